@@ -1,0 +1,1 @@
+"""One small file per method; the tables below are the registry."""

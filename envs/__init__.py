@@ -1,0 +1,1 @@
+"""Problem suites, loaders, prompts, feedback, and the cold-start teacher."""

@@ -1,0 +1,1 @@
+"""rlkernel: reinforcement learning on Triton kernel generation. See README.md."""

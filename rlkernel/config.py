@@ -1,0 +1,85 @@
+"""`Run`: one frozen value that says everything about a training run. Arms differ by `dataclasses.replace`."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, fields, is_dataclass
+from pathlib import Path
+from typing import Any
+
+from rlkernel.interfaces import Advantage, Credit, Environment, Rejection, Reward
+from rlkernel.types import Problem
+
+
+@dataclass(frozen=True)
+class Run:
+    """One arm of an experiment. The algorithm's fields are typed by Protocol, so that no shell can change them."""
+
+    name: str
+    problems: tuple[Problem, ...]
+    environment: Environment
+    reward: Reward
+    advantage: Advantage
+    credit: Credit
+    rejections: tuple[Rejection, ...] = ()
+    gamma: float = 1.0
+    """Discount of the return to go."""
+
+    model: str = "small"
+    """`small` (the shipped model), or any Hugging Face causal LM name or path."""
+    turns: int = 3
+    prompts_per_step: int = 8
+    rollouts: int = 4
+    """K: trajectories per prompt and step."""
+    max_new_tokens: int = 512
+    """Per turn."""
+    temperature: float = 1.0
+    steps: int = 20
+    learning_rate: float = 1e-6
+    clip_low: float = 0.2
+    clip_high: float = 0.28
+    max_grad_norm: float = 1.0
+    seed: int = 0
+
+    validation_every: int = 5
+    """Steps between measurements on the validation split; also before the first and after the last step."""
+    validation_rollouts: int = 4
+
+    device: str = "auto"
+    """Of the evaluator: auto, cpu (modelled time), cuda:N (measured time)."""
+    jobs: int = 0
+    """Evaluations in flight; 0: one per core."""
+
+    def __post_init__(self) -> None:
+        for name in ("turns", "prompts_per_step", "max_new_tokens", "steps", "validation_every", "validation_rollouts"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"Run.{name} is {getattr(self, name)}: it must be at least 1")
+        if self.rollouts < 2:
+            raise ValueError(f"Run.rollouts is {self.rollouts}: a group needs at least 2 trajectories for a baseline")
+
+
+def to_json(value: Any) -> Any:
+    """Dump a configuration with class names, so that two estimators with equal fields still differ.
+
+    >>> to_json(Path("a"))
+    'a'
+    """
+    if isinstance(value, Problem):
+        return {"name": value.name, "sha256": hashlib.sha256(value.source.encode()).hexdigest()[:16]}
+    if is_dataclass(value) and not isinstance(value, type):
+        return {"class": type(value).__name__, **{f.name: to_json(getattr(value, f.name)) for f in fields(value)}}
+    if isinstance(value, (tuple, list)):
+        return [to_json(item) for item in value]
+    if isinstance(value, dict):
+        return {str(key): to_json(item) for key, item in value.items()}
+    if isinstance(value, Path):
+        return str(value)
+    if isinstance(value, (str, int, float, bool)) or value is None:
+        return value
+    raise TypeError(f"cannot dump {type(value).__name__} into a manifest: give it dataclass fields of plain values")
+
+
+def fingerprint(run: Run) -> str:
+    """16 hex digits that change with anything in `run`; a resumed run must have the same."""
+    return hashlib.sha256(json.dumps(to_json(run), sort_keys=True).encode()).hexdigest()[:16]

@@ -1,0 +1,1 @@
+"""The evaluator: traces untrusted candidates into Programs and judges those."""

@@ -1,0 +1,1 @@
+"""Executes Programs: on a GPU, or by the Triton interpreter."""

@@ -1,0 +1,1 @@
+"""From candidate source to Program, in a sandboxed child."""

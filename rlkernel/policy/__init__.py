@@ -1,0 +1,1 @@
+"""Generation back ends and the small model made from scratch."""

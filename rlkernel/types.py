@@ -1,0 +1,186 @@
+"""The frozen values that cross the borders of rlkernel, left to right.
+
+    Problem -> Completion -> Candidate -> Program -> Evaluation -> Turn, Trajectory -> Group -> Batch -> metrics
+
+Nothing here imports torch, so that every process and every test can read these types cheaply. `Program` lives in
+`rlkernel.evaluator.program` and `Batch` in `rlkernel.batch`, beside the code that makes them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+from typing import Any, Literal
+
+Timing = Literal["modelled", "measured"]
+Split = Literal["train", "validation"]
+StopReason = Literal["stop", "length"]
+
+
+class Status(StrEnum):
+    """What became of a candidate. Exactly one per evaluation; only `CORRECT` is a success."""
+
+    CORRECT = "correct"
+    INCORRECT = "incorrect"
+    NO_CODE = "no_code"
+    INVALID = "invalid"
+    """No `ModelNew`, a syntax error, or a constructor that raises."""
+    UNTRACEABLE = "untraceable"
+    """Host code of `forward` depends on tensor values, or uses what a trace cannot record."""
+    INCONSISTENT = "inconsistent"
+    """`forward` does not do the same work on every call or in both modes."""
+    COMPILE_ERROR = "compile_error"
+    NO_KERNEL = "no_kernel"
+    """No live Triton launch: torch does the work, or the kernel's result never reaches the output."""
+    RUNTIME_ERROR = "runtime_error"
+    OUT_OF_BOUNDS = "out_of_bounds"
+    TIMEOUT = "timeout"
+    CRASH = "crash"
+    IMPLAUSIBLE = "implausible"
+    """Faster than the roofline allows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One task: a PyTorch reference in KernelBench's file format (`Model`, `get_inputs`, `get_init_inputs`).
+
+    A file may define `SMALL`, a dict of module constants to override where there is no GPU, e.g. `SMALL = {"N": 64}`.
+    """
+
+    name: str
+    """Unique in its suite, e.g. `level2/bias_gelu_scale`."""
+    level: int
+    split: Split
+    source: str
+    """The reference file's text."""
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchFact:
+    """All launches of one Triton kernel in one forward."""
+
+    kernel: str
+    calls: int
+    us: float
+    share: float
+    """Of the candidate's device time, 0 to 1."""
+    live: bool
+    """Its result reaches the output: skipping it changes what `forward` returns."""
+    registers: int = 0
+    spills: int = 0
+    shared_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class OpFact:
+    """All calls of one ATen operator in one forward."""
+
+    op: str
+    calls: int
+    us: float
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class Seconds:
+    """Where the evaluation's wall-clock time went."""
+
+    trace: float = 0.0
+    compile: float = 0.0
+    run: float = 0.0
+    total: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """Facts about one candidate. A `Reward` turns them into a number; nothing here is a score."""
+
+    status: Status
+    detail: str
+    """One or two short lines fit to show to the model."""
+    matches: bool | None = None
+    """Whether the outputs match the reference, apart from the status; None when nothing ran."""
+    speedup: float | None = None
+    """reference_us / candidate_us."""
+    speedup_low: float | None = None
+    speedup_high: float | None = None
+    reference_us: float | None = None
+    candidate_us: float | None = None
+    timing: Timing | None = None
+    coverage: float | None = None
+    """Device time of live Triton launches over all device time of the forward, 0 to 1."""
+    launches: tuple[LaunchFact, ...] = ()
+    ops: tuple[OpFact, ...] = ()
+    max_error: float | None = None
+    """Largest error over the rounds, relative to the reference's norm."""
+    reference_ops: tuple[OpFact, ...] = ()
+    """The reference's own steps: the first is its bottleneck."""
+    seconds: Seconds = field(default_factory=Seconds)
+    cached: bool = False
+
+    @property
+    def correct(self) -> bool:
+        return self.status is Status.CORRECT
+
+    def to_json(self) -> dict[str, Any]:
+        """The public result object (DESIGN section 7), without `id`."""
+        return {**asdict(self), "status": str(self.status), "correct": self.correct}
+
+    @staticmethod
+    def from_json(data: dict[str, Any]) -> Evaluation:
+        fields = {key: value for key, value in data.items() if key not in ("correct", "id")}
+        return Evaluation(
+            **{
+                **fields,
+                "status": Status(data["status"]),
+                "launches": tuple(LaunchFact(**row) for row in data["launches"]),
+                "ops": tuple(OpFact(**row) for row in data["ops"]),
+                "reference_ops": tuple(OpFact(**row) for row in data["reference_ops"]),
+                "seconds": Seconds(**data["seconds"]),
+            }
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """What the policy sampled: the tokens, and the log-probability of each at sampling time."""
+
+    token_ids: tuple[int, ...]
+    logprobs: tuple[float, ...]
+    text: str
+    stop: StopReason
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One turn: the environment's new tokens, the policy's answer, what the evaluator found, what it was worth."""
+
+    context_ids: tuple[int, ...]
+    """Tokens that the environment appended before this completion: the prompt, later the feedback. Never trained."""
+    completion: Completion
+    code: str | None
+    """The extracted candidate, None when the completion has no usable code block."""
+    evaluation: Evaluation
+    reward: float
+    feedback: str
+    """What the next turn is shown; empty after the last turn."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trajectory:
+    """Consecutive turns on one problem. Its tokens are the concatenation of context and completion, turn by turn."""
+
+    problem: Problem
+    turns: tuple[Turn, ...]
+
+    @property
+    def best(self) -> Turn:
+        return max(self.turns, key=lambda turn: turn.reward)
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """K trajectories of one problem under one policy: the unit over which advantages are computed."""
+
+    problem: Problem
+    trajectories: tuple[Trajectory, ...]

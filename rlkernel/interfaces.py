@@ -20,8 +20,11 @@ class Policy(Protocol):
     def encode_feedback(self, text: str) -> tuple[int, ...]:
         """The tokens that close the assistant's turn and hold the next user message. Appended, never re-rendered."""
 
-    async def generate(self, prompt_ids: Sequence[int]) -> Completion:
-        """Sample one completion for the whole context so far."""
+    async def generate(self, prompt_ids: Sequence[int], seed: int) -> Completion | None:
+        """Sample one completion for the whole context so far; None when the context leaves no room for one.
+
+        The sample is a function of the weights, the context and `seed`, whatever else is in flight.
+        """
 
 
 class Evaluator(Protocol):
@@ -49,13 +52,14 @@ class Reward(Protocol):
 
 @runtime_checkable
 class Advantage(Protocol):
-    """Rewards of one group to advantages, per turn.
+    """Returns of one group to advantages, per turn.
 
     Legend: K trajectories of one problem, T turns (padded).
     """
 
-    def __call__(self, rewards_KT: torch.Tensor, valid_KT: torch.Tensor) -> torch.Tensor:
-        """rewards_KT: float64 rewards of single turns; valid_KT: bool, False where a trajectory ended early.
+    def __call__(self, returns_KT: torch.Tensor, valid_KT: torch.Tensor) -> torch.Tensor:
+        """returns_KT: float64 returns to go (`rlkernel.returns.returns_to_go` of the rewards; equal to the rewards when
+        gamma is 0); valid_KT: bool, False where a trajectory ended early. Values of returns_KT there have no influence.
 
         Returns advantages_KT float64, 0 where not valid.
         """
@@ -65,7 +69,9 @@ class Advantage(Protocol):
 class Rejection(Protocol):
     """Says which turns of a group may train. Composed by logical and."""
 
-    def __call__(self, group: Group, train_logprobs: Sequence[Sequence[torch.Tensor]], generator: torch.Generator) -> torch.Tensor:
+    def __call__(
+        self, group: Group, train_logprobs: Sequence[Sequence[torch.Tensor]], generator: torch.Generator
+    ) -> torch.Tensor:
         """train_logprobs[k][t]: float tensor, the trainer's log-probabilities of turn t's sampled tokens.
 
         Returns keep_KT, bool.

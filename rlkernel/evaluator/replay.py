@@ -1,0 +1,177 @@
+"""Executes a Program's steps on real (or meta) tensors. The same code for every device; launches are handed to a callback.
+
+Only allow-listed ATen operators run. Fresh memory is filled with random bytes, so that nothing reads what it did not write.
+"""
+
+from __future__ import annotations
+
+import base64
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+from rlkernel.evaluator.program import Config, Launch, Literal, MalformedProgram, Op, Program, Step, Value, decode_scalar
+
+LaunchCall = Callable[[Launch, Config, dict[str, Any]], None]
+"""(launch, chosen config, parameter -> tensor or scalar)"""
+Observer = Callable[[int, Step, Sequence[torch.Tensor], Sequence[torch.Tensor]], None]
+"""(index in forward, step, tensors read, tensors returned or passed to a launch)"""
+
+_PRIVATE = {
+    "_softmax", "_log_softmax", "_to_copy", "_unsafe_view", "_reshape_alias", "_adaptive_avg_pool2d", "_adaptive_avg_pool3d",
+    "_native_batch_norm_legit", "_native_batch_norm_legit_no_training", "_weight_norm_interface", "_prelu_kernel", "_index_put_impl_",
+    "_cdist_forward", "_pdist_forward", "_embedding_bag", "_embedding_bag_forward_only", "_upsample_nearest_exact1d",
+    "_upsample_nearest_exact2d", "_upsample_bilinear2d_aa", "_trilinear", "_unsafe_index", "_unsafe_index_put", "_stack", "_conj",
+    "_neg_view", "_fft_c2c", "_fft_r2c", "_fft_c2r", "_linalg_det", "_linalg_solve_ex", "_linalg_svd", "_linalg_eigh", "_safe_softmax",
+    "_fused_rms_norm", "_transformer_encoder_layer_fwd", "_scaled_dot_product_flash_attention_for_cpu", "_grouped_mm", "_scaled_mm",
+    "_unsafe_masked_index", "_chunk_cat", "_is_all_true", "_assert_async", "_convolution",
+}  # fmt: skip
+_REFUSED = {
+    "from_file", "set_", "set_data", "record_stream", "pin_memory", "item", "resize_", "resize", "copy_sparse_to_sparse_", "rename",
+    "retain_grad", "requires_grad_", "to_mkldnn", "to_dense", "data", "is_pinned", "resize_as_", "resize_as_sparse_",
+}  # fmt: skip
+_FRESH = {"empty", "empty_like", "new_empty", "empty_strided", "new_empty_strided", "empty_permuted"}
+
+
+class StepFailed(Exception):
+    """An operator refused its arguments while replaying: the candidate's failure."""
+
+
+@functools.cache
+def operator(name: str) -> Any:
+    """`aten.add.Tensor` -> the overload. Raises MalformedProgram unless it is allow-listed."""
+    parts = name.split(".")
+    if len(parts) != 3 or parts[0] != "aten":
+        raise MalformedProgram(f"{name} is not an ATen operator")
+    base = parts[1]
+    if (base.startswith("_") and not base.startswith("__") and base not in _PRIVATE) or base in _REFUSED:
+        raise MalformedProgram(f"operator {name} is not allowed")
+    packet = getattr(torch.ops.aten, base, None)
+    overload = getattr(packet, parts[2], None) if packet is not None else None
+    if overload is None:
+        raise MalformedProgram(f"{name} is not an ATen operator of this torch")
+    return overload
+
+
+def literal_tensor(step: Literal, device: torch.device) -> torch.Tensor:
+    dtype = getattr(torch, step.dtype, None)
+    if not isinstance(dtype, torch.dtype):
+        raise MalformedProgram(f"unknown dtype {step.dtype}")
+    raw = bytearray(base64.b64decode(step.data))
+    flat = torch.frombuffer(raw, dtype=dtype) if raw else torch.empty(0, dtype=dtype)
+    return flat.reshape(step.shape).clone().to(device)
+
+
+def poison(tensor: torch.Tensor, generator: torch.Generator) -> None:
+    """Overwrite the whole storage of `tensor` with random bytes, without touching the default generator."""
+    storage = tensor.untyped_storage()
+    if storage.nbytes():
+        torch.empty(0, dtype=torch.uint8, device=tensor.device).set_(storage).random_(0, 256, generator=generator)
+
+
+class Replay:
+    """One execution of a Program on `device`: `init` once, then `forward` any number of times."""
+
+    def __init__(
+        self, program: Program, device: torch.device, launch: LaunchCall, *, configs: dict[int, int] | None = None, poison_seed: int = 0
+    ) -> None:
+        self.program = program
+        self.device = device
+        self.launch = launch
+        self.configs = configs or {}
+        """Index of a forward step -> which of its launch's configs to use; the first by default."""
+        self.values: dict[int, torch.Tensor] = {}
+        self._poison = None if device.type == "meta" else torch.Generator(device).manual_seed(poison_seed)
+
+    def init(self, init_inputs: Sequence[torch.Tensor], seed: int) -> dict[str, torch.Tensor]:
+        """Construct: returns parameters and buffers by name."""
+        self._bind(self.program.init_inputs, init_inputs)
+        torch.manual_seed(seed)
+        for step in self.program.init:
+            self._step(-1, step, None)
+        return {name: self._value({"t": number}) for name, number in self.program.state.items()}
+
+    def forward(
+        self, inputs: Sequence[torch.Tensor], seed: int, *, skip: frozenset[int] = frozenset(), observe: Observer | None = None
+    ) -> Any:
+        """Returns the output's structure with tensors in it. Launches of the functions in `skip` do nothing."""
+        self._bind(self.program.inputs, inputs)
+        torch.manual_seed(seed)
+        for index, step in enumerate(self.program.forward):
+            if not (isinstance(step, Launch) and step.function in skip):
+                self._step(index, step, observe)
+        return self._value(self.program.output)
+
+    def _bind(self, ids: Sequence[int], tensors: Sequence[torch.Tensor]) -> None:
+        if len(ids) != len(tensors):
+            raise MalformedProgram(f"the Program takes {len(ids)} tensors, {len(tensors)} are given")
+        self.values.update(zip(ids, tensors, strict=True))
+
+    def _value(self, value: Value) -> Any:
+        """An encoded value with its tensors."""
+        if isinstance(value, (list, tuple)):
+            return [self._value(item) for item in value]
+        if not isinstance(value, dict):
+            return value
+        if "t" in value:
+            tensor = self.values.get(value["t"])
+            if tensor is None:
+                raise MalformedProgram(f"tensor {value['t']} is used before it is made")
+            return tensor
+        if "device" in value:
+            return self.device
+        for kind in ("dtype", "layout", "memory_format"):
+            if kind in value:
+                found = getattr(torch, str(value[kind]), None)
+                if not isinstance(found, getattr(torch, kind)):
+                    raise MalformedProgram(f"unknown {kind} {value[kind]}")
+                return found
+        if "dict" in value:
+            return {str(key): self._value(item) for key, item in value["dict"]}
+        if "float" in value:
+            return decode_scalar(value)
+        raise MalformedProgram(f"unknown value {str(value)[:80]}")
+
+    def _step(self, index: int, step: Step, observe: Observer | None) -> None:
+        if isinstance(step, Literal):
+            self.values[step.out] = literal_tensor(step, self.device)
+            return
+        if isinstance(step, Launch):
+            config = step.configs[self.configs.get(index, 0)]
+            args = {name: self._value(value) for name, value in step.args.items()}
+            self.launch(step, config, args)
+            if observe is not None:
+                tensors = [v for v in args.values() if isinstance(v, torch.Tensor)]
+                observe(index, step, tensors, tensors)
+            return
+        self._operator(index, step, observe)
+
+    def _operator(self, index: int, step: Op, observe: Observer | None) -> None:
+        overload = operator(step.op)
+        args = [self._value(a) for a in step.args]
+        kwargs = {k: self._value(v) for k, v in step.kwargs.items()}
+        try:
+            result = overload(*args, **kwargs)
+        except (RuntimeError, IndexError, ValueError, TypeError, NotImplementedError) as error:
+            # The same call worked on meta tensors: what fails now is the candidate's use of values, or memory.
+            raise StepFailed(f"{step.op}: {str(error).splitlines()[0][:200]}") from error
+        outs = result if isinstance(result, (tuple, list)) else (result,)
+        if len(outs) != len(step.outs):
+            raise MalformedProgram(f"{step.op} returns {len(outs)} values, not {len(step.outs)}")
+        for number, out in zip(step.outs, outs, strict=True):
+            if number is not None and isinstance(out, torch.Tensor):
+                self.values[number] = out
+        if self._poison is not None and step.op.split(".")[1] in _FRESH:
+            poison(outs[0], self._poison)
+        if observe is not None:
+            read = [v for v in _flat([*args, *kwargs.values()]) if isinstance(v, torch.Tensor)]
+            observe(index, step, read, [o for o in outs if isinstance(o, torch.Tensor)])
+
+
+def _flat(values: Sequence[Any]) -> list[Any]:
+    found: list[Any] = []
+    for value in values:
+        found.extend(_flat(value) if isinstance(value, (list, tuple)) else [value])
+    return found

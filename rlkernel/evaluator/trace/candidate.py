@@ -1,0 +1,201 @@
+"""The tracer child's one job: candidate source in, Programs or a verdict out.
+
+Runs untrusted Python. It is called in a locked process (`sandbox.lock`) that dies afterwards; nothing here needs to survive
+what the candidate does, because a forged result gains nothing (see `program.py`).
+"""
+
+from __future__ import annotations
+
+import linecache
+import sys
+import types
+from typing import Any
+
+import torch
+from torch import nn
+from triton.backends.compiler import GPUTarget
+
+from rlkernel.evaluator import program as programs
+from rlkernel.evaluator.devices import PROFILES
+from rlkernel.evaluator.program import Op, Program, Step, Value, encode_scalar
+from rlkernel.evaluator.trace.launches import KernelTable, intercepting
+from rlkernel.evaluator.trace.recorder import Recorder, Untraceable, recording, stand_in
+from rlkernel.evaluator.trace.shims import answering_as
+from rlkernel.types import Status
+
+FILENAME = "candidate.py"
+
+
+class Verdict(Exception):
+    """The candidate ended before there was a Program."""
+
+    def __init__(self, status: Status, detail: str) -> None:
+        super().__init__(detail)
+        self.status = status
+        self.detail = detail
+
+
+def _line_of(error: BaseException) -> str:
+    """`line 12: ` and the text there, from the deepest frame of the candidate's file."""
+    line = error.lineno if isinstance(error, SyntaxError) and error.filename == FILENAME else None
+    trace = error.__traceback__
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename == FILENAME:
+            line = trace.tb_lineno
+        trace = trace.tb_next
+    return "" if line is None else f"line {line}: "
+
+
+def _describe(error: BaseException) -> str:
+    text = error.msg if isinstance(error, SyntaxError) else str(error)
+    first = (text or "").strip().splitlines()[0][:300] if (text or "").strip() else ""
+    return f"{_line_of(error)}{type(error).__name__}: {first}"
+
+
+def decode_spec(value: Any, recorder: Recorder, ids: list[int]) -> Any:
+    """An argument as the candidate sees it: tensors by specification become stand-ins, whose ids are collected."""
+    if isinstance(value, dict) and "tensor" in value:
+        spec = value["tensor"]
+        tensor = stand_in(recorder, tuple(spec["shape"]), tuple(spec["stride"]), getattr(torch, spec["dtype"]))
+        ids.append(recorder.id_of(tensor))
+        return tensor
+    if isinstance(value, dict) and "dict" in value:
+        return {key: decode_spec(item, recorder, ids) for key, item in value["dict"]}
+    if isinstance(value, list):
+        return [decode_spec(item, recorder, ids) for item in value]
+    return programs.decode_scalar(value)
+
+
+def encode_output(value: Any, recorder: Recorder) -> Value:
+    """What `forward` returned, with ids for tensors. Raises Untraceable for what a Program cannot return."""
+    if isinstance(value, torch.Tensor):
+        if type(value) not in (torch.Tensor, nn.Parameter):
+            raise Untraceable(f"forward returns a {type(value).__name__}; return a plain tensor")
+        return {"t": recorder.id_of(value)}
+    if isinstance(value, (list, tuple)):
+        return [encode_output(item, recorder) for item in value]
+    if isinstance(value, dict):
+        return {"dict": [[str(key), encode_output(item, recorder)] for key, item in value.items()]}
+    try:
+        return encode_scalar(value)
+    except TypeError:
+        raise Untraceable(f"forward returns a {type(value).__name__}; return tensors") from None
+
+
+def _renumber(value: Any, fixed: int, names: dict[int, int]) -> Any:
+    """Ids of one forward in order of appearance, so that two traces of the same work are equal."""
+    if isinstance(value, dict):
+        if "t" in value:
+            number = value["t"]
+            return {"t": number if number < fixed else names.setdefault(number, fixed + len(names))}
+        return {key: _renumber(item, fixed, names) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_renumber(item, fixed, names) for item in value]
+    return value
+
+
+def canonical(inputs: list[int], steps: list[Step], output: Value, fixed: int) -> Any:
+    """One forward as comparable data: ids below `fixed` belong to `__init__`, the others are renumbered."""
+    names: dict[int, int] = {}
+    rows: list[Any] = [_renumber([{"t": i} for i in inputs], fixed, names)]
+    for step in steps:
+        row = programs.step_to_json(step)
+        if isinstance(step, Op):
+            row["outs"] = [None if o is None else {"t": o} for o in step.outs]
+        elif isinstance(step, programs.Literal):
+            row["literal"] = {"t": step.out}
+        row.pop("line", None)
+        rows.append(_renumber(row, fixed, names))
+    return [*rows, _renumber(output, fixed, names)]
+
+
+class _Trace:
+    """One candidate at one size: executed, constructed, and called several times."""
+
+    def __init__(self, source: str, request: dict[str, Any], variant: dict[str, Any]) -> None:
+        self.source = source
+        self.variant = variant
+        self.profile = PROFILES[request["profile"]]
+        self.recorder = Recorder()
+        self.table = KernelTable()
+
+    def run(self) -> dict[str, Any]:
+        """Returns {"program": ..., "other_mode": ... or None}. Raises Verdict."""
+        target = GPUTarget("cuda", self.profile.arch, 32)
+        with (
+            answering_as(self.profile),
+            intercepting(self.recorder, self.table, FILENAME, target, self.profile.properties),
+            recording(self.recorder),
+        ):
+            return self._run()
+
+    def _guard(self, status: Status, call: Any, *args: Any, **kwargs: Any) -> Any:
+        """Candidate code runs inside: whatever it raises becomes its verdict."""
+        try:
+            return call(*args, **kwargs)
+        except Untraceable as error:
+            raise Verdict(Status.UNTRACEABLE, f"{_line_of(error)}{error}") from error
+        except BaseException as error:  # the candidate's failure becomes data, SystemExit included
+            if "meta tensor" in str(error) or "on meta" in str(error):
+                raise Verdict(Status.UNTRACEABLE, f"{_line_of(error)}the host needs a tensor's value") from error
+            raise Verdict(status, _describe(error)) from error
+
+    def _construct(self) -> tuple[nn.Module, list[int]]:
+        module = types.ModuleType("candidate")
+        module.__file__ = FILENAME
+        sys.modules["candidate"] = module
+        self._guard(Status.INVALID, lambda: exec(compile(self.source, FILENAME, "exec"), module.__dict__))
+        cls = module.__dict__.get("ModelNew")
+        if not (isinstance(cls, type) and issubclass(cls, nn.Module)):
+            raise Verdict(Status.INVALID, "no class ModelNew(nn.Module): define one")
+        ids: list[int] = []
+        args = decode_spec(self.variant["init_args"], self.recorder, ids)
+        model = self._guard(Status.INVALID, cls, *args)
+        if not isinstance(model, nn.Module):
+            raise Verdict(Status.INVALID, "ModelNew() did not give an nn.Module")
+        return model, ids
+
+    def _forward(self, model: nn.Module) -> tuple[list[int], list[Step], Value]:
+        ids: list[int] = []
+        args = decode_spec(self.variant["inputs"], self.recorder, ids)
+        self.recorder.phase()
+        result = self._guard(Status.RUNTIME_ERROR, model, *args)
+        output = self._guard(Status.UNTRACEABLE, encode_output, result, self.recorder)
+        return ids, self.recorder.phase(), output
+
+    def _run(self) -> dict[str, Any]:
+        model, init_ids = self._construct()
+        named = [*model.named_parameters(), *model.named_buffers()]
+        state = {name: self.recorder.id_of(tensor) for name, tensor in named}
+        init = self.recorder.phase()
+        fixed = len(self.recorder)
+        training = model.training
+        first = self._forward(model)
+        again = self._forward(model)
+        model.train(not training)
+        other = self._forward(model)
+        model.train(training)
+        last = self._forward(model)
+        forms = [canonical(*call, fixed) for call in (first, again, other, last)]
+        if forms[1] != forms[0] or forms[3] != forms[0]:
+            raise Verdict(Status.INCONSISTENT, "forward does not do the same work on every call")
+        functions = tuple(f for f in self.table.functions if f is not None)
+
+        def whole(call: tuple[list[int], list[Step], Value]) -> dict[str, Any]:
+            ids, steps, output = call
+            return programs.to_json(Program(functions, tuple(init_ids), tuple(init), state, tuple(ids), tuple(steps), output))
+
+        return {"program": whole(first), "other_mode": None if forms[2] == forms[0] else whole(other)}
+
+
+def trace(request: dict[str, Any]) -> dict[str, Any]:
+    """`request`: {"source", "profile", "variants": [{"init_args", "inputs"}, ...]}.
+
+    Returns {"traces": [{"program", "other_mode"}, ...]} or {"status", "detail"}.
+    """
+    source = request["source"]
+    linecache.cache[FILENAME] = (len(source), None, source.splitlines(keepends=True), FILENAME)
+    try:
+        return {"traces": [_Trace(source, request, variant).run() for variant in request["variants"]]}
+    except Verdict as verdict:
+        return {"status": str(verdict.status), "detail": verdict.detail}

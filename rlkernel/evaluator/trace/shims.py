@@ -1,0 +1,113 @@
+"""`torch.cuda` as the candidate's host code sees it while it is traced: the target GPU, with nothing behind it."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from typing import Any
+from unittest import mock
+
+import torch
+
+from rlkernel.evaluator.devices import DeviceProfile
+from rlkernel.evaluator.trace.recorder import Untraceable
+
+
+class _Stream:
+    """A stream without effect: a Program has one order, and work on side streams is part of it."""
+
+    cuda_stream = 0
+    device = torch.device("cuda", 0)
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        del args, kwargs
+
+    def __enter__(self) -> _Stream:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        return None
+
+    def _no_effect(self, *args: Any, **kwargs: Any) -> None:
+        return None
+
+    synchronize = wait_stream = wait_event = _no_effect
+
+    def query(self) -> bool:
+        return True
+
+    def record_event(self, event: Any = None) -> Any:
+        return event or _Event()
+
+
+class _Event:
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        del args, kwargs
+
+    def _no_effect(self, *args: Any, **kwargs: Any) -> None:
+        return None
+
+    record = wait = synchronize = _no_effect
+
+    def query(self) -> bool:
+        return True
+
+    def elapsed_time(self, other: Any) -> float:
+        raise Untraceable("host code measures time on the device")
+
+
+def _refuse(what: str) -> Any:
+    def refuse(*args: Any, **kwargs: Any) -> Any:
+        raise Untraceable(f"{what} cannot be traced")
+
+    return refuse
+
+
+@contextmanager
+def answering_as(profile: DeviceProfile) -> Iterator[None]:
+    """Inside, `torch.cuda` answers as `profile` would."""
+    properties = types.SimpleNamespace(
+        name=f"NVIDIA {profile.name.upper()}",
+        major=profile.arch // 10,
+        minor=profile.arch % 10,
+        total_memory=profile.memory_bytes,
+        multi_processor_count=profile.processors,
+        L2_cache_size=profile.l2_bytes,
+        warp_size=32,
+        max_threads_per_multi_processor=2048,
+        regs_per_multiprocessor=65536,
+        shared_memory_per_block=49152,
+        shared_memory_per_block_optin=profile.shared_bytes,
+        shared_memory_per_multiprocessor=profile.shared_bytes,
+    )
+    stream = _Stream()
+    answers: dict[str, Any] = {
+        "is_available": lambda: True,
+        "is_initialized": lambda: True,
+        "init": lambda: None,
+        "device_count": lambda: 1,
+        "current_device": lambda: 0,
+        "set_device": lambda device: None,
+        "get_device_name": lambda device=None: properties.name,
+        "get_device_capability": lambda device=None: (properties.major, properties.minor),
+        "get_device_properties": lambda device=None: properties,
+        "synchronize": lambda device=None: None,
+        "empty_cache": lambda: None,
+        "manual_seed": torch.manual_seed,
+        "manual_seed_all": torch.manual_seed,
+        "is_bf16_supported": lambda *args, **kwargs: True,
+        "current_stream": lambda device=None: stream,
+        "default_stream": lambda device=None: stream,
+        "stream": lambda s: nullcontext(),
+        "device": lambda d: nullcontext(),
+        "device_of": lambda t: nullcontext(),
+        "Stream": _Stream,
+        "Event": _Event,
+        "CUDAGraph": _refuse("a CUDA graph"),
+        "graph": _refuse("a CUDA graph"),
+        "memory_allocated": lambda device=None: 0,
+        "max_memory_allocated": lambda device=None: 0,
+    }
+    with mock.patch.multiple(torch.cuda, **answers), mock.patch.object(torch, "compile", _refuse("torch.compile")):
+        yield

@@ -1,0 +1,245 @@
+"""A reference file in KernelBench's format as a value: its model, its inputs, its text for the prompt, its small variant.
+
+The reference is trusted code and runs in this process; a broken one raises `BrokenReference`, one line that names the file.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import linecache
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import nn
+
+REQUIRED = ("Model", "get_inputs", "get_init_inputs")
+SMALL = "SMALL"
+
+
+class BrokenReference(ValueError):
+    """A reference that cannot be used. The message is one line: which file, what is wrong, how to mend it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A loaded reference. Every method seeds torch's global generators, so that the same seed gives the same values.
+
+    Tensors are made on torch's current default device; floating-point tensors default to float32.
+    """
+
+    name: str
+    namespace: dict[str, Any]
+    """The executed file's globals."""
+
+    def init_inputs(self, seed: int = 0) -> tuple[list[Any], dict[str, Any]]:
+        """Positional and keyword arguments of `Model`. Raises BrokenReference.
+
+        `get_init_inputs` may return a list of arguments, a dict of keyword arguments, or both as `[[...], {...}]`.
+        """
+        value = self._call("get_init_inputs", seed, self.namespace["get_init_inputs"])
+        args, kwargs = _split_init_inputs(value, self.namespace["Model"], self.name)
+        _check_plain([*args, *kwargs.values()], "get_init_inputs", self.name)
+        return args, kwargs
+
+    def inputs(self, seed: int) -> list[Any]:
+        """Arguments of `forward` drawn from `seed`: tensors, Python scalars, or nested lists of these. Raises BrokenReference."""
+        value = self._call("get_inputs", seed, self.namespace["get_inputs"])
+        if not isinstance(value, (list, tuple)):
+            raise BrokenReference(
+                f"{self.name}: get_inputs returned {type(value).__name__}; return a list of forward's arguments"
+            )
+        _check_plain(value, "get_inputs", self.name)
+        return list(value)
+
+    def model(self, seed: int) -> nn.Module:
+        """`Model` in the mode that its constructor leaves it in, with weights drawn from `seed`. Raises BrokenReference."""
+        args, kwargs = self.init_inputs(seed)
+        model = self._call("Model(*get_init_inputs())", seed, lambda: self.namespace["Model"](*args, **kwargs))
+        if not isinstance(model, nn.Module):
+            raise BrokenReference(f"{self.name}: Model is not a torch.nn.Module; derive it from nn.Module")
+        return model
+
+    def _call(self, what: str, seed: int, function: Callable[[], Any]) -> Any:
+        with _float32():
+            torch.manual_seed(seed)
+            try:
+                return function()
+            except Exception as error:  # any failure of the file's own code becomes one line about the file
+                raise BrokenReference(f"{self.name}: {what} raised {_describe(error, _filename(self.name))}") from error
+
+
+def load_reference(source: str, *, small: bool, name: str = "reference") -> Reference:
+    """Execute a reference file's text; with `small`, after `apply_small`. `name` stands in messages. Raises BrokenReference."""
+    source = apply_small(source, name=name) if small else source.removeprefix("\ufeff")
+    _parse(source, name)
+    filename = _filename(name)
+    # inspect.getsource and tracebacks find the text here; torch.jit and triton need it for functions without a file.
+    linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
+    namespace: dict[str, Any] = {"__name__": "reference", "__file__": filename}
+    with _float32():
+        try:
+            exec(compile(source, filename, "exec"), namespace)
+        except Exception as error:  # any failure of the file's own code becomes one line about the file
+            raise BrokenReference(f"{name}: importing it raised {_describe(error, filename)}") from error
+    missing = [required for required in REQUIRED if not callable(namespace.get(required))]
+    if missing:
+        raise BrokenReference(
+            f"{name}: it defines no {', '.join(missing)}; a reference has Model, get_inputs and get_init_inputs"
+        )
+    return Reference(name, namespace)
+
+
+def apply_small(source: str, *, name: str = "reference") -> str:
+    """The same file with the module constants named in its `SMALL` dict replaced; unchanged without `SMALL`.
+
+    Raises BrokenReference when the file does not parse, when `SMALL` is not a literal dict of constants, or when it names a
+    constant that the file does not assign in a plain `NAME = value` line.
+
+    >>> apply_small("N = 4096\\nSMALL = {'N': 8}\\n")
+    "N = 8\\nSMALL = {'N': 8}\\n"
+    """
+    source = source.removeprefix("\ufeff")
+    tree = _parse(source, name)
+    overrides = _small_overrides(tree, name)
+    if not overrides:
+        return source
+    spans: list[tuple[ast.expr, str]] = []
+    for statement in tree.body:
+        spans += [(value, repr(overrides[target])) for target, value in _assigned(statement) if target in overrides]
+    found = {target for statement in tree.body for target, _ in _assigned(statement)}
+    if unknown := sorted(set(overrides) - found):
+        raise BrokenReference(
+            f"{name}: SMALL names {unknown[0]}, but no line assigns `{unknown[0]} = ...` at the top of the file"
+        )
+    # ast counts columns in UTF-8 bytes, so edit bytes; from the end, so that earlier offsets stay right.
+    lines = source.encode().splitlines(keepends=True)
+    starts = [0]
+    for line in lines:
+        starts.append(starts[-1] + len(line))
+    text = source.encode()
+    for value, replacement in sorted(spans, key=lambda span: (span[0].lineno, span[0].col_offset), reverse=True):
+        assert value.end_lineno is not None and value.end_col_offset is not None
+        first = starts[value.lineno - 1] + value.col_offset
+        last = starts[value.end_lineno - 1] + value.end_col_offset
+        text = text[:first] + replacement.encode() + text[last:]
+    return text.decode()
+
+
+def prompt_source(source: str, *, name: str = "reference") -> str:
+    """What the policy is shown: the file without its docstring and its `SMALL`, which say nothing about the task at full shape.
+
+    >>> prompt_source('"A sum."\\nimport torch\\n\\nN = 4\\nSMALL = {"N": 2}\\n')
+    'import torch\\n\\nN = 4\\n'
+    """
+    source = source.removeprefix("\ufeff")
+    tree = _parse(source, name)
+    lines = source.splitlines(keepends=True)
+    drop: set[int] = set()
+    for position, statement in enumerate(tree.body):
+        assert statement.end_lineno is not None
+        own = set(range(statement.lineno - 1, statement.end_lineno))
+        is_docstring = position == 0 and isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+        if is_docstring or any(target == SMALL for target, _ in _assigned(statement)):
+            drop |= own | _blank_before(lines, statement.lineno - 1)
+    text = "".join(line for index, line in enumerate(lines) if index not in drop)
+    return text.strip("\r\n") + "\n"
+
+
+def _blank_before(lines: list[str], index: int) -> set[int]:
+    blank: set[int] = set()
+    while index > 0 and not lines[index - 1].strip():
+        index -= 1
+        blank.add(index)
+    return blank
+
+
+def _small_overrides(tree: ast.Module, name: str) -> dict[str, Any]:
+    for statement in tree.body:
+        for target, value in _assigned(statement):
+            if target == SMALL:
+                try:
+                    overrides = ast.literal_eval(value)
+                except ValueError:
+                    overrides = None
+                if not isinstance(overrides, dict) or not all(isinstance(key, str) for key in overrides):
+                    raise BrokenReference(f'{name}: SMALL on line {statement.lineno} is not a literal dict such as {{"N": 64}}')
+                return overrides
+    return {}
+
+
+def _assigned(statement: ast.stmt) -> list[tuple[str, ast.expr]]:
+    """(name, value) pairs of `N = v`, `N: int = v` and `M, N = v, w`; other statements assign nothing that SMALL can replace."""
+    if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name) and statement.value is not None:
+        return [(statement.target.id, statement.value)]
+    if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
+        return []
+    target, value = statement.targets[0], statement.value
+    if isinstance(target, ast.Name):
+        return [(target.id, value)]
+    if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
+        pairs = zip(target.elts, value.elts, strict=True)
+        return [(element.id, item) for element, item in pairs if isinstance(element, ast.Name)]
+    return []
+
+
+def _parse(source: str, name: str) -> ast.Module:
+    try:
+        return ast.parse(source)
+    except SyntaxError as error:
+        raise BrokenReference(f"{name}: line {error.lineno}: {error.msg}") from error
+    except ValueError as error:  # a null byte
+        raise BrokenReference(f"{name}: {error}") from error
+
+
+def _split_init_inputs(value: Any, model: Any, name: str) -> tuple[list[Any], dict[str, Any]]:
+    if isinstance(value, dict):
+        return [], dict(value)
+    if not isinstance(value, (list, tuple)):
+        raise BrokenReference(f"{name}: get_init_inputs returned {type(value).__name__}; return a list of Model's arguments")
+    if len(value) == 2 and isinstance(value[0], (list, tuple)) and isinstance(value[1], dict):
+        names = set(inspect.signature(model).parameters)
+        if set(value[1]) <= names:  # otherwise a Model that really takes a list and a dict
+            return list(value[0]), dict(value[1])
+    return list(value), {}
+
+
+def _check_plain(value: Any, function: str, name: str) -> None:
+    if isinstance(value, (list, tuple)):
+        for item in value:
+            _check_plain(item, function, name)
+    elif isinstance(value, dict):
+        _check_plain(list(value.values()), function, name)
+    elif value is not None and not isinstance(value, (torch.Tensor, int, float, str, torch.dtype)):
+        kind = type(value).__name__
+        raise BrokenReference(f"{name}: {function} returned a {kind}; use tensors, Python scalars, or lists of these")
+
+
+def _filename(name: str) -> str:
+    return f"<{name}>"
+
+
+def _describe(error: Exception, filename: str) -> str:
+    """`TypeError on line 7: message`, on one line; the line is the last one in the reference's own text."""
+    line = None
+    trace = error.__traceback__
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename == filename:
+            line = trace.tb_lineno
+        trace = trace.tb_next
+    where = f" on line {line}" if line is not None else ""
+    message = " ".join(str(error).split())
+    return f"{type(error).__name__}{where}: {message}"[:300]
+
+
+@contextmanager
+def _float32() -> Iterator[None]:
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float32)
+    try:
+        yield
+    finally:
+        torch.set_default_dtype(before)

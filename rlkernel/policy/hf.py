@@ -1,0 +1,116 @@
+"""A Hugging Face causal language model as a `Policy`: many trajectories await `generate`, one worker thread samples.
+
+    trajectory -- generate --> waiting -- join --> rows in flight -- every `chunk` tokens: finished rows --> trajectory
+
+Requests join the batch in flight at the next chunk and leave it when they finish, so no trajectory waits for the longest
+completion of a batch. Everything but the sampling itself happens on the event loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+import anyio
+import anyio.lowlevel
+import anyio.to_thread
+
+from rlkernel.meter import Busy
+from rlkernel.policy import chat
+from rlkernel.policy.sampler import Request, Sample, Sampler
+from rlkernel.types import Completion
+
+
+class HFPolicy:
+    """Made by `open_policy`. `busy` counts the seconds in which the model sampled."""
+
+    def __init__(self, tokenizer: Any, sampler: Sampler, max_new_tokens: int, max_positions: int, chunk: int) -> None:
+        self.busy = Busy()
+        self.max_positions = max_positions
+        self.max_new_tokens = max_new_tokens
+        self._tokenizer = tokenizer
+        self._sampler = sampler
+        self._chunk = chunk
+        self._next_key = 0
+        self._waiting: list[Request] = []
+        self._arrived = anyio.Event()
+        self._done: dict[int, anyio.Event] = {}
+        self._samples: dict[int, Sample] = {}
+
+    def encode_prompt(self, text: str) -> tuple[int, ...]:
+        """See `rlkernel.interfaces.Policy`."""
+        return tuple(chat.encode_prompt(self._tokenizer, text))
+
+    def encode_feedback(self, text: str) -> tuple[int, ...]:
+        """See `rlkernel.interfaces.Policy`."""
+        return tuple(chat.encode_feedback(self._tokenizer, text))
+
+    def forget(self) -> None:
+        """To be called whenever the weights have changed. Raises RuntimeError while completions are being sampled."""
+        self._sampler.forget()
+
+    async def generate(self, prompt_ids: Sequence[int], seed: int) -> Completion | None:
+        """Sample one completion of at most `max_new_tokens` tokens; its last token is the stop token, if it stopped.
+
+        None when the context and a completion of full length exceed the model's positions. Log-probabilities are those of
+        softmax(logits / temperature) over the whole vocabulary (top_p 1, top_k 0).
+        """
+        if len(prompt_ids) + self.max_new_tokens > self.max_positions:
+            return None
+        key, self._next_key = self._next_key, self._next_key + 1
+        self._done[key] = anyio.Event()
+        self._waiting.append(Request(key, tuple(prompt_ids), seed, self.max_new_tokens))
+        self._arrived.set()
+        try:
+            await self._done[key].wait()
+            sample = self._samples.pop(key)
+        finally:
+            del self._done[key]
+        text = self._tokenizer.decode(list(sample.token_ids), skip_special_tokens=True)
+        return Completion(sample.token_ids, sample.logprobs, text, sample.stop)
+
+    async def serve(self) -> None:
+        """Sample for whoever waits, until cancelled."""
+        while True:
+            if not self._sampler.active:
+                await self._arrived.wait()
+                # Let everybody who is ready ask, so that a group starts as one batch.
+                await anyio.lowlevel.checkpoint()
+            joining, self._waiting = self._waiting, []
+            self._arrived = anyio.Event()
+            with self.busy():
+                finished = await anyio.to_thread.run_sync(self._sampler.advance, joining, self._chunk)
+            for sample in finished:
+                # A trajectory that was cancelled meanwhile has left: its sample is dropped.
+                if sample.key in self._done:
+                    self._samples[sample.key] = sample
+                    self._done[sample.key].set()
+
+
+@asynccontextmanager
+async def open_policy(
+    model: Any, tokenizer: Any, *, max_new_tokens: int, temperature: float = 1.0, chunk: int = 32
+) -> AsyncIterator[HFPolicy]:
+    """Serve `generate` while the context is open. A failure of the model is ours, and raises out of this context.
+
+    chunk: tokens between two chances to join. Raises ValueError when no stop token is known.
+    """
+    max_positions = model.config.get_text_config().max_position_embeddings
+    sampler = Sampler(model, stop_ids(model, tokenizer), temperature)
+    policy = HFPolicy(tokenizer, sampler, max_new_tokens, max_positions, chunk)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(policy.serve)
+        yield policy
+        tasks.cancel_scope.cancel()
+
+
+def stop_ids(model: Any, tokenizer: Any) -> frozenset[int]:
+    """Tokens that end an assistant's turn: the tokenizer's and the model's end of sequence, and <|im_end|>."""
+    configured = model.generation_config.eos_token_id if model.generation_config is not None else None
+    candidates = [tokenizer.eos_token_id, *(configured if isinstance(configured, list) else [configured])]
+    candidates.append(tokenizer.get_vocab().get("<|im_end|>"))
+    found = frozenset(token for token in candidates if token is not None)
+    if not found:
+        raise ValueError("neither the model nor the tokenizer names an end-of-sequence token: set tokenizer.eos_token")
+    return found

@@ -122,14 +122,15 @@ def resources(cubin: bytes) -> tuple[int, int]:
     for section in sections:
         start = strings + section[0]
         name = cubin[start : cubin.index(b"\0", start)].decode()
-        if name.startswith(".text."):
-            registers = max(registers, section[7] >> 24)
         if name == ".nv.info":
             at, end = section[4], section[4] + section[5]
             while at + 4 <= end:
                 form, kind, size = struct.unpack_from("<BBH", cubin, at)
-                if kind == 0x11 and size == 8:  # EIATTR_FRAME_SIZE: symbol, bytes
-                    stack = max(stack, struct.unpack_from("<II", cubin, at + 4)[1])
+                value = struct.unpack_from("<II", cubin, at + 4)[1] if form == 4 and size == 8 else 0
+                if kind == 0x2F:  # EIATTR_REGCOUNT: symbol, count
+                    registers = max(registers, value)
+                elif kind == 0x11:  # EIATTR_FRAME_SIZE: symbol, bytes
+                    stack = max(stack, value)
                 at += 4 + (size if form == 4 else 0)
     return registers, stack
 

@@ -70,19 +70,28 @@ def _module(name: str) -> types.ModuleType:
     return importlib.import_module(name)
 
 
-def _resolve(root: Any, path: list[str], line: int) -> Any:
-    """Follow `root.a.b` through Triton's own modules."""
-    value = root
+# Decided once, on the pristine modules: the interpreter replaces their members later.
+_NAMES: dict[str, frozenset[str]] = {
+    module: frozenset(
+        name
+        for name, value in vars(_module(module)).items()
+        if not name.startswith("_") and ((isinstance(value, types.ModuleType) and value.__name__ in _MODULES) or _from_triton(value))
+    )
+    for module in _MODULES
+}
+
+
+def _resolve(root: types.ModuleType, path: list[str], line: int) -> Any:
+    """Follow `root.a.b` through Triton's own modules. Raises KernelRejected."""
+    value: Any = root
     for name in path:
         if not (isinstance(value, types.ModuleType) and value.__name__ in _MODULES) or name.startswith("_"):
             raise KernelRejected(f"a kernel may not use .{name}", line)
         if not hasattr(value, name):
             raise KernelRejected(f"module '{value.__name__}' has no attribute '{name}'", line)
+        if name not in _NAMES[value.__name__]:
+            raise KernelRejected(f"a kernel may not use {value.__name__}.{name}", line)
         value = getattr(value, name)
-    if isinstance(value, types.ModuleType) and value.__name__ in _MODULES:
-        return value
-    if not _from_triton(value):
-        raise KernelRejected(f"a kernel may not use .{'.'.join(path)}", line)
     return value
 
 
@@ -191,10 +200,9 @@ _DTYPES = {d.name: n for n, d in vars(tl).items() if isinstance(d, tl.dtype)}
 
 def _library(module: str, name: str) -> Any:
     """`from triton.language import load`: the object, if it is in Triton's language."""
-    for place in (tl, tl.math, triton, _module("triton.language.extra.libdevice")):
-        value = getattr(place, name, None)
-        if value is not None and not name.startswith("_") and _from_triton(value):
-            return value
+    for place in ("triton.language", "triton.language.math", "triton", "triton.language.extra.libdevice"):
+        if name in _NAMES[place]:
+            return getattr(_module(place), name)
     raise KernelRejected(f"a kernel may not use {module}.{name}", 0)
 
 

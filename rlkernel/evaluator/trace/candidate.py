@@ -149,8 +149,8 @@ class _Trace:
         if not (isinstance(cls, type) and issubclass(cls, nn.Module)):
             raise Verdict(Status.INVALID, "no class ModelNew(nn.Module): define one")
         ids: list[int] = []
-        args = decode_spec(self.variant["init_args"], self.recorder, ids)
-        model = self._guard(Status.INVALID, cls, *args)
+        args, kwargs = decode_spec(self.variant["init_args"], self.recorder, ids)
+        model = self._guard(Status.INVALID, cls, *args, **kwargs)
         if not isinstance(model, nn.Module):
             raise Verdict(Status.INVALID, "ModelNew() did not give an nn.Module")
         return model, ids
@@ -189,7 +189,7 @@ class _Trace:
 
 
 def trace(request: dict[str, Any]) -> dict[str, Any]:
-    """`request`: {"source", "profile", "variants": [{"init_args", "inputs"}, ...]}.
+    """`request`: {"source", "profile", "variants": [{"init_args": [args, kwargs], "inputs": args}, ...]}, values as specifications.
 
     Returns {"traces": [{"program", "other_mode"}, ...]} or {"status", "detail"}.
     """

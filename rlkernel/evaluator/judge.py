@@ -1,0 +1,155 @@
+"""Compares outputs. Pure functions over tensors; runs only in trusted processes.
+
+Error of a round: ||candidate - exact|| / ||exact||, where `exact` is the reference in float64 where it runs there. The bound is a
+multiple of the reference's own error in the problem's dtype, but at least a floor per dtype. A second bound on single elements
+catches what a norm over many elements hides. Source: ours; the failures it answers are catalogued in docs/evaluator.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+FLOOR = {torch.float64: 1e-9, torch.float32: 5e-5, torch.float16: 3e-3, torch.bfloat16: 2e-2}
+"""Norm-relative error that is always allowed, by the reference output's dtype. float32's lies under what tf32 or half precision give."""
+TF32_FLOOR = 2e-3
+"""float32's floor when tf32 is allowed on both sides."""
+REFERENCE_FACTOR = 8.0
+"""Allowed error in units of the reference's own."""
+ELEMENT_FACTOR = 200.0
+"""Allowed error of one element, in units of the norm's bound, relative to |element| + root mean square."""
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """Whether one round's outputs match, why not, and by how much they miss."""
+
+    matches: bool
+    detail: str = ""
+    error: float = 0.0
+
+
+def layout_class(tensor: torch.Tensor) -> str:
+    if tensor.is_contiguous():
+        return "contiguous"
+    if tensor.dim() == 4 and tensor.is_contiguous(memory_format=torch.channels_last):
+        return "channels_last"
+    return "strided"
+
+
+def norm_error(value: torch.Tensor, exact: torch.Tensor) -> float:
+    """||value - exact|| / ||exact|| over finite elements, in float64."""
+    difference = (value.double() - exact.double())[torch.isfinite(exact)]
+    size = float(torch.linalg.vector_norm(exact.double()[torch.isfinite(exact)]))
+    return float(torch.linalg.vector_norm(difference)) / max(size, 1e-30) if difference.numel() else 0.0
+
+
+def bound(reference: torch.Tensor, exact: torch.Tensor, *, tf32: bool) -> float:
+    """The norm-relative error allowed for this output."""
+    floor = TF32_FLOOR if tf32 and reference.dtype is torch.float32 else FLOOR[reference.dtype]
+    return max(floor, REFERENCE_FACTOR * norm_error(reference, exact))
+
+
+def compare_tensor(
+    found: torch.Tensor, reference: torch.Tensor, exact: torch.Tensor, *, overlapping: bool, tf32: bool, where: str
+) -> Match:
+    """One output tensor against the reference's and the exact one."""
+    if tuple(found.shape) != tuple(reference.shape):
+        return Match(False, f"{where} has shape {tuple(found.shape)}, expected {tuple(reference.shape)}")
+    if found.dtype != reference.dtype:
+        return Match(False, f"{where} has dtype {_name(found.dtype)}, expected {_name(reference.dtype)}")
+    if overlapping:
+        return Match(False, f"{where} is an expanded view: its elements share memory")
+    if layout_class(found) not in ("contiguous", layout_class(reference)):
+        return Match(False, f"{where} is {layout_class(found)} in memory, expected {layout_class(reference)}")
+    if not (reference.is_floating_point() or reference.is_complex()):
+        wrong = int((found != reference).sum())
+        return Match(wrong == 0, f"{where}: {wrong} of {found.numel()} elements differ" if wrong else "", float(wrong > 0))
+    if reference.is_complex():
+        found, reference, exact = (torch.view_as_real(t) for t in (found, reference, exact))
+    special = ~torch.isfinite(reference)
+    same = torch.isfinite(found) == torch.isfinite(reference)
+    infinities = special & ~torch.isnan(reference)
+    if not bool(same.all()) or not torch.equal(found[infinities], reference[infinities]):
+        return Match(False, f"{where} has NaN or infinity where the reference is finite, or the reverse", float("inf"))
+    allowed = bound(reference, exact, tf32=tf32)
+    error = norm_error(found, exact)
+    if not error <= allowed:
+        return Match(False, f"{where} is wrong: relative error {error:.2e}, allowed {allowed:.0e}", error)
+    finite = torch.isfinite(exact)
+    target = exact.double()[finite]
+    if target.numel():
+        scale = target.abs() + float(target.square().mean().sqrt())
+        worst = float(((found.double()[finite] - target).abs() / scale.clamp_min(1e-30)).max())
+        if worst > ELEMENT_FACTOR * allowed:
+            return Match(False, f"{where} is wrong in single elements: relative error {worst:.2e}", error)
+    return Match(True, "", error)
+
+
+def _bits(tensor: torch.Tensor) -> torch.Tensor:
+    """The contents as bytes, so that NaN equals itself."""
+    return tensor.contiguous().reshape(-1).view(torch.uint8)
+
+
+def _name(dtype: torch.dtype) -> str:
+    return str(dtype).removeprefix("torch.")
+
+
+def compare_structure(found: Any, expected: Any, where: str = "output") -> str | None:
+    """None if both have the same nesting, keys and plain values; else what differs."""
+    if isinstance(expected, dict) and "tensor" in expected:
+        return None if isinstance(found, dict) and "tensor" in found else f"{where} is not a tensor"
+    if isinstance(expected, dict) and "dict" in expected:
+        if not (isinstance(found, dict) and "dict" in found):
+            return f"{where} is not a dict"
+        if [k for k, _ in found["dict"]] != [k for k, _ in expected["dict"]]:
+            return f"{where} has other keys"
+        pairs = zip(found["dict"], expected["dict"], strict=True)
+        return next((m for (k, a), (_, b) in pairs if (m := compare_structure(a, b, f"{where}[{k!r}]"))), None)
+    if isinstance(expected, list):
+        if not isinstance(found, list):
+            return f"{where} is one value, expected {len(expected)}"
+        if len(found) != len(expected):
+            return f"{where} has {len(found)} values, expected {len(expected)}"
+        pairs2 = enumerate(zip(found, expected, strict=True))
+        return next((m for i, (a, b) in pairs2 if (m := compare_structure(a, b, f"{where}[{i}]"))), None)
+    return None if found == expected else f"{where} is {str(found)[:40]}, expected {str(expected)[:40]}"
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """What the trusted side knows of one round."""
+
+    structure: Any
+    reference: tuple[torch.Tensor, ...]
+    exact: tuple[torch.Tensor, ...]
+    inputs_after: tuple[torch.Tensor, ...]
+    other: bool
+    stressed: bool
+
+
+def compare_round(
+    structure: Any, tensors: Sequence[torch.Tensor], overlapping: Sequence[bool], inputs: Sequence[torch.Tensor],
+    expected: Expected, *, tf32: bool,
+) -> Match:  # fmt: skip
+    """All outputs of one round, and the inputs after the call."""
+    mismatch = compare_structure(structure, expected.structure)
+    if mismatch or len(tensors) != len(expected.reference):
+        return Match(False, mismatch or "another number of output tensors")
+    mode = " in the other of train and eval mode" if expected.other else ""
+    error = 0.0
+    for index, found in enumerate(tensors):
+        where = "output" if len(tensors) == 1 else f"output {index}"
+        match = compare_tensor(
+            found, expected.reference[index], expected.exact[index], overlapping=overlapping[index], tf32=tf32, where=where
+        )
+        error = max(error, match.error)
+        if not match.matches:
+            return Match(False, match.detail + mode, error)
+    for index, (found, wanted) in enumerate(zip(inputs, expected.inputs_after, strict=True)):
+        if not torch.equal(_bits(found), _bits(wanted)):
+            return Match(False, f"forward changes its input {index}, the reference does not", error)
+    return Match(True, "", error)

@@ -1,0 +1,281 @@
+"""Runs a kernel's checked text with Triton's interpreter, on the CPU, with every address checked.
+
+Two uses: for real (small shapes, correctness), and dry (full shapes, no memory behind the addresses: a few programs of the grid
+are followed to count what a launch moves and computes). Meant for a process that dies afterwards: it patches `triton.language`
+for good.
+"""
+
+from __future__ import annotations
+
+import ast
+import types
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+import triton.language as tl
+from triton.language.extra import libdevice
+from triton.language.extra.cuda import libdevice as cuda_libdevice
+from triton.language.semantic import TritonSemantic
+from triton.runtime import interpreter as triton_interpreter
+from triton.runtime.interpreter import ASTTransformer, FunctionRewriter, InterpreterBuilder, TensorHandle
+from triton.runtime.jit import JITFunction
+
+from rlkernel.evaluator.kernel_source import KernelSet, binding_value, parameters
+from rlkernel.evaluator.program import Config, Launch, Program, decode_scalar
+from rlkernel.evaluator.runner.counts import Counts
+
+SAMPLED_PROGRAMS = 2
+"""Programs of the grid that a dry launch follows."""
+
+
+class OutOfBounds(Exception):
+    """A launch reads or writes outside the tensors that it was given."""
+
+
+class KernelFailed(Exception):
+    """The kernel's body raised while it was interpreted."""
+
+
+def _tf32(data: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Round float32 to tf32's 10 bits of mantissa, as the matrix units do."""
+    bits = data.astype(np.float32).view(np.uint32)
+    rounded: np.ndarray[Any, Any] = ((bits + np.uint32(0x1000)) & np.uint32(0xFFFFE000)).view(np.float32)
+    return rounded
+
+
+_EXTERN: dict[str, Callable[..., Any]] = {
+    "tanh": np.tanh, "exp": np.exp, "exp2": np.exp2, "expm1": np.expm1, "log": np.log, "log2": np.log2, "log1p": np.log1p,
+    "log10": np.log10, "sqrt": np.sqrt, "rsqrt": lambda x: 1 / np.sqrt(x), "sin": np.sin, "cos": np.cos, "tan": np.tan, "pow": np.power,
+    "fabs": np.abs, "floor": np.floor, "ceil": np.ceil, "trunc": np.trunc, "rint": np.rint, "sinh": np.sinh, "cosh": np.cosh,
+    "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan, "atan2": np.arctan2, "fmod": np.fmod, "round": np.round,
+    "fmax": np.fmax, "fmin": np.fmin, "hypot": np.hypot, "asinh": np.arcsinh, "acosh": np.arccosh, "atanh": np.arctanh,
+    "cbrt": np.cbrt, "copysign": np.copysign,
+}  # fmt: skip
+
+
+class Machine(InterpreterBuilder):  # type: ignore[misc]
+    """Triton's interpreter with checked memory and counters."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.dry = False
+        self.counts = Counts()
+        self._starts = np.zeros(0, dtype=np.uint64)
+        self._ends = np.zeros(0, dtype=np.uint64)
+
+    def map(self, extents: Sequence[tuple[int, int]]) -> None:
+        """Addresses that a launch may touch: (start, end) per storage, in the order of its arguments."""
+        self._order = sorted(range(len(extents)), key=lambda i: extents[i][0])
+        self._starts = np.array([extents[i][0] for i in self._order], dtype=np.uint64)
+        self._ends = np.array([extents[i][1] for i in self._order], dtype=np.uint64)
+
+    def _account(self, pointers: Any, mask: Any, width: int, *, write: bool) -> None:
+        """Check the addresses under `mask` and count their bytes. Raises OutOfBounds."""
+        addresses = np.broadcast_to(pointers, np.broadcast_shapes(pointers.shape, mask.shape))[
+            np.broadcast_to(mask, np.broadcast_shapes(pointers.shape, mask.shape)).astype(bool)
+        ]
+        if addresses.size == 0:
+            return
+        place = np.searchsorted(self._starts, addresses, side="right") - 1
+        inside = (place >= 0) & (len(self._ends) > 0)
+        if len(self._ends):
+            inside &= addresses + np.uint64(width) <= self._ends[np.maximum(place, 0)]
+        if not inside.all():
+            verb = "writes" if write else "reads"
+            raise OutOfBounds(f"program {self.grid_idx} {verb} {int((~inside).sum())} elements outside the tensors it was given")
+        for index in np.unique(place):
+            mine = addresses[place == index]
+            storage = self._order[int(index)]
+            sectors = np.unique(mine >> np.uint64(5)).size * 32
+            self.counts.traffic[storage] = self.counts.traffic.get(storage, 0.0) + float(sectors)
+            if write:
+                self.counts.stored[storage] = self.counts.stored.get(storage, 0.0) + float(mine.size * width)
+
+    def create_masked_load(self, ptrs: Any, mask: Any, other: Any, cache: Any, eviction: Any, volatile: Any) -> Any:
+        kind = ptrs.get_element_ty()
+        self._account(ptrs.data, mask.data, max(1, kind.primitive_bitwidth // 8), write=False)
+        if not self.dry:
+            return super().create_masked_load(ptrs, mask, other, cache, eviction, volatile)
+        dtype = triton_interpreter._get_np_dtype(kind)
+        return TensorHandle(np.zeros_like(ptrs.data, dtype=dtype), kind)
+
+    def create_masked_store(self, ptrs: Any, value: Any, mask: Any, cache: Any, eviction: Any) -> Any:
+        self._account(ptrs.data, mask.data, max(1, ptrs.get_element_ty().primitive_bitwidth // 8), write=True)
+        return None if self.dry else super().create_masked_store(ptrs, value, mask, cache, eviction)
+
+    def create_atomic_rmw(self, op: Any, ptr: Any, val: Any, mask: Any, sem: Any, scope: Any) -> Any:
+        self._account(ptr.data, mask.data, max(1, val.dtype.primitive_bitwidth // 8), write=True)
+        if self.dry:
+            return TensorHandle(np.zeros_like(val.data), val.dtype.scalar)
+        return super().create_atomic_rmw(op, ptr, val, mask, sem, scope)
+
+    def create_atomic_cas(self, ptr: Any, cmp: Any, val: Any, sem: Any, scope: Any) -> Any:
+        self._account(ptr.data, np.ones_like(ptr.data, dtype=bool), max(1, val.dtype.primitive_bitwidth // 8), write=True)
+        if self.dry:
+            return TensorHandle(np.array(cmp.data, copy=True), cmp.dtype.scalar)  # as if the comparison held, so that locks open
+        return super().create_atomic_cas(ptr, cmp, val, sem, scope)
+
+    def create_dot(self, a: Any, b: Any, d: Any, input_precision: Any, max_num_imprecise_acc: Any) -> Any:
+        kind = {"fp32": "tf32", "fp16": "fp16", "bf16": "bf16"}.get(a.dtype.scalar.name, "fp16")
+        exact = "ieee" in str(input_precision).lower() or a.dtype.scalar.name != "fp32"
+        work = 2.0 * a.data.size * b.data.shape[-1]
+        if exact and a.dtype.scalar.name == "fp32":
+            self.counts.flops += work
+        else:
+            self.counts.matrix_flops[kind] = self.counts.matrix_flops.get(kind, 0.0) + work
+        if not exact:
+            a = TensorHandle(_tf32(a.data), a.dtype)
+            b = TensorHandle(_tf32(b.data), b.dtype)
+        if a.dtype.scalar.name in ("fp16", "bf16") and d.dtype.scalar.name == "fp32":
+            a, b = (self.cast_impl(x, tl.float32) for x in (a, b))
+        return super().create_dot(a, b, d, input_precision, max_num_imprecise_acc)
+
+    def binary_op(self, lhs: Any, rhs: Any, op: Any) -> Any:
+        self.counts.flops += float(lhs.data.size)
+        return super().binary_op(lhs, rhs, op)
+
+    def unary_op(self, arg: Any, op: Any) -> Any:
+        self.counts.flops += 4.0 * float(arg.data.size)
+        return super().unary_op(arg, op)
+
+    def create_extern_elementwise(self, lib: Any, path: Any, symbol: Any, args: Any, kind: Any, pure: Any) -> Any:
+        name = str(symbol).removeprefix("__nv_")
+        call = _EXTERN.get(name) or _EXTERN.get(name.removesuffix("f")) or _EXTERN.get(name.removeprefix("fast_").removesuffix("f"))
+        if call is None:
+            raise NotImplementedError(f"libdevice function {symbol} is not known to the CPU runner")
+        data = call(*[a.data for a in args])
+        self.counts.flops += 8.0 * float(data.size)
+        return TensorHandle(data.astype(args[0].data.dtype), args[0].dtype.scalar)
+
+
+class _CheckedKernels(KernelSet):
+    """Kernel functions as plain Python functions over interpreter tensors."""
+
+    def _transform(self, definition: ast.FunctionDef) -> ast.FunctionDef:
+        tree = ASTTransformer().visit(definition)
+        assert isinstance(tree, ast.FunctionDef)
+        return tree
+
+
+def _wrap(fn: Any, function: Any) -> Any:
+    fn.fn = fn  # `tl.reduce` and `tl.associative_scan` ask a combine function for `.fn`
+    return fn
+
+
+class Interpreter:
+    """Launches of one Program. Patches `triton.language` on creation, for good."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.machine = Machine()
+        semantic = TritonSemantic(self.machine)
+        triton_interpreter.interpreter_builder = self.machine
+        triton_interpreter.interpreter_semantic = semantic
+        triton_interpreter._patch_lang(types.SimpleNamespace(__globals__={"tl": tl, "core": tl.core}))
+        triton_interpreter._patch_builtin(cuda_libdevice, self.machine, triton_interpreter._LangPatchScope())
+        for name in dir(cuda_libdevice):  # the generic module's members are place-holders that the compiler maps
+            if hasattr(libdevice, name) and not name.startswith("_"):
+                setattr(libdevice, name, getattr(cuda_libdevice, name))
+        rewritten: dict[int, Any] = {}
+
+        def call(jit: Any, *args: Any, **kwargs: Any) -> Any:
+            """A library function (`tl.sum`, ...) called from interpreted code."""
+            if id(jit) not in rewritten:
+                rewritten[id(jit)] = FunctionRewriter(jit.fn).rewrite_ast()
+            return rewritten[id(jit)](*args, **kwargs)
+
+        JITFunction.__call__ = call
+        self._kernels = _CheckedKernels(program, _wrap, {"interpreter_semantic": semantic})
+
+    def _arguments(self, launch: Launch, config: Config, args: dict[str, Any], addresses: dict[int, int]) -> dict[str, Any]:
+        function = self.program.functions[launch.function]
+        bound: dict[str, Any] = {}
+        for name in parameters(function):
+            if name in config.constants:
+                value = config.constants[name]
+                special = isinstance(value, dict) and "float" not in value
+                bound[name] = binding_value(value, self._kernels.get) if special else decode_scalar(value)
+                continue
+            value = args[name]
+            if isinstance(value, torch.Tensor):
+                kind = tl.pointer_type(_tl_dtype(value.dtype))
+                start = addresses[id(value)]
+                bound[name] = tl.tensor(TensorHandle(np.array([start], dtype=np.uint64), kind), kind)
+            elif isinstance(value, float):
+                bound[name] = tl.tensor(TensorHandle(np.array([value], dtype=np.float32), tl.float32), tl.float32)
+            else:
+                bound[name] = triton_interpreter._implicit_cvt(value)
+        return bound
+
+    def launch(self, launch: Launch, config: Config, args: dict[str, Any], *, dry: bool) -> Counts:
+        """Run the grid (or, dry, sample it). Raises OutOfBounds, KernelFailed, KernelRejected."""
+        tensors = [v for v in args.values() if isinstance(v, torch.Tensor)]
+        extents, addresses = _dry_extents(tensors) if dry else _real_extents(tensors)
+        machine = self.machine
+        machine.map(extents)
+        machine.dry = dry
+        machine.counts = Counts()
+        kernel = self._kernels.get(launch.function)
+        bound = self._arguments(launch, config, args, addresses)
+        machine.set_grid_dim(*config.grid)
+        total = config.grid[0] * config.grid[1] * config.grid[2]
+        followed = _sample(total) if dry else range(total)
+        name, line = self.program.functions[launch.function].name, launch.line
+        for number in followed:
+            x, rest = number % config.grid[0], number // config.grid[0]
+            machine.set_grid_idx(x, rest % config.grid[1], rest // config.grid[1])
+            try:
+                with np.errstate(all="ignore"):
+                    kernel(**bound)
+            except OutOfBounds as error:
+                raise OutOfBounds(f"line {line}: kernel {name}: {error}") from error
+            except Exception as error:  # the kernel's failure becomes data
+                raise KernelFailed(f"line {line}: kernel {name}: {_describe(error)}") from error
+        counts = machine.counts.scaled(total / max(1, len(followed)))
+        counts.programs = total
+        return counts
+
+
+def _describe(error: Exception) -> str:
+    if isinstance(error.__cause__, OutOfBounds):
+        return str(error.__cause__)
+    text = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {text[0][:200] if text else ''}"
+
+
+def _sample(total: int) -> list[int]:
+    """The first programs and one in the middle: the edges of a grid are masked and say little."""
+    return sorted({0, total // 2}) if total > SAMPLED_PROGRAMS else list(range(total))
+
+
+_DTYPES = {
+    "float32": tl.float32, "float16": tl.float16, "bfloat16": tl.bfloat16, "float64": tl.float64, "int8": tl.int8, "int16": tl.int16,
+    "int32": tl.int32, "int64": tl.int64, "uint8": tl.uint8, "uint16": tl.uint16, "uint32": tl.uint32, "uint64": tl.uint64,
+    "bool": tl.int1, "float8_e5m2": tl.float8e5, "float8_e4m3fn": tl.float8e4nv,
+}  # fmt: skip
+
+
+def _tl_dtype(dtype: torch.dtype) -> Any:
+    return _DTYPES[str(dtype).removeprefix("torch.")]
+
+
+def _real_extents(tensors: list[torch.Tensor]) -> tuple[list[tuple[int, int]], dict[int, int]]:
+    extents: dict[int, tuple[int, int]] = {}
+    for tensor in tensors:
+        storage = tensor.untyped_storage()
+        extents.setdefault(storage.data_ptr(), (storage.data_ptr(), storage.data_ptr() + storage.nbytes()))
+    return list(extents.values()), {id(t): t.data_ptr() for t in tensors}
+
+
+def _dry_extents(tensors: list[torch.Tensor]) -> tuple[list[tuple[int, int]], dict[int, int]]:
+    """Made-up addresses, far apart, aligned like an allocator's."""
+    bases: dict[int, int] = {}
+    extents: list[tuple[int, int]] = []
+    for tensor in tensors:
+        storage = tensor.untyped_storage()
+        if storage._cdata not in bases:
+            bases[storage._cdata] = (len(bases) + 1) << 44
+            extents.append((bases[storage._cdata], bases[storage._cdata] + storage.nbytes()))
+    return extents, {id(t): bases[t.untyped_storage()._cdata] + t.storage_offset() * t.element_size() for t in tensors}

@@ -1,0 +1,105 @@
+"""Messages between processes: a JSON header and raw tensor bytes, length-prefixed. Nothing is ever unpickled.
+
+    8 bytes header length | 8 bytes body length | header (JSON) | body (tensors' bytes, one after the other)
+
+A tensor in a header is {"at": offset, "nbytes": n, "shape", "stride", "dtype"}; its logical contents lie in the body.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+import struct
+from typing import Any
+
+import torch
+
+PREFIX = struct.Struct("<QQ")
+MAX_HEADER = 16 << 20
+MAX_BODY = 1 << 30
+
+
+class BadMessage(Exception):
+    """A peer sent something that is not a message."""
+
+
+class Body:
+    """Collects tensors while a header is built."""
+
+    def __init__(self) -> None:
+        self.parts: list[bytes] = []
+        self.size = 0
+
+    def add(self, tensor: torch.Tensor) -> dict[str, Any]:
+        flat = tensor.detach().contiguous().reshape(-1)
+        raw = flat.view(torch.uint8).numpy().tobytes() if flat.numel() else b""
+        entry = {
+            "at": self.size, "nbytes": len(raw), "shape": list(tensor.shape), "stride": list(tensor.stride()),
+            "dtype": str(tensor.dtype).removeprefix("torch."),
+        }  # fmt: skip
+        self.parts.append(raw)
+        self.size += len(raw)
+        return entry
+
+
+def pack(header: dict[str, Any], body: Body | None = None) -> bytes:
+    text = json.dumps(header).encode()
+    raw = b"".join(body.parts) if body is not None else b""
+    return PREFIX.pack(len(text), len(raw)) + text + raw
+
+
+def sizes(prefix: bytes) -> tuple[int, int]:
+    """Header and body length; raises BadMessage when they are absurd."""
+    header, body = PREFIX.unpack(prefix)
+    if header > MAX_HEADER or body > MAX_BODY:
+        raise BadMessage(f"a message of {header} + {body} bytes")
+    return header, body
+
+
+def parse(text: bytes) -> dict[str, Any]:
+    """The header; raises BadMessage."""
+    try:
+        header = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise BadMessage(f"a header that is not JSON: {error}") from error
+    if not isinstance(header, dict):
+        raise BadMessage("a header that is not an object")
+    return header
+
+
+def tensor(entry: Any, body: bytes) -> torch.Tensor:
+    """The tensor that a header entry describes, with its strides where they are dense. Raises BadMessage."""
+    try:
+        at, nbytes, shape, dtype = entry["at"], entry["nbytes"], [int(s) for s in entry["shape"]], getattr(torch, entry["dtype"])
+        raw = bytearray(body[at : at + nbytes])
+        flat = torch.frombuffer(raw, dtype=dtype) if raw else torch.empty(0, dtype=dtype)
+        logical = flat.reshape(shape)
+        if list(logical.stride()) == entry["stride"]:
+            return logical
+        strided = torch.empty_strided(shape, entry["stride"], dtype=dtype)
+        return strided.copy_(logical)
+    except (KeyError, TypeError, ValueError, RuntimeError, AttributeError) as error:
+        raise BadMessage(f"a bad tensor: {error}") from error
+
+
+def receive(sock: socket.socket) -> tuple[dict[str, Any], bytes] | None:
+    """Blocking read of one message; None at the end of the stream."""
+    prefix = _exactly(sock, PREFIX.size)
+    if prefix is None:
+        return None
+    header, body = sizes(prefix)
+    text, raw = _exactly(sock, header), _exactly(sock, body)
+    if text is None or raw is None:
+        raise BadMessage("the stream ended inside a message")
+    return parse(text), raw
+
+
+def _exactly(sock: socket.socket, count: int) -> bytes | None:
+    buffer = bytearray(count)
+    view, done = memoryview(buffer), 0
+    while done < count:
+        got = sock.recv_into(view[done:])
+        if got == 0:
+            return None
+        done += got
+    return bytes(buffer)

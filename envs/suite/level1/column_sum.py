@@ -1,0 +1,18 @@
+"""Sum of every column."""
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+ROWS = 4096
+COLS = 8192
+SMALL = {"ROWS": 40, "COLS": 56}
+
+class Model(nn.Module):
+    def forward(self, x):
+        return torch.sum(x, dim=0)
+
+def get_inputs():
+    return [torch.randn(ROWS, COLS)]
+
+def get_init_inputs():
+    return []

@@ -1,0 +1,18 @@
+"""Largest value of every row."""
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+ROWS = 4096
+COLS = 8192
+SMALL = {"ROWS": 20, "COLS": 88}
+
+class Model(nn.Module):
+    def forward(self, x):
+        return torch.amax(x, dim=1)
+
+def get_inputs():
+    return [torch.randn(ROWS, COLS) * torch.rand(ROWS, 1)]
+
+def get_init_inputs():
+    return []

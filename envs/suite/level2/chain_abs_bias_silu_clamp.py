@@ -1,0 +1,26 @@
+"""Abs, Bias, SiLU, clamp."""
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+ROWS = 8192
+COLS = 4096
+SMALL = {"ROWS": 12, "COLS": 80}
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.bias = nn.Parameter(torch.randn(COLS))
+
+    def forward(self, x):
+        x = x.abs()
+        x = x + self.bias
+        x = F.silu(x)
+        x = torch.clamp(x, -1.0, 1.0)
+        return x
+
+def get_inputs():
+    return [torch.randn(ROWS, COLS)]
+
+def get_init_inputs():
+    return []

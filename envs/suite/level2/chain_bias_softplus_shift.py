@@ -1,0 +1,25 @@
+"""Bias, softplus, shift."""
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+ROWS = 8192
+COLS = 8192
+SMALL = {"ROWS": 12, "COLS": 80}
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.bias = nn.Parameter(torch.randn(COLS))
+
+    def forward(self, x):
+        x = x + self.bias
+        x = F.softplus(x)
+        x = x - 0.5
+        return x
+
+def get_inputs():
+    return [torch.randn(ROWS, COLS)]
+
+def get_init_inputs():
+    return []

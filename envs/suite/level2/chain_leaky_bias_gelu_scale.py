@@ -1,0 +1,26 @@
+"""Leaky ReLU, Bias, GELU, scale."""
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+ROWS = 8192
+COLS = 4096
+SMALL = {"ROWS": 18, "COLS": 104}
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.bias = nn.Parameter(torch.randn(COLS))
+
+    def forward(self, x):
+        x = F.leaky_relu(x, 0.1)
+        x = x + self.bias
+        x = F.gelu(x)
+        x = x * 0.5
+        return x
+
+def get_inputs():
+    return [torch.randn(ROWS, COLS)]
+
+def get_init_inputs():
+    return []

@@ -1,0 +1,25 @@
+"""ReLU, Bias, sigmoid."""
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+ROWS = 8192
+COLS = 8192
+SMALL = {"ROWS": 10, "COLS": 112}
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.bias = nn.Parameter(torch.randn(COLS))
+
+    def forward(self, x):
+        x = F.relu(x)
+        x = x + self.bias
+        x = torch.sigmoid(x)
+        return x
+
+def get_inputs():
+    return [torch.randn(ROWS, COLS)]
+
+def get_init_inputs():
+    return []

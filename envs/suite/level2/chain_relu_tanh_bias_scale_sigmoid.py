@@ -1,0 +1,27 @@
+"""ReLU, tanh, Bias, scale, sigmoid."""
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+ROWS = 4096
+COLS = 8192
+SMALL = {"ROWS": 16, "COLS": 96}
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.bias = nn.Parameter(torch.randn(COLS))
+
+    def forward(self, x):
+        x = F.relu(x)
+        x = torch.tanh(x)
+        x = x + self.bias
+        x = x * 1.5
+        x = torch.sigmoid(x)
+        return x
+
+def get_inputs():
+    return [torch.randn(ROWS, COLS)]
+
+def get_init_inputs():
+    return []

@@ -1,0 +1,25 @@
+"""Scale, Bias, GELU."""
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+ROWS = 8192
+COLS = 4096
+SMALL = {"ROWS": 16, "COLS": 96}
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.bias = nn.Parameter(torch.randn(COLS))
+
+    def forward(self, x):
+        x = x * 0.5
+        x = x + self.bias
+        x = F.gelu(x)
+        return x
+
+def get_inputs():
+    return [torch.randn(ROWS, COLS)]
+
+def get_init_inputs():
+    return []

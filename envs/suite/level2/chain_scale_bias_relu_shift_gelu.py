@@ -1,0 +1,27 @@
+"""Scale, Bias, ReLU, shift, GELU."""
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+ROWS = 4096
+COLS = 5120
+SMALL = {"ROWS": 12, "COLS": 80}
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.bias = nn.Parameter(torch.randn(COLS))
+
+    def forward(self, x):
+        x = x * 0.25
+        x = x + self.bias
+        x = F.relu(x)
+        x = x - 0.25
+        x = F.gelu(x)
+        return x
+
+def get_inputs():
+    return [torch.randn(ROWS, COLS)]
+
+def get_init_inputs():
+    return []

@@ -1,0 +1,26 @@
+"""Scale, square, Bias, SiLU."""
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+ROWS = 2048
+COLS = 8192
+SMALL = {"ROWS": 12, "COLS": 80}
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.bias = nn.Parameter(torch.randn(COLS))
+
+    def forward(self, x):
+        x = x * 0.5
+        x = x * x
+        x = x + self.bias
+        x = F.silu(x)
+        return x
+
+def get_inputs():
+    return [torch.randn(ROWS, COLS)]
+
+def get_init_inputs():
+    return []

@@ -1,0 +1,26 @@
+"""Tanh, Bias, GELU, scale."""
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+ROWS = 2048
+COLS = 8192
+SMALL = {"ROWS": 24, "COLS": 72}
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.bias = nn.Parameter(torch.randn(COLS))
+
+    def forward(self, x):
+        x = torch.tanh(x)
+        x = x + self.bias
+        x = F.gelu(x)
+        x = x * 2.0
+        return x
+
+def get_inputs():
+    return [torch.randn(ROWS, COLS)]
+
+def get_init_inputs():
+    return []

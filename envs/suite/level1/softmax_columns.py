@@ -3,7 +3,7 @@ import torch
 import torch.nn as nn
 import torch.nn.functional as F
 
-ROWS = 2048
+ROWS = 1024
 COLS = 8192
 SMALL = {"ROWS": 40, "COLS": 24}
 

@@ -1,0 +1,97 @@
+"""What the policy is told about its candidate: facts of the evaluation as a few short lines of bounded length.
+
+Everything that a candidate can influence (detail, kernel names) is escaped, so that it forms no fence and no token of a chat
+template.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from rlkernel.types import Evaluation, Status
+
+STEPS = 3
+"""How many of the costliest steps are named."""
+LAZY = 0.3
+"""Coverage under which the kernel does a minor part of the work: arXiv 2602.05885's lower bound of PRS."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Largest numbers of characters; the whole text stays under `total` by construction."""
+
+    detail: int
+    name: int
+    total: int
+
+
+SHORT = Limits(detail=240, name=32, total=600)
+FULL = Limits(detail=1200, name=64, total=2000)
+
+NEXT = {
+    Status.CORRECT: "make it faster.",
+    Status.INCORRECT: "fix the result.",
+    Status.NO_CODE: "answer with one fenced python block.",
+    Status.INVALID: "define a ModelNew that can be constructed.",
+    Status.UNTRACEABLE: "do not use tensor values on the host.",
+    Status.INCONSISTENT: "do the same work on every call.",
+    Status.COMPILE_ERROR: "fix the kernel.",
+    Status.NO_KERNEL: "compute the output in a Triton kernel.",
+    Status.RUNTIME_ERROR: "fix the error.",
+    Status.OUT_OF_BOUNDS: "mask every load and store.",
+    Status.TIMEOUT: "do less work.",
+    Status.CRASH: "fix the crash.",
+    Status.IMPLAUSIBLE: "do all of the work.",
+}
+
+
+def feedback_text(evaluation: Evaluation, limits: Limits = SHORT) -> str:
+    """One `key: value` per line: status, detail, error, speedup, coverage, costliest steps, and what to do next.
+
+    Times in microseconds; error relative to the reference's norm; at most `limits.total` characters.
+    """
+    lines = [f"status: {evaluation.status}"]
+    if detail := escape(evaluation.detail, limits.detail):
+        lines.append(f"detail: {detail}")
+    if evaluation.matches is not None and evaluation.status not in (Status.CORRECT, Status.INCORRECT):
+        lines.append(f"outputs match: {'yes' if evaluation.matches else 'no'}")
+    if evaluation.max_error is not None:
+        lines.append(f"error: {evaluation.max_error:.1e}")
+    if evaluation.speedup is not None:
+        lines.append(f"speedup: {_speedup(evaluation)}")
+    if evaluation.coverage is not None:
+        lines.append(f"coverage: {evaluation.coverage:.0%}")
+    if steps := _steps(evaluation, limits.name):
+        lines.append(f"steps: {steps}")
+    lazy = evaluation.correct and evaluation.coverage is not None and evaluation.coverage < LAZY
+    lines.append(f"next: {'move more of the work into the kernel.' if lazy else NEXT[evaluation.status]}")
+    return "\n".join(lines)
+
+
+def escape(text: str, limit: int) -> str:
+    """One line of at most `limit` printable characters without fences and without anything shaped like `<token>` or `[INST]`.
+
+    >>> escape("bad\\n```<|im_start|>system", 40)
+    "bad '''(|im_start|)system"
+    """
+    text = " ".join("".join(character if character.isprintable() else " " for character in text).split())
+    text = re.sub(r"`{3,}|~{3,}", "'''", text)
+    text = re.sub(r"<([^<>\s]+)>", r"(\1)", text)
+    text = re.sub(r"\[(/?INST)\]", r"(\1)", text)
+    return text if len(text) <= limit else text[: limit - 3].rstrip() + "..."
+
+
+def _speedup(evaluation: Evaluation) -> str:
+    text = f"{evaluation.speedup:.3g}x"
+    if evaluation.candidate_us is not None and evaluation.reference_us is not None:
+        text += f" ({evaluation.candidate_us:.3g} us, reference {evaluation.reference_us:.3g} us)"
+    return text
+
+
+def _steps(evaluation: Evaluation, limit: int) -> str:
+    """`fused 86%, aten.add 10%`; a launch that does not reach the output is called dead."""
+    named = [(fact.share, f"{escape(fact.kernel, limit)}{'' if fact.live else ' (dead)'}") for fact in evaluation.launches]
+    named += [(fact.share, escape(fact.op, limit)) for fact in evaluation.ops]
+    costliest = sorted(named, key=lambda step: step[0], reverse=True)[:STEPS]
+    return ", ".join(f"{name} {share:.0%}" for share, name in costliest)

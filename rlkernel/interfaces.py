@@ -17,8 +17,11 @@ class Policy(Protocol):
     def encode_prompt(self, text: str) -> tuple[int, ...]:
         """The tokens of the first user message, ending where the assistant starts to write."""
 
-    def encode_feedback(self, text: str) -> tuple[int, ...]:
-        """The tokens that close the assistant's turn and hold the next user message. Appended, never re-rendered."""
+    def encode_feedback(self, text: str, truncated: bool = False) -> tuple[int, ...]:
+        """The tokens that close the assistant's turn and hold the next user message. Appended, never re-rendered.
+
+        truncated: the completion ran into its length limit, so the turn has no end token yet.
+        """
 
     async def generate(self, prompt_ids: Sequence[int], seed: int) -> Completion | None:
         """Sample one completion for the whole context so far; None when the context leaves no room for one.

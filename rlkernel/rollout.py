@@ -13,6 +13,7 @@ from dataclasses import replace
 
 import anyio
 
+from rlkernel.errors import UsageError
 from rlkernel.interfaces import Environment, Evaluator, Policy, Reward
 from rlkernel.types import Group, Problem, Trajectory, Turn
 
@@ -41,7 +42,7 @@ async def rollout(
 ) -> Trajectory:
     """One trajectory. `on_turn` is called after each evaluation.
 
-    Raises ValueError when not even the prompt leaves room for a completion, and whatever the reward raises.
+    Raises UsageError when not even the prompt leaves room for a completion, and whatever the reward raises.
     """
     done: list[Turn] = []
     context_ids = policy.encode_prompt(environment.prompt(problem))
@@ -60,9 +61,9 @@ async def rollout(
         on_turn(done[-1])
         if last:
             return Trajectory(problem, tuple(done))
-        context_ids = policy.encode_feedback(feedback)
+        context_ids = policy.encode_feedback(feedback, truncated=completion.stop == "length")
     if not done:
-        raise ValueError(
+        raise UsageError(
             f"the prompt of {problem.name} has {len(sequence_ids)} tokens, which leaves no room for a completion: "
             "lower max_new_tokens, or use a model with a longer context"
         )

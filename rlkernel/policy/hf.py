@@ -42,9 +42,9 @@ class HFPolicy:
         """See `rlkernel.interfaces.Policy`."""
         return tuple(chat.encode_prompt(self._tokenizer, text))
 
-    def encode_feedback(self, text: str) -> tuple[int, ...]:
+    def encode_feedback(self, text: str, truncated: bool = False) -> tuple[int, ...]:
         """See `rlkernel.interfaces.Policy`."""
-        return tuple(chat.encode_feedback(self._tokenizer, text))
+        return tuple(chat.encode_feedback(self._tokenizer, text, truncated=truncated))
 
     def forget(self) -> None:
         """To be called whenever the weights have changed. Raises RuntimeError while completions are being sampled."""

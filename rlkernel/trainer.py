@@ -1,0 +1,293 @@
+"""TRL's GRPO trainer with our rollouts, our advantages per turn, and our masks. The only file of the loop that imports trl.
+
+TRL provides the optimiser, the clipped token-level loss, checkpoints and accelerate. We provide, for each step:
+
+- the trajectories, through `rollout_func` (TRL pads them and would reward them; its own advantages are overwritten);
+- `advantages` (B, C): the credit of each sampled token;
+- `tool_mask` (B, C): 1 on the sampled tokens of turns that were not rejected;
+- `num_items_in_batch`: the number of those turns. TRL's `dapo` loss divides the sum over tokens by it, so that the loss is a
+  token sum per turn, averaged over turns (arXiv 2602.05885 aggregates so), whatever the rows per micro-batch.
+
+There is one optimiser step per batch of rollouts, so the importance ratio is 1 and nothing is clipped; TRL then uses the
+detached log-probabilities of the same forward pass instead of a second one.
+
+Legend: B rows, P prompt positions, C completion positions.
+"""
+
+from __future__ import annotations
+
+import os
+
+# Before trl and transformers are imported: they read these once.
+os.environ.setdefault("TRL_EXPERIMENTAL_SILENCE", "1")
+os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import datasets
+import torch
+import transformers
+from transformers import PrinterCallback, TrainerCallback
+from trl import GRPOConfig, GRPOTrainer
+
+from rlkernel.batch import Batch, Tokens, assemble, pad_rows
+from rlkernel.config import Run
+from rlkernel.rollout import derive_seed
+from rlkernel.types import Group, Problem
+
+COMPLETE = "complete"
+"""A checkpoint without this file was interrupted while it was written."""
+
+_PROMPT_KEYS = ("prompt_ids", "prompt_mask")
+_COMPLETION_KEYS = ("completion_ids", "completion_mask", "tool_mask", "advantages", "sampling_per_token_logps")
+
+
+@dataclass(frozen=True, slots=True)
+class StepFacts:
+    """What one optimiser step did. Seconds are wall-clock."""
+
+    step: int
+    """Optimiser steps so far, from 1."""
+    groups: tuple[Group, ...]
+    trained_turns: int
+    turns: int
+    loss: float
+    grad_norm: float
+    learning_rate: float
+    entropy: float
+    """Nats per trained token."""
+    clip_fraction: float
+    mismatch: float | None
+    """Mean absolute difference of training and rollout log-probabilities, where a rejection needed them."""
+    seconds_rollout: float
+    seconds_step: float
+
+
+class Hooks(Protocol):
+    """What the trainer asks of the loop, all from the trainer's thread."""
+
+    def rollout(self, problems: Sequence[Problem], step: int) -> tuple[Group, ...]:
+        """`Run.rollouts` trajectories of each problem, for the step that comes after `step` optimiser steps."""
+
+    def step_done(self, facts: StepFacts) -> None:
+        """Called before the step's checkpoint is written."""
+
+    def check_cancelled(self) -> None:
+        """Raises when the run is to end now. Called between micro-batches."""
+
+
+class KernelGRPOTrainer(GRPOTrainer):  # type: ignore[misc]
+    """See the module's docstring. `plan`: the indices of the problems of each step (`rlkernel.schedule`)."""
+
+    def __init__(
+        self,
+        run: Run,
+        model: Any,
+        tokenizer: Any,
+        problems: Sequence[Problem],
+        plan: Sequence[Sequence[int]],
+        hooks: Hooks,
+        directory: Path,
+        *,
+        micro_batch: int = 8,
+        checkpoint_every: int = 1,
+    ) -> None:
+        self._run = run
+        self._problems = tuple(problems)
+        self._hooks = hooks
+        self._tokens: Tokens | None = None
+        self._facts: dict[str, Any] = {}
+        flat = [index for indices in plan for index in indices]
+        dataset = datasets.Dataset.from_dict({"prompt": [problems[i].name for i in flat], "problem": flat})
+        silence()
+        super().__init__(
+            model=model,
+            reward_funcs=_trajectory_reward,
+            args=training_arguments(run, model, directory, micro_batch, checkpoint_every),
+            train_dataset=dataset,
+            processing_class=tokenizer,
+            rollout_func=self._rows,
+            callbacks=[_Recorder(self)],
+        )
+        self.remove_callback(PrinterCallback)
+
+    def _rows(self, prompts: Sequence[str], trainer: Any) -> dict[str, Any]:
+        """TRL's `rollout_func`: the trajectories made just before, as lists."""
+        assert self._tokens is not None
+        rows = self._tokens.rows
+        return {
+            "prompt_ids": [list(row.prompt_ids) for row in rows],
+            "completion_ids": [list(row.completion_ids) for row in rows],
+            "logprobs": [list(row.rollout_logprobs) for row in rows],
+            "env_mask": [list(row.policy_mask) for row in rows],
+        }
+
+    def _generate_and_score_completions(self, inputs: list[dict[str, Any]]) -> dict[str, Any]:
+        step = self.state.global_step
+        problems = [self._problems[row["problem"]] for row in inputs[:: self.num_generations]]
+        started = time.perf_counter()
+        groups = self._hooks.rollout(problems, step)
+        seconds = time.perf_counter() - started
+        self._tokens = pad_rows(groups, self._tokenizer.pad_token_id)
+        output: dict[str, Any] = super()._generate_and_score_completions(inputs)
+        train_logprobs_BC = self._train_logprobs(output) if self._run.rejections else None
+        batch = assemble(
+            groups,
+            self._tokens,
+            advantage=self._run.advantage,
+            credit=self._run.credit,
+            gamma=self._run.gamma,
+            rejections=self._run.rejections,
+            train_logprobs_BC=train_logprobs_BC,
+            generator=torch.Generator().manual_seed(derive_seed(self._run.seed, "rejection", step)),
+        )
+        self._facts = {
+            "groups": groups,
+            "trained_turns": batch.trained_turns,
+            "turns": batch.turns,
+            "mismatch": None if train_logprobs_BC is None else _mismatch(self._tokens, train_logprobs_BC),
+            "seconds_rollout": seconds,
+        }
+        return {**output, **self._loss_inputs(batch)}
+
+    def _loss_inputs(self, batch: Batch) -> dict[str, torch.Tensor]:
+        device = self.accelerator.device
+        trained = torch.tensor(batch.trained_turns, device=device)
+        return {
+            "advantages": batch.advantages_BC.to(device),
+            "tool_mask": batch.loss_mask_BC.to(device),
+            "num_items_in_batch": self.accelerator.gather(trained).sum(),
+        }
+
+    @torch.no_grad()
+    def _train_logprobs(self, output: Mapping[str, torch.Tensor]) -> torch.Tensor:
+        logprobs_BC, _, _ = self._get_per_token_logps_and_entropies(
+            self.model,
+            torch.cat([output["prompt_ids"], output["completion_ids"]], 1),
+            torch.cat([output["prompt_mask"], output["completion_mask"]], 1),
+            output["completion_ids"].shape[1],
+            batch_size=self.args.per_device_train_batch_size,
+        )
+        found: torch.Tensor = logprobs_BC.float().cpu()
+        return found
+
+    def _prepare_inputs(self, generation_batch: Any) -> dict[str, torch.Tensor]:
+        return trim(super()._prepare_inputs(generation_batch))
+
+    def training_step(self, *args: Any, **kwargs: Any) -> torch.Tensor:
+        self._hooks.check_cancelled()
+        loss: torch.Tensor = super().training_step(*args, **kwargs)
+        return loss
+
+    def create_model_card(self, *args: Any, **kwargs: Any) -> None:
+        """A checkpoint of a run is not a publication."""
+
+    def record(self, logs: Mapping[str, float], step: int, seconds_step: float) -> None:
+        """Join TRL's numbers of a finished step with ours."""
+        facts = StepFacts(
+            step=step,
+            loss=logs["loss"],
+            grad_norm=float(logs["grad_norm"]),
+            learning_rate=logs["learning_rate"],
+            entropy=logs["entropy"],
+            clip_fraction=logs["clip_ratio/region_mean"],
+            seconds_step=seconds_step,
+            **self._facts,
+        )
+        self._hooks.step_done(facts)
+
+
+class _Recorder(TrainerCallback):  # type: ignore[misc]
+    """Reports each step before its checkpoint is written, and marks checkpoints that are complete."""
+
+    def __init__(self, trainer: KernelGRPOTrainer) -> None:
+        self.trainer = trainer
+        self.started = 0.0
+
+    def on_step_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        self.started = time.perf_counter()
+
+    def on_log(self, args: Any, state: Any, control: Any, logs: Mapping[str, float], **kwargs: Any) -> None:
+        if "loss" in logs:  # the summary at the end of training has none
+            self.trainer.record(logs, state.global_step, time.perf_counter() - self.started)
+
+    def on_save(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        (Path(args.output_dir) / f"checkpoint-{state.global_step}" / COMPLETE).touch()
+
+
+def training_arguments(run: Run, model: Any, directory: Path, micro_batch: int, checkpoint_every: int) -> GRPOConfig:
+    """TRL's configuration of a run. Rows per micro-batch: the largest divisor of the batch up to `micro_batch`."""
+    rows = run.prompts_per_step * run.rollouts
+    per_device = max(size for size in range(1, min(micro_batch, rows) + 1) if rows % size == 0)
+    cuda = torch.cuda.is_available()
+    arguments = GRPOConfig(
+        output_dir=str(directory),
+        max_steps=run.steps,
+        per_device_train_batch_size=per_device,
+        gradient_accumulation_steps=rows // per_device,
+        num_generations=run.rollouts,
+        shuffle_dataset=False,  # the plan is in order
+        temperature=run.temperature,
+        max_completion_length=run.turns * run.max_new_tokens,
+        loss_type="dapo",
+        importance_sampling_level="token",
+        epsilon=run.clip_low,
+        epsilon_high=run.clip_high,
+        beta=0.0,
+        scale_rewards="none",
+        disable_dropout=True,
+        learning_rate=run.learning_rate,
+        lr_scheduler_type="constant",
+        weight_decay=0.0,
+        max_grad_norm=run.max_grad_norm,
+        seed=run.seed,
+        bf16=cuda,
+        use_cpu=not cuda,
+        # Recomputation pays where activations are large.
+        gradient_checkpointing=sum(p.numel() for p in model.parameters()) > 100_000_000,
+        logging_steps=1,
+        save_strategy="steps",
+        save_steps=checkpoint_every,
+        # The newest may be incomplete when the process is killed.
+        save_total_limit=2,
+        report_to=[],
+        disable_tqdm=True,
+        dataloader_pin_memory=False,
+    )
+    # Other visible GPUs belong to evaluators; the Trainer would wrap the model in DataParallel for them.
+    arguments._setup_devices  # noqa: B018  (a cached property that sets _n_gpu)
+    arguments._n_gpu = min(arguments._n_gpu, 1)
+    return arguments
+
+
+def trim(inputs: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    """Without the columns that are padding in every row of this micro-batch."""
+    start = int(inputs["prompt_mask"].any(0).int().argmax())
+    end = int(inputs["completion_mask"].any(0).sum())
+    trimmed = dict(inputs)
+    trimmed |= {key: inputs[key][:, start:] for key in _PROMPT_KEYS}
+    trimmed |= {key: inputs[key][:, :end] for key in _COMPLETION_KEYS if key in inputs}
+    return trimmed
+
+
+def silence() -> None:
+    """Keep libraries from writing over the progress bar; their errors still show."""
+    transformers.utils.logging.set_verbosity_error()
+    transformers.utils.logging.disable_progress_bar()
+    datasets.utils.logging.set_verbosity_error()
+    datasets.disable_progress_bars()
+
+
+def _mismatch(tokens: Tokens, train_logprobs_BC: torch.Tensor) -> float:
+    sampled_BC = tokens.policy_mask_BC.bool()
+    return float((train_logprobs_BC - tokens.rollout_logprobs_BC)[sampled_BC].abs().mean())
+
+
+def _trajectory_reward(prompts: Sequence[str], completions: Sequence[str], **columns: Any) -> list[float]:
+    """TRL demands a reward function; its advantages are overwritten."""
+    return [0.0] * len(prompts)

@@ -1,0 +1,119 @@
+"""The policy: many trajectories awaiting one model."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import anyio
+import anyio.from_thread
+import pytest
+
+from rlkernel.policy.hf import HFPolicy, open_policy, stop_ids
+from rlkernel.types import Completion
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+async def generate_all(policy: HFPolicy, prompts: list[tuple[int, ...]]) -> list[Completion | None]:
+    found: dict[int, Completion | None] = {}
+
+    async def one(i: int) -> None:
+        found[i] = await policy.generate(prompts[i], seed=i)
+
+    async with anyio.create_task_group() as tasks:
+        for i in range(len(prompts)):
+            tasks.start_soon(one, i)
+    return [found[i] for i in range(len(prompts))]
+
+
+async def test_concurrent_requests_share_a_batch_and_are_reproducible(tiny_model: Any, tiny_tokenizer: Any) -> None:
+    rows: list[int] = []
+    hook = tiny_model.model.embed_tokens.register_forward_hook(lambda _, inputs, __: rows.append(inputs[0].shape[0]))
+    async with open_policy(tiny_model, tiny_tokenizer, max_new_tokens=12) as policy:
+        prompts = [policy.encode_prompt(f"problem {i}") for i in range(6)]
+        first = await generate_all(policy, prompts)
+        policy.forget()
+        again = await generate_all(policy, prompts)
+        assert policy.busy.seconds > 0
+    hook.remove()
+    assert rows[0] == 6
+    assert [c and c.token_ids for c in first] == [c and c.token_ids for c in again]
+    for completion in first:
+        assert completion is not None
+        assert completion.text == tiny_tokenizer.decode(list(completion.token_ids), skip_special_tokens=True)
+        assert len(completion.token_ids) == 12 or completion.token_ids[-1] == tiny_tokenizer.eos_token_id
+
+
+async def test_a_request_joins_while_others_are_in_flight(tiny_model: Any, tiny_tokenizer: Any) -> None:
+    # The second asks only after the first has been sampling for some tokens, and both get their own result.
+    async with open_policy(tiny_model, tiny_tokenizer, max_new_tokens=100, chunk=4) as policy:
+        prompt = policy.encode_prompt("x")
+        alone = await policy.generate(prompt, seed=1)
+        tokens = 0
+        started = anyio.Event()
+
+        def count(*_: object) -> None:
+            nonlocal tokens
+            tokens += 1
+            if tokens == 10:
+                anyio.from_thread.run_sync(started.set)
+
+        hook = tiny_model.model.embed_tokens.register_forward_hook(count)
+        found: dict[str, Completion | None] = {}
+
+        async def early() -> None:
+            found["early"] = await policy.generate(prompt, seed=0)
+
+        async def late() -> None:
+            await started.wait()
+            found["late"] = await policy.generate(prompt, seed=1)
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(early)
+            tasks.start_soon(late)
+        hook.remove()
+    assert alone is not None and found["late"] is not None
+    assert found["late"].token_ids == alone.token_ids
+
+
+async def test_a_full_context_is_data(tiny_model: Any, tiny_tokenizer: Any) -> None:
+    # 512 positions: 412 + 100 fit, one token more does not.
+    async with open_policy(tiny_model, tiny_tokenizer, max_new_tokens=100) as policy:
+        assert await policy.generate((5,) * 413, seed=0) is None
+        assert await policy.generate((5,) * 412, seed=0) is not None
+
+
+async def test_a_cancelled_trajectory_leaves_the_others_alone(tiny_model: Any, tiny_tokenizer: Any) -> None:
+    async with open_policy(tiny_model, tiny_tokenizer, max_new_tokens=20, chunk=2) as policy:
+        prompt = policy.encode_prompt("x")
+        expected = await policy.generate(prompt, seed=3)
+        with anyio.CancelScope() as scope:
+            scope.cancel()
+            await policy.generate(prompt, seed=4)
+        assert scope.cancelled_caught
+        again = await policy.generate(prompt, seed=3)
+    # Log-probabilities may differ by rounding: the cancelled row was still in the batch.
+    assert expected is not None and again is not None and again.token_ids == expected.token_ids
+
+
+async def test_a_failing_model_fails_the_run(tiny_model: Any, tiny_tokenizer: Any) -> None:
+    with pytest.RaisesGroup(pytest.RaisesExc(IndexError), flatten_subgroups=True):
+        async with open_policy(tiny_model, tiny_tokenizer, max_new_tokens=4) as policy:
+            await policy.generate((10**6,), seed=0)
+
+
+async def test_turns_are_closed_once(tiny_model: Any, tiny_tokenizer: Any) -> None:
+    async with open_policy(tiny_model, tiny_tokenizer, max_new_tokens=4) as policy:
+        feedback = tiny_tokenizer.decode(list(policy.encode_feedback("slow")))
+        assert feedback == "\n<|im_start|>user\nslow<|im_end|>\n<|im_start|>assistant\n"
+        assert tiny_tokenizer.decode(list(policy.encode_feedback("slow", truncated=True))) == "<|im_end|>" + feedback
+
+
+def test_stop_tokens_come_from_model_and_tokenizer(tiny_model: Any, tiny_tokenizer: Any) -> None:
+    tiny_model.generation_config.eos_token_id = [0, 7]
+    assert stop_ids(tiny_model, tiny_tokenizer) == {0, 7, tiny_tokenizer.eos_token_id}

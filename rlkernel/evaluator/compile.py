@@ -157,7 +157,9 @@ class Compiler:
         registers, spills = resources(kernel.asm["cubin"])
         shared = int(kernel.metadata.shared)
         if shared > self.profile.shared_bytes:
-            raise CompileFailed(f"kernel {function.name} needs {shared} bytes of shared memory, the GPU has {self.profile.shared_bytes}")
+            raise CompileFailed(
+                f"kernel {function.name} needs {shared} bytes of shared memory, the GPU has {self.profile.shared_bytes}"
+            )
         ttir = kernel.asm["ttir"]
         facts = Compiled(
             key, function.name, tuple(sorted(stored_arguments(ttir))), registers, spills, shared, int(kernel.metadata.num_warps),
@@ -178,7 +180,9 @@ class Compiler:
             line = function.line - 1 + int(getattr(error.node, "lineno", 1) or 1) if error.node is not None else function.line
             raise CompileFailed(f"line {line}: {_first_line(error)}") from error
         except Exception as error:  # whatever the compiler raises on this kernel is the candidate's failure
-            raise CompileFailed(f"kernel {function.name}: {type(error).__name__}: {str(error).strip().splitlines()[0][:200]}") from error
+            raise CompileFailed(
+                f"kernel {function.name}: {type(error).__name__}: {str(error).strip().splitlines()[0][:200]}"
+            ) from error
 
     def _constant(self, value: Value) -> Any:
         if isinstance(value, dict) and "function" in value:

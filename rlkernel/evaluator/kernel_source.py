@@ -75,7 +75,8 @@ _NAMES: dict[str, frozenset[str]] = {
     module: frozenset(
         name
         for name, value in vars(_module(module)).items()
-        if not name.startswith("_") and ((isinstance(value, types.ModuleType) and value.__name__ in _MODULES) or _from_triton(value))
+        if not name.startswith("_")
+        and ((isinstance(value, types.ModuleType) and value.__name__ in _MODULES) or _from_triton(value))
     )
     for module in _MODULES
 }
@@ -264,5 +265,3 @@ def parameters(function: Function) -> dict[str, str]:
     definition = parse(function)
     arguments = [*definition.args.posonlyargs, *definition.args.args, *definition.args.kwonlyargs]
     return {a.arg: ast.unparse(a.annotation) if a.annotation else "" for a in arguments}
-
-

@@ -38,7 +38,13 @@ def spec(value: Any) -> Any:
     """An argument as data: tensors by shape, stride and dtype. Raises BrokenReference for what a candidate cannot be given."""
     if isinstance(value, torch.Tensor):
         with torch._C.DisableTorchFunction():
-            return {"tensor": {"shape": list(value.shape), "stride": list(value.stride()), "dtype": str(value.dtype).removeprefix("torch.")}}
+            return {
+                "tensor": {
+                    "shape": list(value.shape),
+                    "stride": list(value.stride()),
+                    "dtype": str(value.dtype).removeprefix("torch."),
+                }
+            }
     if isinstance(value, (list, tuple)):
         return [spec(item) for item in value]
     if isinstance(value, dict):
@@ -46,7 +52,9 @@ def spec(value: Any) -> Any:
     try:
         return encode_scalar(value)
     except TypeError:
-        raise BrokenReference(f"an argument is a {type(value).__name__}: use tensors, numbers, strings and lists of these") from None
+        raise BrokenReference(
+            f"an argument is a {type(value).__name__}: use tensors, numbers, strings and lists of these"
+        ) from None
 
 
 def tensors_of(value: Any) -> list[torch.Tensor]:
@@ -158,7 +166,9 @@ def prepare(source: str, name: str, profile: DeviceProfile) -> Prepared:
     except BrokenReference:
         raise
     except Exception as error:  # any failure of the reference's own code becomes one line about it
-        raise BrokenReference(f"{name}: tracing forward raised {type(error).__name__}: {str(error).splitlines()[0][:200]}") from error
+        raise BrokenReference(
+            f"{name}: tracing forward raised {type(error).__name__}: {str(error).splitlines()[0][:200]}"
+        ) from error
     if costs.us <= 0:
         raise BrokenReference(f"{name}: forward does no device work, so there is nothing to speed up")
     return Prepared(small, (traced_small.variant, traced_full.variant), traced_small.modal, costs)
@@ -187,7 +197,9 @@ def _call(model: nn.Module, inputs: list[Any], seed: int) -> Any:
         return model(*inputs)
 
 
-def draw_round(reference: Reference, *, other: bool, stress: bool) -> tuple[dict[str, Any], list[Any], dict[str, torch.Tensor], Expected]:
+def draw_round(
+    reference: Reference, *, other: bool, stress: bool
+) -> tuple[dict[str, Any], list[Any], dict[str, torch.Tensor], Expected]:
     """One round: seeds, inputs, the reference's weights, and what is expected."""
     init_seed, input_seed, forward_seed = _seed(), _seed(), _seed()
     model = reference.model(init_seed)

@@ -152,7 +152,13 @@ def step_to_json(step: Step) -> dict[str, Any]:
 def to_json(program: Program) -> dict[str, Any]:
     return {
         "functions": [
-            {"name": f.name, "source": f.source, "line": f.line, "bindings": f.bindings, "do_not_specialize": list(f.do_not_specialize)}
+            {
+                "name": f.name,
+                "source": f.source,
+                "line": f.line,
+                "bindings": f.bindings,
+                "do_not_specialize": list(f.do_not_specialize),
+            }
             for f in program.functions
         ],
         "init_inputs": list(program.init_inputs),

@@ -75,7 +75,13 @@ class Replay:
     """One execution of a Program on `device`: `init` once, then `forward` any number of times."""
 
     def __init__(
-        self, program: Program, device: torch.device, launch: LaunchCall, *, configs: dict[int, int] | None = None, poison_seed: int = 0
+        self,
+        program: Program,
+        device: torch.device,
+        launch: LaunchCall,
+        *,
+        configs: dict[int, int] | None = None,
+        poison_seed: int = 0,
     ) -> None:
         self.program = program
         self.device = device

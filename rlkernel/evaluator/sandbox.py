@@ -85,7 +85,12 @@ def _filter() -> bytes:
     machine = platform.machine()
     ld, jeq, jset, ret = 0x20, 0x15, 0x45, 0x06
     allow, deny = 0x7FFF0000, 0x00050000 | errno.EPERM
-    code: list[tuple[int, int, int, int]] = [(ld, 0, 0, 4), (jeq, 1, 0, _AUDIT_ARCH[machine]), (ret, 0, 0, 0x80000000), (ld, 0, 0, 0)]
+    code: list[tuple[int, int, int, int]] = [
+        (ld, 0, 0, 4),
+        (jeq, 1, 0, _AUDIT_ARCH[machine]),
+        (ret, 0, 0, 0x80000000),
+        (ld, 0, 0, 0),
+    ]
     words = _ALLOWED[machine].split()
     for number in sorted(int(n) for n in words[1::2]):
         code += [(jeq, 0, 1, number), (ret, 0, 0, allow)]
@@ -128,7 +133,13 @@ def _restrict_reads(readable: tuple[Path, ...]) -> None:
 @functools.cache
 def interpreter_paths() -> tuple[Path, ...]:
     """What importing needs: the interpreter, its packages, shared libraries and a few devices."""
-    roots = {sys.prefix, sys.base_prefix, sysconfig.get_path("stdlib"), sysconfig.get_path("purelib"), str(Path(__file__).parents[1])}
+    roots = {
+        sys.prefix,
+        sys.base_prefix,
+        sysconfig.get_path("stdlib"),
+        sysconfig.get_path("purelib"),
+        str(Path(__file__).parents[1]),
+    }
     roots |= {"/usr/lib", "/usr/lib64", "/lib", "/lib64", "/usr/share/zoneinfo", "/etc/ld.so.cache", "/dev/null", "/dev/zero"}
     roots |= {"/dev/urandom", "/dev/random", "/sys/devices/system/cpu", "/proc/cpuinfo", "/proc/meminfo", "/proc/stat"}
     roots |= {path for path in sys.path if path.startswith("/") and "packages" in path}

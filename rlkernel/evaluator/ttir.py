@@ -8,7 +8,15 @@ _FUNCTION = re.compile(r"tt\.func public @\S+?\((.*?)\)(?: attributes| \{|$)", r
 _RESULT = re.compile(r"^\s*(%[\w.]+)(?::\d+)? = (.*)$")
 _NAME = re.compile(r"%[\w.]+")
 _ITER = re.compile(r"(%[\w.]+) = (%[\w.]+)")
-_WRITES = ("tt.store", "tt.atomic_rmw", "tt.atomic_cas", "tt.descriptor_store", "tt.descriptor_reduce", "tt.descriptor_scatter", "tt.call")
+_WRITES = (
+    "tt.store",
+    "tt.atomic_rmw",
+    "tt.atomic_cas",
+    "tt.descriptor_store",
+    "tt.descriptor_reduce",
+    "tt.descriptor_scatter",
+    "tt.call",
+)
 _VALUES = ("tt.load", "tt.descriptor_load", "tt.descriptor_gather")
 
 

@@ -15,6 +15,7 @@ import signal
 import socket
 import sys
 import tempfile
+import traceback
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +38,7 @@ def _trace_job(sock: socket.socket, request: dict[str, Any]) -> None:
     if message is None:
         return
     sandbox.lock(cpu_seconds=request["cpu_seconds"], memory_bytes=request["memory_bytes"])
-    sock.sendall(wire.pack(trace(message[0])))
+    wire.send(sock, wire.pack(trace(message[0])))
 
 
 def _run_job(sock: socket.socket, request: dict[str, Any]) -> None:
@@ -45,7 +46,7 @@ def _run_job(sock: socket.socket, request: dict[str, Any]) -> None:
     if message is None:
         return
     sandbox.lock(cpu_seconds=request["cpu_seconds"], memory_bytes=request["memory_bytes"])
-    sock.sendall(run_on_cpu(*message))
+    wire.send(sock, run_on_cpu(*message))
 
 
 def _compile_job(sock: socket.socket, request: dict[str, Any]) -> None:
@@ -79,7 +80,7 @@ def _compile_job(sock: socket.socket, request: dict[str, Any]) -> None:
             reply = {"status": str(Status.COMPILE_ERROR), "detail": error.detail}
         except (programs.MalformedProgram, StepFailed) as error:
             reply = {"status": str(Status.CRASH), "detail": f"the trace is not a Program: {error}"}
-    sock.sendall(wire.pack(reply))
+    wire.send(sock, wire.pack(reply))
 
 
 def _oracle_job(sock: socket.socket, request: dict[str, Any]) -> None:
@@ -87,7 +88,7 @@ def _oracle_job(sock: socket.socket, request: dict[str, Any]) -> None:
     del request
     oracle = Oracle()
     while (message := wire.receive(sock)) is not None:
-        sock.sendall(oracle.handle(*message))
+        wire.send(sock, oracle.handle(*message))
 
 
 JOBS = {"trace": _trace_job, "run": _run_job, "compile": _compile_job, "oracle": _oracle_job}
@@ -112,6 +113,12 @@ def _child(sock: socket.socket, request: dict[str, Any]) -> None:
         os.environ.update(PATH="/usr/bin:/bin", HOME="/nonexistent", OMP_NUM_THREADS="1", LANG="C.UTF-8")
         JOBS[request["kind"]](sock, request)
         status = 0
+    except Exception as error:  # ours, or a candidate's that slipped through: either way the pool is told and goes on
+        where = traceback.extract_tb(error.__traceback__)[-1]
+        text = f"{type(error).__name__}: {error} ({Path(where.filename).name}:{where.lineno})"
+        wire.send(
+            sock, wire.pack({"status": str(Status.CRASH), "detail": f"internal error while {request['kind']}: {text[:300]}"})
+        )
     finally:
         sys.stderr.flush()
         os._exit(status)
@@ -199,7 +206,7 @@ def _warm_up() -> None:
         compile_program(program, ([], meta_tensors([tensor])), PROFILES["h200"], Path(scratch), {})
 
 
-_HONEST = '''
+_HONEST = """
 import torch, triton
 import triton.language as tl
 import torch.nn as nn
@@ -217,7 +224,7 @@ class ModelNew(nn.Module):
         y = torch.empty_like(x)
         kernel[(triton.cdiv(x.numel(), 64),)](x, y, x.numel(), BLOCK=64)
         return y
-'''
+"""
 
 
 def main() -> None:

@@ -26,9 +26,7 @@ MAX_CONFIGS = 8
 
 def meta_tensors(specs: list[dict[str, Any]]) -> list[torch.Tensor]:
     """Tensor specifications as meta tensors."""
-    return [
-        torch.empty_strided(s["shape"], s["stride"], dtype=getattr(torch, s["dtype"]), device="meta") for s in specs
-    ]
+    return [torch.empty_strided(s["shape"], s["stride"], dtype=getattr(torch, s["dtype"]), device="meta") for s in specs]
 
 
 def flatten(value: Any, found: list[torch.Tensor]) -> Any:
@@ -95,7 +93,9 @@ class _Round:
         self.state = {name: wire.tensor(e, body) for name, e in header["state"].items()}
         self.inputs = [wire.tensor(e, body) for e in header["inputs"]]
 
-    def replay(self, program: Program, interpreter: Interpreter, configs: dict[int, int], skip: frozenset[int]) -> tuple[Any, Any]:
+    def replay(
+        self, program: Program, interpreter: Interpreter, configs: dict[int, int], skip: frozenset[int]
+    ) -> tuple[Any, Any]:
         """(output, inputs after the call). The reference's weights replace those with the same name and shape."""
 
         def launch(step: Launch, config: Config, args: dict[str, Any]) -> None:
@@ -168,6 +168,8 @@ def run(header: dict[str, Any], body: bytes) -> bytes:
     except (KernelFailed, StepFailed) as error:
         return wire.pack({"status": str(Status.RUNTIME_ERROR), "detail": str(error)})
     except KernelRejected as error:
-        return wire.pack({"status": str(Status.COMPILE_ERROR), "detail": f"line {error.line}: {error}" if error.line else str(error)})
+        return wire.pack(
+            {"status": str(Status.COMPILE_ERROR), "detail": f"line {error.line}: {error}" if error.line else str(error)}
+        )
     except (MalformedProgram, wire.BadMessage) as error:
         return wire.pack({"status": str(Status.CRASH), "detail": f"the trace is not a Program: {error}"})

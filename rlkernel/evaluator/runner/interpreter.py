@@ -142,7 +142,9 @@ class Machine(InterpreterBuilder):  # type: ignore[misc]
 
     def create_extern_elementwise(self, lib: Any, path: Any, symbol: Any, args: Any, kind: Any, pure: Any) -> Any:
         name = str(symbol).removeprefix("__nv_")
-        call = _EXTERN.get(name) or _EXTERN.get(name.removesuffix("f")) or _EXTERN.get(name.removeprefix("fast_").removesuffix("f"))
+        call = (
+            _EXTERN.get(name) or _EXTERN.get(name.removesuffix("f")) or _EXTERN.get(name.removeprefix("fast_").removesuffix("f"))
+        )
         if call is None:
             raise NotImplementedError(f"libdevice function {symbol} is not known to the CPU runner")
         data = call(*[a.data for a in args])

@@ -51,7 +51,9 @@ class KernelTable:
         bindings = {name: self.free_name(scope[name], name in annotated) for name in sorted(names & scope.keys())}
         skip = tuple(p.name for p in jit.params if p.do_not_specialize)
         line = _def_line(jit)
-        self.functions[number] = Function(jit.fn.__name__, source, line, {k: v for k, v in bindings.items() if v is not _UNKNOWN}, skip)
+        self.functions[number] = Function(
+            jit.fn.__name__, source, line, {k: v for k, v in bindings.items() if v is not _UNKNOWN}, skip
+        )
         return number
 
     def free_name(self, value: Any, annotated: bool) -> Value:
@@ -216,7 +218,9 @@ class _Driver:
 
 
 @contextmanager
-def intercepting(recorder: Recorder, table: KernelTable, filename: str, target: Any, properties: dict[str, int]) -> Iterator[None]:
+def intercepting(
+    recorder: Recorder, table: KernelTable, filename: str, target: Any, properties: dict[str, int]
+) -> Iterator[None]:
     """Launches inside are recorded; Triton believes that `target` is present."""
     launches = LaunchRecorder(recorder, table, filename)
 
@@ -229,5 +233,3 @@ def intercepting(recorder: Recorder, table: KernelTable, filename: str, target: 
         mock.patch.object(Autotuner, "run", method(launches.autotune_run)),
     ):
         yield
-
-

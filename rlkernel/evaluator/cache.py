@@ -1,0 +1,65 @@
+"""Results of earlier evaluations, by everything that a result depends on. One JSON line each, appended; safe to share and to lose."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import torch
+import triton
+
+from rlkernel.types import Evaluation, Problem, Status
+
+NOT_KEPT = frozenset({Status.TIMEOUT, Status.CRASH})
+"""May be the machine's fault rather than the candidate's, so they are tried again."""
+
+
+@functools.cache
+def evaluator_version() -> str:
+    """Hash of the evaluator's own source and of the libraries that decide results."""
+    digest = hashlib.sha256(f"{torch.__version__} {triton.__version__}".encode())
+    for path in sorted(Path(__file__).parent.rglob("*.py")):
+        digest.update(path.read_bytes())
+    digest.update((Path(__file__).parents[1] / "reference.py").read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def key(problem: Problem, code: str, device: str, setting: str) -> str:
+    """Trailing blanks do not make another candidate; anything else does, because details name lines."""
+    normal = "\n".join(line.rstrip() for line in code.strip("\n").splitlines())
+    parts = [problem.source, normal, device, setting, evaluator_version()]
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
+class ResultCache:
+    """In memory, and in `directory/results.jsonl` if a directory is given. A torn last line is skipped."""
+
+    def __init__(self, directory: Path | None) -> None:
+        self._results: dict[str, Evaluation] = {}
+        self._path = directory / "results.jsonl" if directory is not None else None
+        if self._path is not None and self._path.exists():
+            for line in self._path.read_text().splitlines():
+                try:
+                    row = json.loads(line)
+                    self._results[row["key"]] = Evaluation.from_json(row["result"])
+                except (ValueError, KeyError, TypeError):
+                    continue
+
+    def __len__(self) -> int:
+        return len(self._results)
+
+    def get(self, name: str) -> Evaluation | None:
+        found = self._results.get(name)
+        return None if found is None else replace(found, cached=True)
+
+    def put(self, name: str, result: Evaluation) -> None:
+        if result.status in NOT_KEPT:
+            return
+        self._results[name] = result
+        if self._path is not None:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            with self._path.open("a") as file:
+                file.write(json.dumps({"key": name, "result": result.to_json()}) + "\n")

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 import inspect
 import linecache
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -115,6 +115,47 @@ def apply_small(source: str, *, name: str = "reference") -> str:
         raise BrokenReference(
             f"{name}: SMALL names {unknown[0]}, but no line assigns `{unknown[0]} = ...` at the top of the file"
         )
+    return _replace(source, spans)
+
+
+def small_constants(source: str, *, name: str = "reference") -> dict[str, list[Any]]:
+    """`[full value, small value]` of each constant in `SMALL` that the file assigns as a literal. Raises BrokenReference.
+
+    >>> small_constants("N = 4096\\nSMALL = {'N': 8}\\n")
+    {'N': [4096, 8]}
+    """
+    tree = _parse(source.removeprefix("\ufeff"), name)
+    small = _small_overrides(tree, name)
+    full = {target: _literal(value) for statement in tree.body for target, value in _assigned(statement)}
+    return {key: [full[key], small[key]] for key in small if full.get(key) is not None}
+
+
+def shrink(source: str, constants: Mapping[str, Sequence[Any]]) -> str:
+    """A candidate's text for the small shapes: where it repeats a constant of the reference, `NAME = full`, NAME is small.
+
+    Without this, no candidate could create a parameter whose shape is such a constant. Text that does not parse is unchanged.
+
+    >>> shrink("N = 4096\\nM = 4096\\n", {"N": [4096, 8]})
+    'N = 8\\nM = 4096\\n'
+    """
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return source
+    pairs = [pair for statement in tree.body for pair in _assigned(statement)]
+    spans = [
+        (value, repr(constants[target][1]))
+        for target, value in pairs
+        if target in constants and _literal(value) == constants[target][0]
+    ]
+    return _replace(source, spans) if spans else source
+
+
+def _literal(value: ast.expr) -> Any:
+    return value.value if isinstance(value, ast.Constant) else None
+
+
+def _replace(source: str, spans: list[tuple[ast.expr, str]]) -> str:
     # ast counts columns in UTF-8 bytes, so edit bytes; from the end, so that earlier offsets stay right.
     lines = source.encode().splitlines(keepends=True)
     starts = [0]
@@ -190,8 +231,9 @@ def _parse(source: str, name: str) -> ast.Module:
     try:
         return ast.parse(source)
     except SyntaxError as error:
-        raise BrokenReference(f"{name}: line {error.lineno}: {error.msg}") from error
-    except ValueError as error:  # a null byte
+        where = f"line {error.lineno}: " if error.lineno else ""
+        raise BrokenReference(f"{name}: {where}{error.msg}") from error
+    except ValueError as error:  # Python 3.11 on a null byte
         raise BrokenReference(f"{name}: {error}") from error
 
 

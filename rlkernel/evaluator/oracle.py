@@ -25,7 +25,7 @@ from rlkernel.evaluator.runner.cpu import flatten, meta_tensors
 from rlkernel.evaluator.trace.candidate import canonical, decode_spec, encode_output
 from rlkernel.evaluator.trace.recorder import Recorder, Untraceable, recording
 from rlkernel.evaluator.trace.shims import answering_as
-from rlkernel.reference import BrokenReference, Reference, load_reference
+from rlkernel.reference import BrokenReference, Reference, load_reference, small_constants
 from rlkernel.types import OpFact
 
 ROUNDS = 3
@@ -87,7 +87,7 @@ class Prepared:
 
     small: Reference
     variants: tuple[dict[str, Any], dict[str, Any]]
-    """{"init_args": [args, kwargs], "inputs": args} at small and at full shape."""
+    """{"init_args": [args, kwargs], "inputs": args} at small and at full shape; the small one with "constants", see `shrink`."""
     modal: bool
     """Whether forward differs between train and eval mode."""
     costs: Costs
@@ -171,6 +171,7 @@ def prepare(source: str, name: str, profile: DeviceProfile) -> Prepared:
         ) from error
     if costs.us <= 0:
         raise BrokenReference(f"{name}: forward does no device work, so there is nothing to speed up")
+    traced_small.variant["constants"] = small_constants(source, name=name)
     return Prepared(small, (traced_small.variant, traced_full.variant), traced_small.modal, costs)
 
 

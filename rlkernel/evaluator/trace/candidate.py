@@ -21,6 +21,7 @@ from rlkernel.evaluator.program import Op, Program, Step, Value, encode_scalar
 from rlkernel.evaluator.trace.launches import KernelTable, intercepting
 from rlkernel.evaluator.trace.recorder import Recorder, Untraceable, recording, stand_in
 from rlkernel.evaluator.trace.shims import answering_as
+from rlkernel.reference import shrink
 from rlkernel.types import Status
 
 FILENAME = "candidate.py"
@@ -113,7 +114,7 @@ class _Trace:
     """One candidate at one size: executed, constructed, and called several times."""
 
     def __init__(self, source: str, request: dict[str, Any], variant: dict[str, Any]) -> None:
-        self.source = source
+        self.source = shrink(source, variant.get("constants", {}))
         self.variant = variant
         self.profile = PROFILES[request["profile"]]
         self.recorder = Recorder()

@@ -1,0 +1,1 @@
+"""The scripted teacher of the cold start: it writes candidates for elementwise chains, good and bad, and repairs them."""

@@ -1,0 +1,127 @@
+"""What the teacher does: a first draft drawn from a mixture, then repairs that depend on the evaluator's verdict.
+
+The mixture is deliberately mediocre: reinforcement learning needs something to move. `FIRST` and `AFTER` are its only numbers.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from dataclasses import replace
+from enum import StrEnum
+
+from envs.teacher.drafts import Draft, Use, fused_draft
+from envs.teacher.mistakes import uncompilable, wrong
+from rlkernel.types import Evaluation, Status
+
+
+class Variant(StrEnum):
+    FUSED = "fused"
+    """One kernel for all operations."""
+    PARTIAL = "partial"
+    """One kernel for some neighbouring operations, torch for the others."""
+    LAZY = "lazy"
+    """One operation in Triton, torch for the others."""
+    SLOW = "slow"
+    """Everything in one kernel, with blocks far too small."""
+    DECOY = "decoy"
+    """A kernel is launched, but torch's result is returned."""
+    NO_KERNEL = "no_kernel"
+    WRONG = "wrong"
+    UNCOMPILABLE = "uncompilable"
+
+
+class Repair(StrEnum):
+    KEEP = "keep"
+    """The same draft once more."""
+    MEND = "mend"
+    """The same plan without the mistake."""
+    FUSE = "fuse"
+    """The right draft: everything in one kernel."""
+    REDRAW = "redraw"
+    """A new draft from `FIRST`."""
+
+
+FIRST: Mapping[Variant, float] = {
+    Variant.FUSED: 0.18,
+    Variant.PARTIAL: 0.08,
+    Variant.LAZY: 0.18,
+    Variant.SLOW: 0.06,
+    Variant.DECOY: 0.13,
+    Variant.NO_KERNEL: 0.06,
+    Variant.WRONG: 0.16,
+    Variant.UNCOMPILABLE: 0.15,
+}
+
+AFTER: Mapping[str, Mapping[Repair, float]] = {
+    "fast": {Repair.KEEP: 0.8, Repair.REDRAW: 0.2},
+    "slow": {Repair.KEEP: 0.35, Repair.FUSE: 0.4, Repair.REDRAW: 0.25},
+    "no_kernel": {Repair.KEEP: 0.25, Repair.FUSE: 0.3, Repair.REDRAW: 0.45},
+    "broken": {Repair.KEEP: 0.15, Repair.MEND: 0.5, Repair.FUSE: 0.15, Repair.REDRAW: 0.2},
+}
+"""By `situation`: what happens with the next draft."""
+
+REMARKS: Mapping[str, str] = {
+    "fast": "It is fused.",
+    "slow": "It is correct but slow.",
+    "no_kernel": "The kernel's result must be used.",
+    "incorrect": "The values are wrong.",
+    "broken": "It does not run.",
+}
+FAST = 1.2
+"""Speedup from which the teacher is content (Fast@1.2, arXiv 2602.05885)."""
+
+
+def situation(evaluation: Evaluation) -> str:
+    """The key of `AFTER` that a verdict belongs to."""
+    if evaluation.correct:
+        return "fast" if (evaluation.speedup or 0.0) >= FAST else "slow"
+    return "no_kernel" if evaluation.status is Status.NO_KERNEL else "broken"
+
+
+def remark(evaluation: Evaluation) -> str:
+    """How the next answer opens."""
+    return REMARKS["incorrect" if evaluation.status is Status.INCORRECT else situation(evaluation)]
+
+
+def first_draft(source: str, rng: random.Random) -> Draft:
+    """A draft for a chain's reference text, of a variant drawn from `FIRST`. Raises ValueError if it is not a chain."""
+    variant = rng.choices(tuple(FIRST), weights=tuple(FIRST.values()))[0]
+    return write(fused_draft(source), variant, rng)
+
+
+def next_draft(source: str, last: Draft, evaluation: Evaluation, rng: random.Random) -> Draft:
+    """The draft after `last` was judged."""
+    mixture = AFTER[situation(evaluation)]
+    repair = rng.choices(tuple(mixture), weights=tuple(mixture.values()))[0]
+    if repair is Repair.KEEP:
+        return last
+    if repair is Repair.MEND:
+        return last.mended()
+    return fused_draft(source) if repair is Repair.FUSE else first_draft(source, rng)
+
+
+def write(draft: Draft, variant: Variant, rng: random.Random) -> Draft:
+    """A draft of that variant; chains that are too short for a partial one get a lazy one."""
+    length = len(draft.steps)
+    if variant is Variant.SLOW:
+        return replace(draft, block=64)
+    if variant is Variant.NO_KERNEL:
+        return replace(draft, use=Use.NONE)
+    if variant is Variant.LAZY or (variant is Variant.PARTIAL and length < 3):
+        return _slice(draft, 1, rng)
+    if variant is Variant.DECOY:
+        return replace(_slice(draft, 1, rng), use=Use.UNUSED)
+    if variant is Variant.PARTIAL:
+        return _slice(draft, rng.randint(2, length - 1), rng)
+    base = draft if rng.random() < 0.7 else _slice(draft, 1, rng)
+    if variant is Variant.WRONG:
+        return wrong(base, rng)
+    if variant is Variant.UNCOMPILABLE:
+        return uncompilable(base, rng)
+    return draft
+
+
+def _slice(draft: Draft, length: int, rng: random.Random) -> Draft:
+    first = rng.randint(0, len(draft.steps) - length)
+    return replace(draft, first=first, last=first + length)

@@ -1,0 +1,99 @@
+"""The small policy: a Qwen3-architecture model of about a million parameters and its byte-level BPE tokenizer.
+
+The weights in `small/` come from `python -m experiments.cold_start`. They are stored in float16 and loaded in float32, because
+reinforcement learning's updates would be lost in half precision.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import torch
+from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
+from transformers import PreTrainedTokenizerFast, Qwen3Config, Qwen3ForCausalLM
+
+SMALL = Path(__file__).parent / "small"
+START, END, PAD = "<|im_start|>", "<|im_end|>", "<|endoftext|>"
+VOCABULARY = 1024
+CONTEXT = 2048
+"""Positions of the rotary embedding."""
+CHAT_TEMPLATE = (
+    "{% for message in messages %}"
+    "{{ '<|im_start|>' + message['role'] + '\\n' + message['content'] + '<|im_end|>\\n' }}"
+    "{% endfor %}"
+    "{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}"
+)
+# A piece is one digit, or a run without digits that ends with its line or before the next digit or word gap; merges stay
+# inside pieces. Digits on their own make constants and shapes copyable one token at a time.
+PIECES = r"\d|[ ]+[^\s\d]+|[^\s\d]+|\s+"
+
+
+def build_tokenizer(texts: Iterable[str], vocabulary: int = VOCABULARY) -> Any:
+    """A ChatML tokenizer trained on `texts`; any text round-trips, since all bytes are in the vocabulary."""
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+        [
+            pre_tokenizers.Split(Regex(PIECES), behavior="isolated"),
+            pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
+        ]
+    )
+    tokenizer.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=vocabulary,
+        special_tokens=[PAD, START, END],
+        initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
+        show_progress=False,
+    )
+    tokenizer.train_from_iterator(texts, trainer)
+    return PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer,
+        eos_token=END,
+        pad_token=PAD,
+        additional_special_tokens=[START],
+        chat_template=CHAT_TEMPLATE,
+        model_max_length=CONTEXT,
+        clean_up_tokenization_spaces=False,
+    )
+
+
+def build_model(
+    tokenizer: Any, *, seed: int = 0, width: int = 128, layers: int = 4, heads: int = 4, feed_forward: int = 384
+) -> Any:
+    """A model with random weights drawn from `seed`, float32; tied embeddings, two query heads per key head."""
+    torch.manual_seed(seed)
+    return Qwen3ForCausalLM(
+        Qwen3Config(
+            vocab_size=len(tokenizer),
+            hidden_size=width,
+            intermediate_size=feed_forward,
+            num_hidden_layers=layers,
+            num_attention_heads=heads,
+            num_key_value_heads=heads // 2,
+            head_dim=width // heads,
+            max_position_embeddings=CONTEXT,
+            rope_parameters={"rope_type": "default", "rope_theta": 10_000.0},
+            tie_word_embeddings=True,
+            eos_token_id=tokenizer.eos_token_id,
+            pad_token_id=tokenizer.pad_token_id,
+            bos_token_id=None,
+        )
+    )
+
+
+def save_small(model: Any, tokenizer: Any, directory: Path = SMALL) -> None:
+    """Write weights (float16) and tokenizer as any Hugging Face loader reads them. `model` is left as it is."""
+    directory.mkdir(parents=True, exist_ok=True)
+    weights = {name: tensor.detach().to(torch.float16) for name, tensor in model.state_dict().items()}
+    model.save_pretrained(directory, state_dict=weights)
+    tokenizer.save_pretrained(directory)
+
+
+def load_small(directory: Path = SMALL) -> tuple[Any, Any]:
+    """(model in float32, tokenizer). Raises FileNotFoundError, which names the command that makes the weights."""
+    if not (directory / "model.safetensors").is_file():
+        raise FileNotFoundError(f"{directory} holds no model.safetensors; make it with `python -m experiments.cold_start`")
+    model = Qwen3ForCausalLM.from_pretrained(directory, dtype=torch.float32, local_files_only=True)
+    tokenizer = PreTrainedTokenizerFast.from_pretrained(directory, local_files_only=True)
+    return model, tokenizer

@@ -1,4 +1,5 @@
-"""Results of earlier evaluations, by everything that a result depends on. One JSON line each, appended; safe to share and to lose."""
+"""Results of earlier evaluations, by everything that a result depends on. One JSON line each,
+appended; safe to share and to lose."""
 
 from __future__ import annotations
 

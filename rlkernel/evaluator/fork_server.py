@@ -39,7 +39,7 @@ class ChildDied(Exception):
 
     def describe(self) -> str:
         if self.signal is not None:
-            return f"killed by {signal.Signals(self.signal).name}"
+            return f"was killed by {signal.Signals(self.signal).name}"
         return f"exited with status {self.exit_code} before it had finished"
 
 

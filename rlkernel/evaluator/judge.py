@@ -14,7 +14,8 @@ from typing import Any
 import torch
 
 FLOOR = {torch.float64: 1e-9, torch.float32: 5e-5, torch.float16: 3e-3, torch.bfloat16: 2e-2}
-"""Norm-relative error that is always allowed, by the reference output's dtype. float32's lies under what tf32 or half precision give."""
+"""Norm-relative error that is always allowed,
+by the reference output's dtype. float32's lies under what tf32 or half precision give."""
 TF32_FLOOR = 2e-3
 """float32's floor when tf32 is allowed on both sides."""
 REFERENCE_FACTOR = 8.0

@@ -32,24 +32,32 @@ class KernelRejected(Exception):
 
 
 _MODULES = {
-    "triton", "triton.language", "triton.language.core", "triton.language.math", "triton.language.standard", "triton.language.random",
-    "triton.language.extra", "triton.language.extra.libdevice", "triton.language.extra.cuda", "triton.language.extra.cuda.libdevice",
+    "math",  # pure functions and constants, of compile-time values
+    "triton", "triton.language", "triton.language.core", "triton.language.math", "triton.language.standard",
+    "triton.language.random",
+    "triton.language.extra", "triton.language.extra.libdevice", "triton.language.extra.cuda",
+    "triton.language.extra.cuda.libdevice",
 }  # fmt: skip
-_BUILTINS = {"range": range, "min": min, "max": max, "abs": abs, "len": len, "int": int, "float": float, "bool": bool, "print": print,
-             "isinstance": isinstance, "sum": sum, "str": str, "True": True, "False": False, "None": None}  # fmt: skip
+_BUILTINS: dict[str, Any] = {
+    f.__name__: f for f in (range, min, max, abs, len, int, float, bool, str, print, isinstance, sum)
+} | {"True": True, "False": False, "None": None}  # fmt: skip
 _STATEMENTS = (
-    ast.FunctionDef, ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr, ast.If, ast.For, ast.While, ast.Return, ast.Pass, ast.Assert,
-    ast.Break, ast.Continue,
+    ast.FunctionDef, ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr, ast.If, ast.For, ast.While, ast.Return, ast.Pass,
+    ast.Assert, ast.Break, ast.Continue,
 )  # fmt: skip
 _EXPRESSIONS = (
-    ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.Call, ast.IfExp, ast.Attribute, ast.Subscript, ast.Slice, ast.Name, ast.Constant,
-    ast.Tuple, ast.List, ast.keyword, ast.arguments, ast.arg, ast.operator, ast.unaryop, ast.boolop, ast.cmpop, ast.expr_context,
+    ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.Call, ast.IfExp, ast.Attribute, ast.Subscript, ast.Slice, ast.Name,
+    ast.Constant, ast.Tuple, ast.List, ast.keyword, ast.arguments, ast.arg, ast.operator, ast.unaryop, ast.boolop, ast.cmpop, ast.expr_context,
     ast.Starred, ast.NamedExpr,
 )  # fmt: skip
 _VALUE_ATTRIBUTES = {
-    name for cls in (tl.tensor, tl.dtype, tl.block_type, tl.pointer_type, tl.core.tensor_descriptor) for name in dir(cls)
+    name
+    for cls in (tl.tensor, tl.dtype, tl.block_type, tl.pointer_type, tl.core.tensor_descriptor)
+    for name in dir(cls)
     if not name.startswith("_")
-} - {"handle", "to_ir", "mangle", "codegen_name", "from_ir", "make_ir"} | {"shape", "dtype", "type", "value", "element_ty", "scalar"}  # fmt: skip
+}
+_VALUE_ATTRIBUTES -= {"handle", "to_ir", "mangle", "codegen_name", "from_ir", "make_ir"}
+_VALUE_ATTRIBUTES |= {"shape", "dtype", "type", "value", "element_ty", "scalar"}
 
 
 def _from_triton(value: Any) -> bool:
@@ -76,7 +84,7 @@ _NAMES: dict[str, frozenset[str]] = {
         name
         for name, value in vars(_module(module)).items()
         if not name.startswith("_")
-        and ((isinstance(value, types.ModuleType) and value.__name__ in _MODULES) or _from_triton(value))
+        and (module == "math" or (isinstance(value, types.ModuleType) and value.__name__ in _MODULES) or _from_triton(value))
     )
     for module in _MODULES
 }

@@ -286,7 +286,8 @@ class Oracle:
         return wire.pack({"rounds": rows}, reply)
 
     def compare(self, header: dict[str, Any], body: bytes) -> bytes:
-        """`header["rounds"]`: the CPU runner's reply. Returns {"matches", "detail", "error", "other", "stressed"} of the first miss."""
+        """`header["rounds"]`: the CPU runner's reply. Returns {"matches", "detail", "error", "other",
+        "stressed"} of the first miss."""
         worst = 0.0
         rows = header["rounds"]
         if not isinstance(rows, list) or len(rows) != len(self._expected):

@@ -42,9 +42,9 @@ GIB = 1 << 30
 class Limits:
     """What one candidate may take. Seconds are wall clock; CPU seconds are limited to the same number."""
 
-    trace_seconds: int = 10
+    trace_seconds: int = 5
     compile_seconds: int = 60
-    run_seconds: int = 30
+    run_seconds: int = 20
     oracle_seconds: int = 120
     memory_bytes: int = 12 * GIB
     """Address space, of which a child with torch loaded already uses a few GiB."""
@@ -177,10 +177,9 @@ class Pool:
         except wire.BadMessage as error:
             raise _Ended(Status.CRASH, f"the process that was {_WHAT[kind]} sent {error}") from None
         if "status" in header:
-            try:
+            if header["status"] in _MAY_SAY[kind]:
                 raise _Ended(Status(header["status"]), str(header.get("detail", "")))
-            except ValueError:
-                raise _Ended(Status.CRASH, f"the process that was {_WHAT[kind]} sent an unknown status") from None
+            raise _Ended(Status.CRASH, f"the process that was {_WHAT[kind]} sent a verdict that is not its to give")
         return header, body
 
     async def _stages(self, oracle: Child, problem: Problem, code: str, clock: _Clock) -> Evaluation:
@@ -251,6 +250,12 @@ class Pool:
         return {int(k): v for k, v in reply["kernels"].items()}
 
 
+_MAY_SAY = {
+    "trace": {Status.INVALID, Status.UNTRACEABLE, Status.INCONSISTENT, Status.RUNTIME_ERROR, Status.CRASH},
+    "compile": {Status.COMPILE_ERROR, Status.CRASH},
+    "run": {Status.RUNTIME_ERROR, Status.OUT_OF_BOUNDS, Status.COMPILE_ERROR, Status.CRASH},
+}
+"""Failures that a child may report of its candidate; a success is never a child's to report."""
 _WHAT = {"trace": "tracing ModelNew", "compile": "compiling", "run": "running the kernels"}
 
 

@@ -9,7 +9,7 @@ Encoded values (`Value`), as they stand in JSON:
     {"float": "inf" | "-inf" | "nan"}         floats that JSON lacks
     {"dtype": "float32"} {"layout": "strided"} {"memory_format": "channels_last"} {"device": true}
     [..]                                      a list or tuple
-    {"tl_dtype": "fp32"} {"function": 2} {"constexpr": ..} {"module": ..} {"triton": ..}      only in kernel bindings and constants
+    {"tl_dtype": "fp32"} {"function": 2} {"constexpr": ..} {"module": ..} {"triton": ..}    only in bindings and constants
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ class Function:
     line: int
     """Of `def` in the candidate's file."""
     bindings: dict[str, Value]
-    """Free name -> {"module": "triton.language"} | {"triton": ["triton.language", "load"]} | {"function": i} | {"tl_dtype": ..} | literal."""
+    """Free name -> {"module": "triton.language"} | {"triton": ["triton.language",
+    "load"]} | {"function": i} | {"tl_dtype": ..} | literal."""
     do_not_specialize: tuple[str, ...] = ()
 
 

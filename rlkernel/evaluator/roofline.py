@@ -4,7 +4,7 @@
     launch     launch + max(dram / bandwidth, all traffic / L2 bandwidth, flops / peak, programs / rate of starting them)
                with dram = traffic, at most once over each tensor; and a share of the device if the grid is small
 
-Source: ours. Every figure from here is marked `timing: "modelled"`; it orders fusions and wasted passes, it does not replace a GPU.
+Source: ours. Every figure from here is marked `timing: "modelled"`: it orders fusions and wasted passes, it replaces no GPU.
 """
 
 from __future__ import annotations
@@ -82,7 +82,8 @@ def operator_us(step: Op, read: Sequence[torch.Tensor], made: Sequence[torch.Ten
 
 
 def launch_us(counts: Counts, storage_bytes: Sequence[int], num_warps: int, profile: DeviceProfile) -> float:
-    """Modelled device time of one Triton launch, microseconds. `storage_bytes`: size of each storage, in the order of `counts`."""
+    """Modelled device time of one Triton launch, microseconds. `storage_bytes`: size of each storage,
+    in the order of `counts`."""
     dram = 0.0
     for storage, moved in counts.traffic.items():
         size = storage_bytes[storage]

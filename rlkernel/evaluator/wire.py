@@ -34,10 +34,14 @@ class Body:
     def add(self, tensor: torch.Tensor) -> dict[str, Any]:
         flat = tensor.detach().contiguous().reshape(-1)
         raw = flat.view(torch.uint8).numpy().tobytes() if flat.numel() else b""
+        shared = any(size > 1 and stride == 0 for size, stride in zip(tensor.shape, tensor.stride(), strict=True))
         entry = {
-            "at": self.size, "nbytes": len(raw), "shape": list(tensor.shape), "stride": list(tensor.stride()),
+            "at": self.size,
+            "nbytes": len(raw),
+            "shape": list(tensor.shape),
+            "stride": list(flat.reshape(tensor.shape).stride() if shared else tensor.stride()),
             "dtype": str(tensor.dtype).removeprefix("torch."),
-        }  # fmt: skip
+        }
         self.parts.append(raw)
         self.size += len(raw)
         return entry

@@ -176,11 +176,11 @@ class Zygote:
         signal.signal(signal.SIGCHLD, lambda *_: None)
         self.say({"ready": os.getpid()})
         while True:
-            ready, _, _ = select.select([self.control, read], [], [])
+            ready = select.select([self.control.fileno(), read], [], [])[0]
             if read in ready:
                 os.read(read, 4096)
                 self.reap()
-            if self.control in ready:
+            if self.control.fileno() in ready:
                 data, ancillary, _, _ = self.control.recvmsg(1 << 16, socket.CMSG_SPACE(4))
                 if not data:
                     break

@@ -47,7 +47,8 @@ def _tf32(data: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 _EXTERN: dict[str, Callable[..., Any]] = {
     "tanh": np.tanh, "exp": np.exp, "exp2": np.exp2, "expm1": np.expm1, "log": np.log, "log2": np.log2, "log1p": np.log1p,
-    "log10": np.log10, "sqrt": np.sqrt, "rsqrt": lambda x: 1 / np.sqrt(x), "sin": np.sin, "cos": np.cos, "tan": np.tan, "pow": np.power,
+    "log10": np.log10, "sqrt": np.sqrt, "rsqrt": lambda x: 1 / np.sqrt(x), "sin": np.sin, "cos": np.cos, "tan": np.tan,
+    "pow": np.power,
     "fabs": np.abs, "floor": np.floor, "ceil": np.ceil, "trunc": np.trunc, "rint": np.rint, "sinh": np.sinh, "cosh": np.cosh,
     "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan, "atan2": np.arctan2, "fmod": np.fmod, "round": np.round,
     "fmax": np.fmax, "fmin": np.fmin, "hypot": np.hypot, "asinh": np.arcsinh, "acosh": np.arccosh, "atanh": np.arctanh,
@@ -253,7 +254,8 @@ def _sample(total: int) -> list[int]:
 
 
 _DTYPES = {
-    "float32": tl.float32, "float16": tl.float16, "bfloat16": tl.bfloat16, "float64": tl.float64, "int8": tl.int8, "int16": tl.int16,
+    "float32": tl.float32, "float16": tl.float16, "bfloat16": tl.bfloat16, "float64": tl.float64, "int8": tl.int8,
+    "int16": tl.int16,
     "int32": tl.int32, "int64": tl.int64, "uint8": tl.uint8, "uint16": tl.uint16, "uint32": tl.uint32, "uint64": tl.uint64,
     "bool": tl.int1, "float8_e5m2": tl.float8e5, "float8_e4m3fn": tl.float8e4nv,
 }  # fmt: skip
@@ -280,4 +282,5 @@ def _dry_extents(tensors: list[torch.Tensor]) -> tuple[list[tuple[int, int]], di
         if storage._cdata not in bases:
             bases[storage._cdata] = (len(bases) + 1) << 44
             extents.append((bases[storage._cdata], bases[storage._cdata] + storage.nbytes()))
-    return extents, {id(t): bases[t.untyped_storage()._cdata] + t.storage_offset() * t.element_size() for t in tensors}
+    offsets = {id(t): int(t.storage_offset()) * t.element_size() for t in tensors}
+    return extents, {id(t): bases[t.untyped_storage()._cdata] + offsets[id(t)] for t in tensors}

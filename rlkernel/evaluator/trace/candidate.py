@@ -190,7 +190,8 @@ class _Trace:
 
 
 def trace(request: dict[str, Any]) -> dict[str, Any]:
-    """`request`: {"source", "profile", "variants": [{"init_args": [args, kwargs], "inputs": args}, ...]}, values as specifications.
+    """`request`: {"source", "profile", "variants": [{"init_args": [args, kwargs], "inputs": args}, ...]},
+    values as specifications.
 
     Returns {"traces": [{"program", "other_mode"}, ...]} or {"status", "detail"}.
     """

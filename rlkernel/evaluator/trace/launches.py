@@ -46,7 +46,7 @@ class KernelTable:
         for name, cell in zip(jit.fn.__code__.co_freevars, jit.fn.__closure__ or (), strict=True):
             scope[name] = cell.cell_contents
         source = str(jit.src)
-        names = {node.id for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Name)}
+        names = _free_names(source)
         annotated = {n for n, a in scope.get("__annotations__", {}).items() if "constexpr" in str(a)}
         bindings = {name: self.free_name(scope[name], name in annotated) for name in sorted(names & scope.keys())}
         skip = tuple(p.name for p in jit.params if p.do_not_specialize)
@@ -75,9 +75,9 @@ class KernelTable:
             return {"tl_dtype": value.name}
         if isinstance(value, torch.dtype):
             return _UNKNOWN
-        module, name = getattr(value, "__module__", None), getattr(value, "__name__", None)
-        if isinstance(module, str) and isinstance(name, str) and module.split(".")[0] == "triton":
-            return {"triton": [module, name]}
+        home, name = getattr(value, "__module__", None), getattr(value, "__name__", None)
+        if isinstance(home, str) and isinstance(name, str) and home.split(".")[0] == "triton":
+            return {"triton": [home, name]}
         try:
             return encode_scalar(value)
         except TypeError:
@@ -85,6 +85,17 @@ class KernelTable:
 
 
 _UNKNOWN: Value = {"unknown": True}
+
+
+def _free_names(source: str) -> set[str]:
+    """Names that a function's body mentions; annotations mean nothing to a kernel."""
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.arg):
+            node.annotation = None
+        elif isinstance(node, ast.FunctionDef):
+            node.returns = None
+    return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
 
 
 def _def_line(jit: Any) -> int:
@@ -97,11 +108,11 @@ def _def_line(jit: Any) -> int:
 
 def _caller_line(filename: str) -> int:
     """The line of the candidate's file that is launching."""
-    frame = sys._getframe(1)
+    frame: types.FrameType | None = sys._getframe(1)
     while frame is not None:
         if frame.f_code.co_filename == filename:
             return frame.f_lineno
-        frame = frame.f_back  # type: ignore[assignment]
+        frame = frame.f_back
     return 0
 
 

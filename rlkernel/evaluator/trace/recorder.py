@@ -26,11 +26,11 @@ class Untraceable(Exception):
     """The candidate's host code needs what a trace cannot give: a tensor's value, an address, an unknown operator."""
 
 
-class Recorder(TorchDispatchMode):
+class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Steps of one phase (`__init__` or one `forward`), and the ids of the tensors seen so far."""
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.steps: list[Step] = []
         self._ids: dict[int, int] = {}
         self._alive: list[torch.Tensor] = []
@@ -155,7 +155,8 @@ def _on_meta(value: Any) -> Any:
 
 
 _VALUES = {
-    torch.Tensor.item, torch.Tensor.tolist, torch.Tensor.numpy, torch.Tensor.__bool__, torch.Tensor.__float__, torch.Tensor.__int__,
+    torch.Tensor.item, torch.Tensor.tolist, torch.Tensor.numpy, torch.Tensor.__bool__, torch.Tensor.__float__,
+    torch.Tensor.__int__,
     torch.Tensor.__array__, torch.Tensor.__index__, torch.Tensor.__complex__, torch.equal, torch.allclose, torch.Tensor.allclose,
     torch.Tensor.equal, torch.is_nonzero, torch.Tensor.is_nonzero,
 }  # fmt: skip
@@ -212,8 +213,13 @@ class Lie(TorchFunctionMode):
         return func(*[_on_meta(a) for a in args], **kwargs)
 
 
-_PROPERTIES = {torch.Tensor.device.__get__: CUDA, torch.Tensor.is_cuda.__get__: True, torch.Tensor.is_meta.__get__: False,
-               torch.Tensor.is_cpu.__get__: False, torch.Tensor.get_device: 0}  # fmt: skip
+_PROPERTIES: dict[Any, Any] = {
+    vars(torch.Tensor.__base__)["device"].__get__: CUDA,
+    vars(torch.Tensor.__base__)["is_cuda"].__get__: True,
+    vars(torch.Tensor.__base__)["is_meta"].__get__: False,
+    vars(torch.Tensor.__base__)["is_cpu"].__get__: False,
+    torch.Tensor.get_device: 0,
+}
 
 
 @contextmanager

@@ -1,0 +1,62 @@
+# make ablation    set up, then compare the arms of experiments/multi_turn_estimators.py (ARGS='--steps 5' adds flags)
+# make test        set up, check, then all tests that need no GPU
+# make test-gpu    set up, then the tests that need an NVIDIA GPU
+# make check       set up, then ruff, mypy and the import contract
+# make setup       .venv with the versions of constraints.txt
+# make clean       remove .venv and the tools' caches (runs/ stays)
+#
+# PYTHON=python3.12     the interpreter that .venv is made with (3.11 or newer)
+# TORCH_INDEX=URL       an additional package index for torch, e.g. PyTorch's index of CPU builds
+# TORCH=torch==VERSION  another build of torch than the one chosen below
+
+PYTHON ?= python3
+TORCH_INDEX ?=
+JOBS ?= auto
+ARGS ?=
+
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+# The default Linux build of torch brings gigabytes of CUDA, which only a machine with an NVIDIA GPU can use.
+HAS_GPU := $(shell test -e /proc/driver/nvidia/version && echo yes || nvidia-smi -L 2>/dev/null | grep -q GPU && echo yes)
+ifeq ($(HAS_GPU)$(filter-out Linux,$(shell uname -s)),)
+TORCH ?= torch==2.13.0+cpu
+else
+TORCH ?= torch==2.13.0
+endif
+
+.PHONY: ablation test test-gpu check setup clean
+
+ablation: setup
+	$(BIN)/python -m experiments.multi_turn_estimators $(ARGS)
+
+# Many small tensors: one thread per test process is faster than all of them fighting for the cores.
+test: check
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m "not gpu" $(ARGS)
+
+test-gpu: setup
+	$(BIN)/python -m pytest -m gpu $(ARGS)
+
+check: setup
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+setup: $(STAMP)
+
+$(STAMP): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "rlkernel needs Python 3.11 or newer, and '$(PYTHON)' is not that: make PYTHON=/path/to/python3.11 ..." >&2; exit 2; }
+	@$(BIN)/python -m pip --version >/dev/null 2>&1 || { echo "making $(VENV)"; $(PYTHON) -m venv --clear $(VENV); }
+	@echo "installing $(TORCH) into $(VENV)"
+	@$(BIN)/python -m pip install --quiet -c constraints.txt $(if $(TORCH_INDEX),--extra-index-url '$(TORCH_INDEX)') '$(TORCH)' || \
+	  { echo "$(TORCH) could not be installed. If pip did not find it, name the index that has it, e.g. PyTorch's index of CPU" \
+	    "builds: make TORCH_INDEX=URL ... (the address is on PyTorch's installation page)" >&2; exit 2; }
+	@echo "installing rlkernel and its other dependencies"
+	@$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[dev]'
+	@touch $@
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -47,8 +47,8 @@ _STATEMENTS = (
 )  # fmt: skip
 _EXPRESSIONS = (
     ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.Call, ast.IfExp, ast.Attribute, ast.Subscript, ast.Slice, ast.Name,
-    ast.Constant, ast.Tuple, ast.List, ast.keyword, ast.arguments, ast.arg, ast.operator, ast.unaryop, ast.boolop, ast.cmpop, ast.expr_context,
-    ast.Starred, ast.NamedExpr,
+    ast.Constant, ast.Tuple, ast.List, ast.keyword, ast.arguments, ast.arg, ast.operator, ast.unaryop, ast.boolop, ast.cmpop,
+    ast.expr_context, ast.Starred, ast.NamedExpr,
 )  # fmt: skip
 _VALUE_ATTRIBUTES = {
     name

@@ -66,6 +66,10 @@ class EvaluatorConfig:
             raise ValueError(f"unknown device profile {self.profile!r}: use one of {', '.join(PROFILES)}")
 
 
+class EvaluatorFailed(RuntimeError):
+    """A trusted process of the evaluator ended: our failure, or the reference's, never a candidate's."""
+
+
 class _Ended(Exception):
     """The evaluation is over: a verdict before the end."""
 
@@ -153,7 +157,10 @@ class Pool:
         """Trusted: its death or silence is our failure and raises."""
         with anyio.fail_after(self.config.limits.oracle_seconds):
             with anyio.CancelScope(shield=True):  # half an exchange would leave its answer to the next candidate
-                header, body = await oracle.ask(message)
+                try:
+                    header, body = await oracle.ask(message)
+                except ChildDied as death:
+                    raise EvaluatorFailed(f"the process that runs the reference {death.describe()}") from death
         if "broken" in header:
             raise BrokenReference(header["broken"])
         return header, body

@@ -1,0 +1,117 @@
+"""The pool itself: facts of an honest candidate, caching, cancellation, and nothing left behind."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import anyio
+import psutil
+import pytest
+
+from rlkernel.evaluator.fork_server import ZygoteDied
+from rlkernel.evaluator.pool import EvaluatorConfig, EvaluatorFailed, Pool, open_pool
+from rlkernel.reference import BrokenReference
+from rlkernel.types import Problem, Status
+
+HOSTILE = Path(__file__).parents[1] / "red_team" / "hostile"
+
+
+@pytest.mark.anyio
+async def test_facts_of_an_honest_relu(pool: Pool, relu: Problem) -> None:
+    result = await pool.evaluate(relu, (HOSTILE / "honest.py").read_text() + "# facts\n")
+    # 4096 * 4096 * 4 bytes read and written at 4.3e6 bytes/us, plus 2.5 us: 33.7 us; both sides move the same bytes.
+    assert result.reference_us == pytest.approx(2.5 + 2 * 4096 * 4096 * 4 / 4.3e6)
+    assert result.speedup == pytest.approx(1.0, rel=1e-6)
+    assert result.timing == "modelled"
+    assert result.coverage == 1.0
+    assert [(fact.kernel, fact.calls, fact.live) for fact in result.launches] == [("kernel", 1, True)]
+    assert result.launches[0].registers > 0
+    assert result.ops == ()
+    assert [fact.op for fact in result.reference_ops] == ["aten.relu"]
+    assert result.max_error == 0.0
+
+
+@pytest.mark.anyio
+async def test_lazy_candidate_has_the_coverage_of_its_kernel(pool: Pool, relu: Problem) -> None:
+    code = (
+        (HOSTILE / "honest.py")
+        .read_text()
+        .replace("return relu(x)", "return -torch.sigmoid(relu(x)).log().neg().exp().logit().neg()")
+    )
+    result = await pool.evaluate(relu, code)
+    assert result.coverage is not None
+    assert len(result.ops) >= 5
+    assert result.coverage == pytest.approx(1 / (1 + sum(fact.calls for fact in result.ops)), rel=1e-3)
+
+
+@pytest.mark.anyio
+async def test_a_result_is_computed_once_for_concurrent_and_later_calls(pool: Pool, relu: Problem) -> None:
+    code = (HOSTILE / "honest.py").read_text() + "# once\n"
+    before, cached = pool.misses, []
+
+    async def one() -> None:
+        cached.append((await pool.evaluate(relu, code)).cached)
+
+    async with anyio.create_task_group() as tasks:
+        for _ in range(4):
+            tasks.start_soon(one)
+    await one()
+    assert pool.misses == before + 1
+    assert sorted(cached) == [False, True, True, True, True]
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("code", [None, "", "   \n"])
+async def test_no_code(pool: Pool, relu: Problem, code: str | None) -> None:
+    assert (await pool.evaluate(relu, code)).status is Status.NO_CODE
+
+
+@pytest.mark.anyio
+async def test_a_broken_reference_raises_one_line_that_names_it(pool: Pool) -> None:
+    problem = Problem("mine/broken", 1, "train", "import torch\nclass Model(torch.nn.Module): pass\n")
+    with pytest.raises(BrokenReference, match=r"mine/broken: it defines no get_inputs, get_init_inputs"):
+        await pool.evaluate(problem, "x = 1")
+
+
+@pytest.mark.anyio
+async def test_cancelled_evaluations_free_their_lanes(pool: Pool, relu: Problem) -> None:
+    sleeper = (HOSTILE / "sleep.py").read_text()
+    with anyio.move_on_after(0.3):
+        async with anyio.create_task_group() as tasks:
+            for index in range(4):
+                tasks.start_soon(pool.evaluate, relu, sleeper + f"# cancelled {index}\n")
+    result = await pool.evaluate(relu, (HOSTILE / "honest.py").read_text() + "# after cancellation\n")
+    assert result.status is Status.CORRECT
+
+
+@pytest.mark.anyio
+async def test_closing_leaves_no_process_file_or_socket(tmp_path: Path, relu: Problem) -> None:
+    me = psutil.Process()
+    descriptors, children = me.num_fds(), {child.pid for child in me.children(recursive=True)}
+    async with open_pool(device="cpu", jobs=1, cache_dir=tmp_path) as mine:
+        scratch = mine._server.scratch
+        assert (await mine.evaluate(relu, (HOSTILE / "honest.py").read_text())).correct
+        assert len(me.children(recursive=True)) >= len(children) + 2  # the zygote and its oracle
+    assert {child.pid for child in me.children(recursive=True)} == children
+    assert me.num_fds() == descriptors
+    assert not scratch.exists()
+    async with open_pool(device="cpu", jobs=1, cache_dir=tmp_path) as mine:  # results outlive the pool
+        assert (await mine.evaluate(relu, (HOSTILE / "honest.py").read_text())).cached
+
+
+@pytest.mark.anyio
+async def test_death_of_the_fork_server_is_our_failure(relu: Problem) -> None:
+    async with open_pool(device="cpu", jobs=1) as mine:
+        os.kill(mine._server._process.pid, 9)
+        with pytest.raises((ZygoteDied, EvaluatorFailed), match="fork server ended|runs the reference was killed"):
+            await mine.evaluate(relu, "import torch\n")
+
+
+@pytest.mark.anyio
+async def test_unknown_device_and_profile_are_refused() -> None:
+    with pytest.raises(ValueError, match="device 'tpu' is not available: use auto or cpu"):
+        async with open_pool(device="tpu"):
+            pass
+    with pytest.raises(ValueError, match="unknown device profile 'h300': use one of h200, a100"):
+        EvaluatorConfig(profile="h300")

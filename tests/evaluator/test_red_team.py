@@ -1,0 +1,62 @@
+"""Every hostile candidate gets the verdict that its first line names, and hurts nobody."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import anyio
+import pytest
+
+from rlkernel.evaluator.pool import Pool
+from rlkernel.types import Evaluation, Problem, Status
+
+HOSTILE = sorted((Path(__file__).parents[1] / "red_team" / "hostile").glob("*.py"))
+SLOW = {"loop", "sleep", "loop_kernel"}
+"""These end by their time limit."""
+
+
+def expected(path: Path) -> Status:
+    return Status(path.read_text().splitlines()[0].removeprefix("# ").split(":")[0])
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("path", HOSTILE, ids=lambda path: path.stem)
+async def test_status(pool: Pool, relu: Problem, path: Path) -> None:
+    result = await pool.evaluate(relu, path.read_text())
+    assert result.status is expected(path), result.detail
+    assert len(result.detail) <= 400
+    assert result.detail.isprintable()
+
+
+@pytest.mark.anyio
+async def test_honest_neighbours_of_hostile_candidates_are_not_affected(pool: Pool, relu: Problem) -> None:
+    honest = (Path(__file__).parents[1] / "red_team" / "hostile" / "honest.py").read_text()
+    found: dict[str, Evaluation] = {}
+
+    async def one(name: str, code: str) -> None:
+        found[name] = await pool.evaluate(relu, code)
+
+    names = ["exit_forward", "segfault", "forkbomb", "flood_fds", "fake_verdict_fds", "kill_all", "memory", "oob", "abort"]
+    async with anyio.create_task_group() as tasks:
+        for index, name in enumerate(names):
+            path = Path(__file__).parents[1] / "red_team" / "hostile" / f"{name}.py"
+            tasks.start_soon(one, name, path.read_text() + f"\n# neighbour {index}\n")
+            tasks.start_soon(one, f"honest {index}", honest + f"\n# neighbour {index}\n")
+    neighbours = [result for name, result in found.items() if name.startswith("honest")]
+    assert [result.status for result in neighbours] == [Status.CORRECT] * len(names)
+    assert {round(result.speedup or 0, 9) for result in neighbours} == {round(neighbours[0].speedup or 0, 9)}
+
+
+@pytest.mark.anyio
+async def test_a_crash_is_seen_when_it_happens_not_at_a_timeout(pool: Pool, relu: Problem) -> None:
+    path = Path(__file__).parents[1] / "red_team" / "hostile" / "segfault.py"
+    await pool.evaluate(relu, path.read_text() + "\n# warm\n")
+    result = await pool.evaluate(relu, path.read_text() + "\n# again\n")
+    assert result.status is Status.CRASH
+    assert result.seconds.total < 1.0
+
+
+def test_nothing_was_written_by_a_hostile_candidate() -> None:
+    assert not os.path.exists("/tmp/pwned")
+    assert not os.path.exists("/tmp/pwned_kernel")

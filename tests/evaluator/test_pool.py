@@ -104,7 +104,7 @@ async def test_closing_leaves_no_process_file_or_socket(tmp_path: Path, relu: Pr
 async def test_death_of_the_fork_server_is_our_failure(relu: Problem) -> None:
     async with open_pool(device="cpu", jobs=1) as mine:
         os.kill(mine._server._process.pid, 9)
-        with pytest.raises((ZygoteDied, EvaluatorFailed), match="fork server ended|runs the reference was killed"):
+        with pytest.raises((ZygoteDied, EvaluatorFailed), match=r"fork server ended|runs the reference was killed"):
             await mine.evaluate(relu, "import torch\n")
 
 

@@ -12,26 +12,23 @@ from rlkernel.evaluator.pool import Pool
 from rlkernel.types import Evaluation, Problem, Status
 
 HOSTILE = sorted((Path(__file__).parents[1] / "red_team" / "hostile").glob("*.py"))
-SLOW = {"loop", "sleep", "loop_kernel"}
-"""These end by their time limit."""
-
-
-def expected(path: Path) -> Status:
-    return Status(path.read_text().splitlines()[0].removeprefix("# ").split(":")[0])
+CODE = {path.stem: path.read_text() for path in HOSTILE}
 
 
 @pytest.mark.anyio
-@pytest.mark.parametrize("path", HOSTILE, ids=lambda path: path.stem)
-async def test_status(pool: Pool, relu: Problem, path: Path) -> None:
-    result = await pool.evaluate(relu, path.read_text())
-    assert result.status is expected(path), result.detail
+@pytest.mark.parametrize("name", CODE)
+async def test_status(pool: Pool, relu: Problem, name: str) -> None:
+    code = CODE[name]
+    expected = Status(code.splitlines()[0].removeprefix("# ").split(":")[0])
+    result = await pool.evaluate(relu, code)
+    assert result.status is expected, result.detail
     assert len(result.detail) <= 400
     assert result.detail.isprintable()
 
 
 @pytest.mark.anyio
 async def test_honest_neighbours_of_hostile_candidates_are_not_affected(pool: Pool, relu: Problem) -> None:
-    honest = (Path(__file__).parents[1] / "red_team" / "hostile" / "honest.py").read_text()
+    honest = CODE["honest"]
     found: dict[str, Evaluation] = {}
 
     async def one(name: str, code: str) -> None:
@@ -40,8 +37,7 @@ async def test_honest_neighbours_of_hostile_candidates_are_not_affected(pool: Po
     names = ["exit_forward", "segfault", "forkbomb", "flood_fds", "fake_verdict_fds", "kill_all", "memory", "oob", "abort"]
     async with anyio.create_task_group() as tasks:
         for index, name in enumerate(names):
-            path = Path(__file__).parents[1] / "red_team" / "hostile" / f"{name}.py"
-            tasks.start_soon(one, name, path.read_text() + f"\n# neighbour {index}\n")
+            tasks.start_soon(one, name, CODE[name] + f"\n# neighbour {index}\n")
             tasks.start_soon(one, f"honest {index}", honest + f"\n# neighbour {index}\n")
     neighbours = [result for name, result in found.items() if name.startswith("honest")]
     assert [result.status for result in neighbours] == [Status.CORRECT] * len(names)
@@ -50,9 +46,8 @@ async def test_honest_neighbours_of_hostile_candidates_are_not_affected(pool: Po
 
 @pytest.mark.anyio
 async def test_a_crash_is_seen_when_it_happens_not_at_a_timeout(pool: Pool, relu: Problem) -> None:
-    path = Path(__file__).parents[1] / "red_team" / "hostile" / "segfault.py"
-    await pool.evaluate(relu, path.read_text() + "\n# warm\n")
-    result = await pool.evaluate(relu, path.read_text() + "\n# again\n")
+    await pool.evaluate(relu, CODE["segfault"] + "\n# warm\n")
+    result = await pool.evaluate(relu, CODE["segfault"] + "\n# again\n")
     assert result.status is Status.CRASH
     assert result.seconds.total < 1.0
 

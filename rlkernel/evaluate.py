@@ -12,13 +12,10 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from rlkernel.errors import UsageError
 from rlkernel.evaluator.pool import EvaluatorConfig, open_pool
 from rlkernel.reference import BrokenReference
 from rlkernel.types import Evaluation, Problem
-
-
-class UsageError(Exception):
-    """Unusable arguments: one line that names the file, field or flag, and the fix. Exit status 2."""
 
 
 @dataclass(frozen=True, slots=True)

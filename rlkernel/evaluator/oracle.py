@@ -25,7 +25,7 @@ from rlkernel.evaluator.runner.cpu import flatten, meta_tensors
 from rlkernel.evaluator.trace.candidate import canonical, decode_spec, encode_output
 from rlkernel.evaluator.trace.recorder import Recorder, Untraceable, recording
 from rlkernel.evaluator.trace.shims import answering_as
-from rlkernel.reference import BrokenReference, Reference, load_reference, small_constants
+from rlkernel.reference import BrokenReference, Reference, load_reference, seed_generators, small_constants
 from rlkernel.types import OpFact
 
 ROUNDS = 3
@@ -193,7 +193,7 @@ def _copy(value: Any, *, double: bool) -> Any:
 
 
 def _call(model: nn.Module, inputs: list[Any], seed: int) -> Any:
-    torch.manual_seed(seed)
+    seed_generators(seed)
     with torch.no_grad():
         return model(*inputs)
 

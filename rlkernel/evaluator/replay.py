@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from rlkernel.evaluator.program import Config, Launch, Literal, MalformedProgram, Op, Program, Step, Value, decode_scalar
+from rlkernel.reference import seed_generators
 
 LaunchCall = Callable[[Launch, Config, dict[str, Any]], None]
 """(launch, chosen config, parameter -> tensor or scalar)"""
@@ -98,7 +99,7 @@ class Replay:
     def init(self, init_inputs: Sequence[torch.Tensor], seed: int) -> dict[str, torch.Tensor]:
         """Construct: returns parameters and buffers by name."""
         self._bind(self.program.init_inputs, init_inputs)
-        torch.manual_seed(seed)
+        seed_generators(seed)
         for step in self.program.init:
             self._step(-1, step, None)
         return {name: self._value({"t": number}) for name, number in self.program.state.items()}
@@ -108,7 +109,7 @@ class Replay:
     ) -> Any:
         """Returns the output's structure with tensors in it. Launches of the functions in `skip` do nothing."""
         self._bind(self.program.inputs, inputs)
-        torch.manual_seed(seed)
+        seed_generators(seed)
         for index, step in enumerate(self.program.forward):
             if not (isinstance(step, Launch) and step.function in skip):
                 self._step(index, step, observe)

@@ -1,0 +1,181 @@
+"""Reference files: loading, the small variant, the prompt's text, and one clear line for each way to be broken."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from rlkernel.reference import BrokenReference, apply_small, load_reference, prompt_source
+
+SCALE = '''"""Scaled sum with a bias."""
+import torch
+import torch.nn as nn
+
+ROWS = 64
+COLS = 128
+HALF = COLS // 2
+
+SMALL = {"ROWS": 2, "COLS": 6}
+
+class Model(nn.Module):
+    def __init__(self, scale):
+        super().__init__()
+        self.scale = scale
+        self.bias = nn.Parameter(torch.randn(COLS))
+
+    def forward(self, x):
+        return x * self.scale + self.bias
+
+def get_inputs():
+    return [torch.randn(ROWS, COLS)]
+
+def get_init_inputs():
+    return [3.0]
+'''
+
+MINIMAL = """
+import torch
+class Model(torch.nn.Module):
+    def __init__(self{arguments}):
+        super().__init__()
+        self.seen = [{names}]
+    def forward(self, x):
+        return x
+def get_inputs():
+    return {inputs}
+def get_init_inputs():
+    return {init}
+"""
+
+
+def minimal(arguments: str = "", names: str = "", inputs: str = "[torch.ones(2)]", init: str = "[]") -> str:
+    return MINIMAL.format(arguments=arguments, names=names, inputs=inputs, init=init)
+
+
+def test_full_and_small_shapes_differ_and_derived_constants_follow() -> None:
+    full, small = load_reference(SCALE, small=False), load_reference(SCALE, small=True)
+    assert full.inputs(0)[0].shape == (64, 128)
+    assert small.inputs(0)[0].shape == (2, 6)
+    assert small.namespace["HALF"] == 3
+
+
+def test_the_same_seed_gives_the_same_values_and_another_seed_others() -> None:
+    reference = load_reference(SCALE, small=True)
+    one, two, other = reference.inputs(7)[0], reference.inputs(7)[0], reference.inputs(8)[0]
+    assert torch.equal(one, two)
+    assert not torch.equal(one, other)
+    torch.manual_seed(7)
+    assert torch.equal(one, torch.randn(2, 6))
+    assert torch.equal(reference.model(5).bias, reference.model(5).bias)
+    assert not torch.equal(reference.model(5).bias, reference.model(6).bias)
+
+
+def test_weights_come_right_after_the_seed() -> None:
+    model = load_reference(SCALE, small=True).model(5)
+    torch.manual_seed(5)
+    assert torch.equal(model.bias, torch.randn(6))
+
+
+def test_float32_is_the_default_type_and_the_callers_choice_is_restored() -> None:
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float64)
+    try:
+        reference = load_reference(SCALE, small=True)
+        assert reference.inputs(0)[0].dtype == torch.float32
+        assert reference.model(0).bias.dtype == torch.float32
+        assert torch.get_default_dtype() == torch.float64
+    finally:
+        torch.set_default_dtype(before)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "names", "init", "seen"),
+    [
+        ("", "", "[]", []),
+        (", a, b", "a, b", "[1, (2, 3)]", [1, (2, 3)]),
+        (", a, b=0", "a, b", "{'a': 1, 'b': 2}", [1, 2]),
+        (", a, b=0", "a, b", "[[1], {'b': 5}]", [1, 5]),
+        (", a, b", "a, b", "[[1], {'not_a_parameter': 5}]", [[1], {"not_a_parameter": 5}]),
+    ],
+)
+def test_the_shapes_of_init_inputs(arguments: str, names: str, init: str, seen: list[object]) -> None:
+    assert load_reference(minimal(arguments, names, init=init), small=False).model(0).seen == seen
+
+
+def test_inputs_may_be_scalars_and_nested_lists() -> None:
+    values = load_reference(minimal(inputs="(2, 0.5, True, [torch.ones(1), [3]])"), small=False).inputs(0)
+    assert values[:3] == [2, 0.5, True]
+    assert values[3][1] == [3]
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("class Model(:\n", "p: line 1: invalid syntax"),
+        ("x = 1\x00", "p: source code string cannot contain null bytes"),
+        ("import torch\n\nx = 1 / 0\n", "p: importing it raised ZeroDivisionError on line 3: division by zero"),
+        (
+            "class Model: pass\n",
+            "p: it defines no get_inputs, get_init_inputs; a reference has Model, get_inputs and get_init_inputs",
+        ),
+        ("SMALL = 3\n", 'p: SMALL on line 1 is not a literal dict such as {"N": 64}'),
+        ("SMALL = {'N': f()}\n", 'p: SMALL on line 1 is not a literal dict such as {"N": 64}'),
+        ("SMALL = {'N': 3}\n", "p: SMALL names N, but no line assigns `N = ...` at the top of the file"),
+    ],
+)
+def test_a_broken_file_is_one_clear_line(source: str, message: str) -> None:
+    with pytest.raises(BrokenReference) as caught:
+        load_reference(source, small=True, name="p")
+    assert str(caught.value) == message
+
+
+@pytest.mark.parametrize(
+    ("source", "method", "message"),
+    [
+        (minimal(inputs="torch.ones(2)"), "inputs", "p: get_inputs returned Tensor; return a list of forward's arguments"),
+        (
+            minimal(inputs="[object()]"),
+            "inputs",
+            "p: get_inputs returned a object; use tensors, Python scalars, or lists of these",
+        ),
+        (minimal(inputs="[missing]"), "inputs", "p: get_inputs raised NameError on line 10: name 'missing' is not defined"),
+        (minimal(init="3"), "model", "p: get_init_inputs returned int; return a list of Model's arguments"),
+        (minimal(init="[1]"), "model", "p: Model(*get_init_inputs()) raised TypeError: Model.__init__() takes 1 positional"),
+        (minimal() + "Model = dict\n", "model", "p: Model is not a torch.nn.Module; derive it from nn.Module"),
+    ],
+)
+def test_broken_functions_are_one_clear_line(source: str, method: str, message: str) -> None:
+    reference = load_reference(source, small=False, name="p")
+    with pytest.raises(BrokenReference) as caught:
+        getattr(reference, method)(0)
+    assert str(caught.value).startswith(message)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("N = 4096\n", "N = 4096\n"),
+        ("SMALL = {}\nN = 4\n", "SMALL = {}\nN = 4\n"),
+        ("N = 4096  # rows\nSMALL = {'N': 8}\n", "N = 8  # rows\nSMALL = {'N': 8}\n"),
+        ("SMALL = {'N': 8}\nN: int = (\n    64 *\n    64)\n", "SMALL = {'N': 8}\nN: int = (\n    8)\n"),
+        ("M, N = 1024, 4096\nSMALL = {'N': 8}\n", "M, N = 1024, 8\nSMALL = {'N': 8}\n"),
+        ("é = 'ü'; N = 4096; M = N\nSMALL = {'N': 8}\n", "é = 'ü'; N = 8; M = N\nSMALL = {'N': 8}\n"),
+        ("N = 1\r\nM = 2\r\nSMALL = {'M': 8}\r\n", "N = 1\r\nM = 8\r\nSMALL = {'M': 8}\r\n"),
+        ("N = 1\nN = 2\nSMALL = {'N': 8}\n", "N = 8\nN = 8\nSMALL = {'N': 8}\n"),
+        ("S = (1, 2)\nSMALL = {'S': (3, 4)}\n", "S = (3, 4)\nSMALL = {'S': (3, 4)}\n"),
+        ("N = 4\ndef f():\n    N = 5\nSMALL = {'N': 8}\n", "N = 8\ndef f():\n    N = 5\nSMALL = {'N': 8}\n"),
+        ("\ufeffN = 4\nSMALL = {'N': 8}", "N = 8\nSMALL = {'N': 8}"),
+    ],
+)
+def test_apply_small_replaces_only_the_named_constants(source: str, expected: str) -> None:
+    assert apply_small(source) == expected
+
+
+def test_the_prompt_shows_neither_docstring_nor_small() -> None:
+    assert prompt_source(SCALE) == SCALE.split('bias."""\n')[1].replace('\nSMALL = {"ROWS": 2, "COLS": 6}\n', "")
+
+
+def test_a_file_without_docstring_and_small_is_shown_as_it_is() -> None:
+    source = "import torch\n\n\nN = 4\n"
+    assert prompt_source(source) == source

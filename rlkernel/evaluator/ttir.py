@@ -57,6 +57,7 @@ def stored_arguments(ttir: str) -> frozenset[str]:
                 for name in open_results:
                     origin[name] = origin.get(name, frozenset()) | of(body)
             if any(word in body for word in _WRITES):
-                target = body.split(",", 1)[0] if "tt.call" not in body else body
-                stored |= of(target.split("=", 1)[-1] if "tt.atomic" in target else target)
+                operands = _NAME.findall(body)
+                written = operands if "tt.call" in body else operands[:1]  # the pointer comes first
+                stored |= frozenset().union(*(origin.get(name, frozenset()) for name in written))
     return stored

@@ -1,0 +1,36 @@
+"""Three outputs of one launch, returned in a dict."""
+
+import torch
+import torch.nn as nn
+import triton
+import triton.language as tl
+
+COLS = 8192
+
+
+@triton.jit
+def statistics(x_ptr, w_ptr, y_ptr, mean_ptr, std_ptr, cols, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    c = tl.arange(0, BLOCK)
+    m = c < cols
+    x = tl.load(x_ptr + row * cols + c, mask=m, other=0.0)
+    mean = tl.sum(x, axis=0) / cols
+    d = tl.where(m, x - mean, 0.0)
+    std = tl.sqrt(tl.sum(d * d, axis=0) / (cols - 1))
+    tl.store(y_ptr + row * cols + c, d / (std + 1e-5) * tl.load(w_ptr + c, mask=m), mask=m)
+    tl.store(mean_ptr + row, mean)
+    tl.store(std_ptr + row, std)
+
+
+class ModelNew(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(COLS))
+
+    def forward(self, x):
+        rows, cols = x.shape
+        y = torch.empty_like(x)
+        mean = torch.empty((rows, 1), device=x.device, dtype=x.dtype)
+        std = torch.empty((rows, 1), device=x.device, dtype=x.dtype)
+        statistics[(rows,)](x, self.weight, y, mean, std, cols, BLOCK=triton.next_power_of_2(cols), num_warps=8)
+        return {"output": y, "mean": mean, "std": std}

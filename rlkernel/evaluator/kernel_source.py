@@ -18,6 +18,7 @@ from typing import Any
 
 import triton
 import triton.language as tl
+from triton.language.extra import libdevice
 from triton.runtime.jit import JITFunction
 
 from rlkernel.evaluator.program import Function, Program, Value, decode_scalar
@@ -87,6 +88,12 @@ _NAMES: dict[str, frozenset[str]] = {
         and (module == "math" or (isinstance(value, types.ModuleType) and value.__name__ in _MODULES) or _from_triton(value))
     )
     for module in _MODULES
+}
+
+
+# The generic module's members are place-holders that the compiler maps to the target's.
+_NAMES["triton.language.extra.libdevice"] |= {
+    name for name in vars(libdevice) if name in _NAMES["triton.language.extra.cuda.libdevice"]
 }
 
 
@@ -244,7 +251,8 @@ class KernelSet:
         definition = parse(function)
         digest = hashlib.sha256(function.source.encode()).hexdigest()[:16]
         filename = f"<kernel {function.name} {digest}>"
-        linecache.cache[filename] = (len(function.source), None, function.source.splitlines(keepends=True), filename)
+        text = _without_host_annotations(function.source, definition)
+        linecache.cache[filename] = (len(text), None, text.splitlines(keepends=True), filename)
         module = ast.Module(body=[self._transform(definition)], type_ignores=[])
         code = compile(ast.fix_missing_locations(module), filename, "exec", flags=_ANNOTATIONS, dont_inherit=True)
         namespace: dict[str, Any] = {"__builtins__": dict(_BUILTINS), "__name__": "kernel", **self._extra}
@@ -254,6 +262,22 @@ class KernelSet:
 
     def _transform(self, definition: ast.FunctionDef) -> ast.FunctionDef:
         return definition
+
+
+def _without_host_annotations(source: str, definition: ast.FunctionDef) -> str:
+    """The text with annotations such as `x: torch.Tensor` blanked, which Triton would look up; lines and columns stay."""
+    lines = [bytearray(line) for line in source.encode().splitlines(keepends=True)]
+    arguments = definition.args
+    for argument in [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]:
+        note = argument.annotation
+        if note is None or any(word in ast.unparse(note) for word in ("constexpr", "tl.", "triton.")):
+            continue
+        assert note.end_lineno is not None and note.end_col_offset is not None
+        for row in range(argument.lineno - 1, note.end_lineno):
+            first = argument.col_offset + len(argument.arg.encode()) if row == argument.lineno - 1 else 0
+            last = note.end_col_offset if row == note.end_lineno - 1 else len(lines[row]) - 1
+            lines[row][first:last] = b" " * (last - first)
+    return b"".join(lines).decode()
 
 
 def _body_only(definition: ast.FunctionDef) -> ast.FunctionDef:

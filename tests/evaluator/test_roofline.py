@@ -49,7 +49,7 @@ def test_broadcast_operands_count_once() -> None:
 def test_launch_reads_each_tensor_from_memory_at_most_once() -> None:
     size = 2**28
     counts = Counts(programs=100_000, traffic={0: 4.0 * size, 1: size}, stored={1: size})
-    # dram: tensor 0 once, tensor 1 written once -> 2^29 bytes: 124.9 us; L2: 5 * 2^28 at 1.2e7: 111.8 us; starting: 100000 * 0.6 / 2112
+    # dram: tensor 0 once, tensor 1 written once -> 2^29 bytes: 124.9 us; L2: 5 * 2^28 at 1.2e7: 111.8 us
     assert launch_us(counts, [size, size], 4, H200) == pytest.approx(2.5 + 2 * size / 4.3e6)
 
 

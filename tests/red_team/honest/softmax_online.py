@@ -1,0 +1,27 @@
+# level1/softmax: a loop over blocks with runtime bounds, online maximum
+import torch
+import torch.nn as nn
+import triton
+import triton.language as tl
+
+@triton.jit
+def softmax(x_ptr, y_ptr, cols, BLOCK: tl.constexpr):
+    row = tl.program_id(0).to(tl.int64) * cols
+    m = -float("inf")
+    s = 0.0
+    for start in range(0, cols, BLOCK):
+        i = start + tl.arange(0, BLOCK)
+        x = tl.load(x_ptr + row + i, mask=i < cols, other=-float("inf"))
+        new = tl.maximum(m, tl.max(x, axis=0))
+        s = s * tl.exp(m - new) + tl.sum(tl.exp(x - new), axis=0)
+        m = new
+    for start in range(0, cols, BLOCK):
+        i = start + tl.arange(0, BLOCK)
+        x = tl.load(x_ptr + row + i, mask=i < cols)
+        tl.store(y_ptr + row + i, tl.exp(x - m) / s, mask=i < cols)
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        y = torch.empty_like(x)
+        softmax[(x.shape[0],)](x, y, x.shape[1], BLOCK=64)
+        return y

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import anyio
 
-from envs.teacher.drafts import completion
-from envs.teacher.script import first_draft, next_draft, remark
+from envs.teacher.drafts import Draft, completion
+from envs.teacher.script import draw_deck, next_draft, remark
 from rlkernel.interfaces import Environment, Evaluator
 from rlkernel.types import Evaluation, Problem
 
@@ -37,10 +37,10 @@ class Conversation:
 
 
 async def converse(
-    problem: Problem, evaluator: Evaluator, environment: Environment, turns: int, rng: random.Random
+    problem: Problem, deck: tuple[Draft, ...], evaluator: Evaluator, environment: Environment, turns: int, rng: random.Random
 ) -> Conversation:
-    """One conversation of `turns` answers. Raises ValueError if the problem is no elementwise chain."""
-    draft = first_draft(problem.source, rng)
+    """One conversation of `turns` answers, which starts with a draft of the deck."""
+    draft = rng.choice(deck)
     opening = ""
     exchanges: list[Exchange] = []
     for turn in range(turns):
@@ -49,7 +49,7 @@ async def converse(
         last = turn + 1 == turns
         exchanges.append(Exchange(answer, evaluation, "" if last else environment.feedback(evaluation)))
         if not last:
-            draft, opening = next_draft(problem.source, draft, evaluation, rng), remark(evaluation)
+            draft, opening = next_draft(deck, draft, evaluation, rng), remark(evaluation)
     return Conversation(problem, environment.prompt(problem), tuple(exchanges))
 
 
@@ -59,18 +59,23 @@ async def write_corpus(
     environment: Environment,
     *,
     conversations: int,
+    deck: int,
     turns: int,
     seed: int,
     on_done: Callable[[Conversation], None],
 ) -> tuple[Conversation, ...]:
-    """`conversations` per problem, in a fixed order; what the teacher writes depends on the seed and the verdicts alone."""
+    """`conversations` per problem, from `deck` first drafts, in a fixed order; they depend on the seed and the verdicts alone.
+
+    Raises ValueError if a problem is no elementwise chain.
+    """
+    decks = [draw_deck(problem.source, deck, random.Random(f"{seed} {problem.name}")) for problem in problems]
     found: dict[tuple[int, int], Conversation] = {}
     limiter = anyio.CapacityLimiter(AT_ONCE)
 
     async def one(i: int, k: int) -> None:
         rng = random.Random(f"{seed} {problems[i].name} {k}")
         async with limiter:
-            found[i, k] = await converse(problems[i], evaluator, environment, turns, rng)
+            found[i, k] = await converse(problems[i], decks[i], evaluator, environment, turns, rng)
         on_done(found[i, k])
 
     async with anyio.create_task_group() as tasks:

@@ -55,6 +55,10 @@ class Draft:
         first = min(self.first, last - 1)
         return replace(self, steps=self.intended, first=first, last=last, edit=None)
 
+    def right(self) -> Draft:
+        """One kernel for all operations, without mistakes."""
+        return Draft(self.intended, self.intended, self.cols, 0, len(self.intended))
+
 
 def fused_draft(source: str) -> Draft:
     """The right draft of a chain's reference text: one kernel for all operations. Raises ValueError if it is not a chain."""
@@ -93,8 +97,8 @@ def code(draft: Draft) -> str:
 
 def completion(draft: Draft, remark: str = "") -> str:
     """The whole answer: remark, plan and fenced code."""
-    opening = f"{remark} {plan(draft)}" if remark else plan(draft)
-    return f"{opening}\n```python\n{code(draft)}```"
+    opening = f"{remark}\n" if remark else ""
+    return f"{opening}{plan(draft)}\n```python\n{code(draft)}```"
 
 
 def _imports(draft: Draft) -> str:

@@ -39,7 +39,7 @@ class Repair(StrEnum):
     FUSE = "fuse"
     """The right draft: everything in one kernel."""
     REDRAW = "redraw"
-    """A new draft from `FIRST`."""
+    """Another first draft."""
 
 
 FIRST: Mapping[Variant, float] = {
@@ -84,13 +84,17 @@ def remark(evaluation: Evaluation) -> str:
     return REMARKS["incorrect" if evaluation.status is Status.INCORRECT else situation(evaluation)]
 
 
-def first_draft(source: str, rng: random.Random) -> Draft:
-    """A draft for a chain's reference text, of a variant drawn from `FIRST`. Raises ValueError if it is not a chain."""
-    variant = rng.choices(tuple(FIRST), weights=tuple(FIRST.values()))[0]
-    return write(fused_draft(source), variant, rng)
+def draw_deck(source: str, size: int, rng: random.Random) -> tuple[Draft, ...]:
+    """First drafts for a chain's reference text, of variants drawn from `FIRST`. Raises ValueError if it is not a chain.
+
+    Conversations about a problem share its deck, so that a verdict serves several of them.
+    """
+    right = fused_draft(source)
+    variants = rng.choices(tuple(FIRST), weights=tuple(FIRST.values()), k=size)
+    return tuple(write(right, variant, rng) for variant in variants)
 
 
-def next_draft(source: str, last: Draft, evaluation: Evaluation, rng: random.Random) -> Draft:
+def next_draft(deck: tuple[Draft, ...], last: Draft, evaluation: Evaluation, rng: random.Random) -> Draft:
     """The draft after `last` was judged."""
     mixture = AFTER[situation(evaluation)]
     repair = rng.choices(tuple(mixture), weights=tuple(mixture.values()))[0]
@@ -98,7 +102,7 @@ def next_draft(source: str, last: Draft, evaluation: Evaluation, rng: random.Ran
         return last
     if repair is Repair.MEND:
         return last.mended()
-    return fused_draft(source) if repair is Repair.FUSE else first_draft(source, rng)
+    return last.right() if repair is Repair.FUSE else rng.choice(deck)
 
 
 def write(draft: Draft, variant: Variant, rng: random.Random) -> Draft:

@@ -25,9 +25,9 @@ CHAT_TEMPLATE = (
     "{% endfor %}"
     "{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}"
 )
-# A piece is one digit, or a run without digits that ends with its line or before the next digit or word gap; merges stay
-# inside pieces. Digits on their own make constants and shapes copyable one token at a time.
-PIECES = r"\d|[ ]+[^\s\d]+|[^\s\d]+|\s+"
+PIECES = r"\d|[^\d\n]+\n?|\n+"
+"""Merges stay inside these: single digits, so that constants are copied digit by digit, and runs without digits up to the line's
+end, so that a frequent line of code is one token."""
 
 
 def build_tokenizer(texts: Iterable[str], vocabulary: int = VOCABULARY) -> Any:

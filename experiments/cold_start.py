@@ -1,0 +1,184 @@
+"""Make the small policy that `--model small` loads: corpus, tokenizer, supervised fine-tuning, weights.
+
+    python -m experiments.cold_start [--out DIRECTORY] [--problems N] [--steps N]
+
+The scripted teacher (`envs/teacher`) writes conversations about generated chains, the evaluator judges every answer in them, and
+a model with random weights is trained on the answers. Then it is measured on the validation chains of the suite, which are not in
+the corpus, not even with other constants. Cost: about 10 minutes on 2 cores without a GPU. Run it again after an interruption:
+evaluations and training go on where they stopped (`runs/cold_start`).
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import logging
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import astuple, dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import anyio
+
+from algorithms.speed_reward import SpeedReward
+from envs.chains import generate, names_of, parse
+from envs.kernel_env import KernelEnvironment
+from envs.problems import load_suite
+from envs.teacher.corpus import Conversation, write_corpus
+from experiments.behaviour import render
+from rlkernel.evaluator.pool import Pool, open_pool
+from rlkernel.policy.chat import encode_feedback, encode_prompt, end_of_turn
+from rlkernel.policy.hf import open_policy
+from rlkernel.policy.small import SMALL, build_model, build_tokenizer, load_small, save_small
+from rlkernel.rollout import rollout_groups
+from rlkernel.types import Group, Problem
+
+RUNS = Path("runs/cold_start")
+IGNORED = -100
+"""Label of a token that is not trained."""
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """All numbers of the cold start but the teacher's mixtures (`envs/teacher/script.py`)."""
+
+    problems: int = 400
+    conversations: int = 6
+    """Per problem."""
+    deck: int = 3
+    """First drafts per problem, shared by its conversations."""
+    turns: int = 3
+    steps: int = 450
+    batch: int = 16
+    learning_rate: float = 4e-3
+    seed: int = 0
+    rollouts: int = 8
+    """Per validation problem, for the table at the end."""
+
+
+def corpus_problems(recipe: Recipe) -> tuple[Problem, ...]:
+    """Generated chains; no chain of the suite is among them, not even with other constants."""
+    suite = [parse(problem.source) for problem in load_suite()]
+    return generate(recipe.problems, seed=recipe.seed, without=frozenset(names_of(steps) for steps in suite if steps))
+
+
+def validation_chains() -> tuple[Problem, ...]:
+    return tuple(problem for problem in load_suite() if problem.split == "validation" and parse(problem.source))
+
+
+async def make_corpus(recipe: Recipe, pool: Pool) -> tuple[Conversation, ...]:
+    """Write and judge the conversations, and say how far it is."""
+    problems = corpus_problems(recipe)
+    total, done = len(problems) * recipe.conversations, 0
+
+    def count(conversation: Conversation) -> None:
+        nonlocal done
+        done += 1
+        if done % (total // 20 or 1) == 0:
+            print(f"corpus: {done} of {total} conversations, {pool.misses} candidates evaluated", flush=True)
+
+    return await write_corpus(
+        problems,
+        pool,
+        KernelEnvironment(),
+        conversations=recipe.conversations,
+        deck=recipe.deck,
+        turns=recipe.turns,
+        seed=recipe.seed,
+        on_done=count,
+    )
+
+
+def tokenizer_for(corpus: Sequence[Conversation]) -> Any:
+    """A tokenizer trained on the texts of the corpus and the headers of its turns."""
+    texts = [text for c in corpus for e in c.exchanges for text in (e.answer, e.feedback, "user\n", "assistant\n")]
+    return build_tokenizer([*texts, *(c.prompt for c in corpus)])
+
+
+def row(tokenizer: Any, conversation: Conversation) -> dict[str, list[int]]:
+    """One conversation, tokenised turn by turn exactly as in a rollout; only answers and their end tokens are trained."""
+    input_ids = list(encode_prompt(tokenizer, conversation.prompt))
+    labels = [IGNORED] * len(input_ids)
+    for exchange in conversation.exchanges:
+        answer = tokenizer.encode(exchange.answer + end_of_turn(tokenizer), add_special_tokens=False)
+        context = list(encode_feedback(tokenizer, exchange.feedback)) if exchange.feedback else []
+        input_ids += answer + context
+        labels += answer + [IGNORED] * len(context)
+    return {"input_ids": input_ids, "labels": labels}
+
+
+def train(model: Any, tokenizer: Any, rows: list[dict[str, list[int]]], recipe: Recipe) -> None:
+    """Supervised fine-tuning in place. A checkpoint of the same recipe on the same rows is taken up again."""
+    import transformers
+    from datasets import Dataset
+    from transformers.trainer_utils import get_last_checkpoint
+    from trl import SFTConfig, SFTTrainer
+
+    transformers.utils.logging.set_verbosity_error()
+    identity = hashlib.sha256(repr((rows, astuple(recipe))).encode()).hexdigest()[:12]
+    directory = RUNS / f"sft-{identity}"
+    arguments = SFTConfig(
+        output_dir=str(directory),
+        max_steps=recipe.steps,
+        per_device_train_batch_size=recipe.batch,
+        learning_rate=recipe.learning_rate,
+        lr_scheduler_type="cosine",
+        warmup_steps=40,
+        weight_decay=0.01,
+        max_grad_norm=1.0,
+        max_length=None,
+        packing=False,
+        train_sampling_strategy="group_by_length",
+        gradient_checkpointing=False,
+        bf16=False,
+        use_cpu=True,
+        seed=recipe.seed,
+        save_steps=100,
+        save_total_limit=1,
+        logging_steps=25,
+        report_to=[],
+    )
+    trainer = SFTTrainer(model=model, args=arguments, train_dataset=Dataset.from_list(rows), processing_class=tokenizer)
+    trainer.train(resume_from_checkpoint=get_last_checkpoint(str(directory)) if directory.is_dir() else None)
+
+
+async def measure(model: Any, tokenizer: Any, pool: Pool, recipe: Recipe) -> tuple[Group, ...]:
+    """Rollouts at temperature 1 on the validation chains."""
+    async with open_policy(model, tokenizer, max_new_tokens=256) as policy:
+        return await rollout_groups(
+            validation_chains(), recipe.rollouts, policy, pool, KernelEnvironment(), SpeedReward(), recipe.turns, seed=recipe.seed
+        )
+
+
+async def make(recipe: Recipe, out: Path) -> None:
+    """The whole recipe. The table is measured on the weights as they were written to `out`."""
+    async with open_pool(device="cpu", cache_dir=RUNS / "evaluations") as pool:
+        corpus = await make_corpus(recipe, pool)
+    verdicts = Counter(str(exchange.evaluation.status) for c in corpus for exchange in c.exchanges)
+    print("corpus:", ", ".join(f"{status} {count}" for status, count in verdicts.most_common()))
+    tokenizer = tokenizer_for(corpus)
+    rows = [row(tokenizer, conversation) for conversation in corpus]
+    model = build_model(tokenizer, seed=recipe.seed)
+    tokens, size = sum(len(r["input_ids"]) for r in rows), sum(p.numel() for p in model.parameters())
+    print(f"{len(rows)} conversations, {tokens} tokens, a model of {size} parameters")
+    train(model, tokenizer, rows, recipe)
+    save_small(model, tokenizer, out)
+    print(f"wrote {out}")
+    async with open_pool(device="cpu", cache_dir=RUNS / "evaluations") as pool:
+        print(render(await measure(*load_small(out), pool, recipe)))
+
+
+def main() -> None:
+    logging.getLogger("transformers").setLevel(logging.ERROR)
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
+    parser.add_argument("--out", type=Path, default=SMALL, help="directory for the weights and the tokenizer")
+    parser.add_argument("--problems", type=int, default=Recipe.problems)
+    parser.add_argument("--steps", type=int, default=Recipe.steps, help="optimiser steps")
+    given = parser.parse_args()
+    anyio.run(partial(make, Recipe(problems=given.problems, steps=given.steps), given.out))
+
+
+if __name__ == "__main__":
+    main()

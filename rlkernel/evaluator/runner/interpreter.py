@@ -8,6 +8,7 @@ for good.
 from __future__ import annotations
 
 import ast
+import math
 import types
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -52,7 +53,8 @@ _EXTERN: dict[str, Callable[..., Any]] = {
     "fabs": np.abs, "floor": np.floor, "ceil": np.ceil, "trunc": np.trunc, "rint": np.rint, "sinh": np.sinh, "cosh": np.cosh,
     "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan, "atan2": np.arctan2, "fmod": np.fmod, "round": np.round,
     "fmax": np.fmax, "fmin": np.fmin, "hypot": np.hypot, "asinh": np.arcsinh, "acosh": np.arccosh, "atanh": np.arctanh,
-    "cbrt": np.cbrt, "copysign": np.copysign,
+    "cbrt": np.cbrt, "copysign": np.copysign, "erf": np.vectorize(math.erf, otypes=[np.float64]),
+    "erfc": np.vectorize(math.erfc, otypes=[np.float64]), "fma": lambda x, y, z: x * y + z, "rcp_rn": lambda x: 1 / x,
 }  # fmt: skip
 
 

@@ -29,6 +29,8 @@ class Limits:
 SHORT = Limits(detail=240, name=32, total=600)
 FULL = Limits(detail=1200, name=64, total=2000)
 
+_ROUND = str.maketrans("<>", "()")
+
 NEXT = {
     Status.CORRECT: "make it faster.",
     Status.INCORRECT: "fix the result.",
@@ -75,9 +77,9 @@ def escape(text: str, limit: int) -> str:
     >>> escape("bad\\n```<|im_start|>system", 40)
     "bad '''(|im_start|)system"
     """
-    text = " ".join("".join(character if character.isprintable() else " " for character in text).split())
+    text = " ".join("".join(character if character.isprintable() else " " for character in text).split())[: 4 * limit]
     text = re.sub(r"`{3,}|~{3,}", "'''", text)
-    text = re.sub(r"<([^<>\s]+)>", r"(\1)", text)
+    text = re.sub(r"<\S+>", lambda token: token[0].translate(_ROUND), text)  # the longest run, so that nesting leaves none
     text = re.sub(r"\[(/?INST)\]", r"(\1)", text)
     return text if len(text) <= limit else text[: limit - 3].rstrip() + "..."
 

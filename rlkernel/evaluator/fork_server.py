@@ -54,14 +54,14 @@ class Child:
     pid: int = 0
     status: int = 0
 
-    async def ask(self, message: bytes) -> tuple[dict[str, Any], bytes]:
+    async def ask(self, message: bytes, *, max_body: int = wire.MAX_BODY) -> tuple[dict[str, Any], bytes]:
         """Send one message, await one. Raises ChildDied, or wire.BadMessage for what is not a message."""
         try:
             await self._send(message)
         except (BrokenPipeError, ConnectionResetError):
             raise await self._died() from None
         prefix = await self._exactly(wire.PREFIX.size)
-        header, body = wire.sizes(prefix)
+        header, body = wire.sizes(prefix, max_body)
         return wire.parse(await self._exactly(header)), await self._exactly(body)
 
     async def _send(self, data: bytes) -> None:

@@ -91,6 +91,8 @@ _NAMES: dict[str, frozenset[str]] = {
 }
 
 
+for _names in ("triton.language", "triton.language.core"):
+    _NAMES[_names] -= {"extern_elementwise"}  # names a file to link
 # The generic module's members are place-holders that the compiler maps to the target's.
 _NAMES["triton.language.extra.libdevice"] |= {
     name for name in vars(libdevice) if name in _NAMES["triton.language.extra.cuda.libdevice"]

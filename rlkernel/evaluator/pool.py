@@ -46,8 +46,8 @@ class Limits:
     compile_seconds: int = 60
     run_seconds: int = 20
     oracle_seconds: int = 120
-    memory_bytes: int = 12 * GIB
-    """Address space, of which a child with torch loaded already uses a few GiB."""
+    memory_bytes: int = 4 * GIB
+    """Address space on top of the libraries'."""
     code_bytes: int = 200_000
 
 
@@ -172,7 +172,7 @@ class Pool:
                 async with self._server.child(
                     kind, cpu_seconds=seconds, memory_bytes=self.config.limits.memory_bytes, arguments=arguments
                 ) as child:
-                    header, body = await child.ask(message)
+                    header, body = await child.ask(message, max_body=_MAX_BODY[kind])
         except TimeoutError:
             raise _Ended(Status.TIMEOUT, f"{_WHAT[kind]} took more than {seconds} s") from None
         except ChildDied as death:
@@ -263,6 +263,7 @@ _MAY_SAY = {
     "run": {Status.RUNTIME_ERROR, Status.OUT_OF_BOUNDS, Status.COMPILE_ERROR, Status.CRASH},
 }
 """Failures that a child may report of its candidate; a success is never a child's to report."""
+_MAX_BODY = {"trace": 0, "compile": 0, "run": 1 << 29}
 _WHAT = {"trace": "tracing ModelNew", "compile": "compiling", "run": "running the kernels"}
 
 

@@ -29,8 +29,8 @@ _ALLOWED = {
     "x86_64": (
         "read 0 write 1 close 3 fstat 5 lseek 8 mmap 9 mprotect 10 munmap 11 brk 12 rt_sigaction 13 rt_sigprocmask 14 "
         "rt_sigreturn 15 "
-        "ioctl 16 pread64 17 readv 19 writev 20 access 21 sched_yield 24 mremap 25 msync 26 mincore 27 madvise 28 dup 32 "
-        "nanosleep 35 getpid 39 exit 60 uname 63 fcntl 72 getcwd 79 readlink 89 gettimeofday 96 getrlimit 97 getrusage 98 "
+        "pread64 17 readv 19 writev 20 access 21 sched_yield 24 mremap 25 msync 26 mincore 27 madvise 28 dup 32 "
+        "nanosleep 35 getpid 39 exit 60 uname 63 getcwd 79 readlink 89 gettimeofday 96 getrlimit 97 getrusage 98 "
         "sysinfo 99 "
         "times 100 getuid 102 getgid 104 geteuid 107 getegid 108 getppid 110 sigaltstack 131 statfs 137 fstatfs 138 gettid "
         "186 time 201 "
@@ -42,9 +42,9 @@ _ALLOWED = {
     "aarch64": (
         "read 63 write 64 close 57 fstat 80 lseek 62 mmap 222 mprotect 226 munmap 215 brk 214 rt_sigaction 134 "
         "rt_sigprocmask 135 "
-        "rt_sigreturn 139 ioctl 29 pread64 67 readv 65 writev 66 sched_yield 124 mremap 216 msync 227 mincore 232 madvise "
+        "rt_sigreturn 139 pread64 67 readv 65 writev 66 sched_yield 124 mremap 216 msync 227 mincore 232 madvise "
         "233 dup 23 "
-        "nanosleep 101 getpid 172 exit 93 uname 160 fcntl 25 getcwd 17 gettimeofday 169 getrusage 165 sysinfo 179 times 153 "
+        "nanosleep 101 getpid 172 exit 93 uname 160 getcwd 17 gettimeofday 169 getrusage 165 sysinfo 179 times 153 "
         "getuid 174 "
         "getgid 176 geteuid 175 getegid 177 getppid 173 sigaltstack 132 statfs 43 fstatfs 44 gettid 178 futex 98 "
         "sched_getaffinity 123 "
@@ -57,6 +57,12 @@ _OPEN = {"x86_64": (("open", 2, 1), ("openat", 257, 2)), "aarch64": (("openat", 
 """Name, number, index of the flags argument: allowed for reading only."""
 _TGKILL = {"x86_64": 234, "aarch64": 131}
 _PRLIMIT = {"x86_64": 302, "aarch64": 261}
+# fcntl(F_SETOWN) and ioctl(FIOSETOWN) can aim signals at other processes: only what files need is left.
+_BY_COMMAND = {
+    "x86_64": ((72, (0, 1, 2, 3, 4, 1030)), (16, (0x5401, 0x5413, 0x5421, 0x541B, 0x5450, 0x5451))),
+    "aarch64": ((25, (0, 1, 2, 3, 4, 1030)), (29, (0x5401, 0x5413, 0x5421, 0x541B, 0x5450, 0x5451))),
+}
+"""Number -> allowed values of the second argument."""
 _AUDIT_ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 
 
@@ -106,6 +112,11 @@ def _filter() -> bytes:
     writing = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
     for _, number, flags in _OPEN[machine]:
         code += [(jeq, 0, 4, number), (ld, 0, 0, 16 + 8 * flags), (jset, 1, 0, writing), (ret, 0, 0, allow), (ret, 0, 0, deny)]
+    for number, commands in _BY_COMMAND[machine]:
+        code += [(jeq, 0, 2 * len(commands) + 2, number), (ld, 0, 0, 24)]
+        for command in commands:
+            code += [(jeq, 0, 1, command), (ret, 0, 0, allow)]
+        code.append((ret, 0, 0, deny))
     # abort() signals its own process, and that alone; limits may be read (prlimit64 without a new value).
     code += [(jeq, 0, 4, _TGKILL[machine]), (ld, 0, 0, 16), (jeq, 0, 1, os.getpid()), (ret, 0, 0, allow), (ret, 0, 0, deny)]
     code += [(jeq, 0, 6, _PRLIMIT[machine]), (ld, 0, 0, 32), (jeq, 0, 3, 0), (ld, 0, 0, 36), (jeq, 0, 1, 0)]
@@ -156,7 +167,9 @@ def interpreter_paths() -> tuple[Path, ...]:
 
 
 def limit(*, cpu_seconds: int, memory_bytes: int, files: int = 64) -> None:
-    """The rlimits alone, for children that must still start compilers."""
+    """The rlimits alone, for children that must still start compilers. `memory_bytes`: on top of what is mapped already."""
+    with open("/proc/self/statm") as statm:
+        memory_bytes += int(statm.read().split()[0]) * resource.getpagesize()
     soft = max(1, cpu_seconds)
     resource.setrlimit(resource.RLIMIT_CPU, (soft, soft + 1))
     resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
@@ -165,7 +178,10 @@ def limit(*, cpu_seconds: int, memory_bytes: int, files: int = 64) -> None:
 
 
 def lock(*, cpu_seconds: int, memory_bytes: int) -> None:
-    """Lock this process in. Irreversible. Raises SandboxError when a layer that the kernel offers fails."""
+    """Lock this process in, for good. `memory_bytes`: on top of what is mapped already.
+
+    Raises SandboxError when a layer that the kernel offers fails.
+    """
     limit(cpu_seconds=cpu_seconds, memory_bytes=memory_bytes)
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
     if _libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) or _libc.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0):

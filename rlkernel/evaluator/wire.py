@@ -18,6 +18,8 @@ import torch
 PREFIX = struct.Struct("<QQ")
 MAX_HEADER = 16 << 20
 MAX_BODY = 1 << 30
+MAX_DEPTH = 64
+"""Nesting of a header; what is deeper could be read but not be written again."""
 
 
 class BadMessage(Exception):
@@ -53,10 +55,10 @@ def pack(header: dict[str, Any], body: Body | None = None) -> bytes:
     return PREFIX.pack(len(text), len(raw)) + text + raw
 
 
-def sizes(prefix: bytes) -> tuple[int, int]:
+def sizes(prefix: bytes, max_body: int = MAX_BODY) -> tuple[int, int]:
     """Header and body length; raises BadMessage when they are absurd."""
     header, body = PREFIX.unpack(prefix)
-    if header > MAX_HEADER or body > MAX_BODY:
+    if header > MAX_HEADER or body > max_body:
         raise BadMessage(f"a message of {header} + {body} bytes")
     return header, body
 
@@ -69,7 +71,19 @@ def parse(text: bytes) -> dict[str, Any]:
         raise BadMessage(f"a header that is not JSON: {error}") from error
     if not isinstance(header, dict):
         raise BadMessage("a header that is not an object")
+    if _depth(header) > MAX_DEPTH:
+        raise BadMessage(f"a header nested deeper than {MAX_DEPTH}")
     return header
+
+
+def _depth(value: Any) -> int:
+    """Nesting of lists and objects, without recursion."""
+    level, depth = [value], 0
+    while level:
+        depth += 1
+        inner = [list(v.values()) if isinstance(v, dict) else v for v in level if isinstance(v, (dict, list))]
+        level = [item for items in inner for item in items]
+    return depth
 
 
 def tensor(entry: Any, body: bytes) -> torch.Tensor:

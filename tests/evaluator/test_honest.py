@@ -11,7 +11,7 @@ from rlkernel.evaluator.pool import Pool
 from rlkernel.reference import prompt_source
 from rlkernel.types import Problem, Status
 
-HONEST = Path(__file__).parents[1] / "honest"
+HONEST = Path(__file__).parents[1] / "red_team" / "honest"
 SUITE = {problem.name: problem for problem in load_suite()}
 LAUNCHES = {
     "level1/add_scaled": {"add_scaled": 1},
@@ -34,7 +34,7 @@ LAUNCHES = {
 
 
 def test_the_table_names_every_file() -> None:
-    files = {str(file.relative_to(HONEST).with_suffix("")) for file in HONEST.rglob("*.py")}
+    files = {str(file.relative_to(HONEST).with_suffix("")) for file in HONEST.glob("level*/*.py")}
     assert files == set(LAUNCHES)
 
 

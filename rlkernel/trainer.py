@@ -37,14 +37,12 @@ from trl import GRPOConfig, GRPOTrainer
 
 from rlkernel.batch import Batch, Tokens, assemble, pad_rows
 from rlkernel.config import Run
+from rlkernel.layout import causal_attention, left_align
 from rlkernel.rollout import derive_seed
 from rlkernel.types import Group, Problem
 
 COMPLETE = "complete"
 """A checkpoint without this file was interrupted while it was written."""
-
-_PROMPT_KEYS = ("prompt_ids", "prompt_mask")
-_COMPLETION_KEYS = ("completion_ids", "completion_mask", "tool_mask", "advantages", "sampling_per_token_logps")
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +175,12 @@ class KernelGRPOTrainer(GRPOTrainer):  # type: ignore[misc]
         return found
 
     def _prepare_inputs(self, generation_batch: Any) -> dict[str, torch.Tensor]:
-        return trim(super()._prepare_inputs(generation_batch))
+        return left_align(super()._prepare_inputs(generation_batch))
+
+    def compute_loss(self, model: Any, *args: Any, **kwargs: Any) -> torch.Tensor:
+        with causal_attention(self.model):
+            loss: torch.Tensor = super().compute_loss(model, *args, **kwargs)
+        return loss
 
     def training_step(self, *args: Any, **kwargs: Any) -> torch.Tensor:
         self._hooks.check_cancelled()
@@ -263,16 +266,6 @@ def training_arguments(run: Run, model: Any, directory: Path, micro_batch: int, 
     arguments._setup_devices  # noqa: B018  (a cached property that sets _n_gpu)
     arguments._n_gpu = min(arguments._n_gpu, 1)
     return arguments
-
-
-def trim(inputs: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-    """Without the columns that are padding in every row of this micro-batch."""
-    start = int(inputs["prompt_mask"].any(0).int().argmax())
-    end = int(inputs["completion_mask"].any(0).sum())
-    trimmed = dict(inputs)
-    trimmed |= {key: inputs[key][:, start:] for key in _PROMPT_KEYS}
-    trimmed |= {key: inputs[key][:, :end] for key in _COMPLETION_KEYS if key in inputs}
-    return trimmed
 
 
 def silence() -> None:

@@ -1,5 +1,6 @@
 import torch
 import torch.nn as nn
+
 ROWS = 4096
 COLS = 4096
 SMALL = {"ROWS": 6, "COLS": 100}

@@ -8,6 +8,7 @@ for good.
 from __future__ import annotations
 
 import ast
+import functools
 import hashlib
 import math
 import types
@@ -170,29 +171,39 @@ def _wrap(fn: Any, function: Any) -> Any:
     return fn
 
 
+@functools.cache
+def _machine() -> tuple[Machine, Any]:
+    """The process's one machine and its semantic. Patches `triton.language`, for good."""
+    machine = Machine()
+    semantic = TritonSemantic(machine)
+    triton_interpreter.interpreter_builder = machine
+    triton_interpreter.interpreter_semantic = semantic
+    language = types.SimpleNamespace(__globals__={"tl": tl, "core": tl.core})
+    triton_interpreter._patch_lang(language)
+    for name in dir(cuda_libdevice):  # the generic module's members are place-holders that the compiler maps
+        member = getattr(cuda_libdevice, name)
+        if tl.core.is_builtin(member):
+            setattr(cuda_libdevice, name, functools.partial(member, _semantic=semantic))
+            if hasattr(libdevice, name):
+                setattr(libdevice, name, getattr(cuda_libdevice, name))
+    rewritten: dict[int, Any] = {}
+
+    def call(jit: Any, *args: Any, **kwargs: Any) -> Any:
+        """A library function (`tl.sum`, ...) called from interpreted code."""
+        if id(jit) not in rewritten:
+            rewritten[id(jit)] = FunctionRewriter(jit.fn).rewrite_ast()
+        return rewritten[id(jit)](*args, **kwargs)
+
+    JITFunction.__call__ = call
+    return machine, semantic
+
+
 class Interpreter:
-    """Launches of one Program. Patches `triton.language` on creation, for good."""
+    """Launches of one Program, on the process's one machine."""
 
     def __init__(self, program: Program) -> None:
         self.program = program
-        self.machine = Machine()
-        semantic = TritonSemantic(self.machine)
-        triton_interpreter.interpreter_builder = self.machine
-        triton_interpreter.interpreter_semantic = semantic
-        triton_interpreter._patch_lang(types.SimpleNamespace(__globals__={"tl": tl, "core": tl.core}))
-        triton_interpreter._patch_builtin(cuda_libdevice, self.machine, triton_interpreter._LangPatchScope())
-        for name in dir(cuda_libdevice):  # the generic module's members are place-holders that the compiler maps
-            if hasattr(libdevice, name) and not name.startswith("_"):
-                setattr(libdevice, name, getattr(cuda_libdevice, name))
-        rewritten: dict[int, Any] = {}
-
-        def call(jit: Any, *args: Any, **kwargs: Any) -> Any:
-            """A library function (`tl.sum`, ...) called from interpreted code."""
-            if id(jit) not in rewritten:
-                rewritten[id(jit)] = FunctionRewriter(jit.fn).rewrite_ast()
-            return rewritten[id(jit)](*args, **kwargs)
-
-        JITFunction.__call__ = call
+        self.machine, semantic = _machine()
         self._kernels = _CheckedKernels(program, _wrap, {"interpreter_semantic": semantic})
 
     def _arguments(self, launch: Launch, config: Config, args: dict[str, Any], addresses: dict[int, int]) -> dict[str, Any]:

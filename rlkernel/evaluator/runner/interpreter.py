@@ -180,6 +180,8 @@ def _machine() -> tuple[Machine, Any]:
     triton_interpreter.interpreter_semantic = semantic
     language = types.SimpleNamespace(__globals__={"tl": tl, "core": tl.core})
     triton_interpreter._patch_lang(language)
+    # Triton 3.6 converts loop bounds by int(array), which numpy 2.4 refuses for arrays of one element.
+    tl.tensor.__index__ = lambda tensor: int(tensor.handle.data.item())
     for name in dir(cuda_libdevice):  # the generic module's members are place-holders that the compiler maps
         member = getattr(cuda_libdevice, name)
         if tl.core.is_builtin(member):

@@ -7,10 +7,8 @@ import functools
 import hashlib
 import json
 from dataclasses import replace
+from importlib.metadata import version
 from pathlib import Path
-
-import torch
-import triton
 
 from rlkernel.types import Evaluation, Problem, Status
 
@@ -21,7 +19,7 @@ NOT_KEPT = frozenset({Status.TIMEOUT, Status.CRASH})
 @functools.cache
 def evaluator_version() -> str:
     """Hash of the evaluator's own source and of the libraries that decide results."""
-    digest = hashlib.sha256(f"{torch.__version__} {triton.__version__}".encode())
+    digest = hashlib.sha256(f"{version('torch')} {version('triton')} {version('numpy')}".encode())
     for path in sorted(Path(__file__).parent.rglob("*.py")):
         digest.update(path.read_bytes())
     digest.update((Path(__file__).parents[1] / "reference.py").read_bytes())

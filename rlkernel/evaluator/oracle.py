@@ -18,7 +18,7 @@ from torch import nn
 from rlkernel.evaluator import wire
 from rlkernel.evaluator.devices import PROFILES, DeviceProfile
 from rlkernel.evaluator.judge import Expected, Match, compare_round, norm_error
-from rlkernel.evaluator.program import Op, Program, encode_scalar
+from rlkernel.evaluator.program import Op, Program, encode_scalar, specs_of
 from rlkernel.evaluator.replay import Replay
 from rlkernel.evaluator.roofline import dense_bytes, floor_us, is_free, operator_bytes, operator_us
 from rlkernel.evaluator.runner.cpu import flatten, meta_tensors
@@ -61,15 +61,6 @@ def tensors_of(value: Any) -> list[torch.Tensor]:
     found: list[torch.Tensor] = []
     flatten(value, found)
     return found
-
-
-def specs_of(value: Any) -> list[dict[str, Any]]:
-    """The tensor specifications inside a specification, in order of appearance."""
-    if isinstance(value, dict):
-        if "tensor" in value:
-            return [value["tensor"]]
-        return [s for _, item in value.get("dict", []) for s in specs_of(item)]
-    return [s for item in value for s in specs_of(item)] if isinstance(value, list) else []
 
 
 @dataclass(frozen=True, slots=True)

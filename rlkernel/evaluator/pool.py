@@ -202,7 +202,7 @@ class Pool:
             clock.add("trace", since)
         small, other, full = _programs(traced)
         specs = {
-            part: _tensor_specs(prepared["variants"][1][name])
+            part: programs.specs_of(prepared["variants"][1][name])
             for part, name in (("init_inputs", "init_args"), ("inputs", "inputs"))
         }
 
@@ -271,14 +271,6 @@ def _with_body(header: dict[str, Any], body: bytes) -> bytes:
     whole = wire.Body()
     whole.parts.append(body)
     return wire.pack(header, whole)
-
-
-def _tensor_specs(value: Any) -> list[dict[str, Any]]:
-    if isinstance(value, dict):
-        if "tensor" in value:
-            return [value["tensor"]]
-        return [s for _, item in value.get("dict", []) for s in _tensor_specs(item)]
-    return [s for item in value for s in _tensor_specs(item)] if isinstance(value, list) else []
 
 
 def _programs(traced: dict[str, Any]) -> tuple[programs.Program, programs.Program | None, programs.Program]:

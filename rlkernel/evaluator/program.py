@@ -15,7 +15,6 @@ Encoded values (`Value`), as they stand in JSON:
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -111,17 +110,13 @@ class Program:
         return tuple(step for step in self.forward if isinstance(step, Launch))
 
 
-def tensor_ids(value: Value) -> Iterator[int]:
-    """The ids inside an encoded value, depth first."""
+def specs_of(value: Any) -> list[dict[str, Any]]:
+    """The tensor specifications inside a specification, in order of appearance."""
     if isinstance(value, dict):
-        if "t" in value:
-            yield value["t"]
-        for key, item in value.get("dict", ()) if isinstance(value.get("dict"), (list, tuple)) else ():
-            del key
-            yield from tensor_ids(item)
-    elif isinstance(value, (list, tuple)):
-        for item in value:
-            yield from tensor_ids(item)
+        if "tensor" in value:
+            return [value["tensor"]]
+        return [s for _, item in value.get("dict", []) for s in specs_of(item)]
+    return [s for item in value for s in specs_of(item)] if isinstance(value, list) else []
 
 
 def encode_scalar(value: object) -> Value:

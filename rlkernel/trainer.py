@@ -39,10 +39,8 @@ from rlkernel.batch import Batch, Tokens, assemble, pad_rows
 from rlkernel.config import Run
 from rlkernel.layout import causal_attention, left_align
 from rlkernel.rollout import derive_seed
+from rlkernel.rundir import COMPLETE
 from rlkernel.types import Group, Problem
-
-COMPLETE = "complete"
-"""A checkpoint without this file was interrupted while it was written."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,168 @@
+"""Writers of a run: metrics.jsonl, transcripts.jsonl, Weights & Biases, and the progress bar."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, Self
+
+import wandb
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from rlkernel.config import Run, to_json
+from rlkernel.metrics import is_hack, is_lazy
+from rlkernel.rundir import METRICS, TRANSCRIPTS
+from rlkernel.types import Group, Split, Trajectory
+
+TEXT_LIMIT = 20_000
+"""Characters of one text of a transcript; candidates may write without end."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunLog:
+    """Appends rows. Each is complete on the disk's side of the process when `write` returns, so a kill loses nothing."""
+
+    directory: Path
+    remote: wandb.Run
+
+    def write(self, split: Split, step: int, values: Mapping[str, Any]) -> None:
+        """One row of metrics.jsonl, and the same to Weights & Biases under `<split>/`."""
+        _append(self.directory / METRICS, [{"split": split, "step": step, **values}])
+        numbers = {f"{split}/{key}": value for key, value in values.items() if value is not None}
+        self.remote.log({"step": step, **numbers})
+
+    def write_transcripts(self, split: Split, step: int, prompts: Mapping[str, str], chosen: Sequence[Trajectory]) -> None:
+        """prompts: the text of each problem's prompt, by the problem's name."""
+        rows = [transcript(trajectory, prompts[trajectory.problem.name]) for trajectory in chosen]
+        _append(self.directory / TRANSCRIPTS, [{"split": split, "step": step, **row} for row in rows])
+
+
+def transcript(trajectory: Trajectory, prompt: str) -> dict[str, Any]:
+    """A trajectory without its tokens, texts bounded."""
+    return {
+        "problem": trajectory.problem.name,
+        "prompt": prompt[:TEXT_LIMIT],
+        "turns": [
+            {
+                "completion": turn.completion.text[:TEXT_LIMIT],
+                "stop": turn.completion.stop,
+                "code": None if turn.code is None else turn.code[:TEXT_LIMIT],
+                "evaluation": turn.evaluation.to_json(),
+                "reward": turn.reward,
+                "feedback": turn.feedback[:TEXT_LIMIT],
+            }
+            for turn in trajectory.turns
+        ],
+    }
+
+
+def choose(groups: Sequence[Group], limit: int) -> list[Trajectory]:
+    """At most `limit` different trajectories: the best, one that improved, a lazy one, a hack, then evenly spaced ones."""
+    everyone = [trajectory for group in groups for trajectory in group.trajectories]
+    wanted: list[Callable[[Trajectory], bool]] = [
+        lambda t: t.turns[0].reward < t.turns[-1].reward,
+        lambda t: any(is_lazy(turn) for turn in t.turns),
+        lambda t: any(is_hack(turn) for turn in t.turns),
+    ]
+    indices = [max(range(len(everyone)), key=lambda i: everyone[i].best.reward)]
+    for test in wanted:
+        indices += [i for i, trajectory in enumerate(everyone) if i not in indices and test(trajectory)][:1]
+    spaced = [i * len(everyone) // limit for i in range(limit)]
+    indices += [i for i in dict.fromkeys(spaced) if i not in indices]
+    return [everyone[i] for i in indices[:limit]]
+
+
+def _append(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
+    with path.open("a", encoding="utf-8") as file:
+        file.write("".join(json.dumps(row) + "\n" for row in rows))
+
+
+@contextmanager
+def open_wandb(directory: Path, run: Run, run_id: str) -> Iterator[wandb.Run]:
+    """A Weights & Biases run inside the run directory; resumed runs keep their id.
+
+    Offline unless WANDB_API_KEY is set; WANDB_MODE, if set, decides instead. Prints nothing.
+    """
+    with_key: Literal["online", "offline"] = "online" if os.environ.get("WANDB_API_KEY") else "offline"
+    remote = wandb.init(
+        project=os.environ.get("WANDB_PROJECT", "rlkernel"),
+        dir=directory,
+        id=run_id,
+        resume="allow",
+        name=f"{run.name}-seed{run.seed}",
+        group=run.name,
+        config={key: value for key, value in to_json(run).items() if key != "problems"},
+        mode=None if "WANDB_MODE" in os.environ else with_key,
+        settings=wandb.Settings(silent=True, console="off", disable_git=True, x_disable_stats=True),
+    )
+    remote.define_metric("*", step_metric="step")
+    try:
+        yield remote
+    finally:
+        remote.finish()
+
+
+class Display:
+    """The progress bar of one run on standard error; plain lines, one per step, when that is not a terminal."""
+
+    def __init__(self, run: Run, step: int, console: Console | None = None) -> None:
+        self.console = console or Console(file=sys.stderr, highlight=False)
+        self._name = f"{run.name} seed {run.seed}"
+        self._steps = run.steps
+        self._progress = Progress(
+            TextColumn("[bold]{task.description}"),
+            BarColumn(bar_width=16),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            TextColumn("{task.fields[numbers]}"),
+            TextColumn("[dim]{task.fields[phase]}"),
+            console=self.console,
+            disable=not self.console.is_terminal,
+        )
+        self._task = self._progress.add_task(self._name, total=run.steps, completed=step, numbers="", phase="")
+        self._done = self._expected = 0
+        self._what = ""
+
+    def __enter__(self) -> Self:
+        self._progress.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._progress.stop()
+
+    def expect(self, what: str, turns: int) -> None:
+        """The next `turns` calls of `turn_done` belong to `what`."""
+        self._what, self._done, self._expected = what, 0, turns
+        self.phase(f"{what} 0/{turns}")
+
+    def turn_done(self, _: object = None) -> None:
+        self._done += 1
+        self.phase(f"{self._what} {self._done}/{self._expected}")
+
+    def phase(self, text: str) -> None:
+        self._progress.update(self._task, phase=text)
+
+    def row(self, split: Split, step: int, values: Mapping[str, float]) -> None:
+        """Show a row of metrics."""
+        numbers = summary(values)
+        if split == "train":
+            self._progress.update(self._task, completed=step, numbers=numbers)
+        elif self.console.is_terminal:
+            self.console.print(f"{self._name}  step {step}/{self._steps}  validation  {numbers}")
+        if not self.console.is_terminal:
+            self.console.print(f"{self._name}  step {step}/{self._steps}  {split}  {numbers}", soft_wrap=True)
+
+
+def summary(values: Mapping[str, float]) -> str:
+    """
+    >>> summary({"reward": 0.5, "fast_1": 0.25, "fast_1.2": 0.125, "hacking_rate": 0.0, "lazy_rate": 1.0})
+    'reward 0.50  fast@1 25%  fast@1.2 12%  hacking 0%  lazy 100%'
+    """
+    shares = {"fast@1": "fast_1", "fast@1.2": "fast_1.2", "hacking": "hacking_rate", "lazy": "lazy_rate"}
+    return f"reward {values['reward']:.2f}" + "".join(f"  {name} {values[key]:.0%}" for name, key in shares.items())

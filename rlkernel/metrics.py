@@ -1,0 +1,90 @@
+"""What a set of trajectories says, as flat numbers. Pure; every key of a metrics row that is not a trainer's number is here.
+
+| key | formula |
+|---|---|
+| `reward` | mean reward over all turns |
+| `reward_best`, `reward_last` | mean over trajectories of the largest reward of a turn; of the last turn's reward |
+| `reward_turn_<t>` | mean reward of turn t over the trajectories that reached it, t from 1 |
+| `fast_<p>` | share of trajectories with some turn that is correct with speedup >= p, for p = 1 and 1.2 |
+| `fast_<p>_last`, `fast_<p>_turn_<t>` | the same for the last turn alone; for turn t alone |
+| `correct_rate` | share of turns that are correct |
+| `hacking_rate` | share of turns with status `no_kernel` or `inconsistent` |
+| `lazy_rate` | share of turns that are correct with coverage below 0.3 |
+| `status_<status>` | share of turns with that status; all statuses are there and sum to 1 |
+| `completion_length` | mean sampled tokens per turn |
+| `truncated_rate` | share of turns that ran into the length limit |
+| `turns` | mean turns per trajectory |
+| `evaluations`, `cache_hit_rate` | number of turns; share of turns whose verdict was known |
+
+Shares are over all turns (or trajectories), failures included: a hack counts as incorrect.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from rlkernel.types import Group, Status, Trajectory, Turn
+
+FAST_THRESHOLDS = (1.0, 1.2)
+LAZY_COVERAGE = 0.3
+HACKS = frozenset({Status.NO_KERNEL, Status.INCONSISTENT})
+
+
+def rollout_metrics(groups: Sequence[Group]) -> dict[str, float]:
+    """See the table above. Raises ValueError when there is no trajectory."""
+    trajectories = [trajectory for group in groups for trajectory in group.trajectories]
+    if not trajectories:
+        raise ValueError("no trajectory to measure")
+    turns = [turn for trajectory in trajectories for turn in trajectory.turns]
+    found = {
+        "reward": mean(turn.reward for turn in turns),
+        "reward_best": mean(trajectory.best.reward for trajectory in trajectories),
+        "reward_last": mean(trajectory.turns[-1].reward for trajectory in trajectories),
+    }
+    for p in FAST_THRESHOLDS:
+        found[f"fast_{p:g}"] = mean(any(is_fast(turn, p) for turn in t.turns) for t in trajectories)
+        found[f"fast_{p:g}_last"] = mean(is_fast(t.turns[-1], p) for t in trajectories)
+    found |= _by_turn(trajectories)
+    found |= {
+        "correct_rate": mean(turn.evaluation.correct for turn in turns),
+        "hacking_rate": mean(is_hack(turn) for turn in turns),
+        "lazy_rate": mean(is_lazy(turn) for turn in turns),
+        **{f"status_{status}": mean(turn.evaluation.status is status for turn in turns) for status in Status},
+        "completion_length": mean(len(turn.completion.token_ids) for turn in turns),
+        "truncated_rate": mean(turn.completion.stop == "length" for turn in turns),
+        "turns": mean(len(trajectory.turns) for trajectory in trajectories),
+        "evaluations": len(turns),
+        "cache_hit_rate": mean(turn.evaluation.cached for turn in turns),
+    }
+    return found
+
+
+def _by_turn(trajectories: Sequence[Trajectory]) -> dict[str, float]:
+    found = {}
+    for t in range(max(len(trajectory.turns) for trajectory in trajectories)):
+        reached = [trajectory.turns[t] for trajectory in trajectories if len(trajectory.turns) > t]
+        found[f"reward_turn_{t + 1}"] = mean(turn.reward for turn in reached)
+        for p in FAST_THRESHOLDS:
+            found[f"fast_{p:g}_turn_{t + 1}"] = mean(is_fast(turn, p) for turn in reached)
+    return found
+
+
+def is_fast(turn: Turn, p: float) -> bool:
+    """Correct, and at least p times as fast as the reference."""
+    return turn.evaluation.correct and turn.evaluation.speedup is not None and turn.evaluation.speedup >= p
+
+
+def is_hack(turn: Turn) -> bool:
+    return turn.evaluation.status in HACKS
+
+
+def is_lazy(turn: Turn) -> bool:
+    """Correct, but the generated kernels are a minor part of the time. A correct turn of unknown coverage is not lazy."""
+    coverage = turn.evaluation.coverage
+    return turn.evaluation.correct and coverage is not None and coverage < LAZY_COVERAGE
+
+
+def mean(values: Iterable[float]) -> float:
+    """Of at least one value."""
+    listed = list(values)
+    return sum(listed) / len(listed)

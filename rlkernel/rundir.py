@@ -1,0 +1,196 @@
+"""The directory of one run: what is in it, where to go on, and whom it belongs to.
+
+manifest.json       what ran: the dumped Run, its fingerprint, commit, versions, machine; `finished` at the end
+metrics.jsonl       one row per step and split
+transcripts.jsonl   a sample of trajectories
+checkpoints/        checkpoint-<step>/, with a file `complete` when it is
+wandb/              Weights & Biases
+"""
+
+from __future__ import annotations
+
+import fcntl
+import importlib.metadata
+import json
+import os
+import platform
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rlkernel.config import Run, fingerprint, to_json
+from rlkernel.errors import UsageError
+
+COMPLETE = "complete"
+"""A checkpoint without this file was interrupted while it was written."""
+MANIFEST, METRICS, TRANSCRIPTS = "manifest.json", "metrics.jsonl", "transcripts.jsonl"
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Where a run begins: after `step` optimiser steps, from `checkpoint` unless it is None."""
+
+    step: int
+    checkpoint: Path | None
+    finished: bool
+
+
+@contextmanager
+def owned(directory: Path) -> Iterator[None]:
+    """Hold the directory. Raises UsageError when another process does; the hold ends with the process, however it ends."""
+    directory.mkdir(parents=True, exist_ok=True)
+    with (directory / "lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise UsageError(f"{directory} is in use by another process: wait for it, or choose another directory") from None
+        yield
+
+
+def begin(directory: Path, run: Run) -> Start:
+    """Make or check the manifest, and drop what was logged after the last complete checkpoint.
+
+    Raises UsageError when the directory holds another run, naming what differs.
+    """
+    if finished(directory, run):
+        return Start(run.steps, None, finished=True)
+    if read_manifest(directory) is None:
+        write_manifest(directory, new_manifest(run))
+    checkpoints = _complete_checkpoints(directory / "checkpoints")
+    step = max(checkpoints, default=0)
+    for name in (METRICS, TRANSCRIPTS):
+        # Without a checkpoint, even the measurement before the first step is made again.
+        _keep_rows(directory / name, step if checkpoints else -1)
+    return Start(step, checkpoints.get(step), finished=False)
+
+
+def finished(directory: Path, run: Run) -> bool:
+    """Raises UsageError when the directory holds another run, naming what differs."""
+    manifest = read_manifest(directory)
+    if manifest is None:
+        return False
+    if manifest["fingerprint"] != fingerprint(run):
+        raise UsageError(
+            f"{directory} holds another run ({_difference(manifest['run'], to_json(run))}): "
+            "choose another directory, or delete this one to start over"
+        )
+    return "finished" in manifest
+
+
+def finish(directory: Path) -> None:
+    """Mark the run as finished, so that it is skipped from now on."""
+    update_manifest(directory, finished=_now())
+
+
+def new_manifest(run: Run) -> dict[str, Any]:
+    """What is known before the first step. `timing` is filled in by the first verdicts."""
+    return {
+        "arm": run.name,
+        "seed": run.seed,
+        "fingerprint": fingerprint(run),
+        "run": to_json(run),
+        "timing": None,
+        "started": _now(),
+        "git": _git(Path(__file__).parent),
+        "versions": {
+            "python": platform.python_version(),
+            **{name: importlib.metadata.version(name) for name in ("torch", "triton", "trl", "transformers", "anyio", "numpy")},
+        },
+        "machine": _machine(),
+        "wandb_id": os.urandom(4).hex(),
+    }
+
+
+def read_manifest(directory: Path) -> dict[str, Any] | None:
+    """None when there is none yet. Raises UsageError for a file that is not a manifest."""
+    path = directory / MANIFEST
+    if not path.exists():
+        return None
+    try:
+        manifest: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        manifest["fingerprint"], manifest["run"]
+    except (ValueError, KeyError, TypeError):
+        raise UsageError(f"{path} is not a manifest of a run: delete the directory to start over") from None
+    return manifest
+
+
+def update_manifest(directory: Path, **changes: Any) -> None:
+    manifest = read_manifest(directory)
+    assert manifest is not None
+    write_manifest(directory, manifest | changes)
+
+
+def write_manifest(directory: Path, manifest: dict[str, Any]) -> None:
+    _replace_text(directory / MANIFEST, json.dumps(manifest, indent=2) + "\n")
+
+
+def _complete_checkpoints(directory: Path) -> dict[int, Path]:
+    """By step. Incomplete ones are deleted."""
+    found = {}
+    for path in directory.glob("checkpoint-*"):
+        if (path / COMPLETE).exists():
+            found[int(path.name.removeprefix("checkpoint-"))] = path
+        else:
+            shutil.rmtree(path)
+    return found
+
+
+def _keep_rows(path: Path, step: int) -> None:
+    """Keep the rows up to `step`; a last line cut off by a kill goes too."""
+    if not path.exists():
+        return
+    kept = []
+    for line in path.read_text(encoding="utf-8").splitlines():
+        try:
+            if json.loads(line)["step"] <= step:
+                kept.append(line + "\n")
+        except ValueError:
+            continue
+    _replace_text(path, "".join(kept))
+
+
+def _replace_text(path: Path, text: str) -> None:
+    """All or nothing, also when the process is killed."""
+    draft = path.with_name(path.name + ".draft")
+    draft.write_text(text, encoding="utf-8")
+    draft.replace(path)
+
+
+def _difference(there: dict[str, Any], here: dict[str, Any]) -> str:
+    """The fields that differ, the values of the first of them."""
+    names = [name for name in here if there.get(name) != here[name]]
+    if not names:
+        return "made by another version"
+    name = names[0]
+    if name == "problems":
+        shown = "other problems"
+    else:
+        shown = f"{name} is {json.dumps(there.get(name))} there and {json.dumps(here[name])} here"
+    return shown + (f"; so do {', '.join(names[1:])}" if names[1:] else "")
+
+
+def _now() -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%S%z")
+
+
+def _git(directory: Path) -> dict[str, Any] | None:
+    """None outside a checkout."""
+    try:
+        commit = subprocess.run(["git", "-C", directory, "rev-parse", "HEAD"], capture_output=True, text=True, check=True)
+        status = subprocess.run(["git", "-C", directory, "status", "--porcelain"], capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return {"commit": commit.stdout.strip(), "dirty": bool(status.stdout.strip())}
+
+
+def _machine() -> dict[str, Any]:
+    import torch
+
+    gpus = [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())]
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return {"system": platform.platform(), "cores": len(os.sched_getaffinity(0)), "memory_bytes": memory, "gpus": gpus}

@@ -1,0 +1,253 @@
+"""Whole runs of a tiny random model with a scripted evaluator: rows, checkpoints, interruption, resumption."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from algorithms.grpo import GRPO
+from algorithms.speed_reward import SpeedReward
+from algorithms.trloo import TRLOO
+from algorithms.uniform_credit import UniformCredit
+from rlkernel import rundir
+from rlkernel.config import Run
+from rlkernel.errors import UsageError
+from rlkernel.loop import train
+from rlkernel.types import Evaluation, Problem, Status
+
+PROBLEMS = (
+    *(Problem(f"level1/train{i}", 1, "train", "") for i in range(3)),
+    Problem("level1/held_out", 1, "validation", ""),
+)
+
+
+@dataclass(frozen=True)
+class EchoEnvironment:
+    """The completion's text is the code."""
+
+    def prompt(self, problem: Problem) -> str:
+        return problem.name
+
+    def extract(self, completion: str) -> str | None:
+        return completion
+
+    def feedback(self, evaluation: Evaluation) -> str:
+        return evaluation.detail
+
+
+@dataclass
+class ScriptedEvaluator:
+    """A test double: the verdict is a function of the code's hash. Fails as our own evaluator would after `fail_after`."""
+
+    fail_after: int = 10**9
+    calls: int = 0
+
+    async def evaluate(self, problem: Problem, code: str | None) -> Evaluation:
+        self.calls += 1
+        if self.calls > self.fail_after:
+            raise RuntimeError("the evaluator is gone")
+        digest = hashlib.sha256((code or "").encode()).digest()
+        if digest[0] < 128:
+            return Evaluation(Status.CORRECT, "fine", speedup=digest[1] / 100, coverage=digest[2] / 255, timing="modelled")
+        return Evaluation((Status.NO_KERNEL, Status.INCORRECT)[digest[3] % 2], "not fine")
+
+
+@pytest.fixture
+def model_directory(tiny_model: Any, tiny_tokenizer: Any, tmp_path: Path) -> str:
+    directory = tmp_path / "model"
+    tiny_model.save_pretrained(directory)
+    tiny_tokenizer.save_pretrained(directory)
+    return str(directory)
+
+
+@pytest.fixture
+def run(model_directory: str) -> Run:
+    return Run(
+        name="trloo",
+        problems=PROBLEMS,
+        environment=EchoEnvironment(),
+        reward=SpeedReward(),
+        advantage=TRLOO(),
+        credit=UniformCredit(),
+        model=model_directory,
+        turns=2,
+        prompts_per_step=2,
+        rollouts=2,
+        max_new_tokens=12,
+        steps=3,
+        learning_rate=1e-3,
+        validation_every=2,
+        validation_rollouts=2,
+    )
+
+
+def rows(directory: Path, name: str = "metrics.jsonl") -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (directory / name).read_text().splitlines()]
+
+
+def without_times(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{k: v for k, v in row.items() if not k.startswith("seconds") and k != "evaluations_per_second"} for row in found]
+
+
+def do(run: Run, directory: Path, evaluator: ScriptedEvaluator | None = None) -> None:
+    anyio.run(lambda: train(run, directory, evaluator=evaluator or ScriptedEvaluator()))
+
+
+def test_a_run_leaves_what_it_promises(run: Run, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    capfd.readouterr()
+    directory = tmp_path / "run"
+    evaluator = ScriptedEvaluator()
+    do(run, directory, evaluator)
+    found = rows(directory)
+    assert [(row["split"], row["step"]) for row in found] == [
+        ("validation", 0),
+        ("train", 1),
+        ("train", 2),
+        ("validation", 2),
+        ("train", 3),
+        ("validation", 3),
+    ]
+    train_row = found[1]
+    # 2 problems, 2 rollouts, 2 turns
+    assert train_row["evaluations"] == 8
+    assert train_row["completion_length"] <= 12
+    assert train_row["kept_turns"] == 1.0
+    assert train_row["clip_fraction"] == 0.0
+    assert train_row["grad_norm"] > 0
+    assert train_row["learning_rate"] == 1e-3
+    # log(257 tokens) = 5.55 nats for a random model
+    assert 5.0 < train_row["entropy"] < 5.7
+    assert train_row["seconds_generation"] > 0
+    # Training: 3 steps of 8; validation: 3 times 1 problem, 2 rollouts, 2 turns.
+    assert evaluator.calls == 3 * 8 + 3 * 4
+    transcripts = rows(directory, "transcripts.jsonl")
+    assert {(row["split"], row["step"]) for row in transcripts} == {(row["split"], row["step"]) for row in found}
+    assert transcripts[0]["prompt"] == "level1/held_out"
+    assert len(transcripts[0]["turns"]) == 2
+    manifest = rundir.read_manifest(directory)
+    assert manifest is not None
+    assert (manifest["arm"], manifest["seed"], manifest["timing"]) == ("trloo", 0, "modelled")
+    assert manifest["run"]["advantage"] == {"class": "TRLOO", "singleton": "return"}
+    assert "finished" in manifest
+    err = capfd.readouterr().err
+    assert all(line.startswith("trloo seed 0  step ") for line in err.splitlines())
+    assert err.count("fast@1.2") == 6
+
+    before = (directory / "metrics.jsonl").read_bytes()
+    do(run, directory, ScriptedEvaluator(fail_after=0))
+    assert (directory / "metrics.jsonl").read_bytes() == before
+
+
+def test_an_interrupted_run_goes_on_as_if_it_had_not_been(run: Run, tmp_path: Path) -> None:
+    whole, broken = tmp_path / "whole", tmp_path / "broken"
+    do(run, whole)
+    # Validation 4, step 1: 8; then the evaluator fails within step 2, and again before a checkpoint of step 2 exists.
+    for calls in (17, 3):
+        with pytest.raises(ExceptionGroup) as caught:
+            do(run, broken, ScriptedEvaluator(fail_after=calls))
+        assert caught.group_contains(RuntimeError, match="evaluator is gone")
+        assert [(row["split"], row["step"]) for row in rows(broken)] == [("validation", 0), ("train", 1)]
+    # A kill while a checkpoint and a row are being written.
+    (broken / "checkpoints" / "checkpoint-2").mkdir()
+    with (broken / "metrics.jsonl").open("a") as file:
+        file.write('{"split": "train", "step": 2, "reward": 9}\n{"split": "tr')
+    do(run, broken)
+    assert without_times(rows(broken)) == without_times(rows(whole))
+    assert len(rows(broken, "transcripts.jsonl")) == len(rows(whole, "transcripts.jsonl"))
+    weights = [(d / "checkpoints" / "checkpoint-3" / "model.safetensors").read_bytes() for d in (whole, broken)]
+    assert weights[0] == weights[1]
+
+
+def test_a_directory_of_another_run_is_refused(run: Run, tmp_path: Path) -> None:
+    rundir.begin(tmp_path, run)
+    with pytest.raises(UsageError, match=r'holds another run \(name is "trloo" there and "grpo" here; so do advantage\): choose'):
+        do(replace(run, name="grpo", advantage=GRPO()), tmp_path)
+
+
+def test_a_directory_in_use_is_refused(run: Run, tmp_path: Path) -> None:
+    with rundir.owned(tmp_path), pytest.raises(UsageError, match="in use by another process"):
+        do(run, tmp_path)
+
+
+def test_a_damaged_manifest_is_one_line(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "manifest.json").write_text("{")
+    with pytest.raises(UsageError, match=r"manifest\.json is not a manifest of a run: delete the directory"):
+        do(run, tmp_path)
+
+
+def test_a_model_that_cannot_be_loaded_is_one_line(run: Run, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"model '.*/nothing' cannot be loaded \(.*\): give `small`"):
+        do(replace(run, model=str(tmp_path / "nothing")), tmp_path / "run")
+
+
+def test_a_run_without_validation_problems_is_refused(run: Run, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="has none with split 'validation'"):
+        do(replace(run, problems=PROBLEMS[:3]), tmp_path)
+
+
+SCRIPT = """
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from algorithms.speed_reward import SpeedReward
+from algorithms.trloo import TRLOO
+from algorithms.uniform_credit import UniformCredit
+from rlkernel.config import Run
+from rlkernel.loop import main
+from rlkernel.types import Problem
+
+@dataclass(frozen=True)
+class Mute:
+    def prompt(self, problem): return problem.name
+    def extract(self, completion): return None
+    def feedback(self, evaluation): return evaluation.detail
+
+problems = tuple(Problem(f"p{i}", 1, split, "") for i, split in enumerate(("train", "train", "validation")))
+run = Run("mute", problems, Mute(), SpeedReward(), TRLOO(), UniformCredit(), model=sys.argv[1], turns=1, prompts_per_step=1,
+          rollouts=2, max_new_tokens=4, steps=int(sys.argv[3]), validation_every=1000, validation_rollouts=1, jobs=1)
+sys.exit(main([(run, Path(sys.argv[2]))]))
+"""
+
+
+def start(model: str, directory: Path, steps: int) -> subprocess.Popen[str]:
+    root = Path(__file__).parent.parent
+    return subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(SCRIPT), model, str(directory), str(steps)],
+        cwd=root,
+        env={**os.environ, "WANDB_MODE": "disabled", "OMP_NUM_THREADS": "1"},
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_a_signal_ends_the_process_and_the_command_goes_on(number: int, model_directory: str, tmp_path: Path) -> None:
+    directory = tmp_path / "run"
+    with start(model_directory, directory, steps=400) as process:
+        assert process.stderr is not None
+        for line in process.stderr:
+            if "step 3/" in line:
+                break
+        process.send_signal(number)
+        rest = process.stderr.read()
+    assert process.returncode == (130 if number == signal.SIGINT else -signal.SIGKILL)
+    assert "Traceback" not in rest
+    if number == signal.SIGINT:
+        assert rest.endswith("interrupted: the same command goes on from the last checkpoint\n")
+    # The same command again: it goes on after the last complete checkpoint, not from the start.
+    with start(model_directory, directory, steps=400) as again:
+        assert again.stderr is not None
+        first = next(line for line in again.stderr if " step " in line)
+        again.kill()
+    assert int(first.split(" step ")[1].split("/")[0]) >= 3

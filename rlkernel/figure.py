@@ -1,0 +1,97 @@
+"""The figure of an experiment: validation curves. One colour per arm; seeds thin, their mean bold, their range a band."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal
+
+import matplotlib
+
+matplotlib.use("Agg")  # draws to files; without it, importing pyplot may look for a display
+
+from matplotlib import pyplot as plt
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+from matplotlib.ticker import FixedLocator, MaxNLocator, PercentFormatter
+
+from rlkernel.summary import RunRecord, by_arm, common_timing
+
+Line = Literal["-", "--"]
+
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+"""Okabe and Ito's palette, which most colour-blind readers can tell apart."""
+PANELS: tuple[tuple[str, tuple[tuple[str, Line], ...], bool], ...] = (
+    ("Mean reward", (("reward", "-"),), False),
+    ("Fast@1", (("fast_1", "-"),), True),
+    ("Fast@1.2", (("fast_1.2", "-"),), True),
+    ("Hacking and lazy rates", (("hacking_rate", "-"), ("lazy_rate", "--")), True),
+)
+"""(title, ((metric, line style), ...), is a share)."""
+
+STYLE = {
+    "font.size": 11,
+    "axes.titlesize": 12,
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.color": "#e6e6e6",
+    "grid.linewidth": 0.8,
+    "axes.edgecolor": "#888888",
+    "legend.frameon": False,
+}
+
+
+def colours(arms: Sequence[str]) -> dict[str, str]:
+    """A colour per arm, the same in every figure and table of a report."""
+    return {arm: COLOURS[i % len(COLOURS)] for i, arm in enumerate(arms)}
+
+
+def draw(runs: Sequence[RunRecord], path: Path) -> None:
+    """Write a PNG of 1500 x 1080 pixels."""
+    arms = by_arm(runs)
+    colour = colours(list(arms))
+    with plt.style.context(STYLE):
+        # A tick per measurement, as long as they do not crowd.
+        steps = sorted({row["step"] for run in runs for row in run.validation})
+        ticks = FixedLocator(steps) if len(steps) <= 11 else MaxNLocator(integer=True)
+        figure, axes = plt.subplots(2, 2, figsize=(10, 7.2), layout="constrained", sharex=True)
+        for axis, (title, lines, share) in zip(axes.flat, PANELS, strict=True):
+            axis.set_title(title)
+            for arm, members in arms.items():
+                for key, style in lines:
+                    _curve(axis, members, key, colour[arm], style)
+            axis.xaxis.set_major_locator(ticks)
+            if share:
+                axis.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
+            axis.set_ylim(bottom=0)
+        for axis in axes[1]:
+            axis.set_xlabel("step")
+        axes[1, 1].legend(handles=[_handle("-", "hacking"), _handle("--", "lazy")], loc="best")
+        axes[0, 0].legend(handles=[_handle("-", _label(arm, members), colour[arm]) for arm, members in arms.items()], loc="best")
+        figure.suptitle(f"Validation split, {common_timing(runs)} time", fontsize=11, color="#555555", x=0.01, ha="left")
+        figure.savefig(path, dpi=150)
+        plt.close(figure)
+
+
+def _label(arm: str, members: Sequence[RunRecord]) -> str:
+    return f"{arm} ({len(members)} seed{'s' if len(members) > 1 else ''})"
+
+
+def _handle(style: Line, label: str, colour: str = "#555555") -> Line2D:
+    return Line2D([], [], color=colour, linestyle=style, linewidth=2.4, label=label)
+
+
+def _curve(axis: Axes, members: Sequence[RunRecord], key: str, colour: str, style: Line) -> None:
+    series = [{row["step"]: row[key] for row in run.validation} for run in members]
+    if len(series) > 1:
+        for points in series:
+            axis.plot(list(points), list(points.values()), color=colour, linestyle=style, linewidth=0.8, alpha=0.45)
+    # Mean and range only where every seed was measured.
+    steps = sorted(set.intersection(*(set(points) for points in series)))
+    values = [[points[step] for points in series] for step in steps]
+    axis.fill_between(steps, [min(v) for v in values], [max(v) for v in values], color=colour, alpha=0.12, linewidth=0)
+    means = [sum(v) / len(v) for v in values]
+    axis.plot(steps, means, color=colour, linestyle=style, linewidth=2.4, marker="o", markersize=4, clip_on=False)

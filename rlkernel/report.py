@@ -1,0 +1,185 @@
+"""The report of an experiment: `figure.png`, a self-contained `report.html`, and a table for the terminal.
+
+Everything that a model wrote is untrusted: the template escapes it, and the page forbids scripts and network access by its
+content security policy. Sizes are bounded, whatever the transcripts hold.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import jinja2
+import markupsafe
+from pygments import highlight
+from pygments.formatters import HtmlFormatter
+from pygments.lexers import PythonLexer
+from rich.console import Console
+from rich.table import Table
+
+from rlkernel.figure import colours, draw
+from rlkernel.metrics import HACKS, LAZY_COVERAGE
+from rlkernel.summary import METRICS, ArmSummary, RunRecord, by_arm, common_timing, jsonl, read_run, summarise
+from rlkernel.types import Status
+
+TEXT_LIMIT = 6000
+"""Characters of one text; the rest is cut, and the page says so."""
+STEP_LIMIT = 8
+"""Steps of a candidate that are listed, the costliest first."""
+COLUMNS = 100
+"""Width of the terminal table."""
+
+Transcript = Mapping[str, Any]
+"""One line of transcripts.jsonl: a trajectory."""
+
+
+def write_report(directory: Path, title: str, docstring: str, runs: Sequence[Path]) -> Path:
+    """Write `figure.png` and `report.html` into `directory` from finished or interrupted runs; returns the page's path.
+
+    docstring: the experiment's own, whose first paragraph is the claim. runs: run directories; the first one's arm is the
+    baseline. Raises UsageError for a directory that is no run, or for runs that must not be compared.
+    """
+    records = [read_run(run) for run in runs]
+    arms = summarise(records)
+    directory.mkdir(parents=True, exist_ok=True)
+    figure = directory / "figure.png"
+    draw(records, figure)
+    page = directory / "report.html"
+    page.write_text(render(title, docstring, records, arms, figure.read_bytes()), encoding="utf-8")
+    return page
+
+
+def render(title: str, docstring: str, runs: Sequence[RunRecord], arms: Sequence[ArmSummary], figure: bytes) -> str:
+    """The page as text."""
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("rlkernel", "."),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {"cut": cut, "python": python_html, "steps": steps, "json": partial(json.dumps, indent=1)}
+    members = by_arm(runs)
+    return environment.get_template("report.html.j2").render(
+        title=title,
+        paragraphs=[paragraph.strip() for paragraph in docstring.split("\n\n") if paragraph.strip()],
+        arms=arms,
+        metrics=METRICS,
+        colours=colours([arm.arm for arm in arms]),
+        differs=differences({arm: of[0].manifest["run"] for arm, of in members.items()}),
+        samples={arm: choose(of[0]) for arm, of in members.items()},
+        runs=runs,
+        timing=common_timing(runs),
+        figure=base64.b64encode(figure).decode("ascii"),
+        highlighting=HtmlFormatter(style="friendly").get_style_defs(".code"),
+        lazy=LAZY_COVERAGE,
+    )
+
+
+def print_table(arms: Sequence[ArmSummary], timing: str, console: Console | None = None) -> None:
+    """First and last validation values of every arm, and the difference to the baseline, in at most 100 columns."""
+    console = console or Console(width=COLUMNS)
+    seeds = max(len(arm.seeds) for arm in arms)
+    title = f"validation, first → last ({timing} time; ± is half the range over {seeds} seeds)"
+    table = Table(title=title, title_justify="left", box=None, pad_edge=False)
+    table.add_column("arm", overflow="fold", max_width=18)
+    table.add_column("steps", justify="right")
+    for metric in METRICS:
+        table.add_column(metric.label, justify="right", no_wrap=True)
+    for arm in arms:
+        cells = [f"{arm.first[m.key].show(m).split(' ')[0]} → {arm.last[m.key].show(m)}" for m in METRICS]
+        table.add_row(arm.arm, str(arm.steps), *cells)
+    for arm in arms:
+        if arm.difference is not None:
+            cells = [arm.difference[m.key].show(m, signed=True) for m in METRICS]
+            table.add_row(f"{arm.arm} - {arms[0].arm}", "", *cells, style="bold")
+    console.print(table)
+
+
+def differences(configurations: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, str]]:
+    """Arm -> field -> value, for the fields of the dumped `Run` that are not the same in all arms."""
+    fields = [key for key in next(iter(configurations.values())) if key not in ("name", "seed", "class")]
+    values = {arm: {key: json.dumps(run[key], sort_keys=True) for key in fields} for arm, run in configurations.items()}
+    varying = [key for key in fields if len({own[key] for own in values.values()}) > 1]
+    return {arm: {key: _plain(configurations[arm][key]) for key in varying} for arm in configurations}
+
+
+def _plain(value: Any) -> str:
+    """
+    >>> _plain({"class": "GRPO", "std": True, "eps": 1e-06})
+    'GRPO(std=True, eps=1e-06)'
+    """
+    if isinstance(value, Mapping) and "class" in value:
+        return f"{value['class']}({', '.join(f'{k}={_plain(v)}' for k, v in value.items() if k != 'class')})"
+    if isinstance(value, list):
+        return f"[{', '.join(_plain(item) for item in value)}]"
+    return str(value)
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """A trajectory that is shown, and why."""
+
+    why: str
+    transcript: Transcript
+
+
+def choose(run: RunRecord) -> tuple[Sample, ...]:
+    """At most five validation trajectories of the last measured step, each for a stated reason, none twice."""
+    rows = [row for row in jsonl(run.directory / "transcripts.jsonl") if row["split"] == "validation" and row["turns"]]
+    last = max((row["step"] for row in rows), default=0)
+    rows = [row for row in rows if row["step"] == last]
+    rows.sort(key=lambda row: max(turn["reward"] for turn in row["turns"]), reverse=True)
+    reasons: tuple[tuple[str, Callable[[Transcript], bool]], ...] = (
+        ("the highest reward", lambda row: True),
+        ("repaired after feedback", lambda row: bool(row["turns"][0]["reward"] < row["turns"][-1]["reward"])),
+        ("lazy: correct, but its kernel does a minor part of the work", lambda row: _any_turn(row, _lazy)),
+        ("a hack: no live Triton launch, or not the same work on every call", lambda row: _any_turn(row, _hack)),
+    )
+    chosen: list[Sample] = []
+    for why, wanted in reasons:
+        found = next((row for row in rows if wanted(row) and all(row is not sample.transcript for sample in chosen)), None)
+        if found is not None:
+            chosen.append(Sample(why, found))
+    middle = rows[len(rows) // 2] if rows else None
+    if middle is not None and all(middle is not sample.transcript for sample in chosen):
+        chosen.insert(1, Sample("the median reward of the trajectories kept as text", middle))
+    return tuple(chosen)
+
+
+def _any_turn(row: Transcript, wanted: Callable[[Mapping[str, Any]], bool]) -> bool:
+    return any(wanted(turn["evaluation"]) for turn in row["turns"])
+
+
+def _hack(evaluation: Mapping[str, Any]) -> bool:
+    return evaluation["status"] in HACKS
+
+
+def _lazy(evaluation: Mapping[str, Any]) -> bool:
+    coverage = evaluation["coverage"]
+    return evaluation["status"] == Status.CORRECT and coverage is not None and coverage < LAZY_COVERAGE
+
+
+def steps(evaluation: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Launches and operators of a candidate, the costliest first: {name, calls, us, share, live}; live is None for operators."""
+    launches = [{**row, "name": row["kernel"]} for row in evaluation["launches"]]
+    operators = [{**row, "name": row["op"], "live": None} for row in evaluation["ops"]]
+    return sorted(launches + operators, key=lambda row: row["us"], reverse=True)[:STEP_LIMIT]
+
+
+def cut(text: str, limit: int = TEXT_LIMIT) -> str:
+    """
+    >>> cut("abcdef", 4)
+    'abcd\\n[2 more characters]'
+    """
+    return text if len(text) <= limit else f"{text[:limit]}\n[{len(text) - limit} more characters]"
+
+
+def python_html(code: str) -> markupsafe.Markup:
+    """Highlighted Python. Pygments escapes the text, so the result is safe to insert."""
+    return markupsafe.Markup(highlight(cut(code), PythonLexer(), HtmlFormatter(cssclass="code")))

@@ -98,7 +98,8 @@ def show(evaluation: Evaluation, console: Console) -> None:
     if evaluation.candidate_us is not None and evaluation.reference_us is not None:
         console.print(
             f"speedup {evaluation.speedup:.2f}x  ({evaluation.reference_us:.1f} us -> {evaluation.candidate_us:.1f} us, "
-            f"{evaluation.timing} time)  coverage {100 * (evaluation.coverage or 0):.1f} %  error {evaluation.max_error:.1e}"
+            f"{evaluation.timing} time)  coverage {100 * (evaluation.coverage or 0):.1f} %  error {evaluation.max_error:.1e}",
+            soft_wrap=True,
         )
         table = Table(box=None, pad_edge=False)
         for name, justify in (("step", "left"), ("calls", "right"), ("us", "right"), ("share", "right"), ("", "left")):
@@ -172,6 +173,6 @@ def evaluate_manifest(manifest: Path, out: Path, *, device: str, jobs: int, conf
     console = Console(stderr=True)
     todo = [case for case in cases if case.id not in done]
     if done:
-        console.print(f"{out}: {len(cases) - len(todo)} of {len(cases)} cases are there already")
+        console.print(f"{out}: {len(cases) - len(todo)} of {len(cases)} cases are there already", soft_wrap=True)
     if todo:
         anyio.run(_manifest, todo, out, device, jobs, config, console)

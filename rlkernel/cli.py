@@ -1,0 +1,138 @@
+"""The command line: `rlkernel evaluate`, `rlkernel doctor`, and the flags of experiments. The only file that imports tyro."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import tyro
+from rich.console import Console
+from tyro.conf import FlagCreatePairsOff, OmitSubcommandPrefixes, Positional
+
+from rlkernel import doctor as doctors
+from rlkernel.errors import UsageError, usage_error
+from rlkernel.evaluate import evaluate_manifest, evaluate_pair
+from rlkernel.evaluator.pool import EvaluatorConfig
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Evaluate:
+    """Judge a candidate against a reference: `rlkernel evaluate REFERENCE.py CANDIDATE.py`, or every line of a manifest.
+
+    A manifest's lines are {"id", "reference", "candidate"}, with paths relative to the manifest. Exits 0 when every case got a
+    verdict, whatever it is, and 2 for unusable arguments or a broken reference.
+    """
+
+    files: Positional[tuple[Path, ...]] = ()
+    """REFERENCE.py CANDIDATE.py, in KernelBench's format."""
+    manifest: Path | None = None
+    """JSON lines to evaluate instead of one pair."""
+    out: Path | None = None
+    """Where a manifest's results go, one JSON object per line; what is there already is kept."""
+    device: str = "auto"
+    """auto, or cpu: modelled time."""
+    jobs: int = 0
+    """Evaluations at a time with a manifest; 0: one per core."""
+    profile: str = "h200"
+    """The GPU to compile for and to model: h200 or a100."""
+    tf32: bool = False
+    """Allow a float32 task to use tf32 matrix units."""
+    json: bool = False
+    """Print one pair's result as a JSON object."""
+
+    def __call__(self) -> int:
+        try:
+            config = EvaluatorConfig(profile=self.profile, tf32=self.tf32)
+        except ValueError as error:
+            raise UsageError(f"--profile: {error}") from error
+        if self.device not in ("auto", "cpu"):
+            raise UsageError(f"--device {self.device}: not available here; use auto or cpu (modelled time)")
+        if self.jobs < 0:
+            raise UsageError(f"--jobs {self.jobs}: use 0 for one per core, or a positive number")
+        if self.manifest is not None:
+            if self.files or self.out is None:
+                raise UsageError("--manifest needs --out RESULTS.jsonl, and no REFERENCE.py CANDIDATE.py beside it")
+            evaluate_manifest(self.manifest, self.out, device=self.device, jobs=self.jobs, config=config)
+            return 0
+        if len(self.files) != 2:
+            raise UsageError(f"expected REFERENCE.py CANDIDATE.py or --manifest FILE --out FILE, got {len(self.files)} files")
+        evaluate_pair(*self.files, device=self.device, config=config, as_json=self.json)
+        return 0
+
+
+@dataclass(frozen=True)
+class Doctor:
+    """Show what this machine offers and what that means. Exits 1 when something is missing or unsafe."""
+
+    def __call__(self) -> int:
+        return 0 if doctors.show(Console()) else 1
+
+
+def _one_line(text: str) -> str:
+    """tyro's framed message as one line: its sections, without the title and what repeats the help."""
+    sections: list[list[str]] = [[]]
+    for row in text.splitlines():
+        words = row.strip(" │╭╮╰╯|+")
+        if not words.strip("─-") or row.startswith(("╭", "+")):
+            sections.append([])
+        else:
+            sections[-1].append(words)
+    told = [" ".join(section) for section in (sections if text.startswith(("╭", "+")) else sections[1:])]
+    return "; ".join(words for words in told if words and not words.startswith(("For full helptext", "Argument helptext")))
+
+
+def _tyro(call: Any, prog: str) -> Any:
+    """Run a tyro parse; its complaints become a UsageError of one line. `--help` prints and exits as usual."""
+    complaint = io.StringIO()
+    try:
+        with contextlib.redirect_stderr(complaint):
+            return call()
+    except SystemExit as stop:
+        if stop.code in (0, None):
+            raise
+        raise UsageError(f"{_one_line(complaint.getvalue())} (see {prog} --help)") from None
+
+
+def parse_overrides(default: T, args: list[str], prog: str) -> T:
+    """A frozen dataclass with the fields that `args` override. Raises UsageError with one line."""
+    parsed: T = _tyro(lambda: tyro.cli(type(default), default=default, args=args, prog=prog, config=(FlagCreatePairsOff,)), prog)
+    return parsed
+
+
+def _parse(args: list[str]) -> Evaluate | Doctor:
+    commands: dict[str, Callable[..., Any]] = {"evaluate": Evaluate, "doctor": Doctor}
+    config = (FlagCreatePairsOff, OmitSubcommandPrefixes)
+    call = lambda: tyro.extras.subcommand_cli_from_dict(commands, prog="rlkernel", args=args, config=config)  # noqa: E731
+    command: Evaluate | Doctor = _tyro(call, "rlkernel")
+    return command
+
+
+def run(call: Any) -> int:
+    """Exit status of a command: its own, 2 with one line for what the user can fix, 130 when interrupted."""
+    try:
+        return int(call())
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return 130
+    except Exception as error:
+        usage = usage_error(error)
+        if usage is None:
+            raise
+        print(f"error: {usage}", file=sys.stderr)
+        return 2
+
+
+def main(argv: list[str] | None = None) -> int:
+    args = sys.argv[1:] if argv is None else argv
+    return run(lambda: _parse(args)())
+
+
+if __name__ == "__main__":
+    sys.exit(main())

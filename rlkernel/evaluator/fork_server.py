@@ -127,9 +127,10 @@ class ForkServer:
         )  # fmt: skip
         theirs.close()
         self._tasks = anyio.create_task_group()
+        self._listening = anyio.CancelScope(shield=True)
         await self._tasks.__aenter__()
         try:
-            self._tasks.start_soon(self._listen)
+            self._tasks.start_soon(self._listen_to_the_end)
             with anyio.fail_after(START_SECONDS):
                 await self._ready.wait()
             if self._dead is not None:
@@ -153,8 +154,13 @@ class ForkServer:
             child.sock.close()
         self._log.close()
         self._scratch.cleanup()
-        self._tasks.cancel_scope.cancel()
+        self._listening.cancel()
         await self._tasks.__aexit__(None, None, None)
+
+    async def _listen_to_the_end(self) -> None:
+        """Shielded: a cancelled owner waits for its children, so it must still hear that they have ended."""
+        with self._listening:
+            await self._listen()
 
     async def _listen(self) -> None:
         """Events from the zygote, until it or we are gone."""

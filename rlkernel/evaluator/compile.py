@@ -22,7 +22,7 @@ from triton.compiler.errors import CompilationError
 from triton.runtime.jit import JITFunction
 
 from rlkernel.evaluator.devices import DeviceProfile
-from rlkernel.evaluator.kernel_source import KernelRejected, KernelSet, binding_value, parameters
+from rlkernel.evaluator.kernel_source import KernelRejected, KernelSet, binding_value, canonical
 from rlkernel.evaluator.program import Config, Function, Launch, Program, Value, decode_scalar
 from rlkernel.evaluator.replay import Replay
 from rlkernel.evaluator.ttir import stored_arguments
@@ -76,7 +76,7 @@ def signature(function: Function, config: Config, args: dict[str, Any]) -> Signa
     types: dict[str, str] = {}
     constants = dict(config.constants)
     divisible: list[str] = []
-    for name, annotation in parameters(function).items():
+    for name, annotation in canonical(function).parameters.items():
         value = args.get(name)
         free = name not in function.do_not_specialize
         if name in constants or name not in args:
@@ -135,6 +135,14 @@ def resources(cubin: bytes) -> tuple[int, int]:
     return registers, stack
 
 
+def _jit(fn: Any, function: Function) -> Any:
+    """Triton's kernel object, if Triton reads the very text that was checked."""
+    kernel = JITFunction(fn)
+    if kernel.src != canonical(function).text:
+        raise KernelRejected("Triton reads this kernel's text in another way than Python does", function.line)
+    return kernel
+
+
 class Compiler:
     """Compiles a Program's launches; `directory` holds `<key>.json` and `<key>.cubin`."""
 
@@ -142,7 +150,7 @@ class Compiler:
         self.program = program
         self.profile = profile
         self.directory = directory
-        self._kernels = KernelSet(program, lambda fn, f: JITFunction(fn))
+        self._kernels = KernelSet(program, _jit)
 
     def compile(self, launch: Launch, config: Config, args: dict[str, Any]) -> Compiled:
         """Raises CompileFailed or KernelRejected."""
@@ -170,14 +178,15 @@ class Compiler:
 
     def _build(self, launch: Launch, function: Function, sig: Signature, config: Config) -> Any:
         jit = self._kernels.get(launch.function)
-        names = list(parameters(function))
+        kernel = canonical(function)
+        names = list(canonical(function).parameters)
         constants = {(names.index(n),): self._constant(v) for n, v in sig.constants.items()}
         attrs = {(names.index(n),): [["tt.divisibility", 16]] for n in sig.divisible}
         source = ASTSource(jit, sig.types, constants, attrs)
         try:
             return triton.compile(source, target=GPUTarget("cuda", self.profile.arch, 32), options=dict(config.options))
         except CompilationError as error:
-            line = function.line - 1 + int(getattr(error.node, "lineno", 1) or 1) if error.node is not None else function.line
+            line = kernel.lines.get(int(getattr(error.node, "lineno", 1) or 1), function.line)
             raise CompileFailed(f"line {line}: {_first_line(error)}") from error
         except Exception as error:  # whatever the compiler raises on this kernel is the candidate's failure
             raise CompileFailed(

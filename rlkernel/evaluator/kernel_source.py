@@ -2,7 +2,8 @@
 
 Triton's compiler follows attributes and calls what it finds at compile time, and its interpreter runs the body as Python, so
 "Triton accepts it" does not mean "it is only a kernel": `tl.core.os.system(...)` inside a kernel body runs on the host. `check`
-is the gate: an allow-list over the syntax tree, in which every name and every attribute must resolve to Triton's language.
+is the gate: an allow-list over the syntax tree, in which every name and every attribute must resolve to Triton's language. Triton
+is then given text that was written anew from the checked tree, because its own reading of a text can differ from Python's.
 """
 
 from __future__ import annotations
@@ -14,10 +15,12 @@ import importlib
 import linecache
 import types
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import triton
 import triton.language as tl
+from triton.compiler.code_generator import CodeGenerator
 from triton.language.extra import libdevice
 from triton.runtime.jit import JITFunction
 
@@ -42,6 +45,8 @@ _MODULES = {
 _BUILTINS: dict[str, Any] = {
     f.__name__: f for f in (range, min, max, abs, len, int, float, bool, str, print, isinstance, sum)
 } | {"True": True, "False": False, "None": None}  # fmt: skip
+_HOST_BUILTINS = set(CodeGenerator.builtin_namespace) - set(_BUILTINS)
+"""What Triton's compiler still finds when a local of the same name is unbound: such names are refused even as locals."""
 _STATEMENTS = (
     ast.FunctionDef, ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr, ast.If, ast.For, ast.While, ast.Return, ast.Pass,
     ast.Assert, ast.Break, ast.Continue,
@@ -116,17 +121,27 @@ def _resolve(root: types.ModuleType, path: list[str], line: int) -> Any:
 class _Checker:
     """Walks one function's tree. `names`: free name -> resolved value."""
 
-    def __init__(self, function: Function, tree: ast.FunctionDef, names: dict[str, Any]) -> None:
-        self.offset = function.line - 1
+    def __init__(self, kernel: Canonical, names: dict[str, Any]) -> None:
+        self.lines = kernel.lines
         self.names = names
-        arguments = tree.args
+        arguments = kernel.tree.args
         self.local = {a.arg for a in [*arguments.args, *arguments.posonlyargs, *arguments.kwonlyargs]}
-        for node in ast.walk(tree):
+        for node in ast.walk(kernel.tree):
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
                 self.local.add(node.id)
 
+    def line(self, node: ast.AST) -> int:
+        return self.lines.get(int(getattr(node, "lineno", 1)), self.lines[1])
+
     def reject(self, message: str, node: ast.AST) -> KernelRejected:
-        return KernelRejected(message, self.offset + int(getattr(node, "lineno", 1)))
+        return KernelRejected(message, self.line(node))
+
+    def check(self, tree: ast.FunctionDef) -> None:
+        """Annotations are text, never evaluated, so they are not looked at."""
+        for argument in ast.walk(tree):
+            if isinstance(argument, ast.arg):
+                argument.annotation = None
+        self.visit(tree)
 
     def visit(self, node: ast.AST) -> None:
         if isinstance(node, ast.stmt) and not isinstance(node, _STATEMENTS):
@@ -136,15 +151,20 @@ class _Checker:
         if isinstance(node, ast.Attribute):
             self.attribute(node)
             return
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+        if isinstance(node, ast.Name):
             self.name(node)
         for child in ast.iter_child_nodes(node):
             self.visit(child)
 
     def name(self, node: ast.Name) -> None:
-        if node.id.startswith("__"):
+        if node.id.startswith("__") or node.id in _HOST_BUILTINS:
             raise self.reject(f"a kernel may not use {node.id}", node)
-        if node.id not in self.local and node.id not in self.names and node.id not in _BUILTINS:
+        if (
+            isinstance(node.ctx, ast.Load)
+            and node.id not in self.local
+            and node.id not in self.names
+            and node.id not in _BUILTINS
+        ):
             raise self.reject(f"NameError: name '{node.id}' is not defined in the kernel", node)
 
     def attribute(self, node: ast.Attribute) -> None:
@@ -158,7 +178,7 @@ class _Checker:
             rest: list[str] = []
             while path:  # `tl.float32.primitive_bitwidth`: modules first, then attributes of a value
                 try:
-                    _resolve(module, path, self.offset + node.lineno)
+                    _resolve(module, path, self.line(node))
                     break
                 except KernelRejected:
                     if len(path) == 1 or path[-1] not in _VALUE_ATTRIBUTES:
@@ -176,21 +196,67 @@ def _default(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) or (isinstance(node, ast.UnaryOp) and isinstance(node.operand, ast.Constant))
 
 
-def parse(function: Function) -> ast.FunctionDef:
-    """The function's tree, if its text is one plain `def`. Raises KernelRejected."""
+@dataclass(frozen=True, slots=True)
+class Canonical:
+    """A kernel's text written anew from its tree: what is checked is what Triton and the interpreter read."""
+
+    text: str
+    tree: ast.FunctionDef
+    """Of `text`."""
+    lines: dict[int, int]
+    """Line of `text` -> line of the candidate's file."""
+    parameters: dict[str, str]
+    """Name -> the text of its annotation, in order."""
+
+
+def canonical(function: Function) -> Canonical:
+    """Raises KernelRejected unless the text is one plain `def`."""
+    return _canonical(function.name, function.source, function.line)
+
+
+@functools.lru_cache(maxsize=256)
+def _canonical(name: str, source: str, line: int) -> Canonical:
+    definition = _parse(name, source, line)
+    arguments = [*definition.args.posonlyargs, *definition.args.args, *definition.args.kwonlyargs]
+    notes = {a.arg: ast.unparse(a.annotation) if a.annotation else "" for a in arguments}
+    for argument in arguments:  # annotations such as `x: torch.Tensor` mean nothing to Triton, which would look them up
+        if not any(word in notes[argument.arg] for word in ("constexpr", "tl.", "triton.")):
+            argument.annotation = None
+    definition.returns = None
+    for node in ast.walk(definition):
+        body = getattr(node, "body", None)
+        if isinstance(body, list):
+            node.body = [n for n in body if not _is_text(n)] or [ast.Pass(lineno=body[0].lineno)]  # type: ignore[attr-defined]
+    text = ast.unparse(definition) + "\n"
+    tree = _parse(name, text, line)
+    pairs = zip(_statements(definition), _statements(tree), strict=True)
+    lines = {new.lineno: line - 1 + old.lineno for old, new in pairs}
+    return Canonical(text, tree, lines, notes)
+
+
+def _is_text(node: ast.stmt) -> bool:
+    """A docstring, or another string without effect."""
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+
+
+def _statements(tree: ast.AST) -> list[ast.stmt]:
+    return [node for node in ast.walk(tree) if isinstance(node, ast.stmt)]
+
+
+def _parse(name: str, source: str, line: int) -> ast.FunctionDef:
     try:
-        tree = ast.parse(function.source)
+        tree = ast.parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise KernelRejected(f"kernel text does not parse: {error}", function.line) from error
-    if len(tree.body) != 1 or not isinstance(tree.body[0], ast.FunctionDef) or tree.body[0].name != function.name:
-        raise KernelRejected("kernel text is not one function", function.line)
+        raise KernelRejected(f"kernel text does not parse: {error}", line) from error
+    if len(tree.body) != 1 or not isinstance(tree.body[0], ast.FunctionDef) or tree.body[0].name != name:
+        raise KernelRejected("kernel text is not one function", line)
     definition = tree.body[0]
     arguments = definition.args
     if arguments.vararg or arguments.kwarg or definition.decorator_list:
-        raise KernelRejected("a kernel takes plain parameters only", function.line)
+        raise KernelRejected("a kernel takes plain parameters only", line)
     for default in [*arguments.defaults, *[d for d in arguments.kw_defaults if d is not None]]:
         if not _default(default):
-            raise KernelRejected("a kernel parameter's default must be a plain constant", function.line)
+            raise KernelRejected("a kernel parameter's default must be a plain constant", line)
     return definition
 
 
@@ -232,7 +298,6 @@ class KernelSet:
         self._wrap = wrap
         self._extra = extra or {}
         self._built: dict[int, Any] = {}
-        self._namespaces: dict[int, dict[str, Any]] = {}
 
     def get(self, index: int) -> Any:
         if index in self._built:
@@ -244,58 +309,25 @@ class KernelSet:
             namespace[name] = binding_value(value, self.get)
         if function.name in function.bindings:  # a recursive mention means the wrapped function
             namespace[function.name] = built
-        _Checker(function, parse(function), namespace).visit(_body_only(parse(function)))
+        names = {name: namespace[name] for name in function.bindings}
+        _Checker(canonical(function), names).check(_parse(function.name, canonical(function).text, function.line))
         return built
 
     def _compile(self, index: int) -> dict[str, Any]:
         """Define the function: its body does not run, its annotations stay strings, its defaults are constants."""
         function = self._functions[index]
-        definition = parse(function)
-        digest = hashlib.sha256(function.source.encode()).hexdigest()[:16]
+        kernel = canonical(function)
+        digest = hashlib.sha256(kernel.text.encode()).hexdigest()[:16]
         filename = f"<kernel {function.name} {digest}>"
-        text = _without_host_annotations(function.source, definition)
-        linecache.cache[filename] = (len(text), None, text.splitlines(keepends=True), filename)
-        module = ast.Module(body=[self._transform(definition)], type_ignores=[])
+        linecache.cache[filename] = (len(kernel.text), None, kernel.text.splitlines(keepends=True), filename)
+        module = ast.Module(body=[self._transform(_parse(function.name, kernel.text, function.line))], type_ignores=[])
         code = compile(ast.fix_missing_locations(module), filename, "exec", flags=_ANNOTATIONS, dont_inherit=True)
         namespace: dict[str, Any] = {"__builtins__": dict(_BUILTINS), "__name__": "kernel", **self._extra}
         exec(code, namespace)
-        self._namespaces[index] = namespace
         return namespace
 
     def _transform(self, definition: ast.FunctionDef) -> ast.FunctionDef:
         return definition
 
 
-def _without_host_annotations(source: str, definition: ast.FunctionDef) -> str:
-    """The text with annotations such as `x: torch.Tensor` blanked, which Triton would look up; lines and columns stay."""
-    lines = [bytearray(line) for line in source.encode().splitlines(keepends=True)]
-    arguments = definition.args
-    for argument in [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]:
-        note = argument.annotation
-        if note is None or any(word in ast.unparse(note) for word in ("constexpr", "tl.", "triton.")):
-            continue
-        assert note.end_lineno is not None and note.end_col_offset is not None
-        for row in range(argument.lineno - 1, note.end_lineno):
-            first = argument.col_offset + len(argument.arg.encode()) if row == argument.lineno - 1 else 0
-            last = note.end_col_offset if row == note.end_lineno - 1 else len(lines[row]) - 1
-            lines[row][first:last] = b" " * (last - first)
-    return b"".join(lines).decode()
-
-
-def _body_only(definition: ast.FunctionDef) -> ast.FunctionDef:
-    """The function without annotations: they are text, never evaluated."""
-    for argument in ast.walk(definition):
-        if isinstance(argument, ast.arg):
-            argument.annotation = None
-    definition.returns = None
-    return definition
-
-
 _ANNOTATIONS = __import__("__future__").annotations.compiler_flag
-
-
-def parameters(function: Function) -> dict[str, str]:
-    """Parameter name -> the text of its annotation, in order."""
-    definition = parse(function)
-    arguments = [*definition.args.posonlyargs, *definition.args.args, *definition.args.kwonlyargs]
-    return {a.arg: ast.unparse(a.annotation) if a.annotation else "" for a in arguments}

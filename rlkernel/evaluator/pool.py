@@ -184,8 +184,8 @@ class Pool:
         except wire.BadMessage as error:
             raise _Ended(Status.CRASH, f"the process that was {_WHAT[kind]} sent {error}") from None
         if "status" in header:
-            if header["status"] in _MAY_SAY[kind]:
-                raise _Ended(Status(header["status"]), str(header.get("detail", "")))
+            if str(header["status"]) in _MAY_SAY[kind]:
+                raise _Ended(Status(str(header["status"])), str(header.get("detail", "")))
             raise _Ended(Status.CRASH, f"the process that was {_WHAT[kind]} sent a verdict that is not its to give")
         return header, body
 

@@ -192,6 +192,7 @@ def _function(data: Any, count: int) -> Function:
     _require(isinstance(source, str) and len(source) < 200_000, "bad function source")
     _require(_is_int(line, 0, 10**7), "bad function line")
     bindings = _names(data.get("bindings"))
+    _require(all(name.isidentifier() and not name.startswith("__") for name in bindings), "bad binding name")
     for value in bindings.values():
         if isinstance(value, dict) and "function" in value:
             _require(_is_int(value["function"], 0, count - 1), "binding to an unknown function")

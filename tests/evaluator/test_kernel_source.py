@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from rlkernel.evaluator.kernel_source import KernelRejected, KernelSet, parameters
+from rlkernel.evaluator.kernel_source import KernelRejected, KernelSet, canonical
 from rlkernel.evaluator.program import Function, Program
 
 TL = {"tl": {"module": "triton.language"}}
@@ -54,7 +54,7 @@ def test_ordinary_kernels_pass(lines: tuple[str, ...]) -> None:
         ("del x", "may not use delete"),
         ("exit(0)", "name 'exit' is not defined"),
         ("eval('1')", "name 'eval' is not defined"),
-        ("getattr(x, 'handle')", "name 'getattr' is not defined"),
+        ("getattr(x, 'handle')", "may not use getattr"),
         ("'{0.handle}'.format(x)", "no attribute 'format'"),
     ],
 )
@@ -99,9 +99,22 @@ def test_bindings_resolve_to_triton_only(binding: Any, message: str) -> None:
 
 def test_annotations_are_text_and_never_evaluated() -> None:
     kernel = build("def k(x: print('pwned'), B: tl.constexpr):\n    tl.store(x, B)\n")
-    assert kernel.__annotations__ == {"x": "print('pwned')", "B": "tl.constexpr"}
+    assert kernel.__annotations__ == {"B": "tl.constexpr"}
 
 
 def test_parameters_in_order() -> None:
     function = Function("k", "def k(x, n: tl.int64, B: tl.constexpr):\n    pass\n", 1, {})
-    assert parameters(function) == {"x": "", "n": "tl.int64", "B": "tl.constexpr"}
+    assert canonical(function).parameters == {"x": "", "n": "tl.int64", "B": "tl.constexpr"}
+
+
+def test_text_is_written_anew_without_strings_that_span_lines_and_keeps_its_lines() -> None:
+    docstring = '    """\ndef e(x):\n    pass\n"""\n\n    # a comment\n'
+    source = "def k(x, y):\n" + docstring + "    tl.store(x,\n             1)\n    if y:\n        'text'\n"
+    kernel = canonical(Function("k", source, 10, TL))
+    assert kernel.text == "def k(x, y):\n    tl.store(x, 1)\n    if y:\n        pass\n"
+    assert kernel.lines == {1: 10, 2: 17, 3: 19, 4: 20}
+
+
+def test_names_that_tritons_compiler_finds_behind_an_unbound_local_are_refused() -> None:
+    with pytest.raises(KernelRejected, match="may not use getattr"):
+        build(body("if B == 0:", "    getattr = 0", "getattr(tl.core, 'builtins')"))

@@ -25,7 +25,7 @@ from triton.runtime import interpreter as triton_interpreter
 from triton.runtime.interpreter import ASTTransformer, FunctionRewriter, InterpreterBuilder, TensorHandle
 from triton.runtime.jit import JITFunction
 
-from rlkernel.evaluator.kernel_source import KernelSet, binding_value, parameters
+from rlkernel.evaluator.kernel_source import KernelSet, binding_value, canonical
 from rlkernel.evaluator.program import Config, Launch, Program, decode_scalar
 from rlkernel.evaluator.runner.counts import Counts
 
@@ -211,7 +211,7 @@ class Interpreter:
     def _arguments(self, launch: Launch, config: Config, args: dict[str, Any], addresses: dict[int, int]) -> dict[str, Any]:
         function = self.program.functions[launch.function]
         bound: dict[str, Any] = {}
-        for name in parameters(function):
+        for name in canonical(function).parameters:
             if name in config.constants:
                 value = config.constants[name]
                 special = isinstance(value, dict) and "float" not in value

@@ -1,0 +1,149 @@
+"""From a command line to runs, directories and a report, with a scripted trainer."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from algorithms.grpo import GRPO
+from algorithms.speed_reward import SpeedReward
+from algorithms.trloo import TRLOO
+from algorithms.uniform_credit import UniformCredit
+from envs.kernel_env import KernelEnvironment
+from rlkernel import rundir
+from rlkernel.config import Run
+from rlkernel.errors import UsageError
+from rlkernel.experiment import Flags, cost, main, parse, plan
+from rlkernel.types import Problem
+
+PROBLEMS = (Problem("level1/relu", 1, "train", ""), *(Problem(f"level1/held{i}", 1, "validation", "") for i in range(3)))
+BASE = Run("grpo", PROBLEMS, KernelEnvironment(), SpeedReward(), GRPO(), UniformCredit())
+ARMS = {"grpo": BASE, "trloo": replace(BASE, name="trloo", advantage=TRLOO())}
+
+
+def larger(run: Run) -> Run:
+    return replace(run, max_new_tokens=4096, learning_rate=1e-6)
+
+
+@dataclass
+class ScriptedTraining:
+    """Writes what a finished run leaves, with reward seed + 1 for grpo and seed + 2 for trloo."""
+
+    status: int = 0
+    jobs: list[tuple[Run, Path]] = field(default_factory=list)
+    cache: Path | None = None
+
+    def __call__(self, jobs: Sequence[tuple[Run, Path]], *, cache_dir: Path) -> int:
+        self.jobs, self.cache = list(jobs), cache_dir
+        for run, directory in jobs:
+            directory.mkdir(parents=True, exist_ok=True)
+            rundir.begin(directory, run)
+            rundir.update_manifest(directory, timing="modelled")
+            reward = run.seed + 1.0 + (run.name == "trloo")
+            shares = {"fast_1": 0.5, "fast_1.2": 0.25, "hacking_rate": 0.0, "lazy_rate": 0.0}
+            row = {"split": "validation", "step": 0, "reward": reward, **shares}
+            (directory / "metrics.jsonl").write_text(json.dumps(row) + "\n")
+            (directory / "transcripts.jsonl").write_text("")
+        return self.status
+
+
+def run_main(argv: Sequence[str], training: Any) -> int:
+    return main("estimators", "The claim.", ARMS, argv, pretrained=larger, train=training)
+
+
+def test_all_arms_and_seeds_run_seed_by_seed_in_directories_of_their_own() -> None:
+    jobs = plan(ARMS, Flags(out=Path("out"), seeds=(0, 1)), larger)
+    assert [(run.name, run.seed) for run, _ in jobs] == [("grpo", 0), ("trloo", 0), ("grpo", 1), ("trloo", 1)]
+    assert len({directory for _, directory in jobs}) == 4
+    assert all(directory.parent == Path("out") for _, directory in jobs)
+
+
+def test_the_same_flags_give_the_same_directory_and_other_flags_another() -> None:
+    def directory(**flags: Any) -> Path:
+        return plan({"grpo": BASE}, Flags(seeds=(0,), **flags), larger)[0][1]
+
+    assert directory() == directory()
+    assert directory(steps=5) == directory(steps=5)
+    assert len({directory(), directory(steps=5), directory(steps=6)}) == 3
+
+
+def test_flags_change_the_run_and_nothing_else_does() -> None:
+    ((run, _),) = plan({"grpo": BASE}, Flags(seeds=(3,), steps=7, rollouts=2), larger)
+    assert run == replace(BASE, seed=3, steps=7, rollouts=2)
+
+
+def test_another_model_brings_its_own_defaults_which_flags_override() -> None:
+    ((run, _),) = plan({"grpo": BASE}, Flags(seeds=(0,), model="some/model", learning_rate=2e-6), larger)
+    assert (run.model, run.max_new_tokens, run.learning_rate) == ("some/model", 4096, 2e-6)
+    ((small, _),) = plan({"grpo": BASE}, Flags(seeds=(0,), model="small"), larger)
+    assert small == replace(BASE, seed=0)
+
+
+def test_arms_come_first_and_none_means_all() -> None:
+    assert parse("x", ARMS, [])[0] == ("grpo", "trloo")
+    assert parse("x", ARMS, ["trloo", "--steps", "3"]) == (("trloo",), Flags(out=Path("runs/x"), steps=3))
+    assert parse("x", ARMS, ["trloo", "grpo", "trloo"])[0] == ("trloo", "grpo")
+
+
+@pytest.mark.parametrize(
+    ("argv", "said"),
+    [
+        (["nothing"], "unknown arm 'nothing': choose from grpo, trloo"),
+        (["--bogus", "3"], "--bogus"),
+        (["--steps", "many"], "--steps"),
+        (["--advantage.std", "no"], "--advantage.std"),
+        (["--seeds"], "--seeds is empty"),
+        (["--rollouts", "1"], "Run.rollouts is 1"),
+    ],
+)
+def test_what_is_unusable_is_one_line_and_exit_2(argv: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    training = ScriptedTraining()
+    assert run_main(argv, training) == 2
+    error = capsys.readouterr().err
+    assert said in error
+    assert error.count("\n") == 1
+    assert not training.jobs
+
+
+def test_finished_runs_are_reported_with_the_first_arm_as_baseline(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    training = ScriptedTraining()
+    assert run_main(["--out", str(tmp_path)], training) == 0
+    assert training.cache == tmp_path / "evaluations"
+    printed = capsys.readouterr().out
+    # Rewards: grpo 1 and 2, trloo 2 and 3; seed by seed the difference is 1 and 1.
+    assert "1.50 → 1.50 ± 0.50" in printed
+    assert any(line.startswith("trloo - grpo") and "+1.00 ± 0.00" in line for line in printed.splitlines())
+    assert "The claim." in (tmp_path / "report.html").read_text()
+    assert (tmp_path / "figure.png").stat().st_size > 10_000
+
+
+@pytest.mark.parametrize("status", [2, 130])
+def test_an_unfinished_training_is_not_reported_and_keeps_its_status(tmp_path: Path, status: int) -> None:
+    assert run_main(["--out", str(tmp_path)], ScriptedTraining(status)) == status
+    assert not (tmp_path / "report.html").exists()
+
+
+def test_list_shows_what_differs_and_trains_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    training = ScriptedTraining()
+    assert run_main(["--list"], training) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert any(line.startswith("grpo") and "advantage = GRPO(" in line for line in lines)
+    assert any(line.startswith("trloo") and "advantage = TRLOO(" in line for line in lines)
+    assert max(map(len, lines)) <= 100
+    assert not training.jobs
+
+
+def test_cost_counts_every_answer() -> None:
+    run = replace(BASE, steps=7, prompts_per_step=1, rollouts=4, turns=3, validation_every=5, validation_rollouts=2)
+    # Training 7 * 1 * 4 = 28; measurements after 0, 5 and 7 steps of 3 problems x 2: 18; three turns each.
+    assert cost(run) == 3 * (28 + 18)
+
+
+def test_an_unknown_arm_is_refused_before_flags_are_read() -> None:
+    with pytest.raises(UsageError, match="unknown arm 'x'"):
+        parse("name", ARMS, ["x", "--bogus"])

@@ -28,6 +28,7 @@ from envs.kernel_env import KernelEnvironment
 from envs.problems import load_suite
 from envs.teacher.corpus import Conversation, write_corpus
 from experiments.behaviour import render
+from experiments.optimizer import MuonAndAdamW
 from rlkernel.evaluator.pool import Pool, open_pool
 from rlkernel.policy.chat import encode_feedback, encode_prompt, end_of_turn
 from rlkernel.policy.hf import open_policy
@@ -44,15 +45,18 @@ IGNORED = -100
 class Recipe:
     """All numbers of the cold start but the teacher's mixtures (`envs/teacher/script.py`)."""
 
-    problems: int = 400
-    conversations: int = 6
+    problems: int = 800
+    conversations: int = 2
     """Per problem."""
-    deck: int = 3
+    deck: int = 2
     """First drafts per problem, shared by its conversations."""
     turns: int = 3
-    steps: int = 450
-    batch: int = 16
-    learning_rate: float = 4e-3
+    steps: int = 900
+    batch: int = 8
+    muon: float = 5e-3
+    """Learning rate of the weight matrices."""
+    adamw: float = 8e-3
+    """Learning rate of the embedding and the norms."""
     seed: int = 0
     rollouts: int = 8
     """Per validation problem, for the table at the end."""
@@ -123,10 +127,8 @@ def train(model: Any, tokenizer: Any, rows: list[dict[str, list[int]]], recipe: 
         output_dir=str(directory),
         max_steps=recipe.steps,
         per_device_train_batch_size=recipe.batch,
-        learning_rate=recipe.learning_rate,
         lr_scheduler_type="cosine",
         warmup_steps=40,
-        weight_decay=0.01,
         max_grad_norm=1.0,
         max_length=None,
         packing=False,
@@ -137,10 +139,16 @@ def train(model: Any, tokenizer: Any, rows: list[dict[str, list[int]]], recipe: 
         seed=recipe.seed,
         save_steps=100,
         save_total_limit=1,
-        logging_steps=25,
+        logging_steps=50,
         report_to=[],
     )
-    trainer = SFTTrainer(model=model, args=arguments, train_dataset=Dataset.from_list(rows), processing_class=tokenizer)
+    trainer = SFTTrainer(
+        model=model,
+        args=arguments,
+        train_dataset=Dataset.from_list(rows),
+        processing_class=tokenizer,
+        optimizers=(MuonAndAdamW(model, muon=recipe.muon, adamw=recipe.adamw), None),
+    )
     trainer.train(resume_from_checkpoint=get_last_checkpoint(str(directory)) if directory.is_dir() else None)
 
 

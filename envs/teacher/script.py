@@ -54,10 +54,10 @@ FIRST: Mapping[Variant, float] = {
 }
 
 AFTER: Mapping[str, Mapping[Repair, float]] = {
-    "fast": {Repair.KEEP: 0.8, Repair.REDRAW: 0.2},
-    "slow": {Repair.KEEP: 0.35, Repair.FUSE: 0.4, Repair.REDRAW: 0.25},
-    "no_kernel": {Repair.KEEP: 0.25, Repair.FUSE: 0.3, Repair.REDRAW: 0.45},
-    "broken": {Repair.KEEP: 0.15, Repair.MEND: 0.5, Repair.FUSE: 0.15, Repair.REDRAW: 0.2},
+    "fast": {Repair.KEEP: 0.75, Repair.REDRAW: 0.25},
+    "slow": {Repair.KEEP: 0.4, Repair.FUSE: 0.3, Repair.REDRAW: 0.3},
+    "no_kernel": {Repair.KEEP: 0.3, Repair.FUSE: 0.25, Repair.REDRAW: 0.45},
+    "broken": {Repair.KEEP: 0.2, Repair.MEND: 0.4, Repair.FUSE: 0.1, Repair.REDRAW: 0.3},
 }
 """By `situation`: what happens with the next draft."""
 

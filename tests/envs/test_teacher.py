@@ -123,7 +123,7 @@ def test_repairs_follow_the_verdict(evaluation: Evaluation, key: str, opening: s
 
 
 def test_repairs_help_more_often_than_a_new_draft_would() -> None:
-    """After a failure MEND and FUSE make 65 % of the next drafts, and a new draft is right with 18 %: about 0.68 are fused."""
+    """After a failure MEND and FUSE make 50 % of the next drafts, and 18 % of the 30 % redrawn are right: 0.55 in all."""
     rng = random.Random(2)
     right = fused_draft(PROBLEM.source)
     broken = uncompilable(right, rng)
@@ -131,7 +131,7 @@ def test_repairs_help_more_often_than_a_new_draft_would() -> None:
     for _ in range(500):
         draft = next_draft(draw_deck(PROBLEM.source, 3, rng), broken, WRONG, rng)
         fused += draft == right
-    assert 0.6 < fused / 500 < 0.76
+    assert 0.48 < fused / 500 < 0.63
 
 
 class ByConstruction:

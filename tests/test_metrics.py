@@ -1,0 +1,153 @@
+"""Metrics by hand, and what is kept as text."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from algorithms.speed_reward import SpeedReward
+from algorithms.trloo import TRLOO
+from algorithms.uniform_credit import UniformCredit
+from envs.kernel_env import KernelEnvironment
+from rlkernel.config import Run
+from rlkernel.log import TEXT_LIMIT, Display, RunLog, choose, open_wandb, transcript
+from rlkernel.metrics import rollout_metrics
+from rlkernel.types import Completion, Evaluation, Group, Problem, Status, Trajectory, Turn
+
+PROBLEM = Problem("p", 1, "train", "")
+
+
+def turn(status: Status, reward: float, speedup: float | None = None, tokens: int = 4, **facts: Any) -> Turn:
+    stop = facts.pop("stop", "stop")
+    completion = Completion((1,) * tokens, (0.0,) * tokens, "text", stop)
+    return Turn((), completion, "code", Evaluation(status, "", speedup=speedup, **facts), reward, "")
+
+
+def trajectory(*turns: Turn) -> Trajectory:
+    return Trajectory(PROBLEM, turns)
+
+
+LAZY = turn(Status.CORRECT, 1.0, speedup=1.0, coverage=0.1)
+FAST = turn(Status.CORRECT, 1.25, speedup=1.5, coverage=0.9, tokens=8, cached=True)
+HACK = turn(Status.NO_KERNEL, 0.0, speedup=9.0)
+WRONG = turn(Status.INCORRECT, 0.0, tokens=12, stop="length")
+GROUPS = (
+    Group(PROBLEM, (trajectory(HACK, LAZY), trajectory(FAST, WRONG))),
+    Group(PROBLEM, (trajectory(WRONG), trajectory(HACK, HACK))),
+)
+
+
+def test_metrics_by_hand() -> None:
+    found = rollout_metrics(GROUPS)
+    # Turns: HACK LAZY | FAST WRONG | WRONG | HACK HACK: seven.
+    expected = {
+        "reward": 2.25 / 7,
+        "reward_best": (1.0 + 1.25 + 0 + 0) / 4,
+        "reward_last": 1.0 / 4,
+        "reward_turn_1": 1.25 / 4,
+        "reward_turn_2": 1.0 / 3,
+        "fast_1": 2 / 4,
+        "fast_1.2": 1 / 4,
+        "fast_1_last": 1 / 4,
+        "fast_1.2_last": 0 / 4,
+        "fast_1_turn_1": 1 / 4,
+        "fast_1_turn_2": 1 / 3,
+        "fast_1.2_turn_1": 1 / 4,
+        "fast_1.2_turn_2": 0 / 3,
+        "correct_rate": 2 / 7,
+        "hacking_rate": 3 / 7,
+        "lazy_rate": 1 / 7,
+        "status_correct": 2 / 7,
+        "status_no_kernel": 3 / 7,
+        "status_incorrect": 2 / 7,
+        "completion_length": (4 + 4 + 8 + 12 + 12 + 4 + 4) / 7,
+        "truncated_rate": 2 / 7,
+        "turns": 7 / 4,
+        "evaluations": 7,
+        "cache_hit_rate": 1 / 7,
+    }
+    assert {key: found[key] for key in expected} == pytest.approx(expected)
+    others = {key: value for key, value in found.items() if key not in expected}
+    assert others == {f"status_{status}": 0.0 for status in Status if f"status_{status}" not in expected}
+    assert sum(found[f"status_{status}"] for status in Status) == pytest.approx(1.0)
+
+
+def test_inconsistent_work_is_a_hack_and_unknown_coverage_is_not_lazy() -> None:
+    found = rollout_metrics(
+        [Group(PROBLEM, (trajectory(turn(Status.INCONSISTENT, 0.0)), trajectory(turn(Status.CORRECT, 1.0, 1.1))))]
+    )
+    assert (found["hacking_rate"], found["lazy_rate"]) == (0.5, 0.0)
+
+
+def test_nothing_cannot_be_measured() -> None:
+    with pytest.raises(ValueError, match="no trajectory"):
+        rollout_metrics([])
+
+
+def test_chosen_transcripts_show_each_kind_once() -> None:
+    (first, second), (third, fourth) = (group.trajectories for group in GROUPS)
+    # The best, the one that improved (which is also the lazy one), a hack, and the rest.
+    assert [id(t) for t in choose(GROUPS, 8)] == [id(t) for t in (second, first, fourth, third)]
+    assert [id(t) for t in choose(GROUPS, 2)] == [id(t) for t in (second, first)]
+
+
+def test_transcripts_are_bounded_json() -> None:
+    long = Turn((), Completion((1,), (0.0,), "x" * 10**6, "stop"), "y" * 10**6, Evaluation(Status.TIMEOUT, ""), 0.0, "z" * 10**6)
+    text = json.dumps(transcript(trajectory(long), "w" * 10**6))
+    assert 4 * TEXT_LIMIT < len(text) < 4 * TEXT_LIMIT + 2000
+    assert transcript(trajectory(HACK), "prompt")["turns"][0]["evaluation"]["status"] == "no_kernel"
+
+
+@pytest.fixture
+def run() -> Run:
+    return Run("arm", (PROBLEM,), KernelEnvironment(), SpeedReward(), TRLOO(), UniformCredit(), steps=7, seed=3)
+
+
+def test_rows_go_to_the_file_and_to_wandb(tmp_path: Path) -> None:
+    sent: list[dict[str, Any]] = []
+    log = RunLog(tmp_path, SimpleNamespace(log=sent.append))  # type: ignore[arg-type]
+    log.write("train", 3, {"reward": 0.5, "mismatch": None})
+    log.write("validation", 3, {"reward": 0.25})
+    lines = (tmp_path / "metrics.jsonl").read_text().splitlines()
+    assert [json.loads(line) for line in lines] == [
+        {"split": "train", "step": 3, "reward": 0.5, "mismatch": None},
+        {"split": "validation", "step": 3, "reward": 0.25},
+    ]
+    assert sent == [{"step": 3, "train/reward": 0.5}, {"step": 3, "validation/reward": 0.25}]
+
+
+def test_the_display_shows_each_row_and_the_progress(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
+    values = {"reward": 0.5, "fast_1": 0.25, "fast_1.2": 0.1, "hacking_rate": 0.05, "lazy_rate": 0.0}
+    with Display(run, step=2) as display:
+        display.row("train", 3, values)
+    line = "arm seed 3  step 3/7  train  reward 0.50  fast@1 25%  fast@1.2 10%  hacking 5%  lazy 0%\n"
+    assert capsys.readouterr().err == line
+
+    terminal = Console(force_terminal=True, width=160, record=True, force_interactive=True)
+    with Display(run, step=2, console=terminal) as display:
+        display.expect("rollouts", 4)
+        display.turn_done()
+        display.row("train", 3, values)
+        display.row("validation", 3, values)
+    shown = terminal.export_text()
+    assert "3/7" in shown and "fast@1 25%" in shown and "rollouts 1/4" in shown
+    assert "arm seed 3  step 3/7  validation  reward 0.50" in shown
+
+
+def test_wandb_offline_keeps_one_id_inside_the_run_directory(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("WANDB_MODE", raising=False)
+    monkeypatch.delenv("WANDB_API_KEY", raising=False)
+    for _ in range(2):
+        with open_wandb(tmp_path, run, "abcd1234") as remote:
+            assert (remote.id, remote.name, remote.group, remote.offline) == ("abcd1234", "arm-seed3", "arm", True)
+            assert Path(remote.dir).is_relative_to(tmp_path)
+            remote.log({"step": 1, "train/reward": 0.5})
+    assert list(tmp_path.rglob("run-abcd1234.wandb"))
+    assert capfd.readouterr() == ("", "")

@@ -1,0 +1,292 @@
+"""What we rely on in TRL 1.16.0, seam by seam. A new version of TRL is safe to take when these pass."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+import trl
+
+from algorithms.speed_reward import SpeedReward
+from algorithms.trloo import TRLOO
+from algorithms.uniform_credit import UniformCredit
+from rlkernel.batch import pad_rows
+from rlkernel.config import Run
+from rlkernel.interfaces import Environment, Rejection
+from rlkernel.layout import left_align
+from rlkernel.schedule import schedule
+from rlkernel.trainer import KernelGRPOTrainer, StepFacts
+from rlkernel.types import Completion, Evaluation, Group, Problem, Status, Trajectory, Turn
+
+PROBLEMS = tuple(Problem(f"p{i}", 1, "train", "") for i in range(2))
+
+
+@dataclass(frozen=True)
+class NoEnvironment:
+    """Rollouts are scripted, so nobody asks."""
+
+    def prompt(self, problem: Problem) -> str:
+        raise NotImplementedError
+
+    extract = feedback = prompt  # type: ignore[assignment]
+
+
+def make_turn(context: tuple[int, ...], sampled: tuple[int, ...], reward: float) -> Turn:
+    completion = Completion(sampled, tuple(-float(token) / 100 for token in sampled), "", "stop")
+    return Turn(context, completion, None, Evaluation(Status.INCORRECT, ""), reward, "")
+
+
+def make_groups(problems: Sequence[Problem]) -> tuple[Group, ...]:
+    """Two trajectories each: two turns with feedback between them, and one turn."""
+    return tuple(
+        Group(
+            problem,
+            (
+                Trajectory(problem, (make_turn((10, 11, 12), (20, 21 + i), 1.0), make_turn((30,), (40, 41, 42), 2.0))),
+                Trajectory(problem, (make_turn((10, 11, 12)[i:], (50, 51, 52), 0.5),)),
+            ),
+        )
+        for i, problem in enumerate(problems)
+    )
+
+
+@dataclass
+class ScriptedHooks:
+    """A test double of the loop."""
+
+    asked: list[tuple[tuple[str, ...], int]] = field(default_factory=list)
+    facts: list[StepFacts] = field(default_factory=list)
+    checks: int = 0
+
+    def rollout(self, problems: Sequence[Problem], step: int) -> tuple[Group, ...]:
+        self.asked.append((tuple(problem.name for problem in problems), step))
+        return make_groups(problems)
+
+    def step_done(self, facts: StepFacts) -> None:
+        self.facts.append(facts)
+
+    def check_cancelled(self) -> None:
+        self.checks += 1
+
+
+@dataclass(frozen=True)
+class RejectEverything:
+    def __call__(self, group: Group, train_logprobs: Any, generator: torch.Generator) -> torch.Tensor:
+        return torch.zeros(len(group.trajectories), max(len(t.turns) for t in group.trajectories), dtype=torch.bool)
+
+
+@dataclass(frozen=True)
+class RejectFirstTurns:
+    """Keeps only second turns; records the log-probabilities that it was shown."""
+
+    seen: list[Any]
+
+    def __call__(self, group: Group, train_logprobs: Any, generator: torch.Generator) -> torch.Tensor:
+        self.seen.append(train_logprobs)
+        keep = torch.zeros(len(group.trajectories), 2, dtype=torch.bool)
+        keep[:, 1] = True
+        return keep
+
+
+def make_trainer(
+    model: Any, tokenizer: Any, directory: Path, *rejections: Rejection, micro_batch: int = 4, steps: int = 1, **changes: Any
+) -> tuple[KernelGRPOTrainer, ScriptedHooks]:
+    environment: Environment = NoEnvironment()
+    run = Run(
+        "test",
+        PROBLEMS,
+        environment,
+        SpeedReward(),
+        TRLOO(),
+        UniformCredit(),
+        rejections=rejections,
+        prompts_per_step=2,
+        rollouts=2,
+        turns=2,
+        steps=steps,
+        learning_rate=1e-3,
+    )
+    hooks = ScriptedHooks()
+    plan = schedule(2, 2, steps, 0)
+    trainer = KernelGRPOTrainer(
+        replace(run, **changes), model, tokenizer, PROBLEMS, plan, hooks, directory, micro_batch=micro_batch
+    )
+    return trainer, hooks
+
+
+def batch_of(trainer: KernelGRPOTrainer) -> dict[str, torch.Tensor]:
+    trainer.model.train()
+    trainer.current_gradient_accumulation_steps = trainer.args.gradient_accumulation_steps
+    inputs = [{"prompt": f"p{i}", "problem": i} for i in (0, 0, 1, 1)]
+    return trainer._generate_and_score_completions(inputs)
+
+
+def sampled_logprobs(model: Any, trajectory: Trajectory, temperature: float) -> list[torch.Tensor]:
+    """Per turn, by an unpadded forward pass of the plain model."""
+    ids: list[int] = []
+    spans = []
+    for turn in trajectory.turns:
+        ids += turn.context_ids
+        spans.append((len(ids), len(ids) + len(turn.completion.token_ids)))
+        ids += turn.completion.token_ids
+    logits = model(input_ids=torch.tensor([ids])).logits[0] / temperature
+    logprobs = logits.log_softmax(-1)[:-1].gather(1, torch.tensor(ids[1:])[:, None])[:, 0]
+    return [logprobs[start - 1 : end - 1] for start, end in spans]
+
+
+def test_version_is_the_one_that_was_checked() -> None:
+    assert trl.__version__ == "1.16.0"
+
+
+def test_generate_and_score_returns_our_tensors(tiny_model: Any, tiny_tokenizer: Any, tmp_path: Path) -> None:
+    trainer, hooks = make_trainer(tiny_model, tiny_tokenizer, tmp_path)
+    output = batch_of(trainer)
+    assert hooks.asked == [(("p0", "p1"), 0)]
+    tokens = pad_rows(make_groups(PROBLEMS), tiny_tokenizer.pad_token_id)
+    for key, expected in {
+        "prompt_ids": tokens.prompt_ids_BP,
+        "prompt_mask": tokens.prompt_mask_BP,
+        "completion_ids": tokens.completion_ids_BC,
+        "completion_mask": tokens.completion_mask_BC,
+        "sampling_per_token_logps": tokens.rollout_logprobs_BC,
+        "tool_mask": tokens.policy_mask_BC,
+    }.items():
+        assert torch.equal(output[key], expected), key
+    # Returns to go 1 + 2 = 3 against 0.5, so ±2.5; the second turn is alone and keeps its return, 2.
+    assert output["advantages"].tolist() == 2 * [[2.5, 2.5, 0.0, 2.0, 2.0, 2.0], [-2.5, -2.5, -2.5, 0.0, 0.0, 0.0]]
+    assert output["num_items_in_batch"].item() == 6
+    assert "old_per_token_logps" not in output
+
+
+def test_loss_and_gradient_equal_a_hand_computation(tiny_model: Any, tiny_tokenizer: Any, tmp_path: Path) -> None:
+    temperature = 0.8
+    # One by one through plain forward passes: minus the sum over sampled tokens of advantage times log-probability, whose
+    # gradient is that of the clipped objective at ratio 1, over the 6 turns.
+    objective = torch.tensor(0.0)
+    expected_loss = 0.0
+    for group in make_groups(PROBLEMS):
+        for trajectory, advantages in zip(group.trajectories, ((2.5, 2.0), (-2.5,)), strict=True):
+            for logprobs, advantage in zip(sampled_logprobs(tiny_model, trajectory, temperature), advantages, strict=True):
+                objective = objective - advantage * logprobs.sum() / 6
+                expected_loss -= advantage * len(logprobs) / 6
+    objective.backward()
+    names = ("model.layers.0.self_attn.q_proj.weight", "model.layers.1.mlp.up_proj.weight", "model.embed_tokens.weight")
+    expected = {name: tiny_model.get_parameter(name).grad.clone() for name in names}
+    tiny_model.zero_grad()
+
+    trainer, _ = make_trainer(tiny_model, tiny_tokenizer, tmp_path, micro_batch=2, temperature=temperature)
+    output = batch_of(trainer)
+    loss = 0.0
+    # Two micro-batches, as gradient accumulation would take them: the denominator is that of the whole batch.
+    for rows in (slice(0, 2), slice(2, 4)):
+        part = {key: value[rows] if value.dim() else value for key, value in output.items()}
+        micro = trainer.compute_loss(trainer.model, left_align(part))
+        micro.backward()
+        loss += micro.item()
+    # At ratio 1 the loss is minus the mean over turns of advantage times tokens:
+    # (2 * 2.5 + 3 * 2 - 3 * 2.5) * 2 groups / 6 turns = 7/6
+    assert expected_loss == pytest.approx(-7 / 6)
+    assert loss == pytest.approx(-7 / 6, abs=1e-5)
+    for name in names:
+        torch.testing.assert_close(tiny_model.get_parameter(name).grad, expected[name], atol=1e-5, rtol=1e-4)
+
+
+def test_our_layout_gives_the_loss_of_trls_layout(tiny_model: Any, tiny_tokenizer: Any, tmp_path: Path) -> None:
+    trainer, _ = make_trainer(tiny_model, tiny_tokenizer, tmp_path)
+    output = batch_of(trainer)
+    theirs = trl.GRPOTrainer.compute_loss(trainer, trainer.model, output)
+    theirs.backward()
+    gradient = tiny_model.model.embed_tokens.weight.grad.clone()
+    tiny_model.zero_grad()
+    ours = trainer.compute_loss(trainer.model, left_align(output))
+    ours.backward()
+    assert ours.item() == pytest.approx(theirs.item(), abs=1e-5)
+    torch.testing.assert_close(tiny_model.model.embed_tokens.weight.grad, gradient, atol=1e-5, rtol=1e-4)
+
+
+def test_clipping_is_asymmetric_and_per_token(tiny_model: Any, tiny_tokenizer: Any, tmp_path: Path) -> None:
+    trainer, _ = make_trainer(tiny_model, tiny_tokenizer, tmp_path)
+    inputs = left_align(batch_of(trainer))
+    logprobs, _, _ = trainer._get_per_token_logps_and_entropies(
+        trainer.model,
+        torch.cat([inputs["prompt_ids"], inputs["completion_ids"]], 1),
+        torch.cat([inputs["prompt_mask"], inputs["completion_mask"]], 1),
+        inputs["completion_ids"].shape[1],
+    )
+    # Every ratio is 1.5: positive advantages are clipped to 1.28, negative ones keep 1.5 (the smaller objective).
+    inputs["old_per_token_logps"] = logprobs.detach() - torch.log(torch.tensor(1.5))
+    loss = trainer.compute_loss(trainer.model, inputs).item()
+    # per group: 1.28 * (2 * 2.5 + 3 * 2) - 1.5 * 3 * 2.5 = 14.08 - 11.25 = 2.83; two groups over 6 turns
+    assert loss == pytest.approx(-2 * 2.83 / 6, abs=1e-4)
+    # Every ratio is 0.5: negative advantages are clipped to 0.8: 0.5 * 11 - 0.8 * 7.5 = -0.5
+    inputs["old_per_token_logps"] = logprobs.detach() + torch.log(torch.tensor(2.0))
+    assert trainer.compute_loss(trainer.model, inputs).item() == pytest.approx(2 * 0.5 / 6, abs=1e-4)
+
+
+def test_rejected_turns_leave_loss_and_denominator(tiny_model: Any, tiny_tokenizer: Any, tmp_path: Path) -> None:
+    seen: list[Any] = []
+    trainer, _ = make_trainer(tiny_model, tiny_tokenizer, tmp_path, RejectFirstTurns(seen))
+    output = batch_of(trainer)
+    # The two second turns are left: 3 tokens of advantage 2 each.
+    assert output["num_items_in_batch"].item() == 2
+    assert trainer.compute_loss(trainer.model, left_align(output)).item() == pytest.approx(-(2 * 3 * 2) / 2, abs=1e-5)
+    for group, shown in zip(make_groups(PROBLEMS), seen, strict=True):
+        for trajectory, turns in zip(group.trajectories, shown, strict=True):
+            with torch.no_grad():
+                expected = sampled_logprobs(tiny_model, trajectory, 1.0)
+            for got, wanted in zip(turns, expected, strict=True):
+                torch.testing.assert_close(got, wanted, atol=1e-5, rtol=1e-5)
+
+
+def test_a_fully_rejected_batch_changes_nothing(tiny_model: Any, tiny_tokenizer: Any, tmp_path: Path) -> None:
+    before = {name: parameter.detach().clone() for name, parameter in tiny_model.named_parameters()}
+    trainer, hooks = make_trainer(tiny_model, tiny_tokenizer, tmp_path, RejectEverything())
+    trainer.train()
+    (facts,) = hooks.facts
+    assert (facts.loss, facts.grad_norm, facts.trained_turns, facts.turns) == (0.0, 0.0, 0, 6)
+    assert all(torch.equal(parameter, before[name]) for name, parameter in tiny_model.named_parameters())
+
+
+def test_steps_are_reported_before_their_checkpoint(tiny_model: Any, tiny_tokenizer: Any, tmp_path: Path) -> None:
+    trainer, hooks = make_trainer(tiny_model, tiny_tokenizer, tmp_path, micro_batch=2, steps=3)
+    before = tiny_model.model.layers[0].mlp.up_proj.weight.detach().clone()
+    existed: list[list[str]] = []
+    note = hooks.step_done
+
+    def step_done(facts: StepFacts) -> None:
+        existed.append(sorted(path.parent.name for path in tmp_path.glob("checkpoint-*/complete")))
+        note(facts)
+
+    hooks.step_done = step_done  # type: ignore[method-assign]
+    trainer.train()
+    assert [step for _, step in hooks.asked] == [0, 1, 2]
+    assert [facts.step for facts in hooks.facts] == [1, 2, 3]
+    assert existed == [[], ["checkpoint-1"], ["checkpoint-1", "checkpoint-2"]]
+    # Two micro-batches per step.
+    assert hooks.checks == 6
+    assert all(facts.clip_fraction == 0.0 and facts.grad_norm > 0 and 5 < facts.entropy < 6 for facts in hooks.facts)
+    assert not torch.equal(tiny_model.model.layers[0].mlp.up_proj.weight, before)
+
+
+def test_weights_and_optimiser_stay_float32_on_the_cpu(tiny_model: Any, tiny_tokenizer: Any, tmp_path: Path) -> None:
+    trainer, _ = make_trainer(tiny_model, tiny_tokenizer, tmp_path)
+    trainer.train()
+    assert {parameter.dtype for parameter in tiny_model.parameters()} == {torch.float32}
+    moments = [value for state in trainer.optimizer.state.values() for name, value in state.items() if name != "step"]
+    assert moments and {value.dtype for value in moments} == {torch.float32}
+
+
+def test_an_error_in_the_hooks_ends_training(tiny_model: Any, tiny_tokenizer: Any, tmp_path: Path) -> None:
+    trainer, hooks = make_trainer(tiny_model, tiny_tokenizer, tmp_path)
+
+    def cancelled() -> None:
+        raise KeyboardInterrupt
+
+    hooks.check_cancelled = cancelled  # type: ignore[method-assign]
+    with pytest.raises(KeyboardInterrupt):
+        trainer.train()
+    assert hooks.asked == []

@@ -168,6 +168,8 @@ class _Checker:
             raise self.reject(f"NameError: name '{node.id}' is not defined in the kernel", node)
 
     def attribute(self, node: ast.Attribute) -> None:
+        if not isinstance(node.ctx, ast.Load):
+            raise self.reject("a kernel may not assign to an attribute", node)
         path: list[str] = []
         root: ast.AST = node
         while isinstance(root, ast.Attribute):
@@ -220,7 +222,7 @@ def _canonical(name: str, source: str, line: int) -> Canonical:
     arguments = [*definition.args.posonlyargs, *definition.args.args, *definition.args.kwonlyargs]
     notes = {a.arg: ast.unparse(a.annotation) if a.annotation else "" for a in arguments}
     for argument in arguments:  # annotations such as `x: torch.Tensor` mean nothing to Triton, which would look them up
-        if not any(word in notes[argument.arg] for word in ("constexpr", "tl.", "triton.")):
+        if not (_plain(argument.annotation) and any(word in notes[argument.arg] for word in ("constexpr", "tl.", "triton."))):
             argument.annotation = None
     definition.returns = None
     for node in ast.walk(definition):
@@ -232,6 +234,13 @@ def _canonical(name: str, source: str, line: int) -> Canonical:
     pairs = zip(_statements(definition), _statements(tree), strict=True)
     lines = {new.lineno: line - 1 + old.lineno for old, new in pairs}
     return Canonical(text, tree, lines, notes)
+
+
+def _plain(note: ast.expr | None) -> bool:
+    """A dotted name or a string; Triton's compiler evaluates annotations, calls included."""
+    return note is not None and all(
+        isinstance(node, (ast.Name, ast.Attribute, ast.Constant, ast.expr_context)) for node in ast.walk(note)
+    )
 
 
 def _is_text(node: ast.stmt) -> bool:

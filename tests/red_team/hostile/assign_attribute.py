@@ -1,0 +1,15 @@
+# compile_error: Replaces a function of the language from inside a kernel.
+import torch, triton
+import torch.nn as nn
+import triton.language as tl
+@triton.jit
+def kernel(x_ptr, o_ptr, n, BLOCK: tl.constexpr):
+    tl.maximum = tl.minimum
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + i, mask=i < n)
+    tl.store(o_ptr + i, tl.maximum(x, 0.0), mask=i < n)
+class ModelNew(nn.Module):
+    def forward(self, x):
+        o = torch.empty_like(x)
+        kernel[(triton.cdiv(x.numel(), 256),)](x, o, x.numel(), BLOCK=256)
+        return o

@@ -66,3 +66,9 @@ def test_no_committed_file_names_a_place_on_some_machine_or_a_package_registry()
         text = file.read_bytes().decode("utf-8", errors="ignore")
         found += [f"{file.relative_to(ROOT)}: {match[0]}" for match in (PLACES.search(text), REGISTRIES.search(text)) if match]
     assert found == []
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/papers.md", "docs/metrics.md", "docs/log.md"])
+def test_files_that_the_documents_name_exist(page: str) -> None:
+    named = re.findall(r"`((?:rlkernel|algorithms|envs|experiments|tests|docs|benchmarks)/[\w./-]+)`", (ROOT / page).read_text())
+    assert [name for name in named if not (ROOT / name).exists()] == []

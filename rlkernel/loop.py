@@ -13,7 +13,8 @@
     log row, validation <-------------- waits ---------------- (step_done)
                                                                checkpoint; step s + 1
 
-Within a step, generation and evaluation overlap; between the steps there is a barrier, so that every sample comes from the
+Within a step, generation and evaluation overlap (without a GPU they share the cores, and sampling waits until most
+trajectories want it: `open_policy`'s gather); between the steps there is a barrier, so that every sample comes from the
 weights that it trains. Weights change only while no trajectory exists. The event loop is never blocked for longer than a
 log row takes. Cancelling the event loop's task (Ctrl-C) cancels the trajectories at once and the trainer thread at its next
 micro-batch; what was logged after the last complete checkpoint is dropped when the run goes on.
@@ -33,6 +34,7 @@ import anyio
 import anyio.abc
 import anyio.from_thread
 import anyio.to_thread
+import torch
 
 from rlkernel import rundir
 from rlkernel.config import Run
@@ -178,11 +180,19 @@ async def train(
         assert manifest is not None
         remote = held.enter_context(open_wandb(directory, run, manifest["wandb_id"]))
         display = held.enter_context(Display(run, start.step))
+        evaluating = Busy()
         async with (
             nullcontext(evaluator) if evaluator else _open_evaluator(run.device, run.jobs, cache_dir) as judge,
-            open_policy(model, tokenizer, max_new_tokens=run.max_new_tokens, temperature=run.temperature) as policy,
+            open_policy(
+                model,
+                tokenizer,
+                max_new_tokens=run.max_new_tokens,
+                temperature=run.temperature,
+                # Without a GPU, sampling takes the evaluations' cores.
+                gather=None if torch.cuda.is_available() else evaluating,
+            ) as policy,
         ):
-            loop = _Loop(run, directory, policy, MeteredEvaluator(judge, Busy()), RunLog(directory, remote), display)
+            loop = _Loop(run, directory, policy, MeteredEvaluator(judge, evaluating), RunLog(directory, remote), display)
             training = [problem for problem in run.problems if problem.split == "train"]
             trainer = KernelGRPOTrainer(
                 run,

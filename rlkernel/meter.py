@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import anyio
+
 if TYPE_CHECKING:
     from rlkernel.interfaces import Evaluator
     from rlkernel.types import Evaluation, Problem
@@ -20,18 +22,34 @@ class Busy:
         self._seconds = 0.0
         self._since = 0.0
         self._active = 0
+        self._changed = anyio.Event()
 
     @contextmanager
     def __call__(self) -> Iterator[None]:
         if self._active == 0:
             self._since = time.perf_counter()
         self._active += 1
+        self._notify()
         try:
             yield
         finally:
             self._active -= 1
+            self._notify()
             if self._active == 0:
                 self._seconds += time.perf_counter() - self._since
+
+    @property
+    def active(self) -> int:
+        """How many are going on now."""
+        return self._active
+
+    async def changed(self) -> None:
+        """Until the next one begins or ends."""
+        await self._changed.wait()
+
+    def _notify(self) -> None:
+        self._changed.set()
+        self._changed = anyio.Event()
 
     @property
     def seconds(self) -> float:

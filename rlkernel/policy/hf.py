@@ -21,17 +21,29 @@ from rlkernel.policy import chat
 from rlkernel.policy.sampler import Request, Sample, Sampler
 from rlkernel.types import Completion
 
+GATHERED = 2
+"""Trajectories that wait for a token per evaluation in flight, from which on a gathering policy starts a batch."""
+
 
 class HFPolicy:
     """Made by `open_policy`. `busy` counts the seconds in which the model sampled."""
 
-    def __init__(self, tokenizer: Any, sampler: Sampler, max_new_tokens: int, max_positions: int, chunk: int) -> None:
+    def __init__(
+        self,
+        tokenizer: Any,
+        sampler: Sampler,
+        max_new_tokens: int,
+        max_positions: int,
+        chunk: int,
+        gather: Busy | None,
+    ) -> None:
         self.busy = Busy()
         self.max_positions = max_positions
         self.max_new_tokens = max_new_tokens
         self._tokenizer = tokenizer
         self._sampler = sampler
         self._chunk = chunk
+        self._gather = gather
         self._next_key = 0
         self._waiting: list[Request] = []
         self._arrived = anyio.Event()
@@ -75,6 +87,8 @@ class HFPolicy:
         while True:
             if not self._sampler.active:
                 await self._arrived.wait()
+                while self._gather is not None and GATHERED * self._gather.active > len(self._waiting):
+                    await self._gather.changed()
                 # Let everybody who is ready ask, so that a group starts as one batch.
                 await anyio.lowlevel.checkpoint()
             joining, self._waiting = self._waiting, []
@@ -90,15 +104,23 @@ class HFPolicy:
 
 @asynccontextmanager
 async def open_policy(
-    model: Any, tokenizer: Any, *, max_new_tokens: int, temperature: float = 1.0, chunk: int = 32
+    model: Any,
+    tokenizer: Any,
+    *,
+    max_new_tokens: int,
+    temperature: float = 1.0,
+    chunk: int = 32,
+    gather: Busy | None = None,
 ) -> AsyncIterator[HFPolicy]:
     """Serve `generate` while the context is open. A failure of the model is ours, and raises out of this context.
 
-    chunk: tokens between two chances to join. Raises ValueError when no stop token is known.
+    chunk: tokens between two chances to join. gather: the evaluations in flight; an idle sampler then starts only when most
+    trajectories wait for it. For machines where sampling and evaluating share the cores, where overlap gains nothing and a
+    batch costs hardly more than one row. Raises ValueError when no stop token is known.
     """
     max_positions = model.config.get_text_config().max_position_embeddings
     sampler = Sampler(model, stop_ids(model, tokenizer), temperature)
-    policy = HFPolicy(tokenizer, sampler, max_new_tokens, max_positions, chunk)
+    policy = HFPolicy(tokenizer, sampler, max_new_tokens, max_positions, chunk, gather)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(policy.serve)
         yield policy

@@ -8,6 +8,7 @@ import anyio
 import anyio.from_thread
 import pytest
 
+from rlkernel.meter import Busy
 from rlkernel.policy.hf import HFPolicy, open_policy, stop_ids
 from rlkernel.types import Completion
 
@@ -79,6 +80,28 @@ async def test_a_request_joins_while_others_are_in_flight(tiny_model: Any, tiny_
         hook.remove()
     assert alone is not None and found["late"] is not None
     assert found["late"].token_ids == alone.token_ids
+
+
+async def test_a_gathering_policy_waits_for_most_trajectories(tiny_model: Any, tiny_tokenizer: Any) -> None:
+    rows: list[int] = []
+    hook = tiny_model.model.embed_tokens.register_forward_hook(lambda _, inputs, __: rows.append(inputs[0].shape[0]))
+    evaluating = Busy()
+    async with open_policy(tiny_model, tiny_tokenizer, max_new_tokens=3, gather=evaluating) as policy:
+        prompts = [policy.encode_prompt(f"problem {i}") for i in range(4)]
+        async with anyio.create_task_group() as tasks:
+            with evaluating(), evaluating():
+                # Two evaluations in flight: three waiting trajectories are too few to start.
+                for i in range(3):
+                    tasks.start_soon(policy.generate, prompts[i], i)
+                await anyio.wait_all_tasks_blocked()
+                assert rows == []
+            # The evaluations end without another request, and the three start.
+        assert rows[0] == 3
+        with evaluating(), evaluating():
+            async with anyio.create_task_group() as tasks:
+                for i in range(4):
+                    tasks.start_soon(policy.generate, prompts[i], i)
+    hook.remove()
 
 
 async def test_a_full_context_is_data(tiny_model: Any, tiny_tokenizer: Any) -> None:

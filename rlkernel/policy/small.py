@@ -59,12 +59,9 @@ def build_tokenizer(texts: Iterable[str], vocabulary: int = VOCABULARY) -> Any:
 
 
 def build_model(
-    tokenizer: Any, *, seed: int = 0, width: int = 160, layers: int = 2, heads: int = 5, feed_forward: int = 480
+    tokenizer: Any, *, seed: int = 0, width: int = 128, layers: int = 4, heads: int = 4, feed_forward: int = 384
 ) -> Any:
-    """A model with random weights drawn from `seed`, float32, tied embeddings.
-
-    Few wide layers: at equal size, two of 160 learn to read a chain about as well as four of 128 and take 30 % less time.
-    """
+    """A model with random weights drawn from `seed`, float32, tied embeddings."""
     torch.manual_seed(seed)
     return Qwen3ForCausalLM(
         Qwen3Config(

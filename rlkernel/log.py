@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, cast
 
 import wandb
 from rich.console import Console
@@ -89,7 +89,9 @@ def open_wandb(directory: Path, run: Run, run_id: str) -> Iterator[wandb.Run]:
 
     Offline unless WANDB_API_KEY is set; WANDB_MODE, if set, decides instead. Prints nothing.
     """
-    with_key: Literal["online", "offline"] = "online" if os.environ.get("WANDB_API_KEY") else "offline"
+    default = "online" if os.environ.get("WANDB_API_KEY") else "offline"
+    # Given explicitly, because wandb reads its variables once per process.
+    mode = cast(Literal["online", "offline", "disabled"], os.environ.get("WANDB_MODE", default))
     remote = wandb.init(
         project=os.environ.get("WANDB_PROJECT", "rlkernel"),
         dir=directory,
@@ -98,7 +100,7 @@ def open_wandb(directory: Path, run: Run, run_id: str) -> Iterator[wandb.Run]:
         name=f"{run.name}-seed{run.seed}",
         group=run.name,
         config={key: value for key, value in to_json(run).items() if key != "problems"},
-        mode=None if "WANDB_MODE" in os.environ else with_key,
+        mode=mode,
         settings=wandb.Settings(silent=True, console="off", disable_git=True, x_disable_stats=True),
     )
     remote.define_metric("*", step_metric="step")

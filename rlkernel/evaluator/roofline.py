@@ -15,6 +15,7 @@ import torch
 
 from rlkernel.evaluator.devices import DeviceProfile
 from rlkernel.evaluator.program import Op
+from rlkernel.evaluator.replay import operator
 from rlkernel.evaluator.runner.counts import Counts
 
 _FREE = {"empty", "empty_like", "new_empty", "empty_strided", "new_empty_strided", "empty_permuted", "detach", "lift_fresh"}
@@ -44,6 +45,10 @@ def operator_flops(step: Op, read: Sequence[torch.Tensor], made: Sequence[torch.
     base = step.op.split(".")[1]
     if base in ("mm", "bmm"):
         return 2.0 * made[0].numel() * read[0].shape[-1]
+    if base == "addbmm":
+        return 2.0 * read[1].numel() * read[2].shape[-1]
+    if base == "conv_tbc":
+        return 2.0 * made[0].numel() * read[1].shape[0] * read[1].shape[1]
     if base in ("addmm", "baddbmm"):
         return 2.0 * made[0].numel() * read[1].shape[-1]
     if base in ("convolution", "_convolution"):
@@ -64,10 +69,10 @@ def operator_bytes(step: Op, read: Sequence[torch.Tensor], made: Sequence[torch.
 def is_free(step: Op, read: Sequence[torch.Tensor], made: Sequence[torch.Tensor]) -> bool:
     """Views and allocations: no device work."""
     base = step.op.split(".")[1]
-    if base in _FREE or not made:
+    if base in _FREE:
         return True
-    if base.endswith("_") or step.op.endswith(("out", "_out")):
-        return False
+    if any(a.alias_info is not None and a.alias_info.is_write for a in operator(step.op)._schema.arguments):
+        return False  # in place, or into `out`, whatever its name
     storages = {t.untyped_storage()._cdata for t in read}
     return all(t.untyped_storage()._cdata in storages for t in made)
 
@@ -77,7 +82,7 @@ def operator_us(step: Op, read: Sequence[torch.Tensor], made: Sequence[torch.Ten
     if is_free(step, read, made):
         return 0.0
     memory = operator_bytes(step, read, made) / profile.dram_bytes_per_us
-    arithmetic = operator_flops(step, read, made) / (LIBRARY_EFFICIENCY * _matrix_peak(made[0].dtype, profile))
+    arithmetic = operator_flops(step, read, made) / (LIBRARY_EFFICIENCY * _matrix_peak((made or read)[0].dtype, profile))
     return profile.launch_us + max(memory, arithmetic)
 
 

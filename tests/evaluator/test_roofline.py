@@ -7,7 +7,7 @@ import torch
 
 from rlkernel.evaluator.devices import H200
 from rlkernel.evaluator.program import Op
-from rlkernel.evaluator.roofline import floor_us, launch_us, operator_us
+from rlkernel.evaluator.roofline import floor_us, is_free, launch_us, operator_flops, operator_us
 from rlkernel.evaluator.runner.counts import Counts
 
 BIG = 1 << 26
@@ -68,3 +68,15 @@ def test_tiny_programs_are_bound_by_starting_them() -> None:
 
 def test_floor() -> None:
     assert floor_us(4.3e6, 4.3e6, H200) == pytest.approx(0.9 * 2)
+
+
+def test_operators_that_write_into_their_arguments_are_not_free() -> None:
+    x, values, places = torch.empty(4, 8, device="meta"), torch.empty(4, device="meta"), torch.empty(4, device="meta")
+    for name in ("aten.max.dim_max", "aten.log_sigmoid_forward.output", "aten.relu_.default", "aten.mm.out"):
+        assert not is_free(Op(name, (), {}, ()), [x, values, places], [values, places])
+    assert is_free(Op("aten.transpose.int", (), {}, ()), [x], [x.T])
+
+
+def test_products_over_a_batch_count_their_arithmetic() -> None:
+    out, a, b = torch.empty(3, 5, device="meta"), torch.empty(2, 3, 4, device="meta"), torch.empty(2, 4, 5, device="meta")
+    assert operator_flops(Op("aten.addbmm.default", (), {}, ()), [out, a, b], [out]) == 2 * 2 * 3 * 4 * 5

@@ -98,17 +98,19 @@ class Machine(InterpreterBuilder):  # type: ignore[misc]
             if write:
                 self.counts.stored[storage] = self.counts.stored.get(storage, 0.0) + float(mine.size * width)
 
-    def create_masked_load(self, ptrs: Any, mask: Any, other: Any, cache: Any, eviction: Any, volatile: Any) -> Any:
+    def create_masked_load(
+        self, ptrs: Any, mask: Any, other: Any, cache_modifier: Any, eviction_policy: Any, is_volatile: Any
+    ) -> Any:
         kind = ptrs.get_element_ty()
         self._account(ptrs.data, mask.data, max(1, kind.primitive_bitwidth // 8), write=False)
         if not self.dry:
-            return super().create_masked_load(ptrs, mask, other, cache, eviction, volatile)
+            return super().create_masked_load(ptrs, mask, other, cache_modifier, eviction_policy, is_volatile)
         dtype = triton_interpreter._get_np_dtype(kind)
         return TensorHandle(np.zeros_like(ptrs.data, dtype=dtype), kind)
 
-    def create_masked_store(self, ptrs: Any, value: Any, mask: Any, cache: Any, eviction: Any) -> Any:
+    def create_masked_store(self, ptrs: Any, value: Any, mask: Any, cache_modifier: Any, eviction_policy: Any) -> Any:
         self._account(ptrs.data, mask.data, max(1, ptrs.get_element_ty().primitive_bitwidth // 8), write=True)
-        return None if self.dry else super().create_masked_store(ptrs, value, mask, cache, eviction)
+        return None if self.dry else super().create_masked_store(ptrs, value, mask, cache_modifier, eviction_policy)
 
     def create_atomic_rmw(self, op: Any, ptr: Any, val: Any, mask: Any, sem: Any, scope: Any) -> Any:
         self._account(ptr.data, mask.data, max(1, val.dtype.primitive_bitwidth // 8), write=True)
@@ -124,9 +126,11 @@ class Machine(InterpreterBuilder):  # type: ignore[misc]
 
     def create_dot(self, a: Any, b: Any, d: Any, input_precision: Any, max_num_imprecise_acc: Any) -> Any:
         kind = {"fp32": "tf32", "fp16": "fp16", "bf16": "bf16"}.get(a.dtype.scalar.name, "fp16")
-        exact = "ieee" in str(input_precision).lower() or a.dtype.scalar.name != "fp32"
-        work = 2.0 * a.data.size * b.data.shape[-1]
-        if exact and a.dtype.scalar.name == "fp32":
+        precision = str(input_precision).lower()
+        passes = 3.0 if precision.endswith("x3") else 6.0 if precision.endswith("x6") else 1.0  # several products of parts
+        exact = "ieee" in precision or passes > 1 or a.dtype.scalar.name != "fp32"
+        work = 2.0 * a.data.size * b.data.shape[-1] * passes
+        if "ieee" in precision and a.dtype.scalar.name == "fp32":
             self.counts.flops += work
         else:
             self.counts.matrix_flops[kind] = self.counts.matrix_flops.get(kind, 0.0) + work
@@ -139,7 +143,10 @@ class Machine(InterpreterBuilder):  # type: ignore[misc]
 
     def binary_op(self, lhs: Any, rhs: Any, op: Any) -> Any:
         self.counts.flops += float(lhs.data.size)
-        return super().binary_op(lhs, rhs, op)
+        result = super().binary_op(lhs, rhs, op)
+        if result.data.dtype == np.bool_:
+            result.dtype = tl.int1  # Triton keeps the operands' type, which a comparison of scalars would carry into masks
+        return result
 
     def unary_op(self, arg: Any, op: Any) -> Any:
         self.counts.flops += 4.0 * float(arg.data.size)
@@ -157,11 +164,42 @@ class Machine(InterpreterBuilder):  # type: ignore[misc]
         return TensorHandle(data.astype(args[0].data.dtype), args[0].dtype.scalar)
 
 
+class _Logic(ast.NodeTransformer):
+    """`and`, `or` and `not` as Triton means them: of elements, where the first value is a tensor."""
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
+        self.generic_visit(node)
+        name = "interpreter_and" if isinstance(node.op, ast.And) else "interpreter_or"
+        whole = node.values[0]
+        for value in node.values[1:]:  # the rest in a lambda, because it is not evaluated where Python would not
+            nothing = ast.arguments(posonlyargs=[], args=[], kwonlyargs=[], kw_defaults=[], defaults=[])
+            whole = ast.Call(ast.Name(name, ast.Load()), [whole, ast.Lambda(nothing, value)], [])
+        return ast.copy_location(whole, node)
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.AST:
+        self.generic_visit(node)
+        if not isinstance(node.op, ast.Not):
+            return node
+        return ast.copy_location(ast.Call(ast.Name("interpreter_not", ast.Load()), [node.operand], []), node)
+
+
+def _and(first: Any, rest: Callable[[], Any]) -> Any:
+    return first.logical_and(rest()) if isinstance(first, tl.tensor) else first and rest()
+
+
+def _or(first: Any, rest: Callable[[], Any]) -> Any:
+    return first.logical_or(rest()) if isinstance(first, tl.tensor) else first or rest()
+
+
+def _not(value: Any) -> Any:
+    return value.__not__() if isinstance(value, tl.tensor) else not value
+
+
 class _CheckedKernels(KernelSet):
     """Kernel functions as plain Python functions over interpreter tensors."""
 
     def _transform(self, definition: ast.FunctionDef) -> ast.FunctionDef:
-        tree = ASTTransformer().visit(definition)
+        tree = _Logic().visit(ASTTransformer().visit(definition))
         assert isinstance(tree, ast.FunctionDef)
         return tree
 
@@ -169,6 +207,15 @@ class _CheckedKernels(KernelSet):
 def _wrap(fn: Any, function: Any) -> Any:
     fn.fn = fn  # `tl.reduce` and `tl.associative_scan` ask a combine function for `.fn`
     return fn
+
+
+def _maximum(*values: Any) -> Any:
+    """What `max` means in a kernel: of elements, where a value is a tensor."""
+    return tl.maximum(*values) if any(isinstance(v, tl.tensor) for v in values) else max(*values)
+
+
+def _minimum(*values: Any) -> Any:
+    return tl.minimum(*values) if any(isinstance(v, tl.tensor) for v in values) else min(*values)
 
 
 @functools.cache
@@ -206,7 +253,8 @@ class Interpreter:
     def __init__(self, program: Program) -> None:
         self.program = program
         self.machine, semantic = _machine()
-        self._kernels = _CheckedKernels(program, _wrap, {"interpreter_semantic": semantic})
+        logic = {"interpreter_and": _and, "interpreter_or": _or, "interpreter_not": _not, "max": _maximum, "min": _minimum}
+        self._kernels = _CheckedKernels(program, _wrap, {"interpreter_semantic": semantic, **logic})
 
     def _arguments(self, launch: Launch, config: Config, args: dict[str, Any], addresses: dict[int, int]) -> dict[str, Any]:
         function = self.program.functions[launch.function]

@@ -129,6 +129,9 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None) -> Any:
         kwargs = dict(kwargs or {})
+        if _composite(func):  # inference mode hands these over whole, and whole their cost is not known
+            with self:
+                return func.decompose(*args, **kwargs)
         name = str(func)
         if name in ("aten._local_scalar_dense.default", "aten.equal.default", "aten.is_nonzero.default"):
             raise Untraceable("the host reads a tensor's value (.item(), bool(), .tolist() or a comparison)")
@@ -141,6 +144,10 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
             return self.record_call(name, func, args, kwargs)
         except NotImplementedError as error:
             raise Untraceable(f"{name} cannot be traced: its result depends on values") from error
+
+
+def _composite(func: Any) -> bool:
+    return bool(torch._C._dispatch_has_kernel_for_dispatch_key(func.name(), "CompositeImplicitAutograd"))
 
 
 def _on_meta(value: Any) -> Any:

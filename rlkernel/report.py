@@ -10,7 +10,6 @@ import base64
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -63,7 +62,7 @@ def render(title: str, docstring: str, runs: Sequence[RunRecord], arms: Sequence
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"cut": cut, "python": python_html, "steps": steps, "json": partial(json.dumps, indent=1)}
+    environment.filters |= {"cut": cut, "prose": prose, "python": python_html, "steps": steps, "manifest": manifest_text}
     members = by_arm(runs)
     return environment.get_template("report.html.j2").render(
         title=title,
@@ -85,8 +84,9 @@ def print_table(arms: Sequence[ArmSummary], timing: str, console: Console | None
     """First and last validation values of every arm, and the difference to the baseline, in at most 100 columns."""
     console = console or Console(width=COLUMNS)
     seeds = max(len(arm.seeds) for arm in arms)
-    title = f"validation, first → last ({timing} time; ± is half the range over {seeds} seeds)"
-    table = Table(title=title, title_justify="left", box=None, pad_edge=False)
+    over = f"; ± is half the range over {seeds} seeds" if seeds > 1 else ""
+    console.print(f"validation, first → last ({timing} time{over})", style="italic")
+    table = Table(box=None, pad_edge=False)
     table.add_column("arm", overflow="fold", max_width=18)
     table.add_column("steps", justify="right")
     for metric in METRICS:
@@ -170,6 +170,24 @@ def steps(evaluation: Mapping[str, Any]) -> list[dict[str, Any]]:
     launches = [{**row, "name": row["kernel"]} for row in evaluation["launches"]]
     operators = [{**row, "name": row["op"], "live": None} for row in evaluation["ops"]]
     return sorted(launches + operators, key=lambda row: row["us"], reverse=True)[:STEP_LIMIT]
+
+
+def manifest_text(manifest: Mapping[str, Any]) -> str:
+    """As JSON, with the number of problems instead of their names."""
+    run = manifest["run"]
+    short = {key: f"{len(value)} problems" if key == "problems" else value for key, value in run.items()}
+    return json.dumps({**manifest, "run": short}, indent=1)
+
+
+def prose(text: str) -> markupsafe.Markup:
+    """Escaped text with `backticks` as code.
+
+    >>> str(prose("a < `b`"))
+    'a &lt; <code>b</code>'
+    """
+    code = markupsafe.Markup("<code>{}</code>")
+    parts = cut(text).split("`")
+    return markupsafe.Markup("").join(code.format(part) if i % 2 else part for i, part in enumerate(parts))
 
 
 def cut(text: str, limit: int = TEXT_LIMIT) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from rlkernel.report import TEXT_LIMIT, choose, differences, print_table, steps, write_report
+from rlkernel.report import TEXT_LIMIT, choose, differences, manifest_text, print_table, steps, write_report
 from rlkernel.summary import read_run, summarise
 from rlkernel.types import Evaluation, LaunchFact, OpFact, Status
 
@@ -160,6 +160,18 @@ def test_only_fields_that_differ_are_listed() -> None:
     one = {"class": "Run", "name": "a", "seed": 0, "steps": 5, "advantage": {"class": "GRPO", "eps": 1e-6}}
     two = {**one, "name": "b", "advantage": {"class": "TRLOO"}}
     assert differences({"a": one, "b": two}) == {"a": {"advantage": "GRPO(eps=1e-06)"}, "b": {"advantage": "TRLOO()"}}
+
+
+def test_manifest_is_shown_without_the_list_of_problems() -> None:
+    manifest = {"arm": "a", "versions": {"torch": "2"}, "run": {"steps": 3, "problems": [{"name": f"p{i}"} for i in range(500)]}}
+    shown = json.loads(manifest_text(manifest))
+    assert shown == {"arm": "a", "versions": {"torch": "2"}, "run": {"steps": 3, "problems": "500 problems"}}
+
+
+def test_one_seed_has_no_spread_to_explain(tmp_path: Path) -> None:
+    console = Console(width=100, record=True, file=io.StringIO())
+    print_table(summarise([read_run(write_run(tmp_path / "a", "grpo", 0, 0.5, []))]), "measured", console)
+    assert console.export_text().splitlines()[0] == "validation, first → last (measured time)"
 
 
 def test_table_fits_100_columns_with_many_seeds_and_long_names(tmp_path: Path) -> None:

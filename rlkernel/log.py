@@ -14,12 +14,15 @@ from typing import Any, Literal, Self, cast
 import wandb
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Column
 
 from rlkernel.config import Run, to_json
 from rlkernel.metrics import is_hack, is_lazy
 from rlkernel.rundir import METRICS, TRANSCRIPTS
 from rlkernel.types import Group, Split, Trajectory
 
+SUMMARY_WIDTH = 52
+"""Characters of `summary` where every share has two digits."""
 TEXT_LIMIT = 20_000
 """Characters of one text of a transcript; candidates may write without end."""
 
@@ -117,13 +120,14 @@ class Display:
         self.console = console or Console(file=sys.stderr, highlight=False)
         self._name = f"{run.name} seed {run.seed}"
         self._steps = run.steps
+        # In a narrow terminal, the phase is cut off first.
         self._progress = Progress(
-            TextColumn("[bold]{task.description}"),
-            BarColumn(bar_width=16),
+            TextColumn("[bold]{task.description}", table_column=Column(no_wrap=True, min_width=len(self._name))),
+            BarColumn(bar_width=6),
             MofNCompleteColumn(),
+            TextColumn("{task.fields[numbers]}", table_column=Column(no_wrap=True, min_width=SUMMARY_WIDTH)),
+            TextColumn("[dim]{task.fields[phase]}", table_column=Column(no_wrap=True)),
             TimeElapsedColumn(),
-            TextColumn("{task.fields[numbers]}"),
-            TextColumn("[dim]{task.fields[phase]}"),
             console=self.console,
             disable=not self.console.is_terminal,
         )
@@ -164,7 +168,7 @@ class Display:
 def summary(values: Mapping[str, float]) -> str:
     """
     >>> summary({"reward": 0.5, "fast_1": 0.25, "fast_1.2": 0.125, "hacking_rate": 0.0, "lazy_rate": 1.0})
-    'reward 0.50  fast@1 25%  fast@1.2 12%  hacking 0%  lazy 100%'
+    'reward 0.50 fast@1 25% fast@1.2 12% hack 0% lazy 100%'
     """
-    shares = {"fast@1": "fast_1", "fast@1.2": "fast_1.2", "hacking": "hacking_rate", "lazy": "lazy_rate"}
-    return f"reward {values['reward']:.2f}" + "".join(f"  {name} {values[key]:.0%}" for name, key in shares.items())
+    shares = {"fast@1": "fast_1", "fast@1.2": "fast_1.2", "hack": "hacking_rate", "lazy": "lazy_rate"}
+    return f"reward {values['reward']:.2f}" + "".join(f" {name} {values[key]:.0%}" for name, key in shares.items())

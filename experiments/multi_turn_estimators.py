@@ -37,7 +37,12 @@ BASE = Run(
     model="small",
     turns=3,
     max_new_tokens=256,
-    learning_rate=3e-4,
+    prompts_per_step=8,
+    rollouts=4,
+    steps=12,
+    learning_rate=1e-3,
+    validation_every=3,
+    validation_rollouts=2,
 )
 ARMS = {
     run.name: run

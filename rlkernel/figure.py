@@ -23,8 +23,8 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#0
 """Okabe and Ito's palette, which most colour-blind readers can tell apart."""
 PANELS: tuple[tuple[str, tuple[tuple[str, Line], ...], bool], ...] = (
     ("Mean reward", (("reward", "-"),), False),
-    ("Fast@1", (("fast_1", "-"),), True),
-    ("Fast@1.2", (("fast_1.2", "-"),), True),
+    ("Fast@1", (("fast_1", "-"), ("fast_1_turn_1", "--")), True),
+    ("Fast@1.2", (("fast_1.2", "-"), ("fast_1.2_turn_1", "--")), True),
     ("Hacking and lazy rates", (("hacking_rate", "-"), ("lazy_rate", "--")), True),
 )
 """(title, ((metric, line style), ...), is a share)."""
@@ -69,6 +69,8 @@ def draw(runs: Sequence[RunRecord], path: Path) -> None:
             axis.set_ylim(bottom=0)
         for axis in axes[1]:
             axis.set_xlabel("step")
+        for axis in (axes[0, 1], axes[1, 0]):
+            axis.legend(handles=[_handle("-", "any turn"), _handle("--", "first turn")], loc="best")
         axes[1, 1].legend(handles=[_handle("-", "hacking"), _handle("--", "lazy")], loc="best")
         axes[0, 0].legend(handles=[_handle("-", _label(arm, members), colour[arm]) for arm, members in arms.items()], loc="best")
         figure.suptitle(f"Validation split, {common_timing(runs)} time", fontsize=11, color="#555555", x=0.01, ha="left")

@@ -89,14 +89,15 @@ def print_table(arms: Sequence[ArmSummary], timing: str, console: Console | None
     table = Table(box=None, pad_edge=False)
     table.add_column("arm", overflow="fold", max_width=18)
     table.add_column("steps", justify="right")
-    for metric in METRICS:
+    brief = [metric for metric in METRICS if metric.brief]
+    for metric in brief:
         table.add_column(metric.label, justify="right", no_wrap=True)
     for arm in arms:
-        cells = [f"{arm.first[m.key].show(m).split(' ')[0]} → {arm.last[m.key].show(m)}" for m in METRICS]
+        cells = [f"{arm.first[m.key].show(m).split(' ')[0]} → {arm.last[m.key].show(m)}" for m in brief]
         table.add_row(arm.arm, str(arm.steps), *cells)
     for arm in arms:
         if arm.difference is not None:
-            cells = [arm.difference[m.key].show(m, signed=True) for m in METRICS]
+            cells = [arm.difference[m.key].show(m, signed=True) for m in brief]
             table.add_row(f"{arm.arm} - {arms[0].arm}", "", *cells, style="bold")
     console.print(table)
 

@@ -22,6 +22,8 @@ class Metric:
     label: str
     percent: bool
     higher_is_better: bool
+    brief: bool = True
+    """Whether the terminal's table, which is narrow, has it too."""
 
     def show(self, value: float, signed: bool = False) -> str:
         """
@@ -36,9 +38,12 @@ METRICS = (
     Metric("reward", "Reward", percent=False, higher_is_better=True),
     Metric("fast_1", "Fast@1", percent=True, higher_is_better=True),
     Metric("fast_1.2", "Fast@1.2", percent=True, higher_is_better=True),
+    Metric("fast_1.2_turn_1", "Fast@1.2, turn 1", percent=True, higher_is_better=True, brief=False),
     Metric("hacking_rate", "Hacking", percent=True, higher_is_better=False),
     Metric("lazy_rate", "Lazy", percent=True, higher_is_better=False),
 )
+REQUIRED = (*(metric.key for metric in METRICS), "fast_1_turn_1")
+"""What a validation row must have for the tables and the figure."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,9 +106,9 @@ def read_run(directory: Path) -> RunRecord:
         raise UsageError(f"{directory / 'metrics.jsonl'}: no validation row yet; let the run measure once")
     validation = tuple(rows[step] for step in sorted(rows))
     for row in validation:
-        for metric in METRICS:
-            if metric.key not in row:
-                raise UsageError(f"{directory / 'metrics.jsonl'}: the validation row of step {row['step']} lacks {metric.key!r}")
+        for key in REQUIRED:
+            if key not in row:
+                raise UsageError(f"{directory / 'metrics.jsonl'}: the validation row of step {row['step']} lacks {key!r}")
     return RunRecord(directory, manifest["arm"], manifest["seed"], manifest["timing"], manifest, validation)
 
 

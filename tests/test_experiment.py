@@ -45,7 +45,14 @@ class ScriptedTraining:
             rundir.begin(directory, run)
             rundir.update_manifest(directory, timing="modelled")
             reward = run.seed + 1.0 + (run.name == "trloo")
-            shares = {"fast_1": 0.5, "fast_1.2": 0.25, "hacking_rate": 0.0, "lazy_rate": 0.0}
+            shares = {
+                "fast_1": 0.5,
+                "fast_1.2": 0.25,
+                "fast_1_turn_1": 0.5,
+                "fast_1.2_turn_1": 0.25,
+                "hacking_rate": 0.0,
+                "lazy_rate": 0.0,
+            }
             row = {"split": "validation", "step": 0, "reward": reward, **shares}
             (directory / "metrics.jsonl").write_text(json.dumps(row) + "\n")
             (directory / "transcripts.jsonl").write_text("")

@@ -53,7 +53,14 @@ def write_run(directory: Path, arm: str, seed: int, reward: float, transcripts: 
     directory.mkdir()
     run = {"class": "Run", "name": arm, "seed": seed, "steps": 10, "advantage": {"class": arm.upper(), "eps": 0.5}}
     (directory / "manifest.json").write_text(json.dumps({"arm": arm, "seed": seed, "timing": "modelled", "run": run}))
-    shares = {"fast_1": 0.5, "fast_1.2": 0.25, "hacking_rate": 0.125, "lazy_rate": 0.0}
+    shares = {
+        "fast_1": 0.5,
+        "fast_1.2": 0.25,
+        "fast_1_turn_1": 0.5,
+        "fast_1.2_turn_1": 0.25,
+        "hacking_rate": 0.125,
+        "lazy_rate": 0.0,
+    }
     rows = [{"step": step, "split": "validation", "reward": value, **shares} for step, value in ((0, 0.25), (10, reward))]
     (directory / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     (directory / "transcripts.jsonl").write_text("".join(json.dumps(row) + "\n" for row in transcripts))
@@ -90,7 +97,7 @@ class Tags(HTMLParser):
 def test_page_holds_first_and_last_values_and_their_difference(tmp_path: Path, runs: list[Path]) -> None:
     rows = Tags(write_report(tmp_path / "out", "Estimators", "The claim.\n\nArms: two.", runs).read_text()).rows
     assert any(row.startswith("grpo 1 10 0.25 → 0.75 50 % → 50 %") for row in rows)
-    assert any(row.startswith("trloo − grpo +0.25 +0 % +0 % +0 % +0 %") for row in rows)
+    assert any(row.startswith("trloo − grpo +0.25 +0 % +0 % +0 % +0 % +0 %") for row in rows)
     assert any(row.startswith("trloo advantage = TRLOO(eps=0.5)") for row in rows)
 
 

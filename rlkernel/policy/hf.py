@@ -87,12 +87,14 @@ class HFPolicy:
         while True:
             if not self._sampler.active:
                 await self._arrived.wait()
-                while self._gather is not None and GATHERED * self._gather.active > len(self._waiting):
+                while self._gather is not None and not self._enough():
                     await self._gather.changed()
                 # Let everybody who is ready ask, so that a group starts as one batch.
                 await anyio.lowlevel.checkpoint()
-            joining, self._waiting = self._waiting, []
-            self._arrived = anyio.Event()
+            joining: list[Request] = []
+            if self._enough():
+                joining, self._waiting = self._waiting, []
+                self._arrived = anyio.Event()
             with self.busy():
                 finished = await anyio.to_thread.run_sync(self._sampler.advance, joining, self._chunk)
             for sample in finished:
@@ -100,6 +102,10 @@ class HFPolicy:
                 if sample.key in self._done:
                     self._samples[sample.key] = sample
                     self._done[sample.key].set()
+
+    def _enough(self) -> bool:
+        """Whether those who wait may start."""
+        return self._gather is None or GATHERED * self._gather.active <= len(self._waiting)
 
 
 @asynccontextmanager
@@ -114,8 +120,8 @@ async def open_policy(
 ) -> AsyncIterator[HFPolicy]:
     """Serve `generate` while the context is open. A failure of the model is ours, and raises out of this context.
 
-    chunk: tokens between two chances to join. gather: the evaluations in flight; an idle sampler then starts only when most
-    trajectories wait for it. For machines where sampling and evaluating share the cores, where overlap gains nothing and a
+    chunk: tokens between two chances to join. gather: the evaluations in flight; requests then start only when most
+    trajectories wait. For machines where sampling and evaluating share the cores, where overlap gains nothing and a
     batch costs hardly more than one row. Raises ValueError when no stop token is known.
     """
     max_positions = model.config.get_text_config().max_position_embeddings

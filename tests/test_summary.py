@@ -13,15 +13,8 @@ from rlkernel.summary import METRICS, read_run, spread, summarise
 
 
 def row(step: int, reward: float, fast: float = 0.5, split: str = "validation") -> dict[str, Any]:
-    return {
-        "step": step,
-        "split": split,
-        "reward": reward,
-        "fast_1": fast,
-        "fast_1.2": fast / 2,
-        "hacking_rate": 0.1,
-        "lazy_rate": 0.2,
-    }
+    speed = {"fast_1": fast, "fast_1.2": fast / 2, "fast_1_turn_1": fast, "fast_1.2_turn_1": fast / 2}
+    return {"step": step, "split": split, "reward": reward, **speed, "hacking_rate": 0.1, "lazy_rate": 0.2}
 
 
 def write_run(directory: Path, arm: str, seed: int, rows: list[dict[str, Any]], timing: str | None = "modelled") -> Path:

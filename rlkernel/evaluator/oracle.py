@@ -20,7 +20,7 @@ from rlkernel.evaluator.devices import PROFILES, DeviceProfile
 from rlkernel.evaluator.judge import Expected, Match, compare_round, norm_error
 from rlkernel.evaluator.program import Op, Program, encode_scalar, specs_of
 from rlkernel.evaluator.replay import Replay
-from rlkernel.evaluator.roofline import dense_bytes, floor_us, is_free, operator_bytes, operator_us
+from rlkernel.evaluator.roofline import dense_bytes, floor_us, is_free, operator_bytes, operator_flops, operator_us
 from rlkernel.evaluator.runner.cpu import flatten, meta_tensors
 from rlkernel.evaluator.trace.candidate import canonical, decode_spec, encode_output
 from rlkernel.evaluator.trace.recorder import Recorder, Untraceable, recording
@@ -125,9 +125,13 @@ class _Traced:
         inputs = meta_tensors(specs_of(self.variant["inputs"]))
         storages = {t.untyped_storage()._cdata: 0.0 for t in inputs}
 
+        products: dict[torch.dtype, float] = {}
+
         def observe(index: int, step: Any, read: Any, made: Any) -> None:
             if not isinstance(step, Op):
                 return
+            if flops := operator_flops(step, read, made):
+                products[made[0].dtype] = products.get(made[0].dtype, 0.0) + flops
             us = operator_us(step, read, made, self.profile)
             if us > 0:
                 rows.setdefault(".".join(step.op.split(".")[:2]), []).append(us)
@@ -143,7 +147,8 @@ class _Traced:
         total = sum(sum(us) for us in rows.values())
         ops = [OpFact(op, len(us), sum(us), sum(us) / total) for op, us in rows.items()]
         ops.sort(key=lambda fact: -fact.us)
-        return Costs(total, tuple(ops), floor_us(sum(storages.values()), sum(dense_bytes(o) for o in outputs), self.profile))
+        moved = sum(dense_bytes(o) for o in outputs)
+        return Costs(total, tuple(ops), floor_us(sum(storages.values()), moved, products, self.profile))
 
 
 def prepare(source: str, name: str, profile: DeviceProfile) -> Prepared:

@@ -155,12 +155,17 @@ class Pool:
 
     async def _ask_oracle(self, oracle: Child, message: bytes) -> tuple[dict[str, Any], bytes]:
         """Trusted: its death or silence is our failure and raises."""
-        with anyio.fail_after(self.config.limits.oracle_seconds):
-            with anyio.CancelScope(shield=True):  # half an exchange would leave its answer to the next candidate
-                try:
+        seconds = self.config.limits.oracle_seconds
+        with anyio.CancelScope(shield=True):  # half an exchange would leave its answer to the next candidate
+            try:
+                with anyio.fail_after(seconds):
                     header, body = await oracle.ask(message)
-                except ChildDied as death:
-                    raise EvaluatorFailed(f"the process that runs the reference {death.describe()}") from death
+            except ChildDied as death:
+                raise EvaluatorFailed(f"the process that runs the reference {death.describe()}") from death
+            except TimeoutError:
+                raise EvaluatorFailed(f"the process that runs the reference took more than {seconds} s") from None
+        if "status" in header:
+            raise EvaluatorFailed(f"the process that runs the reference: {header['detail']}")
         if "broken" in header:
             raise BrokenReference(header["broken"])
         return header, body
@@ -229,7 +234,8 @@ class Pool:
             kernels |= await self._compile(full, specs, choices, clock)
         facts = Facts(
             program=full, same_work=census(small) == census(full), kernels=kernels, rows=ran["rows"],
-            live={int(k): bool(v) for k, v in ran["live"].items()}, matches=bool(compared["matches"]),
+            live=_by_source(small, full, {int(k): bool(v) for k, v in ran["live"].items()}),
+            unwritten=bool(ran["unwritten"]), matches=bool(compared["matches"]),
             other_mode_only=bool(compared["other"]) and other is not None, detail=str(compared["detail"]),
             error=float(compared["error"]), reference_us=float(prepared["reference_us"]), floor_us=float(prepared["floor_us"]),
             reference_ops=tuple(OpFact(**op) for op in prepared["reference_ops"]),
@@ -265,6 +271,12 @@ _MAY_SAY = {
 """Failures that a child may report of its candidate; a success is never a child's to report."""
 _MAX_BODY = {"trace": 0, "compile": 0, "run": 1 << 29}
 _WHAT = {"trace": "tracing ModelNew", "compile": "compiling", "run": "running the kernels"}
+
+
+def _by_source(small: programs.Program, full: programs.Program, live: dict[int, bool]) -> dict[int, bool]:
+    """Liveness of the functions at full shape, found at the small one: the same text, whatever the order of the launches."""
+    known = {small.functions[index].source: alive for index, alive in live.items()}
+    return {index: known.get(function.source, False) for index, function in enumerate(full.functions)}
 
 
 def _with_body(header: dict[str, Any], body: bytes) -> bytes:

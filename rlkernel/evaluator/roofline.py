@@ -24,6 +24,8 @@ LIBRARY_EFFICIENCY = 0.8
 """Share of the peak that a library's matrix product reaches; the same for `tl.dot`."""
 PROGRAM_START_US = 0.6
 """Time to start and retire one program on a processor that holds several."""
+FLOAT32_PRODUCTS = 3
+"""Products of half precision that make one of float32."""
 FLOOR_SLACK = 0.9
 
 
@@ -96,12 +98,22 @@ def launch_us(counts: Counts, storage_bytes: Sequence[int], num_warps: int, prof
     traffic = sum(counts.traffic.values())
     share = min(1.0, 2.5 * counts.programs / profile.processors)
     resident = profile.processors * max(1, min(32, 64 // max(1, num_warps)))
-    arithmetic = counts.flops / profile.fp32_flops_per_us
+    arithmetic = counts.flops / (LIBRARY_EFFICIENCY * profile.fp32_flops_per_us)
     matrix = sum(work / (LIBRARY_EFFICIENCY * profile.matrix_flops_per_us[kind]) for kind, work in counts.matrix_flops.items())
     busy = max(dram / profile.dram_bytes_per_us, traffic / profile.l2_bytes_per_us, arithmetic, matrix)
     return profile.launch_us + max(busy / max(share, 1e-9), counts.programs * PROGRAM_START_US / resident)
 
 
-def floor_us(input_bytes: float, output_bytes: float, profile: DeviceProfile) -> float:
-    """No forward is faster than moving what it must read and write once, microseconds, with some slack."""
-    return FLOOR_SLACK * (input_bytes + output_bytes) / profile.dram_bytes_per_us
+def floor_us(input_bytes: float, output_bytes: float, matrix_flops: dict[torch.dtype, float], profile: DeviceProfile) -> float:
+    """No forward is faster than moving what it must read and write once, nor than its matrix products. Microseconds.
+
+    `matrix_flops`: of the reference, by dtype. A float32 product may be split into three of half precision. A rewriting
+    that needs fewer products than the reference is taken for implausible.
+    """
+    memory = (input_bytes + output_bytes) / profile.dram_bytes_per_us
+    half = profile.matrix_flops_per_us["bf16"]
+    products = sum(
+        flops / (half if dtype in (torch.float16, torch.bfloat16) else half / FLOAT32_PRODUCTS)
+        for dtype, flops in matrix_flops.items()
+    )
+    return FLOOR_SLACK * max(memory, products)

@@ -125,8 +125,10 @@ def _filter() -> bytes:
     return b"".join(struct.pack("HBBI", *row) for row in code)
 
 
-def _restrict_reads(readable: tuple[Path, ...]) -> None:
-    """Landlock: handle every file access and scope that the kernel knows, allow reading below `readable` only."""
+def _restrict_files(readable: tuple[Path, ...], writable: tuple[Path, ...] = ()) -> None:
+    """Landlock: handle every file access and scope that the kernel knows; allow reading and starting what lies below
+    `readable`, everything below `writable`, nothing else.
+    """
     abi = level().landlock
     files = (1 << (13 if abi == 1 else 14 if abi == 2 else 15 if abi < 5 else 16)) - 1
     network = 3 if abi >= 4 else 0
@@ -135,12 +137,14 @@ def _restrict_reads(readable: tuple[Path, ...]) -> None:
     ruleset = _libc.syscall(_LANDLOCK_CREATE, attr, len(attr), 0)
     if ruleset < 0:
         raise SandboxError(f"landlock_create_ruleset: {os.strerror(ctypes.get_errno())}")
-    read_file, read_dir = 1 << 2, 1 << 3
-    for path in readable:
+    execute, write_file, read_file, read_dir = 1, 1 << 1, 1 << 2, 1 << 3
+    for path in (*readable, *writable):
         if not path.exists():
             continue
         fd = os.open(path, os.O_PATH | os.O_CLOEXEC)
-        rights = read_file | (read_dir if path.is_dir() else 0)
+        rights = execute | read_file | (read_dir if path.is_dir() else 0)
+        if path in writable:
+            rights = files if path.is_dir() else rights | write_file
         failed = _libc.syscall(_LANDLOCK_ADD, ruleset, 1, struct.pack("=Qi", rights, fd), 0)
         os.close(fd)
         if failed:
@@ -177,6 +181,15 @@ def limit(*, cpu_seconds: int, memory_bytes: int, files: int = 64) -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
+def confine(*, cpu_seconds: int, memory_bytes: int, writable: tuple[Path, ...]) -> None:
+    """For children that start compilers: rlimits, no new privileges, and files below `writable` only. No seccomp."""
+    limit(cpu_seconds=cpu_seconds, memory_bytes=memory_bytes, files=256)
+    if _libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0):
+        raise SandboxError(f"prctl: {os.strerror(ctypes.get_errno())}")
+    if level().landlock:
+        _restrict_files(interpreter_paths(), (*writable, Path(os.devnull)))
+
+
 def lock(*, cpu_seconds: int, memory_bytes: int) -> None:
     """Lock this process in, for good. `memory_bytes`: on top of what is mapped already.
 
@@ -187,7 +200,7 @@ def lock(*, cpu_seconds: int, memory_bytes: int) -> None:
     if _libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) or _libc.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0):
         raise SandboxError(f"prctl: {os.strerror(ctypes.get_errno())}")
     if level().landlock:
-        _restrict_reads(interpreter_paths())
+        _restrict_files(interpreter_paths())
     if level().seccomp:
         program = _filter()
         buffer = ctypes.create_string_buffer(program, len(program))

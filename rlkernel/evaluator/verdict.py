@@ -13,8 +13,8 @@ MAX_DETAIL = 400
 
 def failed(status: Status, detail: str, seconds: Seconds) -> Evaluation:
     """A candidate that ended before its outputs could be compared."""
-    printable = "".join(c if c.isprintable() or c == "\n" else " " for c in detail)
-    return Evaluation(status, printable[:MAX_DETAIL], seconds=seconds)
+    printable = "".join(c if c.isprintable() or c == "\n" else " " for c in detail[:MAX_DETAIL])
+    return Evaluation(status, printable, seconds=seconds)
 
 
 def census(program: Program) -> tuple[frozenset[str], frozenset[str]]:
@@ -37,6 +37,8 @@ class Facts:
     """Modelled time per step: {"step", "function" or "op", "us"}."""
     live: dict[int, bool]
     """Function -> whether skipping its launches changes the output."""
+    unwritten: bool
+    """At full shape the launches write less than half of an output that only they write."""
     matches: bool
     other_mode_only: bool
     """The first miss was in the other of train and eval mode, and the candidate does other work there."""
@@ -92,9 +94,11 @@ def combine(facts: Facts, seconds: Seconds) -> Evaluation:
         status = Status.NO_KERNEL
         idle = ", ".join(fact.kernel for fact in launches)
         detail = f"kernel {idle} is launched but its result does not reach the output" if idle else "no Triton kernel is launched"
+    elif facts.unwritten:
+        status, detail = Status.IMPLAUSIBLE, "at full shape the kernels write only a part of the output"
     elif total < facts.floor_us:
         status = Status.IMPLAUSIBLE
-        detail = f"{total:.1f} us is less than moving inputs and outputs takes ({facts.floor_us:.1f} us)"
+        detail = f"{total:.1f} us is less than the problem's data and arithmetic take ({facts.floor_us:.1f} us)"
     speedup = facts.reference_us / total
     return Evaluation(
         status, detail[:MAX_DETAIL], matches=facts.matches, speedup=speedup, speedup_low=speedup, speedup_high=speedup,

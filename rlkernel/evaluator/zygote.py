@@ -50,14 +50,15 @@ def _run_job(sock: socket.socket, request: dict[str, Any]) -> None:
 
 
 def _compile_job(sock: socket.socket, request: dict[str, Any]) -> None:
-    """Compile all launches of a Program. ptxas is started from here, so only rlimits hold; the text was checked before."""
+    """Compile all launches of a Program. ptxas is started from here, so files are confined but system calls are not."""
     message = wire.receive(sock)
     if message is None:
         return
-    sandbox.limit(cpu_seconds=request["cpu_seconds"], memory_bytes=request["memory_bytes"], files=256)
     header = message[0]
-    directory = Path(request["arguments"]["directory"])
-    with tempfile.TemporaryDirectory(dir=request["arguments"]["scratch"]) as scratch:
+    directory, scratches = Path(request["arguments"]["directory"]), Path(request["arguments"]["scratch"])
+    directory.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=scratches) as scratch:
+        sandbox.confine(cpu_seconds=request["cpu_seconds"], memory_bytes=request["memory_bytes"], writable=(directory, scratches))
         os.environ["TRITON_CACHE_DIR"] = scratch
         tempfile.tempdir = scratch
         try:

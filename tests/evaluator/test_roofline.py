@@ -67,7 +67,10 @@ def test_tiny_programs_are_bound_by_starting_them() -> None:
 
 
 def test_floor() -> None:
-    assert floor_us(4.3e6, 4.3e6, H200) == pytest.approx(0.9 * 2)
+    assert floor_us(4.3e6, 4.3e6, {}, H200) == pytest.approx(0.9 * 2)
+    # 7.9e8 flops/us of half precision, a third of that for float32
+    assert floor_us(0, 0, {torch.float32: 7.9e8}, H200) == pytest.approx(0.9 * 3)
+    assert floor_us(0, 0, {torch.float16: 7.9e8}, H200) == pytest.approx(0.9)
 
 
 def test_operators_that_write_into_their_arguments_are_not_free() -> None:

@@ -18,6 +18,8 @@ class Counts:
     """On the general units, one per element and operation."""
     matrix_flops: dict[str, float] = field(default_factory=dict)
     """By operand type of `tl.dot`."""
+    storages: list[int] = field(default_factory=list)
+    """Identity of each storage, by its index."""
 
     def scaled(self, factor: float) -> Counts:
         return Counts(

@@ -20,6 +20,8 @@ from rlkernel.evaluator.runner.counts import Counts
 from rlkernel.evaluator.runner.interpreter import Interpreter, KernelFailed, OutOfBounds
 from rlkernel.types import Status
 
+WRITTEN = 0.5
+"""Share of an output that extrapolated stores must reach."""
 MAX_CONFIGS = 8
 """Configurations of an autotuned launch that are modelled; the cheapest is chosen."""
 
@@ -50,6 +52,12 @@ class _Model:
         self.interpreter = Interpreter(program)
         self.rows: list[dict[str, Any]] = []
         self.choices: dict[int, int] = {}
+        self.stored: dict[int, float] = {}
+        """Storage -> bytes that launches write to it."""
+        self.unwritten = False
+        """Launches write too little of an output that only they write."""
+        self.made: set[int] = set()
+        """Storages that operators write to."""
         self._dry: tuple[int, float, Counts] | None = None
 
     def _launch(self, launch: Launch, config: Config, args: dict[str, Any]) -> None:
@@ -61,6 +69,7 @@ class _Model:
                 if isinstance(value, torch.Tensor):
                     storage = value.untyped_storage()
                     sizes.setdefault(storage._cdata, storage.nbytes())
+            counts.storages = list(sizes)
             us = launch_us(counts, list(sizes.values()), candidate.options.get("num_warps", 4), self.profile)
             if best is None or us < best[1]:
                 best = (index, us, counts)
@@ -69,18 +78,29 @@ class _Model:
     def _observe(self, index: int, step: Step, read: Any, made: Any) -> None:
         if isinstance(step, Launch):
             assert self._dry is not None
-            chosen, us, _ = self._dry
+            chosen, us, counts = self._dry
+            for place, written in counts.stored.items():
+                storage = counts.storages[place]
+                self.stored[storage] = self.stored.get(storage, 0.0) + written
             self.choices[index] = chosen
             self.rows.append({"step": index, "function": step.function, "us": us})
         elif isinstance(step, Op):
             us = operator_us(step, read, made, self.profile)
             if us > 0:
+                self.made |= {t.untyped_storage()._cdata for t in made}
                 self.rows.append({"step": index, "op": step.op, "us": us})
 
     def run(self, specs: dict[str, Any]) -> None:
         replay = Replay(self.program, torch.device("meta"), self._launch)
         replay.init(meta_tensors(specs["init_inputs"]), 0)
-        replay.forward(meta_tensors(specs["inputs"]), 0, observe=self._observe)
+        outputs: list[torch.Tensor] = []
+        flatten(replay.forward(meta_tensors(specs["inputs"]), 0, observe=self._observe), outputs)
+        self.unwritten = any(
+            output.untyped_storage()._cdata in self.stored
+            and output.untyped_storage()._cdata not in self.made
+            and self.stored[output.untyped_storage()._cdata] < WRITTEN * output.numel() * output.element_size()
+            for output in outputs
+        )
 
 
 class _Round:
@@ -125,7 +145,8 @@ def _run(header: dict[str, Any], body: bytes) -> bytes:
     interpreter = model.interpreter
     small_interpreter = Interpreter(small)
     configs = {i: c for i, c in model.choices.items() if i < len(small.forward) and isinstance(small.forward[i], Launch)}
-    configs = {i: c for i, c in configs.items() if c < len(small.forward[i].configs)}  # type: ignore[union-attr]
+    if any(c >= len(small.forward[i].configs) for i, c in configs.items()):  # type: ignore[union-attr]
+        raise MalformedProgram("a kernel has more configurations at full shape than at the small one")
     del interpreter
     reply = wire.Body()
     rounds: list[dict[str, Any]] = []
@@ -150,7 +171,7 @@ def _run(header: dict[str, Any], body: bytes) -> bytes:
                 live[function] = _bytes(skipped) != honest
     return wire.pack({
         "rounds": rounds, "rows": model.rows, "choices": {str(k): v for k, v in model.choices.items()},
-        "live": {str(k): v for k, v in live.items()},
+        "live": {str(k): v for k, v in live.items()}, "unwritten": model.unwritten,
     }, reply)  # fmt: skip
 
 

@@ -218,6 +218,17 @@ def _minimum(*values: Any) -> Any:
     return tl.minimum(*values) if any(isinstance(v, tl.tensor) for v in values) else min(*values)
 
 
+def _counted(machine: Machine, reduction: Any) -> Any:
+    """A reduction or scan that counts one operation per element."""
+
+    def call(values: Any, *args: Any, **kwargs: Any) -> Any:
+        for value in values if isinstance(values, (tuple, tl.core.tuple)) else (values,):
+            machine.counts.flops += float(value.handle.data.size)
+        return reduction(values, *args, **kwargs)
+
+    return call
+
+
 @functools.cache
 def _machine() -> tuple[Machine, Any]:
     """The process's one machine and its semantic. Patches `triton.language`, for good."""
@@ -229,6 +240,9 @@ def _machine() -> tuple[Machine, Any]:
     triton_interpreter._patch_lang(language)
     # Triton 3.6 converts loop bounds by int(array), which numpy 2.4 refuses for arrays of one element.
     tl.tensor.__index__ = lambda tensor: int(tensor.handle.data.item())
+    for language_module in (tl, tl.core):
+        for name in ("reduce", "associative_scan"):
+            setattr(language_module, name, _counted(machine, getattr(language_module, name)))
     for name in dir(cuda_libdevice):  # the generic module's members are place-holders that the compiler maps
         member = getattr(cuda_libdevice, name)
         if tl.core.is_builtin(member):

@@ -189,7 +189,7 @@ class LaunchRecorder:
     def autotune_run(self, tuner: Any, *args: Any, **kwargs: Any) -> None:
         """Record every configuration as an alternative of one launch. Hooks of the first run once."""
         tuner.nargs = dict(zip(tuner.arg_names, args, strict=False))
-        configs = tuner.prune_configs(kwargs) if len(tuner.configs) > 1 else tuner.configs
+        configs = tuner.configs  # not pruned: pruning may look at shapes, and every shape must have the same choices
         if configs[0].pre_hook is not None:
             configs[0].pre_hook({**tuner.nargs, **kwargs, **configs[0].all_kwargs()})
         self._configs = []

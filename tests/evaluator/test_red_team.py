@@ -8,6 +8,7 @@ from pathlib import Path
 import anyio
 import pytest
 
+from envs.problems import load_suite
 from rlkernel.evaluator.pool import Pool
 from rlkernel.types import Evaluation, Problem, Status
 
@@ -24,6 +25,18 @@ async def test_status(pool: Pool, relu: Problem, name: str) -> None:
     assert result.status is expected, result.detail
     assert len(result.detail) <= 400
     assert result.detail.isprintable()
+
+
+SUITE = {path.stem: path.read_text() for path in sorted((HOSTILE[0].parents[1] / "hostile_suite").glob("*.py"))}
+PROBLEMS = {problem.name: problem for problem in load_suite()}
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("name", SUITE)
+async def test_status_on_a_problem_of_the_suite(pool: Pool, name: str) -> None:
+    problem, status = SUITE[name].splitlines()[0].removeprefix("# ").split(":")[0].split(" ")
+    result = await pool.evaluate(PROBLEMS[problem], SUITE[name])
+    assert result.status is Status(status), result.detail
 
 
 @pytest.mark.anyio

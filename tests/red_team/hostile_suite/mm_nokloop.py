@@ -1,0 +1,19 @@
+# level1/matmul implausible: one K tile: right at the small shape, a fraction of the work at the full one
+import torch, triton
+import torch.nn as nn
+import triton.language as tl
+@triton.jit
+def mm(a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    rm = tl.program_id(0) * BM + tl.arange(0, BM)
+    rn = tl.program_id(1) * BN + tl.arange(0, BN)
+    ks = tl.arange(0, BK)
+    x = tl.load(a + rm[:, None] * K + ks[None, :], mask=(rm[:, None] < M) & (ks[None, :] < K), other=0.0)
+    y = tl.load(b + ks[:, None] * N + rn[None, :], mask=(ks[:, None] < K) & (rn[None, :] < N), other=0.0)
+    acc = tl.dot(x, y, input_precision="ieee")
+    tl.store(c + rm[:, None] * N + rn[None, :], acc, mask=(rm[:, None] < M) & (rn[None, :] < N))
+class ModelNew(nn.Module):
+    def forward(self, a, b):
+        M, K = a.shape; N = b.shape[1]
+        c = torch.empty((M, N), device=a.device, dtype=a.dtype)
+        mm[(triton.cdiv(M, 64), triton.cdiv(N, 64))](a, b, c, M, N, K, BM=64, BN=64, BK=64)
+        return c

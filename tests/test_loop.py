@@ -236,9 +236,10 @@ def test_a_signal_ends_the_process_and_the_command_goes_on(number: int, model_di
     directory = tmp_path / "run"
     with start(model_directory, directory, steps=400) as process:
         assert process.stderr is not None
-        for line in process.stderr:
-            if "step 3/" in line:
-                break
+        said = ""
+        while "step 3/" not in said and (line := process.stderr.readline()):
+            said += line
+        assert "step 3/" in said, said
         process.send_signal(number)
         rest = process.stderr.read()
     assert process.returncode == (130 if number == signal.SIGINT else -signal.SIGKILL)

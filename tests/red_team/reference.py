@@ -4,10 +4,16 @@ import torch.nn as nn
 ROWS = 4096
 COLS = 4096
 SMALL = {"ROWS": 6, "COLS": 100}
+
+
 class Model(nn.Module):
     def forward(self, x):
         return torch.relu(x)
+
+
 def get_inputs():
     return [torch.randn(ROWS, COLS)]
+
+
 def get_init_inputs():
     return []

@@ -20,7 +20,7 @@ def anyio_backend() -> str:
 
 @pytest.fixture(scope="session")
 async def pool(anyio_backend: str) -> AsyncIterator[Pool]:
-    config = EvaluatorConfig(limits=Limits(trace_seconds=5, run_seconds=12))
+    config = EvaluatorConfig(limits=Limits(trace_seconds=8, run_seconds=20))
     async with open_pool(device="cpu", jobs=2, config=config) as opened:
         yield opened
 

@@ -1,4 +1,7 @@
-"""One evaluator per test process: opening it costs seconds, and its children are what is tested."""
+"""One evaluator per file: opening it costs seconds, and its children are what is tested.
+
+Not per session: while it is open, its event loop belongs to the thread, and a test that starts its own could not.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 async def pool(anyio_backend: str) -> AsyncIterator[Pool]:
     config = EvaluatorConfig(limits=Limits(trace_seconds=8, run_seconds=20))
     async with open_pool(device="cpu", jobs=2, config=config) as opened:

@@ -47,7 +47,7 @@ class Run:
     validation_rollouts: int = 4
 
     device: str = "auto"
-    """Of the evaluator: auto, cpu (modelled time), cuda:N (measured time)."""
+    """Of the evaluator: auto or cpu, both modelled time so far."""
     jobs: int = 0
     """Evaluations in flight; 0: one per core."""
 

@@ -43,7 +43,7 @@ class Flags:
     model: str | None = None
     """`small`, or the name or path of a Hugging Face causal LM."""
     device: str | None = None
-    """Of the evaluator: auto, cpu (modelled time), cuda:N (measured time)."""
+    """Of the evaluator: auto or cpu, both modelled time so far."""
     jobs: int | None = None
     """Evaluations in flight; 0: one per core."""
     steps: int | None = None
@@ -100,7 +100,8 @@ def _main(
         from rlkernel import loop
 
         train = loop.main
-    print(f"{len(jobs)} runs in {flags.out}: {', '.join(chosen)}; seeds {', '.join(map(str, flags.seeds))}", file=sys.stderr)
+    runs = "1 run" if len(jobs) == 1 else f"{len(jobs)} runs"
+    print(f"{runs} in {flags.out}: {', '.join(chosen)}; seeds {', '.join(map(str, flags.seeds))}", file=sys.stderr)
     status = train(jobs, cache_dir=flags.out / "evaluations")
     if status != 0:
         return status

@@ -175,6 +175,8 @@ async def train(
         if start.finished:
             return
         _check_problems(run)
+        going = "starting" if start.checkpoint is None else f"resuming after step {start.step} of {run.steps}"
+        print(f"{run.name} seed {run.seed}: {going}", file=sys.stderr, flush=True)
         model, tokenizer = load_model(run.model)
         manifest = rundir.read_manifest(directory)
         assert manifest is not None

@@ -100,8 +100,8 @@ def _main(
         from rlkernel import loop
 
         train = loop.main
-    runs = "1 run" if len(jobs) == 1 else f"{len(jobs)} runs"
-    print(f"{runs} in {flags.out}: {', '.join(chosen)}; seeds {', '.join(map(str, flags.seeds))}", file=sys.stderr)
+    count = "1 run" if len(jobs) == 1 else f"{len(jobs)} runs"
+    print(f"{count} in {flags.out}: {', '.join(chosen)}; seeds {', '.join(map(str, flags.seeds))}", file=sys.stderr)
     status = train(jobs, cache_dir=flags.out / "evaluations")
     if status != 0:
         return status

@@ -26,6 +26,11 @@ class BadMessage(Exception):
     """A peer sent something that is not a message."""
 
 
+def overlapping(tensor: torch.Tensor) -> bool:
+    """Elements that share memory, e.g. an expanded tensor."""
+    return any(size > 1 and stride == 0 for size, stride in zip(tensor.shape, tensor.stride(), strict=True))
+
+
 class Body:
     """Collects tensors while a header is built."""
 
@@ -36,12 +41,11 @@ class Body:
     def add(self, tensor: torch.Tensor) -> dict[str, Any]:
         flat = tensor.detach().contiguous().reshape(-1)
         raw = flat.view(torch.uint8).numpy().tobytes() if flat.numel() else b""
-        shared = any(size > 1 and stride == 0 for size, stride in zip(tensor.shape, tensor.stride(), strict=True))
         entry = {
             "at": self.size,
             "nbytes": len(raw),
             "shape": list(tensor.shape),
-            "stride": list(flat.reshape(tensor.shape).stride() if shared else tensor.stride()),
+            "stride": list(flat.reshape(tensor.shape).stride() if overlapping(tensor) else tensor.stride()),
             "dtype": str(tensor.dtype).removeprefix("torch."),
         }
         self.parts.append(raw)

@@ -142,12 +142,10 @@ def _run(header: dict[str, Any], body: bytes) -> bytes:
     other = programs.from_json(header["other"]) if header.get("other") else small
     model = _Model(programs.from_json(header["full"]), PROFILES[header["profile"]])
     model.run(header["full_specs"])
-    interpreter = model.interpreter
     small_interpreter = Interpreter(small)
     configs = {i: c for i, c in model.choices.items() if i < len(small.forward) and isinstance(small.forward[i], Launch)}
     if any(c >= len(small.forward[i].configs) for i, c in configs.items()):  # type: ignore[union-attr]
         raise MalformedProgram("a kernel has more configurations at full shape than at the small one")
-    del interpreter
     reply = wire.Body()
     rounds: list[dict[str, Any]] = []
     live: dict[int, bool] = {}
@@ -161,7 +159,7 @@ def _run(header: dict[str, Any], body: bytes) -> bytes:
         rounds.append({
             "structure": structure,
             "tensors": [reply.add(t) for t in tensors],
-            "overlapping": [_overlapping(t) for t in tensors],
+            "overlapping": [wire.overlapping(t) for t in tensors],
             "inputs": [reply.add(t) for t in inputs],
         })  # fmt: skip
         if index == 0:
@@ -173,11 +171,6 @@ def _run(header: dict[str, Any], body: bytes) -> bytes:
         "rounds": rounds, "rows": model.rows, "choices": {str(k): v for k, v in model.choices.items()},
         "live": {str(k): v for k, v in live.items()}, "unwritten": model.unwritten,
     }, reply)  # fmt: skip
-
-
-def _overlapping(tensor: torch.Tensor) -> bool:
-    """Elements that share memory, e.g. an expanded tensor."""
-    return any(size > 1 and stride == 0 for size, stride in zip(tensor.shape, tensor.stride(), strict=True))
 
 
 def run(header: dict[str, Any], body: bytes) -> bytes:

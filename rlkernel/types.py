@@ -88,6 +88,8 @@ class Seconds:
     trace: float = 0.0
     compile: float = 0.0
     run: float = 0.0
+    gpu: float = 0.0
+    """While the candidate held a GPU; part of `run`, 0 where time is modelled."""
     total: float = 0.0
 
 
@@ -107,6 +109,12 @@ class Evaluation:
     reference_us: float | None = None
     candidate_us: float | None = None
     timing: Timing | None = None
+    trials: int | None = None
+    """Timed runs of each side, where time is measured."""
+    host_us: float | None = None
+    """Host time to enqueue one forward of the candidate, beside the device time that is scored; None where time is modelled."""
+    compiled_us: float | None = None
+    """The reference under torch.compile, the second baseline; None where it was not asked for."""
     coverage: float | None = None
     """Device time of live Triton launches over all device time of the forward, 0 to 1."""
     launches: tuple[LaunchFact, ...] = ()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import base64
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -19,6 +19,8 @@ LaunchCall = Callable[[Launch, Config, dict[str, Any]], None]
 """(launch, chosen config, parameter -> tensor or scalar)"""
 Observer = Callable[[int, Step, Sequence[torch.Tensor], Sequence[torch.Tensor]], None]
 """(index in forward, step, tensors read, tensors returned or passed to a launch)"""
+Place = Callable[[torch.Tensor], torch.Tensor]
+"""Moves a tensor with memory of its own elsewhere, e.g. between red zones; returns the tensor there."""
 
 _PRIVATE = {
     "_softmax", "_log_softmax", "_to_copy", "_unsafe_view", "_reshape_alias", "_adaptive_avg_pool2d", "_adaptive_avg_pool3d",
@@ -38,6 +40,11 @@ _REFUSED = {
     "retain_grad", "requires_grad_", "to_mkldnn", "to_dense", "data", "is_pinned", "resize_as_", "resize_as_sparse_",
 }  # fmt: skip
 _FRESH = {"empty", "empty_like", "new_empty", "empty_strided", "new_empty_strided", "empty_permuted"}
+
+
+def allocates(step: Step) -> bool:
+    """Whether a step makes memory without contents."""
+    return isinstance(step, Op) and step.op.split(".")[1] in _FRESH
 
 
 class StepFailed(Exception):
@@ -94,6 +101,8 @@ class Replay:
         self.configs = configs or {}
         """Index of a forward step -> which of its launch's configs to use; the first by default."""
         self.values: dict[int, torch.Tensor] = {}
+        self.place: Place | None = None
+        """Where results of operators and literals go; None: where the operator put them."""
         self._poison = None if device.type == "meta" else torch.Generator(device).manual_seed(poison_seed)
 
     def init(self, init_inputs: Sequence[torch.Tensor], seed: int) -> dict[str, torch.Tensor]:
@@ -105,13 +114,22 @@ class Replay:
         return {name: self._value({"t": number}) for name, number in self.program.state.items()}
 
     def forward(
-        self, inputs: Sequence[torch.Tensor], seed: int, *, skip: frozenset[int] = frozenset(), observe: Observer | None = None
-    ) -> Any:
-        """Returns the output's structure with tensors in it. Launches of the functions in `skip` do nothing."""
+        self, inputs: Sequence[torch.Tensor], seed: int, *, skip: frozenset[int] = frozenset(), observe: Observer | None = None,
+        fresh: Mapping[int, torch.Tensor] | None = None,
+    ) -> Any:  # fmt: skip
+        """Returns the output's structure with tensors in it. Launches of the functions in `skip` do nothing.
+
+        `fresh`: memory to use at the steps that allocate, made and poisoned by the caller; elsewhere it is made here.
+        """
         self._bind(self.program.inputs, inputs)
         seed_generators(seed)
         for index, step in enumerate(self.program.forward):
-            if not (isinstance(step, Launch) and step.function in skip):
+            if fresh is not None and index in fresh:
+                assert isinstance(step, Op)
+                number = step.outs[0]
+                if number is not None:
+                    self.values[number] = fresh[index]
+            elif not (isinstance(step, Launch) and step.function in skip):
                 self._step(index, step, observe)
         return self._value(self.program.output)
 
@@ -147,7 +165,8 @@ class Replay:
 
     def _step(self, index: int, step: Step, observe: Observer | None) -> None:
         if isinstance(step, Literal):
-            self.values[step.out] = literal_tensor(step, self.device)
+            literal = literal_tensor(step, self.device)
+            self.values[step.out] = literal if self.place is None else self.place(literal)
             return
         if isinstance(step, Launch):
             config = step.configs[self.configs.get(index, 0)]
@@ -168,17 +187,27 @@ class Replay:
         except (RuntimeError, IndexError, ValueError, TypeError, NotImplementedError) as error:
             # The same call worked on meta tensors: what fails now is the candidate's use of values, or memory.
             raise StepFailed(f"{step.op}: {str(error).splitlines()[0][:200]}") from error
-        outs = result if isinstance(result, (tuple, list)) else (result,)
+        outs = tuple(result) if isinstance(result, (tuple, list)) else (result,)
         if len(outs) != len(step.outs):
             raise MalformedProgram(f"{step.op} returns {len(outs)} values, not {len(step.outs)}")
+        if self._poison is not None and allocates(step):
+            poison(outs[0], self._poison)
+        if self.place is not None:
+            outs = self._placed(outs, [*args, *kwargs.values()])
         for number, out in zip(step.outs, outs, strict=True):
             if number is not None and isinstance(out, torch.Tensor):
                 self.values[number] = out
-        if self._poison is not None and step.op.split(".")[1] in _FRESH:
-            poison(outs[0], self._poison)
         if observe is not None:
             read = [v for v in _flat([*args, *kwargs.values()]) if isinstance(v, torch.Tensor)]
             observe(index, step, read, [o for o in outs if isinstance(o, torch.Tensor)])
+
+    def _placed(self, outs: tuple[Any, ...], args: Sequence[Any]) -> tuple[Any, ...]:
+        """`outs` with new memory moved by `place`; views and arguments stay where they are."""
+        assert self.place is not None
+        known = {v.untyped_storage()._cdata for v in _flat(args) if isinstance(v, torch.Tensor)}
+        return tuple(
+            self.place(o) if isinstance(o, torch.Tensor) and o.untyped_storage()._cdata not in known else o for o in outs
+        )
 
 
 def _flat(values: Sequence[Any]) -> list[Any]:

@@ -6,14 +6,12 @@ Not per session: while it is open, its event loop belongs to the thread, and a t
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
 
 from rlkernel.evaluator.pool import EvaluatorConfig, Limits, Pool, open_pool
 from rlkernel.types import Problem
-
-RED_TEAM = Path(__file__).parents[1] / "red_team"
+from tests.red_team import cases
 
 
 @pytest.fixture(scope="session")
@@ -28,6 +26,14 @@ async def pool(anyio_backend: str) -> AsyncIterator[Pool]:
         yield opened
 
 
+@pytest.fixture(scope="module")
+async def gpu_pool(anyio_backend: str) -> AsyncIterator[Pool]:
+    """For tests that are marked `gpu`: without a GPU, opening it fails and says so."""
+    config = EvaluatorConfig(limits=Limits(trace_seconds=8, run_seconds=20))
+    async with open_pool(device="cuda:0", jobs=8, config=config) as opened:
+        yield opened
+
+
 @pytest.fixture(scope="session")
 def relu() -> Problem:
-    return Problem("relu", 1, "train", (RED_TEAM / "reference.py").read_text())
+    return cases.relu()

@@ -1,4 +1,4 @@
-"""Honest candidates of many kinds are correct, and every problem of the suite can be judged."""
+"""What is reported of honest candidates: kernels, calls, modelled speedup; and every problem of the suite can be judged."""
 
 from __future__ import annotations
 

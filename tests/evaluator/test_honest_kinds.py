@@ -1,31 +1,44 @@
-"""Honest candidates that use Triton in many ways pass: each file's first line names its problem of the suite."""
+"""Honest candidates that use Triton in many ways are correct: each file's first line names its problem and what is special."""
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-from envs.problems import load_suite
 from rlkernel.evaluator.pool import Pool
 from rlkernel.types import Status
+from tests.red_team.cases import load
 
-CODE = {path.stem: path.read_text() for path in sorted((Path(__file__).parents[1] / "red_team" / "honest").glob("*.py"))}
-PROBLEMS = {problem.name: problem for problem in load_suite()}
-COVERAGE = {"matmul_epilogue": (0.05, 0.9), "linear_module": (0.05, 0.9)}
-"""Those that leave a library product to torch; the others do all the work in Triton."""
+CASES = load("honest")
+USUAL = (0.85, 1.0)
+"""Coverage on the CPU path of candidates that do all the work in Triton; the others name a bound."""
 
 
 @pytest.mark.anyio
-@pytest.mark.parametrize("name", CODE)
+@pytest.mark.parametrize("name", CASES)
 async def test_honest(pool: Pool, name: str) -> None:
-    code = CODE[name]
-    problem = PROBLEMS[code.splitlines()[0].removeprefix("# ").split(":")[0]]
-    result = await pool.evaluate(problem, code)
-    assert result.status is Status.CORRECT, result.detail
+    case = CASES[name]
+    result = await pool.evaluate(case.problem, case.code)
+    assert result.status in case.cpu, result.detail
+    if result.status is not Status.CORRECT:
+        return  # a limit of the CPU path, which the file names
+    assert result.max_error is not None and result.max_error < 1e-2
     assert all(launch.live for launch in result.launches)
     assert result.coverage is not None
-    low, high = COVERAGE.get(name, (0.85, 1.0))
+    low, high = case.coverage or USUAL
     assert low <= result.coverage <= high
     assert result.speedup is not None
-    assert 0.05 < result.speedup < 50
+    assert 0.01 < result.speedup < 50
+
+
+@pytest.mark.gpu
+@pytest.mark.anyio
+@pytest.mark.parametrize("name", CASES)
+async def test_honest_on_the_gpu(gpu_pool: Pool, name: str) -> None:
+    case = CASES[name]
+    result = await gpu_pool.evaluate(case.problem, case.code)
+    assert (result.status, result.detail) == (Status.CORRECT, "")
+    assert result.timing == "measured"
+    assert all(launch.live for launch in result.launches)
+    assert result.coverage is not None
+    low, high = case.coverage or (0.5, 1.0)
+    assert low <= result.coverage <= high

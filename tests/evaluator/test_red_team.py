@@ -1,47 +1,50 @@
-"""Every hostile candidate gets the verdict that its first line names, and hurts nobody."""
+"""Every hostile candidate gets the verdict that its first line names, and hurts nobody; the catalogue is covered."""
 
 from __future__ import annotations
 
 import os
-from pathlib import Path
 
 import anyio
 import pytest
 
-from envs.problems import load_suite
 from rlkernel.evaluator.pool import Pool
 from rlkernel.types import Evaluation, Problem, Status
+from tests.red_team.cases import Case, load
 
-HOSTILE = sorted((Path(__file__).parents[1] / "red_team" / "hostile").glob("*.py"))
-CODE = {path.stem: path.read_text() for path in HOSTILE}
+CASES = load("hostile")
 
 
-@pytest.mark.anyio
-@pytest.mark.parametrize("name", CODE)
-async def test_status(pool: Pool, relu: Problem, name: str) -> None:
-    code = CODE[name]
-    expected = Status(code.splitlines()[0].removeprefix("# ").split(":")[0])
-    result = await pool.evaluate(relu, code)
-    assert result.status is expected, result.detail
+def assert_expected(case: Case, device: str, result: Evaluation) -> None:
+    assert result.status in case.expected(device), result.detail
     assert len(result.detail) <= 400
     assert result.detail.isprintable()
-
-
-SUITE = {path.stem: path.read_text() for path in sorted((HOSTILE[0].parents[1] / "hostile_suite").glob("*.py"))}
-PROBLEMS = {problem.name: problem for problem in load_suite()}
+    if case.coverage is not None and result.correct:
+        assert result.coverage is not None
+        assert case.coverage[0] <= result.coverage <= case.coverage[1]
 
 
 @pytest.mark.anyio
-@pytest.mark.parametrize("name", SUITE)
-async def test_status_on_a_problem_of_the_suite(pool: Pool, name: str) -> None:
-    problem, status = SUITE[name].splitlines()[0].removeprefix("# ").split(":")[0].split(" ")
-    result = await pool.evaluate(PROBLEMS[problem], SUITE[name])
-    assert result.status is Status(status), result.detail
+@pytest.mark.parametrize("name", CASES)
+async def test_status(pool: Pool, name: str) -> None:
+    assert_expected(CASES[name], "cpu", await pool.evaluate(CASES[name].problem, CASES[name].code))
+
+
+@pytest.mark.gpu
+@pytest.mark.anyio
+@pytest.mark.parametrize("name", CASES)
+async def test_status_on_the_gpu(gpu_pool: Pool, name: str) -> None:
+    assert_expected(CASES[name], "gpu", await gpu_pool.evaluate(CASES[name].problem, CASES[name].code))
+
+
+def test_what_is_right_is_either_harmless_or_low_in_coverage() -> None:
+    """A hostile file that may be judged correct says why, and names what it tries."""
+    right = [case for case in CASES.values() if Status.CORRECT in case.cpu | case.gpu]
+    assert [case.name for case in right if not case.catalogue and case.name != "hostile/honest"] == []
 
 
 @pytest.mark.anyio
 async def test_honest_neighbours_of_hostile_candidates_are_not_affected(pool: Pool, relu: Problem) -> None:
-    honest = CODE["honest"]
+    honest = CASES["honest"].code
     found: dict[str, Evaluation] = {}
 
     async def one(name: str, code: str) -> None:
@@ -50,17 +53,44 @@ async def test_honest_neighbours_of_hostile_candidates_are_not_affected(pool: Po
     names = ["exit_forward", "segfault", "forkbomb", "flood_fds", "fake_verdict_fds", "kill_all", "memory", "oob", "abort"]
     async with anyio.create_task_group() as tasks:
         for index, name in enumerate(names):
-            tasks.start_soon(one, name, CODE[name] + f"\n# neighbour {index}\n")
+            tasks.start_soon(one, name, CASES[name].code + f"\n# neighbour {index}\n")
             tasks.start_soon(one, f"honest {index}", honest + f"\n# neighbour {index}\n")
     neighbours = [result for name, result in found.items() if name.startswith("honest")]
     assert [result.status for result in neighbours] == [Status.CORRECT] * len(names)
     assert {round(result.speedup or 0, 9) for result in neighbours} == {round(neighbours[0].speedup or 0, 9)}
 
 
+@pytest.mark.gpu
+@pytest.mark.anyio
+async def test_honest_neighbours_on_the_gpu_are_not_affected(gpu_pool: Pool, relu: Problem) -> None:
+    honest = CASES["honest"].code
+    found: dict[str, Evaluation] = {}
+
+    async def one(name: str, code: str) -> None:
+        found[name] = await gpu_pool.evaluate(relu, code)
+
+    names = [
+        "exit_forward",
+        "segfault",
+        "gpu_illegal_address",
+        "gpu_write_before",
+        "gpu_memory_hog",
+        "loop_loaded",
+        "oob",
+        "abort",
+    ]
+    async with anyio.create_task_group() as tasks:
+        for index, name in enumerate(names):
+            tasks.start_soon(one, name, CASES[name].code + f"\n# neighbour {index}\n")
+            tasks.start_soon(one, f"honest {index}", honest + f"\n# neighbour {index}\n")
+    neighbours = [result for name, result in found.items() if name.startswith("honest")]
+    assert [(result.status, result.detail) for result in neighbours] == [(Status.CORRECT, "")] * len(names)
+
+
 @pytest.mark.anyio
 async def test_a_crash_is_seen_when_it_happens_not_at_a_timeout(pool: Pool, relu: Problem) -> None:
-    await pool.evaluate(relu, CODE["segfault"] + "\n# warm\n")
-    result = await pool.evaluate(relu, CODE["segfault"] + "\n# again\n")
+    await pool.evaluate(relu, CASES["segfault"].code + "\n# warm\n")
+    result = await pool.evaluate(relu, CASES["segfault"].code + "\n# again\n")
     assert result.status is Status.CRASH
     assert result.seconds.total < 1.0
 
@@ -68,3 +98,4 @@ async def test_a_crash_is_seen_when_it_happens_not_at_a_timeout(pool: Pool, relu
 def test_nothing_was_written_by_a_hostile_candidate() -> None:
     assert not os.path.exists("/tmp/pwned")
     assert not os.path.exists("/tmp/pwned_kernel")
+    assert not os.path.exists("/dev/shm/pwned")

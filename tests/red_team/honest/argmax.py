@@ -1,4 +1,4 @@
-# level1/row_argmax: reduction with indices
+# level1/row_argmax correct: reduction with indices
 import torch
 import torch.nn as nn
 import triton

@@ -1,4 +1,4 @@
-# level1/transpose: block pointers
+# level1/transpose correct: block pointers
 import torch
 import torch.nn as nn
 import triton

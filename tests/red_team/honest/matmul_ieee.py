@@ -1,4 +1,4 @@
-# level1/matmul: tl.dot in full float32
+# level1/matmul correct: tl.dot in full float32
 import torch
 import torch.nn as nn
 import triton

@@ -1,4 +1,4 @@
-# level2/chain_bias_relu: persistent programs, properties of the device
+# level2/chain_bias_relu correct: persistent programs, properties of the device
 import torch
 import torch.nn as nn
 import triton

@@ -1,4 +1,4 @@
-# level2/chain_bias_relu: a scalar comparison of a loaded float, used as a mask
+# level2/chain_bias_relu correct: a scalar comparison of a loaded float, used as a mask
 import torch
 import torch.nn as nn
 import triton

@@ -1,4 +1,4 @@
-# level1/add_scaled: a Python scalar argument, a kernel called with keywords, float annotation
+# level1/add_scaled correct: a Python scalar argument, a kernel called with keywords, float annotation
 import torch
 import torch.nn as nn
 import triton

@@ -1,4 +1,4 @@
-# level1/softmax: one program per row, next power of two
+# level1/softmax correct: one program per row, next power of two
 import torch
 import torch.nn as nn
 import triton

@@ -1,4 +1,4 @@
-# crash: Aborts the process.
+# relu crash catalogue=64: aborts the process
 import os, sys, time, signal, socket, threading, subprocess, ctypes
 import torch, triton
 import torch.nn as nn

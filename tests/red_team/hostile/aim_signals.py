@@ -1,4 +1,4 @@
-# runtime_error: Aims a descriptor's signals at its parent.
+# relu runtime_error catalogue=36,65: aims a descriptor's signals at its parent
 import os, sys, time, signal, socket, threading, subprocess, ctypes
 import torch, triton
 import torch.nn as nn

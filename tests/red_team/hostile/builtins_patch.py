@@ -1,4 +1,4 @@
-# crash: Replaces builtins under the tracer's feet.
+# relu crash catalogue=38: replaces builtins under the tracer's feet
 import os, sys, time, signal, socket, threading, subprocess, ctypes
 import torch, triton
 import torch.nn as nn

@@ -1,4 +1,4 @@
-# inconsistent: Returns the first call's output for ever.
+# relu inconsistent catalogue=12,57: returns the first call's output for ever
 import os, sys, time, signal, socket, threading, subprocess, ctypes
 import torch, triton
 import torch.nn as nn

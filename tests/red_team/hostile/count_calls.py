@@ -1,4 +1,4 @@
-# inconsistent: Works on the first calls only.
+# relu inconsistent catalogue=14: works on the first calls only
 import os, sys, time, signal, socket, threading, subprocess, ctypes
 import torch, triton
 import torch.nn as nn

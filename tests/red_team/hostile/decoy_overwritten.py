@@ -1,4 +1,4 @@
-# no_kernel: Overwrites the kernel's result with torch's.
+# relu no_kernel catalogue=1,2: overwrites the kernel's result with torch's
 import os, sys, time, signal, socket, threading, subprocess, ctypes
 import torch, triton
 import torch.nn as nn

@@ -1,4 +1,4 @@
-# no_kernel: Launches a kernel and returns torch's result.
+# relu no_kernel catalogue=1,2: launches a kernel and returns torch's result
 import os, sys, time, signal, socket, threading, subprocess, ctypes
 import torch, triton
 import torch.nn as nn

@@ -1,4 +1,4 @@
-# incorrect: Returns memory that was never written.
+# relu incorrect catalogue=26: returns memory that was never written
 import os, sys, time, signal, socket, threading, subprocess, ctypes
 import torch, triton
 import torch.nn as nn

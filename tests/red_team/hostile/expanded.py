@@ -1,4 +1,4 @@
-# incorrect: Returns an expanded view.
+# relu incorrect catalogue=47: returns an expanded view
 import os, sys, time, signal, socket, threading, subprocess, ctypes
 import torch, triton
 import torch.nn as nn

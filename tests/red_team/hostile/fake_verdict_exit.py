@@ -1,4 +1,4 @@
-# crash: Writes a well-formed success message on every descriptor and exits.
+# relu crash catalogue=64,65: writes a well-formed success message on every descriptor and exits
 import os, sys, time, signal, socket, threading, subprocess, ctypes
 import torch, triton
 import torch.nn as nn

@@ -1,4 +1,4 @@
-# crash: Writes a well-formed success message on every descriptor.
+# relu crash catalogue=65: writes a well-formed success message on every descriptor
 import os, sys, time, signal, socket, threading, subprocess, ctypes
 import torch, triton
 import torch.nn as nn

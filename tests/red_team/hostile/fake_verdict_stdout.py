@@ -1,4 +1,4 @@
-# correct: Prints a verdict.
+# relu correct catalogue=65: prints a verdict
 import os, sys, time, signal, socket, threading, subprocess, ctypes
 import torch, triton
 import torch.nn as nn

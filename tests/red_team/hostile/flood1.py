@@ -1,4 +1,4 @@
-# correct: Floods standard output and error.
+# relu correct catalogue=77: floods standard output and error
 import os, sys, time, signal, socket, threading, subprocess, ctypes
 import torch, triton
 import torch.nn as nn

@@ -1,4 +1,4 @@
-# crash: Floods every inherited descriptor.
+# relu crash catalogue=65,77: floods every inherited descriptor
 import os, sys, time, signal, socket, threading, subprocess, ctypes
 import torch, triton
 import torch.nn as nn

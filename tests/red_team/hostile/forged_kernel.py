@@ -1,4 +1,4 @@
-# compile_error: Sends a Program whose kernel text imports.
+# relu compile_error catalogue=65: sends a Program whose kernel text imports
 import os, sys, time, signal, socket, threading, subprocess, ctypes
 import torch, triton
 import torch.nn as nn
@@ -22,12 +22,18 @@ def send(header, body=0):
         try: os.write(fd, m)
         except OSError: pass
     os._exit(0)
+def variants():
+    frame = sys._getframe()
+    while frame:
+        if isinstance(frame.f_locals.get("request"), dict): return len(frame.f_locals["request"]["variants"])
+        frame = frame.f_back
+    return 1
 def forged(op="aten.relu.default", source="def k(x):\n    pass\n", args=None):
     p = {"functions": [{"name": "k", "source": source, "line": 1, "bindings": {}}], "init_inputs": [], "init": [], "state": {}, "inputs": [0],
          "forward": [{"op": op, "args": args or [{"t": 0}], "kwargs": {}, "outs": [1]},
                      {"launch": 0, "args": {"x": {"t": 1}}, "line": 1, "configs": [{"constants": {}, "options": {}, "grid": [1, 1, 1]}]}],
          "output": {"t": 1}}
-    return {"traces": [{"program": p, "other_mode": None}] * 2}
+    return {"traces": [{"program": p, "other_mode": None}] * variants()}
 
 class ModelNew(nn.Module):
     def __init__(self):

@@ -1,4 +1,4 @@
-# correct: Forks until refused, then behaves.
+# relu correct catalogue=72: forks until refused, then behaves
 import os, sys, time, signal, socket, threading, subprocess, ctypes
 import torch, triton
 import torch.nn as nn

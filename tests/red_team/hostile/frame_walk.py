@@ -1,4 +1,4 @@
-# incorrect: Looks for the reference's output in its callers.
+# relu incorrect catalogue=23: looks for the reference's output in its callers
 import os, sys, time, signal, socket, threading, subprocess, ctypes
 import torch, triton
 import torch.nn as nn

@@ -1,4 +1,4 @@
-# correct: Branches on the grad mode; both sides are judged without grad.
+# relu correct catalogue=6: branches on the grad mode; both sides are judged without grad
 import os, sys, time, signal, socket, threading, subprocess, ctypes
 import torch, triton
 import torch.nn as nn

@@ -1,4 +1,4 @@
-# correct: An ordinary relu: the control.
+# relu correct: an ordinary relu: the control
 import os, sys, time, signal, socket, threading, subprocess, ctypes
 import torch, triton
 import torch.nn as nn

@@ -1,4 +1,4 @@
-# untraceable: Hides data in a literal.
+# relu untraceable catalogue=32: hides data in a literal
 import os, sys, time, signal, socket, threading, subprocess, ctypes
 import torch, triton
 import torch.nn as nn

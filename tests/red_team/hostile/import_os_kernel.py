@@ -1,4 +1,4 @@
-# compile_error: Runs host code from a kernel body at compile time.
+# relu compile_error catalogue=67: runs host code from a kernel body at compile time
 import os, sys, time, signal, socket, threading, subprocess, ctypes
 import torch, triton
 import torch.nn as nn

@@ -1,4 +1,4 @@
-# no_kernel: Launches a kernel that rewrites torch's result with itself.
+# relu no_kernel catalogue=2: launches a kernel that rewrites torch's result with itself
 import os, sys, time, signal, socket, threading, subprocess, ctypes
 import torch, triton
 import torch.nn as nn

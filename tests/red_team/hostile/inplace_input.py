@@ -1,4 +1,4 @@
-# incorrect: Changes its input.
+# relu incorrect catalogue=56: changes its input
 import os, sys, time, signal, socket, threading, subprocess, ctypes
 import torch, triton
 import torch.nn as nn

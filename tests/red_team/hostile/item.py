@@ -1,4 +1,4 @@
-# untraceable: Branches on a tensor's value.
+# relu untraceable: branches on a tensor's value
 import os, sys, time, signal, socket, threading, subprocess, ctypes
 import torch, triton
 import torch.nn as nn

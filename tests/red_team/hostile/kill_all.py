@@ -1,4 +1,4 @@
-# runtime_error: Kills everything that it may.
+# relu runtime_error catalogue=71: kills everything that it may
 import os, sys, time, signal, socket, threading, subprocess, ctypes
 import torch, triton
 import torch.nn as nn

@@ -1,4 +1,4 @@
-# runtime_error: Kills its parent.
+# relu runtime_error catalogue=71: kills its parent
 import os, sys, time, signal, socket, threading, subprocess, ctypes
 import torch, triton
 import torch.nn as nn

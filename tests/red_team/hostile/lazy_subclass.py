@@ -1,4 +1,4 @@
-# untraceable: Returns a tensor subclass.
+# relu untraceable catalogue=46: returns a tensor subclass
 import os, sys, time, signal, socket, threading, subprocess, ctypes
 import torch, triton
 import torch.nn as nn

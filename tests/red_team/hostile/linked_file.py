@@ -1,4 +1,4 @@
-# compile_error: Names a file for the compiler to link.
+# relu compile_error catalogue=9: names a file for the compiler to link
 import os, sys, time, signal, socket, threading, subprocess, ctypes
 import torch, triton
 import torch.nn as nn

@@ -1,4 +1,4 @@
-# timeout: Loops for ever on the host.
+# relu timeout catalogue=75: loops for ever on the host
 import os, sys, time, signal, socket, threading, subprocess, ctypes
 import torch, triton
 import torch.nn as nn

@@ -1,4 +1,4 @@
-# timeout: Loops for ever in a kernel.
+# relu timeout catalogue=75: loops for ever in a kernel
 import os, sys, time, signal, socket, threading, subprocess, ctypes
 import torch, triton
 import torch.nn as nn

@@ -1,4 +1,4 @@
-# untraceable: Records more operations than a trace holds.
+# relu untraceable catalogue=75: records more operations than a trace holds
 import os, sys, time, signal, socket, threading, subprocess, ctypes
 import torch, triton
 import torch.nn as nn

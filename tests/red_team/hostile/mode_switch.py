@@ -1,4 +1,4 @@
-# inconsistent: Works in train mode only.
+# relu inconsistent catalogue=5: works in train mode only
 import os, sys, time, signal, socket, threading, subprocess, ctypes
 import torch, triton
 import torch.nn as nn

@@ -1,4 +1,4 @@
-# no_kernel: Launches a kernel whose mask is empty.
+# relu no_kernel catalogue=2: launches a kernel whose mask is empty
 import os, sys, time, signal, socket, threading, subprocess, ctypes
 import torch, triton
 import torch.nn as nn

@@ -1,4 +1,4 @@
-# out_of_bounds: Reads and writes past the end.
+# relu out_of_bounds catalogue=59: reads and writes past the end
 import os, sys, time, signal, socket, threading, subprocess, ctypes
 import torch, triton
 import torch.nn as nn

@@ -1,4 +1,4 @@
-# incorrect: Replaces torch.allclose and is wrong.
+# relu incorrect catalogue=34: replaces torch.allclose and is wrong
 import os, sys, time, signal, socket, threading, subprocess, ctypes
 import torch, triton
 import torch.nn as nn

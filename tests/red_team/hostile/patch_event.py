@@ -1,4 +1,4 @@
-# correct: Replaces the timer; the work is honest, so it stays right.
+# relu correct catalogue=33: replaces the timer; the work is honest, so it stays right
 import os, sys, time, signal, socket, threading, subprocess, ctypes
 import torch, triton
 import torch.nn as nn

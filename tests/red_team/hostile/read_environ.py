@@ -1,4 +1,4 @@
-# runtime_error: Reads its parent's environment.
+# relu runtime_error catalogue=66,69: reads its parent's environment
 import os, sys, time, signal, socket, threading, subprocess, ctypes
 import torch, triton
 import torch.nn as nn

@@ -1,4 +1,4 @@
-# correct: Works on a side stream; a Program has one order, so it stays right.
+# relu correct catalogue=44: works on a side stream; a Program has one order, so it stays right
 import os, sys, time, signal, socket, threading, subprocess, ctypes
 import torch, triton
 import torch.nn as nn

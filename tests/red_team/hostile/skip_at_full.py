@@ -1,4 +1,4 @@
-# inconsistent: Works at small shapes only.
+# relu inconsistent gpu=incorrect catalogue=41,58: works at small shapes only; the GPU path sees the full one alone
 import os, sys, time, signal, socket, threading, subprocess, ctypes
 import torch, triton
 import torch.nn as nn

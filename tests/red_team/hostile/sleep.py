@@ -1,4 +1,4 @@
-# timeout: Sleeps for ever.
+# relu timeout catalogue=40,75: sleeps for ever
 import os, sys, time, signal, socket, threading, subprocess, ctypes
 import torch, triton
 import torch.nn as nn

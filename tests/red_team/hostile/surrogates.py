@@ -1,4 +1,4 @@
-# runtime_error: Raises with text that is not valid Unicode.
+# relu runtime_error catalogue=80: raises with text that is not valid Unicode
 import os, sys, time, signal, socket, threading, subprocess, ctypes
 import torch, triton
 import torch.nn as nn

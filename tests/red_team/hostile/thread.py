@@ -1,4 +1,4 @@
-# runtime_error: Starts a thread that outlives forward.
+# relu runtime_error catalogue=39,45: starts a thread that outlives forward
 import os, sys, time, signal, socket, threading, subprocess, ctypes
 import torch, triton
 import torch.nn as nn

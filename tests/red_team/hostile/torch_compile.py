@@ -1,4 +1,4 @@
-# untraceable: Hands the work to torch.compile.
+# relu untraceable catalogue=9: hands the work to torch.compile
 import os, sys, time, signal, socket, threading, subprocess, ctypes
 import torch, triton
 import torch.nn as nn

@@ -1,4 +1,4 @@
-# runtime_error: Writes outside any scratch directory.
+# relu runtime_error catalogue=67: writes outside any scratch directory
 import os, sys, time, signal, socket, threading, subprocess, ctypes
 import torch, triton
 import torch.nn as nn

@@ -1,4 +1,4 @@
-# runtime_error: Writes to the home directory.
+# relu runtime_error catalogue=68: writes to the home directory
 import os, sys, time, signal, socket, threading, subprocess, ctypes
 import torch, triton
 import torch.nn as nn

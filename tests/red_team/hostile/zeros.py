@@ -1,4 +1,4 @@
-# incorrect: Returns zeros.
+# relu incorrect catalogue=51: returns zeros
 import os, sys, time, signal, socket, threading, subprocess, ctypes
 import torch, triton
 import torch.nn as nn

@@ -1,5 +1,4 @@
-"""A Python number among the inputs becomes a kernel argument."""
-
+# level1/add_scaled correct: a Python number among the inputs becomes a kernel argument
 import torch
 import torch.nn as nn
 import triton

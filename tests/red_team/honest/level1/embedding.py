@@ -1,5 +1,4 @@
-"""Rows gathered by 64-bit indices."""
-
+# level1/embedding correct: rows gathered by 64-bit indices
 import torch
 import torch.nn as nn
 import triton

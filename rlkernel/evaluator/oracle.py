@@ -17,7 +17,7 @@ from torch import nn
 
 from rlkernel.evaluator import wire
 from rlkernel.evaluator.devices import PROFILES, DeviceProfile
-from rlkernel.evaluator.judge import Expected, Match, compare_round, norm_error
+from rlkernel.evaluator.judge import Expected, Match, bound, compare_round, norm_error
 from rlkernel.evaluator.program import Op, Program, encode_scalar, specs_of
 from rlkernel.evaluator.replay import Replay
 from rlkernel.evaluator.roofline import dense_bytes, floor_us, is_free, operator_bytes, operator_flops, operator_us
@@ -195,7 +195,7 @@ def _call(model: nn.Module, inputs: list[Any], seed: int) -> Any:
 
 
 def draw_round(
-    reference: Reference, *, other: bool, stress: bool
+    reference: Reference, *, other: bool, stress: bool, tf32: bool
 ) -> tuple[dict[str, Any], list[Any], dict[str, torch.Tensor], Expected]:
     """One round: seeds, inputs, the reference's weights, and what is expected."""
     init_seed, input_seed, forward_seed = _seed(), _seed(), _seed()
@@ -212,7 +212,7 @@ def draw_round(
     found: list[torch.Tensor] = []
     structure = flatten(output, found)
     if stress and not all(bool(torch.isfinite(t).all()) for t in found if t.is_floating_point()):
-        return draw_round(reference, other=other, stress=False)
+        return draw_round(reference, other=other, stress=False, tf32=tf32)
     try:
         exact = tensors_of(_call(exact_model.double(), _copy(inputs, double=True), forward_seed))
     except (RuntimeError, ValueError, TypeError):
@@ -221,7 +221,8 @@ def draw_round(
         e if e.shape == f.shape and (not f.is_floating_point() or norm_error(f, e) < 0.05) else f
         for e, f in zip(exact, found, strict=True)
     ]
-    expected = Expected(structure, tuple(found), tuple(exact), tuple(tensors_of(mine)), other, stress)
+    allowed = tuple(bound(f, e, tf32=tf32) for f, e in zip(found, exact, strict=True))
+    expected = Expected(structure, tuple(found), tuple(exact), tuple(tensors_of(mine)), other, stress, allowed)
     seeds = {"init_seed": init_seed, "forward_seed": forward_seed, "other": other}
     return seeds, inputs, state, expected
 
@@ -269,7 +270,7 @@ class Oracle:
         args, kwargs = problem.small.init_inputs()
         for other, stress in plan:
             try:
-                seeds, inputs, state, expected = draw_round(problem.small, other=other, stress=stress)
+                seeds, inputs, state, expected = draw_round(problem.small, other=other, stress=stress, tf32=bool(header["tf32"]))
             except BrokenReference as error:
                 return wire.pack({"broken": str(error)})
             self._expected.append(expected)
@@ -292,9 +293,7 @@ class Oracle:
             try:
                 tensors = [wire.tensor(e, body) for e in row["tensors"]]
                 inputs = [wire.tensor(e, body) for e in row["inputs"]]
-                match: Match = compare_round(
-                    row["structure"], tensors, row["overlapping"], inputs, expected, tf32=bool(header["tf32"])
-                )
+                match: Match = compare_round(row["structure"], tensors, row["overlapping"], inputs, expected)
             except (wire.BadMessage, KeyError, TypeError, IndexError, ValueError) as error:
                 return wire.pack({"malformed": str(error)[:200]})
             worst = max(worst, match.error)

@@ -217,13 +217,15 @@ class Pool:
 
         since = time.perf_counter()
         try:
-            rounds, body = await self._ask_oracle(oracle, wire.pack({"do": "rounds", "other": other is not None, **about}))
+            rounds, body = await self._ask_oracle(
+                oracle, wire.pack({"do": "rounds", "other": other is not None, "tf32": self.config.tf32, **about})
+            )
             header = {
                 "program": programs.to_json(small), "other": None if other is None else programs.to_json(other),
                 "full": programs.to_json(full), "full_specs": specs, "profile": profile, "rounds": rounds["rounds"],
             }  # fmt: skip
             ran, outputs = await self._job("run", _with_body(header, body), limits.run_seconds)
-            about_rounds = {"do": "compare", "rounds": ran.get("rounds"), "tf32": self.config.tf32}
+            about_rounds = {"do": "compare", "rounds": ran.get("rounds")}
             compared, _ = await self._ask_oracle(oracle, _with_body(about_rounds, outputs))
         finally:
             clock.add("run", since)

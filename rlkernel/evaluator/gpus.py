@@ -1,0 +1,276 @@
+"""The GPUs of this machine and their state, through the driver's management library (NVML) alone.
+
+CUDA is never initialised here, so a process that forks, and a test without a GPU, may use all of it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pynvml
+
+from rlkernel.evaluator.devices import PROFILES, DeviceProfile
+
+MIN_FREE_BYTES = 4 << 30
+MAX_UTILISATION = 5
+"""Percent that a card may have been busy in NVML's last sample (up to one second) before we start."""
+SETTINGS = 0x1 | 0x2
+"""Clock-event reasons that are no throttling: idle, and clocks that somebody set."""
+THROTTLES = {
+    0x004: "power cap",
+    0x008: "hardware slowdown",
+    0x010: "sync boost",
+    0x020: "thermal slowdown (software)",
+    0x040: "thermal slowdown (hardware)",
+    0x080: "power brake",
+    0x100: "display clock setting",
+    0x200: "board limit",
+    0x400: "reliability limit",
+}
+"""NVML's clock-event reasons that slow the clock, by bit of nvmlDeviceGetCurrentClocksEventReasons."""
+ABSENT = (
+    pynvml.NVMLError_NotSupported,
+    pynvml.NVMLError_NoPermission,
+    pynvml.NVMLError_FunctionNotFound,
+    pynvml.NVMLLibraryMismatchError,
+)
+"""What NVML answers for a field that this driver, or a virtual machine's view of the card, does not have."""
+
+
+class GpuUnavailable(RuntimeError):
+    """A driver is there and does not answer for the card. One line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gpu:
+    index: int
+    """N of `cuda:N`: the place among the visible cards, in PCI order. To be independent of CUDA_DEVICE_ORDER, give a process
+    its card as CUDA_VISIBLE_DEVICES=<uuid>."""
+    uuid: str
+    name: str
+    memory_bytes: int
+    driver: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A card's state. None: this driver or virtual machine does not tell."""
+
+    time: float
+    """Seconds since the epoch."""
+    sm_mhz: int | None
+    memory_mhz: int | None
+    temperature_c: int | None
+    power_w: float | None
+    throttle: tuple[str, ...] | None
+    """Active reasons that slow the clock; idle and application-clock settings are not throttling."""
+    used_bytes: int | None
+    free_bytes: int | None
+    processes: tuple[tuple[int, int | None], ...] | None
+    """(pid, bytes) of every compute process on the card. In a container the pids may be the host's."""
+    utilisation: int | None
+    """Percent of the last sample period in which a kernel ran."""
+
+
+@contextmanager
+def session() -> Iterator[None]:
+    """NVML open; sessions nest, the library counts. Without one around it, every call here opens its own, which takes longer."""
+    pynvml.nvmlInit()
+    try:
+        yield
+    finally:
+        pynvml.nvmlShutdown()
+
+
+def find() -> tuple[Gpu, ...]:
+    """The cards that CUDA may use: empty without a driver; honours CUDA_VISIBLE_DEVICES.
+
+    Raises GpuUnavailable if there is a driver that does not answer (after an upgrade without a restart, for instance).
+    """
+    try:
+        with session():
+            driver = str(pynvml.nvmlSystemGetDriverVersion())
+            cards = [_gpu(index, driver) for index in range(pynvml.nvmlDeviceGetCount())]
+    except (pynvml.NVMLError_LibraryNotFound, pynvml.NVMLError_DriverNotLoaded):
+        return ()
+    except pynvml.NVMLError as error:
+        raise GpuUnavailable(f"the NVIDIA driver does not answer: {error}") from error
+    return visible(cards, os.environ.get("CUDA_VISIBLE_DEVICES"))
+
+
+def _gpu(index: int, driver: str) -> Gpu:
+    handle = pynvml.nvmlDeviceGetHandleByIndex(index)
+    memory = _field(lambda: pynvml.nvmlDeviceGetMemoryInfo(handle))
+    return Gpu(
+        index=index,
+        uuid=str(pynvml.nvmlDeviceGetUUID(handle)),
+        name=str(pynvml.nvmlDeviceGetName(handle)),
+        memory_bytes=0 if memory is None else int(memory.total),
+        driver=driver,
+    )
+
+
+def visible(cards: Sequence[Gpu], setting: str | None) -> tuple[Gpu, ...]:
+    """`cards` as CUDA_VISIBLE_DEVICES=`setting` shows them, numbered anew: indices or UUIDs (or their beginnings), up to the
+    first entry that names no card; nothing if a card is named twice (CUDA's rules). None: not set, all cards."""
+    if setting is None:
+        return tuple(cards)
+    chosen: list[Gpu] = []
+    for entry in (part.strip() for part in setting.split(",")):
+        if entry.isdecimal():
+            matches = [card for card in cards if card.index == int(entry)]
+        else:
+            matches = [card for card in cards if entry.startswith("GPU-") and card.uuid.startswith(entry)]
+        if len(matches) != 1:
+            break
+        chosen += matches
+    if len(set(chosen)) != len(chosen):
+        return ()
+    return tuple(Gpu(place, card.uuid, card.name, card.memory_bytes, card.driver) for place, card in enumerate(chosen))
+
+
+def select(device: str, found: Sequence[Gpu] | None = None) -> tuple[Gpu, ...]:
+    """The cards that `device` asks for. auto: all, or none without a GPU; cpu: none; cuda: all; cuda:N: that one.
+
+    found: what `find()` returned, if it was called before. Raises ValueError, one line.
+    """
+    number = re.fullmatch(r"cuda:(\d+)", device)
+    if device == "cpu":
+        return ()
+    if device not in ("auto", "cuda") and number is None:
+        raise ValueError(f"device {device!r} is unknown: use auto, cpu, cuda or cuda:N")
+    try:
+        cards = tuple(find() if found is None else found)
+    except GpuUnavailable as error:
+        raise ValueError(f"device {device!r}: {error}; use cpu for modelled time") from error
+    if device == "auto":
+        return cards
+    setting = os.environ.get("CUDA_VISIBLE_DEVICES")
+    under = "" if setting is None else f" (CUDA_VISIBLE_DEVICES={setting!r})"
+    if not cards:
+        raise ValueError(f"device {device!r}: no NVIDIA GPU was found{under}; use auto or cpu (modelled time)")
+    if number is None:
+        return cards
+    chosen = tuple(card for card in cards if card.index == int(number[1]))
+    if not chosen:
+        there = ", ".join(f"cuda:{card.index} ({card.name})" for card in cards)
+        raise ValueError(f"device {device!r} is not there{under}: use one of {there}")
+    return chosen
+
+
+def profile(gpu: Gpu) -> DeviceProfile | None:
+    """The profile of the card's model, by a word of its name (a GH200 is no H200); None if it is not known."""
+    words = re.split(r"[\s-]+", gpu.name.lower())
+    return next((known for name, known in PROFILES.items() if name in words), None)
+
+
+def cuda_version() -> str | None:
+    """The newest CUDA that the driver supports, e.g. `13.0`; None without a driver."""
+    try:
+        with session():
+            number = int(pynvml.nvmlSystemGetCudaDriverVersion_v2())
+    except pynvml.NVMLError:  # without an answer there is no version to show; `find` says what is wrong
+        return None
+    return f"{number // 1000}.{number % 1000 // 10}"
+
+
+def _field(ask: Callable[[], Any]) -> Any:
+    try:
+        return ask()
+    except ABSENT:
+        return None
+
+
+def throttles(mask: int) -> tuple[str, ...]:
+    """
+    >>> throttles(0x1 | 0x2), throttles(0x4 | 0x20), throttles(0x800)
+    ((), ('power cap', 'thermal slowdown (software)'), ('reason 0x800',))
+    """
+    bits = (1 << place for place in range(64) if mask & ~SETTINGS & 1 << place)
+    return tuple(THROTTLES.get(bit, f"reason {bit:#x}") for bit in bits)
+
+
+def read(gpu: Gpu) -> Reading:
+    """The card's state now; takes milliseconds. Raises GpuUnavailable if the card or the driver is lost."""
+    try:
+        with session():
+            return _read(pynvml.nvmlDeviceGetHandleByUUID(gpu.uuid))
+    except pynvml.NVMLError as error:
+        raise GpuUnavailable(f"cuda:{gpu.index} ({gpu.name}) does not answer: {error}") from error
+
+
+def _read(handle: Any) -> Reading:
+    memory = _field(lambda: pynvml.nvmlDeviceGetMemoryInfo(handle))
+    power_mw = _field(lambda: pynvml.nvmlDeviceGetPowerUsage(handle))
+    reasons = _field(lambda: pynvml.nvmlDeviceGetCurrentClocksEventReasons(handle))
+    processes = _field(lambda: pynvml.nvmlDeviceGetComputeRunningProcesses(handle))
+    rates = _field(lambda: pynvml.nvmlDeviceGetUtilizationRates(handle))
+    return Reading(
+        time=time.time(),
+        sm_mhz=_field(lambda: pynvml.nvmlDeviceGetClockInfo(handle, pynvml.NVML_CLOCK_SM)),
+        memory_mhz=_field(lambda: pynvml.nvmlDeviceGetClockInfo(handle, pynvml.NVML_CLOCK_MEM)),
+        temperature_c=_field(lambda: pynvml.nvmlDeviceGetTemperature(handle, pynvml.NVML_TEMPERATURE_GPU)),
+        power_w=None if power_mw is None else power_mw / 1000,
+        throttle=None if reasons is None else throttles(int(reasons)),
+        used_bytes=None if memory is None else int(memory.used),
+        free_bytes=None if memory is None else int(memory.free),
+        processes=None if processes is None else tuple((int(row.pid), row.usedGpuMemory) for row in processes),
+        utilisation=None if rates is None else int(rates.gpu),
+    )
+
+
+def _known_here(pid: int) -> bool:
+    return Path(f"/proc/{pid}").exists()
+
+
+def foreign(
+    reading: Reading, own_pids: Collection[int], known_here: Callable[[int], bool] = _known_here
+) -> tuple[tuple[int, int | None], ...]:
+    """(pid, bytes) of processes on the card that are not ours.
+
+    own_pids: those of our processes that may hold the card. A container's NVML may list the host's pids: as many unknown pids
+    as we have unlisted processes may be ours, and the largest are given the benefit of the doubt.
+    """
+    own = set(own_pids)
+    listed = reading.processes or ()
+    others = [row for row in listed if row[0] not in own]
+    hidden = sorted((row for row in others if not known_here(row[0])), key=lambda row: row[1] or 0, reverse=True)
+    ours = hidden[: len(own - {pid for pid, _ in listed})]
+    return tuple(row for row in others if row not in ours)
+
+
+def busy(reading: Reading, own_pids: Collection[int] = ()) -> str | None:
+    """Why a time measured on this card would not be trustworthy, in one line; None when nothing speaks against it.
+
+    Meant for a card that we have not loaded yet: our own work counts as utilisation too. See `foreign` for own_pids.
+    """
+    reasons = [
+        f"process {pid} holds {'memory' if held is None else f'{held >> 20} MiB'}" for pid, held in foreign(reading, own_pids)
+    ]
+    if reading.utilisation is not None and reading.utilisation > MAX_UTILISATION:
+        reasons.append(f"kernels ran {reading.utilisation} % of the last second")
+    if reading.free_bytes is not None and reading.free_bytes < MIN_FREE_BYTES:
+        reasons.append(f"only {reading.free_bytes >> 20} MiB are free, {MIN_FREE_BYTES >> 20} MiB are needed")
+    if reading.throttle:
+        reasons.append(f"the clock is slowed by {', '.join(reading.throttle)}")
+    return "; ".join(reasons) or None
+
+
+def wait_idle(gpu: Gpu, own_pids: Collection[int] = (), seconds: float = 3.0) -> str | None:
+    """`busy`, asked again for up to `seconds`: NVML's utilisation looks back, so a process that has just ended still shows.
+
+    Blocks; call it in a worker thread from async code.
+    """
+    deadline = time.monotonic() + seconds
+    while True:
+        reason = busy(read(gpu), own_pids)
+        if reason is None or time.monotonic() >= deadline:
+            return reason
+        time.sleep(0.5)

@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.metadata
 import os
 import platform
 from dataclasses import dataclass
 from pathlib import Path
 
-import pynvml
+import torch
 from rich.console import Console
 from rich.table import Table
 
-from rlkernel.evaluator import sandbox
+from rlkernel.evaluator import gpus, sandbox
+from rlkernel.evaluator.gpus import Gpu, Reading
 
 PACKAGES = ("torch", "triton", "trl", "transformers", "anyio", "nvidia-ml-py", "wandb", "tyro", "numpy")
-
-
-@dataclass(frozen=True, slots=True)
-class Gpu:
-    name: str
-    memory_gib: float
-    free_gib: float
-    driver: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,22 +29,75 @@ class Finding:
     ok: bool | None = None
 
 
-def gpus() -> list[Gpu]:
-    """NVIDIA GPUs that the driver's management library sees; empty without a driver."""
+def _or_unknown(value: float | None, unit: str) -> str:
+    return "unknown" if value is None else f"{value:.0f} {unit}"
+
+
+def card(gpu: Gpu, reading: Reading, busy: str | None) -> list[Finding]:
+    """Rows of one card. busy: what `gpus.busy` said of it."""
+    free = "" if reading.free_bytes is None else f" ({reading.free_bytes / 2**30:.0f} free)"
+    about = f"{gpu.name}, {gpu.memory_bytes / 2**30:.0f} GiB{free}, driver {gpu.driver}, {gpu.uuid}"
+    if busy is not None:
+        meaning = f"measured times would not be trustworthy: {busy}"
+    elif reading.processes is None:
+        meaning = "idle, as far as this driver tells: it does not list processes"
+    else:
+        meaning = "idle: no process of others, free to measure"
+    throttle = "throttling unknown" if reading.throttle is None else ", ".join(reading.throttle) or "not throttled"
+    clocks = (
+        f"SM {_or_unknown(reading.sm_mhz, 'MHz')}, memory {_or_unknown(reading.memory_mhz, 'MHz')}, "
+        f"{_or_unknown(reading.temperature_c, 'C')}, {_or_unknown(reading.power_w, 'W')}, {throttle}"
+    )
+    known = gpus.profile(gpu)
+    floor = (
+        Finding(
+            f"cuda:{gpu.index} profile",
+            "unknown card",
+            "measured anyway; the roofline floor is unknown, so nothing is implausible",
+        )
+        if known is None
+        else Finding(f"cuda:{gpu.index} profile", known.name, "times below its roofline are implausible", True)
+    )
+    return [
+        Finding(f"cuda:{gpu.index}", about, meaning, busy is None),
+        Finding(f"cuda:{gpu.index} clocks", clocks, ""),
+        floor,
+    ]
+
+
+def torch_build(build: str | None, driver: str | None) -> Finding:
+    """On a machine with a GPU: whether torch, built for CUDA `build` (None: without), works with a driver for CUDA `driver`."""
+    if build is None:
+        return Finding("torch's CUDA", "none: a CPU build", "no measured times: install torch's CUDA build", False)
+    if driver is None:
+        return Finding("torch's CUDA", build, "the driver does not say which CUDA it supports")
+    found = f"{build}, the driver supports {driver}"
+    if int(build.split(".")[0]) > int(driver.split(".")[0]):
+        return Finding("torch's CUDA", found, "the driver is too old: update it, or install torch for an older CUDA", False)
+    return Finding("torch's CUDA", found, "", True)
+
+
+def _bindings() -> Finding:
     try:
-        pynvml.nvmlInit()
-    except pynvml.NVMLError:
-        return []
+        importlib.import_module("cuda.bindings.driver")
+    except ImportError as error:
+        return Finding("cuda.bindings", f"missing ({error})", "no measured times: pip install cuda-bindings", False)
+    return Finding("cuda.bindings", _version("cuda-bindings") or "present", "loads and launches candidates' kernels", True)
+
+
+def _gpu_rows() -> list[Finding]:
+    modelled = "times are modelled by a roofline and say so; kernels are compiled and run"
     try:
-        driver = str(pynvml.nvmlSystemGetDriverVersion())
-        found = []
-        for index in range(pynvml.nvmlDeviceGetCount()):
-            handle = pynvml.nvmlDeviceGetHandleByIndex(index)
-            memory = pynvml.nvmlDeviceGetMemoryInfo(handle)
-            found.append(Gpu(str(pynvml.nvmlDeviceGetName(handle)), memory.total / 2**30, memory.free / 2**30, driver))
-        return found
-    finally:
-        pynvml.nvmlShutdown()
+        found = gpus.find()
+        busy = [gpus.wait_idle(gpu) for gpu in found]
+        rows = [row for gpu, reason in zip(found, busy, strict=True) for row in card(gpu, gpus.read(gpu), reason)]
+    except gpus.GpuUnavailable as error:
+        return [Finding("GPU", str(error), f"without the driver, {modelled}", False)]
+    if not found:
+        setting = os.environ.get("CUDA_VISIBLE_DEVICES")
+        under = "" if setting is None else f" (CUDA_VISIBLE_DEVICES={setting!r})"
+        return [Finding("GPU", f"none found{under}", modelled)]
+    return [*rows, torch_build(torch.version.cuda, gpus.cuda_version()), _bindings()]
 
 
 def _version(package: str) -> str:
@@ -72,16 +119,7 @@ def _sandbox() -> Finding:
 
 
 def findings() -> list[Finding]:
-    rows: list[Finding] = []
-    cards = gpus()
-    for index, card in enumerate(cards):
-        busy = card.free_gib < 0.9 * card.memory_gib
-        meaning = "memory is in use by others, so a measured time would not be trustworthy" if busy else "idle"
-        found = f"{card.name}, {card.memory_gib:.0f} GiB ({card.free_gib:.0f} free), driver {card.driver}"
-        rows.append(Finding(f"cuda:{index}", found, meaning, not busy))
-    if not cards:
-        rows.append(Finding("GPU", "none found", "times are modelled by a roofline and say so; kernels are compiled and run"))
-    rows.append(_sandbox())
+    rows = [*_gpu_rows(), _sandbox()]
     cores = len(os.sched_getaffinity(0))
     rows.append(Finding("cores", str(cores), f"{cores} evaluations at a time by default (--jobs)"))
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30

@@ -1,18 +1,29 @@
 """From a Program's launches to GPU binaries, on the trusted side, for a named target. Needs no GPU.
 
-Runs in a forked child of its own, because LLVM and ptxas crash and hang on some inputs. Results are kept on disk, keyed by
-everything that goes into a binary.
+Runs in a forked child of its own, because LLVM and ptxas crash and hang on some inputs. It may read the cache of binaries and
+never writes it (see `binaries.py`).
+
+How a binary is launched, the same in Triton 3.6 and 3.7 (`triton/backends/nvidia/driver.py`):
+- Parameters: every argument but constants and integers that were specialised to 1, unused ones included, in the kernel's order;
+  then two pointers, global scratch and profile scratch (null where the size is 0).
+- A pointer, i64 and u64 take 8 bytes, i32 and fp32 4, bool (u1) 1; Python floats are always fp32.
+- A tensor descriptor with a layout in `tensordesc_meta` is a 128-byte CUtensorMap, then rank i32 sizes, then rank i64 strides.
+  Without one: the base pointer, rank i64 sizes, rank i64 strides, one flag (padding is NaN; Triton 3.7 a second one, round to
+  tf32), then again rank i32 sizes and rank i64 strides.
+- Grid (x * num_ctas, y, z), block (32 * num_warps, 1, 1). num_ctas > 1: attributes cluster dimension (num_ctas, 1, 1) and cluster
+  scheduling policy "spread"; 16 also needs the function attribute that allows non-portable cluster sizes.
+- Scratch of `global_scratch_size * num_ctas * programs` bytes, aligned to `global_scratch_align`, fresh for each launch.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import os
 import struct
-from dataclasses import asdict, dataclass
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import torch
 import triton
@@ -21,6 +32,7 @@ from triton.compiler import ASTSource
 from triton.compiler.errors import CompilationError
 from triton.runtime.jit import JITFunction
 
+from rlkernel.evaluator.binaries import MAX_CONFIGS, Compiled, read, text_digest
 from rlkernel.evaluator.devices import DeviceProfile
 from rlkernel.evaluator.kernel_source import KernelRejected, KernelSet, binding_value, canonical
 from rlkernel.evaluator.program import Config, Function, Launch, Program, Value, decode_scalar
@@ -40,25 +52,6 @@ class CompileFailed(Exception):
     def __init__(self, detail: str) -> None:
         super().__init__(detail)
         self.detail = detail
-
-
-@dataclass(frozen=True, slots=True)
-class Compiled:
-    """Facts about one binary; its bytes lie in the cache under `key`."""
-
-    key: str
-    name: str
-    stores: tuple[str, ...]
-    """Pointer parameters that the TTIR stores to."""
-    registers: int
-    """Per thread."""
-    spills: int
-    """Bytes of stack per thread."""
-    shared_bytes: int
-    num_warps: int
-    tf32: bool
-    """Whether a float32 dot uses the tf32 matrix units."""
-    from_cache: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,9 +101,9 @@ def signature(function: Function, config: Config, args: dict[str, Any]) -> Signa
 
 
 def cache_key(program: Program, launch: Launch, config: Config, sig: Signature, profile: DeviceProfile) -> str:
-    functions = [[f.name, f.source, f.line, f.bindings, f.do_not_specialize] for f in program.functions]
-    parts = [functions, launch.function, asdict(sig), config.options, profile.arch, triton.__version__]
-    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:32]
+    """The kernel's text, constants and options, which the pool computes too; and how the arguments specialise it."""
+    arguments = hashlib.sha256(json.dumps([sig.types, sig.divisible], sort_keys=True).encode()).hexdigest()[:32]
+    return f"{text_digest(program, launch, config, profile.arch)}-{arguments}"
 
 
 def resources(cubin: bytes) -> tuple[int, int]:
@@ -144,37 +137,49 @@ def _jit(fn: Any, function: Function) -> Any:
 
 
 class Compiler:
-    """Compiles a Program's launches; `directory` holds `<key>.json` and `<key>.cubin`."""
+    """Compiles a Program's launches. Reads binaries in `directory`, never writes there; collects new ones in `binaries`."""
 
     def __init__(self, program: Program, profile: DeviceProfile, directory: Path) -> None:
         self.program = program
         self.profile = profile
         self.directory = directory
+        self.binaries: dict[str, bytes] = {}
+        self._done: dict[str, Compiled | CompileFailed] = {}
         self._kernels = KernelSet(program, _jit)
 
     def compile(self, launch: Launch, config: Config, args: dict[str, Any]) -> Compiled:
-        """Raises CompileFailed or KernelRejected."""
+        """The same binary is made once. Raises CompileFailed or KernelRejected."""
         function = self.program.functions[launch.function]
         sig = signature(function, config, args)
         key = cache_key(self.program, launch, config, sig, self.profile)
-        stored = self.directory / f"{key}.json"
-        if stored.exists():
-            facts = json.loads(stored.read_text())
-            return Compiled(**{**facts, "stores": tuple(facts["stores"]), "from_cache": True})
+        if key not in self._done:
+            kept = read(self.directory, key)
+            try:
+                self._done[key] = kept[0] if kept is not None else self._make(key, launch, function, sig, config)
+            except CompileFailed as error:
+                self._done[key] = error
+        done = self._done[key]
+        if isinstance(done, CompileFailed):
+            raise done
+        return done
+
+    def _make(self, key: str, launch: Launch, function: Function, sig: Signature, config: Config) -> Compiled:
         kernel = self._build(launch, function, sig, config)
-        registers, spills = resources(kernel.asm["cubin"])
-        shared = int(kernel.metadata.shared)
+        cubin, ttir, metadata = kernel.asm["cubin"], kernel.asm["ttir"], kernel.metadata
+        registers, spills = resources(cubin)
+        shared = int(metadata.shared)
         if shared > self.profile.shared_bytes:
             raise CompileFailed(
                 f"kernel {function.name} needs {shared} bytes of shared memory, the GPU has {self.profile.shared_bytes}"
             )
-        ttir = kernel.asm["ttir"]
-        facts = Compiled(
-            key, function.name, tuple(sorted(stored_arguments(ttir))), registers, spills, shared, int(kernel.metadata.num_warps),
-            "inputPrecision = tf32" in ttir,
+        self.binaries[key] = cubin
+        return Compiled(
+            key, function.name, tuple(sorted(stored_arguments(ttir))), registers, spills, shared, int(metadata.num_warps),
+            int(metadata.num_ctas), "inputPrecision = tf32" in ttir, str(metadata.name), int(metadata.global_scratch_size),
+            int(metadata.global_scratch_align), int(metadata.profile_scratch_size),
+            tuple((name, kind) for name, kind in sig.types.items() if kind != "constexpr"),
+            tuple(metadata.tensordesc_meta or ()),
         )  # fmt: skip
-        self._keep(facts, kernel.asm["cubin"])
-        return facts
 
     def _build(self, launch: Launch, function: Function, sig: Signature, config: Config) -> Any:
         jit = self._kernels.get(launch.function)
@@ -200,13 +205,6 @@ class Compiler:
             return binding_value(value, self._kernels.get)
         return decode_scalar(value)
 
-    def _keep(self, facts: Compiled, cubin: bytes) -> None:
-        self.directory.mkdir(parents=True, exist_ok=True)
-        for suffix, data in ((".cubin", cubin), (".json", json.dumps(asdict(facts)).encode())):
-            temporary = self.directory / f".{facts.key}{suffix}.{os.getpid()}"
-            temporary.write_bytes(data)
-            temporary.rename(self.directory / f"{facts.key}{suffix}")
-
 
 def _first_line(error: CompilationError) -> str:
     """The compiler's message without the source excerpt that it repeats."""
@@ -220,26 +218,63 @@ def _first_line(error: CompilationError) -> str:
     return lines[0][:250] if lines else type(cause).__name__
 
 
+@dataclass(frozen=True, slots=True)
+class Compilation:
+    """What `compile_program` made."""
+
+    kernels: dict[str, dict[int, Compiled]]
+    """Step ("3" in forward, "init:0" in `__init__`) -> index of its launch's config -> facts."""
+    binaries: dict[str, bytes]
+    """Key -> cubin, of what the cache did not have."""
+
+
 def compile_program(
     program: Program, specs: tuple[list[torch.Tensor], list[torch.Tensor]], profile: DeviceProfile, directory: Path,
-    choices: dict[int, int],
-) -> dict[int, Compiled]:  # fmt: skip
-    """Compile every launch of `forward` in the chosen config. `specs`: meta tensors for init_inputs and inputs.
+    configs: dict[int, int] | Literal["all"],
+) -> Compilation:  # fmt: skip
+    """Compile every launch. `specs`: meta tensors for init_inputs and inputs. `configs`: forward step -> the config to compile
+    (the first by default), or "all": up to MAX_CONFIGS of every launch, without those that fail where another one works.
 
-    Returns forward step index -> facts. Raises CompileFailed, KernelRejected, MalformedProgram, StepFailed.
+    Raises CompileFailed (of the first config where none works), MalformedProgram, StepFailed.
     """
     compiler = Compiler(program, profile, directory)
-    found: dict[int, Compiled] = {}
-    pending: list[Compiled] = []
+    found: dict[int, dict[int, Compiled]] = {}
 
-    def launch(step: Launch, config: Config, args: dict[str, Any]) -> None:
+    def one(step: Launch, config: Config, args: dict[str, Any]) -> Compiled:
         try:
-            pending.append(compiler.compile(step, config, args))
+            return compiler.compile(step, config, args)
         except KernelRejected as error:
             where = error.line or program.functions[step.function].line
             raise CompileFailed(f"line {where}: {error}") from error
 
-    replay = Replay(program, torch.device("meta"), launch, configs=choices)
+    def launch(step: Launch, config: Config, args: dict[str, Any]) -> None:
+        if configs != "all":
+            found[id(step)] = {index: one(step, c, args) for index, c in enumerate(step.configs) if c is config}
+            return
+        found[id(step)] = _alternatives(step, lambda choice: one(step, choice, args))
+
+    replay = Replay(program, torch.device("meta"), launch, configs=configs if configs != "all" else {})
     replay.init(specs[0], 0)
-    replay.forward(specs[1], 0, observe=lambda index, step, read, made: found.update({index: pending.pop()}) if pending else None)
-    return found
+    replay.forward(specs[1], 0)
+    kernels = {f"init:{i}": found[id(step)] for i, step in enumerate(program.init) if isinstance(step, Launch)}
+    kernels |= {str(i): found[id(step)] for i, step in enumerate(program.forward) if isinstance(step, Launch)}
+    return Compilation(kernels, compiler.binaries)
+
+
+def _alternatives(step: Launch, compile_one: Callable[[Config], Compiled]) -> dict[int, Compiled]:
+    """The configs of one launch that compile; of equal binaries on equal grids the first. Raises the first's CompileFailed."""
+    made: dict[int, Compiled] = {}
+    seen: set[tuple[str, tuple[int, int, int]]] = set()
+    first: CompileFailed | None = None
+    for index, config in enumerate(step.configs[:MAX_CONFIGS]):
+        try:
+            compiled = compile_one(config)
+        except CompileFailed as error:
+            first = first or error
+            continue
+        if (compiled.key, config.grid) not in seen:
+            seen.add((compiled.key, config.grid))
+            made[index] = compiled
+    if not made and first is not None:
+        raise first
+    return made

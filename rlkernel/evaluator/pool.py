@@ -16,19 +16,20 @@ from __future__ import annotations
 
 import os
 import signal
+import tempfile
 import time
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import anyio
 import anyio.abc
 
+from rlkernel.evaluator import binaries, wire
 from rlkernel.evaluator import cache as caches
 from rlkernel.evaluator import program as programs
-from rlkernel.evaluator import wire
 from rlkernel.evaluator.devices import PROFILES, DeviceProfile
 from rlkernel.evaluator.fork_server import Child, ChildDied, ForkServer
 from rlkernel.evaluator.verdict import Facts, census, combine, failed
@@ -213,7 +214,7 @@ class Pool:
 
         kernels: dict[int, dict[str, Any]] = {}
         if full.launches:
-            kernels = await self._compile(full, specs, {}, clock)
+            kernels = _as_facts(await self._compile(full, specs, {}, clock))
 
         since = time.perf_counter()
         try:
@@ -233,7 +234,7 @@ class Pool:
             raise _Ended(Status.CRASH, f"the runner's answer is malformed: {compared['malformed']}")
         choices = {int(k): v for k, v in ran["choices"].items() if v != 0}
         if choices:
-            kernels |= await self._compile(full, specs, choices, clock)
+            kernels |= _as_facts(await self._compile(full, specs, choices, clock))
         facts = Facts(
             program=full, same_work=census(small) == census(full), kernels=kernels, rows=ran["rows"],
             live=_by_source(small, full, {int(k): bool(v) for k, v in ran["live"].items()}),
@@ -245,24 +246,30 @@ class Pool:
         return combine(facts, clock.now)
 
     async def _compile(
-        self, full: programs.Program, specs: dict[str, Any], choices: dict[int, int], clock: _Clock
-    ) -> dict[int, dict[str, Any]]:
+        self, program: programs.Program, specs: dict[str, Any], configs: dict[int, int] | Literal["all"], clock: _Clock
+    ) -> binaries.Kernels:
+        """Binaries of every launch, of one config each (forward step -> config, 0 by default) or of all that work."""
         since = time.perf_counter()
         message = wire.pack({
-            "program": programs.to_json(full), "specs": specs, "profile": self.config.profile,
-            "choices": {str(k): v for k, v in choices.items()},
+            "program": programs.to_json(program), "specs": specs, "profile": self.config.profile,
+            "configs": configs if configs == "all" else {str(k): v for k, v in configs.items()},
         })  # fmt: skip
         try:
-            reply, _ = await self._job(
-                "compile",
-                message,
-                self.config.limits.compile_seconds,
-                directory=str(self._binaries),
-                scratch=str(self._server.scratch),
-            )
+            self._binaries.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryDirectory(prefix="compile-", dir=self._server.scratch) as scratch:
+                reply, body = await self._job(
+                    "compile", message, self.config.limits.compile_seconds, directory=str(self._binaries), scratch=scratch
+                )
+            return binaries.collect(program, reply, body, self._binaries, self.profile.arch)
+        except wire.BadMessage as error:
+            raise _Ended(Status.CRASH, f"the process that was compiling sent {error}") from error
         finally:
             clock.add("compile", since)
-        return {int(k): v for k, v in reply["kernels"].items()}
+
+
+def _as_facts(kernels: binaries.Kernels) -> dict[int, dict[str, Any]]:
+    """Forward step -> what its one binary is like."""
+    return {int(step): asdict(c) for step, found in kernels.facts.items() if step.isdecimal() for c in found.values()}
 
 
 _MAY_SAY = {
@@ -271,7 +278,7 @@ _MAY_SAY = {
     "run": {Status.RUNTIME_ERROR, Status.OUT_OF_BOUNDS, Status.COMPILE_ERROR, Status.CRASH},
 }
 """Failures that a child may report of its candidate; a success is never a child's to report."""
-_MAX_BODY = {"trace": 0, "compile": 0, "run": 1 << 29}
+_MAX_BODY = {"trace": 0, "compile": 1 << 27, "run": 1 << 29}
 _WHAT = {"trace": "tracing ModelNew", "compile": "compiling", "run": "running the kernels"}
 
 

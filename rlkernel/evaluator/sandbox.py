@@ -181,13 +181,17 @@ def limit(*, cpu_seconds: int, memory_bytes: int, files: int = 64) -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
-def confine(*, cpu_seconds: int, memory_bytes: int, writable: tuple[Path, ...]) -> None:
-    """For children that start compilers: rlimits, no new privileges, and files below `writable` only. No seccomp."""
+def confine(
+    *, cpu_seconds: int, memory_bytes: int, writable: tuple[Path, ...], readable: tuple[Path, ...] = ()
+) -> None:  # fmt: skip
+    """For children that start compilers: rlimits, no new privileges, files are written below `writable` only, and read below
+    `readable` besides what the interpreter needs. No seccomp.
+    """
     limit(cpu_seconds=cpu_seconds, memory_bytes=memory_bytes, files=256)
     if _libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0):
         raise SandboxError(f"prctl: {os.strerror(ctypes.get_errno())}")
     if level().landlock:
-        _restrict_files(interpreter_paths(), (*writable, Path(os.devnull)))
+        _restrict_files((*interpreter_paths(), *readable), (*writable, Path(os.devnull)))
 
 
 def lock(*, cpu_seconds: int, memory_bytes: int) -> None:

@@ -52,6 +52,13 @@ class Body:
         self.size += len(raw)
         return entry
 
+    def add_bytes(self, raw: bytes) -> dict[str, int]:
+        """Plain bytes: {"at": offset, "nbytes": n}, read back by `raw`."""
+        entry = {"at": self.size, "nbytes": len(raw)}
+        self.parts.append(raw)
+        self.size += len(raw)
+        return entry
+
 
 def pack(header: dict[str, Any], body: Body | None = None) -> bytes:
     text = json.dumps(header).encode()
@@ -103,6 +110,17 @@ def tensor(entry: Any, body: bytes) -> torch.Tensor:
         return strided.copy_(logical)
     except (KeyError, TypeError, ValueError, RuntimeError, AttributeError) as error:
         raise BadMessage(f"a bad tensor: {error}") from error
+
+
+def raw(entry: Any, body: bytes) -> bytes:
+    """The bytes that a header entry of `Body.add_bytes` describes. Raises BadMessage."""
+    try:
+        at, nbytes = int(entry["at"]), int(entry["nbytes"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise BadMessage(f"bad bytes: {error}") from error
+    if not 0 <= at <= at + nbytes <= len(body):
+        raise BadMessage("bytes outside the message")
+    return body[at : at + nbytes]
 
 
 def send(sock: socket.socket, message: bytes) -> None:

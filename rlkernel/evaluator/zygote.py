@@ -16,6 +16,7 @@ import socket
 import sys
 import tempfile
 import traceback
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -50,38 +51,40 @@ def _run_job(sock: socket.socket, request: dict[str, Any]) -> None:
 
 
 def _compile_job(sock: socket.socket, request: dict[str, Any]) -> None:
-    """Compile all launches of a Program. ptxas is started from here, so files are confined but system calls are not."""
+    """Compile the launches of a Program. ptxas is started from here, so files are confined but system calls are not.
+
+    in   {"program", "specs": {"init_inputs", "inputs"}, "profile", "configs": "all" | {forward step: config}}
+    out  {"kernels": {step: {config: facts}}, "binaries": {key: entry}} and the new binaries' bytes, see `binaries.collect`
+    """
     message = wire.receive(sock)
     if message is None:
         return
     header = message[0]
-    directory, scratches = Path(request["arguments"]["directory"]), Path(request["arguments"]["scratch"])
-    directory.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=scratches) as scratch:
-        sandbox.confine(cpu_seconds=request["cpu_seconds"], memory_bytes=request["memory_bytes"], writable=(directory, scratches))
-        os.environ["TRITON_CACHE_DIR"] = scratch
-        tempfile.tempdir = scratch
-        try:
-            specs = header["specs"]
-            found = compile_program(
-                programs.from_json(header["program"]),
-                (meta_tensors(specs["init_inputs"]), meta_tensors(specs["inputs"])),
-                PROFILES[header["profile"]],
-                directory,
-                {int(k): v for k, v in header["choices"].items()},
-            )
-            reply: dict[str, Any] = {
-                "kernels": {
-                    str(i): {"key": c.key, "name": c.name, "stores": c.stores, "registers": c.registers, "spills": c.spills,
-                             "shared_bytes": c.shared_bytes, "tf32": c.tf32, "from_cache": c.from_cache}
-                    for i, c in found.items()
-                }
-            }  # fmt: skip
-        except CompileFailed as error:
-            reply = {"status": str(Status.COMPILE_ERROR), "detail": error.detail}
-        except (programs.MalformedProgram, StepFailed) as error:
-            reply = {"status": str(Status.CRASH), "detail": f"the trace is not a Program: {error}"}
-    wire.send(sock, wire.pack(reply))
+    directory, scratch = Path(request["arguments"]["directory"]), Path(request["arguments"]["scratch"])
+    sandbox.confine(
+        cpu_seconds=request["cpu_seconds"], memory_bytes=request["memory_bytes"], writable=(scratch,), readable=(directory,)
+    )
+    os.environ["TRITON_CACHE_DIR"] = str(scratch)
+    tempfile.tempdir = str(scratch)
+    body = wire.Body()
+    try:
+        specs, configs = header["specs"], header["configs"]
+        made = compile_program(
+            programs.from_json(header["program"]),
+            (meta_tensors(specs["init_inputs"]), meta_tensors(specs["inputs"])),
+            PROFILES[header["profile"]],
+            directory,
+            configs if configs == "all" else {int(k): v for k, v in configs.items()},
+        )
+        reply: dict[str, Any] = {
+            "kernels": {step: {str(i): asdict(c) for i, c in found.items()} for step, found in made.kernels.items()},
+            "binaries": {key: body.add_bytes(cubin) for key, cubin in made.binaries.items()},
+        }
+    except CompileFailed as error:
+        reply = {"status": str(Status.COMPILE_ERROR), "detail": error.detail}
+    except (programs.MalformedProgram, StepFailed) as error:
+        reply = {"status": str(Status.CRASH), "detail": f"the trace is not a Program: {error}"}
+    wire.send(sock, wire.pack(reply, body))
 
 
 def _oracle_job(sock: socket.socket, request: dict[str, Any]) -> None:

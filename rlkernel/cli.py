@@ -16,8 +16,9 @@ from tyro.conf import FlagCreatePairsOff, OmitSubcommandPrefixes, Positional
 
 from rlkernel import doctor as doctors
 from rlkernel.errors import UsageError, usage_error
+from rlkernel.evaluator import gpus
 from rlkernel.evaluate import evaluate_manifest, evaluate_pair
-from rlkernel.evaluator.pool import EvaluatorConfig
+from rlkernel.evaluator.stages import EvaluatorConfig
 
 T = TypeVar("T")
 
@@ -37,11 +38,11 @@ class Evaluate:
     out: Path | None = None
     """Where a manifest's results go, one JSON object per line; what is there already is kept."""
     device: str = "auto"
-    """auto, or cpu: modelled time."""
+    """auto: every GPU, or modelled time where there is none. cpu: modelled time. cuda: every GPU. cuda:N: that one."""
     jobs: int = 0
     """Evaluations at a time with a manifest; 0: one per core."""
     profile: str = "h200"
-    """The GPU to compile for and to model: h200 or a100."""
+    """Without a GPU, the one to compile for and to model: h200 or a100."""
     tf32: bool = False
     """Allow a float32 task to use tf32 matrix units."""
     json: bool = False
@@ -52,8 +53,10 @@ class Evaluate:
             config = EvaluatorConfig(profile=self.profile, tf32=self.tf32)
         except ValueError as error:
             raise UsageError(f"--profile: {error}") from error
-        if self.device not in ("auto", "cpu"):
-            raise UsageError(f"--device {self.device}: not available here; use auto or cpu (modelled time)")
+        try:
+            gpus.select(self.device)
+        except ValueError as error:
+            raise UsageError(f"--device: {error}") from error
         if self.jobs < 0:
             raise UsageError(f"--jobs {self.jobs}: use 0 for one per core, or a positive number")
         if self.manifest is not None:

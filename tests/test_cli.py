@@ -25,7 +25,7 @@ RED_TEAM = Path(__file__).parent / "red_team"
         (["evaluate", "/no/a.py", "b.py"], "error: /no/a.py: there is no such file; name the reference"),
         (["evaluate", "--jobs", "-1", "a", "b"], "error: --jobs -1: use 0 for one per core, or a positive number"),
         (["evaluate", "--profile", "x", "a", "b"], "error: --profile: unknown device profile 'x': use one of h200, a100"),
-        (["evaluate", "--device", "tpu", "a", "b"], "error: --device tpu: not available here; use auto or cpu (modelled time)"),
+        (["evaluate", "--device", "tpu", "a", "b"], "error: --device: device 'tpu' is unknown: use auto, cpu, cuda or cuda:N"),
         (
             ["evaluate", "--manifest", "m.jsonl"],
             "error: --manifest needs --out RESULTS.jsonl, and no REFERENCE.py CANDIDATE.py beside it",

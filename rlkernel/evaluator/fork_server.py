@@ -99,9 +99,10 @@ class Child:
 
 
 class ForkServer:
-    """An async context manager around one zygote process."""
+    """An async context manager around one zygote process. `gpu`: the GPU's UUID, for the zygote of that GPU's runner."""
 
-    def __init__(self) -> None:
+    def __init__(self, gpu: str = "") -> None:
+        self._gpu = gpu
         self._children: dict[int, Child] = {}
         self._count = 0
         self._ready = anyio.Event()
@@ -116,7 +117,7 @@ class ForkServer:
         environment = {
             "PATH": os.environ.get("PATH", "/usr/bin:/bin"), "HOME": self._scratch.name, "TMPDIR": self._scratch.name,
             "PYTHONPATH": str(Path(__file__).parents[2]), "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "LANG": "C.UTF-8",
-            "CUDA_VISIBLE_DEVICES": "", "PYTHONDONTWRITEBYTECODE": "1", "TOKENIZERS_PARALLELISM": "false",
+            "CUDA_VISIBLE_DEVICES": self._gpu, "PYTHONDONTWRITEBYTECODE": "1", "TOKENIZERS_PARALLELISM": "false",
         }  # fmt: skip
         if "LD_LIBRARY_PATH" in os.environ:
             environment["LD_LIBRARY_PATH"] = os.environ["LD_LIBRARY_PATH"]
@@ -241,6 +242,11 @@ class ForkServer:
                     with anyio.move_on_after(EXIT_SECONDS):
                         await child.ended.wait()
             self._children.pop(child.number, None)
+
+    def kill(self, child: Child) -> None:
+        """SIGKILL now, group and all; leaving its context still waits for the end."""
+        if not child.ended.is_set():
+            self._send({"kill": child.number})
 
     async def _kill(self, child: Child) -> None:
         """A child that has answered is about to exit by itself; others are killed, group and all."""

@@ -92,7 +92,7 @@ def compare_tensor(
 
 
 def _errors(found: torch.Tensor, exact: torch.Tensor) -> tuple[float, float]:
-    """Norm-relative error, and the largest |difference| / (|element| + root mean square). At least float32; one wait for the GPU."""
+    """Norm-relative error, and the largest |difference| / (|element| + root mean square). In float32 at least; one wait."""
     wide = torch.promote_types(exact.dtype, torch.float32)
     target = exact.to(wide)
     difference = found.to(wide) - target

@@ -15,6 +15,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from rlkernel.evaluator import program as programs
 from rlkernel.evaluator import wire
 from rlkernel.evaluator.devices import PROFILES, DeviceProfile
 from rlkernel.evaluator.judge import Expected, Match, bound, compare_round, norm_error
@@ -70,6 +71,8 @@ class Costs:
     us: float
     ops: tuple[OpFact, ...]
     floor_us: float
+    measured_floor_us: float
+    """The floor of a measured time: what fits into L2 may be written back after the clock has stopped."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +85,8 @@ class Prepared:
     modal: bool
     """Whether forward differs between train and eval mode."""
     costs: Costs
+    program: Program
+    """The reference itself, traced at full shape."""
 
 
 class _Traced:
@@ -148,7 +153,10 @@ class _Traced:
         ops = [OpFact(op, len(us), sum(us), sum(us) / total) for op, us in rows.items()]
         ops.sort(key=lambda fact: -fact.us)
         moved = sum(dense_bytes(o) for o in outputs)
-        return Costs(total, tuple(ops), floor_us(sum(storages.values()), moved, products, self.profile))
+        taken, beyond_l2 = sum(storages.values()), max(0.0, moved - self.profile.l2_bytes)
+        return Costs(
+            total, tuple(ops), floor_us(taken, moved, products, self.profile), floor_us(taken, beyond_l2, products, self.profile)
+        )
 
 
 def prepare(source: str, name: str, profile: DeviceProfile) -> Prepared:
@@ -168,7 +176,7 @@ def prepare(source: str, name: str, profile: DeviceProfile) -> Prepared:
     if costs.us <= 0:
         raise BrokenReference(f"{name}: forward does no device work, so there is nothing to speed up")
     traced_small.variant["constants"] = small_constants(source, name=name)
-    return Prepared(small, (traced_small.variant, traced_full.variant), traced_small.modal, costs)
+    return Prepared(small, (traced_small.variant, traced_full.variant), traced_small.modal, costs, traced_full.program)
 
 
 def _seed() -> int:
@@ -255,6 +263,7 @@ class Oracle:
         costs = problem.costs
         return wire.pack({
             "variants": list(problem.variants), "modal": problem.modal, "reference_us": costs.us, "floor_us": costs.floor_us,
+            "measured_floor_us": costs.measured_floor_us, "reference": programs.to_json(problem.program),
             "reference_ops": [asdict(op) for op in costs.ops],
         })  # fmt: skip
 

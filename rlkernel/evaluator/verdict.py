@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from rlkernel.evaluator.program import Launch, Op, Program
-from rlkernel.types import Evaluation, LaunchFact, OpFact, Seconds, Status
+from rlkernel.types import Evaluation, LaunchFact, OpFact, Seconds, Status, Timing
 
 MAX_DETAIL = 400
 
 
 def failed(status: Status, detail: str, seconds: Seconds) -> Evaluation:
     """A candidate that ended before its outputs could be compared."""
-    printable = "".join(c if c.isprintable() or c == "\n" else " " for c in detail[:MAX_DETAIL])
-    return Evaluation(status, printable, seconds=seconds)
+    return Evaluation(status, printable(detail), seconds=seconds)
+
+
+def printable(detail: str) -> str:
+    """Bounded, and without control characters: it is shown to models and people."""
+    return "".join(c if c.isprintable() or c == "\n" else " " for c in detail[:MAX_DETAIL])
 
 
 def census(program: Program) -> tuple[frozenset[str], frozenset[str]]:
@@ -24,29 +28,53 @@ def census(program: Program) -> tuple[frozenset[str], frozenset[str]]:
 
 
 @dataclass(frozen=True, slots=True)
+class Times:
+    """Device time of both sides, microseconds."""
+
+    timing: Timing
+    reference_us: float
+    candidate_us: float
+    speedup_low: float
+    speedup_high: float
+    trials: int | None = None
+    host_us: float | None = None
+    compiled_us: float | None = None
+
+    @staticmethod
+    def modelled(reference_us: float, candidate_us: float) -> Times:
+        speedup = reference_us / candidate_us
+        return Times("modelled", reference_us, candidate_us, speedup, speedup)
+
+    @property
+    def speedup(self) -> float:
+        return self.reference_us / self.candidate_us
+
+
+@dataclass(frozen=True, slots=True)
 class Facts:
     """What the stages found out about one candidate whose Program ran."""
 
     program: Program
     """At full shape."""
-    same_work: bool
-    """The census is the same at small and at full shape."""
     kernels: dict[int, dict[str, Any]]
-    """Forward step -> what its binary is like."""
+    """Forward step -> what its binary is like, in the configuration that ran."""
     rows: list[dict[str, Any]]
-    """Modelled time per step: {"step", "function" or "op", "us"}."""
+    """Time per step: {"step", "function" or "op", "us"}. Empty if it was not timed."""
     live: dict[int, bool]
     """Function -> whether skipping its launches changes the output."""
-    unwritten: bool
-    """At full shape the launches write less than half of an output that only they write."""
     matches: bool
     other_mode_only: bool
     """The first miss was in the other of train and eval mode, and the candidate does other work there."""
     detail: str
     error: float
-    reference_us: float
+    times: Times | None
+    """None if it was not timed, because its outputs are wrong."""
     floor_us: float
     reference_ops: tuple[OpFact, ...]
+    same_work: bool = True
+    """The census is the same at small and at full shape."""
+    unwritten: bool = False
+    """At full shape the launches write less than half of an output that only they write."""
 
 
 def launch_facts(facts: Facts, total: float) -> tuple[LaunchFact, ...]:
@@ -79,29 +107,39 @@ def op_facts(rows: list[dict[str, Any]], total: float) -> tuple[OpFact, ...]:
     return tuple(sorted(found, key=lambda fact: -fact.us))
 
 
+def _status(facts: Facts, launches: tuple[LaunchFact, ...]) -> tuple[Status, str]:
+    """In order of precedence: what is wrong before what is idle before what is impossible."""
+    if not facts.matches:
+        return (Status.INCONSISTENT if facts.other_mode_only else Status.INCORRECT), facts.detail
+    if not facts.same_work:
+        return Status.INCONSISTENT, "forward does other work at full shape than at the shape that was checked"
+    if not any(fact.live for fact in launches):
+        idle = ", ".join(fact.kernel for fact in launches)
+        what = f"kernel {idle} is launched but its result does not reach the output" if idle else "no Triton kernel is launched"
+        return Status.NO_KERNEL, what
+    if facts.unwritten:
+        return Status.IMPLAUSIBLE, "at full shape the kernels write only a part of the output"
+    if facts.times is not None and facts.times.candidate_us < facts.floor_us:
+        least = f"the problem's data and arithmetic take ({facts.floor_us:.1f} us)"
+        return Status.IMPLAUSIBLE, f"{facts.times.candidate_us:.1f} us is less than {least}"
+    return Status.CORRECT, ""
+
+
 def combine(facts: Facts, seconds: Seconds) -> Evaluation:
-    """The status in order of precedence: what is wrong before what is idle before what is impossible."""
+    """The status, and what is known beside it."""
     total = max(sum(row["us"] for row in facts.rows), 1e-3)
     launches, ops = launch_facts(facts, total), op_facts(facts.rows, total)
-    coverage = sum(fact.us for fact in launches if fact.live) / total
-    status, detail = Status.CORRECT, ""
-    if not facts.matches:
-        status = Status.INCONSISTENT if facts.other_mode_only else Status.INCORRECT
-        detail = facts.detail
-    elif not facts.same_work:
-        status, detail = Status.INCONSISTENT, "forward does other work at full shape than at the shape that was checked"
-    elif not any(fact.live for fact in launches):
-        status = Status.NO_KERNEL
-        idle = ", ".join(fact.kernel for fact in launches)
-        detail = f"kernel {idle} is launched but its result does not reach the output" if idle else "no Triton kernel is launched"
-    elif facts.unwritten:
-        status, detail = Status.IMPLAUSIBLE, "at full shape the kernels write only a part of the output"
-    elif total < facts.floor_us:
-        status = Status.IMPLAUSIBLE
-        detail = f"{total:.1f} us is less than the problem's data and arithmetic take ({facts.floor_us:.1f} us)"
-    speedup = facts.reference_us / total
-    return Evaluation(
-        status, detail[:MAX_DETAIL], matches=facts.matches, speedup=speedup, speedup_low=speedup, speedup_high=speedup,
-        reference_us=facts.reference_us, candidate_us=total, timing="modelled", coverage=coverage, launches=launches, ops=ops,
-        max_error=facts.error, reference_ops=facts.reference_ops, seconds=seconds,
+    status, detail = _status(facts, launches)
+    times = facts.times
+    found = Evaluation(
+        status, printable(detail), matches=facts.matches, launches=launches, ops=ops, max_error=facts.error,
+        reference_ops=facts.reference_ops, seconds=seconds,
+    )  # fmt: skip
+    if times is None:
+        return found
+    return replace(
+        found, speedup=times.speedup, speedup_low=times.speedup_low, speedup_high=times.speedup_high,
+        reference_us=times.reference_us, candidate_us=times.candidate_us, timing=times.timing, trials=times.trials,
+        host_us=times.host_us, compiled_us=times.compiled_us,
+        coverage=sum(fact.us for fact in launches if fact.live) / total,
     )  # fmt: skip

@@ -8,6 +8,7 @@ Owns exactly one thread, or a fork could copy a locked lock. Speaks over one soc
 from __future__ import annotations
 
 import array
+import importlib
 import json
 import os
 import select
@@ -95,7 +96,15 @@ def _oracle_job(sock: socket.socket, request: dict[str, Any]) -> None:
         wire.send(sock, oracle.handle(*message))
 
 
-JOBS = {"trace": _trace_job, "run": _run_job, "compile": _compile_job, "oracle": _oracle_job}
+def _runner_job(sock: socket.socket, request: dict[str, Any]) -> None:
+    """Long-lived, trusted: owns the GPU that this process was started for."""
+    del request
+    importlib.import_module(_RUNNER).serve(sock)
+
+
+_RUNNER = "rlkernel.evaluator.runner.cuda"
+"""Imported by name: it needs cuda-bindings, which a machine without a GPU may lack."""
+JOBS = {"runner": _runner_job, "trace": _trace_job, "run": _run_job, "compile": _compile_job, "oracle": _oracle_job}
 
 
 def _child(sock: socket.socket, request: dict[str, Any]) -> None:
@@ -108,13 +117,15 @@ def _child(sock: socket.socket, request: dict[str, Any]) -> None:
         null = os.open(os.devnull, os.O_RDWR)
         for fd in (0, 1):
             os.dup2(null, fd)
-        if request["kind"] != "oracle":
+        trusted = request["kind"] in ("oracle", "runner")
+        if not trusted:
             os.dup2(null, 2)
         keep = sock.fileno()
         os.closerange(3, keep)
         os.closerange(keep + 1, 4096)
-        os.environ.clear()
-        os.environ.update(PATH="/usr/bin:/bin", HOME="/nonexistent", OMP_NUM_THREADS="1", LANG="C.UTF-8")
+        if request["kind"] != "runner":  # which keeps what names its GPU
+            os.environ.clear()
+            os.environ.update(PATH="/usr/bin:/bin", HOME="/nonexistent", OMP_NUM_THREADS="1", LANG="C.UTF-8")
         JOBS[request["kind"]](sock, request)
         status = 0
     except Exception as error:  # ours, or a candidate's that slipped through: either way the pool is told and goes on
@@ -235,7 +246,10 @@ def main() -> None:
     torch.set_num_threads(1)
     torch.manual_seed(0)
     control = socket.socket(fileno=int(sys.argv[1]))
-    _warm_up()
+    if os.environ["CUDA_VISIBLE_DEVICES"]:  # a runner's zygote forks nothing else
+        importlib.import_module(_RUNNER)
+    else:
+        _warm_up()
     Zygote(control).serve()
 
 

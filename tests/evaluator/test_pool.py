@@ -10,7 +10,8 @@ import psutil
 import pytest
 
 from rlkernel.evaluator.fork_server import ZygoteDied
-from rlkernel.evaluator.pool import EvaluatorConfig, EvaluatorFailed, Pool, open_pool
+from rlkernel.evaluator.pool import Pool, open_pool
+from rlkernel.evaluator.stages import EvaluatorConfig, EvaluatorFailed
 from rlkernel.reference import BrokenReference
 from rlkernel.types import Problem, Status
 
@@ -110,7 +111,7 @@ async def test_death_of_the_fork_server_is_our_failure(relu: Problem) -> None:
 
 @pytest.mark.anyio
 async def test_unknown_device_and_profile_are_refused() -> None:
-    with pytest.raises(ValueError, match="device 'tpu' is not available: use auto or cpu"):
+    with pytest.raises(ValueError, match="device 'tpu' is unknown: use auto, cpu, cuda or cuda:N"):
         async with open_pool(device="tpu"):
             pass
     with pytest.raises(ValueError, match="unknown device profile 'h300': use one of h200, a100"):

@@ -9,7 +9,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from rlkernel.evaluator.pool import EvaluatorConfig, Limits, Pool, open_pool
+from rlkernel.evaluator.pool import Pool, open_pool
+from rlkernel.evaluator.stages import EvaluatorConfig, Limits
 from rlkernel.types import Problem
 from tests.red_team import cases
 
@@ -22,6 +23,13 @@ def anyio_backend() -> str:
 @pytest.fixture(scope="module")
 async def pool(anyio_backend: str) -> AsyncIterator[Pool]:
     config = EvaluatorConfig(limits=Limits(trace_seconds=8, run_seconds=20))
+    async with open_pool(device="cpu", jobs=2, config=config) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+async def hasty_pool(anyio_backend: str) -> AsyncIterator[Pool]:
+    config = EvaluatorConfig(limits=Limits(trace_seconds=2, run_seconds=3))
     async with open_pool(device="cpu", jobs=2, config=config) as opened:
         yield opened
 

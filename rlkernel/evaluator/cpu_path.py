@@ -1,0 +1,71 @@
+"""An evaluation without a GPU: traced at two sizes, interpreted at the small one, its time modelled at the full one."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from rlkernel.evaluator import program as programs
+from rlkernel.evaluator import wire
+from rlkernel.evaluator.binaries import Kernels
+from rlkernel.evaluator.fork_server import Child
+from rlkernel.evaluator.program import Program
+from rlkernel.evaluator.stages import Clock, Ended, Stages, specs_at, with_body
+from rlkernel.evaluator.verdict import Facts, Times, census, combine
+from rlkernel.types import Evaluation, OpFact, Problem, Status
+
+
+class CpuPath:
+    """Judges one candidate at a time per oracle."""
+
+    def __init__(self, stages: Stages) -> None:
+        self._stages = stages
+
+    async def evaluate(self, oracle: Child, problem: Problem, code: str, clock: Clock) -> Evaluation:
+        """Raises Ended, BrokenReference or EvaluatorFailed."""
+        stages, config = self._stages, self._stages.config
+        prepared = await stages.prepare(oracle, problem)
+        small_traced, full_traced = await stages.trace(code, prepared["variants"], clock)
+        small, other, full = small_traced.program, small_traced.other, full_traced.program
+        specs = specs_at(prepared["variants"][1])
+        kernels: dict[int, dict[str, Any]] = {}
+        if full.launches:
+            with clock.stage("compile"):
+                kernels = _as_facts(await stages.compile(full, specs, {}))
+        with clock.stage("run"):
+            about = {"do": "rounds", "other": other is not None, "tf32": config.tf32, **stages.about(problem)}
+            rounds, body = await stages.ask_oracle(oracle, wire.pack(about))
+            header = {
+                "program": programs.to_json(small), "other": None if other is None else programs.to_json(other),
+                "full": programs.to_json(full), "full_specs": specs, "profile": config.profile, "rounds": rounds["rounds"],
+            }  # fmt: skip
+            ran, outputs = await stages.job("run", with_body(header, body), config.limits.run_seconds)
+            question = with_body({"do": "compare", "rounds": ran.get("rounds")}, outputs)
+            compared, _ = await stages.ask_oracle(oracle, question)
+        if "malformed" in compared:
+            raise Ended(Status.CRASH, f"the runner's answer is malformed: {compared['malformed']}")
+        choices = {int(k): v for k, v in ran["choices"].items() if v != 0}
+        if choices:
+            with clock.stage("compile"):
+                kernels |= _as_facts(await stages.compile(full, specs, choices))
+        modelled_us = max(sum(row["us"] for row in ran["rows"]), 1e-3)
+        facts = Facts(
+            program=full, same_work=census(small) == census(full), kernels=kernels, rows=ran["rows"],
+            live=_by_source(small, full, {int(k): bool(v) for k, v in ran["live"].items()}),
+            unwritten=bool(ran["unwritten"]), matches=bool(compared["matches"]),
+            other_mode_only=bool(compared["other"]) and other is not None, detail=str(compared["detail"]),
+            error=float(compared["error"]), times=Times.modelled(float(prepared["reference_us"]), modelled_us),
+            floor_us=float(prepared["floor_us"]), reference_ops=tuple(OpFact(**op) for op in prepared["reference_ops"]),
+        )  # fmt: skip
+        return combine(facts, clock.now)
+
+
+def _as_facts(kernels: Kernels) -> dict[int, dict[str, Any]]:
+    """Forward step -> what its one binary is like."""
+    return {int(step): asdict(c) for step, found in kernels.facts.items() if step.isdecimal() for c in found.values()}
+
+
+def _by_source(small: Program, full: Program, live: dict[int, bool]) -> dict[int, bool]:
+    """Liveness of the functions at full shape, found at the small one: the same text, whatever the order of the launches."""
+    known = {small.functions[index].source: alive for index, alive in live.items()}
+    return {index: known.get(function.source, False) for index, function in enumerate(full.functions)}

@@ -1,0 +1,137 @@
+"""An evaluation on a GPU: traced and compiled on the CPU, then one stay on the GPU that tunes, judges and times at full shape."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from rlkernel.evaluator import program as programs
+from rlkernel.evaluator import wire
+from rlkernel.evaluator.baselines import Baseline, BaselineStore, Provenance, drift
+from rlkernel.evaluator.fork_server import Child
+from rlkernel.evaluator.gpu_runner import GpuRunner, RunnerLost
+from rlkernel.evaluator.gpus import read
+from rlkernel.evaluator.program import Launch
+from rlkernel.evaluator.stages import Clock, Ended, Stages, Traced, specs_at
+from rlkernel.evaluator.verdict import Facts, Times, combine, op_facts
+from rlkernel.reference import BrokenReference
+from rlkernel.types import Evaluation, OpFact, Problem, Status
+
+_MAY_SAY = {Status.RUNTIME_ERROR, Status.OUT_OF_BOUNDS, Status.TIMEOUT, Status.CRASH}
+
+
+class GpuPath:
+    """Judges candidates on any of `runners`."""
+
+    def __init__(self, stages: Stages, runners: Sequence[GpuRunner], baselines: BaselineStore) -> None:
+        self.runners = runners
+        self.baselines = baselines
+        self.drifts = 0
+        """References whose time was found to differ from the stored one."""
+        self._stages = stages
+        self._known: dict[tuple[str, str], dict[str, Any]] = {}
+        """(GPU, problem source) -> what a runner measured of the problem."""
+        self._places: dict[str, Provenance] = {}
+        """GPU -> under which key its baselines are stored."""
+
+    async def evaluate(self, oracle: Child, problem: Problem, code: str, clock: Clock) -> Evaluation:
+        """Raises Ended, BrokenReference, EvaluatorFailed or RunnerFailed."""
+        stages = self._stages
+        prepared = await stages.prepare(oracle, problem)
+        variant = prepared["variants"][1]
+        (traced,) = await stages.trace(code, [variant], clock)
+        with clock.stage("compile"):
+            kernels, cubins = await self._compile(traced, specs_at(variant))
+        header = {
+            "do": "evaluate", "name": problem.name, "source": problem.source, "modal": prepared["modal"],
+            "reference": prepared["reference"], "program": programs.to_json(traced.program),
+            "other": None if traced.other is None else programs.to_json(traced.other), "kernels": kernels,
+            "tf32": stages.config.tf32, "seconds": stages.config.limits.forward_seconds,
+        }  # fmt: skip
+        runner = min(self.runners, key=lambda candidate: candidate.waiting)
+        with clock.stage("run"):
+            found = await self._stay(runner, problem, header, cubins, clock)
+        return self._combine(runner, problem, traced, kernels["program"], prepared, found, clock)
+
+    async def _compile(self, traced: Traced, specs: dict[str, Any]) -> tuple[dict[str, Any], dict[str, bytes]]:
+        """("program" or "other") -> step -> configuration -> facts; and the binaries by key."""
+        tables: dict[str, Any] = {"program": {}, "other": {}}
+        cubins: dict[str, bytes] = {}
+        for name, program in (("program", traced.program), ("other", traced.other)):
+            if program is not None and any(isinstance(step, Launch) for step in (*program.init, *program.forward)):
+                made = await self._stages.compile(program, specs, "all")
+                tables[name] = {
+                    step: {str(config): asdict(facts) for config, facts in found.items()} for step, found in made.facts.items()
+                }
+                cubins |= made.cubins
+        return tables, cubins
+
+    async def _stay(
+        self, runner: GpuRunner, problem: Problem, header: dict[str, Any], cubins: dict[str, bytes], clock: Clock
+    ) -> dict[str, Any]:
+        body = wire.Body()
+        entries = {key: body.add_bytes(data) for key, data in cubins.items()}
+        place = (runner.gpu.uuid, problem.source)
+        limit = self._stages.config.limits.gpu_seconds
+        async with runner.lease():
+            with clock.stage("gpu"):
+                message = wire.pack({**header, "binaries": entries, "known": self._known.get(place)}, body)
+                try:
+                    reply, _ = await runner.ask(message, limit)
+                except RunnerLost as lost:
+                    if lost.death is None:
+                        raise Ended(Status.TIMEOUT, f"the GPU was silent for more than {limit:g} s") from None
+                    raise Ended(Status.CRASH, f"the process that drives the GPU {lost.death.describe()}") from None
+        if "known" in reply:
+            self._known[place] = reply["known"]
+        if "broken" in reply:
+            raise BrokenReference(reply["broken"])
+        if "status" in reply:
+            status = Status(reply["status"])
+            raise Ended(status if status in _MAY_SAY else Status.CRASH, str(reply["detail"]))
+        return reply
+
+    def _combine(
+        self, runner: GpuRunner, problem: Problem, traced: Traced, kernels: dict[str, Any], prepared: dict[str, Any],
+        found: dict[str, Any], clock: Clock,
+    ) -> Evaluation:  # fmt: skip
+        chosen = {
+            int(step): table[str(found["choices"].get(step, 0))]
+            for step, table in kernels.items()
+            if step.isdecimal() and str(found["choices"].get(step, 0)) in table
+        }
+        rows = found.get("rows", [])
+        known = self._known[runner.gpu.uuid, problem.source]
+        facts = Facts(
+            program=traced.program, kernels=chosen, rows=rows, live={int(k): bool(v) for k, v in found["live"].items()},
+            matches=bool(found["matches"]), other_mode_only=bool(found["other_mode"]) and traced.other is not None,
+            detail=str(found["detail"]), error=float(found["error"]),
+            times=self._times(runner, problem, found) if "speedup" in found else None,
+            floor_us=float(prepared["measured_floor_us"]), reference_ops=_reference_ops(known),
+        )  # fmt: skip
+        return combine(facts, clock.now)
+
+    def _times(self, runner: GpuRunner, problem: Problem, found: dict[str, Any]) -> Times:
+        """The measured times; beside it the store of baselines is filled and drift is noticed."""
+        timed = found["speedup"]
+        reference_us = float(timed["reference_us"])
+        low, high = float(timed["reference_low_us"]), float(timed["reference_high_us"])
+        if runner.gpu.uuid not in self._places:
+            self._places[runner.gpu.uuid] = Provenance.here(runner.gpu, read(runner.gpu), self._stages.config.tf32)
+        here = self._places[runner.gpu.uuid]
+        stored = self.baselines.get(problem, here)
+        if stored is None or drift(stored, reference_us, low, high) is not None:
+            self.drifts += stored is not None
+            compiled = None if stored is None else stored.compiled_us
+            now = Provenance.here(runner.gpu, read(runner.gpu), self._stages.config.tf32)
+            self.baselines.put(problem, Baseline(reference_us, low, high, compiled, int(timed["trials"]), now))
+        return Times(
+            "measured", reference_us, float(timed["candidate_us"]), float(timed["low"]), float(timed["high"]),
+            int(timed["trials"]), float(found["host_us"]), None if stored is None else stored.compiled_us,
+        )  # fmt: skip
+
+
+def _reference_ops(known: dict[str, Any]) -> tuple[OpFact, ...]:
+    total = max(sum(row["us"] for row in known["rows"]), 1e-3)
+    return op_facts(known["rows"], total)

@@ -1,0 +1,212 @@
+"""The trusted side of a problem on the GPU: inputs and models from seeds, how exact an answer must be, where its time goes.
+
+Nothing here is alive while a candidate's kernels run, unless it is compared with its seed afterwards.
+"""
+
+from __future__ import annotations
+
+import copy
+import secrets
+import statistics
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import nn
+
+from rlkernel.evaluator.judge import Expected, Match, bound, compare_round, norm_error
+from rlkernel.evaluator.program import Program
+from rlkernel.evaluator.replay import Replay
+from rlkernel.evaluator.roofline import is_free
+from rlkernel.evaluator.runner.cpu import flatten
+from rlkernel.evaluator.runner.guards import CUDA
+from rlkernel.evaluator.runner.stopwatch import Stopwatch
+from rlkernel.evaluator.wire import overlapping
+from rlkernel.reference import Reference, load_reference, seed_generators
+
+STRESS = 8.0
+"""Factor on floating-point inputs in the stressed round."""
+TOLERANCE_SEEDS = 2
+"""Draws from which the reference's own error is taken, for each kind of round."""
+ATTRIBUTION_RUNS = 3
+
+
+def draw_seed() -> int:
+    """From the operating system, after the candidate was traced."""
+    return secrets.randbits(31)
+
+
+def tensors_of(value: Any) -> list[torch.Tensor]:
+    found: list[torch.Tensor] = []
+    flatten(value, found)
+    return found
+
+
+def on_gpu(value: Any) -> Any:
+    if isinstance(value, torch.Tensor):
+        return value.to(CUDA)
+    return [on_gpu(item) for item in value] if isinstance(value, (list, tuple)) else value
+
+
+def stressed(inputs: list[Any]) -> list[Any]:
+    return [x * STRESS if isinstance(x, torch.Tensor) and x.is_floating_point() else x for x in inputs]
+
+
+def _double(value: Any) -> Any:
+    if isinstance(value, torch.Tensor):
+        return value.double() if value.is_floating_point() else value.clone()
+    return [_double(item) for item in value] if isinstance(value, (list, tuple)) else value
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One kind of round."""
+
+    other: bool = False
+    """In the other of train and eval mode."""
+    stress: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What is measured once for a problem; plain data, kept by the pool and given back to every runner."""
+
+    allowed: dict[str, tuple[float, ...]]
+    """Kind of round ("plain", "stress", "other") -> norm-relative error of each output. Without "stress" where that overflows."""
+    changes_inputs: bool
+    rows: tuple[dict[str, Any], ...]
+    """Device time of the reference's operators: {"op", "us"}."""
+    eager_us: float
+
+    @staticmethod
+    def from_json(data: dict[str, Any]) -> Known:
+        allowed = {kind: tuple(errors) for kind, errors in data["allowed"].items()}
+        return Known(allowed, data["changes_inputs"], tuple(data["rows"]), data["eager_us"])
+
+
+def name_of(kind: Kind) -> str:
+    return "other" if kind.other else "stress" if kind.stress else "plain"
+
+
+class GpuProblem:
+    """A reference at full shape on this GPU."""
+
+    def __init__(self, source: str, name: str) -> None:
+        self.reference: Reference = load_reference(source, small=False, name=name)
+
+    def inputs(self, seed: int, *, stress: bool = False) -> list[Any]:
+        with CUDA:
+            made = on_gpu(self.reference.inputs(seed))
+        return stressed(made) if stress else list(made)
+
+    def init_tensors(self) -> list[torch.Tensor]:
+        with CUDA:
+            args, kwargs = self.reference.init_inputs()
+        return tensors_of(on_gpu([args, list(kwargs.values())]))
+
+    def model(self, seed: int, *, other: bool = False) -> nn.Module:
+        with CUDA:
+            model = self.reference.model(seed).to(CUDA)
+        return model.train(not model.training) if other else model
+
+    @staticmethod
+    def call(model: nn.Module, inputs: list[Any], seed: int) -> Any:
+        seed_generators(seed)
+        with torch.no_grad():
+            return model(*inputs)
+
+    def expected(self, known: Known, kind: Kind, output: Any, inputs_after: list[torch.Tensor]) -> Expected:
+        """From a call of the reference: its own output is the measure, within the errors that `known` allows."""
+        found: list[torch.Tensor] = []
+        structure = flatten(output, found)
+        outputs, allowed = tuple(found), known.allowed[name_of(kind)]
+        return Expected(structure, outputs, outputs, tuple(inputs_after), kind.other, kind.stress, allowed)
+
+    def compare(
+        self, known: Known, kind: Kind, output: Any, inputs: list[torch.Tensor], expected: Any, after: list[torch.Tensor]
+    ) -> Match:
+        found: list[torch.Tensor] = []
+        structure = flatten(output, found)
+        wanted = self.expected(known, kind, expected, after)
+        return compare_round(structure, found, [overlapping(t) for t in found], inputs, wanted)
+
+    def study(self, program: Program, stopwatch: Stopwatch, *, tf32: bool) -> Known:
+        """Measure what `Known` holds. `program`: the reference's own trace. Raises what the reference raises."""
+        kinds = [Kind(), Kind(stress=True), Kind(other=True)]
+        allowed: dict[str, tuple[float, ...]] = {}
+        changes = False
+        for kind in kinds:
+            errors: list[tuple[float, ...]] = []
+            for _ in range(TOLERANCE_SEEDS):
+                found, moved = self._errors(kind, tf32=tf32)
+                changes |= moved
+                if found is not None:
+                    errors.append(found)
+            if errors:
+                allowed[name_of(kind)] = tuple(max(column) for column in zip(*errors, strict=True))
+        model, inputs = self.model(draw_seed()), self.inputs(draw_seed())
+        self.call(model, inputs, 0)
+        times = []
+        for _ in range(ATTRIBUTION_RUNS):
+            _, run = stopwatch.run(lambda: self.call(model, inputs, 0), 500.0)
+            run.end.synchronize()
+            times.append(run.us)
+        return Known(allowed, changes, tuple(self._rows(program, stopwatch)), statistics.median(times))
+
+    def _errors(self, kind: Kind, *, tf32: bool) -> tuple[tuple[float, ...] | None, bool]:
+        """The error allowed for each output, None where a stressed reference is not finite; and whether inputs are changed."""
+        seed, init_seed, forward_seed = draw_seed(), draw_seed(), draw_seed()
+        model = self.model(init_seed, other=kind.other)
+        exact_model = copy.deepcopy(model)
+        inputs, pristine = self.inputs(seed, stress=kind.stress), self.inputs(seed, stress=kind.stress)
+        found = tensors_of(self.call(model, inputs, forward_seed))
+        changes = not all(torch.equal(a, b) for a, b in zip(tensors_of(inputs), tensors_of(pristine), strict=True))
+        if kind.stress and not all(bool(torch.isfinite(t).all()) for t in found if t.is_floating_point()):
+            return None, changes
+        try:
+            exact = tensors_of(self.call(exact_model.double(), _double(pristine), forward_seed))
+        except (RuntimeError, ValueError, TypeError):
+            exact = found  # the reference does not run in float64: it is its own measure
+        errors = []
+        for f, e in zip(found, exact, strict=True):
+            own = norm_error(f, e) if e.shape == f.shape and f.is_floating_point() else 0.0
+            measure = e if own < 0.05 else f
+            # The candidate is compared with the reference, not with the exact result: both may err.
+            errors.append(bound(f, measure, tf32=tf32) + (own if own < 0.05 else 0.0))
+        return tuple(errors), changes
+
+    def _rows(self, program: Program, stopwatch: Stopwatch) -> list[dict[str, Any]]:
+        replay = Replay(program, CUDA, lambda *call: None)
+        replay.init(self.init_tensors(), 0)
+        return step_times(replay, tensors_of(self.inputs(draw_seed())), stopwatch, {}, lambda: None)
+
+
+def step_times(
+    replay: Replay, inputs: list[torch.Tensor], stopwatch: Stopwatch, fresh: dict[int, torch.Tensor], before: Any
+) -> list[dict[str, Any]]:
+    """Device time of each step of a Program that does work: {"step", "function" or "op", "us"}, medians."""
+    times: dict[int, list[float]] = {}
+    rows: dict[int, dict[str, Any]] = {}
+    for _ in range(ATTRIBUTION_RUNS):
+        marks: list[tuple[int, torch.cuda.Event]] = []
+
+        def observe(index: int, step: Any, read: Any, made: Any, marks: list[tuple[int, torch.cuda.Event]] = marks) -> None:
+            if hasattr(step, "function"):
+                rows[index] = {"step": index, "function": step.function}
+            elif is_free(step, read, made):
+                return
+            else:
+                rows[index] = {"step": index, "op": step.op}
+            event = torch.cuda.Event(enable_timing=True)
+            event.record()
+            marks.append((index, event))
+
+        before()
+        spin = 100.0 + 60.0 * len(replay.program.forward)
+        _, run = stopwatch.run(lambda: replay.forward(inputs, 0, observe=observe, fresh=fresh), spin)
+        run.end.synchronize()
+        last = run.start
+        for index, event in marks:
+            times.setdefault(index, []).append(float(last.elapsed_time(event)) * 1000.0)
+            last = event
+    return [{**rows[index], "us": statistics.median(us)} for index, us in times.items()]

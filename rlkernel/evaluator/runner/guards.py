@@ -1,0 +1,83 @@
+"""Candidate memory on the GPU, between red zones.
+
+A red zone holds random bytes that are compared afterwards, so a write that strays by up to `ZONE` bytes is seen. The memory
+itself starts as random bytes too. A view's storage covers the tensor alone: offsets mean what they mean without red zones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+
+ZONE = 1 << 20
+"""Bytes before and after each tensor."""
+_ALIGN = 512
+CUDA = torch.device("cuda", 0)
+
+
+def randomise(raw: torch.Tensor) -> None:
+    """Overwrite a byte tensor with random bytes: eight at a time, and the generator of the problem untouched."""
+    whole = raw.numel() // 8 * 8
+    raw[:whole].view(torch.int64).random_(generator=_generator())
+    if whole < raw.numel():
+        raw[whole:].random_(0, 256, generator=_generator())
+
+
+_noise: torch.Generator | None = None
+
+
+def _generator() -> torch.Generator:
+    global _noise
+    if _noise is None:
+        _noise = torch.Generator(CUDA)
+        _noise.seed()
+    return _noise
+
+
+def refill(tensor: torch.Tensor) -> None:
+    """Random bytes all over a tensor's storage."""
+    storage = tensor.untyped_storage()
+    if storage.nbytes():
+        randomise(torch.empty(0, dtype=torch.uint8, device=CUDA).set_(storage))
+
+
+def extent(size: Sequence[int], stride: Sequence[int]) -> int:
+    """Elements from the first to the last one of a strided tensor."""
+    return 0 if 0 in size else 1 + sum((n - 1) * s for n, s in zip(size, stride, strict=True))
+
+
+class Guards:
+    """Owns guarded memory: tensors made here are void once their Guards is gone."""
+
+    def __init__(self) -> None:
+        self._pattern = torch.empty(ZONE, dtype=torch.uint8, device=CUDA)
+        randomise(self._pattern)
+        self._zones: list[torch.Tensor] = []
+        self._alive: list[torch.Tensor] = []
+
+    def empty(self, size: Sequence[int], stride: Sequence[int], dtype: torch.dtype) -> torch.Tensor:
+        """Like `torch.empty_strided`, with a storage of its own between red zones, contents random."""
+        nbytes = extent(size, stride) * dtype.itemsize
+        raw = torch.empty(2 * ZONE + nbytes + -nbytes % _ALIGN, dtype=torch.uint8, device=CUDA)
+        self._zones += [raw[:ZONE], raw[ZONE + nbytes : ZONE + nbytes + ZONE]]
+        for zone in self._zones[-2:]:
+            zone.copy_(self._pattern)
+        body = raw[ZONE : ZONE + nbytes]
+        randomise(body)
+        self._alive.append(raw)
+        storage = torch._C._construct_storage_from_data_pointer(body.data_ptr(), CUDA, nbytes)
+        return torch.empty(0, dtype=dtype, device=CUDA).set_(storage, 0, tuple(size), tuple(stride))
+
+    def place(self, tensor: torch.Tensor) -> torch.Tensor:
+        """A guarded copy; tensors that share elements or are empty stay where they are."""
+        if tensor.numel() == 0 or any(s == 0 and n > 1 for n, s in zip(tensor.size(), tensor.stride(), strict=True)):
+            return tensor
+        return self.empty(tensor.size(), tensor.stride(), tensor.dtype).copy_(tensor)
+
+    def broken(self) -> bool:
+        """Whether something was written into a red zone since it was made. Waits for the GPU."""
+        if not self._zones:
+            return False
+        wrong = [(zone != self._pattern).any() for zone in self._zones]
+        return bool(torch.stack(wrong).any())

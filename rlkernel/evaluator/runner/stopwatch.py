@@ -1,0 +1,85 @@
+"""Device time of one call: caches flushed, queue filled, CUDA events around it.
+
+reset persisting L2 | overwrite 2 x L2 | spin | start | the call's kernels | end
+                                               ^ the host has enqueued them all before the spin ends, or the run is void
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from rlkernel.evaluator.runner import driver
+
+MIN_SPIN_US = 30.0
+MAX_SPIN_US = 50_000.0
+SPIN_FACTOR = 1.6
+"""Spin over the host's usual time to enqueue."""
+
+
+class Hung(Exception):
+    """The GPU did not finish in time. Nothing but the end of this process stops it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One timed call, still on its way."""
+
+    start: torch.cuda.Event
+    end: torch.cuda.Event
+    host_us: float
+    """Time to enqueue the call."""
+    void: bool
+    """The host was too slow: the spin may have ended before everything was enqueued."""
+
+    @property
+    def us(self) -> float:
+        """Device time; only after `end` has happened."""
+        return float(self.start.elapsed_time(self.end)) * 1000.0
+
+
+def wait(event: torch.cuda.Event, seconds: float) -> None:
+    """Until `event` has happened. Raises Hung; a CUDA error raises as torch reports it."""
+    deadline = time.perf_counter() + seconds
+    while not event.query():
+        if time.perf_counter() > deadline:
+            raise Hung
+
+
+def settle(seconds: float) -> None:
+    """Until everything enqueued so far is done."""
+    event = torch.cuda.Event()
+    event.record()
+    wait(event, seconds)
+
+
+class Stopwatch:
+    """Owns the flush buffer."""
+
+    def __init__(self) -> None:
+        properties = torch.cuda.get_device_properties(0)
+        self._flush = torch.empty(2 * properties.L2_cache_size // 4, dtype=torch.int32, device="cuda")
+        self._cycles_per_us = driver.clock_khz() / 1000.0
+
+    def run(self, call: Callable[[], Any], spin_us: float) -> tuple[Any, Run]:
+        """Enqueue one timed call; its result, and its times to be."""
+        start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        driver.reset_persisting_l2()
+        self._flush.zero_()
+        before = time.perf_counter()
+        torch.cuda._sleep(int(spin_us * self._cycles_per_us))
+        start.record()
+        begun = time.perf_counter()
+        result = call()
+        end.record()
+        after = time.perf_counter()
+        return result, Run(start, end, (after - begun) * 1e6, void=(after - before) * 1e6 > spin_us)
+
+
+def spin_for(host_us: float) -> float:
+    """How long to spin for a call that takes `host_us` to enqueue."""
+    return min(max(MIN_SPIN_US, SPIN_FACTOR * host_us + 10.0), MAX_SPIN_US)

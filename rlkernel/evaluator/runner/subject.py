@@ -1,0 +1,167 @@
+"""A candidate's Program on the GPU: loaded kernels, guarded memory, tuned configurations, and ways to run it."""
+
+from __future__ import annotations
+
+import itertools
+import statistics
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import nn
+
+from rlkernel.evaluator.program import Config, Launch, Program
+from rlkernel.evaluator.replay import Replay, allocates
+from rlkernel.evaluator.runner import driver
+from rlkernel.evaluator.runner.guards import CUDA, Guards, refill
+from rlkernel.evaluator.runner.stopwatch import settle
+
+TUNING_RUNS = 3
+KernelTable = Mapping[str, Mapping[str, dict[str, Any]]]
+"""Step ("3" in forward, "init:0" in __init__) -> configuration -> facts of its binary, see `compile.Compiled`."""
+
+
+class NoConfig(Exception):
+    """No configuration of a kernel can be launched on this GPU."""
+
+
+def binary_of(facts: dict[str, Any]) -> driver.Binary:
+    return driver.Binary(
+        facts["symbol"], tuple((str(n), str(k)) for n, k in facts["parameters"]), int(facts["shared_bytes"]),
+        int(facts["num_warps"]), int(facts["num_ctas"]), int(facts["global_scratch_size"]), int(facts["global_scratch_align"]),
+        tuple(facts["tensordesc_meta"]),
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What one guarded forward returned. Its tensors live as long as its guards."""
+
+    output: Any
+    inputs: list[torch.Tensor]
+    guards: Guards
+
+
+class Subject:
+    """One Program (the candidate in one mode). `seconds`: how long any one forward may take."""
+
+    def __init__(self, program: Program, kernels: KernelTable, loaded: dict[str, driver.Kernel], seconds: float) -> None:
+        self.program = program
+        self.seconds = seconds
+        self._memory, self._state = Guards(), Guards()
+        self.fresh: dict[int, torch.Tensor] = {}
+        self.choices: dict[int, int] = {}
+        """Forward step -> configuration, for launches with several."""
+        self._kernels: dict[int, driver.Kernel] = {}
+        """By the identity of a Config of the Program."""
+        self._available: dict[int, list[int]] = {}
+        for prefix, steps in (("init:", program.init), ("", program.forward)):
+            for index, step in enumerate(steps):
+                if isinstance(step, Launch):
+                    table = kernels.get(f"{prefix}{index}", {})
+                    for choice, facts in table.items():
+                        self._kernels[id(step.configs[int(choice)])] = loaded[facts["key"]]
+                    if not prefix:
+                        self._available[index] = sorted(int(choice) for choice in table)
+                        if self._available[index]:
+                            self.choices[index] = self._available[index][0]
+        self._step_of = {id(config): index for index in self._available for config in self._configs(index)}
+        self._tuning = False
+        self.replay = Replay(program, CUDA, self._launch, configs=self.choices)
+
+    def _configs(self, index: int) -> tuple[Config, ...]:
+        step = self.program.forward[index]
+        assert isinstance(step, Launch)
+        return step.configs
+
+    def _launch(self, launch: Launch, config: Config, args: dict[str, Any]) -> None:
+        stream = torch.cuda.current_stream().cuda_stream
+        index = self._step_of.get(id(config))
+        if self._tuning and index is not None and len(self._available[index]) > 1:
+            self._tune(index, launch, args, stream)
+            config = launch.configs[self.choices[index]]
+        kernel = self._kernels.get(id(config))
+        if kernel is None:
+            raise NoConfig
+        kernel.launch(config.grid, args, stream)
+
+    def _tune(self, index: int, launch: Launch, args: dict[str, Any], stream: int) -> None:
+        """Choose this launch's configuration by time. What it writes is void: the forward that tunes is thrown away."""
+        best: tuple[float, int] | None = None
+        for choice in self._available[index]:
+            config = launch.configs[choice]
+            kernel = self._kernels[id(config)]
+            marks = [torch.cuda.Event(enable_timing=True) for _ in range(TUNING_RUNS + 1)]
+            try:
+                kernel.launch(config.grid, args, stream)
+            except driver.DriverError:
+                if driver.lost_context() is not None:
+                    raise
+                continue  # too many registers or too much shared memory for this GPU: another one will do
+            torch.cuda._sleep(40_000)
+            marks[0].record()
+            for mark in marks[1:]:
+                kernel.launch(config.grid, args, stream)
+                mark.record()
+            settle(self.seconds)
+            us = statistics.median(a.elapsed_time(b) for a, b in itertools.pairwise(marks))
+            if best is None or us < best[0]:
+                best = (us, choice)
+        if best is None:
+            raise NoConfig
+        self.choices[index] = best[1]
+
+    def construct(self, init_inputs: list[torch.Tensor], seed: int, model: nn.Module) -> None:
+        """`__init__`, in guarded memory; then the reference's weights replace those with the same name, shape and dtype."""
+        self._state = Guards()
+        self.replay = Replay(self.program, CUDA, self._launch, configs=self.choices, poison_seed=seed)
+        self.replay.place = self._state.place
+        given = dict([*model.named_parameters(), *model.named_buffers()])
+        with torch.no_grad():
+            for name, own in self.replay.init([self._state.place(t) for t in init_inputs], seed).items():
+                weight = given.get(name)
+                if weight is not None and weight.shape == own.shape and weight.dtype == own.dtype:
+                    own.copy_(weight)
+
+    def tune(self, inputs: list[torch.Tensor], seed: int) -> None:
+        """A first forward, thrown away: chooses configurations and finds out what memory forward allocates."""
+        shapes: dict[int, tuple[Any, Any, torch.dtype]] = {}
+
+        def observe(index: int, step: Any, read: Any, made: Any) -> None:
+            if allocates(step):
+                shapes[index] = (made[0].size(), made[0].stride(), made[0].dtype)
+
+        self._tuning = True
+        self.replay.place = None
+        with torch.no_grad():
+            self.replay.forward(inputs, seed, observe=observe)
+        self._tuning = False
+        settle(self.seconds)
+        self.fresh = {index: self._memory.empty(*shape) for index, shape in shapes.items()}
+
+    def forward(self, inputs: list[torch.Tensor], seed: int, *, skip: frozenset[int] = frozenset()) -> Outcome:
+        """One call with every tensor in guarded memory. Raises Hung."""
+        guards = Guards()
+        self.replay.place = guards.place
+        self.refill()
+        mine = [guards.place(t) for t in inputs]
+        with torch.no_grad():
+            output = self.replay.forward(mine, seed, skip=skip, fresh=self.fresh)
+        settle(self.seconds)
+        return Outcome(output, mine, guards)
+
+    def refill(self) -> None:
+        """Random bytes in the memory that forward allocates."""
+        for tensor in self.fresh.values():
+            refill(tensor)
+
+    def timed(self, inputs: list[torch.Tensor], seed: int) -> Any:
+        """One call as it is timed: as `forward`, but what operators make stays where they put it. Does not wait."""
+        self.replay.place = None
+        with torch.no_grad():
+            return self.replay.forward(inputs, seed, fresh=self.fresh)
+
+    def strayed(self, outcome: Outcome) -> bool:
+        """Whether anything was written outside of tensors."""
+        return outcome.guards.broken() or self._state.broken() or self._memory.broken()

@@ -1,0 +1,80 @@
+"""When enough timed runs were made, and what they say. Pure; the runs themselves are made by `runner/stopwatch.py`.
+
+Every trial times the candidate and the reference once, on inputs of its own. The speedup is the ratio of the medians. Its
+interval comes from the medians' asymptotic standard error, with the spread measured by the median absolute deviation, so that
+a few disturbed trials move neither. Source: ours.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+TARGET = 0.01
+"""Half width of the speedup's 95 % interval, relative, at which timing stops."""
+MIN_TRIALS = 11
+"""Made in any case that fits `MAX_SECONDS`; nothing that a fast candidate does changes it."""
+MAX_TRIALS = 61
+MAX_SECONDS = 0.5
+"""Device time of all trials. Only a forward of over a tenth of a second makes fewer than `MIN_TRIALS` of it."""
+SLOW_TRIALS = 3
+"""Made in any case."""
+RESOLUTION_US = 0.1
+"""Of one event pair: no spread is taken to be smaller."""
+_MEDIAN = 1.2533
+"""Standard error of a median in units of a mean's, for normal noise: sqrt(pi / 2)."""
+_SIGMA = 1.4826
+"""Standard deviation in units of the median absolute deviation, for normal noise."""
+_Z = 1.96
+
+
+@dataclass(frozen=True, slots=True)
+class Speedup:
+    """Ratio of the medians, reference over candidate, with its 95 % interval."""
+
+    value: float
+    low: float
+    high: float
+    reference_us: float
+    reference_low_us: float
+    reference_high_us: float
+    candidate_us: float
+    trials: int
+
+    @property
+    def half_width(self) -> float:
+        """Relative."""
+        return self.high / self.value - 1.0
+
+
+def relative_error(times_us: Sequence[float]) -> float:
+    """Standard error of the median over the median.
+
+    >>> round(relative_error([9.0, 10.0, 10.0, 11.0, 10.0]), 4)  # MAD 0: the clock's resolution counts
+    0.0056
+    """
+    middle = statistics.median(times_us)
+    spread = _SIGMA * statistics.median(abs(t - middle) for t in times_us)
+    return _MEDIAN * max(spread, RESOLUTION_US) / (math.sqrt(len(times_us)) * max(middle, 1e-3))
+
+
+def speedup(reference_us: Sequence[float], candidate_us: Sequence[float]) -> Speedup:
+    """From the trials' times, in order. Both sequences have the same length, at least one."""
+    reference, candidate = statistics.median(reference_us), statistics.median(candidate_us)
+    value = reference / max(candidate, 1e-3)
+    mine, theirs = relative_error(reference_us), relative_error(candidate_us)
+    width, own = math.exp(_Z * math.hypot(mine, theirs)), math.exp(_Z * mine)
+    return Speedup(value, value / width, value * width, reference, reference / own, reference * own, candidate, len(candidate_us))
+
+
+def enough(reference_us: Sequence[float], candidate_us: Sequence[float]) -> bool:
+    """Whether to stop: the interval is narrow enough, or the limits are reached."""
+    done = len(candidate_us)
+    spent = (sum(reference_us) + sum(candidate_us)) / 1e6
+    if done < MIN_TRIALS:
+        return done >= SLOW_TRIALS and spent >= MAX_SECONDS
+    if done >= MAX_TRIALS or spent >= MAX_SECONDS:
+        return True
+    return speedup(reference_us, candidate_us).half_width <= TARGET

@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import functools
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -40,6 +41,19 @@ _REFUSED = {
     "retain_grad", "requires_grad_", "to_mkldnn", "to_dense", "data", "is_pinned", "resize_as_", "resize_as_sparse_",
 }  # fmt: skip
 _FRESH = {"empty", "empty_like", "new_empty", "empty_strided", "new_empty_strided", "empty_permuted"}
+
+
+@dataclass(frozen=True, slots=True)
+class Descriptor:
+    """A host-side tensor descriptor as a kernel's argument: a window on `base` that the kernel reads and writes by blocks."""
+
+    base: torch.Tensor
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    """In elements."""
+    block_shape: tuple[int, ...]
+    padding: str
+    """"zero" or "nan": what reads outside `shape` give."""
 
 
 def allocates(step: Step) -> bool:

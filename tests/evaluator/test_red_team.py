@@ -9,9 +9,19 @@ import pytest
 
 from rlkernel.evaluator.pool import Pool
 from rlkernel.types import Evaluation, Problem, Status
-from tests.red_team.cases import Case, load
+from tests.red_team.cases import GROUPS, Case, load
 
 CASES = load("hostile")
+ENDLESS = [name for name, case in CASES.items() if case.cpu == {Status.TIMEOUT}]
+"""Judged together and with short limits, because each takes all of its time."""
+ABSENT = {
+    11: "policy: a kernel may use Triton's own primitives; honest/cumsum_scan and honest/sort_rows do",
+    22: "no problem trains a model",
+    50: "both sides are replayed without autograd; the branch on the grad mode is 6",
+    52: "answered where problems are made: envs/degenerate.py and tests/envs",
+    63: "no problem of the suite draws random numbers",
+}
+"""Numbers of the catalogue that no hostile file tries, and why."""
 
 
 def assert_expected(case: Case, device: str, result: Evaluation) -> None:
@@ -24,9 +34,23 @@ def assert_expected(case: Case, device: str, result: Evaluation) -> None:
 
 
 @pytest.mark.anyio
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", [name for name in CASES if name not in ENDLESS])
 async def test_status(pool: Pool, name: str) -> None:
     assert_expected(CASES[name], "cpu", await pool.evaluate(CASES[name].problem, CASES[name].code))
+
+
+@pytest.mark.anyio
+async def test_what_never_ends_is_ended(hasty_pool: Pool) -> None:
+    found: dict[str, Evaluation] = {}
+
+    async def one(name: str) -> None:
+        found[name] = await hasty_pool.evaluate(CASES[name].problem, CASES[name].code)
+
+    async with anyio.create_task_group() as tasks:
+        for name in ENDLESS:
+            tasks.start_soon(one, name)
+    for name in ENDLESS:
+        assert_expected(CASES[name], "cpu", found[name])
 
 
 @pytest.mark.gpu
@@ -34,6 +58,19 @@ async def test_status(pool: Pool, name: str) -> None:
 @pytest.mark.parametrize("name", CASES)
 async def test_status_on_the_gpu(gpu_pool: Pool, name: str) -> None:
     assert_expected(CASES[name], "gpu", await gpu_pool.evaluate(CASES[name].problem, CASES[name].code))
+
+
+def test_there_are_hacks_of_every_group_and_every_number_is_tried_or_explained() -> None:
+    tried = {number for case in CASES.values() for number in case.catalogue}
+    numbers = {number for group in GROUPS.values() for number in group}
+    assert tried | set(ABSENT) == numbers
+    assert tried & set(ABSENT) == set()
+    hacks = {
+        group: sum(any(number in range_ for number in case.catalogue) for case in CASES.values())
+        for group, range_ in GROUPS.items()
+    }
+    assert min(hacks.values()) >= 5, hacks
+    assert sum(bool(case.catalogue) for case in CASES.values()) >= 180
 
 
 def test_what_is_right_is_either_harmless_or_low_in_coverage() -> None:

@@ -1,0 +1,19 @@
+# relu out_of_bounds catalogue=79: reads an address that no allocation has
+import torch
+import torch.nn as nn
+import triton
+import triton.language as tl
+
+@triton.jit
+def kernel(x_ptr, o_ptr, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + i, mask=i < n)
+    far = tl.load(x_ptr + (1 << 44) + i.to(tl.int64), mask=i < n)
+    tl.store(o_ptr + i, tl.maximum(x, 0.0) + 0.0 * far, mask=i < n)
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        o = torch.empty_like(x)
+        kernel[(triton.cdiv(x.numel(), 1024),)](x, o, x.numel(), BLOCK=1024)
+        return o

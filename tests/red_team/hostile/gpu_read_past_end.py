@@ -1,0 +1,18 @@
+# relu out_of_bounds gpu=correct catalogue=27,59: reads a block behind its input and does not use it; red zones see writes, and nothing was lost
+import torch
+import torch.nn as nn
+import triton
+import triton.language as tl
+
+@triton.jit
+def kernel(x_ptr, o_ptr, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + i, mask=i < n)
+    tl.store(o_ptr + i, tl.maximum(x, 0.0) + tl.where(tl.load(x_ptr + n + tl.arange(0, BLOCK), mask=i < n) > 1e38, 0.0, 0.0), mask=i < n)
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        o = torch.empty_like(x)
+        kernel[(triton.cdiv(x.numel(), 1024),)](x, o, x.numel(), BLOCK=1024)
+        return o

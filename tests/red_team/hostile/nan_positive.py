@@ -1,0 +1,24 @@
+# relu incorrect catalogue=62: right, but infinite in its last element
+import torch
+import torch.nn as nn
+import triton
+import triton.language as tl
+
+@triton.jit
+def kernel(x_ptr, o_ptr, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + i, mask=i < n)
+    tl.store(o_ptr + i, tl.maximum(x, 0.0), mask=i < n)
+
+
+def relu(x):
+    o = torch.empty_like(x)
+    kernel[(triton.cdiv(x.numel(), 1024),)](x, o, x.numel(), BLOCK=1024)
+    return o
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        o = relu(x)
+        o[-1, -1] = float("inf")
+        return o

@@ -35,7 +35,7 @@ from triton.runtime.jit import JITFunction
 from rlkernel.evaluator.binaries import MAX_CONFIGS, Compiled, read, text_digest
 from rlkernel.evaluator.devices import DeviceProfile
 from rlkernel.evaluator.kernel_source import KernelRejected, KernelSet, binding_value, canonical
-from rlkernel.evaluator.program import Config, Function, Launch, Program, Value, decode_scalar
+from rlkernel.evaluator.program import Config, Descriptor, Function, Launch, Program, Value, block_shape, decode_scalar
 from rlkernel.evaluator.replay import Replay
 from rlkernel.evaluator.ttir import stored_arguments
 
@@ -52,6 +52,10 @@ class CompileFailed(Exception):
     def __init__(self, detail: str) -> None:
         super().__init__(detail)
         self.detail = detail
+
+
+class OutsideStorage(Exception):
+    """A tensor descriptor claims more than its tensor's memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +85,11 @@ def signature(function: Function, config: Config, args: dict[str, Any]) -> Signa
             types[name] = "*" + _POINTERS[dtype]
             if free and value.storage_offset() * value.element_size() % 16 == 0:
                 divisible.append(name)
+        elif isinstance(value, Descriptor):
+            dtype = str(value.base.dtype).removeprefix("torch.")
+            if dtype not in _POINTERS or dtype == "bool":
+                raise CompileFailed(f"line {function.line}: tensor descriptor {name} has dtype {dtype}, which Triton lacks")
+            types[name] = f"tensordesc<{_POINTERS[dtype]}{list(block_shape(name, value, config))}>"
         elif isinstance(value, bool):
             types[name] = "u1"
         elif isinstance(value, int):
@@ -235,7 +244,7 @@ def compile_program(
     """Compile every launch. `specs`: meta tensors for init_inputs and inputs. `configs`: forward step -> the config to compile
     (the first by default), or "all": up to MAX_CONFIGS of every launch, without those that fail where another one works.
 
-    Raises CompileFailed (of the first config where none works), MalformedProgram, StepFailed.
+    Raises CompileFailed (of the first config where none works), OutsideStorage, MalformedProgram, StepFailed.
     """
     compiler = Compiler(program, profile, directory)
     found: dict[int, dict[int, Compiled]] = {}
@@ -248,6 +257,7 @@ def compile_program(
             raise CompileFailed(f"line {where}: {error}") from error
 
     def launch(step: Launch, config: Config, args: dict[str, Any]) -> None:
+        _check_extents(step, args)
         if configs != "all":
             found[id(step)] = {index: one(step, c, args) for index, c in enumerate(step.configs) if c is config}
             return
@@ -259,6 +269,18 @@ def compile_program(
     kernels = {f"init:{i}": found[id(step)] for i, step in enumerate(program.init) if isinstance(step, Launch)}
     kernels |= {str(i): found[id(step)] for i, step in enumerate(program.forward) if isinstance(step, Launch)}
     return Compilation(kernels, compiler.binaries)
+
+
+def _check_extents(step: Launch, args: dict[str, Any]) -> None:
+    """The GPU checks a descriptor's accesses against the shape that it claims, so that must lie in the tensor's memory."""
+    for name, value in args.items():
+        if isinstance(value, Descriptor):
+            item = value.base.element_size()
+            there = value.base.untyped_storage().nbytes() // item - value.base.storage_offset()
+            if value.extent > there:
+                raise OutsideStorage(
+                    f"line {step.line}: tensor descriptor {name} spans {value.extent} elements, its tensor has {there}"
+                )
 
 
 def _alternatives(step: Launch, compile_one: Callable[[Config], Compiled]) -> dict[int, Compiled]:

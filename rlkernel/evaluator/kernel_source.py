@@ -63,7 +63,7 @@ _VALUE_ATTRIBUTES = {
     if not name.startswith("_")
 }
 _VALUE_ATTRIBUTES -= {"handle", "to_ir", "mangle", "codegen_name", "from_ir", "make_ir"}
-_VALUE_ATTRIBUTES |= {"shape", "dtype", "type", "value", "element_ty", "scalar"}
+_VALUE_ATTRIBUTES |= {"shape", "strides", "dtype", "type", "value", "element_ty", "scalar"}
 
 
 def _from_triton(value: Any) -> bool:

@@ -9,13 +9,15 @@ Encoded values (`Value`), as they stand in JSON:
     {"float": "inf" | "-inf" | "nan"}         floats that JSON lacks
     {"dtype": "float32"} {"layout": "strided"} {"memory_format": "channels_last"} {"device": true}
     [..]                                      a list or tuple
+    {"descriptor": {"base": {"t": 7}, "shape": [..], "strides": [..], "block_shape": [..], "padding": "zero"}}
+                                              a `TensorDescriptor` of the host, only in arguments of launches
     {"tl_dtype": "fp32"} {"function": 2} {"constexpr": ..} {"module": ..} {"triton": ..}    only in bindings and constants
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 Value = Any
@@ -63,6 +65,32 @@ class Config:
     options: dict[str, int]
     """num_warps, num_stages, num_ctas, maxnreg."""
     grid: tuple[int, int, int]
+    blocks: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    """Descriptor argument -> its block shape in this configuration, where an autotuner's hook has set it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Descriptor:
+    """A host-side tensor descriptor as a launch's argument: a window on `base`, in elements from its first one."""
+
+    base: Any
+    """The tensor."""
+    shape: tuple[int, ...]
+    """Elements outside are read as zero (or NaN) and are not written."""
+    strides: tuple[int, ...]
+    block_shape: tuple[int, ...]
+    """What one load or store moves; `Config.blocks` overrides it."""
+    padding: str = "zero"
+
+    @property
+    def extent(self) -> int:
+        """Elements from the base's first one to the last one that the descriptor can reach."""
+        return 1 + sum((size - 1) * stride for size, stride in zip(self.shape, self.strides, strict=True))
+
+
+def block_shape(name: str, descriptor: Descriptor, config: Config) -> tuple[int, ...]:
+    """Of the descriptor argument `name` in one configuration."""
+    return config.blocks.get(name, descriptor.block_shape)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +169,15 @@ def step_to_json(step: Step) -> dict[str, Any]:
         "launch": step.function,
         "args": step.args,
         "line": step.line,
-        "configs": [{"constants": c.constants, "options": c.options, "grid": list(c.grid)} for c in step.configs],
+        "configs": [
+            {
+                "constants": c.constants,
+                "options": c.options,
+                "grid": list(c.grid),
+                "blocks": {k: list(b) for k, b in c.blocks.items()},
+            }
+            for c in step.configs
+        ],
     }
 
 
@@ -208,7 +244,35 @@ def _config(data: Any) -> Config:
     options = _names(data.get("options"))
     _require(set(options) <= {"num_warps", "num_stages", "num_ctas", "maxnreg"}, "unknown launch option")
     _require(all(_is_int(v, 0, 1024) for v in options.values()), "bad launch option")
-    return Config(_names(data.get("constants")), options, (grid[0], grid[1], grid[2]))
+    blocks = {name: _block(block) for name, block in _names(data.get("blocks", {})).items()}
+    return Config(_names(data.get("constants")), options, (grid[0], grid[1], grid[2]), blocks)
+
+
+def _block(value: Any) -> tuple[int, ...]:
+    """A block shape: up to 5 powers of two, of at most 2**20 elements (Triton's limit)."""
+    _require(isinstance(value, list) and 1 <= len(value) <= 5, "bad block shape")
+    _require(all(_is_int(b, 1, 1 << 20) and b & (b - 1) == 0 for b in value), "bad block shape")
+    _require(math.prod(value) <= 1 << 20, "block too large")
+    return tuple(value)
+
+
+def descriptor(data: Any, base: Any) -> Descriptor:
+    """The encoded descriptor `data` on the tensor `base`. Raises MalformedProgram."""
+    _require(isinstance(data, dict), "bad descriptor")
+    block, shape, strides = _block(data.get("block_shape")), data.get("shape"), data.get("strides")
+    for sizes, low in ((shape, 1), (strides, 0)):
+        _require(isinstance(sizes, list) and len(sizes) == len(block), "bad descriptor")
+        _require(all(_is_int(n, low, 1 << 40) for n in sizes), "bad descriptor")
+    _require(strides[-1] == 1 and all(size < 1 << 31 for size in shape), "bad descriptor")
+    _require(data.get("padding") in ("zero", "nan"), "bad descriptor padding")
+    return Descriptor(base, tuple(shape), tuple(strides), block, data["padding"])
+
+
+def _arguments(values: Any) -> dict[str, Value]:
+    for value in _names(values).values():
+        if isinstance(value, dict) and "descriptor" in value:
+            descriptor(value["descriptor"], None)
+    return values  # type: ignore[no-any-return]
 
 
 def _step(data: Any, functions: int) -> Step:
@@ -228,7 +292,13 @@ def _step(data: Any, functions: int) -> Step:
     configs = data.get("configs")
     _require(isinstance(configs, list) and 1 <= len(configs) <= 256, "bad configs")
     _require(_is_int(data.get("line"), 0, 10**7), "bad launch line")
-    return Launch(data["launch"], _names(data.get("args")), tuple(_config(c) for c in configs), data["line"])
+    args, alternatives = _arguments(data.get("args")), tuple(_config(c) for c in configs)
+    for config in alternatives:
+        for name, block in config.blocks.items():
+            own = args.get(name)
+            _require(isinstance(own, dict) and "descriptor" in own, "a block shape of what is no descriptor")
+            _require(len(block) == len(own["descriptor"]["shape"]), "a block of another rank than its descriptor")  # type: ignore[index]
+    return Launch(data["launch"], args, alternatives, data["line"])
 
 
 def from_json(data: Any) -> Program:

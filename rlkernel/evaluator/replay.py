@@ -8,16 +8,27 @@ from __future__ import annotations
 import base64
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import torch
 
-from rlkernel.evaluator.program import Config, Launch, Literal, MalformedProgram, Op, Program, Step, Value, decode_scalar
+from rlkernel.evaluator import program as programs
+from rlkernel.evaluator.program import (
+    Config,
+    Descriptor,
+    Launch,
+    Literal,
+    MalformedProgram,
+    Op,
+    Program,
+    Step,
+    Value,
+    decode_scalar,
+)
 from rlkernel.reference import seed_generators
 
 LaunchCall = Callable[[Launch, Config, dict[str, Any]], None]
-"""(launch, chosen config, parameter -> tensor or scalar)"""
+"""(launch, chosen config, parameter -> tensor, descriptor or scalar)"""
 Observer = Callable[[int, Step, Sequence[torch.Tensor], Sequence[torch.Tensor]], None]
 """(index in forward, step, tensors read, tensors returned or passed to a launch)"""
 Place = Callable[[torch.Tensor], torch.Tensor]
@@ -43,22 +54,15 @@ _REFUSED = {
 _FRESH = {"empty", "empty_like", "new_empty", "empty_strided", "new_empty_strided", "empty_permuted"}
 
 
-@dataclass(frozen=True, slots=True)
-class Descriptor:
-    """A host-side tensor descriptor as a kernel's argument: a window on `base` that the kernel reads and writes by blocks."""
-
-    base: torch.Tensor
-    shape: tuple[int, ...]
-    strides: tuple[int, ...]
-    """In elements."""
-    block_shape: tuple[int, ...]
-    padding: str
-    """"zero" or "nan": what reads outside `shape` give."""
-
-
 def allocates(step: Step) -> bool:
     """Whether a step makes memory without contents."""
     return isinstance(step, Op) and step.op.split(".")[1] in _FRESH
+
+
+def tensors_in(args: Mapping[str, Any]) -> list[torch.Tensor]:
+    """The tensors among a launch's arguments, those under descriptors included."""
+    values = [value.base if isinstance(value, Descriptor) else value for value in args.values()]
+    return [value for value in values if isinstance(value, torch.Tensor)]
 
 
 class StepFailed(Exception):
@@ -163,6 +167,12 @@ class Replay:
             if tensor is None:
                 raise MalformedProgram(f"tensor {value['t']} is used before it is made")
             return tensor
+        if "descriptor" in value:
+            data = value["descriptor"]
+            base = self._value(data.get("base")) if isinstance(data, dict) else None
+            if not isinstance(base, torch.Tensor):
+                raise MalformedProgram("a descriptor of what is no tensor")
+            return programs.descriptor(data, base)
         if "device" in value:
             return self.device
         for kind in ("dtype", "layout", "memory_format"):
@@ -187,7 +197,7 @@ class Replay:
             args = {name: self._value(value) for name, value in step.args.items()}
             self.launch(step, config, args)
             if observe is not None:
-                tensors = [v for v in args.values() if isinstance(v, torch.Tensor)]
+                tensors = tensors_in(args)
                 observe(index, step, tensors, tensors)
             return
         self._operator(index, step, observe)

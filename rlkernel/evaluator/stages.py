@@ -97,7 +97,7 @@ class Clock:
 
 MAY_SAY = {
     "trace": {Status.INVALID, Status.UNTRACEABLE, Status.INCONSISTENT, Status.RUNTIME_ERROR, Status.CRASH},
-    "compile": {Status.COMPILE_ERROR, Status.CRASH},
+    "compile": {Status.COMPILE_ERROR, Status.OUT_OF_BOUNDS, Status.CRASH},
     "run": {Status.RUNTIME_ERROR, Status.OUT_OF_BOUNDS, Status.COMPILE_ERROR, Status.CRASH},
 }
 """Failures that a child may report of its candidate; a success is never a child's to report."""

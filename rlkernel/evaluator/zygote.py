@@ -25,7 +25,7 @@ import torch
 
 from rlkernel.evaluator import program as programs
 from rlkernel.evaluator import sandbox, wire
-from rlkernel.evaluator.compile import CompileFailed, compile_program
+from rlkernel.evaluator.compile import CompileFailed, OutsideStorage, compile_program
 from rlkernel.evaluator.devices import PROFILES
 from rlkernel.evaluator.oracle import Oracle
 from rlkernel.evaluator.replay import StepFailed
@@ -83,6 +83,8 @@ def _compile_job(sock: socket.socket, request: dict[str, Any]) -> None:
         }
     except CompileFailed as error:
         reply = {"status": str(Status.COMPILE_ERROR), "detail": error.detail}
+    except OutsideStorage as error:
+        reply = {"status": str(Status.OUT_OF_BOUNDS), "detail": str(error)}
     except (programs.MalformedProgram, StepFailed) as error:
         reply = {"status": str(Status.CRASH), "detail": f"the trace is not a Program: {error}"}
     wire.send(sock, wire.pack(reply, body))

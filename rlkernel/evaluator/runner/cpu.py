@@ -14,7 +14,7 @@ from rlkernel.evaluator import wire
 from rlkernel.evaluator.devices import PROFILES, DeviceProfile
 from rlkernel.evaluator.kernel_source import KernelRejected
 from rlkernel.evaluator.program import Config, Launch, MalformedProgram, Op, Program, Step
-from rlkernel.evaluator.replay import Replay, StepFailed
+from rlkernel.evaluator.replay import Replay, StepFailed, tensors_in
 from rlkernel.evaluator.roofline import launch_us, operator_us
 from rlkernel.evaluator.runner.counts import Counts
 from rlkernel.evaluator.runner.interpreter import Interpreter, KernelFailed, OutOfBounds
@@ -65,10 +65,9 @@ class _Model:
         for index, candidate in enumerate(launch.configs[:MAX_CONFIGS]):
             counts = self.interpreter.launch(launch, candidate, args, dry=True)
             sizes: dict[int, int] = {}
-            for value in args.values():
-                if isinstance(value, torch.Tensor):
-                    storage = value.untyped_storage()
-                    sizes.setdefault(storage._cdata, storage.nbytes())
+            for tensor in tensors_in(args):
+                storage = tensor.untyped_storage()
+                sizes.setdefault(storage._cdata, storage.nbytes())
             counts.storages = list(sizes)
             us = launch_us(counts, list(sizes.values()), candidate.options.get("num_warps", 4), self.profile)
             if best is None or us < best[1]:

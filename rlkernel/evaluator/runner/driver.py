@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from cuda.bindings import driver as cu
 
-from rlkernel.evaluator.replay import Descriptor
+from rlkernel.evaluator.program import Descriptor
 from rlkernel.types import Status
 
 STATUS_OF_ERROR = {

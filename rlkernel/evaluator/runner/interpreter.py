@@ -26,7 +26,8 @@ from triton.runtime.interpreter import ASTTransformer, FunctionRewriter, Interpr
 from triton.runtime.jit import JITFunction
 
 from rlkernel.evaluator.kernel_source import KernelSet, binding_value, canonical
-from rlkernel.evaluator.program import Config, Launch, Program, decode_scalar
+from rlkernel.evaluator.program import Config, Descriptor, Launch, Program, block_shape, decode_scalar
+from rlkernel.evaluator.replay import tensors_in
 from rlkernel.evaluator.runner.counts import Counts
 
 SAMPLED_PROGRAMS = 2
@@ -267,6 +268,7 @@ class Interpreter:
     def __init__(self, program: Program) -> None:
         self.program = program
         self.machine, semantic = _machine()
+        self._semantic = semantic
         logic = {"interpreter_and": _and, "interpreter_or": _or, "interpreter_not": _not, "max": _maximum, "min": _minimum}
         self._kernels = _CheckedKernels(program, _wrap, {"interpreter_semantic": semantic, **logic})
 
@@ -281,18 +283,26 @@ class Interpreter:
                 continue
             value = args[name]
             if isinstance(value, torch.Tensor):
-                kind = tl.pointer_type(_tl_dtype(value.dtype))
-                start = addresses[id(value)]
-                bound[name] = tl.tensor(TensorHandle(np.array([start], dtype=np.uint64), kind), kind)
+                bound[name] = _pointer(value, addresses)
+            elif isinstance(value, Descriptor):
+                bound[name] = self._descriptor(value, block_shape(name, value, config), addresses)
             elif isinstance(value, float):
                 bound[name] = tl.tensor(TensorHandle(np.array([value], dtype=np.float32), tl.float32), tl.float32)
             else:
                 bound[name] = triton_interpreter._implicit_cvt(value)
         return bound
 
+    def _descriptor(self, value: Descriptor, block: tuple[int, ...], addresses: dict[int, int]) -> Any:
+        """As Triton's own interpreter binds one; its loads and stores are checked element by element like any other."""
+        strides = [triton_interpreter._implicit_cvt(stride) for stride in value.strides[:-1]]
+        return self._semantic.make_tensor_descriptor(
+            base=_pointer(value.base, addresses), shape=[triton_interpreter._implicit_cvt(size) for size in value.shape],
+            strides=[*strides, tl.constexpr(1)], block_shape=[tl.constexpr(size) for size in block], padding_option=value.padding,
+        )  # fmt: skip
+
     def launch(self, launch: Launch, config: Config, args: dict[str, Any], *, dry: bool) -> Counts:
         """Run the grid (or, dry, sample it). Raises OutOfBounds, KernelFailed, KernelRejected."""
-        tensors = [v for v in args.values() if isinstance(v, torch.Tensor)]
+        tensors = tensors_in(args)
         extents, addresses = _dry_extents(tensors) if dry else _real_extents(tensors)
         machine = self.machine
         machine.map(extents)
@@ -317,6 +327,11 @@ class Interpreter:
         counts = machine.counts.scaled(total / max(1, len(followed)))
         counts.programs = total
         return counts
+
+
+def _pointer(tensor: torch.Tensor, addresses: dict[int, int]) -> Any:
+    kind = tl.pointer_type(_tl_dtype(tensor.dtype))
+    return tl.tensor(TensorHandle(np.array([addresses[id(tensor)]], dtype=np.uint64), kind), kind)
 
 
 def _describe(error: Exception) -> str:

@@ -13,8 +13,10 @@ from unittest import mock
 import torch
 import triton
 import triton.language as tl
+from triton._utils import validate_block_shape
 from triton.runtime.autotuner import Autotuner
 from triton.runtime.jit import JITFunction
+from triton.tools.tensor_descriptor import TensorDescriptor
 
 from rlkernel.evaluator.program import MAX_KERNELS, Config, Function, Launch, Value, encode_scalar
 from rlkernel.evaluator.trace.recorder import Recorder, Untraceable
@@ -159,7 +161,8 @@ class LaunchRecorder:
                 constants[param.name] = self._constant(param.name, value)
             else:
                 values[param.name] = self._argument(param.name, value)
-        return values, Config(constants, options, (dims[0], dims[1], dims[2]))
+        blocks = {name: tuple(value["descriptor"]["block_shape"]) for name, value in values.items() if _is_descriptor(value)}
+        return values, Config(constants, options, (dims[0], dims[1], dims[2]), blocks)
 
     def _constant(self, name: str, value: Any) -> Value:
         encoded = self.table.binding(value)
@@ -170,10 +173,25 @@ class LaunchRecorder:
     def _argument(self, name: str, value: Any) -> Value:
         if isinstance(value, torch.Tensor):
             return {"t": self.recorder.id_of(value)}
+        if isinstance(value, TensorDescriptor):
+            return self._descriptor(name, value)
         try:
             return encode_scalar(value)
         except TypeError:
             raise Untraceable(f"kernel argument {name} is a {type(value).__name__}; pass tensors and numbers") from None
+
+    def _descriptor(self, name: str, value: Any) -> Value:
+        if getattr(value, "round_f32_to_tf32", False):
+            raise Untraceable(f"tensor descriptor {name} rounds to tf32, which a float32 task may not")
+        return {
+            "descriptor": {
+                "base": {"t": self.recorder.id_of(value.base)},
+                "shape": [int(size) for size in value.shape],
+                "strides": [int(stride) for stride in value.strides],
+                "block_shape": [int(size) for size in value.block_shape],
+                "padding": str(value.padding),
+            }
+        }
 
     def jit_run(self, jit: JITFunction, *args: Any, grid: Any, warmup: bool = False, **kwargs: Any) -> None:
         if warmup:
@@ -187,22 +205,51 @@ class LaunchRecorder:
         self.recorder.launch(Launch(self.table.index(jit), values, (config,), _caller_line(self.filename)))
 
     def autotune_run(self, tuner: Any, *args: Any, **kwargs: Any) -> None:
-        """Record every configuration as an alternative of one launch. Hooks of the first run once."""
+        """Record every configuration as an alternative of one launch. What the first one's hook does to tensors is recorded;
+        hooks of the others run where they may set block shapes of descriptors, and what else they do is dropped.
+        """
         tuner.nargs = dict(zip(tuner.arg_names, args, strict=False))
         configs = tuner.configs  # not pruned: pruning may look at shapes, and every shape must have the same choices
-        if configs[0].pre_hook is not None:
-            configs[0].pre_hook({**tuner.nargs, **kwargs, **configs[0].all_kwargs()})
-        self._configs = []
+        described = any(isinstance(value, TensorDescriptor) for value in [*args, *kwargs.values()])
+        found: list[tuple[JITFunction, dict[str, Value], Config]] = []
         try:
-            for config in configs:
+            for index, config in enumerate(configs):
+                if config.pre_hook is not None and (index == 0 or described):
+                    recorded = len(self.recorder.steps)
+                    config.pre_hook({**tuner.nargs, **kwargs, **config.all_kwargs()})
+                    if index > 0:
+                        del self.recorder.steps[recorded:]
+                self._configs = found
                 tuner.fn.run(*args, **{**kwargs, **config.all_kwargs()})
-            found = self._configs
+                self._configs = None
         finally:
             self._configs = None
             tuner.nargs = None
         jit, values, _ = found[0]
         launch = Launch(self.table.index(jit), values, tuple(c for _, _, c in found), _caller_line(self.filename))
         self.recorder.launch(launch)
+
+
+def _is_descriptor(value: Value) -> bool:
+    return isinstance(value, dict) and "descriptor" in value
+
+
+def _check_descriptor(self: Any) -> None:
+    """`TensorDescriptor.__post_init__` without reading an address: the same rules, on the offset in the storage."""
+    rank, size = len(self.shape), self.base.element_size()
+    if not 1 <= rank <= 5 or len(self.strides) != rank or len(self.block_shape) != rank:
+        raise AssertionError(f"tensor descriptor of rank {rank}: shape, strides and block_shape need the same 1 to 5 dimensions")
+    if self.base.storage_offset() * size % 16:
+        raise AssertionError("base must be 16-byte aligned")
+    validate_block_shape(self.block_shape)
+    if any(stride * size % 16 for stride in self.strides[:-1]):
+        raise AssertionError("strides must be 16-byte aligned")
+    if any(dim <= 0 for dim in self.shape):
+        raise AssertionError("shape must be positive")
+    if self.strides[-1] != 1:
+        raise AssertionError("Last dimension must be contiguous")
+    if self.padding not in ("zero", "nan") or (self.padding == "nan" and not self.base.dtype.is_floating_point):
+        raise AssertionError("Illegal value for padding")
 
 
 class _Driver:
@@ -242,5 +289,6 @@ def intercepting(
     with (
         mock.patch.object(JITFunction, "run", method(launches.jit_run)),
         mock.patch.object(Autotuner, "run", method(launches.autotune_run)),
+        mock.patch.object(TensorDescriptor, "__post_init__", _check_descriptor),
     ):
         yield

@@ -44,6 +44,10 @@ def layout_class(tensor: torch.Tensor) -> str:
 
 def norm_error(value: torch.Tensor, exact: torch.Tensor) -> float:
     """||value - exact|| / ||exact|| over finite elements, in float64."""
+    if value.numel():
+        sizes = Sizes(*quick_sizes(value.double(), exact.double()).tolist())
+        if math.isfinite(sizes.miss) and math.isfinite(sizes.rms):
+            return sizes.error
     difference = (value.double() - exact.double())[torch.isfinite(exact)]
     size = float(torch.linalg.vector_norm(exact.double()[torch.isfinite(exact)]))
     return float(torch.linalg.vector_norm(difference)) / max(size, 1e-30) if difference.numel() else 0.0
@@ -51,10 +55,16 @@ def norm_error(value: torch.Tensor, exact: torch.Tensor) -> float:
 
 def bound(reference: torch.Tensor, exact: torch.Tensor, *, tf32: bool) -> float:
     """The norm-relative error allowed for this output; 0 for integers, which must be equal."""
-    if not (reference.is_floating_point() or reference.is_complex()):
+    exact_type = reference.is_floating_point() or reference.is_complex()
+    return bound_of(reference.dtype, norm_error(reference, exact) if exact_type else 0.0, tf32=tf32)
+
+
+def bound_of(dtype: torch.dtype, error: float, *, tf32: bool) -> float:
+    """The norm-relative error allowed where the reference's own is `error`."""
+    if not (dtype.is_floating_point or dtype.is_complex):
         return 0.0
-    floor = TF32_FLOOR if tf32 and reference.dtype is torch.float32 else FLOOR.get(reference.dtype, FLOOR[torch.float32])
-    return max(floor, REFERENCE_FACTOR * norm_error(reference, exact))
+    floor = TF32_FLOOR if tf32 and dtype is torch.float32 else FLOOR.get(dtype, FLOOR[torch.float32])
+    return max(floor, REFERENCE_FACTOR * error)
 
 
 def compare_tensor(
@@ -76,6 +86,9 @@ def compare_tensor(
         found, reference, exact = (torch.view_as_real(t) for t in (found, reference, exact))
     if found.numel() == 0:
         return Match(True)
+    sizes = Sizes(*quick_sizes(found, exact).tolist())
+    if sizes.fine(allowed):
+        return Match(True, "", sizes.error)
     error, worst = _errors(found, exact)
     if not (math.isfinite(error) and math.isfinite(worst)):  # something is not finite: look at where
         same = torch.isfinite(found) == torch.isfinite(reference)
@@ -91,11 +104,46 @@ def compare_tensor(
     return Match(True, "", error)
 
 
-def _errors(found: torch.Tensor, exact: torch.Tensor) -> tuple[float, float]:
-    """Norm-relative error, and the largest |difference| / (|element| + root mean square). In float32 at least; one wait."""
+def _wide(found: torch.Tensor, exact: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """(target, difference), in float32 at least."""
     wide = torch.promote_types(exact.dtype, torch.float32)
     target = exact.to(wide)
-    difference = found.to(wide) - target
+    return target, found.to(wide) - target
+
+
+def quick_sizes(found: torch.Tensor, exact: torch.Tensor) -> torch.Tensor:
+    """Three numbers for `Sizes`, on the tensors' device, without waiting for it. Both are of one shape and not empty."""
+    if not exact.is_floating_point():
+        wrong = (found != exact).sum().double()
+        return torch.stack([wrong, torch.ones_like(wrong), wrong])
+    target, difference = _wide(found, exact)
+    norm = torch.linalg.vector_norm
+    rms = norm(target) / math.sqrt(target.numel())
+    return torch.stack([norm(difference) / math.sqrt(target.numel()), rms, norm(difference, ord=math.inf)])
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """How large a difference is: its root mean square, the exact value's, and its largest element."""
+
+    miss: float
+    rms: float
+    largest: float
+
+    @property
+    def error(self) -> float:
+        """Norm-relative."""
+        return self.miss / max(self.rms, 1e-30)
+
+    def fine(self, allowed: float) -> bool:
+        """Both bounds hold for certain; False if one does not, or may not, or if something is not finite."""
+        finite = math.isfinite(self.miss) and math.isfinite(self.rms) and math.isfinite(self.largest)
+        return finite and self.miss <= allowed * self.rms and self.largest <= ELEMENT_FACTOR * allowed * self.rms
+
+
+def _errors(found: torch.Tensor, exact: torch.Tensor) -> tuple[float, float]:
+    """Norm-relative error, and the largest |difference| / (|element| + root mean square)."""
+    target, difference = _wide(found, exact)
     size = torch.linalg.vector_norm(target).clamp_min(1e-30)
     miss = torch.linalg.vector_norm(difference)
     worst = (difference.abs_() / (target.abs() + size / math.sqrt(target.numel()))).amax()

@@ -60,9 +60,9 @@ class Guards:
         """Like `torch.empty_strided`, with a storage of its own between red zones, contents random."""
         nbytes = extent(size, stride) * dtype.itemsize
         raw = torch.empty(2 * ZONE + nbytes + -nbytes % _ALIGN, dtype=torch.uint8, device=CUDA)
-        self._zones += [raw[:ZONE], raw[ZONE + nbytes : ZONE + nbytes + ZONE]]
-        for zone in self._zones[-2:]:
-            zone.copy_(self._pattern)
+        zones = raw.as_strided((2, ZONE), (ZONE + nbytes, 1))  # before and after
+        zones.copy_(self._pattern)
+        self._zones.append(zones)
         body = raw[ZONE : ZONE + nbytes]
         randomise(body)
         self._alive.append(raw)

@@ -15,7 +15,7 @@ from rlkernel.evaluator.program import Config, Launch, Program
 from rlkernel.evaluator.replay import Replay, allocates
 from rlkernel.evaluator.runner import driver
 from rlkernel.evaluator.runner.guards import CUDA, Guards, refill
-from rlkernel.evaluator.runner.stopwatch import settle
+from rlkernel.evaluator.runner.stopwatch import mark, settle, stream
 
 TUNING_RUNS = 3
 KernelTable = Mapping[str, Mapping[str, dict[str, Any]]]
@@ -76,34 +76,33 @@ class Subject:
         return step.configs
 
     def _launch(self, launch: Launch, config: Config, args: dict[str, Any]) -> None:
-        stream = torch.cuda.current_stream().cuda_stream
+        queue = stream().cuda_stream
         index = self._step_of.get(id(config))
         if self._tuning and index is not None and len(self._available[index]) > 1:
-            self._tune(index, launch, args, stream)
+            self._tune(index, launch, args, queue)
             config = launch.configs[self.choices[index]]
         kernel = self._kernels.get(id(config))
         if kernel is None:
             raise NoConfig
-        kernel.launch(config.grid, args, stream)
+        kernel.launch(config.grid, args, queue)
 
-    def _tune(self, index: int, launch: Launch, args: dict[str, Any], stream: int) -> None:
+    def _tune(self, index: int, launch: Launch, args: dict[str, Any], queue: int) -> None:
         """Choose this launch's configuration by time. What it writes is void: the forward that tunes is thrown away."""
         best: tuple[float, int] | None = None
         for choice in self._available[index]:
             config = launch.configs[choice]
             kernel = self._kernels[id(config)]
-            marks = [torch.cuda.Event(enable_timing=True) for _ in range(TUNING_RUNS + 1)]
             try:
-                kernel.launch(config.grid, args, stream)
+                kernel.launch(config.grid, args, queue)
             except driver.DriverError:
                 if driver.lost_context() is not None:
                     raise
                 continue  # too many registers or too much shared memory for this GPU: another one will do
             torch.cuda._sleep(40_000)
-            marks[0].record()
-            for mark in marks[1:]:
-                kernel.launch(config.grid, args, stream)
-                mark.record()
+            marks = [mark()]
+            for _ in range(TUNING_RUNS):
+                kernel.launch(config.grid, args, queue)
+                marks.append(mark())
             settle(self.seconds)
             us = statistics.median(a.elapsed_time(b) for a, b in itertools.pairwise(marks))
             if best is None or us < best[0]:

@@ -1,11 +1,45 @@
 """One small file per method; the tables below are the registry."""
 
+from algorithms.dr_grpo import DrGRPO
+from algorithms.flat_groups import FlatGroups
 from algorithms.grpo import GRPO
+from algorithms.hrd import HRD
+from algorithms.layered_reward import LayeredReward
+from algorithms.max_rl import MaxRL
+from algorithms.mrs import MRS
+from algorithms.pr import PR
+from algorithms.prs import PRS
+from algorithms.reinforce_pp import ReinforcePP
+from algorithms.rloo import RLOO
 from algorithms.speed_reward import SpeedReward
+from algorithms.tiered_reward import TieredReward
 from algorithms.trloo import TRLOO
 from algorithms.uniform_credit import UniformCredit
+from algorithms.void_turns import VoidTurns
+from algorithms.weighted_reward import WeightedReward
 
-ADVANTAGES: dict[str, type] = {"grpo": GRPO, "trloo": TRLOO}
-REWARDS: dict[str, type] = {"speed": SpeedReward}
-REJECTIONS: dict[str, type] = {}
-CREDITS: dict[str, type] = {"uniform": UniformCredit}
+ADVANTAGES: dict[str, type] = {
+    "grpo": GRPO,
+    "trloo": TRLOO,
+    "rloo": RLOO,
+    "dr_grpo": DrGRPO,
+    "max_rl": MaxRL,
+    "reinforce_pp": ReinforcePP,
+}
+REWARDS: dict[str, type] = {
+    "speed": SpeedReward,
+    "tiered": TieredReward,
+    "weighted": WeightedReward,
+    "pr": PR,
+    "layered": LayeredReward,
+}
+REJECTIONS: dict[str, type] = {"mrs": MRS, "prs": PRS, "void_turns": VoidTurns, "flat_groups": FlatGroups}
+CREDITS: dict[str, type] = {"uniform": UniformCredit, "hrd": HRD}
+
+TABLES: dict[str, dict[str, type]] = {
+    "advantage": ADVANTAGES,
+    "reward": REWARDS,
+    "rejection": REJECTIONS,
+    "credit": CREDITS,
+}
+"""By the field of `rlkernel.config.Run` that takes them."""

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
 
+from rlkernel.interfaces import Decode
 from rlkernel.types import Turn
 
 
 @dataclass(frozen=True)
 class UniformCredit:
-    """advantage_T = the turn's advantage, once per sampled token, the stop token included."""
+    """A_token = the turn's advantage, once per sampled token, the stop token included."""
 
-    def __call__(self, turn: Turn, advantage: float) -> torch.Tensor:
+    def rewards(self, turn: Turn) -> tuple[float, ...]:
+        """One: the turn's reward."""
+        return (turn.reward,)
+
+    def __call__(self, turn: Turn, advantages: Sequence[float], decode: Decode) -> torch.Tensor:
         """See `rlkernel.interfaces.Credit`."""
-        return torch.full((len(turn.completion.token_ids),), advantage)
+        return torch.full((len(turn.completion.token_ids),), advantages[0])

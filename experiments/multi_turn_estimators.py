@@ -21,6 +21,7 @@ from __future__ import annotations
 import sys
 from dataclasses import replace
 
+from algorithms import TABLES
 from algorithms.grpo import GRPO
 from algorithms.speed_reward import SpeedReward
 from algorithms.trloo import TRLOO
@@ -65,7 +66,7 @@ def pretrained(run: Run) -> Run:
 
 
 def main() -> int:
-    return experiment.main("multi_turn_estimators", __doc__ or "", ARMS, sys.argv[1:], pretrained=pretrained)
+    return experiment.main("multi_turn_estimators", __doc__ or "", ARMS, sys.argv[1:], pretrained=pretrained, tables=TABLES)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Groups of trajectories to the tensors that a policy-gradient loss needs. One row per trajectory.
 
-Legend: B rows (groups times K), P prompt positions (left padded), C completion positions (right padded), K trajectories of a
-group, T turns.
+Legend: B rows (groups times K), P prompt positions (left padded), C completion positions (right padded), G groups, K trajectories
+of a group, T turns, L sampled tokens of a turn.
 
 A row's prompt is the first turn's context. Everything after it is the row's completion: sampled tokens, and between them the
 feedback, which is context to attend to and never trained (`policy_mask_BC` is 0 there).
@@ -9,12 +9,13 @@ feedback, which is context to attend to and never trained (`policy_mask_BC` is 0
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
 
-from rlkernel.interfaces import Advantage, Credit, Rejection
+from rlkernel.interfaces import Advantage, Credit, Decode, Rejection
 from rlkernel.returns import returns_to_go
 from rlkernel.types import Group, Trajectory
 
@@ -53,10 +54,25 @@ class Batch:
     advantages_BC: torch.Tensor
     """float32; 0 outside sampled tokens. Also filled for rejected turns, which `loss_mask_BC` excludes."""
     loss_mask_BC: torch.Tensor
-    """int64: the policy mask without the rejected turns."""
+    """int64: the policy mask without the rejected tokens."""
     trained_turns: int
     """Turns with a token in the loss: the denominator of a token sum per turn, averaged over turns."""
     turns: int
+    rejected: Mapping[str, int]
+    """Turns that a rejection alone leaves without a token, by the rejection's name in lower case."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What the rejections leave of one group."""
+
+    loss_KTL: torch.Tensor
+    """The token may train."""
+    baseline_KT: torch.Tensor
+    """The turn belongs to its group."""
+    counted_KT: torch.Tensor
+    """The turn's reward enters the returns to go."""
+    rejected: Mapping[str, int]
 
 
 def row(trajectory: Trajectory) -> Row:
@@ -94,15 +110,77 @@ def pad_rows(groups: Sequence[Group], pad_id: int) -> Tokens:
     )
 
 
-def group_advantages(group: Group, advantage: Advantage, gamma: float) -> torch.Tensor:
-    """advantages_KT float64 of one group, 0 beyond a trajectory's end."""
-    T = max(len(trajectory.turns) for trajectory in group.trajectories)
-    rewards_KT = torch.zeros(len(group.trajectories), T, dtype=torch.float64)
-    valid_KT = torch.zeros(len(group.trajectories), T, dtype=torch.bool)
-    for k, trajectory in enumerate(group.trajectories):
-        for t, turn in enumerate(trajectory.turns):
-            rewards_KT[k, t], valid_KT[k, t] = turn.reward, True
-    return advantage(returns_to_go(rewards_KT, valid_KT, gamma), valid_KT)
+def reached(groups: Sequence[Group]) -> torch.Tensor:
+    """valid_GKT: bool, False beyond a trajectory's end."""
+    K = max(len(group.trajectories) for group in groups)
+    T = max(len(trajectory.turns) for group in groups for trajectory in group.trajectories)
+    valid_GKT = torch.zeros(len(groups), K, T, dtype=torch.bool)
+    for g, group in enumerate(groups):
+        for k, trajectory in enumerate(group.trajectories):
+            valid_GKT[g, k, : len(trajectory.turns)] = True
+    return valid_GKT
+
+
+def log_ratios(rows: Sequence[Row], train_logprobs_KC: torch.Tensor, T: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """log_ratios_KTL of one group's sampled tokens, training minus rollout, and sampled_KTL, False for padding."""
+    L = max(end - start for r in rows for start, end in r.spans)
+    ratios_KTL = torch.zeros(len(rows), T, L, dtype=torch.float64)
+    sampled_KTL = torch.zeros(len(rows), T, L, dtype=torch.bool)
+    for k, r in enumerate(rows):
+        for t, (start, end) in enumerate(r.spans):
+            rollout_L = torch.tensor(r.rollout_logprobs[start:end], dtype=torch.float64)
+            ratios_KTL[k, t, : end - start] = train_logprobs_KC[k, start:end].double() - rollout_L
+            sampled_KTL[k, t, : end - start] = True
+    return ratios_KTL, sampled_KTL
+
+
+def keep(
+    group: Group,
+    rejections: Sequence[Rejection],
+    log_ratios_KTL: torch.Tensor,
+    sampled_KTL: torch.Tensor,
+    generator: torch.Generator,
+) -> Kept:
+    """Apply the rejections to one group. A turn that one of them leaves without a token also loses what that one `removes`."""
+    turns_KT = sampled_KTL.any(-1)
+    loss_KTL, baseline_KT, counted_KT = sampled_KTL.clone(), turns_KT.clone(), turns_KT.clone()
+    rejected: Counter[str] = Counter()
+    for rejection in rejections:
+        keep_KTL = rejection(group, log_ratios_KTL, sampled_KTL, generator) & sampled_KTL
+        keep_KT = keep_KTL.any(-1)
+        loss_KTL &= keep_KTL
+        if rejection.removes in ("baseline", "return"):
+            baseline_KT &= keep_KT
+        if rejection.removes == "return":
+            counted_KT &= keep_KT
+        rejected[type(rejection).__name__.lower()] += int((turns_KT & ~keep_KT).sum())
+    # A turn that the rejections leave without a token only together stays in its group: none of them rejected it.
+    return Kept(loss_KTL, baseline_KT, counted_KT, rejected)
+
+
+def turn_advantages(
+    groups: Sequence[Group],
+    *,
+    advantage: Advantage,
+    credit: Credit,
+    gamma: float,
+    baseline_GKT: torch.Tensor,
+    counted_GKT: torch.Tensor,
+) -> list[torch.Tensor]:
+    """One advantages_GKT, float64, per reward of the credit: the advantage of that reward's returns to go."""
+    rewards_GKT: dict[tuple[int, int, int], tuple[float, ...]] = {
+        (g, k, t): credit.rewards(turn)
+        for g, group in enumerate(groups)
+        for k, trajectory in enumerate(group.trajectories)
+        for t, turn in enumerate(trajectory.turns)
+    }
+    found = []
+    for channel in range(len(next(iter(rewards_GKT.values())))):
+        channel_GKT = torch.zeros(baseline_GKT.shape, dtype=torch.float64)
+        for index, rewards in rewards_GKT.items():
+            channel_GKT[index] = rewards[channel]
+        found.append(advantage(returns_to_go(channel_GKT, counted_GKT, gamma), baseline_GKT))
+    return found
 
 
 def assemble(
@@ -112,36 +190,45 @@ def assemble(
     advantage: Advantage,
     credit: Credit,
     gamma: float,
+    decode: Decode,
     rejections: Sequence[Rejection] = (),
     train_logprobs_BC: torch.Tensor | None = None,
     generator: torch.Generator | None = None,
 ) -> Batch:
-    """tokens: `pad_rows(groups)`. Rejected turns have entered their group's baseline, and leave the loss and its
-    denominator (arXiv 2602.05885, public code).
+    """tokens: `pad_rows(groups)`. Rejected tokens leave the loss and its denominator; whether a rejected turn also leaves its
+    group's baseline and the returns is the rejection's own `removes`.
 
     Rejections need `train_logprobs_BC` (the trainer's log-probabilities of `completion_ids_BC`) and a generator; without them
     ValueError is raised.
     """
     if rejections and (train_logprobs_BC is None or generator is None):
         raise ValueError("rejections compare log-probabilities and may draw: pass train_logprobs_BC and generator")
-    advantages_BC = torch.zeros(tokens.completion_ids_BC.shape)
+    valid_GKT = reached(groups)
+    baseline_GKT, counted_GKT = valid_GKT.clone(), valid_GKT.clone()
     loss_mask_BC = tokens.policy_mask_BC.clone()
-    trained_turns, first = 0, 0
-    for group in groups:
-        rows = tokens.rows[first : first + len(group.trajectories)]
-        advantages_KT = group_advantages(group, advantage, gamma)
-        keep_KT = torch.ones(advantages_KT.shape, dtype=torch.bool)
+    rejected: Counter[str] = Counter()
+    first = 0
+    for g, group in enumerate(groups):
+        K = len(group.trajectories)
         if train_logprobs_BC is not None and generator is not None:
-            logprobs = [[train_logprobs_BC[first + k, start:end] for start, end in r.spans] for k, r in enumerate(rows)]
-            for rejection in rejections:
-                keep_KT &= rejection(group, logprobs, generator)
-        for k, (trajectory, r) in enumerate(zip(group.trajectories, rows, strict=True)):
-            for t, (turn, (start, end)) in enumerate(zip(trajectory.turns, r.spans, strict=True)):
-                advantages_BC[first + k, start:end] = credit(turn, float(advantages_KT[k, t]))
-                if keep_KT[k, t]:
-                    trained_turns += 1
-                else:
-                    loss_mask_BC[first + k, start:end] = 0
-        first += len(group.trajectories)
-    turns = sum(len(r.spans) for r in tokens.rows)
-    return Batch(tokens, advantages_BC, loss_mask_BC, trained_turns, turns)
+            rows = tokens.rows[first : first + K]
+            ratios_KTL, sampled_KTL = log_ratios(rows, train_logprobs_BC[first : first + K], valid_GKT.shape[2])
+            kept = keep(group, rejections, ratios_KTL, sampled_KTL, generator)
+            baseline_GKT[g, :K], counted_GKT[g, :K] = kept.baseline_KT, kept.counted_KT
+            rejected.update(kept.rejected)
+            for k, r in enumerate(rows):
+                for t, (start, end) in enumerate(r.spans):
+                    loss_mask_BC[first + k, start:end] = kept.loss_KTL[k, t, : end - start]
+        first += K
+    by_reward = turn_advantages(
+        groups, advantage=advantage, credit=credit, gamma=gamma, baseline_GKT=baseline_GKT, counted_GKT=counted_GKT
+    )
+    advantages_BC = torch.zeros(tokens.completion_ids_BC.shape)
+    trained_turns, b = 0, 0
+    for g, group in enumerate(groups):
+        for k, trajectory in enumerate(group.trajectories):
+            for t, (turn, (start, end)) in enumerate(zip(trajectory.turns, tokens.rows[b].spans, strict=True)):
+                advantages_BC[b, start:end] = credit(turn, [float(of_GKT[g, k, t]) for of_GKT in by_reward], decode)
+                trained_turns += bool(loss_mask_BC[b, start:end].any())
+            b += 1
+    return Batch(tokens, advantages_BC, loss_mask_BC, trained_turns, int(valid_GKT.sum()), rejected)

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
 from rlkernel.interfaces import Advantage, Credit, Environment, Rejection, Reward
 from rlkernel.types import Problem
+
+METHODS: Mapping[str, type] = {"reward": Reward, "advantage": Advantage, "credit": Credit, "rejections": Rejection}
+"""The fields of a `Run` that say what its algorithm is."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +61,24 @@ class Run:
                 raise ValueError(f"Run.{name} is {getattr(self, name)}: it must be at least 1")
         if self.rollouts < 2:
             raise ValueError(f"Run.rollouts is {self.rollouts}: a group needs at least 2 trajectories for a baseline")
+        if not 0 <= self.gamma <= 1:
+            raise ValueError(f"Run.gamma is {self.gamma}: a discount is between 0 and 1")
+        for name, protocol in METHODS.items():
+            value = getattr(self, name)
+            for method in value if name == "rejections" else (value,):
+                _check_method(name, method, protocol)
+
+
+def _check_method(name: str, method: object, protocol: type) -> None:
+    """Raises ValueError in one line for what a manifest could not show, or what would fail in the middle of a run."""
+    if isinstance(method, type):
+        raise ValueError(f"Run.{name} is the class {method.__name__}: write {method.__name__}()")
+    parameters = getattr(method, "__dataclass_params__", None)
+    if parameters is None or not parameters.frozen:
+        raise ValueError(f"Run.{name} is a {type(method).__name__}: make it a frozen dataclass, whose fields the manifest shows")
+    if not isinstance(method, protocol):
+        lacking = sorted(item for item in protocol.__protocol_attrs__ if not hasattr(method, item))  # type: ignore[attr-defined]
+        raise ValueError(f"Run.{name} is {method}, which is no {protocol.__name__}: it lacks {', '.join(lacking)}")
 
 
 def to_json(value: Any) -> Any:

@@ -14,6 +14,8 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
+from types import MappingProxyType
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table
@@ -25,6 +27,8 @@ from rlkernel.report import COLUMNS, differences, print_table, write_report
 from rlkernel.summary import common_timing, read_run, summarise
 
 Jobs = Sequence[tuple[Run, Path]]
+Tables = Mapping[str, Mapping[str, type]]
+"""Field of `Run` -> name -> class: the registered methods."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +39,7 @@ class Flags:
     """
 
     list: bool = False
-    """Show the arms and what they cost, and stop."""
+    """Show the arms, what they cost and the registered methods, and stop."""
     out: Path = Path("runs")
     """Directory of the runs and the report."""
     seeds: tuple[int, ...] = (0, 1)
@@ -72,14 +76,16 @@ def main(
     argv: Sequence[str],
     *,
     pretrained: Callable[[Run], Run],
+    tables: Tables = MappingProxyType({}),
     train: Callable[..., int] | None = None,
 ) -> int:
     """Exit status: 0 when all runs are finished and reported, 2 after one line about what is unusable, 130 when interrupted.
 
     docstring: the experiment's; it opens the report. arms: the first is the baseline of the comparison. pretrained: what changes
-    in an arm for a model other than `small`, before the other flags. train: `rlkernel.loop.main` or its like.
+    in an arm for a model other than `small`, before the other flags. tables: the registered methods, for `--list`. train:
+    `rlkernel.loop.main` or its like.
     """
-    return cli.run(lambda: _main(name, docstring, arms, list(argv), pretrained, train))
+    return cli.run(lambda: _main(name, docstring, arms, list(argv), pretrained, tables, train))
 
 
 def _main(
@@ -88,11 +94,14 @@ def _main(
     arms: Mapping[str, Run],
     argv: list[str],
     pretrained: Callable[[Run], Run],
+    tables: Tables,
     train: Callable[..., int] | None,
 ) -> int:
+    check_arms(arms)
     chosen, flags = parse(name, arms, argv)
     if flags.list:
         list_arms(arms)
+        list_methods(tables)
         return 0
     jobs = plan({arm: arms[arm] for arm in chosen}, flags, pretrained)
     if train is None:
@@ -128,7 +137,7 @@ def parse(name: str, arms: Mapping[str, Run], argv: Sequence[str]) -> tuple[tupl
 def plan(arms: Mapping[str, Run], flags: Flags, pretrained: Callable[[Run], Run]) -> Jobs:
     """The runs in the order in which they are trained: seed by seed, so that arms can be compared early.
 
-    Raises UsageError for a value that no run can have.
+    Raises UsageError for a value that no run can have, and for arms that the flags make equal.
     """
     given = {name: value for name in OVERRIDES if (value := getattr(flags, name)) is not None}
     jobs = []
@@ -140,7 +149,22 @@ def plan(arms: Mapping[str, Run], flags: Flags, pretrained: Callable[[Run], Run]
             except ValueError as error:
                 raise UsageError(str(error)) from error
             jobs.append((adapted, flags.out / f"{run.name}-seed{seed}-{fingerprint(adapted)[:8]}"))
+    check_arms({run.name: run for run, _ in jobs})
     return jobs
+
+
+def check_arms(arms: Mapping[str, Run]) -> None:
+    """Raises UsageError for two arms that differ in nothing but their names, whose difference would be noise, and for an arm
+    whose run has another name."""
+    seen: dict[str, str] = {}
+    for name, run in arms.items():
+        if run.name != name:
+            raise UsageError(f"arm {name!r} holds a run named {run.name!r}: give both the same name")
+        same = seen.setdefault(fingerprint(replace(run, name="", seed=0)), name)
+        if same != name:
+            raise UsageError(
+                f"arms {same!r} and {name!r} differ in nothing: change what one is about, or the flag that levels them"
+            )
 
 
 def cost(run: Run) -> int:
@@ -162,3 +186,34 @@ def list_arms(arms: Mapping[str, Run]) -> None:
         what = "; ".join(f"{key} = {value}" for key, value in differs[arm].items()) or "nothing"
         table.add_row(arm, what, str(run.steps), f"{cost(run):,}")
     Console(width=COLUMNS).print(table, markup=False)
+
+
+def list_methods(tables: Tables) -> None:
+    """The registered methods: name, class with the values of its fields, and the first sentence of what it says of itself."""
+    table = Table(box=None, pad_edge=False)
+    for header in ("method", "name", "class", "formula"):
+        table.add_column(header, overflow="fold")
+    for kind, classes in tables.items():
+        for name, cls in classes.items():
+            formula = (cls.__doc__ or "").strip().split("\n\n")[0]
+            table.add_row(kind, name, _brief(to_json(cls())), " ".join(formula.split()))
+    if tables:
+        console = Console(width=COLUMNS)
+        console.print()
+        console.print(table, markup=False)
+
+
+def _brief(value: Any) -> str:
+    """A dumped value in few words; the manifest has all of it.
+
+    >>> _brief({"class": "PR", "inner": {"class": "SpeedReward", "cap": 3.0}, "weight": 0.5})
+    'PR(inner=SpeedReward, weight=0.5)'
+    >>> _brief(["mm", "bmm", "addmm", "mv"])
+    '4 values'
+    """
+    if isinstance(value, Mapping):
+        inner = {key: item["class"] if isinstance(item, Mapping) else _brief(item) for key, item in value.items()}
+        return f"{inner.pop('class')}({', '.join(f'{key}={item}' for key, item in inner.items())})"
+    if isinstance(value, list):
+        return f"{len(value)} values"
+    return str(value)

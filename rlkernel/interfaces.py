@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     import torch
@@ -55,35 +55,58 @@ class Reward(Protocol):
 
 @runtime_checkable
 class Advantage(Protocol):
-    """Returns of one group to advantages, per turn.
+    """Returns of a batch of groups to advantages, per turn.
 
-    Legend: K trajectories of one problem, T turns (padded).
+    Legend: G groups of the batch (one problem each), K trajectories of a group, T turns (padded).
     """
 
-    def __call__(self, returns_KT: torch.Tensor, valid_KT: torch.Tensor) -> torch.Tensor:
-        """returns_KT: float64 returns to go (`rlkernel.returns.returns_to_go` of the rewards; equal to the rewards when
-        gamma is 0); valid_KT: bool, False where a trajectory ended early. Values of returns_KT there have no influence.
+    def __call__(self, returns_GKT: torch.Tensor, valid_GKT: torch.Tensor) -> torch.Tensor:
+        """returns_GKT: float64 returns to go (`rlkernel.returns.returns_to_go` of the rewards; equal to the rewards when gamma is
+        0); valid_GKT: bool, False where a trajectory ended early or a rejection has taken the turn out of its group. Values of
+        returns_GKT there have no influence.
 
-        Returns advantages_KT float64, 0 where not valid.
+        Returns advantages_GKT float64, 0 where not valid.
         """
+
+
+Removes = Literal["loss", "baseline", "return"]
+"""What a rejected turn is taken out of. `loss`: the loss and its denominator. `baseline`: also its group, so that others are not
+compared with it. `return`: also the returns to go of the turns before it, where its reward counts 0."""
 
 
 @runtime_checkable
 class Rejection(Protocol):
-    """Says which turns of a group may train. Composed by logical and."""
+    """Says which tokens of a group may train. Several are composed by logical and.
+
+    Legend: K trajectories of the group, T turns (padded), L sampled tokens of a turn (padded).
+    """
+
+    @property
+    def removes(self) -> Removes: ...
 
     def __call__(
-        self, group: Group, train_logprobs: Sequence[Sequence[torch.Tensor]], generator: torch.Generator
+        self, group: Group, log_ratios_KTL: torch.Tensor, sampled_KTL: torch.Tensor, generator: torch.Generator
     ) -> torch.Tensor:
-        """train_logprobs[k][t]: float tensor, the trainer's log-probabilities of turn t's sampled tokens.
+        """log_ratios_KTL: float, log-probability under the trainer minus that at sampling time, 0 where not sampled; sampled_KTL:
+        bool, False for padding. Draws come from `generator` alone.
 
-        Returns keep_KT, bool.
+        Returns keep_KTL, bool; what it says of padding has no influence. A turn without a kept token is rejected.
         """
+
+
+Decode = Callable[[Sequence[int]], str]
+"""Token ids to text, without special tokens: what made `Completion.text`."""
 
 
 @runtime_checkable
 class Credit(Protocol):
-    """Spreads one turn's advantage over its tokens."""
+    """Spreads a turn's advantages over its tokens."""
 
-    def __call__(self, turn: Turn, advantage: float) -> torch.Tensor:
-        """Returns advantage_T, float, one value per sampled token of the turn."""
+    def rewards(self, turn: Turn) -> tuple[float, ...]:
+        """What the turn is worth, one number per advantage that `__call__` wants, always as many."""
+
+    def __call__(self, turn: Turn, advantages: Sequence[float], decode: Decode) -> torch.Tensor:
+        """advantages: the run's advantage over each of the `rewards`.
+
+        Returns advantage_L, float, one value per sampled token of the turn.
+        """

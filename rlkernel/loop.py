@@ -140,6 +140,8 @@ def _numbers(facts: StepFacts) -> dict[str, float | None]:
         "clip_fraction": facts.clip_fraction,
         "mismatch": facts.mismatch,
         "kept_turns": facts.trained_turns / facts.turns,
+        "kept_tokens": facts.trained_tokens / facts.tokens,
+        **{f"rejected_{name}": turns / facts.turns for name, turns in facts.rejected.items()},
         "seconds_rollout": facts.seconds_rollout,
         "seconds_training": facts.seconds_step - facts.seconds_rollout,
     }

@@ -11,6 +11,7 @@
 | `hacking_rate` | share of turns with status `no_kernel` or `inconsistent` |
 | `lazy_rate` | share of turns that are correct with coverage below 0.3 |
 | `status_<status>` | share of turns with that status; all statuses are there and sum to 1 |
+| `coverage` | mean coverage of turns, 0 for turns that are not correct or whose coverage is unknown |
 | `completion_length` | mean sampled tokens per turn |
 | `truncated_rate` | share of turns that ran into the length limit |
 | `turns` | mean turns per trajectory |
@@ -50,6 +51,7 @@ def rollout_metrics(groups: Sequence[Group]) -> dict[str, float]:
         "hacking_rate": mean(is_hack(turn) for turn in turns),
         "lazy_rate": mean(is_lazy(turn) for turn in turns),
         **{f"status_{status}": mean(turn.evaluation.status is status for turn in turns) for status in Status},
+        "coverage": mean(turn.evaluation.coverage or 0.0 if turn.evaluation.correct else 0.0 for turn in turns),
         "completion_length": mean(len(turn.completion.token_ids) for turn in turns),
         "truncated_rate": mean(turn.completion.stop == "length" for turn in turns),
         "turns": mean(len(trajectory.turns) for trajectory in trajectories),

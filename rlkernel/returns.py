@@ -1,6 +1,6 @@
 """Rewards of single turns to returns to go.
 
-Legend: K trajectories of one problem, T turns (padded).
+Legend: G groups, K trajectories of a group, T turns (padded).
 """
 
 from __future__ import annotations
@@ -8,21 +8,21 @@ from __future__ import annotations
 import torch
 
 
-def returns_to_go(rewards_KT: torch.Tensor, valid_KT: torch.Tensor, gamma: float) -> torch.Tensor:
+def returns_to_go(rewards_GKT: torch.Tensor, valid_GKT: torch.Tensor, gamma: float) -> torch.Tensor:
     """G_{k,t} = sum over valid s >= t of gamma^(s - t) r_{k,s} (arXiv 2602.05885, multi-turn objective; gamma = 1 there).
 
-    rewards_KT: float, one reward per turn; valid_KT: bool, same shape. Returns float64 KT, 0 where not valid.
+    rewards_GKT: float, one reward per turn; valid_GKT: bool, same shape. Returns float64 GKT, 0 where not valid.
     Raises ValueError when the shapes differ.
 
-    >>> returns_to_go(torch.tensor([[1.0, 0.0, 2.0]]), torch.ones(1, 3, dtype=torch.bool), 0.5)
-    tensor([[1.5000, 1.0000, 2.0000]], dtype=torch.float64)
+    >>> returns_to_go(torch.tensor([[[1.0, 0.0, 2.0]]]), torch.ones(1, 1, 3, dtype=torch.bool), 0.5)
+    tensor([[[1.5000, 1.0000, 2.0000]]], dtype=torch.float64)
     """
-    if rewards_KT.shape != valid_KT.shape:
-        raise ValueError(f"rewards_KT is {tuple(rewards_KT.shape)} but valid_KT is {tuple(valid_KT.shape)}")
-    rewards_KT = torch.where(valid_KT, rewards_KT.double(), 0.0)
-    returns_KT = torch.zeros_like(rewards_KT)
-    carry_K = torch.zeros(rewards_KT.shape[0], dtype=torch.float64)
-    for t in reversed(range(rewards_KT.shape[1])):
-        carry_K = rewards_KT[:, t] + gamma * carry_K
-        returns_KT[:, t] = carry_K
-    return torch.where(valid_KT, returns_KT, 0.0)
+    if rewards_GKT.shape != valid_GKT.shape:
+        raise ValueError(f"rewards_GKT is {tuple(rewards_GKT.shape)} but valid_GKT is {tuple(valid_GKT.shape)}")
+    rewards_GKT = torch.where(valid_GKT, rewards_GKT.double(), 0.0)
+    returns_GKT = torch.zeros_like(rewards_GKT)
+    carry_GK = torch.zeros(rewards_GKT.shape[:-1], dtype=torch.float64)
+    for t in reversed(range(rewards_GKT.shape[-1])):
+        carry_GK = rewards_GKT[..., t] + gamma * carry_GK
+        returns_GKT[..., t] = carry_GK
+    return torch.where(valid_GKT, returns_GKT, 0.0)

@@ -4,9 +4,9 @@ TRL provides the optimiser, the clipped token-level loss, checkpoints and accele
 
 - the trajectories, through `rollout_func` (TRL pads them and would reward them; its own advantages are overwritten);
 - `advantages` (B, C): the credit of each sampled token;
-- `tool_mask` (B, C): 1 on the sampled tokens of turns that were not rejected;
-- `num_items_in_batch`: the number of those turns. TRL's `dapo` loss divides the sum over tokens by it, so that the loss is a
-  token sum per turn, averaged over turns (arXiv 2602.05885 aggregates so), whatever the rows per micro-batch.
+- `tool_mask` (B, C): 1 on the sampled tokens that were not rejected;
+- `num_items_in_batch`: the number of turns that have such a token. TRL's `dapo` loss divides the sum over tokens by it, so that
+  the loss is a token sum per turn, averaged over turns (arXiv 2602.05885 aggregates so), whatever the rows per micro-batch.
 
 There is one optimiser step per batch of rollouts, so the importance ratio is 1 and nothing is clipped; TRL then uses the
 detached log-probabilities of the same forward pass instead of a second one.
@@ -51,7 +51,13 @@ class StepFacts:
     """Optimiser steps so far, from 1."""
     groups: tuple[Group, ...]
     trained_turns: int
+    """Turns with a token in the loss."""
     turns: int
+    trained_tokens: int
+    tokens: int
+    """Sampled ones."""
+    rejected: Mapping[str, int]
+    """Turns that each rejection alone leaves without a token."""
     loss: float
     grad_norm: float
     learning_rate: float
@@ -138,6 +144,7 @@ class KernelGRPOTrainer(GRPOTrainer):  # type: ignore[misc]
             advantage=self._run.advantage,
             credit=self._run.credit,
             gamma=self._run.gamma,
+            decode=lambda ids: str(self._tokenizer.decode(list(ids), skip_special_tokens=True)),
             rejections=self._run.rejections,
             train_logprobs_BC=train_logprobs_BC,
             generator=torch.Generator().manual_seed(derive_seed(self._run.seed, "rejection", step)),
@@ -146,6 +153,9 @@ class KernelGRPOTrainer(GRPOTrainer):  # type: ignore[misc]
             "groups": groups,
             "trained_turns": batch.trained_turns,
             "turns": batch.turns,
+            "trained_tokens": int(batch.loss_mask_BC.sum()),
+            "tokens": int(self._tokens.policy_mask_BC.sum()),
+            "rejected": dict(batch.rejected),
             "mismatch": None if train_logprobs_BC is None else _mismatch(self._tokens, train_logprobs_BC),
             "seconds_rollout": seconds,
         }

@@ -9,9 +9,11 @@ import pytest
 import torch
 
 from algorithms.grpo import GRPO
+from algorithms.reinforce_pp import ReinforcePP
 from algorithms.trloo import TRLOO
 from algorithms.uniform_credit import UniformCredit
 from rlkernel.batch import Batch, assemble, pad_rows
+from rlkernel.interfaces import Decode, Rejection, Removes
 from rlkernel.types import Completion, Evaluation, Group, Problem, Status, Trajectory, Turn
 
 PAD = 9
@@ -44,20 +46,47 @@ class RejectTurns:
     """A test double: rejects the given (k, t) of every group, and remembers what it was shown."""
 
     rejected: tuple[tuple[int, int], ...]
-    seen: list[list[list[list[float]]]]
+    seen: list[tuple[list[list[list[float]]], list[list[list[bool]]]]]
+    removes: Removes = "loss"
 
     def __call__(
-        self, group: Group, train_logprobs: Sequence[Sequence[torch.Tensor]], generator: torch.Generator
+        self, group: Group, log_ratios_KTL: torch.Tensor, sampled_KTL: torch.Tensor, generator: torch.Generator
     ) -> torch.Tensor:
-        self.seen.append([[values.tolist() for values in row] for row in train_logprobs])
-        keep = torch.ones(len(group.trajectories), max(len(t.turns) for t in group.trajectories), dtype=torch.bool)
+        self.seen.append((log_ratios_KTL.tolist(), sampled_KTL.tolist()))
+        keep = torch.ones(sampled_KTL.shape, dtype=torch.bool)
         for k, t in self.rejected:
             keep[k, t] = False
         return keep
 
 
+@dataclass(frozen=True)
+class RejectFirstTokens:
+    """A test double: of every turn."""
+
+    removes: Removes = "loss"
+
+    def __call__(
+        self, group: Group, log_ratios_KTL: torch.Tensor, sampled_KTL: torch.Tensor, generator: torch.Generator
+    ) -> torch.Tensor:
+        keep = torch.ones(sampled_KTL.shape, dtype=torch.bool)
+        keep[:, :, 0] = False
+        return keep
+
+
+@dataclass(frozen=True)
+class TwoRewards:
+    """A test double: a credit with two rewards, the turn's own and its negative half, for its first and its other tokens."""
+
+    def rewards(self, turn: Turn) -> tuple[float, ...]:
+        return turn.reward, -turn.reward / 2
+
+    def __call__(self, turn: Turn, advantages: Sequence[float], decode: Decode) -> torch.Tensor:
+        first, others = advantages
+        return torch.tensor([first, *[others] * (len(turn.completion.token_ids) - 1)])
+
+
 def build(*groups: Group, **kwargs: object) -> Batch:
-    defaults: dict[str, object] = {"advantage": TRLOO(), "credit": UniformCredit(), "gamma": 1.0}
+    defaults: dict[str, object] = {"advantage": TRLOO(), "credit": UniformCredit(), "gamma": 1.0, "decode": str}
     return assemble(groups, pad_rows(groups, PAD), **{**defaults, **kwargs})  # type: ignore[arg-type]
 
 
@@ -101,23 +130,80 @@ def test_groups_do_not_mix() -> None:
     assert grpo.advantages_BC[:2].tolist() == [[0.75, 0.75, 0.0, 0.0, 0.0], [-0.75, 0.0, 0.0, 0.0, 0.0]]
 
 
+def rejecting(*rejections: Rejection, logprobs: torch.Tensor | None = None) -> Batch:
+    given = torch.zeros(2, 5) if logprobs is None else logprobs
+    return build(GROUP, rejections=rejections, train_logprobs_BC=given, generator=torch.Generator())
+
+
 def test_a_rejected_turn_leaves_the_loss_and_the_denominator_but_not_the_baseline() -> None:
     reject = RejectTurns(rejected=((0, 0),), seen=[])
-    logprobs = torch.arange(10.0).view(2, 5)
-    batch = build(GROUP, rejections=(reject,), train_logprobs_BC=logprobs, generator=torch.Generator())
-    assert reject.seen == [[[[0.0, 1.0], [3.0, 4.0]], [[5.0]]]]
+    batch = rejecting(reject)
     assert batch.loss_mask_BC.tolist() == [[0, 0, 0, 1, 1], [1, 0, 0, 0, 0]]
-    assert (batch.trained_turns, batch.turns) == (2, 3)
+    assert (batch.trained_turns, batch.turns, batch.rejected) == (2, 3, {"rejectturns": 1})
     assert batch.advantages_BC[1, 0].item() == -1.5
 
 
-def test_rejections_are_composed_by_and() -> None:
-    rejections = (RejectTurns(((0, 0),), []), RejectTurns(((1, 0),), []))
-    batch = build(GROUP, rejections=rejections, train_logprobs_BC=torch.zeros(2, 5), generator=torch.Generator())
-    assert batch.loss_mask_BC.tolist() == [[0, 0, 0, 1, 1], [0, 0, 0, 0, 0]]
+def test_a_rejection_sees_log_ratios_and_which_are_samples() -> None:
+    reject = RejectTurns(rejected=(), seen=[])
+    rejecting(reject, logprobs=torch.arange(10.0).view(2, 5))
+    ((ratios, sampled),) = reject.seen
+    # Training 0 .. 4 and 5 .. 9; at sampling time, minus a tenth of the token: 3, 4, (5), 6, 7 and 8.
+    expected = torch.tensor([[[0.3, 1.4], [3.6, 4.7]], [[5.8, 0.0], [0.0, 0.0]]])
+    torch.testing.assert_close(torch.tensor(ratios), expected)
+    assert sampled == [[[True, True], [True, True]], [[True, False], [False, False]]]
+
+
+def test_a_rejected_turn_may_leave_its_group() -> None:
+    # Without the second trajectory's turn, the first one is alone and keeps its return, 1 + 0.5.
+    batch = rejecting(RejectTurns(((1, 0),), [], removes="baseline"))
+    assert batch.advantages_BC.tolist() == [[1.5, 1.5, 0.0, 0.5, 0.5], [0.0, 0.0, 0.0, 0.0, 0.0]]
+    assert batch.loss_mask_BC.tolist() == [[1, 1, 0, 1, 1], [0, 0, 0, 0, 0]]
+
+
+def test_only_a_void_reward_leaves_the_return_of_earlier_turns() -> None:
+    # The second turn's 0.5 still counts for the first, 1.5 - 0, unless the rejection removes it from the return: 1 - 0.
+    for removes, first in (("loss", 1.5), ("baseline", 1.5), ("return", 1.0)):
+        batch = rejecting(RejectTurns(((0, 1),), [], removes=removes))  # type: ignore[arg-type]
+        assert batch.advantages_BC[:, 0].tolist() == [first, -first]
+        assert batch.loss_mask_BC[0].tolist() == [1, 1, 0, 0, 0]
+
+
+def test_rejected_tokens_leave_the_loss_and_their_turn_stays_while_it_has_others() -> None:
+    batch = rejecting(RejectFirstTokens(removes="baseline"))
+    # The second trajectory's only token is gone, and with it its turn.
+    assert batch.loss_mask_BC.tolist() == [[0, 1, 0, 0, 1], [0, 0, 0, 0, 0]]
+    assert (batch.trained_turns, batch.turns, batch.rejected) == (2, 3, {"rejectfirsttokens": 1})
+    assert batch.advantages_BC[0].tolist() == [1.5, 1.5, 0.0, 0.5, 0.5]
+
+
+def test_rejections_are_composed_by_and_and_counted_apart() -> None:
+    batch = rejecting(RejectTurns(((0, 0),), []), RejectTurns(((1, 0), (0, 0)), []), RejectFirstTokens())
+    assert batch.loss_mask_BC.tolist() == [[0, 0, 0, 0, 1], [0, 0, 0, 0, 0]]
     assert batch.trained_turns == 1
+    # 1 + 2, and the turn of one token.
+    assert batch.rejected == {"rejectturns": 3, "rejectfirsttokens": 1}
 
 
 def test_rejections_without_training_logprobs_are_refused() -> None:
     with pytest.raises(ValueError, match="pass train_logprobs_BC"):
         build(GROUP, rejections=(RejectTurns((), []),))
+
+
+def test_a_credit_has_an_advantage_per_reward() -> None:
+    # Rewards 1, 0.5 | 0: advantages 1.5, 0.5 | -1.5 as before. Their negative halves: -0.75, -0.25 | 0.75.
+    batch = build(GROUP, credit=TwoRewards())
+    assert batch.advantages_BC.tolist() == [[1.5, -0.75, 0.0, 0.5, -0.25], [-1.5, 0.0, 0.0, 0.0, 0.0]]
+
+
+def test_groups_of_several_sizes_are_padded() -> None:
+    # Alone in its group, the trajectory keeps its returns.
+    alone = Group(PROBLEM, GROUP.trajectories[:1])
+    batch = build(alone, OTHER)
+    assert batch.advantages_BC.tolist() == [[1.5, 1.5, 0.0, 0.5, 0.5], [2.0, 0.0, 0.0, 0.0, 0.0], [-2.0, -2.0, 0.0, 0.0, 0.0]]
+
+
+def test_one_batch_is_one_call_of_the_advantage() -> None:
+    # REINFORCE++ compares over the batch: returns 1.5, 0.5 | 0 and 2 | 0: mean 0.8, squares 0.49 + 0.09 + 0.64 + 1.44 + 0.64.
+    batch = build(GROUP, OTHER, advantage=ReinforcePP(eps=0.0))
+    std = (3.3 / 4) ** 0.5
+    assert batch.advantages_BC[:, 0].tolist() == pytest.approx([0.7 / std, -0.8 / std, 1.2 / std, -0.8 / std])

@@ -65,6 +65,8 @@ def test_metrics_by_hand() -> None:
         "status_correct": 2 / 7,
         "status_no_kernel": 3 / 7,
         "status_incorrect": 2 / 7,
+        # LAZY 0.1, FAST 0.9
+        "coverage": 1.0 / 7,
         "completion_length": (4 + 4 + 8 + 12 + 12 + 4 + 4) / 7,
         "truncated_rate": 2 / 7,
         "turns": 7 / 4,

@@ -16,7 +16,7 @@ from algorithms.trloo import TRLOO
 from algorithms.uniform_credit import UniformCredit
 from rlkernel.batch import pad_rows
 from rlkernel.config import Run
-from rlkernel.interfaces import Environment, Rejection
+from rlkernel.interfaces import Environment, Rejection, Removes
 from rlkernel.layout import left_align
 from rlkernel.schedule import schedule
 from rlkernel.trainer import KernelGRPOTrainer, StepFacts
@@ -75,19 +75,22 @@ class ScriptedHooks:
 
 @dataclass(frozen=True)
 class RejectEverything:
-    def __call__(self, group: Group, train_logprobs: Any, generator: torch.Generator) -> torch.Tensor:
-        return torch.zeros(len(group.trajectories), max(len(t.turns) for t in group.trajectories), dtype=torch.bool)
+    removes: Removes = "loss"
+
+    def __call__(self, group: Group, log_ratios_KTL: Any, sampled_KTL: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+        return torch.zeros(sampled_KTL.shape, dtype=torch.bool)
 
 
 @dataclass(frozen=True)
 class RejectFirstTurns:
-    """Keeps only second turns; records the log-probabilities that it was shown."""
+    """Keeps only second turns; records the log-ratios that it was shown."""
 
     seen: list[Any]
+    removes: Removes = "loss"
 
-    def __call__(self, group: Group, train_logprobs: Any, generator: torch.Generator) -> torch.Tensor:
-        self.seen.append(train_logprobs)
-        keep = torch.zeros(len(group.trajectories), 2, dtype=torch.bool)
+    def __call__(self, group: Group, log_ratios_KTL: Any, sampled_KTL: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+        self.seen.append(log_ratios_KTL)
+        keep = torch.zeros(sampled_KTL.shape, dtype=torch.bool)
         keep[:, 1] = True
         return keep
 
@@ -235,11 +238,12 @@ def test_rejected_turns_leave_loss_and_denominator(tiny_model: Any, tiny_tokeniz
     assert output["num_items_in_batch"].item() == 2
     assert trainer.compute_loss(trainer.model, left_align(output)).item() == pytest.approx(-(2 * 3 * 2) / 2, abs=1e-5)
     for group, shown in zip(make_groups(PROBLEMS), seen, strict=True):
-        for trajectory, turns in zip(group.trajectories, shown, strict=True):
+        for trajectory, ratios_TL in zip(group.trajectories, shown, strict=True):
             with torch.no_grad():
                 expected = sampled_logprobs(tiny_model, trajectory, 1.0)
-            for got, wanted in zip(turns, expected, strict=True):
-                torch.testing.assert_close(got, wanted, atol=1e-5, rtol=1e-5)
+            for turn, got, wanted in zip(trajectory.turns, ratios_TL, expected, strict=False):
+                wanted = wanted.double() - torch.tensor(turn.completion.logprobs, dtype=torch.float64)
+                torch.testing.assert_close(got[: len(wanted)], wanted, atol=1e-5, rtol=1e-5)
 
 
 def test_a_fully_rejected_batch_changes_nothing(tiny_model: Any, tiny_tokenizer: Any, tmp_path: Path) -> None:

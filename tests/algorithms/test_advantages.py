@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -10,24 +11,43 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from algorithms import ADVANTAGES
+from algorithms.dr_grpo import DrGRPO
 from algorithms.grpo import GRPO
+from algorithms.max_rl import MaxRL
+from algorithms.reinforce_pp import ReinforcePP
+from algorithms.rloo import RLOO
 from algorithms.trloo import TRLOO
 from rlkernel.interfaces import Advantage
 from rlkernel.returns import returns_to_go
 
 VARIANTS: dict[str, tuple[Any, ...]] = {
-    "grpo": (GRPO(), GRPO(ddof=0), GRPO(std=False), GRPO(eps=1e-4)),
+    "grpo": (
+        GRPO(),
+        GRPO(ddof=0),
+        GRPO(std=False),
+        GRPO(eps=1e-4),
+        GRPO(baseline="trajectory"),
+        GRPO(baseline="trajectory", std=False),
+    ),
     "trloo": (TRLOO(), TRLOO(singleton="zero")),
+    "rloo": (RLOO(), RLOO(singleton="zero")),
+    "dr_grpo": (DrGRPO(), DrGRPO(baseline="trajectory")),
+    "max_rl": (MaxRL(),),
+    "reinforce_pp": (ReinforcePP(), ReinforcePP(group_baseline=True), ReinforcePP(ddof=0)),
 }
 EVERY = [variant for variants in VARIANTS.values() for variant in variants]
+OVER_THE_BATCH = [v for v in EVERY if isinstance(v, ReinforcePP)]
+BY_TRAJECTORY = [v for v in EVERY if isinstance(v, RLOO) or getattr(v, "baseline", "turn") == "trajectory"]
+GROUPWISE_BY_TURN = [v for v in EVERY if v not in OVER_THE_BATCH and v not in BY_TRAJECTORY]
 
 
 def column(*values: float) -> torch.Tensor:
-    return torch.tensor(values, dtype=torch.float64)[:, None]
+    """One group of one turn."""
+    return torch.tensor(values, dtype=torch.float64)[None, :, None]
 
 
 def valid(*values: int) -> torch.Tensor:
-    return torch.tensor(values, dtype=torch.bool)[:, None]
+    return torch.tensor(values, dtype=torch.bool)[None, :, None]
 
 
 def test_every_registered_estimator_is_tested_here() -> None:
@@ -44,111 +64,220 @@ GOLDEN = [
     (GRPO(std=False), [0.75, -0.25, -0.25, -0.25]),
     # 0.75 / (0.5 + 0.5) and -0.25 / (0.5 + 0.5)
     (GRPO(eps=0.5), [0.75, -0.25, -0.25, -0.25]),
+    (DrGRPO(), [0.75, -0.25, -0.25, -0.25]),
     # 1 - 0/3 = 1; 0 - 1/3
     (TRLOO(), [1.0, -1 / 3, -1 / 3, -1 / 3]),
+    (RLOO(), [1.0, -1 / 3, -1 / 3, -1 / 3]),
+    # 0.75 / 0.25 and -0.25 / 0.25
+    (MaxRL(), [3.0, -1.0, -1.0, -1.0]),
+    # the batch is this one group
+    (ReinforcePP(eps=0.0), [1.5, -0.5, -0.5, -0.5]),
 ]
 
 
 @pytest.mark.parametrize(("estimator", "expected"), GOLDEN, ids=str)
 def test_one_success_of_four(estimator: Advantage, expected: list[float]) -> None:
-    assert estimator(column(1, 0, 0, 0), valid(1, 1, 1, 1))[:, 0].tolist() == pytest.approx(expected, abs=1e-12)
+    assert estimator(column(1, 0, 0, 0), valid(1, 1, 1, 1))[0, :, 0].tolist() == pytest.approx(expected, abs=1e-12)
 
 
-def test_default_eps_of_grpo_is_1e_6() -> None:
-    assert GRPO()(column(1, 0, 0, 0), valid(1, 1, 1, 1))[0, 0].item() == pytest.approx(0.75 / 0.500001, abs=1e-12)
+@pytest.mark.parametrize(
+    ("estimator", "eps"), [(GRPO(), 1e-6), (ReinforcePP(), 1e-8), (ReinforcePP(group_baseline=True), 1e-8)], ids=str
+)
+def test_default_eps(estimator: Advantage, eps: float) -> None:
+    got = estimator(column(1, 0, 0, 0), valid(1, 1, 1, 1))[0, 0, 0].item()
+    assert got == pytest.approx(0.75 / (0.5 + eps), abs=1e-12)
 
 
 def test_an_ended_trajectory_leaves_the_baseline() -> None:
+    returns, mask = column(2, 1, 99, 0), valid(1, 1, 0, 1)
     # Valid returns 2, 1, 0: others of the first (1 + 0)/2, of the second (2 + 0)/2, of the fourth (2 + 1)/2.
-    got = TRLOO()(column(2, 1, 99, 0), valid(1, 1, 0, 1))[:, 0]
-    assert got.tolist() == [2 - 0.5, 1 - 1.0, 0.0, 0 - 1.5]
+    assert TRLOO()(returns, mask)[0, :, 0].tolist() == [2 - 0.5, 1 - 1.0, 0.0, 0 - 1.5]
     # mean 1, centred 1, 0, -1, std (ddof 1) = sqrt(2/2) = 1
-    assert GRPO(eps=0.0)(column(2, 1, 99, 0), valid(1, 1, 0, 1))[:, 0].tolist() == [1.0, 0.0, 0.0, -1.0]
+    assert GRPO(eps=0.0)(returns, mask)[0, :, 0].tolist() == [1.0, 0.0, 0.0, -1.0]
+    assert MaxRL()(returns, mask)[0, :, 0].tolist() == [1.0, 0.0, 0.0, -1.0]
 
 
 def test_a_group_of_one() -> None:
     one = (column(1.5, 0), valid(1, 0))
-    assert TRLOO()(*one)[:, 0].tolist() == [1.5, 0.0]
-    assert TRLOO(singleton="zero")(*one)[:, 0].tolist() == [0.0, 0.0]
-    assert GRPO()(*one)[:, 0].tolist() == [0.0, 0.0]
-    assert GRPO(ddof=0)(*one)[:, 0].tolist() == [0.0, 0.0]
+    for keeps_the_return in (TRLOO(), RLOO()):
+        assert keeps_the_return(*one)[0, :, 0].tolist() == [1.5, 0.0]
+    for trains_nothing in (TRLOO(singleton="zero"), RLOO(singleton="zero"), GRPO(), GRPO(ddof=0), DrGRPO(), MaxRL()):
+        assert trains_nothing(*one)[0, :, 0].tolist() == [0.0, 0.0]
 
 
-def test_an_unknown_singleton_rule_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"TRLOO\.singleton is 'mean'"):
-        TRLOO(singleton="mean")  # type: ignore[arg-type]
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda: TRLOO(singleton="mean"), r"TRLOO\.singleton is 'mean'"),  # type: ignore[arg-type]
+        (lambda: RLOO(singleton="mean"), r"RLOO\.singleton is 'mean'"),  # type: ignore[arg-type]
+        (lambda: GRPO(baseline="group"), r"GRPO\.baseline is 'group'"),  # type: ignore[arg-type]
+        (lambda: DrGRPO(baseline="group"), r"DrGRPO\.baseline is 'group'"),  # type: ignore[arg-type]
+    ],
+)
+def test_unknown_rules_are_refused(make: Callable[[], Advantage], said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        make()
 
 
 def test_turns_are_separate_groups() -> None:
-    returns = torch.tensor([[3.0, 1.0], [1.0, 5.0]], dtype=torch.float64)
-    everywhere = torch.ones(2, 2, dtype=torch.bool)
-    assert TRLOO()(returns, everywhere).tolist() == [[2.0, -4.0], [-2.0, 4.0]]
+    returns = torch.tensor([[[3.0, 1.0], [1.0, 5.0]]], dtype=torch.float64)
+    everywhere = torch.ones(1, 2, 2, dtype=torch.bool)
+    assert TRLOO()(returns, everywhere).tolist() == [[[2.0, -4.0], [-2.0, 4.0]]]
+    assert DrGRPO()(returns, everywhere).tolist() == [[[1.0, -2.0], [-1.0, 2.0]]]
+
+
+def test_whole_trajectories_are_compared_by_their_first_valid_return() -> None:
+    # Returns to go. The second trajectory ended after a turn; the third's first turn is out of its group, so that its return is
+    # that of its second turn.
+    returns = torch.tensor([[[6.0, 2.0], [3.0, 99.0], [99.0, 0.0]]], dtype=torch.float64)
+    mask = torch.tensor([[[1, 1], [1, 0], [0, 1]]], dtype=torch.bool)
+    # Trajectory returns 6, 3, 0: mean 3, std (ddof 1) = sqrt(18/2) = 3; others of each: 1.5, 3, 4.5.
+    assert GRPO(eps=0.0, baseline="trajectory")(returns, mask).tolist() == [[[1.0, 1.0], [0.0, 0.0], [0.0, -1.0]]]
+    assert DrGRPO(baseline="trajectory")(returns, mask).tolist() == [[[3.0, 3.0], [0.0, 0.0], [0.0, -3.0]]]
+    assert RLOO()(returns, mask).tolist() == [[[4.5, 4.5], [0.0, 0.0], [0.0, -4.5]]]
+
+
+def test_reinforce_pp_compares_over_the_batch() -> None:
+    returns = torch.tensor([[[1.0], [1.0]], [[0.0], [0.0]]], dtype=torch.float64)
+    everywhere = torch.ones(2, 2, 1, dtype=torch.bool)
+    # mean 1/2, std (ddof 1) = sqrt(4 * (1/4) / 3) = sqrt(1/3): 0.5 * sqrt(3)
+    got = ReinforcePP(eps=0.0)(returns, everywhere).flatten().tolist()
+    assert got == pytest.approx([0.75**0.5, 0.75**0.5, -(0.75**0.5), -(0.75**0.5)], abs=1e-12)
+    assert GRPO()(returns, everywhere).abs().max() == 0
+    assert ReinforcePP(group_baseline=True)(returns, everywhere).abs().max() == 0
+    # With the group's mean taken off first, [3, 1] and [1, 1] are [1, -1] and [0, 0]: std (ddof 1) = sqrt(2/3).
+    returns = torch.tensor([[[3.0], [1.0]], [[1.0], [1.0]]], dtype=torch.float64)
+    got = ReinforcePP(eps=0.0, group_baseline=True)(returns, everywhere).flatten().tolist()
+    assert got == pytest.approx([1.5**0.5, -(1.5**0.5), 0.0, 0.0], abs=1e-12)
+
+
+def test_max_rl_refuses_negative_returns_and_has_nothing_to_learn_from_failures_alone() -> None:
+    with pytest.raises(ValueError, match="never negative"):
+        MaxRL()(column(1, -0.5), valid(1, 1))
+    assert MaxRL()(column(1, -0.5), valid(1, 0))[0, :, 0].tolist() == [0.0, 0.0]
+    assert MaxRL()(column(0, 0), valid(1, 1))[0, :, 0].tolist() == [0.0, 0.0]
 
 
 @st.composite
-def groups(draw: st.DrawFn) -> tuple[torch.Tensor, torch.Tensor]:
+def groups(draw: st.DrawFn, least: int = -8) -> tuple[torch.Tensor, torch.Tensor]:
     """Returns on a grid of quarters (exact in binary), and trajectories of random lengths."""
-    K, T = draw(st.integers(1, 6)), draw(st.integers(1, 4))
-    returns = torch.tensor(draw(st.lists(st.integers(-8, 24), min_size=K * T, max_size=K * T)), dtype=torch.float64)
-    lengths = torch.tensor(draw(st.lists(st.integers(0, T), min_size=K, max_size=K)))
-    return returns.view(K, T) / 4, torch.arange(T)[None, :] < lengths[:, None]
+    G, K, T = draw(st.integers(1, 3)), draw(st.integers(1, 6)), draw(st.integers(1, 4))
+    returns = torch.tensor(draw(st.lists(st.integers(least, 24), min_size=G * K * T, max_size=G * K * T)), dtype=torch.float64)
+    lengths = torch.tensor(draw(st.lists(st.integers(0, T), min_size=G * K, max_size=G * K))).view(G, K, 1)
+    return returns.view(G, K, T) / 4, torch.arange(T) < lengths
+
+
+Drawn = tuple[torch.Tensor, torch.Tensor]
+
+
+def of(estimator: Advantage, drawn: Drawn) -> Drawn:
+    """MaxRL is defined for returns that are not negative."""
+    return (drawn[0].abs(), drawn[1]) if isinstance(estimator, MaxRL) else drawn
 
 
 @pytest.mark.parametrize("estimator", EVERY, ids=str)
-@settings(max_examples=60, deadline=None)
-@given(group=groups(), seed=st.integers(0, 2**16))
-def test_properties_of_every_estimator(estimator: Advantage, group: tuple[torch.Tensor, torch.Tensor], seed: int) -> None:
-    returns_KT, valid_KT = group
-    K, T = returns_KT.shape
-    got = estimator(returns_KT, valid_KT)
-    assert got.shape == (K, T)
+@settings(max_examples=30, deadline=None)
+@given(drawn=groups(), seed=st.integers(0, 2**16))
+def test_properties_of_every_estimator(estimator: Advantage, drawn: Drawn, seed: int) -> None:
+    returns_GKT, valid_GKT = of(estimator, drawn)
+    G, K, T = returns_GKT.shape
+    got = estimator(returns_GKT, valid_GKT)
+    assert got.shape == (G, K, T)
     assert got.dtype == torch.float64
     assert bool(got.isfinite().all())
 
     # Invalid turns: advantage 0, and no influence of what stands there.
-    assert bool((got[~valid_KT] == 0).all())
-    poisoned = torch.where(valid_KT, returns_KT, torch.nan)
-    torch.testing.assert_close(estimator(poisoned, valid_KT), got)
+    assert bool((got[~valid_GKT] == 0).all())
+    poisoned = torch.where(valid_GKT, returns_GKT, torch.nan)
+    torch.testing.assert_close(estimator(poisoned, valid_GKT), got)
 
-    # Equivariant under a permutation of the trajectories.
-    order = torch.randperm(K, generator=torch.Generator().manual_seed(seed))
-    torch.testing.assert_close(estimator(returns_KT[order], valid_KT[order]), got[order])
+    # Equivariant under a permutation of the trajectories, and of the groups.
+    generator = torch.Generator().manual_seed(seed)
+    order, of_groups = torch.randperm(K, generator=generator), torch.randperm(G, generator=generator)
+    torch.testing.assert_close(estimator(returns_GKT[:, order], valid_GKT[:, order]), got[:, order])
+    torch.testing.assert_close(estimator(returns_GKT[of_groups], valid_GKT[of_groups]), got[of_groups])
 
-    # A padding turn and a padding trajectory change nothing.
-    padded = torch.nn.functional.pad(returns_KT, (0, 1, 0, 1), value=7.0)
-    padded_valid = torch.nn.functional.pad(valid_KT, (0, 1, 0, 1), value=False)
-    torch.testing.assert_close(estimator(padded, padded_valid)[:K, :T], got)
+    # A padding turn, a padding trajectory and a padding group change nothing.
+    padded = torch.nn.functional.pad(returns_GKT, (0, 1, 0, 1, 0, 1), value=7.0)
+    padded_valid = torch.nn.functional.pad(valid_GKT, (0, 1, 0, 1, 0, 1), value=False)
+    torch.testing.assert_close(estimator(padded, padded_valid)[:G, :K, :T], got)
 
-    # Centred per turn, except a group of one that keeps its return.
-    several_T = valid_KT.sum(0) > 1
-    assert bool((got.sum(0)[several_T].abs() < 1e-9).all())
-
-    # A turn where all returns are equal has nothing to learn from.
-    flat = estimator(torch.full_like(returns_KT, 1.25), valid_KT)
-    assert bool((flat[:, several_T] == 0).all())
+    # Where all returns are equal, there is nothing to learn from, unless a sample is alone.
+    flat = estimator(torch.full_like(returns_GKT, 1.25), valid_GKT)
+    several_G1T = valid_GKT.sum(1, keepdim=True) > 1
+    if estimator not in BY_TRAJECTORY:
+        assert bool((flat[several_G1T.expand_as(flat)] == 0).all())
 
 
-@settings(max_examples=60, deadline=None)
-@given(group=groups())
-def test_trloo_is_n_over_n_minus_1_times_the_centred_return(group: tuple[torch.Tensor, torch.Tensor]) -> None:
-    returns_KT, valid_KT = group
-    count_T = valid_KT.sum(0)
-    several_T = count_T > 1
-    scale_T = count_T[several_T] / (count_T[several_T] - 1)
-    centred_KT = GRPO(std=False)(returns_KT, valid_KT)
-    torch.testing.assert_close(TRLOO()(returns_KT, valid_KT)[:, several_T], scale_T * centred_KT[:, several_T])
+@pytest.mark.parametrize("estimator", GROUPWISE_BY_TURN, ids=str)
+@settings(max_examples=30, deadline=None)
+@given(drawn=groups())
+def test_a_turn_of_several_is_centred(estimator: Advantage, drawn: Drawn) -> None:
+    returns_GKT, valid_GKT = of(estimator, drawn)
+    several_GT = valid_GKT.sum(1) > 1
+    assert bool((estimator(returns_GKT, valid_GKT).sum(1)[several_GT].abs() < 1e-9).all())
+
+
+@pytest.mark.parametrize("estimator", OVER_THE_BATCH, ids=str)
+@settings(max_examples=30, deadline=None)
+@given(drawn=groups())
+def test_the_batch_is_centred(estimator: Advantage, drawn: Drawn) -> None:
+    assert abs(estimator(*drawn).sum().item()) < 1e-8
+
+
+@pytest.mark.parametrize("estimator", BY_TRAJECTORY, ids=str)
+@settings(max_examples=30, deadline=None)
+@given(drawn=groups())
+def test_trajectories_are_centred_and_have_one_advantage(estimator: Advantage, drawn: Drawn) -> None:
+    returns_GKT, valid_GKT = drawn
+    got = estimator(returns_GKT, valid_GKT)
+    one_GK = got.abs().amax(-1) * got.sum(-1).sign()
+    torch.testing.assert_close(got, torch.where(valid_GKT, one_GK[..., None], 0.0))
+    several_G = valid_GKT.any(-1).sum(1) > 1
+    assert bool((one_GK.sum(1)[several_G].abs() < 1e-9).all())
+
+
+@pytest.mark.parametrize("estimator", [v for v in EVERY if v not in OVER_THE_BATCH], ids=str)
+@settings(max_examples=30, deadline=None)
+@given(drawn=groups())
+def test_groups_do_not_influence_each_other(estimator: Advantage, drawn: Drawn) -> None:
+    returns_GKT, valid_GKT = of(estimator, drawn)
+    alone = [estimator(returns_GKT[g : g + 1], valid_GKT[g : g + 1]) for g in range(len(returns_GKT))]
+    torch.testing.assert_close(estimator(returns_GKT, valid_GKT), torch.cat(alone))
+
+
+@settings(max_examples=30, deadline=None)
+@given(drawn=groups())
+def test_trloo_is_n_over_n_minus_1_times_the_centred_return(drawn: Drawn) -> None:
+    returns_GKT, valid_GKT = drawn
+    count_G1T = valid_GKT.sum(1, keepdim=True)
+    several = (count_G1T > 1).expand_as(valid_GKT)
+    scaled = count_G1T / (count_G1T - 1).clamp(min=1) * DrGRPO()(returns_GKT, valid_GKT)
+    torch.testing.assert_close(TRLOO()(returns_GKT, valid_GKT)[several], scaled[several])
+
+
+@settings(max_examples=30, deadline=None)
+@given(drawn=groups())
+def test_dr_grpo_is_grpo_without_the_standard_deviation(drawn: Drawn) -> None:
+    assert torch.equal(DrGRPO()(*drawn), GRPO(std=False)(*drawn))
 
 
 def test_returns_to_go() -> None:
-    rewards = torch.tensor([[1.0, 0.5, 2.0], [1.0, 4.0, 8.0]])
-    mask = torch.tensor([[True, True, True], [True, True, False]])
+    rewards = torch.tensor([[[1.0, 0.5, 2.0], [1.0, 4.0, 8.0]]])
+    mask = torch.tensor([[[True, True, True], [True, True, False]]])
     # gamma 1: 1 + 0.5 + 2, 0.5 + 2, 2; the second ended after two turns: 1 + 4, 4.
-    assert returns_to_go(rewards, mask, 1.0).tolist() == [[3.5, 2.5, 2.0], [5.0, 4.0, 0.0]]
+    assert returns_to_go(rewards, mask, 1.0).tolist() == [[[3.5, 2.5, 2.0], [5.0, 4.0, 0.0]]]
     # gamma 1/2: 1 + (0.5 + 2/2)/2 = 1.75, 0.5 + 2/2 = 1.5, 2; 1 + 4/2 = 3, 4.
-    assert returns_to_go(rewards, mask, 0.5).tolist() == [[1.75, 1.5, 2.0], [3.0, 4.0, 0.0]]
-    assert returns_to_go(rewards, mask, 0.0).tolist() == [[1.0, 0.5, 2.0], [1.0, 4.0, 0.0]]
+    assert returns_to_go(rewards, mask, 0.5).tolist() == [[[1.75, 1.5, 2.0], [3.0, 4.0, 0.0]]]
+    assert returns_to_go(rewards, mask, 0.0).tolist() == [[[1.0, 0.5, 2.0], [1.0, 4.0, 0.0]]]
+
+
+def test_a_void_turn_between_others_takes_time_but_adds_nothing() -> None:
+    # gamma 1/2: 1 + 0 + 2/4
+    found = returns_to_go(torch.tensor([[[1.0, 9.0, 2.0]]]), torch.tensor([[[True, False, True]]]), 0.5)
+    assert found.tolist() == [[[1.5, 0.0, 2.0]]]
 
 
 def test_returns_to_go_refuses_shapes_that_differ() -> None:
-    with pytest.raises(ValueError, match=r"rewards_KT is \(2, 3\) but valid_KT is \(2, 2\)"):
-        returns_to_go(torch.zeros(2, 3), torch.ones(2, 2, dtype=torch.bool), 1.0)
+    with pytest.raises(ValueError, match=r"rewards_GKT is \(1, 2, 3\) but valid_GKT is \(1, 2, 2\)"):
+        returns_to_go(torch.zeros(1, 2, 3), torch.ones(1, 2, 2, dtype=torch.bool), 1.0)

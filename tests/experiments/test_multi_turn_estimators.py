@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from algorithms import TABLES
 from experiments.multi_turn_estimators import ARMS, BASE, pretrained
 from rlkernel import experiment
 from rlkernel.config import fingerprint, to_json
@@ -61,4 +62,7 @@ def test_module_is_a_command() -> None:
     command = [sys.executable, "-m", "experiments.multi_turn_estimators", "--list"]
     listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120)
     assert listed.returncode == 0, listed.stderr
-    assert [line.split()[0] for line in listed.stdout.splitlines()] == ["arm", "grpo", "trloo"]
+    arms, methods = listed.stdout.split("\n\n")
+    assert [line.split()[0] for line in arms.splitlines()] == ["arm", "grpo", "trloo"]
+    shown = {tuple(line.split()[:2]) for line in methods.splitlines() if line[0] != " "}
+    assert shown - {("method", "name")} == {(kind, name) for kind, classes in TABLES.items() for name in classes}

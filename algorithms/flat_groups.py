@@ -1,0 +1,29 @@
+"""The group filter of arXiv 2602.05885's public code: groups whose rewards hardly differ do not train."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+
+from rlkernel.interfaces import Removes
+from rlkernel.types import Group
+
+
+@dataclass(frozen=True)
+class FlatGroups:
+    """Reject all turns of a group iff the standard deviation (ddof 1) of its trajectories' last rewards is below `std`.
+
+    Worked example: last rewards [1, 1, 1, 1] have 0: rejected, whatever the earlier turns were worth.
+    """
+
+    std: float = 1e-3
+    removes: Removes = "loss"
+
+    def __call__(
+        self, group: Group, log_ratios_KTL: torch.Tensor, sampled_KTL: torch.Tensor, generator: torch.Generator
+    ) -> torch.Tensor:
+        """See `rlkernel.interfaces.Rejection`. A group of one is kept."""
+        last_K = torch.tensor([trajectory.turns[-1].reward for trajectory in group.trajectories], dtype=torch.float64)
+        flat = len(last_K) > 1 and bool(last_K.std() < self.std)
+        return torch.full(sampled_KTL.shape, not flat)

@@ -1,0 +1,74 @@
+"""PRS, profiling-based rejection sampling (arXiv 2602.05885): correct but lazy turns rarely train."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+
+from algorithms.coverage import Kind, coverage
+from rlkernel.interfaces import Removes
+from rlkernel.types import Group, Trajectory
+
+
+@dataclass(frozen=True)
+class PRS:
+    """A correct turn is kept with probability clamp((coverage - threshold) / slope, 0, 1); other turns are always kept.
+
+    One draw per turn. With `speedup` set, a correct turn that is at least so fast is kept, too.
+
+    Worked example, defaults: coverage 0.25 is never kept, 0.35 with probability 0.5, 0.4 and more always.
+    """
+
+    threshold: float = 0.3
+    slope: float = 0.1
+    """0: a hard limit, coverage >= threshold."""
+    speedup: float | None = None
+    """The public code's OR rule; None in the paper's scripts."""
+    level: Literal["turn", "geometric"] = "turn"
+    """`geometric`: the geometric mean of the coverages of the trajectory's turns, 0 counted as 1e-8, stands for each of them."""
+    coverage: Kind = "time"
+    decimals: int | None = None
+    """Round each coverage first; the public code rounds to 2."""
+    removes: Removes = "loss"
+    """In the public code a rejected turn still enters its group's baseline: `loss`."""
+
+    def __post_init__(self) -> None:
+        if self.level not in ("turn", "geometric"):
+            raise ValueError(f"PRS.level is {self.level!r}: use 'turn' or 'geometric'")
+        if self.slope < 0:
+            raise ValueError(f"PRS.slope is {self.slope}: it must not be negative (0 is a hard limit)")
+
+    def __call__(
+        self, group: Group, log_ratios_KTL: torch.Tensor, sampled_KTL: torch.Tensor, generator: torch.Generator
+    ) -> torch.Tensor:
+        """See `rlkernel.interfaces.Rejection`. Raises ValueError for a correct turn without coverage."""
+        K, T, _ = sampled_KTL.shape
+        keep_KT = torch.ones(K, T, dtype=torch.float64)
+        for k, trajectory in enumerate(group.trajectories):
+            keep_KT[k, : len(trajectory.turns)] = torch.tensor(self.keep(trajectory), dtype=torch.float64)
+        drawn_KT = torch.rand(K, T, dtype=torch.float64, generator=generator)
+        return (drawn_KT < keep_KT)[:, :, None].expand(sampled_KTL.shape)
+
+    def keep(self, trajectory: Trajectory) -> list[float]:
+        """The probability with which each turn is kept."""
+        evaluations = [turn.evaluation for turn in trajectory.turns]
+        coverages = [self._rounded(coverage(e, self.coverage)) if e.correct else 0.0 for e in evaluations]
+        if self.level == "geometric":
+            logs = [math.log(max(c, 1e-8)) for c in coverages]
+            coverages = [math.exp(sum(logs) / len(logs))] * len(logs)
+        found = []
+        for evaluation, c in zip(evaluations, coverages, strict=True):
+            fast = self.speedup is not None and evaluation.speedup is not None and evaluation.speedup >= self.speedup
+            found.append(1.0 if fast or not evaluation.correct else self._probability(c))
+        return found
+
+    def _probability(self, c: float) -> float:
+        if self.slope == 0:
+            return float(c >= self.threshold)
+        return min(max((c - self.threshold) / self.slope, 0.0), 1.0)
+
+    def _rounded(self, c: float) -> float:
+        return c if self.decimals is None else round(c, self.decimals)

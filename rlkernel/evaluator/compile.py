@@ -27,6 +27,7 @@ from typing import Any, Literal
 
 import torch
 import triton
+from triton import knobs
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 from triton.compiler.errors import CompilationError
@@ -39,6 +40,7 @@ from rlkernel.evaluator.program import Config, Descriptor, Function, Launch, Pro
 from rlkernel.evaluator.replay import Replay
 from rlkernel.evaluator.ttir import stored_arguments
 
+knobs.compilation.disable_line_info = True  # a twentieth of a compilation, and nothing reads it
 _POINTERS = {
     "float32": "fp32", "float16": "fp16", "bfloat16": "bf16", "float64": "fp64", "int8": "i8", "int16": "i16", "int32": "i32",
     "int64": "i64", "uint8": "u8", "uint16": "u16", "uint32": "u32", "uint64": "u64", "bool": "i1", "float8_e4m3fn": "fp8e4nv",
@@ -242,7 +244,8 @@ def compile_program(
     configs: dict[int, int] | Literal["all"],
 ) -> Compilation:  # fmt: skip
     """Compile every launch. `specs`: meta tensors for init_inputs and inputs. `configs`: forward step -> the config to compile
-    (the first by default), or "all": up to MAX_CONFIGS of every launch, without those that fail where another one works.
+    (the first by default; the next that works if it fails, as Triton's autotuner passes over it), or "all": up to MAX_CONFIGS of
+    every launch, without those that fail where another one works.
 
     Raises CompileFailed (of the first config where none works), OutsideStorage, MalformedProgram, StepFailed.
     """
@@ -258,10 +261,8 @@ def compile_program(
 
     def launch(step: Launch, config: Config, args: dict[str, Any]) -> None:
         _check_extents(step, args)
-        if configs != "all":
-            found[id(step)] = {index: one(step, c, args) for index, c in enumerate(step.configs) if c is config}
-            return
-        found[id(step)] = _alternatives(step, lambda choice: one(step, choice, args))
+        chosen = None if configs == "all" else next(i for i, c in enumerate(step.configs) if c is config)
+        found[id(step)] = _alternatives(step, chosen, lambda choice: one(step, choice, args))
 
     replay = Replay(program, torch.device("meta"), launch, configs=configs if configs != "all" else {})
     replay.init(specs[0], 0)
@@ -283,12 +284,19 @@ def _check_extents(step: Launch, args: dict[str, Any]) -> None:
                 )
 
 
-def _alternatives(step: Launch, compile_one: Callable[[Config], Compiled]) -> dict[int, Compiled]:
-    """The configs of one launch that compile; of equal binaries on equal grids the first. Raises the first's CompileFailed."""
+def _alternatives(step: Launch, chosen: int | None, compile_one: Callable[[Config], Compiled]) -> dict[int, Compiled]:
+    """The configs of one launch that compile, of equal binaries on equal grids the first; or one alone, best the chosen one.
+
+    Raises the first's CompileFailed.
+    """
     made: dict[int, Compiled] = {}
     seen: set[tuple[str, tuple[int, int, int]]] = set()
     first: CompileFailed | None = None
-    for index, config in enumerate(step.configs[:MAX_CONFIGS]):
+    order = list(range(min(len(step.configs), MAX_CONFIGS)))
+    for index in order if chosen is None else [chosen, *[i for i in order if i != chosen]]:
+        config = step.configs[index]
+        if chosen is not None and made:
+            break
         try:
             compiled = compile_one(config)
         except CompileFailed as error:

@@ -137,10 +137,6 @@ class _Checker:
         return KernelRejected(message, self.line(node))
 
     def check(self, tree: ast.FunctionDef) -> None:
-        """Annotations are text, never evaluated, so they are not looked at."""
-        for argument in ast.walk(tree):
-            if isinstance(argument, ast.arg):
-                argument.annotation = None
         self.visit(tree)
 
     def visit(self, node: ast.AST) -> None:
@@ -153,6 +149,8 @@ class _Checker:
             return
         if isinstance(node, ast.Name):
             self.name(node)
+        if isinstance(node, ast.arg):
+            return  # its annotation is text, never evaluated
         for child in ast.iter_child_nodes(node):
             self.visit(child)
 
@@ -319,7 +317,8 @@ class KernelSet:
         if function.name in function.bindings:  # a recursive mention means the wrapped function
             namespace[function.name] = built
         names = {name: namespace[name] for name in function.bindings}
-        _Checker(canonical(function), names).check(_parse(function.name, canonical(function).text, function.line))
+        kernel = canonical(function)
+        _Checker(kernel, names).check(kernel.tree)
         return built
 
     def _compile(self, index: int) -> dict[str, Any]:

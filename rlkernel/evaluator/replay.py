@@ -51,6 +51,8 @@ _REFUSED = {
     "rename",
     "retain_grad", "requires_grad_", "to_mkldnn", "to_dense", "data", "is_pinned", "resize_as_", "resize_as_sparse_",
 }  # fmt: skip
+_WHOLE = {"scaled_dot_product_attention"}
+"""Made of other operators, but recorded whole. Of the rest a trace has the parts, whose cost is known."""
 _FRESH = {"empty", "empty_like", "new_empty", "empty_strided", "new_empty_strided", "empty_permuted"}
 
 
@@ -82,6 +84,8 @@ def operator(name: str) -> Any:
     overload = getattr(packet, parts[2], None) if packet is not None else None
     if overload is None:
         raise MalformedProgram(f"{name} is not an ATen operator of this torch")
+    if base not in _WHOLE and torch._C._dispatch_has_kernel_for_dispatch_key(overload.name(), "CompositeImplicitAutograd"):
+        raise MalformedProgram(f"operator {name} is made of others, which a trace would name")
     return overload
 
 

@@ -214,6 +214,7 @@ class Zygote:
 
 def _warm_up() -> None:
     """Run one honest candidate through every stage, so that children find imports, compiler and caches warm."""
+    sandbox.interpreter_paths()
     with tempfile.TemporaryDirectory() as scratch:
         os.environ["TRITON_CACHE_DIR"] = scratch
         tensor = {"shape": [4, 16], "stride": [16, 1], "dtype": "float32"}

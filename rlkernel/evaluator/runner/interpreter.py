@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import torch
 import triton.language as tl
+from triton._C.libtriton import ir
 from triton.language.extra import libdevice
 from triton.language.extra.cuda import libdevice as cuda_libdevice
 from triton.language.semantic import TritonSemantic
@@ -28,6 +29,7 @@ from triton.runtime.jit import JITFunction
 from rlkernel.evaluator.kernel_source import KernelSet, binding_value, canonical
 from rlkernel.evaluator.program import Config, Descriptor, Launch, Program, block_shape, decode_scalar
 from rlkernel.evaluator.replay import tensors_in
+from rlkernel.evaluator.runner import reductions
 from rlkernel.evaluator.runner.counts import Counts
 
 SAMPLED_PROGRAMS = 2
@@ -58,6 +60,8 @@ _EXTERN: dict[str, Callable[..., Any]] = {
     "fmax": np.fmax, "fmin": np.fmin, "hypot": np.hypot, "asinh": np.arcsinh, "acosh": np.arccosh, "atanh": np.arctanh,
     "cbrt": np.cbrt, "copysign": np.copysign, "erf": np.vectorize(math.erf, otypes=[np.float64]),
     "erfc": np.vectorize(math.erfc, otypes=[np.float64]), "fma": lambda x, y, z: x * y + z, "rcp_rn": lambda x: 1 / x,
+    "isnan": np.isnan, "isinf": np.isinf, "finite": np.isfinite, "signbit": np.signbit, "isnand": np.isnan, "isinfd": np.isinf,
+    "isfinited": np.isfinite, "signbitd": np.signbit,
 }  # fmt: skip
 
 
@@ -117,6 +121,11 @@ class Machine(InterpreterBuilder):  # type: ignore[misc]
         self._account(ptr.data, mask.data, max(1, val.dtype.primitive_bitwidth // 8), write=True)
         if self.dry:
             return TensorHandle(np.zeros_like(val.data), val.dtype.scalar)
+        if op == ir.ATOMIC_OP.XCHG and val.dtype.scalar.is_floating():  # of bits: the interpreter exchanges integers
+            size = val.data.itemsize
+            bits = TensorHandle(val.data.view(f"i{size}"), tl.dtype(f"int{8 * size}"))
+            old = super().create_atomic_rmw(op, ptr, bits, mask, sem, scope)
+            return TensorHandle(old.data.view(val.data.dtype), val.dtype.scalar)
         return super().create_atomic_rmw(op, ptr, val, mask, sem, scope)
 
     def create_atomic_cas(self, ptr: Any, cmp: Any, val: Any, sem: Any, scope: Any) -> Any:
@@ -160,9 +169,9 @@ class Machine(InterpreterBuilder):  # type: ignore[misc]
         )
         if call is None:
             raise NotImplementedError(f"libdevice function {symbol} is not known to the CPU runner")
-        data = call(*[a.data for a in args])
+        data = np.asarray(call(*[a.data for a in args]))
         self.counts.flops += 8.0 * float(data.size)
-        return TensorHandle(data.astype(args[0].data.dtype), args[0].dtype.scalar)
+        return TensorHandle(data.astype(triton_interpreter._get_np_dtype(kind.scalar)), kind.scalar)
 
 
 class _Logic(ast.NodeTransformer):
@@ -239,6 +248,7 @@ def _machine() -> tuple[Machine, Any]:
     triton_interpreter.interpreter_semantic = semantic
     language = types.SimpleNamespace(__globals__={"tl": tl, "core": tl.core})
     triton_interpreter._patch_lang(language)
+    reductions.install()
     # Triton 3.6 converts loop bounds by int(array), which numpy 2.4 refuses for arrays of one element.
     tl.tensor.__index__ = lambda tensor: int(tensor.handle.data.item())
     for language_module in (tl, tl.core):

@@ -1,0 +1,115 @@
+"""`tl.reduce` and `tl.associative_scan` with a kernel's own combine function, on whole arrays, for Triton's interpreter.
+
+Triton's interpreter calls the combine function once per element, which takes seconds for one row. Here it is called on halves:
+neighbours first, so that the order is kept and associativity is all that is asked, as on the GPU. A combine function that
+branches on its values has no meaning for arrays; for that one the interpreter's own way remains.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import triton.language as tl
+from triton.runtime.interpreter import ReduceOps, ScanOps, TensorHandle
+
+Array = np.ndarray[Any, Any]
+Combine = Callable[[list[Array], list[Array]], list[Array]]
+"""(left, right) -> combined, one array per value, all of one shape."""
+
+
+class _Branches(Exception):
+    """The combine function asks whether an array is true."""
+
+
+@contextmanager
+def _undecided() -> Iterator[None]:
+    """Inside, the truth of a tensor with several elements is an error, rather than True as in Triton's interpreter."""
+    before = tl.tensor.__bool__
+
+    def decide(tensor: Any) -> bool:
+        if tensor.handle.data.size > 1:
+            raise _Branches
+        return bool(before(tensor))
+
+    tl.tensor.__bool__ = decide
+    try:
+        yield
+    finally:
+        tl.tensor.__bool__ = before
+
+
+def _combine(function: Any, dtypes: Sequence[Any]) -> Combine:
+    """A kernel's combine function over numpy arrays."""
+
+    def tensors(arrays: list[Array]) -> list[Any]:
+        return [
+            tl.tensor(TensorHandle(np.ascontiguousarray(array), dtype.scalar), tl.block_type(dtype.scalar, list(array.shape)))
+            for array, dtype in zip(arrays, dtypes, strict=True)
+        ]
+
+    def call(left: list[Array], right: list[Array]) -> list[Array]:
+        result = function.fn(*tensors(left), *tensors(right))
+        parts = result if isinstance(result, (tuple, tl.core.tuple)) else (result,)
+        data: list[Any] = [part.handle.data if isinstance(part, tl.tensor) else getattr(part, "value", part) for part in parts]
+        return [np.broadcast_to(d, array.shape).astype(array.dtype) for d, array in zip(data, left, strict=True)]
+
+    return call
+
+
+def halve(values: list[Array], combine: Combine) -> list[Array]:
+    """Reduce the first axis, whose size is a power of two: (n, ...) -> (1, ...)."""
+    while values[0].shape[0] > 1:
+        values = combine([v[0::2] for v in values], [v[1::2] for v in values])
+    return values
+
+
+def scan(values: list[Array], combine: Combine) -> list[Array]:
+    """Inclusive scan of the first axis, whose size is a power of two, in about two calls per element: (n, ...) -> (n, ...)."""
+    if values[0].shape[0] == 1:
+        return values
+    odd = scan(combine([v[0::2] for v in values], [v[1::2] for v in values]), combine)
+    before = [np.concatenate([v[:1], part[:-1]]) for v, part in zip(values, odd, strict=True)]
+    even = combine(before, [v[0::2] for v in values])  # at least of size one: tensors have powers of two; the first is dropped
+    found = [np.empty_like(v) for v in values]
+    for out, value, at_odd, at_even in zip(found, values, odd, even, strict=True):
+        out[1::2], out[2::2], out[0] = at_odd, at_even[1:], value[0]
+    return found
+
+
+def _reduce(slow: Any) -> Any:
+    def generic_reduce(self: Any, given: Any) -> Any:
+        axis = self.axis
+        arrays = [v.handle.data.reshape(-1) if axis is None else np.moveaxis(v.handle.data, axis, 0) for v in given]
+        try:
+            with _undecided():
+                made = [part[0] for part in halve(arrays, _combine(self.combine_fn, [v.dtype for v in given]))]
+        except _Branches:
+            return slow(self, given)
+        if self.keep_dims:
+            rank = given[0].handle.data.ndim
+            made = [part.reshape((1,) * rank) if axis is None else np.expand_dims(part, axis) for part in made]
+        return [self.to_tensor(part if part.ndim else part.item(), v.dtype) for part, v in zip(made, given, strict=True)]
+
+    return generic_reduce
+
+
+def _scan(slow: Any) -> Any:
+    def generic_scan(self: Any, given: Any) -> Any:
+        arrays = [np.moveaxis(v.handle.data, self.axis, 0) for v in given]
+        try:
+            with _undecided():
+                made = scan(arrays, _combine(self.combine_fn, [v.dtype for v in given]))
+        except _Branches:
+            return slow(self, given)
+        return [self.to_tensor(np.moveaxis(part, 0, self.axis), v.dtype) for part, v in zip(made, given, strict=True)]
+
+    return generic_scan
+
+
+def install() -> None:
+    """For good: Triton's interpreter in this process reduces and scans by halves."""
+    ReduceOps.generic_reduce = _reduce(ReduceOps.generic_reduce)
+    ScanOps.generic_scan = _scan(ScanOps.generic_scan)

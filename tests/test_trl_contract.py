@@ -1,7 +1,22 @@
-"""What we rely on in TRL 1.16.0, seam by seam. A new version of TRL is safe to take when these pass."""
+"""What we rely on in TRL 1.16.0, seam by seam. A new version of TRL is safe to take when these pass.
+
+`_generate_and_score_completions(inputs) -> dict`: test_generate_and_score_returns_our_tensors
+`rollout_func(prompts, trainer)`: test_rollout_func_gets_every_prompt_once_per_rollout
+`_get_per_token_logps_and_entropies`: test_log_probabilities_are_those_of_a_plain_forward_pass
+advantages of shape (B, C) in the `dapo` loss: test_loss_and_gradient_..., test_an_advantage_counts_where_it_is_filled
+`tool_mask` and `num_items_in_batch`: test_rejected_turns_..., test_rejected_tokens_..., test_a_fully_rejected_batch_...
+`old_per_token_logps`, asymmetric clipping: test_clipping_is_asymmetric_and_per_token
+`_prepare_inputs`, shuffle and split: test_micro_batches_hold_every_row_of_the_batch_once
+`compute_loss` with another padding: test_our_layout_gives_the_loss_of_trls_layout
+`_metrics` and the logged names: test_trl_logs_the_names_that_a_step_is_reported_with
+callbacks, log before save, and checkpoints: test_steps_are_reported_before_their_checkpoint
+the configuration: test_one_process_uses_one_device, test_weights_and_optimiser_stay_float32_on_the_cpu
+errors inside a step: test_an_error_in_the_hooks_ends_training
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -11,6 +26,8 @@ import pytest
 import torch
 import trl
 
+from algorithms.hrd import HRD
+from algorithms.mrs import MRS
 from algorithms.speed_reward import SpeedReward
 from algorithms.trloo import TRLOO
 from algorithms.uniform_credit import UniformCredit
@@ -244,6 +261,159 @@ def test_rejected_turns_leave_loss_and_denominator(tiny_model: Any, tiny_tokeniz
             for turn, got, wanted in zip(trajectory.turns, ratios_TL, expected, strict=False):
                 wanted = wanted.double() - torch.tensor(turn.completion.logprobs, dtype=torch.float64)
                 torch.testing.assert_close(got[: len(wanted)], wanted, atol=1e-5, rtol=1e-5)
+
+
+def test_rejected_tokens_leave_loss_and_denominator(tiny_model: Any, tiny_tokenizer: Any, tmp_path: Path) -> None:
+    """MRS at its `token` level, against one plain forward pass per trajectory."""
+    cases: list[tuple[float, torch.Tensor, torch.Tensor]] = []  # advantage, log-probabilities, log-ratios of a turn's tokens
+    for group in make_groups(PROBLEMS):
+        for trajectory, advantages in zip(group.trajectories, ((2.5, 2.0), (-2.5,)), strict=True):
+            found = sampled_logprobs(tiny_model, trajectory, 1.0)
+            for turn, logprobs, advantage in zip(trajectory.turns, found, advantages, strict=True):
+                ratios = logprobs.detach() - torch.tensor(turn.completion.logprobs)
+                cases.append((advantage, logprobs, ratios))
+    # A bound among the ratios, such that turns are rejected as a whole, in part and not at all.
+    bound = float(sorted(float(ratios.max()) for _, _, ratios in cases)[1]) + 1e-4
+    kept = [(advantage, logprobs[ratios > bound]) for advantage, logprobs, ratios in cases]
+    turns = sum(len(logprobs) > 0 for _, logprobs in kept)
+    parts = {len(logprobs) / len(whole) for (_, logprobs), (_, whole, _) in zip(kept, cases, strict=True)}
+    assert {0.0, 1.0} < parts
+    objective = sum((-advantage * logprobs.sum() / turns for advantage, logprobs in kept), torch.tensor(0.0))
+    objective.backward()
+    weight = tiny_model.model.embed_tokens.weight
+    expected = weight.grad.clone()
+    tiny_model.zero_grad()
+
+    mrs = MRS(level="token", low=math.exp(bound), high=math.inf, veto=None)
+    trainer, _ = make_trainer(tiny_model, tiny_tokenizer, tmp_path, mrs)
+    output = batch_of(trainer)
+    assert output["num_items_in_batch"].item() == turns
+    assert output["tool_mask"].sum().item() == sum(len(logprobs) for _, logprobs in kept)
+    loss = trainer.compute_loss(trainer.model, left_align(output))
+    loss.backward()
+    assert loss.item() == pytest.approx(-sum(a * len(logprobs) for a, logprobs in kept) / turns, abs=1e-5)
+    torch.testing.assert_close(weight.grad, expected, atol=1e-5, rtol=1e-4)
+
+
+def test_a_rejected_token_stays_as_context(tiny_model: Any, tiny_tokenizer: Any, tmp_path: Path) -> None:
+    trainer, _ = make_trainer(tiny_model, tiny_tokenizer, tmp_path, RejectFirstTurns([]))
+    output = batch_of(trainer)
+    # Attention sees the completion; only the loss does not.
+    tokens = pad_rows(make_groups(PROBLEMS), tiny_tokenizer.pad_token_id)
+    assert torch.equal(output["completion_mask"], tokens.completion_mask_BC)
+
+
+def test_plan_and_code_tokens_have_their_own_advantages(tiny_model: Any, tiny_tokenizer: Any, tmp_path: Path) -> None:
+    """HRD with the trainer's tokenizer: "é" is two of its tokens."""
+    text, code = "é def\nx + 1\n", "x + 1\n"
+    ids = tuple(tiny_tokenizer(text, add_special_tokens=False).input_ids)
+
+    def groups(problems: Sequence[Problem], step: int) -> tuple[Group, ...]:
+        facts = (Evaluation(Status.CORRECT, "", speedup=2.0), Evaluation(Status.INCORRECT, ""))
+        completion = Completion((*ids, tiny_tokenizer.eos_token_id), (-1.0,) * (len(ids) + 1), text, "stop")
+        turns = [Turn((10,), completion, code, fact, 0.0, "") for fact in facts]
+        return tuple(Group(problem, tuple(Trajectory(problem, (turn,)) for turn in turns)) for problem in problems)
+
+    trainer, hooks = make_trainer(tiny_model, tiny_tokenizer, tmp_path, credit=HRD(alpha=0.25))
+    hooks.rollout = groups  # type: ignore[method-assign]
+    plan = len(tiny_tokenizer("é def\n", add_special_tokens=False).input_ids)
+    assert tiny_tokenizer.decode(ids[:plan]) == "é def\n"
+    # r_code = 1 and 0: ±1; r_plan = 2 and 0: ±2, times 0.25.
+    first = [0.5] * plan + [1.0] * (len(ids) + 1 - plan)
+    assert batch_of(trainer)["advantages"].tolist() == 2 * [first, [-value for value in first]]
+
+
+def test_an_advantage_counts_where_it_is_filled(tiny_model: Any, tiny_tokenizer: Any, tmp_path: Path) -> None:
+    trainer, _ = make_trainer(tiny_model, tiny_tokenizer, tmp_path)
+    output = batch_of(trainer)
+    masked = output["tool_mask"] == 0
+
+    def gradient(advantages: torch.Tensor) -> torch.Tensor:
+        tiny_model.zero_grad()
+        trainer.compute_loss(trainer.model, left_align({**output, "advantages": advantages})).backward()
+        return tiny_model.model.embed_tokens.weight.grad.clone()
+
+    own = gradient(output["advantages"])
+    assert torch.equal(gradient(output["advantages"].masked_fill(masked, 1e3)), own)
+    moved = output["advantages"].clone()
+    moved[0, 3] += 1.0  # a sampled token of the second turn
+    assert not torch.allclose(gradient(moved), own, atol=1e-4)
+
+
+def test_rollout_func_gets_every_prompt_once_per_rollout(tiny_model: Any, tiny_tokenizer: Any, tmp_path: Path) -> None:
+    trainer, _ = make_trainer(tiny_model, tiny_tokenizer, tmp_path)
+    asked: list[list[str]] = []
+    rows = trainer.rollout_func
+
+    def record(prompts: list[str], *rest: Any) -> Any:
+        asked.append(list(prompts))
+        return rows(prompts, *rest)
+
+    trainer.rollout_func = record
+    batch_of(trainer)
+    assert asked == [["p0", "p0", "p1", "p1"]]
+
+
+def test_log_probabilities_are_those_of_a_plain_forward_pass(tiny_model: Any, tiny_tokenizer: Any, tmp_path: Path) -> None:
+    trainer, _ = make_trainer(tiny_model, tiny_tokenizer, tmp_path)
+    output = batch_of(trainer)
+    found = trainer._train_logprobs(output)
+    C = output["completion_ids"].shape[1]
+    assert found.shape == (4, C)
+    trajectory = make_groups(PROBLEMS)[0].trajectories[0]
+    with torch.no_grad():
+        expected = sampled_logprobs(tiny_model, trajectory, 1.0)
+    # Two sampled tokens, one of feedback, three sampled ones.
+    torch.testing.assert_close(found[0, :2], expected[0], atol=1e-5, rtol=1e-5)
+    torch.testing.assert_close(found[0, 3:6], expected[1], atol=1e-5, rtol=1e-5)
+
+
+def test_micro_batches_hold_every_row_of_the_batch_once(tiny_model: Any, tiny_tokenizer: Any, tmp_path: Path) -> None:
+    trainer, _ = make_trainer(tiny_model, tiny_tokenizer, tmp_path, RejectFirstTurns([]), micro_batch=2)
+    seen: list[dict[str, torch.Tensor]] = []
+    compute = trainer._compute_loss
+
+    def record(model: Any, inputs: dict[str, torch.Tensor]) -> torch.Tensor:
+        seen.append(inputs)
+        found: torch.Tensor = compute(model, inputs)
+        return found
+
+    trainer._compute_loss = record
+    trainer.train()
+    assert [len(inputs["advantages"]) for inputs in seen] == [2, 2]
+    assert [inputs["num_items_in_batch"].item() for inputs in seen] == [2, 2]
+    rows = []
+    for inputs in seen:
+        for b in range(2):
+            trained = inputs["tool_mask"][b].bool()
+            rows.append((inputs["completion_ids"][b][trained].tolist(), inputs["advantages"][b][trained].tolist()))
+    # Of each problem, the second turn of the first trajectory, and nothing of the other.
+    assert sorted(rows) == [([], []), ([], []), ([40, 41, 42], [2.0] * 3), ([40, 41, 42], [2.0] * 3)]
+
+
+def test_trl_logs_the_names_that_a_step_is_reported_with(tiny_model: Any, tiny_tokenizer: Any, tmp_path: Path) -> None:
+    trainer, _ = make_trainer(tiny_model, tiny_tokenizer, tmp_path)
+    logged: list[dict[str, float]] = []
+    record = trainer.record
+
+    def note(logs: Any, *rest: Any) -> None:
+        logged.append(dict(logs))
+        record(logs, *rest)
+
+    trainer.record = note  # type: ignore[method-assign]
+    trainer._metrics["train"]["our_own"].append(0.25)
+    trainer.train()
+    (logs,) = logged
+    assert {"loss", "grad_norm", "learning_rate", "entropy", "clip_ratio/region_mean"} <= logs.keys()
+    assert logs["our_own"] == 0.25
+
+
+def test_one_process_uses_one_device(tiny_model: Any, tiny_tokenizer: Any, tmp_path: Path) -> None:
+    trainer, _ = make_trainer(tiny_model, tiny_tokenizer, tmp_path)
+    assert trainer.args.n_gpu <= 1
+    assert trainer.args.loss_type == "dapo"
+    assert (trainer.args.epsilon, trainer.args.epsilon_high, trainer.args.beta) == (0.2, 0.28, 0.0)
+    assert trainer.args.gradient_accumulation_steps * trainer.args.per_device_train_batch_size == 4
 
 
 def test_a_fully_rejected_batch_changes_nothing(tiny_model: Any, tiny_tokenizer: Any, tmp_path: Path) -> None:

@@ -272,12 +272,14 @@ def test_rejected_tokens_leave_loss_and_denominator(tiny_model: Any, tiny_tokeni
             for turn, logprobs, advantage in zip(trajectory.turns, found, advantages, strict=True):
                 ratios = logprobs.detach() - torch.tensor(turn.completion.logprobs)
                 cases.append((advantage, logprobs, ratios))
-    # A bound among the ratios, such that turns are rejected as a whole, in part and not at all.
-    bound = float(sorted(float(ratios.max()) for _, _, ratios in cases)[1]) + 1e-4
+    # Halfway between two neighbours among the ratios, such that turns are rejected as a whole, in part and not at all.
+    low, high = torch.cat([ratios for _, _, ratios in cases]).sort().values[6:8].tolist()
+    bound = (low + high) / 2
+    assert high - low > 1e-3
     kept = [(advantage, logprobs[ratios > bound]) for advantage, logprobs, ratios in cases]
     turns = sum(len(logprobs) > 0 for _, logprobs in kept)
     parts = {len(logprobs) / len(whole) for (_, logprobs), (_, whole, _) in zip(kept, cases, strict=True)}
-    assert {0.0, 1.0} < parts
+    assert {0.0, 1.0} < parts, parts
     objective = sum((-advantage * logprobs.sum() / turns for advantage, logprobs in kept), torch.tensor(0.0))
     objective.backward()
     weight = tiny_model.model.embed_tokens.weight

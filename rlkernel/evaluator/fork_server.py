@@ -130,16 +130,15 @@ class ForkServer:
         self._tasks = anyio.create_task_group()
         self._listening = anyio.CancelScope(shield=True)
         await self._tasks.__aenter__()
-        try:
-            self._tasks.start_soon(self._listen_to_the_end)
-            with anyio.fail_after(START_SECONDS):
-                await self._ready.wait()
-            if self._dead is not None:
-                raise ZygoteDied(self._dead)
-        except BaseException as error:
-            await self.__aexit__(type(error), error, error.__traceback__)
-            raise
+        self._tasks.start_soon(self._listen_to_the_end)
         return self
+
+    async def ready(self) -> None:
+        """Wait until it can fork: it imports for seconds. Several can start side by side. Raises ZygoteDied, TimeoutError."""
+        with anyio.fail_after(START_SECONDS):
+            await self._ready.wait()
+        if self._dead is not None:
+            raise ZygoteDied(self._dead)
 
     async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self._control.close()
@@ -217,6 +216,7 @@ class ForkServer:
         self, kind: str, *, cpu_seconds: int = 0, memory_bytes: int = 0, arguments: Any = None
     ) -> AsyncIterator[Child]:
         """A forked child of the given kind (see `zygote.JOBS`); gone when the context is left."""
+        await self.ready()
         self._count += 1
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
         ours.setblocking(False)

@@ -13,7 +13,7 @@ from typing import Any
 import anyio
 
 from rlkernel.evaluator import wire
-from rlkernel.evaluator.fork_server import Child, ChildDied, ForkServer
+from rlkernel.evaluator.fork_server import Child, ChildDied, ForkServer, ZygoteDied
 from rlkernel.evaluator.gpus import Gpu
 
 HELLO_SECONDS = 60.0
@@ -90,6 +90,10 @@ class GpuRunner:
 
     async def serve(self) -> None:
         """Keep a runner alive, until cancelled."""
+        try:
+            await self._server.ready()
+        except (ZygoteDied, TimeoutError) as error:
+            self._give_up(str(error) or "its fork server does not start")
         while self._failure is None:
             async with self._server.child("runner") as child:
                 self._lost = anyio.Event()
@@ -113,8 +117,11 @@ class GpuRunner:
         self._failed_starts += 1
         if self._failed_starts >= STARTS:
             what = f"it {error.describe()}" if isinstance(error, ChildDied) else str(error) or "it does not answer"
-            self._failure = f"{self.gpu.name} ({self.gpu.uuid}): its runner does not start: {what}"
-            self._ready.set()
+            self._give_up(what)
+
+    def _give_up(self, why: str) -> None:
+        self._failure = f"{self.gpu.name} ({self.gpu.uuid}): its runner does not start: {why}"
+        self._ready.set()
 
 
 @asynccontextmanager

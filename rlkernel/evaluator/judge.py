@@ -45,8 +45,8 @@ def layout_class(tensor: torch.Tensor) -> str:
 def norm_error(value: torch.Tensor, exact: torch.Tensor) -> float:
     """||value - exact|| / ||exact|| over finite elements, in float64."""
     if value.numel():
-        sizes = Sizes(*quick_sizes(value.double(), exact.double()).tolist())
-        if math.isfinite(sizes.miss) and math.isfinite(sizes.rms):
+        sizes = Sizes.of(quick_sums(value.double(), exact.double()).tolist(), exact)
+        if sizes.finite:
             return sizes.error
     difference = (value.double() - exact.double())[torch.isfinite(exact)]
     size = float(torch.linalg.vector_norm(exact.double()[torch.isfinite(exact)]))
@@ -67,34 +67,86 @@ def bound_of(dtype: torch.dtype, error: float, *, tf32: bool) -> float:
     return max(floor, REFERENCE_FACTOR * error)
 
 
-def compare_tensor(
-    found: torch.Tensor, reference: torch.Tensor, exact: torch.Tensor, *, allowed: float, overlapping: bool, where: str
-) -> Match:
-    """One output tensor against the reference's and the exact one. `allowed`: norm-relative error, see `bound`."""
+def mismatch(found: torch.Tensor, reference: torch.Tensor, *, overlapping: bool, where: str) -> str | None:
+    """What is wrong with an output whatever its values; None if nothing is."""
     if tuple(found.shape) != tuple(reference.shape):
-        return Match(False, f"{where} has shape {tuple(found.shape)}, expected {tuple(reference.shape)}")
+        return f"{where} has shape {tuple(found.shape)}, expected {tuple(reference.shape)}"
     if found.dtype != reference.dtype:
-        return Match(False, f"{where} has dtype {_name(found.dtype)}, expected {_name(reference.dtype)}")
+        return f"{where} has dtype {_name(found.dtype)}, expected {_name(reference.dtype)}"
     if overlapping:
-        return Match(False, f"{where} is an expanded view: its elements share memory")
+        return f"{where} is an expanded view: its elements share memory"
     if layout_class(found) not in ("contiguous", layout_class(reference)):
-        return Match(False, f"{where} is {layout_class(found)} in memory, expected {layout_class(reference)}")
+        return f"{where} is {layout_class(found)} in memory, expected {layout_class(reference)}"
+    return None
+
+
+def quick_sums(found: torch.Tensor, exact: torch.Tensor) -> torch.Tensor:
+    """Three numbers for `Sizes.of`, on the tensors' device, without waiting for it. Both have the same shape."""
+    if exact.is_complex():
+        found, exact = torch.view_as_real(found), torch.view_as_real(exact)
+    if not exact.is_floating_point():
+        wrong = (found != exact).sum().double()
+        return torch.stack([wrong, torch.ones_like(wrong), wrong])
+    if not exact.numel():
+        return torch.zeros(3, dtype=torch.float64, device=exact.device)
+    target, difference = _wide(found, exact)
+    norm = torch.linalg.vector_norm
+    return torch.stack([norm(difference).double() ** 2, norm(target).double() ** 2, norm(difference, ord=math.inf).double()])
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """How large a difference is: its root mean square, the exact value's, and its largest element. Integers: how many differ."""
+
+    miss: float
+    rms: float
+    largest: float
+
+    @staticmethod
+    def of(sums: Sequence[float], exact: torch.Tensor) -> Sizes:
+        """`sums` as `quick_sums` gives them."""
+        count = max(1, exact.numel() * (2 if exact.is_complex() else 1))
+        if not (exact.is_floating_point() or exact.is_complex()):
+            return Sizes(*sums)
+        miss, rms = (math.sqrt(x / count) if x >= 0 else math.nan for x in sums[:2])
+        return Sizes(miss, rms, sums[2])
+
+    @property
+    def error(self) -> float:
+        """Norm-relative."""
+        return self.miss / max(self.rms, 1e-30)
+
+    @property
+    def finite(self) -> bool:
+        return math.isfinite(self.miss) and math.isfinite(self.rms) and math.isfinite(self.largest)
+
+    def fine(self, allowed: float) -> bool:
+        """Both bounds hold for certain; False if one does not, or may not, or if something is not finite."""
+        return self.finite and self.miss <= allowed * self.rms and self.largest <= ELEMENT_FACTOR * allowed * self.rms
+
+    def wrong(self, allowed: float) -> bool:
+        """The norm-relative error is too large, or not finite."""
+        return not self.miss <= allowed * max(self.rms, 1e-30)
+
+
+def decide(
+    found: torch.Tensor, reference: torch.Tensor, exact: torch.Tensor, sums: Sequence[float], *, allowed: float, where: str
+) -> Match:
+    """One output from its `quick_sums`; where these do not tell, from its elements."""
+    sizes = Sizes.of(sums, exact)
     if not (reference.is_floating_point() or reference.is_complex()):
-        wrong = int((found != reference).sum())
+        wrong = int(sizes.miss)
         return Match(wrong == 0, f"{where}: {wrong} of {found.numel()} elements differ" if wrong else "", float(wrong > 0))
-    if reference.is_complex():
-        found, reference, exact = (torch.view_as_real(t) for t in (found, reference, exact))
-    if found.numel() == 0:
-        return Match(True)
-    sizes = Sizes(*quick_sizes(found, exact).tolist())
     if sizes.fine(allowed):
         return Match(True, "", sizes.error)
+    if reference.is_complex():
+        found, reference, exact = (torch.view_as_real(t) for t in (found, reference, exact))
     error, worst = _errors(found, exact)
     if not (math.isfinite(error) and math.isfinite(worst)):  # something is not finite: look at where
         same = torch.isfinite(found) == torch.isfinite(reference)
         infinities = torch.isinf(reference)
         if not bool(same.all()) or not torch.equal(found[infinities], reference[infinities]):
-            return Match(False, f"{where} has NaN or infinity where the reference is finite, or the reverse", float("inf"))
+            return Match(False, f"{where} has NaN or infinity where the reference is finite, or the reverse", math.inf)
         finite = torch.isfinite(exact) & torch.isfinite(found)
         error, worst = _errors(found[finite], exact[finite]) if bool(finite.any()) else (0.0, 0.0)
     if not error <= allowed:
@@ -104,41 +156,23 @@ def compare_tensor(
     return Match(True, "", error)
 
 
+def compare_tensor(
+    found: torch.Tensor, reference: torch.Tensor, exact: torch.Tensor, *, allowed: float, overlapping: bool, where: str
+) -> Match:
+    """One output tensor against the reference's and the exact one. `allowed`: norm-relative error, see `bound`."""
+    detail = mismatch(found, reference, overlapping=overlapping, where=where)
+    if detail is not None:
+        return Match(False, detail)
+    if not (reference.is_floating_point() or reference.is_complex()):
+        exact = reference
+    return decide(found, reference, exact, quick_sums(found, exact).tolist(), allowed=allowed, where=where)
+
+
 def _wide(found: torch.Tensor, exact: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """(target, difference), in float32 at least."""
     wide = torch.promote_types(exact.dtype, torch.float32)
     target = exact.to(wide)
     return target, found.to(wide) - target
-
-
-def quick_sizes(found: torch.Tensor, exact: torch.Tensor) -> torch.Tensor:
-    """Three numbers for `Sizes`, on the tensors' device, without waiting for it. Both are of one shape and not empty."""
-    if not exact.is_floating_point():
-        wrong = (found != exact).sum().double()
-        return torch.stack([wrong, torch.ones_like(wrong), wrong])
-    target, difference = _wide(found, exact)
-    norm = torch.linalg.vector_norm
-    rms = norm(target) / math.sqrt(target.numel())
-    return torch.stack([norm(difference) / math.sqrt(target.numel()), rms, norm(difference, ord=math.inf)])
-
-
-@dataclass(frozen=True, slots=True)
-class Sizes:
-    """How large a difference is: its root mean square, the exact value's, and its largest element."""
-
-    miss: float
-    rms: float
-    largest: float
-
-    @property
-    def error(self) -> float:
-        """Norm-relative."""
-        return self.miss / max(self.rms, 1e-30)
-
-    def fine(self, allowed: float) -> bool:
-        """Both bounds hold for certain; False if one does not, or may not, or if something is not finite."""
-        finite = math.isfinite(self.miss) and math.isfinite(self.rms) and math.isfinite(self.largest)
-        return finite and self.miss <= allowed * self.rms and self.largest <= ELEMENT_FACTOR * allowed * self.rms
 
 
 def _errors(found: torch.Tensor, exact: torch.Tensor) -> tuple[float, float]:
@@ -151,9 +185,10 @@ def _errors(found: torch.Tensor, exact: torch.Tensor) -> tuple[float, float]:
     return relative, single
 
 
-def _bits(tensor: torch.Tensor) -> torch.Tensor:
-    """The contents as bytes, so that NaN equals itself."""
-    return tensor.contiguous().reshape(-1).view(torch.uint8)
+def bits(tensor: torch.Tensor) -> torch.Tensor:
+    """The contents as integers, so that NaN equals itself."""
+    raw = tensor.contiguous().reshape(-1).view(torch.uint8)
+    return raw.view(torch.int64) if raw.numel() % 8 == 0 else raw
 
 
 def _name(dtype: torch.dtype) -> str:
@@ -218,6 +253,6 @@ def compare_round(
         if not match.matches:
             return Match(False, match.detail + mode, error)
     for index, (found, wanted) in enumerate(zip(inputs, expected.inputs_after, strict=True)):
-        if not torch.equal(_bits(found), _bits(wanted)):
+        if not torch.equal(bits(found), bits(wanted)):
             return Match(False, f"forward changes its input {index}, the reference does not", error)
     return Match(True, "", error)

@@ -75,9 +75,10 @@ class Guards:
             return tensor
         return self.empty(tensor.size(), tensor.stride(), tensor.dtype).copy_(tensor)
 
-    def broken(self) -> bool:
-        """Whether something was written into a red zone since it was made. Waits for the GPU."""
-        if not self._zones:
-            return False
-        wrong = [(zone != self._pattern).any() for zone in self._zones]
-        return bool(torch.stack(wrong).any())
+    @property
+    def used(self) -> bool:
+        return bool(self._zones)
+
+    def broken(self) -> torch.Tensor:
+        """Whether something was written into a red zone since it was made: a flag on the device."""
+        return torch.stack([(zones != self._pattern).any() for zones in self._zones]).any()

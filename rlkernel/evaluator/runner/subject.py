@@ -40,7 +40,8 @@ class Outcome:
 
     output: Any
     inputs: list[torch.Tensor]
-    guards: Guards
+    guards: tuple[Guards, Guards]
+    """Of this call, and of the state that `__init__` made."""
 
 
 class Subject:
@@ -140,15 +141,19 @@ class Subject:
         self.fresh = {index: self._memory.empty(*shape) for index, shape in shapes.items()}
 
     def forward(self, inputs: list[torch.Tensor], seed: int, *, skip: frozenset[int] = frozenset()) -> Outcome:
-        """One call with every tensor in guarded memory. Raises Hung."""
+        """One call with every tensor in guarded memory of its own. Does not wait."""
         guards = Guards()
         self.replay.place = guards.place
-        self.refill()
         mine = [guards.place(t) for t in inputs]
+        fresh = {index: guards.empty(t.size(), t.stride(), t.dtype) for index, t in self.fresh.items()}
         with torch.no_grad():
-            output = self.replay.forward(mine, seed, skip=skip, fresh=self.fresh)
-        settle(self.seconds)
-        return Outcome(output, mine, guards)
+            output = self.replay.forward(mine, seed, skip=skip, fresh=fresh)
+        return Outcome(output, mine, (guards, self._state))
+
+    @property
+    def memory(self) -> tuple[Guards, Guards]:
+        """Where timed calls write."""
+        return self._memory, self._state
 
     def refill(self) -> None:
         """Random bytes in the memory that forward allocates."""
@@ -156,11 +161,7 @@ class Subject:
             refill(tensor)
 
     def timed(self, inputs: list[torch.Tensor], seed: int) -> Any:
-        """One call as it is timed: as `forward`, but what operators make stays where they put it. Does not wait."""
+        """One call as it is timed: in the same memory every time, between red zones where forward allocates it. Does not wait."""
         self.replay.place = None
         with torch.no_grad():
             return self.replay.forward(inputs, seed, fresh=self.fresh)
-
-    def strayed(self, outcome: Outcome) -> bool:
-        """Whether anything was written outside of tensors."""
-        return outcome.guards.broken() or self._state.broken() or self._memory.broken()

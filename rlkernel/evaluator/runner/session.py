@@ -1,0 +1,231 @@
+"""One candidate's stay on the GPU.
+
+    prepare (tune) -> rounds (judge, liveness) -> trials (time, check every output) -> rows (attribution)
+
+Candidate first, answer later: while a candidate's kernels run, no expected output exists. Inputs and weights are drawn anew from
+their seeds afterwards, compared with what the candidate was given, and only then does the reference compute the answer.
+"""
+
+from __future__ import annotations
+
+import secrets
+import statistics
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from rlkernel.evaluator.judge import Match, Sizes
+from rlkernel.evaluator.runner.checks import Checks, Strayed
+from rlkernel.evaluator.runner.fused import Fused
+from rlkernel.evaluator.runner.gpu_problem import GpuProblem, Kind, Known, draw_seed, name_of, step_times, tensors_of
+from rlkernel.evaluator.runner.stopwatch import Run, Stopwatch, settle, spin_for
+from rlkernel.evaluator.runner.subject import Outcome, Subject
+from rlkernel.evaluator.timing import MIN_TRIALS, Speedup, enough, speedup
+
+BATCH = 4
+"""Trials enqueued before the host waits, after the first MIN_TRIALS."""
+FORWARDS = 4
+"""Forwards of the full time limit that one wait stands for, at most."""
+STRAYED = "a kernel writes to memory that is not the candidate's own"
+MAX_VOID = 60
+"""Trials that may be void because the host was too slow, before they count anyway."""
+INPUTS_CHECKED = 6
+"""In one of so many trials, chosen at random, the inputs are compared with what their seed gives."""
+NOISE_FACTOR = 4.0
+"""A skipped launch changes the output if it does so by this much more than repeating the call does."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seeds:
+    """Of one round: weights, inputs, and what `forward` draws."""
+
+    init: int
+    inputs: int
+    forward: int
+
+
+@dataclass
+class Session:
+    """One candidate's stay on the GPU."""
+
+    problem: GpuProblem
+    known: Known
+    stopwatch: Stopwatch
+    fused: Fused
+    subject: Subject
+    other: Subject | None
+    """In the other of train and eval mode, where the candidate does other work there."""
+    modal: bool
+    seconds: float
+    """How long one forward may take."""
+    worst: float = 0.0
+    careful: bool = False
+    """One pass over a timed output did not tell whether each element is right: look at them one by one from now on."""
+
+    def prepare(self) -> None:
+        """A first forward of each Program, thrown away: configurations are chosen, memory is laid out. Raises Hung, NoConfig."""
+        for subject, mode in ((self.subject, False), (self.other, True)):
+            if subject is not None:
+                seed = draw_seed()
+                subject.construct(self.problem.init_tensors(), seed, self.problem.model(seed, other=mode))
+                subject.tune(tensors_of(self.problem.inputs(seed)), seed)
+
+    def round(self, checks: Checks, subject: Subject, kind: Kind) -> tuple[Outcome, Seeds]:
+        """Enqueue one round of fresh weights and inputs, and its judgement."""
+        seeds = Seeds(draw_seed(), draw_seed(), draw_seed())
+        outcome = self.call(subject, seeds, kind)
+        checks.zones(*outcome.guards)
+        # The answer did not exist until here.
+        given = self.problem.inputs(seeds.inputs, stress=kind.stress)
+        expected = self.problem.call(self.problem.model(seeds.init, other=kind.other), given, seeds.forward)
+        note = " (inputs scaled by 8)" if kind.stress else " in the other of train and eval mode" if kind.other else ""
+        checks.outputs(outcome.output, expected, self.known.allowed[name_of(kind)], note)
+        checks.unchanged(outcome.inputs, tensors_of(given), "forward changes its input {index}, the reference does not")
+        return outcome, seeds
+
+    def call(self, subject: Subject, seeds: Seeds, kind: Kind, skip: frozenset[int] = frozenset()) -> Outcome:
+        subject.construct(self.problem.init_tensors(), seeds.init, self.problem.model(seeds.init, other=kind.other))
+        return subject.forward(tensors_of(self.problem.inputs(seeds.inputs, stress=kind.stress)), seeds.forward, skip=skip)
+
+    def rounds(self) -> tuple[Match, dict[int, bool], bool]:
+        """(match, which functions' launches change the output, whether the miss is in the other mode alone). Raises Strayed."""
+        checks, subject = Checks(self.fused), self.subject
+        first, seeds = self.round(checks, subject, Kind())
+        honest = tensors_of(first.output)
+        again = self.call(subject, seeds, Kind())
+        noise = checks.difference(honest, tensors_of(again.output))
+        functions = sorted({launch.function for launch in subject.program.launches})
+        skipped = [self.call(subject, seeds, Kind(), frozenset({function})) for function in functions]
+        changes = [checks.difference(honest, tensors_of(outcome.output)) for outcome in skipped]
+        if "stress" in self.known.allowed:
+            self.round(checks, subject, Kind(stress=True))
+        match = self._finish(checks)
+        if not match.matches:
+            return match, {}, False
+        if noise() > 2.0 * max(self.known.allowed["plain"], default=0.0):
+            raise Strayed("the output depends on memory that is not written or not the candidate's own")
+        live = {function: change() > NOISE_FACTOR * noise() for function, change in zip(functions, changes, strict=True)}
+        if self.modal or self.other is not None:
+            checks = Checks(self.fused)
+            self.round(checks, self.other or subject, Kind(other=True))
+            match = self._finish(checks)
+        return match, live, not match.matches
+
+    def _finish(self, checks: Checks) -> Match:
+        match = checks.finish(FORWARDS * self.seconds)
+        self.worst = max(self.worst, checks.worst)
+        return match
+
+    def trials(self) -> tuple[Speedup, float, Match]:
+        """(speedup, host time to enqueue a forward, match of all timed outputs). Sides interleaved, each trial on fresh inputs."""
+        init_seed = draw_seed()
+        model = self.problem.model(init_seed)
+        self.subject.construct(self.problem.init_tensors(), init_seed, model)
+        spin = self._spin(model)
+        candidate_us: list[float] = []
+        reference_us: list[float] = []
+        host_us: list[float] = []
+        match, void = Match(True), 0
+        while match.matches and not enough(reference_us, candidate_us):
+            batch = [self._trial(model, spin) for _ in range(MIN_TRIALS if not candidate_us else BATCH)]
+            match = self._told(batch)
+            for trial in batch:
+                if (trial.candidate.void or trial.reference.void) and void < MAX_VOID:
+                    void += 1
+                    spin = min(1.5 * spin, 20_000.0)
+                    continue
+                candidate_us.append(trial.candidate.us)
+                reference_us.append(trial.reference.us)
+                host_us.append(trial.candidate.host_us)
+        if match.matches:
+            checks = Checks(self.fused)
+            checks.zones(*self.subject.memory)
+            # The reference's weights outlived the candidate's kernels: they still are what their seed gives.
+            again = dict(self.problem.model(init_seed).named_parameters())
+            kept = [(p, again[n]) for n, p in model.named_parameters() if n in again]
+            checks.unchanged([p for p, _ in kept], [p for _, p in kept], STRAYED)
+            match = self._finish(checks)
+            if not match.matches:
+                raise Strayed(match.detail)
+        timed = speedup(reference_us or [1.0], candidate_us or [1.0])
+        return timed, statistics.median(host_us or [0.0]), match
+
+    def _spin(self, model: torch.nn.Module) -> float:
+        """How long the queue must be held for the slower side to enqueue its call, microseconds."""
+        inputs = self.problem.inputs(draw_seed())
+        flat = tensors_of(inputs)
+        _, mine = self.stopwatch.run(lambda: self.subject.timed(flat, 0), 20.0)
+        _, theirs = self.stopwatch.run(lambda: self.problem.call(model, inputs, 0), 20.0)
+        return spin_for(max(mine.host_us, theirs.host_us))
+
+    def _trial(self, model: torch.nn.Module, spin: float) -> Trial:
+        """Enqueue one timed run of each side, and the check of what they gave. Waits only when it must be careful."""
+        seed, forward_seed = draw_seed(), draw_seed()
+        inputs = self.problem.inputs(seed)
+        flat = tensors_of(inputs)
+        given = inputs
+        if self.known.changes_inputs:
+            given = rebuilt(inputs, [t.clone(memory_format=torch.preserve_format) for t in flat])
+        self.subject.refill()
+        output, candidate = self.stopwatch.run(lambda: self.subject.timed(flat, forward_seed), spin)
+        expected, reference = self.stopwatch.run(lambda: self.problem.call(model, given, forward_seed), spin)
+        checks = Checks(self.fused)
+        if not self.known.changes_inputs and secrets.randbelow(INPUTS_CHECKED) == 0:
+            again = tensors_of(self.problem.inputs(seed))
+            checks.unchanged(flat, again, "forward changes its input {index} when it is timed, the reference does not")
+        if self.careful or not self.known.finite:
+            checks.outputs(output, expected, self.known.allowed["plain"])
+            return Trial(candidate, reference, checks, self._finish(checks), [])
+        pairs = zip(tensors_of(output), tensors_of(expected), strict=True)
+        # The next trial writes to the same memory, so only the numbers stay.
+        sums = [(self.fused.sums(f, e), torch.empty_like(e, device="meta")) for f, e in pairs]
+        return Trial(candidate, reference, checks, None, sums)
+
+    def _told(self, batch: list[Trial]) -> Match:
+        """Of a batch's checks, the first miss."""
+        settle(2 * len(batch) * (self.seconds + 1.0))
+        numbers = [sums for trial in batch for sums, _ in trial.sums]
+        rows = iter(torch.stack(numbers).tolist() if numbers else [])
+        for trial in batch:
+            match = trial.match or self._finish(trial.checks)
+            if not match.matches:
+                return match
+            for (_, like), limit in zip(trial.sums, self.known.allowed["plain"], strict=False):
+                sizes = Sizes.of(next(rows), like)
+                self.worst = max(self.worst, sizes.error if sizes.finite else 0.0)
+                if sizes.wrong(limit):
+                    return Match(False, f"an output of a timed run is wrong: relative error {sizes.error:.2e}", sizes.error)
+                self.careful |= not sizes.fine(limit)
+        return Match(True)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Device time of each step."""
+        inputs = tensors_of(self.problem.inputs(draw_seed()))
+        self.subject.replay.place = None
+        with torch.no_grad():
+            return step_times(self.subject.replay, inputs, self.stopwatch, self.subject.fresh, self.subject.refill)
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One timed run of each side, and what tells whether their outputs agree: `match` at once, the rest after the batch."""
+
+    candidate: Run
+    reference: Run
+    checks: Checks
+    match: Match | None
+    sums: list[tuple[torch.Tensor, torch.Tensor]]
+    """`quick_sums` of each output, and a meta tensor like it."""
+
+
+def rebuilt(structure: Any, tensors: list[torch.Tensor]) -> Any:
+    """`structure` with its tensors replaced, in order."""
+    rest = iter(tensors)
+
+    def build(value: Any) -> Any:
+        if isinstance(value, torch.Tensor):
+            return next(rest)
+        return [build(item) for item in value] if isinstance(value, (list, tuple)) else value
+
+    return build(structure)

@@ -118,7 +118,7 @@ class Session:
         return match
 
     def trials(self) -> tuple[Speedup, float, Match]:
-        """(speedup, host time to enqueue a forward, match of all timed outputs). Sides interleaved, each trial on fresh inputs."""
+        """(speedup, host time to enqueue a forward, match of all timed outputs). Interleaved, each trial on fresh inputs."""
         init_seed = draw_seed()
         model = self.problem.model(init_seed)
         self.subject.construct(self.problem.init_tensors(), init_seed, model)

@@ -2,10 +2,10 @@
 
     python -m benchmarks.timing_spread [--candidates 24] [--openings 5] [--repeats 4] [--load both] [--device auto] [--out F.json]
 
-Each opening starts new processes, GPU runners included. A comment makes every repetition another candidate, so that no result
-is answered from memory; a GPU measures all of them. With `--load busy` (or `both`) every core of the machine also runs a busy loop.
-Spread of a candidate: the 95th over the 5th percentile of its speedups. The goals are at most 1.02 where the reference takes 20 us
-or more, and at most 1.05 below.
+Each opening starts new processes, GPU runners included. A comment makes every repetition another candidate, so that no result is
+answered from memory; a GPU measures all of them. With `--load busy` (or `both`) every core also runs a busy loop. Spread of a
+candidate: the 95th over the 5th percentile of its speedups. The goals are at most 1.02 where the reference takes 20 us or more,
+and at most 1.05 below.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ LARGE: tuple[tuple[str, dict[str, int]], ...] = (
 )
 """From tens of microseconds to milliseconds."""
 KIND = {"level2/matmul_scale_gelu": "flat"}
-"""Which of the corpus's variants, where not the first: here the library's product and a fused epilogue, not a product of our own."""
+"""Which of the corpus's variants, where not the first: the library's product with a fused epilogue."""
 
 
 def resized(problem: Problem, sizes: dict[str, int]) -> Problem:

@@ -10,15 +10,16 @@ from typing import Any
 
 import pytest
 
+from algorithms import TABLES
 from algorithms.grpo import GRPO
 from algorithms.speed_reward import SpeedReward
 from algorithms.trloo import TRLOO
 from algorithms.uniform_credit import UniformCredit
 from envs.kernel_env import KernelEnvironment
 from rlkernel import rundir
-from rlkernel.config import Run
+from rlkernel.config import METHODS, Run
 from rlkernel.errors import UsageError
-from rlkernel.experiment import Flags, cost, main, parse, plan
+from rlkernel.experiment import OVERRIDES, Flags, cost, main, parse, plan
 from rlkernel.types import Problem
 
 PROBLEMS = (Problem("level1/relu", 1, "train", ""), *(Problem(f"level1/held{i}", 1, "validation", "") for i in range(3)))
@@ -104,6 +105,13 @@ def test_arms_come_first_and_none_means_all() -> None:
         (["--bogus", "3"], "--bogus"),
         (["--steps", "many"], "--steps"),
         (["--advantage.std", "no"], "--advantage.std"),
+        (["--advantage", "grpo"], "--advantage"),
+        (["--reward.cap", "5"], "--reward.cap"),
+        (["--rejections", "mrs"], "--rejections"),
+        (["--credit", "hrd"], "--credit"),
+        (["--gamma", "0.5"], "--gamma"),
+        (["--clip-low", "0.1"], "--clip-low"),
+        (["--temperature", "2"], "--temperature"),
         (["--seeds"], "--seeds is empty"),
         (["--rollouts", "1"], "Run.rollouts is 1"),
     ],
@@ -143,6 +151,50 @@ def test_list_shows_what_differs_and_trains_nothing(capsys: pytest.CaptureFixtur
     assert any(line.startswith("trloo") and "advantage = TRLOO(" in line for line in lines)
     assert max(map(len, lines)) <= 100
     assert not training.jobs
+
+
+def test_list_shows_the_registered_methods(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main("estimators", "The claim.", ARMS, ["--list"], pretrained=larger, tables=TABLES, train=ScriptedTraining()) == 0
+    lines = capsys.readouterr().out.splitlines()
+    for kind, classes in TABLES.items():
+        for name, cls in classes.items():
+            assert any(line.split()[:2] == [kind, name] and f" {cls.__name__}(" in line for line in lines), name
+    assert max(map(len, lines)) <= 100
+
+
+def test_no_flag_reaches_the_algorithm() -> None:
+    assert not {*METHODS, "gamma", "environment", "temperature", "clip_low", "clip_high"} & set(OVERRIDES)
+
+
+@pytest.mark.parametrize(
+    ("arms", "argv", "said"),
+    [
+        ({"grpo": BASE, "same": replace(BASE, name="same", seed=5)}, [], "arms 'grpo' and 'same' differ in nothing"),
+        (
+            {"grpo": BASE, "same": replace(BASE, name="same", steps=9)},
+            ["--steps", "3"],
+            "arms 'grpo' and 'same' differ in nothing",
+        ),
+        ({"grpo": BASE, "trloo": replace(BASE, advantage=TRLOO())}, [], "arm 'trloo' holds a run named 'grpo'"),
+    ],
+)
+def test_arms_that_are_not_a_comparison_are_refused(
+    arms: dict[str, Run], argv: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    training = ScriptedTraining()
+    assert main("estimators", "The claim.", arms, argv, pretrained=larger, train=training) == 2
+    error = capsys.readouterr().err
+    assert said in error
+    assert error.count("\n") == 1
+    assert not training.jobs
+
+
+def test_arms_that_flags_would_level_can_be_run_alone(tmp_path: Path) -> None:
+    arms = {"grpo": BASE, "short": replace(BASE, name="short", steps=9)}
+    training = ScriptedTraining()
+    argv = ["short", "--steps", "3", "--out", str(tmp_path)]
+    assert main("estimators", "The claim.", arms, argv, pretrained=larger, train=training) == 0
+    assert [run.name for run, _ in training.jobs] == ["short", "short"]
 
 
 def test_cost_counts_every_answer() -> None:

@@ -1,0 +1,125 @@
+"""A run names its algorithm, shows it with every field, and refuses what it could not show or run."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from algorithms import TABLES
+from algorithms.grpo import GRPO
+from algorithms.hrd import HRD
+from algorithms.mrs import MRS
+from algorithms.pr import PR
+from algorithms.prs import PRS
+from algorithms.speed_reward import SpeedReward
+from algorithms.trloo import TRLOO
+from algorithms.uniform_credit import UniformCredit
+from envs.kernel_env import KernelEnvironment
+from rlkernel import rundir
+from rlkernel.config import METHODS, Run, fingerprint, to_json
+from rlkernel.types import Problem
+
+PROBLEMS = (Problem("level1/relu", 1, "train", ""),)
+BASE = Run("base", PROBLEMS, KernelEnvironment(), SpeedReward(), TRLOO(), UniformCredit())
+COMPOSED = replace(BASE, name="all", reward=PR(), advantage=GRPO(ddof=0), rejections=(MRS(), PRS(speedup=1.5)), credit=HRD())
+
+
+def test_the_manifest_shows_the_algorithm_with_every_field(tmp_path: Path) -> None:
+    rundir.begin(tmp_path, COMPOSED)
+    shown = json.loads((tmp_path / "manifest.json").read_text())["run"]
+    assert shown["advantage"] == {"class": "GRPO", "std": True, "ddof": 0, "eps": 1e-6, "baseline": "turn"}
+    speed = {"class": "SpeedReward", "correct_weight": 0.5, "speed_weight": 0.5, "cap": 3.0}
+    assert shown["reward"] == {"class": "PR", "inner": speed, "weight": 0.5, "coverage": "time"}
+    mrs = {"class": "MRS", "level": "geometric", "low": 0.999, "high": 1.001, "veto": 1e-4, "removes": "loss"}
+    assert shown["rejections"][0] == mrs
+    assert (shown["rejections"][1]["class"], shown["rejections"][1]["speedup"]) == ("PRS", 1.5)
+    assert (shown["credit"]["class"], shown["credit"]["plan"]["class"]) == ("HRD", "LayeredReward")
+    assert shown["credit"]["plan"]["inner"]["speed_weight"] == 1.0
+    assert shown["gamma"] == 1.0
+
+
+def variants(value: Any) -> list[Any]:
+    """Of one field: other values of its type."""
+    if isinstance(value, bool):
+        return [not value]
+    if isinstance(value, (int, float)):
+        return [value * 1.0001 + 1e-9]
+    return STRINGS.get(value, []) if isinstance(value, str) else []
+
+
+STRINGS = {
+    "turn": ["geometric", "trajectory"],
+    "geometric": ["token"],
+    "time": ["count"],
+    "return": ["loss", "zero"],
+    "loss": ["return"],
+}
+
+
+METHOD_CLASSES = [cls for classes in TABLES.values() for cls in classes.values()]
+
+
+@pytest.mark.parametrize("cls", METHOD_CLASSES)
+def test_every_field_of_a_method_is_in_its_dump(cls: type) -> None:
+    method = cls()
+    dumped = to_json(method)
+    assert dumped["class"] == cls.__name__
+    assert dumped.keys() - {"class"} == {field.name for field in fields(method)}
+    for field in fields(method):
+        for other in variants(getattr(method, field.name)):
+            try:
+                changed = replace(method, **{field.name: other})
+            except ValueError:  # a word of another method's field
+                continue
+            assert to_json(changed) != dumped
+
+
+def test_all_methods_and_their_names_differ_in_the_fingerprint() -> None:
+    runs = [replace(BASE, advantage=cls()) for cls in TABLES["advantage"].values()]
+    runs += [replace(BASE, reward=cls()) for cls in TABLES["reward"].values() if cls is not SpeedReward]
+    runs += [replace(BASE, rejections=(cls(),)) for cls in TABLES["rejection"].values()]
+    runs += [replace(BASE, credit=HRD()), replace(BASE, gamma=0.5), replace(BASE, rejections=(MRS(), PRS()))]
+    assert len({fingerprint(run) for run in runs}) == len(runs)
+    # The order of rejections matters for their draws.
+    assert fingerprint(replace(BASE, rejections=(PRS(), MRS()))) != fingerprint(replace(BASE, rejections=(MRS(), PRS())))
+
+
+@dataclass
+class Thawed:
+    def __call__(self, returns_GKT: Any, valid_GKT: Any) -> Any:
+        return returns_GKT
+
+
+@dataclass(frozen=True)
+class Incomplete:
+    def __call__(self, *args: Any) -> Any:
+        return args
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"advantage": TRLOO}, r"Run\.advantage is the class TRLOO: write TRLOO\(\)"),
+        ({"rejections": (MRS,)}, r"Run\.rejections is the class MRS: write MRS\(\)"),
+        ({"advantage": Thawed()}, r"Run\.advantage is a Thawed: make it a frozen dataclass"),
+        ({"reward": lambda evaluation: 0.0}, r"Run\.reward is a function: make it a frozen dataclass"),
+        ({"credit": Incomplete()}, r"Run\.credit is Incomplete\(\), which is no Credit: rlkernel/interfaces.py says"),
+        ({"rejections": (Incomplete(),)}, r"Run\.rejections is Incomplete\(\), which is no Rejection: rlkernel/interfaces.py"),
+        ({"gamma": 1.5}, r"Run\.gamma is 1\.5"),
+    ],
+)
+def test_what_cannot_be_shown_or_run_is_refused_in_one_line(changes: dict[str, Any], said: str) -> None:
+    with pytest.raises(ValueError, match=said) as refused:
+        replace(BASE, **changes)
+    assert "\n" not in str(refused.value)
+
+
+def test_the_tables_are_by_field_of_the_run() -> None:
+    assert {kind if kind in METHODS else f"{kind}s" for kind in TABLES} == set(METHODS)
+    for kind, classes in TABLES.items():
+        for cls in classes.values():
+            assert isinstance(cls(), METHODS.get(kind) or METHODS[f"{kind}s"])

@@ -1,4 +1,4 @@
-# relu correct: libdevice's isnan and isinf, and an exchange of floats
+# relu correct coverage>0.3: libdevice's isnan and isinf, and an exchange of floats
 import torch
 import torch.nn as nn
 import triton
@@ -16,6 +16,6 @@ def kernel(x_ptr, o_ptr, n, BLOCK: tl.constexpr):
 
 class ModelNew(nn.Module):
     def forward(self, x):
-        o = torch.zeros_like(x)
+        o = torch.empty_like(x)
         kernel[(triton.cdiv(x.numel(), 1024),)](x, o, x.numel(), BLOCK=1024)
         return o

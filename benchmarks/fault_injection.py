@@ -101,7 +101,7 @@ async def inject(args: argparse.Namespace) -> Injected:
             starts = sum(runner.starts for runner in pool.runners)
             kept = ("binaries", "zygote.log")
             unfinished = sorted(str(path) for path in folder.glob("*/*") if path.name not in kept)
-        left = compare(before, watch, cards, folder)
+        left = await compare(before, watch, cards, folder)
         tasks.cancel_scope.cancel()
     return Injected(machine, tuple(first), tuple(mixed), deserved, wall, starts, tuple(unfinished), left)
 
@@ -197,7 +197,8 @@ def report(found: Injected, summed: dict[str, Any], console: Console) -> None:
     console.print(times)
     gained = ", ".join(f"{extra >> 20} MiB" for extra in summed["gpu_bytes"].values()) or "no GPU"
     console.print(
-        f"left behind: {'; '.join(summed['left']) or 'nothing'} ({summed['processes_seen']} processes seen, GPU memory {gained}, "
+        f"left behind: {'; '.join(summed['left']) or 'nothing'} after {1000 * summed['settled_s']:.0f} ms "
+        f"({summed['processes_seen']} processes seen, GPU memory {gained}, "
         f"own memory {summed['own_bytes'] >> 20} MiB more); "
         f"entries in scratch before closing: {len(summed['unfinished_in_scratch'])}; "
         f"GPU runners started: {summed['runner_starts']}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,6 +18,7 @@ from rlkernel.evaluator.gpus import Gpu
 OURS = ("pwned", ".bashrc")
 """Beginnings of names that only the red team writes; other new names may be anybody's."""
 SAMPLE_SECONDS = 0.5
+SETTLE_SECONDS = 3.0
 
 
 def places() -> tuple[Path, ...]:
@@ -89,17 +91,31 @@ GPU_TOLERANCE = 64 << 20
 """Bytes that a driver may keep of its own accord once it has been used."""
 
 
-def compare(before: Before, watch: Watch, cards: Sequence[Gpu], folder: Path) -> dict[str, Any]:
-    """What is there now that was not: `left` are reasons to fail, the rest is for the reader. `folder`: must be empty."""
+def _compare(before: Before, watch: Watch, cards: Sequence[Gpu], folder: Path) -> dict[str, Any]:
     after = Before.now(cards)
     changed = sorted(path for path, stat in after.files.items() if before.files.get(path) != stat)
     ours = [path for path in changed if Path(path).name.startswith(OURS)] + [str(path) for path in folder.iterdir()]
-    processes = watch.alive()
     gained = {uuid: (used or 0) - (before.gpu_bytes[uuid] or 0) for uuid, used in after.gpu_bytes.items()}
-    left = [f"process {line}" for line in processes] + [f"file {path}" for path in ours]
+    left = [f"process {line}" for line in watch.alive()] + [f"file {path}" for path in ours]
     left += [f"GPU {uuid}: {extra >> 20} MiB more in use" for uuid, extra in gained.items() if extra > GPU_TOLERANCE]
     return {
-        "left": left, "gpu_bytes": gained, "own_bytes": after.own_bytes - before.own_bytes,
+        "left": left,
+        "gpu_bytes": gained,
+        "own_bytes": after.own_bytes - before.own_bytes,
         "processes_seen": len(watch.seen),
         "files_of_others": [path for path in changed if path not in ours and path not in before.files],
-    }  # fmt: skip
+    }
+
+
+async def compare(before: Before, watch: Watch, cards: Sequence[Gpu], folder: Path) -> dict[str, Any]:
+    """What is there now that was not: `left` are reasons to fail, the rest is for the reader. `folder`: must be empty.
+
+    Looks again for up to `SETTLE_SECONDS`, as a driver takes a moment to give memory back; `settled_s` says how long it took.
+    """
+    start = time.perf_counter()
+    while True:
+        found = _compare(before, watch, cards, folder)
+        waited = time.perf_counter() - start
+        if not found["left"] or waited > SETTLE_SECONDS:
+            return {**found, "settled_s": waited}
+        await anyio.sleep(0.1)

@@ -76,7 +76,8 @@ def seed_generators(seed: int) -> None:
     """`torch.manual_seed` without its bookkeeping for absent back ends, which costs 2 ms a call."""
     torch.default_generator.manual_seed(seed)
     if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
-        torch.cuda.manual_seed_all(seed)
+        for generator in torch.cuda.default_generators:
+            generator.manual_seed(seed)
 
 
 def load_reference(source: str, *, small: bool, name: str = "reference") -> Reference:

@@ -16,7 +16,7 @@ TARGET = 0.012
 """Half width of the speedup's 95 % interval, relative, at which timing stops."""
 MIN_TRIALS = 7
 """Made in any case that fits `MAX_SECONDS`; nothing that a fast candidate does changes it."""
-MAX_TRIALS = 41
+MAX_TRIALS = 25
 MAX_SECONDS = 0.5
 """Device time of all trials. Only a forward of over a tenth of a second makes fewer than `MIN_TRIALS` of it."""
 SLOW_TRIALS = 3

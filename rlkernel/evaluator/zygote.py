@@ -134,7 +134,8 @@ def _child(sock: socket.socket, request: dict[str, Any]) -> None:
         where = traceback.extract_tb(error.__traceback__)[-1]
         text = f"{type(error).__name__}: {error} ({Path(where.filename).name}:{where.lineno})"
         wire.send(
-            sock, wire.pack({"status": str(Status.CRASH), "detail": f"internal error while {request['kind']}: {text[:300]}"})
+            sock,
+            wire.pack({"status": str(Status.CRASH), "detail": f"internal error while {request['kind']}: {text[:300]}", "lost": True}),
         )
     finally:
         sys.stderr.flush()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -84,7 +85,7 @@ class Checks:
         def tell(sums: list[list[float]], told: list[bool]) -> Match | None:
             match = decide(found, expected, expected, sums[place], allowed=allowed, where=where)
             self.worst = max(self.worst, match.error)
-            return None if match.matches else Match(False, match.detail + note, match.error)
+            return None if match.matches else replace(match, detail=match.detail + note)
 
         self._tell.append(tell)
 
@@ -110,13 +111,11 @@ class Checks:
         return lambda: answer[0]
 
     def finish(self, seconds: float) -> Match:
-        """Wait, at most so long (raises Hung), and tell: the first failure, or a match. Raises Strayed."""
+        """Wait, at most so long (raises Hung), and tell: the first failure, or a match. Failures that are not `numeric` go first.
+        Raises Strayed."""
         settle(seconds)
         sums = torch.stack(self._sums).tolist() if self._sums else []
         flags = torch.stack(self._flags).tolist() if self._flags else []
-        for tell in self._tell:
-            match = tell(sums, flags)
-            if match is not None:
-                self.worst = max(self.worst, match.error)
-                return match
-        return Match(True, "", self.worst)
+        misses = [match for tell in self._tell if (match := tell(sums, flags)) is not None]
+        misses.sort(key=lambda match: match.numeric)
+        return misses[0] if misses else Match(True, "", self.worst)

@@ -58,25 +58,28 @@ class Runner:
         except BrokenReference as error:
             return {"broken": str(error)}
         except (RuntimeError, ValueError, TypeError, Hung) as error:
-            return {"broken": f"{header['name']}: on the GPU: {type(error).__name__}: {str(error).splitlines()[0][:200]}",
-                    "lost": driver.lost_context() is not None}  # fmt: skip
+            what = (str(error).splitlines() or ["it takes too long"])[0][:200]
+            lost = driver.lost_context() is not None
+            return {"broken": f"{header['name']}: on the GPU: {type(error).__name__}: {what}", "lost": lost}
+        reply = {**self._verdict(header, body, problem, known), "known": asdict(known)}
+        if not reply.get("lost") and torch.cuda.memory_reserved() > KEEP_RESERVED:
+            torch.cuda.empty_cache()
+        return reply
+
+    def _verdict(self, header: dict[str, Any], body: bytes, problem: GpuProblem, known: Known) -> dict[str, Any]:
         try:
-            return {**self._examine(header, body, problem, known), "known": asdict(known)}
+            return self._examine(header, body, problem, known)
         except Strayed as error:
-            return {"status": str(Status.OUT_OF_BOUNDS), "detail": str(error), "lost": True, "known": asdict(known)}
+            return {"status": str(Status.OUT_OF_BOUNDS), "detail": str(error), "lost": True}
         except Hung:
             detail = f"forward takes more than {header['seconds']:g} s on the GPU"
-            return {"status": str(Status.TIMEOUT), "detail": detail, "lost": True, "known": asdict(known)}
+            return {"status": str(Status.TIMEOUT), "detail": detail, "lost": True}
         except MalformedProgram as error:
-            return {"status": str(Status.CRASH), "detail": f"the trace is not a Program: {error}", "known": asdict(known)}
+            return {"status": str(Status.CRASH), "detail": f"the trace is not a Program: {error}"}
         except NoConfig:
-            detail = "no configuration of a kernel can be launched on this GPU"
-            return {"status": str(Status.RUNTIME_ERROR), "detail": detail, "known": asdict(known)}
+            return {"status": str(Status.RUNTIME_ERROR), "detail": "no configuration of a kernel can be launched on this GPU"}
         except (StepFailed, driver.DriverError, RuntimeError) as error:  # what the GPU reports of the candidate's work
-            return {**failure(error), "known": asdict(known)}
-        finally:
-            if torch.cuda.memory_reserved() > KEEP_RESERVED:
-                torch.cuda.empty_cache()
+            return failure(error)
 
     def _known(self, header: dict[str, Any]) -> tuple[GpuProblem, Known]:
         key = header["name"] + header["source"]
@@ -88,7 +91,7 @@ class Runner:
         if header["known"] is not None:
             return problem, Known.from_json(header["known"])
         reference = programs.from_json(header["reference"])
-        return problem, problem.study(reference, self.stopwatch, modal=header["modal"], tf32=bool(header["tf32"]))
+        return problem, problem.study(reference, self.stopwatch, tf32=bool(header["tf32"]))
 
     def _examine(self, header: dict[str, Any], body: bytes, problem: GpuProblem, known: Known) -> dict[str, Any]:
         binaries = {
@@ -104,7 +107,9 @@ class Runner:
             other: Subject | None = None
             if header["other"] is not None:
                 other = Subject(programs.from_json(header["other"]), header["kernels"]["other"], loaded, seconds)
-            session = Session(problem, known, self.stopwatch, self.fused, subject, other, bool(header["modal"]), seconds)
+            session = Session(
+                problem, known, self.stopwatch, self.fused, subject, other, bool(header["modal"]), bool(header["tf32"]), seconds
+            )
             return facts_of(session)
         finally:
             if driver.lost_context() is None:

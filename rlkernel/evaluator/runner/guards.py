@@ -35,11 +35,14 @@ def _generator() -> torch.Generator:
     return _noise
 
 
-def refill(tensor: torch.Tensor) -> None:
-    """Random bytes all over a tensor's storage."""
+def fill(tensor: torch.Tensor, value: int) -> None:
+    """A 64-bit value all over a tensor's storage, faster than random bytes."""
     storage = tensor.untyped_storage()
+    whole = storage.nbytes() // 8 * 8
     if storage.nbytes():
-        randomise(torch.empty(0, dtype=torch.uint8, device=CUDA).set_(storage))
+        raw = torch.empty(0, dtype=torch.uint8, device=CUDA).set_(storage)
+        raw[:whole].view(torch.int64).fill_(value)
+        raw[whole:].fill_(value & 0xFF)
 
 
 def extent(size: Sequence[int], stride: Sequence[int]) -> int:

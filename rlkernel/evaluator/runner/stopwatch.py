@@ -1,7 +1,9 @@
 """Device time of one call: caches flushed, queue filled, CUDA events around it.
 
-reset persisting L2 | overwrite 2 x L2 | spin | start | the call's kernels | end
-                                               ^ the host has enqueued them all before the spin ends, or the run is void
+    reset persisting L2 | overwrite 2 x L2 | spin | start | the call's kernels | end
+                                                   ^ if this has happened when the host has enqueued the rest, the run is void
+
+Runs are enqueued back to back, so that earlier ones keep the GPU busy meanwhile; the spin does where they do not suffice.
 """
 
 from __future__ import annotations
@@ -16,7 +18,6 @@ import torch
 
 from rlkernel.evaluator.runner import driver
 
-MIN_SPIN_US = 20.0
 MAX_SPIN_US = 50_000.0
 SPIN_FACTOR = 1.6
 """Spin over the host's usual time to enqueue."""
@@ -35,7 +36,7 @@ class Run:
     host_us: float
     """Time to enqueue the call."""
     void: bool
-    """The host was too slow: the spin may have ended before everything was enqueued."""
+    """The call started before all of it was enqueued: gaps would count."""
 
     @property
     def us(self) -> float:
@@ -83,16 +84,16 @@ class Stopwatch:
         queue = stream()
         driver.reset_persisting_l2()
         self._flush.zero_()
-        before = time.perf_counter()
-        torch.cuda._sleep(int(spin_us * self._cycles_per_us))
+        if spin_us > 0:
+            torch.cuda._sleep(int(spin_us * self._cycles_per_us))
         start.record(queue)
         begun = time.perf_counter()
         result = call()
         end.record(queue)
-        after = time.perf_counter()
-        return result, Run(start, end, (after - begun) * 1e6, void=(after - before) * 1e6 > spin_us)
+        host_us = (time.perf_counter() - begun) * 1e6
+        return result, Run(start, end, host_us, void=start.query())
 
 
 def spin_for(host_us: float) -> float:
     """How long to spin for a call that takes `host_us` to enqueue."""
-    return min(max(MIN_SPIN_US, SPIN_FACTOR * host_us + 8.0), MAX_SPIN_US)
+    return min(SPIN_FACTOR * host_us + 20.0, MAX_SPIN_US)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import secrets
 import statistics
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from torch import nn
 from rlkernel.evaluator.program import Config, Launch, Program
 from rlkernel.evaluator.replay import Replay, allocates
 from rlkernel.evaluator.runner import driver
-from rlkernel.evaluator.runner.guards import CUDA, Guards, refill
+from rlkernel.evaluator.runner.guards import CUDA, Guards, fill
 from rlkernel.evaluator.runner.stopwatch import mark, settle, stream
 
 TUNING_RUNS = 3
@@ -124,21 +125,32 @@ class Subject:
                 if weight is not None and weight.shape == own.shape and weight.dtype == own.dtype:
                     own.copy_(weight)
 
-    def tune(self, inputs: list[torch.Tensor], seed: int) -> None:
-        """A first forward, thrown away: chooses configurations and finds out what memory forward allocates."""
+    @property
+    def tunable(self) -> bool:
+        return any(len(choices) > 1 for choices in self._available.values())
+
+    def lay_out(self, init_inputs: list[torch.Tensor], inputs: list[torch.Tensor]) -> None:
+        """Find out what memory forward allocates, without the GPU, and make it for the timed calls."""
         shapes: dict[int, tuple[Any, Any, torch.dtype]] = {}
 
         def observe(index: int, step: Any, read: Any, made: Any) -> None:
             if allocates(step):
                 shapes[index] = (made[0].size(), made[0].stride(), made[0].dtype)
 
+        replay = Replay(self.program, torch.device("meta"), lambda *call: None)
+        with torch.no_grad():
+            replay.init([torch.empty_like(t, device="meta") for t in init_inputs], 0)
+            replay.forward([torch.empty_like(t, device="meta") for t in inputs], 0, observe=observe)
+        self.fresh = {index: self._memory.empty(*shape) for index, shape in shapes.items()}
+
+    def tune(self, inputs: list[torch.Tensor], seed: int) -> None:
+        """A first forward, thrown away, that chooses configurations. Raises Hung, NoConfig."""
         self._tuning = True
         self.replay.place = None
         with torch.no_grad():
-            self.replay.forward(inputs, seed, observe=observe)
+            self.replay.forward(inputs, seed, fresh=self.fresh)
         self._tuning = False
         settle(self.seconds)
-        self.fresh = {index: self._memory.empty(*shape) for index, shape in shapes.items()}
 
     def forward(self, inputs: list[torch.Tensor], seed: int, *, skip: frozenset[int] = frozenset()) -> Outcome:
         """One call with every tensor in guarded memory of its own. Does not wait."""
@@ -156,9 +168,9 @@ class Subject:
         return self._memory, self._state
 
     def refill(self) -> None:
-        """Random bytes in the memory that forward allocates."""
+        """Another value all over the memory that forward allocates."""
         for tensor in self.fresh.values():
-            refill(tensor)
+            fill(tensor, secrets.randbits(62))
 
     def timed(self, inputs: list[torch.Tensor], seed: int) -> Any:
         """One call as it is timed: in the same memory every time, between red zones where forward allocates it. Does not wait."""

@@ -277,6 +277,7 @@ PLANS: dict[str, tuple[Plan, ...]] = {
             ),
             "q_out, k_out = torch.empty_like(q), torch.empty_like(k)",
             "return q_out, k_out",
+            blocks=(256, 512, 1024),
         ),
     ),
     "level3/linear_attention": (

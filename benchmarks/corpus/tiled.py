@@ -371,7 +371,7 @@ PLANS: dict[str, tuple[Plan, ...]] = {
             conv[grid](x, self.weight, y, channels, size, BO=bo, BC=$BC, BS=$BS, num_warps=$WARPS)
             return y
             """,
-            settings(BS=(64, 128), BC=(16, 32), WARPS=(4, 8)),
+            settings(BS=(64, 128), BC=(16,), WARPS=(4, 8)),
         ),
     ),
     "level1/conv2d": (
@@ -385,7 +385,7 @@ PLANS: dict[str, tuple[Plan, ...]] = {
             conv[grid](x, self.weight, y, channels, height, width, BO=bo, BC=$BC, BS=$BS, num_warps=$WARPS)
             return y
             """,
-            settings(BS=(64, 128), BC=(16, 32), WARPS=(4, 8)),
+            settings(BS=(64, 128), BC=(16,), WARPS=(4, 8)),
         ),
     ),
     "level1/gather_columns": (

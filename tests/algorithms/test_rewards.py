@@ -28,17 +28,6 @@ def evaluation(status: Status = Status.CORRECT, speedup: float | None = 1.4, cov
     return Evaluation(status=status, detail="", speedup=speedup, coverage=coverage, launches=(KERNEL, DECOY), ops=(ADD,))
 
 
-def test_registered_rewards_implement_the_protocol() -> None:
-    assert {
-        "speed": SpeedReward,
-        "tiered": TieredReward,
-        "weighted": WeightedReward,
-        "pr": PR,
-        "layered": LayeredReward,
-    } == REWARDS
-    assert all(isinstance(cls(), Reward) for cls in REWARDS.values())
-
-
 # Speedups and the rewards of the papers' constants.
 GOLDEN: dict[Reward, dict[float, float]] = {
     # 0.5 + 0.5 * min(speedup, 3)
@@ -59,6 +48,11 @@ GOLDEN: dict[Reward, dict[float, float]] = {
     LayeredReward(): {1.4: 1.2},
     PR(inner=LayeredReward()): {1.4: 1.45},
 }
+
+
+def test_registered_rewards_implement_the_protocol_and_have_golden_values() -> None:
+    assert all(isinstance(cls(), Reward) for cls in REWARDS.values())
+    assert set(REWARDS.values()) == {type(reward) for reward in GOLDEN}
 
 
 @pytest.mark.parametrize(

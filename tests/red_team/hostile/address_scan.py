@@ -6,9 +6,8 @@ import triton.language as tl
 
 @triton.jit
 def scan(a_ptr, b_ptr, o_ptr, N, K, total, STEPS: tl.constexpr, BLOCK: tl.constexpr):
-    wanted = 0.0
-    for k in range(0, K):
-        wanted += tl.load(a_ptr + k) * tl.load(b_ptr + k * N)
+    k = tl.arange(0, 2048)
+    wanted = tl.sum(tl.load(a_ptr + k, mask=k < K, other=0.0) * tl.load(b_ptr + k * N, mask=k < K, other=0.0), axis=0)
     found = tl.full((1,), 0, dtype=tl.int64)
     for step in range(-STEPS, STEPS):
         offsets = (step * BLOCK + tl.arange(0, BLOCK)).to(tl.int64) * 128

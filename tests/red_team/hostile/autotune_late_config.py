@@ -1,4 +1,4 @@
-# relu incorrect cpu=correct gpu=incorrect|correct catalogue=14,60: the configuration that does nothing is the twelfth; a path that times fewer takes an honest one
+# relu incorrect cpu=correct catalogue=14,60: the configuration that does nothing is the twelfth; the CPU path models eight, the GPU path times all
 import torch
 import torch.nn as nn
 import triton

@@ -1,0 +1,31 @@
+# level1/matmul correct catalogue=75: as many programs as the device holds, each with a loop over tiles in swizzled order
+import torch
+import torch.nn as nn
+import triton
+import triton.language as tl
+
+@triton.jit
+def mm(a_ptr, b_ptr, c_ptr, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, GROUP: tl.constexpr):
+    across, down = tl.cdiv(N, BN), tl.cdiv(M, BM)
+    for tile in range(tl.program_id(0), across * down, tl.num_programs(0)):
+        tm, tn = tl.swizzle2d(tile // across, tile % across, down, across, GROUP)
+        rm = tm * BM + tl.arange(0, BM)
+        rn = tn * BN + tl.arange(0, BN)
+        acc = tl.zeros((BM, BN), dtype=tl.float32)
+        for k in range(0, tl.cdiv(K, BK)):
+            ks = k * BK + tl.arange(0, BK)
+            a = tl.load(a_ptr + rm[:, None] * K + ks[None, :], mask=(rm[:, None] < M) & (ks[None, :] < K), other=0.0)
+            b = tl.load(b_ptr + ks[:, None] * N + rn[None, :], mask=(ks[:, None] < K) & (rn[None, :] < N), other=0.0)
+            acc = tl.dot(a, b, acc, input_precision="ieee")
+        tl.store(c_ptr + rm[:, None] * N + rn[None, :], acc, mask=(rm[:, None] < M) & (rn[None, :] < N))
+
+
+class ModelNew(nn.Module):
+    def forward(self, a, b):
+        m, k = a.shape
+        n = b.shape[1]
+        c = torch.empty((m, n), device=a.device, dtype=a.dtype)
+        tiles = triton.cdiv(m, 64) * triton.cdiv(n, 64)
+        programs = min(tiles, 4 * torch.cuda.get_device_properties(a.device).multi_processor_count)
+        mm[(programs,)](a, b, c, m, n, k, BM=64, BN=64, BK=64, GROUP=8)
+        return c

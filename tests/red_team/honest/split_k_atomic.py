@@ -1,0 +1,26 @@
+# level1/matmul correct catalogue=59: parts of the inner dimension are added with float atomics, in any order
+import torch
+import torch.nn as nn
+import triton
+import triton.language as tl
+
+@triton.jit
+def mm(a_ptr, b_ptr, c_ptr, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, SPLIT: tl.constexpr):
+    rm = tl.program_id(0) * BM + tl.arange(0, BM)
+    rn = tl.program_id(1) * BN + tl.arange(0, BN)
+    acc = tl.zeros((BM, BN), dtype=tl.float32)
+    for k in range(tl.program_id(2), tl.cdiv(K, BK), SPLIT):
+        ks = k * BK + tl.arange(0, BK)
+        a = tl.load(a_ptr + rm[:, None] * K + ks[None, :], mask=(rm[:, None] < M) & (ks[None, :] < K), other=0.0)
+        b = tl.load(b_ptr + ks[:, None] * N + rn[None, :], mask=(ks[:, None] < K) & (rn[None, :] < N), other=0.0)
+        acc = tl.dot(a, b, acc, input_precision="ieee")
+    tl.atomic_add(c_ptr + rm[:, None] * N + rn[None, :], acc, mask=(rm[:, None] < M) & (rn[None, :] < N))
+
+
+class ModelNew(nn.Module):
+    def forward(self, a, b):
+        m, k = a.shape
+        n = b.shape[1]
+        c = torch.zeros((m, n), device=a.device, dtype=a.dtype)
+        mm[(triton.cdiv(m, 64), triton.cdiv(n, 64), 4)](a, b, c, m, n, k, BM=64, BN=64, BK=32, SPLIT=4)
+        return c

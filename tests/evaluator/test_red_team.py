@@ -9,7 +9,8 @@ import pytest
 
 from rlkernel.evaluator.pool import Pool
 from rlkernel.types import Evaluation, Problem, Status
-from tests.red_team.cases import GROUPS, Case, load
+from tests.red_team.cases import GROUPS, Case, load, parse
+from tests.red_team.cases import relu as relu_problem
 
 CASES = load("hostile")
 ENDLESS = [name for name, case in CASES.items() if case.cpu == {Status.TIMEOUT}]
@@ -73,6 +74,18 @@ def test_there_are_hacks_of_every_group_and_every_number_is_tried_or_explained()
     }
     assert min(hacks.values()) >= 5, hacks
     assert sum(bool(case.catalogue) for case in CASES.values()) >= 180
+
+
+def test_first_lines() -> None:
+    problems = {"relu": relu_problem()}
+    line = "# relu correct cpu=implausible gpu=crash|timeout coverage<0.2 catalogue=3,14: why: because\npass\n"
+    case = parse("x", line, problems)
+    assert (case.cpu, case.gpu) == ({Status.IMPLAUSIBLE}, {Status.CRASH, Status.TIMEOUT})
+    assert (case.coverage, case.catalogue, case.why) == ((0.0, 0.2), (3, 14), "why: because")
+    assert parse("x", "# relu no_kernel: why", problems).expected("gpu") == {Status.NO_KERNEL}
+    for wrong in ("# relu: why", "# relu fine: why", "# level1/none correct: why", "# relu correct gpu=: why", "# relu correct:"):
+        with pytest.raises(ValueError):
+            parse("x", wrong, problems)
 
 
 def test_what_is_right_is_either_harmless_or_low_in_coverage() -> None:

@@ -16,8 +16,8 @@ from tyro.conf import FlagCreatePairsOff, OmitSubcommandPrefixes, Positional
 
 from rlkernel import doctor as doctors
 from rlkernel.errors import UsageError, usage_error
-from rlkernel.evaluator import gpus
 from rlkernel.evaluate import evaluate_manifest, evaluate_pair
+from rlkernel.evaluator import gpus
 from rlkernel.evaluator.stages import EvaluatorConfig
 
 T = TypeVar("T")

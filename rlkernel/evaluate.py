@@ -13,7 +13,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from rlkernel.errors import UsageError
-from rlkernel.evaluator.pool import EvaluatorConfig, open_pool
+from rlkernel.evaluator.pool import open_pool
+from rlkernel.evaluator.stages import EvaluatorConfig
 from rlkernel.reference import BrokenReference
 from rlkernel.types import Evaluation, Problem
 

@@ -99,7 +99,8 @@ class GpuRunner:
                 self._lost = anyio.Event()
                 try:
                     with anyio.fail_after(HELLO_SECONDS):
-                        answer, _ = await child.ask(wire.pack({"do": "hello", "memory_bytes": self._memory_bytes}))
+                        hello = {"do": "hello", "memory_bytes": self._memory_bytes, "first": not self.starts}
+                        answer, _ = await child.ask(wire.pack(hello))
                     if "status" in answer:
                         raise wire.BadMessage(str(answer["detail"]))
                 except (TimeoutError, ChildDied, wire.BadMessage) as error:

@@ -133,10 +133,8 @@ def _child(sock: socket.socket, request: dict[str, Any]) -> None:
     except Exception as error:  # ours, or a candidate's that slipped through: either way the pool is told and goes on
         where = traceback.extract_tb(error.__traceback__)[-1]
         text = f"{type(error).__name__}: {error} ({Path(where.filename).name}:{where.lineno})"
-        wire.send(
-            sock,
-            wire.pack({"status": str(Status.CRASH), "detail": f"internal error while {request['kind']}: {text[:300]}", "lost": True}),
-        )
+        detail = f"internal error while {request['kind']}: {text[:300]}"
+        wire.send(sock, wire.pack({"status": str(Status.CRASH), "detail": detail, "lost": True}))
     finally:
         sys.stderr.flush()
         os._exit(status)

@@ -14,7 +14,9 @@ from torch import nn
 
 from rlkernel.evaluator.program import Config, Launch, Program
 from rlkernel.evaluator.replay import Replay, allocates
+from rlkernel.evaluator.roofline import is_free
 from rlkernel.evaluator.runner import driver
+from rlkernel.evaluator.runner.cpu import flatten
 from rlkernel.evaluator.runner.guards import CUDA, Guards, fill
 from rlkernel.evaluator.runner.stopwatch import mark, settle, stream
 
@@ -53,6 +55,8 @@ class Subject:
         self.seconds = seconds
         self._memory, self._state = Guards(), Guards()
         self.fresh: dict[int, torch.Tensor] = {}
+        self.only: int | None = None
+        """The launch that does all the work, if there is one and the outputs are memory that forward allocates."""
         self.choices: dict[int, int] = {}
         """Forward step -> configuration, for launches with several."""
         self._kernels: dict[int, driver.Kernel] = {}
@@ -132,16 +136,24 @@ class Subject:
     def lay_out(self, init_inputs: list[torch.Tensor], inputs: list[torch.Tensor]) -> None:
         """Find out what memory forward allocates, without the GPU, and make it for the timed calls."""
         shapes: dict[int, tuple[Any, Any, torch.dtype]] = {}
+        made_here: set[int] = set()
+        work: list[int] = []
 
         def observe(index: int, step: Any, read: Any, made: Any) -> None:
             if allocates(step):
                 shapes[index] = (made[0].size(), made[0].stride(), made[0].dtype)
+                made_here.add(made[0].untyped_storage()._cdata)
+            elif isinstance(step, Launch) or not is_free(step, read, made):
+                work.append(index)
 
         replay = Replay(self.program, torch.device("meta"), lambda *call: None)
+        outputs: list[torch.Tensor] = []
         with torch.no_grad():
             replay.init([torch.empty_like(t, device="meta") for t in init_inputs], 0)
-            replay.forward([torch.empty_like(t, device="meta") for t in inputs], 0, observe=observe)
+            flatten(replay.forward([torch.empty_like(t, device="meta") for t in inputs], 0, observe=observe), outputs)
         self.fresh = {index: self._memory.empty(*shape) for index, shape in shapes.items()}
+        alone = len(work) == 1 and isinstance(self.program.forward[work[0]], Launch)
+        self.only = work[0] if alone and all(t.untyped_storage()._cdata in made_here for t in outputs) else None
 
     def tune(self, inputs: list[torch.Tensor], seed: int) -> None:
         """A first forward, thrown away, that chooses configurations. Raises Hung, NoConfig."""

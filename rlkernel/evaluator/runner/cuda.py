@@ -43,7 +43,7 @@ class Runner:
         settle(60.0)
 
     def hello(self, header: dict[str, Any]) -> dict[str, Any]:
-        """Warm the libraries up, so that no candidate pays for them; float64, which only studies use, in the first runner alone."""
+        """Warm the libraries up, so that no candidate pays for it; float64, which only studies use, in the first runner alone."""
         fraction = min(0.95, float(header["memory_bytes"]) / torch.cuda.get_device_properties(0).total_memory)
         torch.cuda.set_per_process_memory_fraction(fraction)
         for dtype in (torch.float32, torch.float16, *((torch.float64,) if header["first"] else ())):

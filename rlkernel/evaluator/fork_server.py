@@ -141,6 +141,7 @@ class ForkServer:
             raise ZygoteDied(self._dead)
 
     async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        anyio.notify_closing(self._control)  # or the listener would seem to wait on whatever gets this number next
         self._control.close()
         with anyio.CancelScope(shield=True):
             with anyio.move_on_after(EXIT_SECONDS):

@@ -244,12 +244,20 @@ class ModelNew(nn.Module):
 """
 
 
+def _warm_up_runner() -> None:
+    """What a runner would import on first use: its own modules, and torch's shape functions, which take a second."""
+    importlib.import_module(_RUNNER)
+    square = torch.empty(4, 4, device="meta")
+    hidden = torch.nn.functional.gelu(torch.nn.functional.linear(square, square, square[0]))
+    torch.nn.functional.layer_norm(hidden, (4,)).softmax(dim=-1).sum(dim=0)
+
+
 def main() -> None:
     torch.set_num_threads(1)
     torch.manual_seed(0)
     control = socket.socket(fileno=int(sys.argv[1]))
     if os.environ["CUDA_VISIBLE_DEVICES"]:  # a runner's zygote forks nothing else
-        importlib.import_module(_RUNNER)
+        _warm_up_runner()
     else:
         _warm_up()
     Zygote(control).serve()

@@ -46,9 +46,12 @@ class Runner:
         """Warm the libraries up, so that no candidate pays for it; float64, which only studies use, in the first runner alone."""
         fraction = min(0.95, float(header["memory_bytes"]) / torch.cuda.get_device_properties(0).total_memory)
         torch.cuda.set_per_process_memory_fraction(fraction)
-        for dtype in (torch.float32, torch.float16, *((torch.float64,) if header["first"] else ())):
-            square = torch.randn(256, 256, device="cuda", dtype=dtype)
+        for dtype in (torch.float32, torch.float16, *((torch.bfloat16, torch.float64) if header["first"] else ())):
+            square = torch.randn(1024, 1024, device="cuda", dtype=dtype)
             (torch.addmm(square[0], square, square) @ square).sum().item()
+            torch.nn.functional.conv2d(
+                square.view(4, 16, 128, 128), square.view(-1)[: 16 * 16 * 9].view(16, 16, 3, 3)
+            ).sum().item()
         return {"name": torch.cuda.get_device_name(0), "processors": torch.cuda.get_device_properties(0).multi_processor_count}
 
     def evaluate(self, header: dict[str, Any], body: bytes) -> dict[str, Any]:

@@ -104,36 +104,46 @@ class Session:
         return subject.forward(tensors_of(self.problem.inputs(seeds.inputs, stress=kind.stress)), seeds.forward, skip=skip)
 
     def rounds(self) -> tuple[Match, dict[int, bool], bool]:
-        """(match, which functions' launches change the output, whether the miss is in the other mode alone). Raises Strayed."""
-        checks, subject = Checks(self.fused), self.subject
-        done = [self.round(checks, subject, Kind())]
-        honest, seeds = tensors_of(done[0].outcome.output), done[0].seeds
-        # Where one launch alone writes the output, an output that matches proves it live.
-        functions = sorted({launch.function for launch in subject.program.launches}) if subject.only is None else []
-        skipped = [self.call(subject, seeds, Kind(), frozenset({function})) for function in functions]
-        changes = [checks.difference(honest, tensors_of(outcome.output)) for outcome in skipped]
-        if "stress" in self.known.allowed:
-            done.append(self.round(checks, subject, Kind(stress=True)))
-        match = self._judged(checks, done)
+        """(match, which functions' launches change the output, whether the miss is in the other mode alone). Raises Strayed.
+
+        Inputs are scaled where the reference allows it: every timed output is checked at the usual scale anyway.
+        """
+        kind = Kind(stress="stress" in self.known.allowed)
+        match, live = self._first_round(kind)
         if not match.matches:
+            if kind.stress:  # what is wrong at the usual scale too is told without mention of another
+                plain = self._judged(checks := Checks(self.fused), [self.round(checks, self.subject, Kind())])
+                match = match if plain.matches else plain
             return match, {}, False
-        live = self._live(honest, seeds, {f: change() for f, change in zip(functions, changes, strict=True)})
-        live |= {launch.function: True for launch in subject.program.launches if subject.only is not None}
         if self.modal or self.other is not None:
             checks = Checks(self.fused)
-            done = [self.round(checks, self.other or subject, Kind(other=True))]
-            match = self._judged(checks, done)
+            match = self._judged(checks, [self.round(checks, self.other or self.subject, Kind(other=True))])
         return match, live, not match.matches
 
-    def _live(self, honest: list[torch.Tensor], seeds: Seeds, changes: dict[int, float]) -> dict[int, bool]:
+    def _first_round(self, kind: Kind) -> tuple[Match, dict[int, bool]]:
+        checks, subject = Checks(self.fused), self.subject
+        first = self.round(checks, subject, kind)
+        honest = tensors_of(first.outcome.output)
+        # Where one launch alone writes the output, an output that matches proves it live.
+        functions = sorted({launch.function for launch in subject.program.launches}) if subject.only is None else []
+        skipped = [self.call(subject, first.seeds, kind, frozenset({function})) for function in functions]
+        changes = [checks.difference(honest, tensors_of(outcome.output)) for outcome in skipped]
+        match = self._judged(checks, [first])
+        if not match.matches:
+            return match, {}
+        live = self._live(first, {f: change() for f, change in zip(functions, changes, strict=True)})
+        return match, live | {launch.function: True for launch in subject.program.launches if subject.only is not None}
+
+    def _live(self, first: Round, changes: dict[int, float]) -> dict[int, bool]:
         """Function -> whether skipping it changes the output more than repeating the call does. Raises Strayed."""
-        certain = 100.0 * max(self.known.allowed["plain"], default=0.0)
-        if all(change == 0.0 or change > certain for change in changes.values()):
+        allowed = max(self.known.allowed[name_of(first.kind)], default=0.0)
+        if all(change == 0.0 or change > 100.0 * allowed for change in changes.values()):
             return {function: change > 0.0 for function, change in changes.items()}
         checks = Checks(self.fused)
-        noise = checks.difference(honest, tensors_of(self.call(self.subject, seeds, Kind()).output))
+        again = self.call(self.subject, first.seeds, first.kind)
+        noise = checks.difference(tensors_of(first.outcome.output), tensors_of(again.output))
         self._finish(checks)
-        if noise() > 2.0 * max(self.known.allowed["plain"], default=0.0):
+        if noise() > 2.0 * allowed:
             raise Strayed("the output depends on memory that is not written or not the candidate's own")
         return {function: change > NOISE_FACTOR * noise() for function, change in changes.items()}
 

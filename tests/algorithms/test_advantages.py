@@ -129,12 +129,14 @@ def test_turns_are_separate_groups() -> None:
 def test_whole_trajectories_are_compared_by_their_first_valid_return() -> None:
     # Returns to go. The second trajectory ended after a turn; the third's first turn is out of its group, so that its return is
     # that of its second turn.
-    returns = torch.tensor([[[6.0, 2.0], [3.0, 99.0], [99.0, 0.0]]], dtype=torch.float64)
+    returns = torch.tensor([[[6.0, 2.0], [2.0, 99.0], [99.0, 1.0]]], dtype=torch.float64)
     mask = torch.tensor([[[1, 1], [1, 0], [0, 1]]], dtype=torch.bool)
-    # Trajectory returns 6, 3, 0: mean 3, std (ddof 1) = sqrt(18/2) = 3; others of each: 1.5, 3, 4.5.
-    assert GRPO(eps=0.0, baseline="trajectory")(returns, mask).tolist() == [[[1.0, 1.0], [0.0, 0.0], [0.0, -1.0]]]
-    assert DrGRPO(baseline="trajectory")(returns, mask).tolist() == [[[3.0, 3.0], [0.0, 0.0], [0.0, -3.0]]]
-    assert RLOO()(returns, mask).tolist() == [[[4.5, 4.5], [0.0, 0.0], [0.0, -4.5]]]
+    # Trajectory returns 6, 2, 1: mean 3, deviations 3, -1, -2, std (ddof 1) = sqrt(14/2); others of each: 1.5, 3.5, 4.
+    root = 7**0.5
+    standardised = GRPO(eps=0.0, baseline="trajectory")(returns, mask).flatten().tolist()
+    assert standardised == pytest.approx([3 / root, 3 / root, -1 / root, 0.0, 0.0, -2 / root], abs=1e-12)
+    assert DrGRPO(baseline="trajectory")(returns, mask).tolist() == [[[3.0, 3.0], [-1.0, 0.0], [0.0, -2.0]]]
+    assert RLOO()(returns, mask).tolist() == [[[4.5, 4.5], [-1.5, 0.0], [0.0, -3.0]]]
 
 
 def test_reinforce_pp_compares_over_the_batch() -> None:

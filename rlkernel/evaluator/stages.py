@@ -33,7 +33,7 @@ class Limits:
     """On the CPU path."""
     forward_seconds: float = 2.0
     """One forward on the GPU: the runner gives up by itself."""
-    gpu_seconds: float = 20.0
+    gpu_seconds: float = 10.0
     """A whole stay on the GPU: the pool ends a runner that is silent for longer."""
     oracle_seconds: int = 120
     memory_bytes: int = 4 * GIB

@@ -16,9 +16,11 @@ TARGET = 0.012
 """Half width of the speedup's 95 % interval, relative, at which timing stops."""
 MIN_TRIALS = 5
 """Made in any case that fits `MAX_SECONDS`; nothing that a fast candidate does changes it."""
-MAX_TRIALS = 25
+MAX_TRIALS = 101
 MAX_SECONDS = 0.5
 """Device time of all trials. Only a forward of over a tenth of a second makes fewer than `MIN_TRIALS` of it."""
+BUSY_SECONDS = 0.03
+"""Wall-clock time of all trials after which no more are made for the sake of a narrower interval."""
 SLOW_TRIALS = 3
 """Made in any case."""
 RESOLUTION_US = 0.1
@@ -28,6 +30,8 @@ _MEDIAN = 1.2533
 _SIGMA = 1.4826
 """Standard deviation in units of the median absolute deviation, for normal noise."""
 _Z = 1.96
+_STUDENT = {2: 4.3, 3: 3.18, 4: 2.78, 5: 2.57, 6: 2.45, 7: 2.36, 8: 2.31, 9: 2.26, 10: 2.23, 12: 2.18, 15: 2.13, 20: 2.09}
+"""97.5 % quantile of Student's t by degrees of freedom: a spread from few trials is itself uncertain."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +53,16 @@ class Speedup:
         return self.high / self.value - 1.0
 
 
+def quantile(trials: int) -> float:
+    """For a 95 % interval from so many trials.
+
+    >>> quantile(5), quantile(12), quantile(100)
+    (2.78, 2.23, 1.96)
+    """
+    freedom = max((known for known in _STUDENT if known < trials), default=2)
+    return _STUDENT[freedom] if trials <= 25 else _Z
+
+
 def relative_error(times_us: Sequence[float]) -> float:
     """Standard error of the median over the median.
 
@@ -65,16 +79,17 @@ def speedup(reference_us: Sequence[float], candidate_us: Sequence[float]) -> Spe
     reference, candidate = statistics.median(reference_us), statistics.median(candidate_us)
     value = reference / max(candidate, 1e-3)
     mine, theirs = relative_error(reference_us), relative_error(candidate_us)
-    width, own = math.exp(_Z * math.hypot(mine, theirs)), math.exp(_Z * mine)
+    z = quantile(len(candidate_us))
+    width, own = math.exp(z * math.hypot(mine, theirs)), math.exp(z * mine)
     return Speedup(value, value / width, value * width, reference, reference / own, reference * own, candidate, len(candidate_us))
 
 
-def enough(reference_us: Sequence[float], candidate_us: Sequence[float]) -> bool:
-    """Whether to stop: the interval is narrow enough, or the limits are reached."""
+def enough(reference_us: Sequence[float], candidate_us: Sequence[float], busy_seconds: float) -> bool:
+    """Whether to stop: the interval is narrow, or a limit is reached. `busy_seconds`: wall clock since the first trial."""
     done = len(candidate_us)
     spent = (sum(reference_us) + sum(candidate_us)) / 1e6
     if done < MIN_TRIALS:
         return done >= SLOW_TRIALS and spent >= MAX_SECONDS
-    if done >= MAX_TRIALS or spent >= MAX_SECONDS:
+    if done >= MAX_TRIALS or spent >= MAX_SECONDS or busy_seconds >= BUSY_SECONDS:
         return True
     return speedup(reference_us, candidate_us).half_width <= TARGET

@@ -1,6 +1,6 @@
 """Device time of one call: caches flushed, queue filled, CUDA events around it.
 
-    reset persisting L2 | overwrite 2 x L2 | spin | start | the call's kernels | end
+    reset persisting L2 | read 2 x L2       | spin | start | the call's kernels | end
                                                    ^ if this has happened when the host has enqueued the rest, the run is void
 
 Runs are enqueued back to back, so that earlier ones keep the GPU busy meanwhile; the spin does where they do not suffice.
@@ -71,11 +71,10 @@ def settle(seconds: float) -> None:
 
 
 class Stopwatch:
-    """Owns the flush buffer."""
+    """`flush`: enqueues the eviction of everything from L2."""
 
-    def __init__(self) -> None:
-        properties = torch.cuda.get_device_properties(0)
-        self._flush = torch.empty(2 * properties.L2_cache_size // 4, dtype=torch.int32, device="cuda")
+    def __init__(self, flush: Callable[[], None]) -> None:
+        self._flush = flush
         self._cycles_per_us = driver.clock_khz() / 1000.0
 
     def run(self, call: Callable[[], Any], spin_us: float) -> tuple[Any, Run]:
@@ -83,7 +82,7 @@ class Stopwatch:
         start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
         queue = stream()
         driver.reset_persisting_l2()
-        self._flush.zero_()
+        self._flush()
         if spin_us > 0:
             torch.cuda._sleep(int(spin_us * self._cycles_per_us))
         start.record(queue)

@@ -59,15 +59,16 @@ class Guards:
         self._zones: list[torch.Tensor] = []
         self._alive: list[torch.Tensor] = []
 
-    def empty(self, size: Sequence[int], stride: Sequence[int], dtype: torch.dtype) -> torch.Tensor:
-        """Like `torch.empty_strided`, with a storage of its own between red zones, contents random."""
+    def empty(self, size: Sequence[int], stride: Sequence[int], dtype: torch.dtype, *, filled: bool = True) -> torch.Tensor:
+        """Like `torch.empty_strided`, with a storage of its own between red zones; contents random if `filled`."""
         nbytes = extent(size, stride) * dtype.itemsize
         raw = torch.empty(2 * ZONE + nbytes + -nbytes % _ALIGN, dtype=torch.uint8, device=CUDA)
         zones = raw.as_strided((2, ZONE), (ZONE + nbytes, 1))  # before and after
         zones.copy_(self._pattern)
         self._zones.append(zones)
         body = raw[ZONE : ZONE + nbytes]
-        randomise(body)
+        if filled:
+            randomise(body)
         self._alive.append(raw)
         storage = torch._C._construct_storage_from_data_pointer(body.data_ptr(), CUDA, nbytes)
         return torch.empty(0, dtype=dtype, device=CUDA).set_(storage, 0, tuple(size), tuple(stride))

@@ -12,7 +12,7 @@ import copy
 import secrets
 import statistics
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -24,7 +24,7 @@ from rlkernel.evaluator.runner.fused import Fused
 from rlkernel.evaluator.runner.gpu_problem import GpuProblem, Kind, Known, draw_seed, name_of, step_times, tensors_of
 from rlkernel.evaluator.runner.guards import CUDA
 from rlkernel.evaluator.runner.stopwatch import Run, Stopwatch, settle, spin_for
-from rlkernel.evaluator.runner.subject import Outcome, Subject
+from rlkernel.evaluator.runner.subject import PLACES, SMALL_BYTES, Outcome, Subject
 from rlkernel.evaluator.timing import MIN_TRIALS, Speedup, enough, speedup
 
 BATCH = 4
@@ -32,8 +32,6 @@ BATCH = 4
 STRAYED = "a kernel writes to memory that is not the candidate's own"
 FIRST_SPIN_US = 100.0
 """Before the first trial of a batch; the later ones find the queue full, unless they are too short."""
-PLACES = 24
-"""Offsets of a trial's inputs, 2 MiB apart."""
 MAX_VOID = 60
 """Trials that may be void because the host was too slow, before they count anyway."""
 INPUTS_CHECKED = 8
@@ -76,6 +74,8 @@ class Session:
     seconds: float
     """How long the rounds may take, or one trial."""
     worst: float = 0.0
+    _shapes: list[torch.Tensor] = field(default_factory=list)
+    """Meta tensors like the last trial's inputs and outputs."""
     careful: bool = False
     """One pass over the timed outputs did not tell whether they are right: each trial is looked at on its own from now on."""
 
@@ -211,17 +211,20 @@ class Session:
     def _trial(self, model: torch.nn.Module, spin: float) -> Trial:
         """Enqueue one timed run of each side, and the check of what they gave. Waits only when it must be careful."""
         seed, forward_seed = draw_seed(), draw_seed()
-        # Elsewhere in memory every time: where tensors lie moves short times by a percent.
-        aside = torch.empty(secrets.randbelow(PLACES) << 21, dtype=torch.uint8, device=CUDA)
+        # Where tensors lie moves short times by several percent, so they lie elsewhere every time: what lies in their way is
+        # as large as they are, and given back after the trial.
+        in_the_way = [torch.empty_like(t, device=CUDA) for t in self._shapes for _ in range(secrets.randbelow(_places(t)))]
+        place = secrets.randbelow(len(self.subject.places))
         inputs = self.problem.inputs(seed)
-        del aside
         flat = tensors_of(inputs)
         given = inputs
         if self.known.changes_inputs:
             given = rebuilt(inputs, [t.clone(memory_format=torch.preserve_format) for t in flat])
-        self.subject.refill()
-        output, candidate = self.stopwatch.run(lambda: self.subject.timed(flat, forward_seed), spin)
+        self.subject.refill(place)
+        output, candidate = self.stopwatch.run(lambda: self.subject.timed(flat, forward_seed, place), spin)
         expected, reference = self.stopwatch.run(lambda: self.problem.call(model, given, forward_seed), spin)
+        del in_the_way
+        self._shapes = [torch.empty_like(t, device="meta") for t in (*flat, *tensors_of(expected))]
         checks = Checks(self.fused)
         if not self.known.changes_inputs and secrets.randbelow(INPUTS_CHECKED) == 0:
             again = tensors_of(self.problem.inputs(seed))
@@ -266,7 +269,8 @@ class Session:
         inputs = tensors_of(self.problem.inputs(draw_seed()))
         self.subject.replay.place = None
         with torch.no_grad():
-            return step_times(self.subject.replay, inputs, self.stopwatch, self.subject.fresh, self.subject.refill)
+            subject = self.subject
+            return step_times(subject.replay, inputs, self.stopwatch, subject.places[0], lambda: subject.refill(0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,6 +283,10 @@ class Trial:
     match: Match | None
     sums: list[tuple[torch.Tensor, torch.Tensor]]
     """`quick_sums` of each output, and a meta tensor like it."""
+
+
+def _places(like: torch.Tensor) -> int:
+    return PLACES if like.numel() * like.element_size() < SMALL_BYTES else 2
 
 
 def rebuilt(structure: Any, tensors: list[torch.Tensor]) -> Any:

@@ -17,10 +17,13 @@ from rlkernel.evaluator.replay import Replay, allocates
 from rlkernel.evaluator.roofline import is_free
 from rlkernel.evaluator.runner import driver
 from rlkernel.evaluator.runner.cpu import flatten
-from rlkernel.evaluator.runner.guards import CUDA, Guards, fill
+from rlkernel.evaluator.runner.guards import CUDA, Guards, extent, fill
 from rlkernel.evaluator.runner.stopwatch import mark, settle, stream
 
 TUNING_RUNS = 3
+PLACES = 4
+"""Where in memory the tensors of a timed call may lie; 2 if they are large."""
+SMALL_BYTES = 32 << 20
 KernelTable = Mapping[str, Mapping[str, dict[str, Any]]]
 """Step ("3" in forward, "init:0" in __init__) -> configuration -> facts of its binary, see `compile.Compiled`."""
 
@@ -54,7 +57,8 @@ class Subject:
         self.program = program
         self.seconds = seconds
         self._memory, self._state = Guards(), Guards()
-        self.fresh: dict[int, torch.Tensor] = {}
+        self.places: list[dict[int, torch.Tensor]] = []
+        """Forward step -> the memory that it allocates in timed calls, several times over: see `Session._trial`."""
         self.only: int | None = None
         """The launch that does all the work, if there is one and the outputs are memory that forward allocates."""
         self.choices: dict[int, int] = {}
@@ -151,7 +155,10 @@ class Subject:
         with torch.no_grad():
             replay.init([torch.empty_like(t, device="meta") for t in init_inputs], 0)
             flatten(replay.forward([torch.empty_like(t, device="meta") for t in inputs], 0, observe=observe), outputs)
-        self.fresh = {index: self._memory.empty(*shape) for index, shape in shapes.items()}
+        count = (
+            PLACES if sum(extent(size, stride) * dtype.itemsize for size, stride, dtype in shapes.values()) < SMALL_BYTES else 2
+        )
+        self.places = [{i: self._memory.empty(*shape, filled=False) for i, shape in shapes.items()} for _ in range(count)]
         alone = len(work) == 1 and isinstance(self.program.forward[work[0]], Launch)
         self.only = work[0] if alone and all(t.untyped_storage()._cdata in made_here for t in outputs) else None
 
@@ -160,7 +167,7 @@ class Subject:
         self._tuning = True
         self.replay.place = None
         with torch.no_grad():
-            self.replay.forward(inputs, seed, fresh=self.fresh)
+            self.replay.forward(inputs, seed, fresh=self.places[0])
         self._tuning = False
         settle(self.seconds)
 
@@ -169,7 +176,7 @@ class Subject:
         guards = Guards()
         self.replay.place = guards.place
         mine = [guards.place(t) for t in inputs]
-        fresh = {index: guards.empty(t.size(), t.stride(), t.dtype) for index, t in self.fresh.items()}
+        fresh = {index: guards.empty(t.size(), t.stride(), t.dtype) for index, t in self.places[0].items()}
         with torch.no_grad():
             output = self.replay.forward(mine, seed, skip=skip, fresh=fresh)
         return Outcome(output, mine, (guards, self._state))
@@ -179,9 +186,25 @@ class Subject:
         """Where timed calls write."""
         return self._memory, self._state
 
-    def refill(self) -> None:
+    def refill(self, place: int) -> None:
         """Another value all over the memory that forward allocates."""
-        for tensor in self.fresh.values():
+        for tensor in self.places[place].values():
+            fill(tensor, secrets.randbits(62))
+
+    def timed(self, inputs: list[torch.Tensor], seed: int, place: int) -> Any:
+        """One call as it is timed: in memory that was laid out before, and what operators make where they put it."""
+        self.replay.place = None
+        with torch.no_grad():
+            return self.replay.forward(inputs, seed, fresh=self.places[place])
+
+    @property
+    def memory(self) -> tuple[Guards, Guards]:
+        """Where timed calls write."""
+        return self._memory, self._state
+
+    def refill(self, place: int) -> None:
+        """Another value all over the memory that forward allocates."""
+        for tensor in self.places[place].values():
             fill(tensor, secrets.randbits(62))
 
     def timed(self, inputs: list[torch.Tensor], seed: int) -> Any:

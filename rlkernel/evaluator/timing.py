@@ -1,8 +1,8 @@
 """When enough timed runs were made, and what they say. Pure; the runs themselves are made by `runner/stopwatch.py`.
 
 Every trial times the candidate and the reference once, on inputs of its own. The speedup is the ratio of the interquartile means,
-which a few disturbed trials do not move, and which resolve more than the clock's ticks. Its interval comes from a median's standard
-error, which is a little larger, with the spread measured by the median absolute deviation. Source: ours.
+which a few disturbed trials do not move, and which resolve more than the clock's ticks. Its interval comes from a median's
+standard error, which is a little larger, with the spread measured by the median absolute deviation. Source: ours.
 """
 
 from __future__ import annotations

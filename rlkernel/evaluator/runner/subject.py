@@ -196,19 +196,3 @@ class Subject:
         self.replay.place = None
         with torch.no_grad():
             return self.replay.forward(inputs, seed, fresh=self.places[place])
-
-    @property
-    def memory(self) -> tuple[Guards, Guards]:
-        """Where timed calls write."""
-        return self._memory, self._state
-
-    def refill(self, place: int) -> None:
-        """Another value all over the memory that forward allocates."""
-        for tensor in self.places[place].values():
-            fill(tensor, secrets.randbits(62))
-
-    def timed(self, inputs: list[torch.Tensor], seed: int) -> Any:
-        """One call as it is timed: in the same memory every time, between red zones where forward allocates it. Does not wait."""
-        self.replay.place = None
-        with torch.no_grad():
-            return self.replay.forward(inputs, seed, fresh=self.fresh)

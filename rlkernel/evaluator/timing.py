@@ -12,7 +12,7 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-TARGET = 0.012
+TARGET = 0.014
 """Half width of the speedup's 95 % interval, relative, at which timing stops."""
 MIN_TRIALS = 5
 """Made in any case that fits `MAX_SECONDS`; nothing that a fast candidate does changes it."""

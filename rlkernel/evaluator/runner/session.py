@@ -24,7 +24,7 @@ from rlkernel.evaluator.runner.fused import Fused
 from rlkernel.evaluator.runner.gpu_problem import GpuProblem, Kind, Known, draw_seed, name_of, step_times, tensors_of
 from rlkernel.evaluator.runner.guards import CUDA
 from rlkernel.evaluator.runner.stopwatch import Run, Stopwatch, settle, spin_for
-from rlkernel.evaluator.runner.subject import PLACES, SMALL_BYTES, Outcome, Subject
+from rlkernel.evaluator.runner.subject import Outcome, Subject, places
 from rlkernel.evaluator.timing import MIN_TRIALS, Speedup, enough, speedup
 
 BATCH = 4
@@ -34,7 +34,7 @@ FIRST_SPIN_US = 100.0
 """Before the first trial of a batch; the later ones find the queue full, unless they are too short."""
 MAX_VOID = 60
 """Trials that may be void because the host was too slow, before they count anyway."""
-INPUTS_CHECKED = 8
+INPUTS_CHECKED = 16
 """In one of so many trials, chosen at random, the inputs are compared with what their seed gives."""
 NOISE_FACTOR = 4.0
 """A skipped launch changes the output if it does so by this much more than repeating the call does."""
@@ -213,7 +213,7 @@ class Session:
         seed, forward_seed = draw_seed(), draw_seed()
         # Where tensors lie moves short times by several percent, so they lie elsewhere every time: what lies in their way is
         # as large as they are, and given back after the trial.
-        in_the_way = [torch.empty_like(t, device=CUDA) for t in self._shapes for _ in range(secrets.randbelow(_places(t)))]
+        in_the_way = [torch.empty_like(t, device=CUDA) for t in self._shapes for _ in range(secrets.randbelow(places(t.nbytes)))]
         place = secrets.randbelow(len(self.subject.places))
         inputs = self.problem.inputs(seed)
         flat = tensors_of(inputs)
@@ -283,10 +283,6 @@ class Trial:
     match: Match | None
     sums: list[tuple[torch.Tensor, torch.Tensor]]
     """`quick_sums` of each output, and a meta tensor like it."""
-
-
-def _places(like: torch.Tensor) -> int:
-    return PLACES if like.numel() * like.element_size() < SMALL_BYTES else 2
 
 
 def rebuilt(structure: Any, tensors: list[torch.Tensor]) -> Any:

@@ -21,9 +21,6 @@ from rlkernel.evaluator.runner.guards import CUDA, Guards, extent, fill
 from rlkernel.evaluator.runner.stopwatch import mark, settle, stream
 
 TUNING_RUNS = 3
-PLACES = 4
-"""Where in memory the tensors of a timed call may lie; 2 if they are large."""
-SMALL_BYTES = 32 << 20
 KernelTable = Mapping[str, Mapping[str, dict[str, Any]]]
 """Step ("3" in forward, "init:0" in __init__) -> configuration -> facts of its binary, see `compile.Compiled`."""
 
@@ -38,6 +35,11 @@ def binary_of(facts: dict[str, Any]) -> driver.Binary:
         int(facts["num_warps"]), int(facts["num_ctas"]), int(facts["global_scratch_size"]), int(facts["global_scratch_align"]),
         tuple(facts["tensordesc_meta"]),
     )  # fmt: skip
+
+
+def places(nbytes: int) -> int:
+    """In how many places in memory the tensors of timed calls may lie: the smaller, the more it matters and the less it costs."""
+    return 12 if nbytes < 8 << 20 else 4 if nbytes < 64 << 20 else 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,9 +157,7 @@ class Subject:
         with torch.no_grad():
             replay.init([torch.empty_like(t, device="meta") for t in init_inputs], 0)
             flatten(replay.forward([torch.empty_like(t, device="meta") for t in inputs], 0, observe=observe), outputs)
-        count = (
-            PLACES if sum(extent(size, stride) * dtype.itemsize for size, stride, dtype in shapes.values()) < SMALL_BYTES else 2
-        )
+        count = places(sum(extent(size, stride) * dtype.itemsize for size, stride, dtype in shapes.values()))
         self.places = [{i: self._memory.empty(*shape, filled=False) for i, shape in shapes.items()} for _ in range(count)]
         alone = len(work) == 1 and isinstance(self.program.forward[work[0]], Launch)
         self.only = work[0] if alone and all(t.untyped_storage()._cdata in made_here for t in outputs) else None

@@ -45,12 +45,14 @@ class Evaluate:
     """Without a GPU, the one to compile for and to model: h200 or a100."""
     tf32: bool = False
     """Allow a float32 task to use tf32 matrix units."""
+    compiled: bool = False
+    """Also time each reference under torch.compile, once; takes seconds, GPU only."""
     json: bool = False
     """Print one pair's result as a JSON object."""
 
     def __call__(self) -> int:
         try:
-            config = EvaluatorConfig(profile=self.profile, tf32=self.tf32)
+            config = EvaluatorConfig(profile=self.profile, tf32=self.tf32, compiled=self.compiled)
         except ValueError as error:
             raise UsageError(f"--profile: {error}") from error
         try:

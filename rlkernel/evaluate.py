@@ -102,6 +102,13 @@ def show(evaluation: Evaluation, console: Console) -> None:
             f"{evaluation.timing} time)  coverage {100 * (evaluation.coverage or 0):.1f} %  error {evaluation.max_error:.1e}",
             soft_wrap=True,
         )
+        if evaluation.timing == "measured":
+            second = "" if evaluation.compiled_us is None else f", reference under torch.compile {evaluation.compiled_us:.1f} us"
+            console.print(
+                f"[dim]95 % interval {evaluation.speedup_low:.3f} to {evaluation.speedup_high:.3f}, {evaluation.trials} trials, "
+                f"host {evaluation.host_us:.0f} us to launch{second}",
+                soft_wrap=True,
+            )
         table = Table(box=None, pad_edge=False)
         for name, justify in (("step", "left"), ("calls", "right"), ("us", "right"), ("share", "right"), ("", "left")):
             table.add_column(name, justify=justify)  # type: ignore[arg-type]

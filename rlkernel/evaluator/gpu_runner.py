@@ -88,6 +88,20 @@ class GpuRunner:
                 self._ready = anyio.Event()
                 self._lost.set()
 
+    async def ask_aside(self, message: bytes, seconds: float) -> dict[str, Any]:
+        """One question to a process of its own on this GPU, under the lease. {"failed": why} if it has no answer."""
+        try:
+            with anyio.fail_after(seconds):
+                async with self._server.child("runner") as child:
+                    await child.ask(self._hello(first=False))
+                    header, _ = await child.ask(message)
+        except (TimeoutError, ChildDied, wire.BadMessage) as error:
+            return {"failed": error.describe() if isinstance(error, ChildDied) else str(error) or "it took too long"}
+        return {"failed": str(header["detail"])} if "status" in header else header
+
+    def _hello(self, *, first: bool) -> bytes:
+        return wire.pack({"do": "hello", "memory_bytes": self._memory_bytes, "first": first})
+
     async def serve(self) -> None:
         """Keep a runner alive, until cancelled."""
         try:
@@ -99,8 +113,7 @@ class GpuRunner:
                 self._lost = anyio.Event()
                 try:
                     with anyio.fail_after(HELLO_SECONDS):
-                        hello = {"do": "hello", "memory_bytes": self._memory_bytes, "first": not self.starts}
-                        answer, _ = await child.ask(wire.pack(hello))
+                        answer, _ = await child.ask(self._hello(first=not self.starts))
                     if "status" in answer:
                         raise wire.BadMessage(str(answer["detail"]))
                 except (TimeoutError, ChildDied, wire.BadMessage) as error:

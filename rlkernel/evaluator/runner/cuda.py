@@ -18,6 +18,7 @@ from rlkernel.evaluator.program import MalformedProgram
 from rlkernel.evaluator.replay import StepFailed
 from rlkernel.evaluator.runner import driver
 from rlkernel.evaluator.runner.checks import Strayed
+from rlkernel.evaluator.runner.compiled import compiled_time
 from rlkernel.evaluator.runner.fused import Fused
 from rlkernel.evaluator.runner.gpu_problem import GpuProblem, Known
 from rlkernel.evaluator.runner.session import Session
@@ -157,6 +158,10 @@ def serve(sock: socket.socket) -> None:
             wire.send(sock, wire.pack(runner.hello(header)))
             continue
         assert runner is not None
+        if header["do"] == "compiled":
+            torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = bool(header["tf32"])
+            wire.send(sock, wire.pack(compiled_time(header["source"], header["name"], runner.stopwatch)))
+            return
         reply = runner.evaluate(header, body)
         wire.send(sock, wire.pack(reply))
         if reply.get("lost"):

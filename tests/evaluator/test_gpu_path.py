@@ -1,0 +1,88 @@
+"""The GPU path on a real GPU: facts, verdicts in time, recovery, baselines."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import anyio
+import pytest
+
+from rlkernel.evaluator.pool import Pool, open_pool
+from rlkernel.evaluator.stages import EvaluatorConfig, Limits
+from rlkernel.types import Problem, Status
+
+HOSTILE = Path(__file__).parents[1] / "red_team" / "hostile"
+pytestmark = [pytest.mark.gpu, pytest.mark.anyio]
+
+
+@pytest.fixture(scope="module")
+async def gpu(anyio_backend: str) -> AsyncIterator[Pool]:
+    async with open_pool(device="cuda:0", jobs=4, config=EvaluatorConfig(limits=Limits(forward_seconds=1.0))) as pool:
+        yield pool
+
+
+def hostile(name: str) -> str:
+    return (HOSTILE / f"{name}.py").read_text() + f"\n# {time.monotonic()}\n"
+
+
+async def test_facts_of_an_honest_relu(gpu: Pool, relu: Problem) -> None:
+    result = await gpu.evaluate(relu, hostile("honest"))
+    assert (result.status, result.timing, result.matches) == (Status.CORRECT, "measured", True)
+    assert result.trials is not None and result.trials >= 5
+    assert result.speedup is not None and 0.8 < result.speedup < 1.25, "both move 128 MiB"
+    assert result.speedup_low is not None and result.speedup_high is not None
+    assert result.speedup_low < result.speedup < result.speedup_high < 1.1 * result.speedup_low
+    assert result.candidate_us is not None and 128 * 2**20 / 5.5e6 < result.candidate_us < 200, "not faster than the memory"
+    assert result.coverage == pytest.approx(1.0)
+    assert [(f.kernel, f.calls, f.live) for f in result.launches] == [("kernel", 1, True)]
+    assert [op.op for op in result.reference_ops] == ["aten.relu"]
+    assert 0 < result.seconds.gpu < 1.0 and result.host_us is not None and result.host_us > 0
+
+
+async def test_a_fault_costs_one_slot_and_the_next_candidate_finds_a_new_runner(gpu: Pool, relu: Problem) -> None:
+    starts = gpu.runners[0].starts
+    fault = await gpu.evaluate(relu, hostile("gpu_illegal_address"))
+    since = time.perf_counter()
+    after = await gpu.evaluate(relu, hostile("honest"))
+    assert fault.status is Status.OUT_OF_BOUNDS, fault.detail
+    assert fault.seconds.gpu < 1.5
+    assert after.status is Status.CORRECT
+    assert time.perf_counter() - since < 4.0
+    assert gpu.runners[0].starts == starts + 1
+
+
+async def test_a_hang_is_a_verdict_within_its_deadline_and_a_second(gpu: Pool, relu: Problem) -> None:
+    result = await gpu.evaluate(relu, hostile("loop_loaded"))
+    assert result.status is Status.TIMEOUT, result.detail
+    assert result.seconds.gpu < 1.0 + 1.0
+
+
+async def test_neighbours_of_a_fault_are_not_affected(gpu: Pool, relu: Problem) -> None:
+    found: list[Status] = []
+
+    async def one(code: str) -> None:
+        found.append((await gpu.evaluate(relu, code)).status)
+
+    async with anyio.create_task_group() as tasks:
+        for index in range(6):
+            tasks.start_soon(one, hostile("honest") + f"# {index}\n")
+            if index % 3 == 0:
+                tasks.start_soon(one, hostile("gpu_misaligned") + f"# {index}\n")
+    assert found.count(Status.CORRECT) == 6
+
+
+async def test_a_cancelled_evaluation_leaves_a_working_pool(gpu: Pool, relu: Problem) -> None:
+    with anyio.move_on_after(0.5):
+        await gpu.evaluate(relu, hostile("loop_loaded"))
+    assert (await gpu.evaluate(relu, hostile("honest"))).status is Status.CORRECT
+
+
+async def test_baselines_are_stored_with_provenance_and_torch_compile_beside(tmp_path: Path, relu: Problem) -> None:
+    config = EvaluatorConfig(compiled=True)
+    async with open_pool(device="cuda:0", jobs=1, cache_dir=tmp_path, config=config) as pool:
+        result = await pool.evaluate(relu, hostile("honest"))
+    assert result.compiled_us is not None and 10 < result.compiled_us < 200
+    (line,) = (tmp_path / "baselines.jsonl").read_text().splitlines()
+    assert pool.runners[0].gpu.uuid in line and '"compiled_us": ' in line

@@ -22,8 +22,10 @@ STAMP := $(VENV)/.installed
 HAS_GPU := $(shell test -e /proc/driver/nvidia/version && echo yes || nvidia-smi -L 2>/dev/null | grep -q GPU && echo yes)
 ifeq ($(HAS_GPU)$(filter-out Linux,$(shell uname -s)),)
 TORCH ?= torch==2.13.0+cpu
+EXTRAS := dev
 else
 TORCH ?= torch==2.13.0
+EXTRAS := dev,gpu
 endif
 
 .PHONY: ablation test test-gpu check setup clean
@@ -55,7 +57,7 @@ $(STAMP): pyproject.toml constraints.txt
 	  { echo "$(TORCH) could not be installed. If pip did not find it, name the index that has it, e.g. PyTorch's index of CPU" \
 	    "builds: make TORCH_INDEX=URL ... (the address is on PyTorch's installation page)" >&2; exit 2; }
 	@echo "installing rlkernel and its other dependencies"
-	@$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[dev]'
+	@$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[$(EXTRAS)]'
 	@touch $@
 
 clean:

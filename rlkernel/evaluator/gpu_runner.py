@@ -47,6 +47,7 @@ class GpuRunner:
         self._child: Child | None = None
         self._ready = anyio.Event()
         self._lost = anyio.Event()
+        self._failed_starts = 0
         self._failure: str | None = None
 
     @property
@@ -84,9 +85,9 @@ class GpuRunner:
             raise RunnerLost(error if isinstance(error, ChildDied) else None) from None
         finally:
             if not finished:
-                self._server.kill(child)
                 self._ready = anyio.Event()
                 self._lost.set()
+                self._server.kill(child)
 
     async def ask_aside(self, message: bytes, seconds: float) -> dict[str, Any]:
         """One question to a process of its own on this GPU, under the lease. {"failed": why} if it has no answer."""
@@ -103,29 +104,30 @@ class GpuRunner:
         return wire.pack({"do": "hello", "memory_bytes": self._memory_bytes, "first": first})
 
     async def serve(self) -> None:
-        """Keep a runner alive, until cancelled."""
+        """Keep a runner alive, until cancelled or given up."""
         try:
             await self._server.ready()
+            while self._failure is None:
+                await self._serve_one()
         except (ZygoteDied, TimeoutError) as error:
             self._give_up(str(error) or "its fork server does not start")
-        while self._failure is None:
-            async with self._server.child("runner") as child:
-                self._lost = anyio.Event()
-                try:
-                    with anyio.fail_after(HELLO_SECONDS):
-                        answer, _ = await child.ask(self._hello(first=not self.starts))
-                    if "status" in answer:
-                        raise wire.BadMessage(str(answer["detail"]))
-                except (TimeoutError, ChildDied, wire.BadMessage) as error:
-                    self._count_failure(error)
-                    continue
-                self.starts += 1
-                self._failed_starts = 0
-                self._child = child
-                self._ready.set()
-                await self._lost.wait()
 
-    _failed_starts = 0
+    async def _serve_one(self) -> None:
+        async with self._server.child("runner") as child:
+            self._lost = anyio.Event()
+            try:
+                with anyio.fail_after(HELLO_SECONDS):
+                    answer, _ = await child.ask(self._hello(first=not self.starts))
+                if "status" in answer:
+                    raise wire.BadMessage(str(answer["detail"]))
+            except (TimeoutError, ChildDied, wire.BadMessage) as error:
+                self._count_failure(error)
+                return
+            self.starts += 1
+            self._failed_starts = 0
+            self._child = child
+            self._ready.set()
+            await self._lost.wait()
 
     def _count_failure(self, error: Exception) -> None:
         self._failed_starts += 1

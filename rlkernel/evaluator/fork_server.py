@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -52,7 +52,21 @@ class Child:
     started: anyio.Event = field(default_factory=anyio.Event)
     ended: anyio.Event = field(default_factory=anyio.Event)
     pid: int = 0
+    pidfd: int | None = None
+    """Holds the process itself, whatever its number comes to mean; None where the kernel has no such thing."""
     status: int = 0
+
+    @property
+    def gone(self) -> bool:
+        """Whether it has ended, or has closed its end of the socket."""
+        if self.ended.is_set():
+            return True
+        try:
+            return not self.sock.recv(1, socket.MSG_PEEK)
+        except BlockingIOError:
+            return False
+        except OSError:
+            return True
 
     async def ask(self, message: bytes, *, max_body: int = wire.MAX_BODY) -> tuple[dict[str, Any], bytes]:
         """Send one message, await one. Raises ChildDied, or wire.BadMessage for what is not a message."""
@@ -133,6 +147,10 @@ class ForkServer:
         self._tasks.start_soon(self._listen_to_the_end)
         return self
 
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
     async def ready(self) -> None:
         """Wait until it can fork: it imports for seconds. Several can start side by side. Raises ZygoteDied, TimeoutError."""
         with anyio.fail_after(START_SECONDS):
@@ -184,6 +202,8 @@ class ForkServer:
                 continue
             if "pid" in event:
                 child.pid = event["pid"]
+                with suppress(OSError):
+                    child.pidfd = os.pidfd_open(child.pid)
                 child.started.set()
             else:
                 child.status = event["exit"]
@@ -192,6 +212,9 @@ class ForkServer:
         self._dead = self._last_words()
         self._ready.set()
         for child in self._children.values():
+            if child.ended.is_set():
+                continue
+            _kill_now(child)  # nobody else is left to do so, and a hung one ends by nothing else
             child.status = signal.SIGKILL
             child.started.set()
             child.ended.set()
@@ -207,10 +230,13 @@ class ForkServer:
         if self._dead is not None:
             raise ZygoteDied(self._dead)
         data = json.dumps(message).encode()
-        if fd is None:
-            self._control.send(data)
-        else:
-            socket.send_fds(self._control, [data], [fd])
+        try:
+            if fd is None:
+                self._control.send(data)
+            else:
+                socket.send_fds(self._control, [data], [fd])
+        except (BrokenPipeError, ConnectionResetError) as error:
+            raise ZygoteDied("the fork server ended") from error
 
     @asynccontextmanager
     async def child(
@@ -243,18 +269,32 @@ class ForkServer:
                     with anyio.move_on_after(EXIT_SECONDS):
                         await child.ended.wait()
             self._children.pop(child.number, None)
+            if child.pidfd is not None:
+                os.close(child.pidfd)
+                child.pidfd = None
 
     def kill(self, child: Child) -> None:
-        """SIGKILL now, group and all; leaving its context still waits for the end."""
-        if not child.ended.is_set():
+        """SIGKILL now, group and all; leaving its context still waits for the end. Raises nothing."""
+        if child.ended.is_set():
+            return
+        try:
             self._send({"kill": child.number})
+        except (ZygoteDied, OSError):
+            _kill_now(child)
 
     async def _kill(self, child: Child) -> None:
         """A child that has answered is about to exit by itself; others are killed, group and all."""
         with anyio.move_on_after(0.02):
             await child.ended.wait()
-        if not child.ended.is_set():
-            try:
-                self._send({"kill": child.number})
-            except (ZygoteDied, OSError):
-                return
+        self.kill(child)
+
+
+def _kill_now(child: Child) -> None:
+    """SIGKILL without the zygote. While `pidfd` answers, no other process or group has the number."""
+    if child.pidfd is None:
+        return
+    with suppress(ProcessLookupError, PermissionError):
+        signal.pidfd_send_signal(child.pidfd, 0)
+        with suppress(ProcessLookupError):  # it has no group of its own yet
+            os.killpg(child.pid, signal.SIGKILL)
+        signal.pidfd_send_signal(child.pidfd, signal.SIGKILL)

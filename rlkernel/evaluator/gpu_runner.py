@@ -18,7 +18,7 @@ from rlkernel.evaluator.gpus import Gpu
 
 HELLO_SECONDS = 60.0
 STARTS = 3
-"""Attempts to start a runner before the GPU is given up."""
+"""Runners in a row that could not be asked anything, after which the GPU is given up."""
 
 
 class RunnerFailed(RuntimeError):
@@ -47,8 +47,16 @@ class GpuRunner:
         self._child: Child | None = None
         self._ready = anyio.Event()
         self._lost = anyio.Event()
-        self._failed_starts = 0
+        self._answered = anyio.Event()
+        """Not set while a question is on its way."""
+        self._answered.set()
+        self._asked = False
         self._failure: str | None = None
+
+    @property
+    def failed(self) -> bool:
+        """Given up: every lease raises RunnerFailed, now and later."""
+        return self._failure is not None
 
     @property
     def waiting(self) -> int:
@@ -60,19 +68,39 @@ class GpuRunner:
     async def lease(self) -> AsyncIterator[None]:
         """Exclusive use of the GPU, with a living runner. Raises RunnerFailed."""
         async with self._lease:
-            await self._ready.wait()
-            if self._failure is not None:
-                raise RunnerFailed(self._failure)
+            await self._living()
             since = time.perf_counter()
             try:
                 yield
             finally:
                 self.held_seconds += time.perf_counter() - since
 
+    async def _living(self) -> Child:
+        """The runner, or the one that follows it if it has died in silence. Raises RunnerFailed."""
+        while True:
+            await self._ready.wait()
+            if self._failure is not None:
+                raise RunnerFailed(self._failure)
+            child = self._child
+            assert child is not None
+            if not child.gone:
+                return child
+            self._retire(child)
+
+    def _retire(self, child: Child) -> None:
+        """`child` answers no more: whoever asks waits for the next one. Once per child; more often changes nothing."""
+        if self._child is child:
+            self._child = None
+            self._ready = anyio.Event()
+            self._lost.set()
+
     async def ask(self, message: bytes, seconds: float) -> tuple[dict[str, Any], bytes]:
-        """One question, under the lease. Raises RunnerLost; cancelled or not, half an exchange costs the runner."""
-        child = self._child
-        assert child is not None
+        """One question, under the lease; `seconds` do not count the start of a runner that died before it was asked.
+
+        Raises RunnerLost or RunnerFailed. Cancelled or not, half an exchange costs the runner.
+        """
+        child = await self._living()
+        self._asked, self._answered = True, anyio.Event()
         finished = False
         try:
             with anyio.fail_after(seconds):
@@ -84,13 +112,16 @@ class GpuRunner:
         except (ChildDied, wire.BadMessage) as error:
             raise RunnerLost(error if isinstance(error, ChildDied) else None) from None
         finally:
+            self._answered.set()
             if not finished:
-                self._ready = anyio.Event()
-                self._lost.set()
+                self._retire(child)
                 self._server.kill(child)
 
     async def ask_aside(self, message: bytes, seconds: float) -> dict[str, Any]:
-        """One question to a process of its own on this GPU, under the lease. {"failed": why} if it has no answer."""
+        """One question to a process of its own on this GPU, under the lease. {"failed": why} if it has no answer.
+
+        Raises RunnerFailed: without its fork server this GPU has no process at all.
+        """
         try:
             with anyio.fail_after(seconds):
                 async with self._server.child("runner") as child:
@@ -98,6 +129,8 @@ class GpuRunner:
                     header, _ = await child.ask(message)
         except (TimeoutError, ChildDied, wire.BadMessage) as error:
             return {"failed": error.describe() if isinstance(error, ChildDied) else str(error) or "it took too long"}
+        except ZygoteDied as error:
+            raise RunnerFailed(self._give_up(str(error))) from error
         return {"failed": str(header["detail"])} if "status" in header else header
 
     def _hello(self, *, first: bool) -> bytes:
@@ -107,37 +140,50 @@ class GpuRunner:
         """Keep a runner alive, until cancelled or given up."""
         try:
             await self._server.ready()
+            failures = 0
             while self._failure is None:
-                await self._serve_one()
+                why = await self._serve_one()
+                failures = 0 if why is None else failures + 1
+                if why is not None and failures >= STARTS:
+                    self._give_up(why)
         except (ZygoteDied, TimeoutError) as error:
             self._give_up(str(error) or "its fork server does not start")
 
-    async def _serve_one(self) -> None:
+    async def _serve_one(self) -> str | None:
+        """One runner, to its end. Why it was of no use; None if somebody could ask it."""
         async with self._server.child("runner") as child:
             self._lost = anyio.Event()
+            self._asked = False
             try:
                 with anyio.fail_after(HELLO_SECONDS):
                     answer, _ = await child.ask(self._hello(first=not self.starts))
                 if "status" in answer:
                     raise wire.BadMessage(str(answer["detail"]))
             except (TimeoutError, ChildDied, wire.BadMessage) as error:
-                self._count_failure(error)
-                return
+                return f"it {error.describe()}" if isinstance(error, ChildDied) else str(error) or "it does not answer"
             self.starts += 1
-            self._failed_starts = 0
             self._child = child
             self._ready.set()
-            await self._lost.wait()
+            await _either(self._lost, child.ended)
+            self._retire(child)
+            await self._answered.wait()  # who asks reads from the socket until it finds the end itself
+            return None if self._asked else "it died before it was asked anything"
 
-    def _count_failure(self, error: Exception) -> None:
-        self._failed_starts += 1
-        if self._failed_starts >= STARTS:
-            what = f"it {error.describe()}" if isinstance(error, ChildDied) else str(error) or "it does not answer"
-            self._give_up(what)
-
-    def _give_up(self, why: str) -> None:
+    def _give_up(self, why: str) -> str:
         self._failure = f"{self.gpu.name} ({self.gpu.uuid}): its runner does not start: {why}"
         self._ready.set()
+        return self._failure
+
+
+async def _either(first: anyio.Event, second: anyio.Event) -> None:
+    async with anyio.create_task_group() as tasks:
+
+        async def one(event: anyio.Event) -> None:
+            await event.wait()
+            tasks.cancel_scope.cancel()
+
+        tasks.start_soon(one, first)
+        tasks.start_soon(one, second)
 
 
 @asynccontextmanager

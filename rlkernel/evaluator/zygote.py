@@ -190,7 +190,15 @@ class Zygote:
         read, write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         signal.set_wakeup_fd(write)
         signal.signal(signal.SIGCHLD, lambda *_: None)
-        self.say({"ready": os.getpid()})
+        try:
+            self.say({"ready": os.getpid()})
+            self._answer(read)
+        finally:  # the pool may be gone already, and then telling it of an end raises
+            for pid in self.running:
+                self._group_kill(pid)
+
+    def _answer(self, read: int) -> None:
+        """Until the pool closes its end. `read`: where a child's end wakes the loop."""
         while True:
             ready = select.select([self.control.fileno(), read], [], [])[0]
             if read in ready:
@@ -207,8 +215,6 @@ class Zygote:
                 fds = array.array("i")
                 fds.frombytes(ancillary[0][2][:4])
                 self.fork(request, fds[0])
-        for pid in self.running:
-            self._group_kill(pid)
 
 
 def _warm_up() -> None:

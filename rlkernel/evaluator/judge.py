@@ -124,7 +124,12 @@ class Sizes:
 
     def fine(self, allowed: float) -> bool:
         """Both bounds hold for certain; False if one does not, or may not, or if something is not finite."""
-        return self.finite and self.miss <= allowed * self.rms and self.largest <= ELEMENT_FACTOR * allowed * self.rms
+        return (
+            self.finite
+            and self.rms > 0
+            and self.miss <= allowed * self.rms
+            and self.largest <= ELEMENT_FACTOR * allowed * self.rms
+        )
 
     def wrong(self, allowed: float) -> bool:
         """The norm-relative error is too large, or not finite."""
@@ -255,6 +260,6 @@ def compare_round(
         if not match.matches:
             return Match(False, match.detail + mode, error)
     for index, (found, wanted) in enumerate(zip(inputs, expected.inputs_after, strict=True)):
-        if not torch.equal(bits(found), bits(wanted)):
+        if found.shape != wanted.shape or not torch.equal(bits(found), bits(wanted)):
             return Match(False, f"forward changes its input {index}, the reference does not", error)
     return Match(True, "", error)

@@ -58,7 +58,12 @@ _FRESH = {"empty", "empty_like", "new_empty", "empty_strided", "new_empty_stride
 
 def allocates(step: Step) -> bool:
     """Whether a step makes memory without contents."""
-    return isinstance(step, Op) and step.op.split(".")[1] in _FRESH
+    return isinstance(step, Op) and step.op.split(".")[1] in _FRESH and not writes(step)
+
+
+def writes(step: Op) -> bool:
+    """Whether an operator writes into one of its arguments: in place, or into `out`."""
+    return any(a.alias_info is not None and a.alias_info.is_write for a in operator(step.op)._schema.arguments)
 
 
 def tensors_in(args: Mapping[str, Any]) -> list[torch.Tensor]:
@@ -210,6 +215,7 @@ class Replay:
         overload = operator(step.op)
         args = [self._value(a) for a in step.args]
         kwargs = {k: self._value(v) for k, v in step.kwargs.items()}
+        self._stay_on_device(overload, args, kwargs)
         try:
             result = overload(*args, **kwargs)
         except (RuntimeError, IndexError, ValueError, TypeError, NotImplementedError) as error:
@@ -218,6 +224,8 @@ class Replay:
         outs = tuple(result) if isinstance(result, (tuple, list)) else (result,)
         if len(outs) != len(step.outs):
             raise MalformedProgram(f"{step.op} returns {len(outs)} values, not {len(step.outs)}")
+        if any(isinstance(o, torch.Tensor) and o.device.type != self.device.type for o in outs):
+            raise MalformedProgram(f"{step.op} leaves the device")
         if self._poison is not None and allocates(step):
             poison(outs[0], self._poison)
         if self.place is not None:
@@ -228,6 +236,15 @@ class Replay:
         if observe is not None:
             read = [v for v in _flat([*args, *kwargs.values()]) if isinstance(v, torch.Tensor)]
             observe(index, step, read, [o for o in outs if isinstance(o, torch.Tensor)])
+
+    def _stay_on_device(self, overload: Any, args: list[Any], kwargs: dict[str, Any]) -> None:
+        """Operators on the host's memory trust their arguments: none may slip in beside the device. Raises MalformedProgram."""
+        if any(argument.name == "device" for argument in overload._schema.arguments):
+            kwargs["device"] = self.device
+        kwargs.pop("pin_memory", None)
+        tensors = [v for v in _flat([*args, *kwargs.values()]) if isinstance(v, torch.Tensor)]
+        if any(t.device.type != self.device.type for t in tensors):
+            raise MalformedProgram(f"{overload} is given a tensor of another device")
 
     def _placed(self, outs: tuple[Any, ...], args: Sequence[Any]) -> tuple[Any, ...]:
         """`outs` with new memory moved by `place`; views and arguments stay where they are."""

@@ -9,9 +9,9 @@ from typing import Any
 import torch
 
 from rlkernel.evaluator import wire
-from rlkernel.evaluator.judge import Match, Sizes, bits, compare_structure, decide, mismatch
+from rlkernel.evaluator.judge import Match, Sizes, bits, bound_of, compare_structure, decide, mismatch
 from rlkernel.evaluator.runner.cpu import flatten
-from rlkernel.evaluator.runner.fused import Fused
+from rlkernel.evaluator.runner.fused import Fused, kept
 from rlkernel.evaluator.runner.guards import Guards
 from rlkernel.evaluator.runner.stopwatch import settle
 
@@ -37,7 +37,7 @@ class Checks:
         if not flags:
             return
         first, last = len(self._flags), len(self._flags) + len(flags)
-        self._flags += flags
+        self._flags += [kept(flag) for flag in flags]
 
         def tell(sums: list[list[float]], told: list[bool]) -> Match | None:
             if any(told[first:last]):
@@ -47,14 +47,16 @@ class Checks:
         self._tell.append(tell)
 
     def unchanged(self, tensors: Sequence[torch.Tensor], wanted: Sequence[torch.Tensor], what: str) -> None:
-        """Bit for bit."""
+        """Bit for bit, and in the same layout."""
         for index, (a, b) in enumerate(zip(tensors, wanted, strict=True)):
-            if a.numel():
+            if a.shape != b.shape or a.stride() != b.stride():
+                self._fail(what.format(index=index))
+            elif a.numel():
                 self._unchanged(index, (bits(a) != bits(b)).any(), what)
 
     def _unchanged(self, index: int, flag: torch.Tensor, what: str) -> None:
         place = len(self._flags)
-        self._flags.append(flag)
+        self._flags.append(kept(flag))
         detail = what.format(index=index)
         self._tell.append(lambda sums, told: Match(False, detail) if told[place] else None)
 
@@ -75,12 +77,22 @@ class Checks:
                 return
             self._output(f, e, limit, where, note)
 
+    def changed_alike(self, tensors: Sequence[torch.Tensor], wanted: Sequence[torch.Tensor]) -> None:
+        """Inputs that the reference changes are changed in the same way, as outputs are compared."""
+        for index, (a, b) in enumerate(zip(tensors, wanted, strict=True)):
+            where = f"input {index} after forward"
+            wrong = mismatch(a, b, overlapping=False, where=where)
+            if wrong is not None:
+                self._fail(wrong)
+            elif a.numel():
+                self._output(a, b, bound_of(b.dtype, 0.0, tf32=False), where, "")
+
     def _fail(self, detail: str) -> None:
         self._tell.append(lambda sums, told: Match(False, detail))
 
     def _output(self, found: torch.Tensor, expected: torch.Tensor, allowed: float, where: str, note: str) -> None:
         place = len(self._sums)
-        self._sums.append(self._fused.sums(found, expected))
+        self._sums.append(kept(self._fused.sums(found, expected)))
 
         def tell(sums: list[list[float]], told: list[bool]) -> Match | None:
             match = decide(found, expected, expected, sums[place], allowed=allowed, where=where)
@@ -96,8 +108,8 @@ class Checks:
         for a, b in zip(first, second, strict=True):
             if a.numel():
                 places.append((len(self._sums), len(self._flags), a))
-                self._sums.append(self._fused.sums(b, a))
-                self._flags.append((bits(a) != bits(b)).any())
+                self._sums.append(kept(self._fused.sums(b, a)))
+                self._flags.append(kept((bits(a) != bits(b)).any()))
         answer = [0.0]
 
         def tell(sums: list[list[float]], told: list[bool]) -> Match | None:

@@ -15,7 +15,6 @@ import torch
 from rlkernel.evaluator import program as programs
 from rlkernel.evaluator import wire
 from rlkernel.evaluator.program import MalformedProgram
-from rlkernel.evaluator.replay import StepFailed
 from rlkernel.evaluator.runner import driver
 from rlkernel.evaluator.runner.checks import Strayed
 from rlkernel.evaluator.runner.compiled import compiled_time
@@ -24,6 +23,7 @@ from rlkernel.evaluator.runner.gpu_problem import GpuProblem, Known
 from rlkernel.evaluator.runner.session import Session
 from rlkernel.evaluator.runner.stopwatch import Hung, Stopwatch, settle
 from rlkernel.evaluator.runner.subject import NoConfig, Subject, binary_of
+from rlkernel.evaluator.runner.trials import Unmeasured
 from rlkernel.reference import BrokenReference
 from rlkernel.types import Status
 
@@ -55,71 +55,105 @@ class Runner:
             ).sum().item()
         return {"name": torch.cuda.get_device_name(0), "processors": torch.cuda.get_device_properties(0).multi_processor_count}
 
-    def evaluate(self, header: dict[str, Any], body: bytes) -> dict[str, Any]:
-        """Never raises for what a candidate does."""
-        torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = bool(header["tf32"])
+    def study(self, header: dict[str, Any]) -> dict[str, Any]:
+        """{"known": ...} of a problem, {"broken": why}, or {"retry": "plain"} if scaled inputs cost the context."""
+        self._set_tf32(header)
         try:
-            problem, known = self._known(header)
+            problem = self._problem(header)
+            reference = programs.from_json(header["reference"])
+            known = problem.study(reference, self.stopwatch, stress=header["stress"], tf32=bool(header["tf32"]))
         except BrokenReference as error:
             return {"broken": str(error)}
-        except (RuntimeError, ValueError, TypeError, Hung) as error:
-            what = (str(error).splitlines() or ["it takes too long"])[0][:200]
-            lost = driver.lost_context() is not None
-            return {"broken": f"{header['name']}: on the GPU: {type(error).__name__}: {what}", "lost": lost}
-        reply = {**self._verdict(header, body, problem, known), "known": asdict(known)}
+        except Exception as error:  # whatever the reference's own code raises is told in one line
+            if driver.lost_context() is not None:
+                if header["stress"]:
+                    return {"retry": "plain", "lost": True}
+                return {"broken": f"{header['name']}: on the GPU: {_one_line(error)}", "lost": True}
+            return {"broken": f"{header['name']}: on the GPU: {_one_line(error)}"}
+        return {"known": asdict(known)}
+
+    def evaluate(self, header: dict[str, Any], body: bytes) -> dict[str, Any]:
+        """Never raises for what a candidate does."""
+        self._set_tf32(header)
+        reply = self._verdict(header, body)
         if not reply.get("lost") and torch.cuda.memory_reserved() > KEEP_RESERVED:
             torch.cuda.empty_cache()
         return reply
 
-    def _verdict(self, header: dict[str, Any], body: bytes, problem: GpuProblem, known: Known) -> dict[str, Any]:
-        try:
-            return self._examine(header, body, problem, known)
-        except Strayed as error:
-            return {"status": str(Status.OUT_OF_BOUNDS), "detail": str(error), "lost": True}
-        except Hung:
-            detail = f"forward takes more than {header['seconds']:g} s on the GPU"
-            return {"status": str(Status.TIMEOUT), "detail": detail, "lost": True}
-        except MalformedProgram as error:
-            return {"status": str(Status.CRASH), "detail": f"the trace is not a Program: {error}"}
-        except NoConfig:
-            return {"status": str(Status.RUNTIME_ERROR), "detail": "no configuration of a kernel can be launched on this GPU"}
-        except (StepFailed, driver.DriverError, RuntimeError) as error:  # what the GPU reports of the candidate's work
-            return failure(error)
+    @staticmethod
+    def _set_tf32(header: dict[str, Any]) -> None:
+        torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = bool(header["tf32"])
 
-    def _known(self, header: dict[str, Any]) -> tuple[GpuProblem, Known]:
+    def _problem(self, header: dict[str, Any]) -> GpuProblem:
         key = header["name"] + header["source"]
         if key not in self._problems:
             self._problems[key] = GpuProblem(header["source"], header["name"])
             if len(self._problems) > PROBLEMS_KEPT:
                 self._problems.popitem(last=False)
-        problem = self._problems[key]
-        if header["known"] is not None:
-            return problem, Known.from_json(header["known"])
-        reference = programs.from_json(header["reference"])
-        return problem, problem.study(reference, self.stopwatch, tf32=bool(header["tf32"]))
+        return self._problems[key]
+
+    def _verdict(self, header: dict[str, Any], body: bytes) -> dict[str, Any]:
+        try:
+            return self._examine(header, body, self._problem(header), Known.from_json(header["known"]))
+        except Strayed as error:
+            return {"status": str(Status.OUT_OF_BOUNDS), "detail": str(error), "lost": True}
+        except Hung:
+            return _timeout(header)
+        except MalformedProgram as error:
+            return {"status": str(Status.CRASH), "detail": f"the trace is not a Program: {error}"}
+        except NoConfig:
+            return {"status": str(Status.RUNTIME_ERROR), "detail": "no configuration of a kernel can be launched on this GPU"}
+        except Unmeasured as error:
+            return {"status": str(Status.RUNTIME_ERROR), "detail": str(error)}
+        except Exception as error:  # what the GPU reports of the candidate's work, and what a forged Program makes torch raise
+            try:
+                settle(float(header["seconds"]))
+            except Hung:
+                return _timeout(header)
+            except RuntimeError:  # the error that `failure` asks the driver about
+                return failure(error)
+            return failure(error)
 
     def _examine(self, header: dict[str, Any], body: bytes, problem: GpuProblem, known: Known) -> dict[str, Any]:
-        binaries = {
-            facts["key"]: binary_of(facts) for table in header["kernels"].values() for c in table.values() for facts in c.values()
-        }
         loaded: dict[str, driver.Kernel] = {}
-        for key, binary in binaries.items():
-            loaded[key] = driver.Kernel(binary, wire.raw(header["binaries"][key], body))
-        try:
-            seconds = float(header["seconds"])
-            main = programs.from_json(header["program"])
-            subject = Subject(main, header["kernels"]["program"], loaded, seconds)
-            other: Subject | None = None
-            if header["other"] is not None:
-                other = Subject(programs.from_json(header["other"]), header["kernels"]["other"], loaded, seconds)
-            session = Session(
-                problem, known, self.stopwatch, self.fused, subject, other, bool(header["modal"]), bool(header["tf32"]), seconds
-            )
-            return facts_of(session)
-        finally:
-            if driver.lost_context() is None:
-                for kernel in loaded.values():
-                    kernel.unload()
+        for table in header["kernels"].values():
+            for configs in table.values():
+                self._load(configs, header["binaries"], body, loaded)
+        seconds = float(header["seconds"])
+        subject = Subject(programs.from_json(header["program"]), header["kernels"]["program"], loaded, seconds)
+        other: Subject | None = None
+        if header["other"] is not None:
+            other = Subject(programs.from_json(header["other"]), header["kernels"]["other"], loaded, seconds)
+        modal, tf32 = bool(header["modal"]), bool(header["tf32"])
+        facts = facts_of(Session(problem, known, self.stopwatch, self.fused, subject, other, modal, tf32, seconds))
+        settle(seconds)
+        for kernel in loaded.values():
+            kernel.unload()
+        return facts
+
+    @staticmethod
+    def _load(configs: dict[str, Any], entries: dict[str, Any], body: bytes, loaded: dict[str, driver.Kernel]) -> None:
+        """The binaries of one launch; a configuration that does not load is dropped where another one does."""
+        refused: driver.DriverError | None = None
+        for choice, facts in list(configs.items()):
+            if facts["key"] in loaded:
+                continue
+            try:
+                loaded[facts["key"]] = driver.Kernel(binary_of(facts), wire.raw(entries[facts["key"]], body))
+            except driver.DriverError as error:
+                refused = error
+                del configs[choice]
+        if refused is not None and not configs:
+            raise refused
+
+
+def _one_line(error: Exception) -> str:
+    return f"{type(error).__name__}: {(str(error).strip().splitlines() or [''])[0][:200]}"
+
+
+def _timeout(header: dict[str, Any]) -> dict[str, Any]:
+    detail = f"forward takes more than {header['seconds']:g} s on the GPU"
+    return {"status": str(Status.TIMEOUT), "detail": detail, "lost": True}
 
 
 def facts_of(session: Session) -> dict[str, Any]:
@@ -145,7 +179,7 @@ def failure(error: Exception) -> dict[str, Any]:
         return {"status": str(status), "detail": detail, "lost": True}
     if isinstance(error, torch.cuda.OutOfMemoryError) or "out of memory" in str(error):
         return {"status": str(Status.RUNTIME_ERROR), "detail": "forward needs more GPU memory than a candidate may have"}
-    return {"status": str(Status.RUNTIME_ERROR), "detail": str(error).splitlines()[0][:300]}
+    return {"status": str(Status.RUNTIME_ERROR), "detail": _one_line(error)[:300]}
 
 
 def serve(sock: socket.socket) -> None:
@@ -162,7 +196,7 @@ def serve(sock: socket.socket) -> None:
             torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = bool(header["tf32"])
             wire.send(sock, wire.pack(compiled_time(header["source"], header["name"], runner.stopwatch)))
             return
-        reply = runner.evaluate(header, body)
+        reply = runner.study(header) if header["do"] == "study" else runner.evaluate(header, body)
         wire.send(sock, wire.pack(reply))
         if reply.get("lost"):
             return

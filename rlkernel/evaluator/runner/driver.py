@@ -137,7 +137,12 @@ class Kernel:
             numbers = [value.data_ptr() if isinstance(value := args[name], torch.Tensor) else value for name in self._names]
         else:
             numbers = self._with_descriptors(args)
-        self._pack.pack_into(self._values, self._start, *numbers, self._scratch_for(grid), 0)
+        scratch = self._scratch_for(grid)
+        try:
+            self._pack.pack_into(self._values, self._start, *numbers, scratch, 0)
+        except OverflowError:  # a float beyond float32 is infinite there
+            numbers = [ctypes.c_float(n).value if isinstance(n, float) else n for n in numbers]
+            self._pack.pack_into(self._values, self._start, *numbers, scratch, 0)
         threads, shared = 32 * self.binary.num_warps, self.binary.shared_bytes
         if self.binary.num_ctas == 1:
             result = cu.cuLaunchKernel(self._function, *grid, threads, 1, 1, shared, stream, self._address, 0)

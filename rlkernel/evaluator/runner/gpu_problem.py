@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import copy
 import secrets
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,13 +20,16 @@ from rlkernel.evaluator.replay import Replay
 from rlkernel.evaluator.roofline import is_free
 from rlkernel.evaluator.runner.cpu import flatten
 from rlkernel.evaluator.runner.guards import CUDA
-from rlkernel.evaluator.runner.stopwatch import Run, Stopwatch, mark
+from rlkernel.evaluator.runner.stopwatch import Run, Stopwatch, mark, wait
 from rlkernel.evaluator.wire import overlapping
 from rlkernel.reference import Reference, load_reference, seed_generators
 
 STRESS = 8.0
 """Factor on floating-point inputs in the stressed round."""
 ATTRIBUTION_RUNS = 2
+STEPS_SECONDS = 4.0
+GAP_SPIN_US = 5_000.0
+"""Far longer than the host takes to enqueue a reference that does not wait."""
 
 
 def draw_seed() -> int:
@@ -39,10 +43,17 @@ def tensors_of(value: Any) -> list[torch.Tensor]:
     return found
 
 
-def on_gpu(value: Any) -> Any:
+def mapped(value: Any, change: Callable[[torch.Tensor], torch.Tensor]) -> Any:
+    """A structure with its tensors replaced, in order."""
     if isinstance(value, torch.Tensor):
-        return value.to(CUDA)
-    return [on_gpu(item) for item in value] if isinstance(value, (list, tuple)) else value
+        return change(value)
+    if isinstance(value, dict):
+        return {key: mapped(item, change) for key, item in value.items()}
+    return [mapped(item, change) for item in value] if isinstance(value, (list, tuple)) else value
+
+
+def on_gpu(value: Any) -> Any:
+    return mapped(value, lambda tensor: tensor.to(CUDA))
 
 
 def stressed(inputs: list[Any]) -> list[Any]:
@@ -50,9 +61,7 @@ def stressed(inputs: list[Any]) -> list[Any]:
 
 
 def _double(value: Any) -> Any:
-    if isinstance(value, torch.Tensor):
-        return value.double() if value.is_floating_point() else value.clone()
-    return [_double(item) for item in value] if isinstance(value, (list, tuple)) else value
+    return mapped(value, lambda tensor: tensor.double() if tensor.is_floating_point() else tensor.clone())
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +80,10 @@ class Known:
     allowed: dict[str, tuple[float, ...]]
     """Kind of round ("plain", "stress", "other") -> norm-relative error of each output. Without "stress" where that overflows."""
     changes_inputs: bool
+    changes_state: tuple[str, ...]
+    """Parameters and buffers that the reference changes."""
+    gaps: bool
+    """The reference makes the host wait for the GPU, so that its time holds gaps, always."""
     finite: bool
     """Whether the reference's outputs are finite, so that one pass over a timed output tells whether it matches."""
     rows: tuple[dict[str, Any], ...]
@@ -79,7 +92,8 @@ class Known:
     @staticmethod
     def from_json(data: dict[str, Any]) -> Known:
         allowed = {kind: tuple(errors) for kind, errors in data["allowed"].items()}
-        return Known(allowed, data["changes_inputs"], data["finite"], tuple(data["rows"]))
+        lists = {name: tuple(data[name]) for name in ("changes_state", "rows")}
+        return Known(**{**data, **lists, "allowed": allowed})
 
 
 def name_of(kind: Kind) -> str:
@@ -97,9 +111,10 @@ class GpuProblem:
             made = on_gpu(self.reference.inputs(seed))
         return stressed(made) if stress else list(made)
 
-    def init_tensors(self) -> list[torch.Tensor]:
+    def init_tensors(self, seed: int) -> list[torch.Tensor]:
+        """The tensors among the constructor's arguments, as `model(seed)` gets them."""
         with CUDA:
-            args, kwargs = self.reference.init_inputs()
+            args, kwargs = self.reference.init_inputs(seed)
         return tensors_of(on_gpu([args, list(kwargs.values())]))
 
     def model(self, seed: int, *, other: bool = False) -> nn.Module:
@@ -113,17 +128,23 @@ class GpuProblem:
         with torch.no_grad():
             return model(*inputs)
 
-    def study(self, program: Program, stopwatch: Stopwatch, *, tf32: bool) -> Known:
-        """Measure what `Known` holds. `program`: the reference's own trace. Raises what the reference raises."""
+    def study(self, program: Program, stopwatch: Stopwatch, *, stress: bool, tf32: bool) -> Known:
+        """Measure what `Known` holds. `program`: the reference's own trace. `stress`: whether to try scaled inputs, which may
+        cost the context. Raises what the reference raises."""
         errors, changes = self._errors()
         allowed = {"plain": tuple(_allowed(t, e, tf32=tf32) for t, e in errors)}
         allowed["other"] = allowed["plain"]
-        if self._stressable():  # a factor of 8 costs three bits at most
-            allowed["stress"] = tuple(_allowed(t, STRESS * e, tf32=tf32) for t, e in errors)
-        model, inputs = self.model(draw_seed()), self.inputs(draw_seed())
+        init_seed = draw_seed()
+        model, inputs = self.model(init_seed), self.inputs(draw_seed())
         output = tensors_of(self.call(model, inputs, 0))
         finite = all(bool(torch.isfinite(t).all()) for t in output if t.is_floating_point())
-        return Known(allowed, changes, finite, tuple(self._rows(program, stopwatch)))
+        before = state_of(self.model(init_seed))
+        changed = tuple(n for n, t in state_of(model).items() if n in before and not torch.equal(bits(t), bits(before[n])))
+        _, run = stopwatch.run(lambda: self.call(model, inputs, 0), GAP_SPIN_US)
+        rows = self._rows(program, stopwatch)
+        if stress and self._stressable():  # a factor of 8 costs three bits at most
+            allowed["stress"] = tuple(_allowed(t, STRESS * e, tf32=tf32) for t, e in errors)
+        return Known(allowed, changes, changed, run.void, finite, tuple(rows))
 
     def _errors(self) -> tuple[list[tuple[torch.dtype, float]], bool]:
         """Type of each output and the reference's own error in it; and whether inputs are changed."""
@@ -144,7 +165,9 @@ class GpuProblem:
             return None
 
     def _stressable(self) -> bool:
-        """Whether scaled inputs leave the reference finite."""
+        """Whether scaled inputs are other inputs, and leave the reference finite."""
+        if not any(isinstance(x, torch.Tensor) and x.is_floating_point() for x in self.inputs(0)):
+            return False
         output = tensors_of(self.call(self.model(draw_seed()), self.inputs(draw_seed(), stress=True), draw_seed()))
         flags = [torch.isfinite(t).all() for t in output if t.is_floating_point()]
         return not flags or bool(torch.stack(flags).all())
@@ -171,8 +194,12 @@ class GpuProblem:
 
     def _rows(self, program: Program, stopwatch: Stopwatch) -> list[dict[str, Any]]:
         replay = Replay(program, CUDA, lambda *call: None)
-        replay.init(self.init_tensors(), 0)
+        replay.init(self.init_tensors(0), 0)
         return step_times(replay, tensors_of(self.inputs(draw_seed())), stopwatch, {}, lambda: None)
+
+
+def state_of(model: nn.Module) -> dict[str, torch.Tensor]:
+    return {name: tensor.detach() for name, tensor in [*model.named_parameters(), *model.named_buffers()]}
 
 
 def _own_error(found: torch.Tensor, exact: torch.Tensor) -> float:
@@ -208,7 +235,7 @@ def step_times(
         spin = 40.0 + 25.0 * len(replay.program.forward) if not passes else 0.0  # the first run covers the second
         run = stopwatch.run(lambda: replay.forward(inputs, 0, observe=observe, fresh=fresh), spin)[1]
         passes.append((run, marks))
-    passes[-1][0].end.synchronize()
+    wait(passes[-1][0].end, STEPS_SECONDS)
     times: dict[int, list[float]] = {}
     for run, marks in passes:
         last = run.start

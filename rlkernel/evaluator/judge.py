@@ -187,7 +187,7 @@ def _errors(found: torch.Tensor, exact: torch.Tensor) -> tuple[float, float]:
     target, difference = _wide(found, exact)
     size = torch.linalg.vector_norm(target).clamp_min(1e-30)
     miss = torch.linalg.vector_norm(difference)
-    worst = (difference.abs_() / (target.abs() + size / math.sqrt(target.numel()))).amax()
+    worst = (difference.abs_() / (target.abs() + size / math.sqrt(target.numel())).clamp_min(1e-30)).amax()
     relative, single = torch.stack([miss / size, worst]).tolist()
     return relative, single
 

@@ -52,6 +52,11 @@ def test_right_outputs() -> None:
     assert check(torch.tensor([3.0, math.inf]), torch.tensor([3.0, math.inf])) == (True, "")
 
 
+def test_an_output_of_zeros_matches_zeros_only() -> None:
+    assert check(torch.zeros(4), torch.zeros(4)) == (True, "")
+    assert not check(torch.full((4,), 1e-3), torch.zeros(4))[0]
+
+
 def test_infinities_keep_their_sign() -> None:
     assert not check(torch.tensor([3.0, -math.inf]), torch.tensor([3.0, math.inf]))[0]
 

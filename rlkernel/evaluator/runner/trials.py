@@ -27,6 +27,8 @@ FIRST_SPIN_US = 100.0
 """Before the first trial of a batch; the later ones find the queue full, unless they are too short."""
 VOID_SECONDS = 0.2
 """How long to try for runs without gaps."""
+GIVE_UP_SECONDS = 1.0
+"""After which trials end, if some were void."""
 MAX_HOST_US = 2_000.0
 """A host that takes longer to enqueue a call waits for the GPU: no spin helps."""
 INPUTS_CHECKED = 8
@@ -110,8 +112,10 @@ class Trials:
             for trial in batch if certain else []:
                 made.add(trial, gaps=self.known.gaps, patient=patient)
             spin = max([spin, *(spin_for(us) for us in made.slow_hosts_us)])
-            if not patient and not made.candidate_us:
-                raise Unmeasured("its time cannot be measured: the reference beside it is held up")
+            if made.void and time.perf_counter() - begun > GIVE_UP_SECONDS:
+                if not made.candidate_us:
+                    raise Unmeasured("its time cannot be measured: the reference beside it is held up")
+                break
         if match.matches:
             self._still_intact(model, init_seed)
         timed = speedup(made.reference_us or [1.0], made.candidate_us or [1.0])

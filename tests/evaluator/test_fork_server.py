@@ -47,10 +47,16 @@ def test_a_zygote_whose_pool_is_gone_kills_its_children() -> None:
     assert os.waitpid(pid, 0) == (pid, signal.SIGKILL)
 
 
+def _running(process: psutil.Process) -> bool:
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
 async def _ended(process: psutil.Process) -> None:
     with anyio.fail_after(10):
-        # Nobody tells of the end of another's child.
-        while process.is_running() and process.status() != psutil.STATUS_ZOMBIE:  # noqa: ASYNC110
+        while _running(process):  # noqa: ASYNC110  (nobody tells of the end of another's child)
             await anyio.sleep(0.01)
 
 
@@ -71,9 +77,10 @@ async def test_a_child_does_not_outlive_the_fork_server() -> None:
 async def test_a_kill_through_a_dead_fork_server_kills_and_raises_nothing() -> None:
     async with ForkServer() as server, server.child("oracle") as child:
         await child.started.wait()
-        process = psutil.Process(child.pid)
+        process, zygote = psutil.Process(child.pid), psutil.Process(server.pid)
         os.kill(server.pid, signal.SIGKILL)
-        os.waitid(os.P_PID, server.pid, os.WEXITED | os.WNOWAIT)  # holds the event loop: the listener has not heard of it
-        assert process.is_running() and not child.ended.is_set()
+        while _running(zygote):  # holds the event loop, so that the listener has not heard of it
+            os.sched_yield()
+        assert _running(process) and not child.ended.is_set()
         server.kill(child)
         await _ended(process)

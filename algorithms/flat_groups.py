@@ -14,6 +14,8 @@ from rlkernel.types import Group
 class FlatGroups:
     """Reject all turns of a group iff the standard deviation (ddof 1) of its trajectories' last rewards is below `std`.
 
+    The rewards are the run's own, also of turns that another rejection takes.
+
     Worked example: last rewards [1, 1, 1, 1] have 0: rejected, whatever the earlier turns were worth.
     """
 
@@ -21,9 +23,9 @@ class FlatGroups:
     removes: Removes = "loss"
 
     def __call__(
-        self, group: Group, log_ratios_KTL: torch.Tensor, sampled_KTL: torch.Tensor, generator: torch.Generator
+        self, group: Group, log_ratios_KTL: torch.Tensor, kept_KTL: torch.Tensor, generator: torch.Generator
     ) -> torch.Tensor:
         """See `rlkernel.interfaces.Rejection`. A group of one is kept."""
         last_K = torch.tensor([trajectory.turns[-1].reward for trajectory in group.trajectories], dtype=torch.float64)
         flat = len(last_K) > 1 and bool(last_K.std() < self.std)
-        return torch.full(sampled_KTL.shape, not flat)
+        return torch.full(kept_KTL.shape, not flat)

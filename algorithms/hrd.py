@@ -20,7 +20,7 @@ class HRD:
 
     A_code and A_plan are the run's advantage over r_code = valid * correct and r_plan = valid * correct * min(speedup, 3). Code
     tokens are those from the candidate's first character to the end of the answer; the tokens before are the plan. The run's
-    own reward is logged and does not train.
+    own reward does not train, but it is logged, and VoidTurns and FlatGroups judge by it.
 
     Worked example, A_code = 1, A_plan = -2, alpha = 0.1, three tokens of plan and two of code: [-0.2, -0.2, -0.2, 1, 1].
     """

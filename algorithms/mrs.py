@@ -18,7 +18,8 @@ Level = Literal["token", "turn", "turn_geo", "sequence", "geometric"]
 class MRS:
     """Keep iff low <= rho <= high, with rho = exp(mean of d), d = log pi_train - log pi_rollout of each sampled token.
 
-    The level says over what: `geometric` the mean over all turns of the trajectory (the paper's scripts), `turn_geo` the mean
+    The tokens are those that earlier rejections kept, as in the public code, which masks void turns first. The level says over
+    what: `geometric` the mean over all turns of the trajectory (the paper's scripts), `turn_geo` the mean
     within a turn, `sequence` the sum over the trajectory, `turn` the sum within a turn, `token` each token alone. Whatever the
     level, a turn with a token whose ratio exp(d) is below the veto is rejected.
 
@@ -42,25 +43,25 @@ class MRS:
             raise ValueError(f"MRS.veto is {self.veto}: it must be positive, or None for no veto")
 
     def __call__(
-        self, group: Group, log_ratios_KTL: torch.Tensor, sampled_KTL: torch.Tensor, generator: torch.Generator
+        self, group: Group, log_ratios_KTL: torch.Tensor, kept_KTL: torch.Tensor, generator: torch.Generator
     ) -> torch.Tensor:
         """See `rlkernel.interfaces.Rejection`."""
-        d_KTL = torch.where(sampled_KTL, log_ratios_KTL.double(), 0.0)
-        rho = self._log_rho(d_KTL, sampled_KTL).exp()
+        d_KTL = torch.where(kept_KTL, log_ratios_KTL.double(), 0.0)
+        rho = self._log_rho(d_KTL, kept_KTL).exp()
         keep = (self.low <= rho) & (rho <= self.high)
         if self.veto is not None:
-            keep = keep & ~((d_KTL < math.log(self.veto)) & sampled_KTL).any(-1, keepdim=True)
-        return keep.expand(sampled_KTL.shape)
+            keep = keep & ~((d_KTL < math.log(self.veto)) & kept_KTL).any(-1, keepdim=True)
+        return keep.expand(kept_KTL.shape)
 
-    def _log_rho(self, d_KTL: torch.Tensor, sampled_KTL: torch.Tensor) -> torch.Tensor:
+    def _log_rho(self, d_KTL: torch.Tensor, kept_KTL: torch.Tensor) -> torch.Tensor:
         match self.level:
             case "token":
                 return d_KTL
             case "turn":
                 return d_KTL.sum(-1, keepdim=True)
             case "turn_geo":
-                return d_KTL.sum(-1, keepdim=True) / sampled_KTL.sum(-1, keepdim=True).clamp(min=1)
+                return d_KTL.sum(-1, keepdim=True) / kept_KTL.sum(-1, keepdim=True).clamp(min=1)
             case "sequence":
                 return d_KTL.sum((1, 2), keepdim=True)
             case "geometric":
-                return d_KTL.sum((1, 2), keepdim=True) / sampled_KTL.sum((1, 2), keepdim=True).clamp(min=1)
+                return d_KTL.sum((1, 2), keepdim=True) / kept_KTL.sum((1, 2), keepdim=True).clamp(min=1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import get_args
 
 from algorithms.coverage import Kind, coverage
 from algorithms.speed_reward import SpeedReward
@@ -14,6 +15,8 @@ from rlkernel.types import Evaluation
 class PR:
     """R = inner reward + weight * coverage * [correct].
 
+    A gate goes outside, so that it refuses the bonus, too: `LayeredReward(PR())`.
+
     Worked example: correct at 1.4x with coverage 0.5: 0.5 + 0.5 * 1.4 + 0.5 * 0.5 = 1.45. The largest value is 2.5.
     """
 
@@ -21,6 +24,10 @@ class PR:
     weight: float = 0.5
     """0.5 in the paper's scripts, 0.25 by default in its library."""
     coverage: Kind = "time"
+
+    def __post_init__(self) -> None:
+        if self.coverage not in get_args(Kind):
+            raise ValueError(f"PR.coverage is {self.coverage!r}: use 'time' or 'count'")
 
     def __call__(self, evaluation: Evaluation) -> float:
         """See `rlkernel.interfaces.Reward`. Raises ValueError for a correct evaluation without coverage."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 import torch
 
@@ -28,7 +29,8 @@ class PRS:
     speedup: float | None = None
     """The public code's OR rule; None in the paper's scripts."""
     level: Literal["turn", "geometric"] = "turn"
-    """`geometric`: the geometric mean of the coverages of the trajectory's turns, 0 counted as 1e-8, stands for each of them."""
+    """`geometric`: the geometric mean over the trajectory's turns that earlier rejections kept stands for the coverage of each. A
+    coverage of 0 and a turn that is not correct count as 1e-8: one failure in about three turns rejects all correct ones."""
     coverage: Kind = "time"
     decimals: int | None = None
     """Round each coverage first; the public code rounds to 2."""
@@ -38,27 +40,30 @@ class PRS:
     def __post_init__(self) -> None:
         if self.level not in ("turn", "geometric"):
             raise ValueError(f"PRS.level is {self.level!r}: use 'turn' or 'geometric'")
+        if self.coverage not in get_args(Kind):
+            raise ValueError(f"PRS.coverage is {self.coverage!r}: use 'time' or 'count'")
         if self.slope < 0:
             raise ValueError(f"PRS.slope is {self.slope}: it must not be negative (0 is a hard limit)")
 
     def __call__(
-        self, group: Group, log_ratios_KTL: torch.Tensor, sampled_KTL: torch.Tensor, generator: torch.Generator
+        self, group: Group, log_ratios_KTL: torch.Tensor, kept_KTL: torch.Tensor, generator: torch.Generator
     ) -> torch.Tensor:
         """See `rlkernel.interfaces.Rejection`. Raises ValueError for a correct turn without coverage."""
-        K, T, _ = sampled_KTL.shape
+        K, T, _ = kept_KTL.shape
         keep_KT = torch.ones(K, T, dtype=torch.float64)
         for k, trajectory in enumerate(group.trajectories):
-            keep_KT[k, : len(trajectory.turns)] = torch.tensor(self.keep(trajectory), dtype=torch.float64)
+            keep_T = self.keep(trajectory, kept_KTL[k].any(-1).tolist())
+            keep_KT[k, : len(trajectory.turns)] = torch.tensor(keep_T, dtype=torch.float64)
         drawn_KT = torch.rand(K, T, dtype=torch.float64, generator=generator)
-        return (drawn_KT < keep_KT)[:, :, None].expand(sampled_KTL.shape)
+        return (drawn_KT < keep_KT)[:, :, None].expand(kept_KTL.shape)
 
-    def keep(self, trajectory: Trajectory) -> list[float]:
-        """The probability with which each turn is kept."""
+    def keep(self, trajectory: Trajectory, counted: Sequence[bool] | None = None) -> list[float]:
+        """The probability with which each turn is kept. counted: which turns enter the geometric mean; None: all."""
         evaluations = [turn.evaluation for turn in trajectory.turns]
         coverages = [self._rounded(coverage(e, self.coverage)) if e.correct else 0.0 for e in evaluations]
         if self.level == "geometric":
-            logs = [math.log(max(c, 1e-8)) for c in coverages]
-            coverages = [math.exp(sum(logs) / len(logs))] * len(logs)
+            logs = [math.log(max(c, 1e-8)) for t, c in enumerate(coverages) if counted is None or counted[t]]
+            coverages = [math.exp(sum(logs) / len(logs))] * len(coverages) if logs else coverages
         found = []
         for evaluation, c in zip(evaluations, coverages, strict=True):
             fast = self.speedup is not None and evaluation.speedup is not None and evaluation.speedup >= self.speedup

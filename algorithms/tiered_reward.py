@@ -28,6 +28,11 @@ class TieredReward:
     not_compiled: float = -0.5
     worst: float = -1.0
 
+    def __post_init__(self) -> None:
+        least = [speedup for speedup, _ in self.tiers]
+        if least != sorted(set(least), reverse=True):
+            raise ValueError(f"TieredReward.tiers begin at {least}: write the fastest first, each once")
+
     def __call__(self, evaluation: Evaluation) -> float:
         """See `rlkernel.interfaces.Reward`. Raises ValueError for a correct evaluation that has no speedup."""
         if evaluation.status in NOT_COMPILED:

@@ -22,10 +22,10 @@ class VoidTurns:
     """The public code masks the turn, takes it out of its group and sets its reward to 0."""
 
     def __call__(
-        self, group: Group, log_ratios_KTL: torch.Tensor, sampled_KTL: torch.Tensor, generator: torch.Generator
+        self, group: Group, log_ratios_KTL: torch.Tensor, kept_KTL: torch.Tensor, generator: torch.Generator
     ) -> torch.Tensor:
         """See `rlkernel.interfaces.Rejection`."""
-        keep_KTL = torch.ones(sampled_KTL.shape, dtype=torch.bool)
+        keep_KTL = torch.ones(kept_KTL.shape, dtype=torch.bool)
         for k, trajectory in enumerate(group.trajectories):
             succeeded = False
             for t, turn in enumerate(trajectory.turns):

@@ -59,7 +59,7 @@ class Batch:
     """Turns with a token in the loss: the denominator of a token sum per turn, averaged over turns."""
     turns: int
     rejected: Mapping[str, int]
-    """Turns that a rejection alone leaves without a token, by the rejection's name in lower case."""
+    """The turns that each rejection rejects, by `names`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +134,16 @@ def log_ratios(rows: Sequence[Row], train_logprobs_KC: torch.Tensor, T: int) -> 
     return ratios_KTL, sampled_KTL
 
 
+def names(rejections: Sequence[Rejection]) -> list[str]:
+    """The classes in lower case; the second of a class has `_2` after it."""
+    found: list[str] = []
+    for rejection in rejections:
+        name = type(rejection).__name__.lower()
+        earlier = sum(type(other) is type(rejection) for other in rejections[: len(found)])
+        found.append(f"{name}_{earlier + 1}" if earlier else name)
+    return found
+
+
 def keep(
     group: Group,
     rejections: Sequence[Rejection],
@@ -141,20 +151,21 @@ def keep(
     sampled_KTL: torch.Tensor,
     generator: torch.Generator,
 ) -> Kept:
-    """Apply the rejections to one group. A turn that one of them leaves without a token also loses what that one `removes`."""
+    """Apply the rejections to one group, in their order. A turn that one of them rejects also loses what that one `removes`."""
     turns_KT = sampled_KTL.any(-1)
     loss_KTL, baseline_KT, counted_KT = sampled_KTL.clone(), turns_KT.clone(), turns_KT.clone()
     rejected: Counter[str] = Counter()
-    for rejection in rejections:
-        keep_KTL = rejection(group, log_ratios_KTL, sampled_KTL, generator) & sampled_KTL
-        keep_KT = keep_KTL.any(-1)
+    for name, rejection in zip(names(rejections), rejections, strict=True):
+        keep_KTL = rejection(group, log_ratios_KTL, loss_KTL.clone(), generator)
+        # Void after the mismatch has rejected it is still void: what is said of turns already without a token counts.
+        judged_KTL = torch.where(loss_KTL.any(-1, keepdim=True), loss_KTL, sampled_KTL)
+        keep_KT = (keep_KTL & judged_KTL).any(-1)
         loss_KTL &= keep_KTL
         if rejection.removes in ("baseline", "return"):
             baseline_KT &= keep_KT
         if rejection.removes == "return":
             counted_KT &= keep_KT
-        rejected[type(rejection).__name__.lower()] += int((turns_KT & ~keep_KT).sum())
-    # A turn that the rejections leave without a token only together stays in its group: none of them rejected it.
+        rejected[name] += int((turns_KT & ~keep_KT).sum())
     return Kept(loss_KTL, baseline_KT, counted_KT, rejected)
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import inspect
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
-from rlkernel.interfaces import Advantage, Credit, Environment, Rejection, Reward
+from rlkernel.interfaces import Advantage, Credit, Environment, Rejection, Removes, Reward
 from rlkernel.types import Problem
 
 METHODS: Mapping[str, type] = {"reward": Reward, "advantage": Advantage, "credit": Credit, "rejections": Rejection}
@@ -27,6 +28,8 @@ class Run:
     advantage: Advantage
     credit: Credit
     rejections: tuple[Rejection, ...] = ()
+    """In the order in which they are asked: each sees what those before it kept. The public code of arXiv 2602.05885 has void
+    turns first, then MRS, then PRS."""
     gamma: float = 1.0
     """Discount of the return to go."""
 
@@ -63,6 +66,9 @@ class Run:
             raise ValueError(f"Run.rollouts is {self.rollouts}: a group needs at least 2 trajectories for a baseline")
         if not 0 <= self.gamma <= 1:
             raise ValueError(f"Run.gamma is {self.gamma}: a discount is between 0 and 1")
+        if not isinstance(self.rejections, tuple):
+            name = type(self.rejections).__name__
+            raise ValueError(f"Run.rejections is a {name}: it is a tuple, for one rejection write ({name}(),)")
         for name, protocol in METHODS.items():
             value = getattr(self, name)
             for method in value if name == "rejections" else (value,):
@@ -78,6 +84,14 @@ def _check_method(name: str, method: object, protocol: type) -> None:
         raise ValueError(f"Run.{name} is a {type(method).__name__}: make it a frozen dataclass, whose fields the manifest shows")
     if not isinstance(method, protocol):
         raise ValueError(f"Run.{name} is {method}, which is no {protocol.__name__}: rlkernel/interfaces.py says what that has")
+    takes, wanted = (list(inspect.signature(type_.__call__).parameters)[1:] for type_ in (type(method), protocol))
+    if takes != wanted:
+        called, right = ", ".join(takes), ", ".join(wanted)
+        raise ValueError(f"Run.{name} is {method}, called with ({called}): what is used as {protocol.__name__} takes ({right})")
+    if isinstance(method, Rejection) and method.removes not in get_args(Removes):
+        raise ValueError(
+            f"Run.{name}: {type(method).__name__}.removes is {method.removes!r}: use one of {', '.join(get_args(Removes))}"
+        )
 
 
 def to_json(value: Any) -> Any:

@@ -76,7 +76,8 @@ compared with it. `return`: also the returns to go of the turns before it, where
 
 @runtime_checkable
 class Rejection(Protocol):
-    """Says which tokens of a group may train. Several are composed by logical and.
+    """Says which tokens of a group may train. Several are asked in the order of the run: each sees what those before it kept, and
+    a token trains iff all keep it.
 
     Legend: K trajectories of the group, T turns (padded), L sampled tokens of a turn (padded).
     """
@@ -85,12 +86,13 @@ class Rejection(Protocol):
     def removes(self) -> Removes: ...
 
     def __call__(
-        self, group: Group, log_ratios_KTL: torch.Tensor, sampled_KTL: torch.Tensor, generator: torch.Generator
+        self, group: Group, log_ratios_KTL: torch.Tensor, kept_KTL: torch.Tensor, generator: torch.Generator
     ) -> torch.Tensor:
-        """log_ratios_KTL: float, log-probability under the trainer minus that at sampling time, 0 where not sampled; sampled_KTL:
-        bool, False for padding. Draws come from `generator` alone.
+        """log_ratios_KTL: float, log-probability under the trainer minus that at sampling time, 0 where not sampled; kept_KTL:
+        bool, the sampled tokens that the rejections before this one kept, False for padding. Draws come from `generator` alone.
 
-        Returns keep_KTL, bool; what it says of padding has no influence. A turn without a kept token is rejected.
+        Returns keep_KTL, bool; what it says of padding has no influence. A turn is rejected if none of the tokens in kept_KTL is
+        kept; one without any there is rejected if nothing of it is.
         """
 
 

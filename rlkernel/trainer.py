@@ -11,7 +11,7 @@ TRL provides the optimiser, the clipped token-level loss, checkpoints and accele
 There is one optimiser step per batch of rollouts, so the importance ratio is 1 and nothing is clipped; TRL then uses the
 detached log-probabilities of the same forward pass instead of a second one.
 
-Legend: B rows, P prompt positions, C completion positions.
+Legend: B rows, P prompt positions, C completion positions, A completion positions of a micro-batch laid out by `left_align`.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class StepFacts:
     tokens: int
     """Sampled ones."""
     rejected: Mapping[str, int]
-    """Turns that each rejection alone leaves without a token."""
+    """Turns that each rejection rejects, by `rlkernel.batch.names`."""
     loss: float
     grad_norm: float
     learning_rate: float
@@ -104,6 +104,7 @@ class KernelGRPOTrainer(GRPOTrainer):  # type: ignore[misc]
         self._hooks = hooks
         self._tokens: Tokens | None = None
         self._facts: dict[str, Any] = {}
+        self.nothing_to_train = False
         flat = [index for indices in plan for index in indices]
         dataset = datasets.Dataset.from_dict({"prompt": [problems[i].name for i in flat], "problem": flat})
         silence()
@@ -163,23 +164,34 @@ class KernelGRPOTrainer(GRPOTrainer):  # type: ignore[misc]
 
     def _loss_inputs(self, batch: Batch) -> dict[str, torch.Tensor]:
         device = self.accelerator.device
-        trained = torch.tensor(batch.trained_turns, device=device)
+        trained = self.accelerator.gather(torch.tensor(batch.trained_turns, device=device)).sum()
+        self.nothing_to_train = not bool(trained)
         return {
             "advantages": batch.advantages_BC.to(device),
             "tool_mask": batch.loss_mask_BC.to(device),
-            "num_items_in_batch": self.accelerator.gather(trained).sum(),
+            "num_items_in_batch": trained,
         }
 
     @torch.no_grad()
     def _train_logprobs(self, output: Mapping[str, torch.Tensor]) -> torch.Tensor:
-        logprobs_BC, _, _ = self._get_per_token_logps_and_entropies(
-            self.model,
-            torch.cat([output["prompt_ids"], output["completion_ids"]], 1),
-            torch.cat([output["prompt_mask"], output["completion_mask"]], 1),
-            output["completion_ids"].shape[1],
-            batch_size=self.args.per_device_train_batch_size,
-        )
-        found: torch.Tensor = logprobs_BC.float().cpu()
+        """logprobs_BC of `completion_ids`, float32, 0 in the padding: from the layout and the attention of `compute_loss`."""
+        B, C = output["completion_ids"].shape
+        size = self.args.per_device_train_batch_size
+        found = torch.zeros(B, C)
+        for rows in (slice(start, start + size) for start in range(0, B, size)):
+            part = {key: output[key][rows] for key in ("prompt_ids", "prompt_mask", "completion_ids", "completion_mask")}
+            aligned = left_align(part)
+            with causal_attention(self.model):
+                logprobs_BA, _, _ = self._get_per_token_logps_and_entropies(
+                    self.model,
+                    torch.cat([aligned["prompt_ids"], aligned["completion_ids"]], 1),
+                    torch.cat([aligned["prompt_mask"], aligned["completion_mask"]], 1),
+                    aligned["completion_ids"].shape[1],
+                )
+            # A row's completion starts where its own prompt ends; the columns A start where the shortest one does.
+            moved_B1 = part["prompt_mask"].sum(1, keepdim=True) - aligned["prompt_ids"].shape[1]
+            column_BC = (moved_B1 + torch.arange(C, device=moved_B1.device)).clamp(max=logprobs_BA.shape[1] - 1)
+            found[rows] = (logprobs_BA.float().gather(1, column_BC) * part["completion_mask"]).cpu()
         return found
 
     def _prepare_inputs(self, generation_batch: Any) -> dict[str, torch.Tensor]:
@@ -222,6 +234,11 @@ class _Recorder(TrainerCallback):  # type: ignore[misc]
 
     def on_step_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         self.started = time.perf_counter()
+
+    def on_pre_optimizer_step(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        if self.trainer.nothing_to_train:
+            # The optimiser skips parameters without a gradient; a gradient of 0 would move them on by momentum.
+            kwargs["optimizer"].zero_grad(set_to_none=True)
 
     def on_log(self, args: Any, state: Any, control: Any, logs: Mapping[str, float], **kwargs: Any) -> None:
         if "loss" in logs:  # the summary at the end of training has none

@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from algorithms.grpo import GRPO
+from algorithms.mrs import MRS
 from algorithms.reinforce_pp import ReinforcePP
 from algorithms.trloo import TRLOO
 from algorithms.uniform_credit import UniformCredit
@@ -50,10 +51,10 @@ class RejectTurns:
     removes: Removes = "loss"
 
     def __call__(
-        self, group: Group, log_ratios_KTL: torch.Tensor, sampled_KTL: torch.Tensor, generator: torch.Generator
+        self, group: Group, log_ratios_KTL: torch.Tensor, kept_KTL: torch.Tensor, generator: torch.Generator
     ) -> torch.Tensor:
-        self.seen.append((log_ratios_KTL.tolist(), sampled_KTL.tolist()))
-        keep = torch.ones(sampled_KTL.shape, dtype=torch.bool)
+        self.seen.append((log_ratios_KTL.tolist(), kept_KTL.tolist()))
+        keep = torch.ones(kept_KTL.shape, dtype=torch.bool)
         for k, t in self.rejected:
             keep[k, t] = False
         return keep
@@ -66,9 +67,9 @@ class RejectFirstTokens:
     removes: Removes = "loss"
 
     def __call__(
-        self, group: Group, log_ratios_KTL: torch.Tensor, sampled_KTL: torch.Tensor, generator: torch.Generator
+        self, group: Group, log_ratios_KTL: torch.Tensor, kept_KTL: torch.Tensor, generator: torch.Generator
     ) -> torch.Tensor:
-        keep = torch.ones(sampled_KTL.shape, dtype=torch.bool)
+        keep = torch.ones(kept_KTL.shape, dtype=torch.bool)
         keep[:, :, 0] = False
         return keep
 
@@ -180,8 +181,45 @@ def test_rejections_are_composed_by_and_and_counted_apart() -> None:
     batch = rejecting(RejectTurns(((0, 0),), []), RejectTurns(((1, 0), (0, 0)), []), RejectFirstTokens())
     assert batch.loss_mask_BC.tolist() == [[0, 0, 0, 0, 1], [0, 0, 0, 0, 0]]
     assert batch.trained_turns == 1
-    # 1 + 2, and the turn of one token.
-    assert batch.rejected == {"rejectturns": 3, "rejectfirsttokens": 1}
+    # One, two, and the turn of one token.
+    assert batch.rejected == {"rejectturns": 1, "rejectturns_2": 2, "rejectfirsttokens": 1}
+
+
+def test_a_rejection_sees_what_those_before_it_kept() -> None:
+    first, second = RejectTurns(((0, 1),), []), RejectTurns((), [])
+    rejecting(first, RejectFirstTokens(), second)
+    everything = [[[True, True], [True, True]], [[True, False], [False, False]]]
+    assert [sampled for _, sampled in first.seen] == [everything]
+    # Without the second turn of the first trajectory, and without first tokens.
+    assert [sampled for _, sampled in second.seen] == [[[[False, True], [False, False]], [[False, False], [False, False]]]]
+    # The log-ratios are those of all tokens.
+    assert second.seen[0][0] == first.seen[0][0]
+
+
+def test_the_mean_of_mrs_is_over_the_tokens_that_are_left() -> None:
+    # d is 0 but in the second turn, where it is 1 per token: over the trajectory, the mean is (0 + 0 + 1 + 1) / 4.
+    logprobs = pad_rows((GROUP,), PAD).rollout_logprobs_BC + torch.tensor([[0.0, 0.0, 0.0, 1.0, 1.0], [0.0] * 5])
+    mrs, void = MRS(veto=None), RejectTurns(((0, 1),), [])
+    assert rejecting(mrs, logprobs=logprobs).loss_mask_BC.tolist() == [[0, 0, 0, 0, 0], [1, 0, 0, 0, 0]]
+    assert rejecting(void, mrs, logprobs=logprobs).loss_mask_BC.tolist() == [[1, 1, 0, 0, 0], [1, 0, 0, 0, 0]]
+    assert rejecting(mrs, void, logprobs=logprobs).loss_mask_BC.tolist() == [[0, 0, 0, 0, 0], [1, 0, 0, 0, 0]]
+
+
+def test_what_a_later_rejection_says_of_a_rejected_turn_counts() -> None:
+    # The reward of the void turn leaves the return, 1 - 0, also where its tokens are gone already.
+    void = RejectTurns(((0, 1),), [], removes="return")
+    batch = rejecting(RejectTurns(((0, 1),), []), void)
+    assert batch.advantages_BC[:, 0].tolist() == [1.0, -1.0]
+    assert batch.rejected == {"rejectturns": 1, "rejectturns_2": 1}
+
+
+def test_whoever_takes_the_last_token_of_a_turn_rejects_it() -> None:
+    # MRS comes when two turns have one token each, whose ratios are too large, and the third has none that it could judge.
+    logprobs = pad_rows((GROUP,), PAD).rollout_logprobs_BC + 1.0
+    mrs = MRS(level="token", veto=None, removes="baseline")
+    batch = rejecting(RejectFirstTokens(), mrs, logprobs=logprobs)
+    assert batch.rejected == {"rejectfirsttokens": 1, "mrs": 2}
+    assert batch.advantages_BC.abs().max() == 0
 
 
 def test_rejections_without_training_logprobs_are_refused() -> None:

@@ -109,6 +109,13 @@ class Incomplete:
         ({"reward": lambda evaluation: 0.0}, r"Run\.reward is a function: make it a frozen dataclass"),
         ({"credit": Incomplete()}, r"Run\.credit is Incomplete\(\), which is no Credit: rlkernel/interfaces.py says"),
         ({"rejections": (Incomplete(),)}, r"Run\.rejections is Incomplete\(\), which is no Rejection: rlkernel/interfaces.py"),
+        ({"rejections": MRS()}, r"Run\.rejections is a MRS: it is a tuple, for one rejection write \(MRS\(\),\)"),
+        (
+            {"reward": TRLOO()},
+            r"Run\.reward is TRLOO\(.*\), called with \(returns_GKT, valid_GKT\): .* as Reward takes \(evaluation\)",
+        ),
+        ({"advantage": SpeedReward()}, r"Run\.advantage is SpeedReward\(.* as Advantage takes \(returns_GKT, valid_GKT\)"),
+        ({"rejections": (MRS(removes="group"),)}, r"MRS\.removes is 'group': use one of loss, baseline, return"),  # type: ignore[arg-type]
         ({"gamma": 1.5}, r"Run\.gamma is 1\.5"),
     ],
 )

@@ -34,7 +34,7 @@ from algorithms.uniform_credit import UniformCredit
 from rlkernel.batch import pad_rows
 from rlkernel.config import Run
 from rlkernel.interfaces import Environment, Rejection, Removes
-from rlkernel.layout import left_align
+from rlkernel.layout import CAUSAL, left_align
 from rlkernel.schedule import schedule
 from rlkernel.trainer import KernelGRPOTrainer, StepFacts
 from rlkernel.types import Completion, Evaluation, Group, Problem, Status, Trajectory, Turn
@@ -91,11 +91,15 @@ class ScriptedHooks:
 
 
 @dataclass(frozen=True)
-class RejectEverything:
+class RejectFromSecondStep:
+    """Keeps the two groups of the first step, and nothing afterwards."""
+
+    asked: list[Group]
     removes: Removes = "loss"
 
-    def __call__(self, group: Group, log_ratios_KTL: Any, sampled_KTL: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
-        return torch.zeros(sampled_KTL.shape, dtype=torch.bool)
+    def __call__(self, group: Group, log_ratios_KTL: Any, kept_KTL: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+        self.asked.append(group)
+        return torch.full(kept_KTL.shape, len(self.asked) <= 2)
 
 
 @dataclass(frozen=True)
@@ -105,11 +109,23 @@ class RejectFirstTurns:
     seen: list[Any]
     removes: Removes = "loss"
 
-    def __call__(self, group: Group, log_ratios_KTL: Any, sampled_KTL: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    def __call__(self, group: Group, log_ratios_KTL: Any, kept_KTL: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
         self.seen.append(log_ratios_KTL)
-        keep = torch.zeros(sampled_KTL.shape, dtype=torch.bool)
+        keep = torch.zeros(kept_KTL.shape, dtype=torch.bool)
         keep[:, 1] = True
         return keep
+
+
+@dataclass(frozen=True)
+class RecordSeed:
+    """Keeps everything; records the seed of its draws."""
+
+    seeds: list[int]
+    removes: Removes = "loss"
+
+    def __call__(self, group: Group, log_ratios_KTL: Any, kept_KTL: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+        self.seeds.append(generator.initial_seed())
+        return torch.ones(kept_KTL.shape, dtype=torch.bool)
 
 
 def make_trainer(
@@ -297,6 +313,33 @@ def test_rejected_tokens_leave_loss_and_denominator(tiny_model: Any, tiny_tokeni
     torch.testing.assert_close(weight.grad, expected, atol=1e-5, rtol=1e-4)
 
 
+def test_draws_of_rejections_differ_by_step_and_by_seed(tiny_model: Any, tiny_tokenizer: Any, tmp_path: Path) -> None:
+    seeds: list[int] = []
+    for seed in (0, 1):
+        trainer, _ = make_trainer(tiny_model, tiny_tokenizer, tmp_path / str(seed), RecordSeed(seeds), steps=2, seed=seed)
+        trainer.train()
+    # Two steps of two groups, which share the step's generator; then again with the other seed.
+    assert len(seeds) == 8
+    assert [seeds[i] == seeds[i + 1] for i in (0, 2, 4, 6)] == [True] * 4
+    assert len(set(seeds)) == 4
+
+
+def test_every_rejection_of_the_run_is_asked(tiny_model: Any, tiny_tokenizer: Any, tmp_path: Path) -> None:
+    seeds: list[int] = []
+    trainer, _ = make_trainer(tiny_model, tiny_tokenizer, tmp_path, RecordSeed(seeds), RejectFirstTurns([]))
+    assert batch_of(trainer)["num_items_in_batch"].item() == 2
+    assert len(seeds) == 2
+    trainer, _ = make_trainer(tiny_model, tiny_tokenizer, tmp_path, RejectFirstTurns([]), RecordSeed(seeds))
+    assert batch_of(trainer)["num_items_in_batch"].item() == 2
+    assert len(seeds) == 4
+
+
+def test_gamma_of_the_run_discounts(tiny_model: Any, tiny_tokenizer: Any, tmp_path: Path) -> None:
+    trainer, _ = make_trainer(tiny_model, tiny_tokenizer, tmp_path, gamma=0.5)
+    # 1 + 0.5 * 2 = 2 against 0.5.
+    assert batch_of(trainer)["advantages"][:, 0].tolist() == [1.5, -1.5, 1.5, -1.5]
+
+
 def test_a_rejected_token_stays_as_context(tiny_model: Any, tiny_tokenizer: Any, tmp_path: Path) -> None:
     trainer, _ = make_trainer(tiny_model, tiny_tokenizer, tmp_path, RejectFirstTurns([]))
     output = batch_of(trainer)
@@ -356,18 +399,40 @@ def test_rollout_func_gets_every_prompt_once_per_rollout(tiny_model: Any, tiny_t
     assert asked == [["p0", "p0", "p1", "p1"]]
 
 
-def test_log_probabilities_are_those_of_a_plain_forward_pass(tiny_model: Any, tiny_tokenizer: Any, tmp_path: Path) -> None:
-    trainer, _ = make_trainer(tiny_model, tiny_tokenizer, tmp_path)
+@pytest.mark.parametrize("temperature", [1.0, 0.8])
+@pytest.mark.parametrize("micro_batch", [4, 2])
+def test_log_probabilities_are_those_of_a_plain_forward_pass(
+    micro_batch: int, temperature: float, tiny_model: Any, tiny_tokenizer: Any, tmp_path: Path
+) -> None:
+    trainer, _ = make_trainer(tiny_model, tiny_tokenizer, tmp_path, micro_batch=micro_batch, temperature=temperature)
     output = batch_of(trainer)
     found = trainer._train_logprobs(output)
-    C = output["completion_ids"].shape[1]
-    assert found.shape == (4, C)
-    trajectory = make_groups(PROBLEMS)[0].trajectories[0]
-    with torch.no_grad():
-        expected = sampled_logprobs(tiny_model, trajectory, 1.0)
-    # Two sampled tokens, one of feedback, three sampled ones.
-    torch.testing.assert_close(found[0, :2], expected[0], atol=1e-5, rtol=1e-5)
-    torch.testing.assert_close(found[0, 3:6], expected[1], atol=1e-5, rtol=1e-5)
+    tokens = pad_rows(make_groups(PROBLEMS), tiny_tokenizer.pad_token_id)
+    assert found.shape == tokens.completion_ids_BC.shape
+    trajectories = [trajectory for group in make_groups(PROBLEMS) for trajectory in group.trajectories]
+    # Prompts of 3 and of 2 tokens, so that rows move by different numbers of columns.
+    assert {len(row.prompt_ids) for row in tokens.rows} == {2, 3}
+    for trajectory, row, found_C in zip(trajectories, tokens.rows, found, strict=True):
+        with torch.no_grad():
+            expected = sampled_logprobs(tiny_model, trajectory, temperature)
+        for (start, end), wanted in zip(row.spans, expected, strict=True):
+            torch.testing.assert_close(found_C[start:end], wanted, atol=1e-5, rtol=1e-5)
+    assert found[~tokens.completion_mask_BC.bool()].abs().max() == 0
+
+
+def test_the_mismatch_is_measured_in_the_layout_that_is_trained(tiny_model: Any, tiny_tokenizer: Any, tmp_path: Path) -> None:
+    trainer, _ = make_trainer(tiny_model, tiny_tokenizer, tmp_path, RejectFirstTurns([]), micro_batch=2)
+    passes: list[tuple[bool, str]] = []
+    forward = trainer._get_per_token_logps_and_entropies
+
+    def record(model: Any, ids: torch.Tensor, mask: torch.Tensor, *rest: Any, **named: Any) -> Any:
+        passes.append((bool(mask[:, 0].all()), model.config._attn_implementation))
+        return forward(model, ids, mask, *rest, **named)
+
+    trainer._get_per_token_logps_and_entropies = record
+    trainer.train()
+    # Two micro-batches to measure, two to train: all without padding before the rows, all with the same attention.
+    assert passes == [(True, CAUSAL)] * 4
 
 
 def test_micro_batches_hold_every_row_of_the_batch_once(tiny_model: Any, tiny_tokenizer: Any, tmp_path: Path) -> None:
@@ -419,12 +484,24 @@ def test_one_process_uses_one_device(tiny_model: Any, tiny_tokenizer: Any, tmp_p
 
 
 def test_a_fully_rejected_batch_changes_nothing(tiny_model: Any, tiny_tokenizer: Any, tmp_path: Path) -> None:
-    before = {name: parameter.detach().clone() for name, parameter in tiny_model.named_parameters()}
-    trainer, hooks = make_trainer(tiny_model, tiny_tokenizer, tmp_path, RejectEverything())
+    """Also after a step that trained: its momentum must not move the weights on."""
+    rejection = RejectFromSecondStep([])
+    trainer, hooks = make_trainer(tiny_model, tiny_tokenizer, tmp_path, rejection, steps=2)
+    weights: list[dict[str, torch.Tensor]] = []
+    note = hooks.step_done
+
+    def step_done(facts: StepFacts) -> None:
+        weights.append({name: parameter.detach().clone() for name, parameter in tiny_model.named_parameters()})
+        note(facts)
+
+    hooks.step_done = step_done  # type: ignore[method-assign]
+    start = tiny_model.model.embed_tokens.weight.detach().clone()
     trainer.train()
-    (facts,) = hooks.facts
-    assert (facts.loss, facts.grad_norm, facts.trained_turns, facts.turns) == (0.0, 0.0, 0, 6)
-    assert all(torch.equal(parameter, before[name]) for name, parameter in tiny_model.named_parameters())
+    trained, rejected = hooks.facts
+    assert trained.trained_turns == 6 and trained.grad_norm > 0
+    assert (rejected.loss, rejected.grad_norm, rejected.trained_turns, rejected.turns) == (0.0, 0.0, 0, 6)
+    assert not torch.equal(weights[0]["model.embed_tokens.weight"], start)
+    assert all(torch.equal(weights[1][name], before) for name, before in weights[0].items())
 
 
 def test_steps_are_reported_before_their_checkpoint(tiny_model: Any, tiny_tokenizer: Any, tmp_path: Path) -> None:

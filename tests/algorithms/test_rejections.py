@@ -146,7 +146,21 @@ def test_fields_of_prs() -> None:
     # Geometric mean of 0.9 and 0.15: sqrt(0.135) = 0.3674, so (0.3674 - 0.3) / 0.1 = 0.674 for each.
     assert keep(PRS(level="geometric"), turn(coverage=0.9), turn(coverage=0.15)) == pytest.approx(2 * [0.67423], abs=1e-5)
     # An incorrect turn counts as 1e-8 there, and is itself kept: sqrt(1e-8) = 1e-4.
-    assert keep(PRS(level="geometric"), turn(coverage=1.0), turn(status=Status.CRASH)) == [0.0, 1.0]
+    failed = (turn(coverage=1.0), turn(coverage=1.0, status=Status.CRASH))
+    assert keep(PRS(level="geometric"), *failed) == [0.0, 1.0]
+    assert keep(PRS(level="geometric", threshold=0.0, slope=1.0), *failed) == pytest.approx([1e-4, 1.0])
+
+
+def test_the_geometric_mean_of_prs_is_over_the_turns_that_are_left() -> None:
+    # With its second turn, the mean of 0.9 and 0.1 is 0.3: rejected; without it, 0.9.
+    of = group([turn(coverage=0.9), turn(coverage=0.1)])
+    prs = PRS(level="geometric", threshold=0.31, slope=0.0)
+    kept_KTL = sampled(of)
+    assert not prs(of, torch.zeros(kept_KTL.shape), kept_KTL, torch.Generator()).any()
+    kept_KTL[0, 1] = False
+    assert prs(of, torch.zeros(kept_KTL.shape), kept_KTL, torch.Generator())[0, 0].all()
+    # Nothing left: nothing to judge by but each turn's own coverage.
+    assert prs.keep(of.trajectories[0], [False, False]) == [1.0, 0.0]
 
 
 def test_prs_draws_once_per_turn() -> None:
@@ -209,6 +223,7 @@ def test_flat_groups_are_judged_by_the_last_turn() -> None:
         (lambda: MRS(veto=0.0), "MRS.veto is 0.0"),
         (lambda: PRS(level="token"), "PRS.level is 'token'"),
         (lambda: PRS(slope=-1.0), "PRS.slope is -1.0"),
+        (lambda: PRS(coverage="num"), "PRS.coverage is 'num': use 'time' or 'count'"),
     ],
 )
 def test_unknown_rules_are_refused(make: Callable[[], Any], said: str) -> None:

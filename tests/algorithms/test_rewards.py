@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -46,7 +47,7 @@ GOLDEN: dict[Reward, dict[float, float]] = {
     # 0.5 + 0.5 + 1.0 * 0.5: the public code's weighted reward
     PR(inner=WeightedReward(), weight=1.0): {1.4: 1.5},
     LayeredReward(): {1.4: 1.2},
-    PR(inner=LayeredReward()): {1.4: 1.45},
+    LayeredReward(inner=PR()): {1.4: 1.45},
 }
 
 
@@ -66,7 +67,7 @@ def test_the_largest_reward_of_the_paper_is_2_5() -> None:
     assert PR()(evaluation(speedup=100.0, coverage=1.0)) == 2.5
 
 
-@pytest.mark.parametrize("reward", [SpeedReward(), WeightedReward(), PR(), LayeredReward(), PR(inner=LayeredReward())], ids=str)
+@pytest.mark.parametrize("reward", [SpeedReward(), WeightedReward(), PR(), LayeredReward(), LayeredReward(inner=PR())], ids=str)
 @pytest.mark.parametrize("status", FAILURES)
 def test_failures_and_decoys_are_worth_nothing_whatever_their_speed(reward: Reward, status: Status) -> None:
     assert reward(evaluation(status, 5.0, 1.0)) == 0.0
@@ -89,6 +90,19 @@ def test_failures_of_the_tiered_reward(status: Status, expected: float) -> None:
 def test_a_correct_evaluation_without_speedup_is_our_own_failure(reward: Reward) -> None:
     with pytest.raises(ValueError, match="without a speedup"):
         reward(evaluation(speedup=None))
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda: PR(coverage="num"), "PR.coverage is 'num': use 'time' or 'count'"),
+        (lambda: TieredReward(tiers=((1.0, 0.2), (3.0, 1.0))), "TieredReward.tiers begin at"),
+        (lambda: TieredReward(tiers=((2.0, 0.2), (2.0, 1.0))), "TieredReward.tiers begin at"),
+    ],
+)
+def test_unknown_rules_are_refused(make: Callable[[], Reward], said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        make()
 
 
 @pytest.mark.parametrize("kind", ["time", "count"])
@@ -136,6 +150,12 @@ def ran(*ops: str, status: Status = Status.CORRECT, reference: tuple[str, ...] =
 def test_layers_gate_in_order(facts: Evaluation, layer: str | None) -> None:
     assert LayeredReward().failed(facts) == layer
     assert LayeredReward()(facts) == pytest.approx(1.2 if layer is None else 0.0)
+
+
+def test_a_gate_goes_outside_so_that_it_refuses_the_bonus_too() -> None:
+    assert LayeredReward(inner=PR())(ran("aten.mm")) == 0.0
+    # 0.5 + 0.5 * 1.4 + 0.5 * 0.5
+    assert LayeredReward(inner=PR())(ran()) == pytest.approx(1.45)
 
 
 def test_the_fields_of_the_layers() -> None:

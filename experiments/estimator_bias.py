@@ -7,8 +7,10 @@ on pays only once fusing has been learned. Few rollouts reach turn 2, and its gr
 Arms: GRPO with and without the standard deviation (Dr. GRPO), TRLOO, TRLOO that does not train a lone sample, and RLOO. All
 take steps of the same length, so that only directions are compared.
 
-Expected outcome: the gradient of GRPO is too small by 1/N_t, most of all in the second turn, where N_t is small; with the
-standard deviation its direction is wrong, too. It learns to stop before it has learned to fuse. TRLOO follows the true gradient.
+Expected outcome: without the standard deviation, the gradient of GRPO is too small by 1/N_t, most of all in the second turn,
+where N_t is small, so that its direction is off, too. With it, the direction is further off, and that falls slowly with N; its
+length has then no unit of reward, so that only the angle says something. GRPO learns to stop before it has learned to fuse.
+TRLOO follows the true gradient.
 What is unbiased is not yet quiet: RLOO is unbiased, too, and slightly ahead of TRLOO here when the gradient is sampled, because
 a lone sample of TRLOO has no baseline. The toy and its start are chosen to show the mechanism; over random toys the differences
 are small, and the table says how small.
@@ -35,7 +37,7 @@ from algorithms.dr_grpo import DrGRPO
 from algorithms.grpo import GRPO
 from algorithms.rloo import RLOO
 from algorithms.trloo import TRLOO
-from experiments.two_turns import TwoTurns, ascend, moments, sampled_gradient
+from experiments.two_turns import Gradient, TwoTurns, ascend, moments, sampled_gradient
 from rlkernel import cli
 from rlkernel.figure import COLOURS, STYLE
 from rlkernel.interfaces import Advantage
@@ -58,7 +60,7 @@ RUNS, RANDOM_TOYS = 200, 64
 
 @dataclass(frozen=True)
 class Flags:
-    """The study has no other."""
+    """Of the command line."""
 
     out: Path = Path("runs/estimator_bias")
     """Directory of the figure and the numbers."""
@@ -84,16 +86,27 @@ def random_toys(generator: torch.Generator) -> tuple[TwoTurns, torch.Tensor]:
     return TwoTurns(first_RA, 2 * uniform[:, 3:].reshape(-1, 2, 2)), logits_RP
 
 
-def bias(advantage: Advantage, size: int) -> dict[str, float]:
-    """At the start of the example: `bias` |mean - true| / |true|, `angle` of the two in degrees, `noise` spread / |true|."""
+def in_units_of_reward(advantage: Advantage) -> bool:
+    """Whether doubled returns have doubled advantages. Where they have not, as after a division by the standard deviation, the
+    reward's unit decides how long the gradient is, and its length says nothing."""
+    returns_1K1 = torch.tensor([3.0, 1.0, 0.0], dtype=torch.float64)[None, :, None]
+    valid_1K1 = torch.ones(1, 3, 1, dtype=torch.bool)
+    return torch.allclose(advantage(2 * returns_1K1, valid_1K1), 2 * advantage(returns_1K1, valid_1K1))
+
+
+def bias(advantage: Advantage, size: int, unit: float = 1.0) -> dict[str, float | None]:
+    """At the start of the example, with rewards times `unit`: `angle` of the mean and the true gradient in degrees, `bias`
+    |mean - true| / |true| and `noise` spread / |true|, both None for an estimator that is not `in_units_of_reward`."""
     toy, start = example()
+    toy = TwoTurns(unit * toy.first_RA, unit * toy.second_RWE)
     true, found = toy.true_gradient(start)[0], moments(toy, start, advantage, size)
     mean = found.mean_RP[0]
     cosine = float(torch.dot(mean, true) / (mean.norm() * true.norm()))
+    comparable = in_units_of_reward(advantage)
     return {
-        "bias": float((mean - true).norm() / true.norm()),
+        "bias": float((mean - true).norm() / true.norm()) if comparable else None,
         "angle": float(torch.rad2deg(torch.acos(torch.tensor(min(cosine, 1.0), dtype=torch.float64)))),
-        "noise": float(found.spread_R[0] / true.norm()),
+        "noise": float(found.spread_R[0] / true.norm()) if comparable else None,
     }
 
 
@@ -117,7 +130,7 @@ def study() -> dict[str, Any]:
     return found
 
 
-def _mean(toy: TwoTurns, advantage: Advantage) -> Any:
+def _mean(toy: TwoTurns, advantage: Advantage) -> Gradient:
     return lambda logits_RP: moments(toy, logits_RP, advantage, N).mean_RP
 
 
@@ -131,11 +144,13 @@ def draw(found: dict[str, Any], path: Path) -> None:
             axes[0, 0].plot(found[name]["exact"], **style)
             axes[0, 1].plot(found[name]["sampled"], **style)
             for axis, key in ((axes[1, 0], "bias"), (axes[1, 1], "angle")):
-                axis.plot(SIZES, [found[name]["by_size"][size][key] for size in SIZES], marker="o", ms=4, **style)
+                values = [found[name]["by_size"][size][key] for size in SIZES]
+                if None not in values:
+                    axis.plot(SIZES, values, marker="o", ms=4, **style)
         axes[0, 0].plot(found["true gradient"]["exact"], color="black", lw=1, ls=":", label="true gradient")
         _label(axes[0, 0], f"Reward, exact gradient, N = {N}", "step", "expected reward")
         _label(axes[0, 1], f"Reward, sampled: {BATCH} groups of {N}", "step", f"mean over {RUNS} runs")
-        _label(axes[1, 0], "Bias of the gradient at the start", "group size N", "|mean - true| / |true|")
+        _label(axes[1, 0], "Bias at the start (GRPO: no unit of reward)", "group size N", "|mean - true| / |true|")
         _label(axes[1, 1], "Angle to the true gradient", "group size N", "degrees")
         for axis in axes[1]:
             axis.set_xscale("log", base=2)
@@ -160,9 +175,9 @@ def print_table(found: dict[str, Any]) -> None:
         row, start = found[name], found[name]["by_size"][N]
         table.add_row(
             name,
-            f"{start['bias']:.3f}",
+            "-" if start["bias"] is None else f"{start['bias']:.3f}",
             f"{start['angle']:.1f}°",
-            f"{start['noise']:.2f}",
+            "-" if start["noise"] is None else f"{start['noise']:.2f}",
             f"{row['exact'][-1]:.2f}",
             f"{row['sampled'][-1]:.2f}",
             f"{row['random']:.1%}",
@@ -172,6 +187,7 @@ def print_table(found: dict[str, Any]) -> None:
         f"at the start, N = {N}: bias and noise relative to the true gradient; reward after {STEPS} steps", style="italic"
     )
     console.print(table)
+    console.print("-: divided by the standard deviation, the length of the gradient depends on the unit of the reward")
     console.print(f"random toys: share of the best reward, mean of {RANDOM_TOYS}, exact gradient")
 
 

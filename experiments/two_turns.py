@@ -39,7 +39,7 @@ class TwoTurns:
         return self.second_RWE.shape[2]
 
     @property
-    def logits(self) -> int:
+    def parameters(self) -> int:
         """P."""
         return 1 + self.paths + self.paths * self.endings
 
@@ -84,7 +84,7 @@ class TwoTurns:
 
     def scores(self, logits_RP: torch.Tensor) -> torch.Tensor:
         """d log pi / d logits of each turn's choice in each outcome, scores_ROTP, written out: chosen - pi."""
-        R, actions, P = len(logits_RP), 1 + self.paths, self.logits
+        R, actions, P = len(logits_RP), 1 + self.paths, self.parameters
         scores_ROTP = torch.zeros(R, 1 + self.paths * self.endings, 2, P, dtype=torch.float64)
         scores_ROTP[:, :, 0, :actions] = -logits_RP[:, None, :actions].softmax(-1)
         scores_ROTP[:, 0, 0, 0] += 1

@@ -137,19 +137,21 @@ def test_where_trajectories_end_the_second_turn_shrinks_more(N: int) -> None:
 
 
 def test_the_bias_of_the_others_as_numbers() -> None:
-    """N = 4: relative error, and angle to the true gradient in degrees. Path 0, which ends at once, is chosen by 60 %."""
+    """N = 4: angle to the true gradient in degrees, and relative error, which for those that divide by the standard deviation or
+    the mean would depend on the unit of the reward. Path 0, which ends at once, is chosen by 60 %."""
     truth = true_gradient(SOME_END)
-    expected: list[tuple[Advantage, float, float]] = [
-        (GRPO(), 0.539, 31.0),
-        (GRPO(ddof=0), 0.582, 28.3),
-        (GRPO(baseline="trajectory"), 0.983, 21.4),
-        (DrGRPO(), 0.473, 13.8),
-        (TRLOO(singleton="zero"), 0.178, 6.6),
-        (MaxRL(), 0.462, 27.4),
+    expected: list[tuple[Advantage, float, float | None]] = [
+        (GRPO(), 31.0, None),
+        (GRPO(ddof=0), 28.3, None),
+        (GRPO(baseline="trajectory"), 21.4, None),
+        (DrGRPO(), 13.8, 0.473),
+        (TRLOO(singleton="zero"), 6.6, 0.178),
+        (MaxRL(), 27.4, None),
     ]
-    for advantage, relative, degrees in expected:
+    for advantage, degrees, relative in expected:
         found = expected_gradient(SOME_END, advantage, 4)
-        assert (round(error(found, truth), 3), round(angle(found, truth), 1)) == (relative, degrees), advantage
+        assert round(angle(found, truth), 1) == degrees, advantage
+        assert relative is None or round(error(found, truth), 3) == relative, advantage
 
 
 def test_the_study_computes_the_same() -> None:

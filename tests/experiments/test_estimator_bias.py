@@ -9,10 +9,11 @@ import pytest
 import torch
 
 from algorithms.grpo import GRPO
+from algorithms.max_rl import MaxRL
 from algorithms.rloo import RLOO
 from algorithms.trloo import TRLOO
 from experiments import estimator_bias
-from experiments.estimator_bias import ARMS, BATCH, LENGTH, STEPS, N, bias, example, main
+from experiments.estimator_bias import ARMS, BATCH, LENGTH, STEPS, N, bias, example, in_units_of_reward, main
 from experiments.two_turns import ascend, moments, sampled_gradient
 from rlkernel.interfaces import Advantage
 
@@ -53,9 +54,15 @@ def test_so_it_is_when_the_gradient_is_sampled() -> None:
     assert trloo < rloo + 0.05
 
 
-def test_bias_falls_with_the_size_of_the_group_unless_the_standard_deviation_is_there() -> None:
+def numbers(arm: str, key: str) -> list[float]:
+    """For groups of 2, 4, 8 and 16."""
+    found = [bias(ARMS[arm], size)[key] for size in (2, 4, 8, 16)]
+    return [value for value in found if value is not None]
+
+
+def test_bias_falls_with_the_size_of_the_group() -> None:
     def biases(arm: str) -> list[float]:
-        return [bias(ARMS[arm], size)["bias"] for size in (2, 4, 8, 16)]
+        return numbers(arm, "bias")
 
     assert biases("TRLOO") == pytest.approx([0.0] * 4, abs=1e-9)
     assert biases("RLOO") == pytest.approx([0.0] * 4, abs=1e-9)
@@ -63,8 +70,27 @@ def test_bias_falls_with_the_size_of_the_group_unless_the_standard_deviation_is_
     assert shrinking == sorted(shrinking, reverse=True)
     # More than 1/N, which is what a fixed group size would give: the second turn has few samples.
     assert all(found > 1 / size for found, size in zip(shrinking, (2, 4, 8, 16), strict=True))
-    assert min(biases("GRPO")) > 0.6
-    assert bias(ARMS["GRPO"], 16)["angle"] > 30
+
+
+def test_the_standard_deviation_turns_the_gradient_further_and_for_longer() -> None:
+    grpo, dr_grpo = numbers("GRPO", "angle"), numbers("Dr. GRPO", "angle")
+    assert [round(angle, 1) for angle in grpo] == [45.2, 42.5, 37.6, 31.4]
+    assert grpo == sorted(grpo, reverse=True)
+    assert dr_grpo == sorted(dr_grpo, reverse=True)
+    # From N = 2 to 16 it falls to a bit more than two thirds of itself, and to less than a third.
+    assert grpo[3] / grpo[0] > 0.66
+    assert dr_grpo[3] / dr_grpo[0] < 0.33
+    assert max(numbers("TRLOO", "angle") + numbers("RLOO", "angle")) < 1e-4
+
+
+def test_an_estimator_that_divides_by_the_standard_deviation_has_an_angle_but_no_bias() -> None:
+    for unit in (0.1, 10.0):
+        grpo, dr_grpo = bias(ARMS["GRPO"], 4, unit), bias(ARMS["Dr. GRPO"], 4, unit)
+        assert (grpo["bias"], grpo["noise"]) == (None, None)
+        assert grpo["angle"] == pytest.approx(42.5, abs=0.05)
+        assert dr_grpo["bias"] == pytest.approx(0.606, abs=5e-4)
+    assert {name for name, arm in ARMS.items() if in_units_of_reward(arm)} == set(ARMS) - {"GRPO"}
+    assert not in_units_of_reward(MaxRL())
 
 
 def test_the_sampled_gradient_is_the_exact_one_on_average() -> None:

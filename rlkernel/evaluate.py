@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -126,7 +127,14 @@ def show(evaluation: Evaluation, console: Console) -> None:
 
 async def _pair(case: Case, device: str, config: EvaluatorConfig) -> Evaluation:
     async with open_pool(device=device, jobs=1, config=config) as pool:
-        return await pool.evaluate(case.problem, case.candidate)
+        result = await pool.evaluate(case.problem, case.candidate)
+        _warn(pool.notices, Console(stderr=True))
+        return result
+
+
+def _warn(notices: Sequence[str], console: Console) -> None:
+    for notice in notices:
+        console.print(f"warning: {notice}", soft_wrap=True, markup=False, highlight=False)
 
 
 def evaluate_pair(reference: Path, candidate: Path, *, device: str, config: EvaluatorConfig, as_json: bool) -> None:
@@ -165,9 +173,12 @@ async def _manifest(cases: list[Case], out: Path, device: str, jobs: int, config
             progress.update(bar, advance=1, note=" ".join(f"{k} {v}" for k, v in sorted(counts.items())))
 
         async with open_pool(device=device, jobs=jobs, config=config) as pool:
+            at_start = pool.notices
+            _warn(at_start, console)
             async with anyio.create_task_group() as tasks:
                 for case in cases:
                     tasks.start_soon(one, case)
+            _warn(pool.notices[len(at_start) :], console)
     if broken:
         raise UsageError(f"{len(broken)} of {len(cases)} cases have a broken reference, the first: {broken[0]}")
 

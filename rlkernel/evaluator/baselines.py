@@ -63,7 +63,10 @@ class Provenance:
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """One reference's device time: median and its confidence interval, microseconds. Raises ValueError for times out of order."""
+    """One reference's device time: interquartile mean and its confidence interval, microseconds.
+
+    Raises ValueError for times out of order.
+    """
 
     eager_us: float
     eager_low_us: float

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
+
+import anyio.to_thread
 
 from rlkernel.evaluator import program as programs
 from rlkernel.evaluator import wire
 from rlkernel.evaluator.baselines import Baseline, BaselineStore, Provenance, drift
 from rlkernel.evaluator.fork_server import Child
-from rlkernel.evaluator.gpu_runner import GpuRunner, RunnerLost
-from rlkernel.evaluator.gpus import read
+from rlkernel.evaluator.gpu_runner import GpuRunner, RunnerFailed, RunnerLost
+from rlkernel.evaluator.gpus import GpuUnavailable, Reading, read
 from rlkernel.evaluator.program import Launch
-from rlkernel.evaluator.stages import Clock, Ended, Stages, Traced, specs_at
+from rlkernel.evaluator.stages import Clock, Ended, EvaluatorFailed, Stages, Traced, specs_at
 from rlkernel.evaluator.verdict import Facts, Times, combine, op_facts
 from rlkernel.reference import BrokenReference
 from rlkernel.types import Evaluation, OpFact, Problem, Status
@@ -47,14 +49,27 @@ class GpuPath:
             kernels, cubins = await self._compile(traced, specs_at(variant))
         header = {
             "do": "evaluate", "name": problem.name, "source": problem.source, "modal": prepared["modal"],
-            "reference": prepared["reference"], "program": programs.to_json(traced.program),
+            "program": programs.to_json(traced.program),
             "other": None if traced.other is None else programs.to_json(traced.other), "kernels": kernels,
             "tf32": stages.config.tf32, "seconds": stages.config.limits.forward_seconds,
         }  # fmt: skip
-        runner = min(self.runners, key=lambda candidate: candidate.waiting)
         with clock.stage("run"):
-            found = await self._stay(runner, problem, header, cubins, clock)
-        return self._combine(runner, problem, traced, kernels["program"], prepared, found, clock)
+            runner, found = await self._on_any(problem, prepared["reference"], header, cubins, clock)
+        times = await self._times(runner, problem, found) if "speedup" in found else None
+        return self._combine(runner, problem, traced, kernels["program"], prepared, found, times, clock)
+
+    async def _on_any(
+        self, problem: Problem, reference: Any, header: dict[str, Any], cubins: dict[str, bytes], clock: Clock
+    ) -> tuple[GpuRunner, dict[str, Any]]:
+        """A stay on the GPU that fewest wait for. Raises RunnerFailed when no GPU is left."""
+        while True:
+            left = [runner for runner in self.runners if not runner.failed]
+            runner = min(left or self.runners, key=lambda runner: runner.waiting)
+            try:
+                return runner, await self._stay(runner, problem, reference, header, cubins, clock)
+            except RunnerFailed:
+                if all(runner.failed for runner in self.runners):
+                    raise
 
     async def _compile(self, traced: Traced, specs: dict[str, Any]) -> tuple[dict[str, Any], dict[str, bytes]]:
         """("program" or "other") -> step -> configuration -> facts; and the binaries by key."""
@@ -70,7 +85,7 @@ class GpuPath:
         return tables, cubins
 
     async def _stay(
-        self, runner: GpuRunner, problem: Problem, header: dict[str, Any], cubins: dict[str, bytes], clock: Clock
+        self, runner: GpuRunner, problem: Problem, reference: Any, header: dict[str, Any], cubins: dict[str, bytes], clock: Clock
     ) -> dict[str, Any]:
         body = wire.Body()
         entries = {key: body.add_bytes(data) for key, data in cubins.items()}
@@ -79,16 +94,16 @@ class GpuPath:
         async with runner.lease():
             if self._stages.config.compiled and place not in self._compiled:
                 self._compiled[place] = await self._compiled_us(runner, problem)
+            if place not in self._known:
+                self._known[place] = await self._study(runner, problem, reference)
             with clock.stage("gpu"):
-                message = wire.pack({**header, "binaries": entries, "known": self._known.get(place)}, body)
+                message = wire.pack({**header, "binaries": entries, "known": self._known[place]}, body)
                 try:
                     reply, _ = await runner.ask(message, limit)
                 except RunnerLost as lost:
                     if lost.death is None:
                         raise Ended(Status.TIMEOUT, f"the GPU was silent for more than {limit:g} s") from None
                     raise Ended(Status.CRASH, f"the process that drives the GPU {lost.death.describe()}") from None
-        if "known" in reply:
-            self._known[place] = reply["known"]
         if "broken" in reply:
             raise BrokenReference(reply["broken"])
         if "status" in reply:
@@ -96,9 +111,36 @@ class GpuPath:
             raise Ended(status if status in _MAY_SAY else Status.CRASH, str(reply["detail"]))
         return reply
 
+    async def _study(self, runner: GpuRunner, problem: Problem, reference: Any) -> dict[str, Any]:
+        """What a runner measures of a problem, in the problem's own time, not in a candidate's. `reference`: its Program.
+
+        Raises BrokenReference or EvaluatorFailed, one line that names the problem.
+        """
+        limit = self._stages.config.limits.oracle_seconds
+        question = {
+            "do": "study", "name": problem.name, "source": problem.source, "reference": reference,
+            "tf32": self._stages.config.tf32,
+        }  # fmt: skip
+        reply: dict[str, Any] = {}
+        for stress in (True, False):
+            try:
+                reply, _ = await runner.ask(wire.pack({**question, "stress": stress}), limit)
+            except RunnerLost as lost:
+                what = f"was silent for more than {limit:g} s" if lost.death is None else lost.death.describe()
+                raise EvaluatorFailed(f"{problem.name}: the process that runs the reference on the GPU {what}") from lost
+            if reply.get("retry") != "plain":
+                break
+        if "broken" in reply:
+            raise BrokenReference(str(reply["broken"]))
+        if "known" not in reply:
+            why = reply.get("detail", "it lost the GPU twice")
+            raise EvaluatorFailed(f"{problem.name}: the process that runs the reference on the GPU: {why}")
+        known: dict[str, Any] = reply["known"]
+        return known
+
     def _combine(
         self, runner: GpuRunner, problem: Problem, traced: Traced, kernels: dict[str, Any], prepared: dict[str, Any],
-        found: dict[str, Any], clock: Clock,
+        found: dict[str, Any], times: Times | None, clock: Clock,
     ) -> Evaluation:  # fmt: skip
         chosen = {
             int(step): table[str(found["choices"].get(step, 0))]
@@ -111,42 +153,61 @@ class GpuPath:
             program=traced.program, kernels=chosen, rows=rows, live={int(k): bool(v) for k, v in found["live"].items()},
             matches=bool(found["matches"]), other_mode_only=bool(found["other_mode"]) and traced.other is not None,
             detail=str(found["detail"]), error=float(found["error"]),
-            times=self._times(runner, problem, found) if "speedup" in found else None,
-            floor_us=float(prepared["measured_floor_us"]), reference_ops=_reference_ops(known),
+            times=times, floor_us=float(prepared["measured_floor_us"]), reference_ops=_reference_ops(known),
         )  # fmt: skip
         return combine(facts, clock.now)
 
     async def _compiled_us(self, runner: GpuRunner, problem: Problem) -> float | None:
         """The reference under torch.compile, from the store if it is there; None if it does not compile."""
-        stored = self.baselines.get(problem, self._place(runner))
+        place = await self._place(runner)
+        stored = None if place is None else self.baselines.get(problem, place)
         if stored is not None and stored.compiled_us is not None:
             return stored.compiled_us
         question = {"do": "compiled", "name": problem.name, "source": problem.source, "tf32": self._stages.config.tf32}
         answer = await runner.ask_aside(wire.pack(question), COMPILED_SECONDS)
         return None if "failed" in answer else float(answer["compiled_us"])
 
-    def _place(self, runner: GpuRunner) -> Provenance:
-        """Under which key this GPU's baselines are stored."""
+    async def _place(self, runner: GpuRunner) -> Provenance | None:
+        """Under which key this GPU's baselines are stored; None while the card does not tell its state."""
         if runner.gpu.uuid not in self._places:
-            self._places[runner.gpu.uuid] = Provenance.here(runner.gpu, read(runner.gpu), self._stages.config.tf32)
+            reading = await _reading(runner)
+            if reading is None:
+                return None
+            self._places[runner.gpu.uuid] = Provenance.here(runner.gpu, reading, self._stages.config.tf32)
         return self._places[runner.gpu.uuid]
 
-    def _times(self, runner: GpuRunner, problem: Problem, found: dict[str, Any]) -> Times:
+    async def _times(self, runner: GpuRunner, problem: Problem, found: dict[str, Any]) -> Times:
         """The measured times; beside it the store of baselines is filled and drift is noticed."""
         timed = found["speedup"]
         reference_us = float(timed["reference_us"])
-        low, high = float(timed["reference_low_us"]), float(timed["reference_high_us"])
         compiled_us = self._compiled.get((runner.gpu.uuid, problem.source))
-        stored = self.baselines.get(problem, self._place(runner))
-        drifted = stored is not None and drift(stored, reference_us, low, high) is not None
-        self.drifts += drifted
-        if stored is None or drifted or (compiled_us is not None and stored.compiled_us is None):
-            now = Provenance.here(runner.gpu, read(runner.gpu), self._stages.config.tf32)
-            self.baselines.put(problem, Baseline(reference_us, low, high, compiled_us, int(timed["trials"]), now))
+        place = await self._place(runner)
+        if place is not None:
+            low, high = float(timed["reference_low_us"]), float(timed["reference_high_us"])
+            await self._store(runner, problem, Baseline(reference_us, low, high, compiled_us, int(timed["trials"]), place))
         return Times(
             "measured", reference_us, float(timed["candidate_us"]), float(timed["low"]), float(timed["high"]),
             int(timed["trials"]), float(found["host_us"]), compiled_us,
         )  # fmt: skip
+
+    async def _store(self, runner: GpuRunner, problem: Problem, new: Baseline) -> None:
+        """Keep `new` with the clocks of now if it is the first, has drifted, or adds torch.compile."""
+        stored = self.baselines.get(problem, new.provenance)
+        drifted = stored is not None and drift(stored, new.eager_us, new.eager_low_us, new.eager_high_us) is not None
+        self.drifts += drifted
+        if stored is None or drifted or (new.compiled_us is not None and stored.compiled_us is None):
+            reading = await _reading(runner)
+            if reading is not None and self.baselines.get(problem, new.provenance) is stored:  # no neighbour was first
+                now = Provenance.here(runner.gpu, reading, self._stages.config.tf32)
+                self.baselines.put(problem, replace(new, provenance=now))
+
+
+async def _reading(runner: GpuRunner) -> Reading | None:
+    """The card's state, which may take the driver a while. None: no verdict is lost because a card's clocks are not known."""
+    try:
+        return await anyio.to_thread.run_sync(read, runner.gpu)
+    except GpuUnavailable:
+        return None
 
 
 def _reference_ops(known: dict[str, Any]) -> tuple[OpFact, ...]:

@@ -24,10 +24,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import anyio
+import anyio.to_thread
 
 from rlkernel.evaluator import cache as caches
 from rlkernel.evaluator import gpus
-from rlkernel.evaluator.baselines import BaselineStore
+from rlkernel.evaluator.baselines import DRIFT, BaselineStore
 from rlkernel.evaluator.cpu_path import CpuPath
 from rlkernel.evaluator.devices import PROFILES, DeviceProfile
 from rlkernel.evaluator.fork_server import Child, ForkServer
@@ -46,7 +47,7 @@ class Pool:
 
     def __init__(
         self, path: CpuPath | GpuPath, config: EvaluatorConfig, cache: caches.ResultCache, oracles: Sequence[Child], device: str,
-        server: ForkServer,
+        server: ForkServer, notices: Sequence[str] = (),
     ) -> None:  # fmt: skip
         self.config = config
         self.jobs = len(oracles)
@@ -55,8 +56,10 @@ class Pool:
         """What times are measured on, as part of a result's key: "cpu" (modelled), or the names of the GPUs."""
         self.hits = 0
         self.misses = 0
+        self.server = server
+        """Forks the children of every lane."""
         self._path = path
-        self._server = server
+        self._notices = tuple(notices)
         self._idle = list(oracles)
         self._lanes = anyio.Semaphore(self.jobs)
         self._flying: dict[str, anyio.Event] = {}
@@ -69,6 +72,14 @@ class Pool:
     def runners(self) -> Sequence[GpuRunner]:
         """One per GPU; empty where time is modelled."""
         return self._path.runners if isinstance(self._path, GpuPath) else ()
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """Lines about what makes measured times less trustworthy: cards that were not idle at the start, drift since then."""
+        drifts = self._path.drifts if isinstance(self._path, GpuPath) else 0
+        what = "1 reference's time differs" if drifts == 1 else f"{drifts} references' times differ"
+        line = f"{what} from the stored one by more than {DRIFT:.0%}: the card's state has changed; both are in baselines.jsonl"
+        return (*self._notices, line) if drifts else self._notices
 
     async def evaluate(self, problem: Problem, code: str | None) -> Evaluation:
         """Judge one candidate. Raises BrokenReference if the problem itself is unusable; a bad candidate is a value."""
@@ -124,6 +135,7 @@ async def open_pool(
     if cards:
         config = _for_cards(config, cards)
     async with AsyncExitStack() as stack:
+        notices = await _not_idle(cards)
         memory = config.limits.gpu_memory_bytes
         runners = [await stack.enter_async_context(open_runner(card, memory)) for card in cards]
         server = await stack.enter_async_context(ForkServer())
@@ -132,7 +144,25 @@ async def open_pool(
         path = GpuPath(stages, runners, baselines) if cards else CpuPath(stages)
         oracles = [await stack.enter_async_context(server.child("oracle")) for _ in range(jobs)]
         place = " + ".join(f"{card.name} {card.uuid}" for card in cards) or "cpu"
-        yield Pool(path, config, caches.ResultCache(cache_dir), oracles, place, server)
+        yield Pool(path, config, caches.ResultCache(cache_dir), oracles, place, server, notices)
+
+
+async def _not_idle(cards: Sequence[gpus.Gpu]) -> list[str]:
+    """A line for each card that somebody else uses or that is throttled, in the cards' order."""
+    lines: dict[str, str] = {}
+
+    async def ask(card: gpus.Gpu) -> None:
+        try:
+            why = await anyio.to_thread.run_sync(gpus.wait_idle, card)
+        except gpus.GpuUnavailable as error:
+            why = str(error)
+        if why is not None:
+            lines[card.uuid] = f"cuda:{card.index} ({card.name}) is not idle, so times may be wrong: {why}"
+
+    async with anyio.create_task_group() as tasks:
+        for card in cards:
+            tasks.start_soon(ask, card)
+    return [lines[card.uuid] for card in cards if card.uuid in lines]
 
 
 def _for_cards(config: EvaluatorConfig, cards: Sequence[gpus.Gpu]) -> EvaluatorConfig:

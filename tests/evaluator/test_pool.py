@@ -91,7 +91,7 @@ async def test_closing_leaves_no_process_file_or_socket(tmp_path: Path, relu: Pr
     me = psutil.Process()
     descriptors, children = me.num_fds(), {child.pid for child in me.children(recursive=True)}
     async with open_pool(device="cpu", jobs=1, cache_dir=tmp_path) as mine:
-        scratch = mine._server.scratch
+        scratch = mine.server.scratch
         assert (await mine.evaluate(relu, (HOSTILE / "honest.py").read_text())).correct
         assert len(me.children(recursive=True)) >= len(children) + 2  # the zygote and its oracle
     assert {child.pid for child in me.children(recursive=True)} == children
@@ -104,7 +104,7 @@ async def test_closing_leaves_no_process_file_or_socket(tmp_path: Path, relu: Pr
 @pytest.mark.anyio
 async def test_death_of_the_fork_server_is_our_failure(relu: Problem) -> None:
     async with open_pool(device="cpu", jobs=1) as mine:
-        os.kill(mine._server._process.pid, 9)
+        os.kill(mine.server.pid, 9)
         with pytest.raises((ZygoteDied, EvaluatorFailed), match=r"fork server ended|runs the reference was killed"):
             await mine.evaluate(relu, "import torch\n")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -48,7 +49,18 @@ def first_code_token(turn: Turn, decode: Decode) -> int:
         return len(ids)
     start = code_start(turn.completion.text, turn.code)
     # Tokens are decoded together, because one alone may hold half a character.
-    return bisect_right(range(len(ids) + 1), start, key=lambda n: len(decode(ids[:n]))) - 1
+    return bisect_right(range(len(ids) + 1), start, key=lambda n: characters(decode(ids[:n]))) - 1
+
+
+def characters(text: str) -> int:
+    """How many, where replacement characters at the end count as one: what is decoded of half a character, which is one for
+    tokenizers of bytes and one per byte for those that fall back to bytes.
+
+    >>> characters("é"), characters("a\ufffd"), characters("a\ufffd\ufffd\ufffd")
+    (1, 2, 2)
+    """
+    whole = text.rstrip("\ufffd")
+    return len(whole) + (len(whole) < len(text))
 
 
 def code_start(text: str, code: str) -> int:
@@ -59,6 +71,8 @@ def code_start(text: str, code: str) -> int:
     >>> code_start("Plan.\\n  x = 1\\n  y = 2\\n", "x = 1\\ny = 2\\n")
     8
     """
+    # As extraction reads it; the length stays the same.
+    text = re.sub("\r(?!\n)", "\n", text)
     lines, wanted = text.split("\n"), [line.strip() for line in code.strip("\n").split("\n")]
     stripped = [line.strip() for line in lines]
     last = len(wanted) - 1

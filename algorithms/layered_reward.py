@@ -14,12 +14,18 @@ Layer = Literal["syntax", "functionality", "compilation", "correctness"]
 NO_TRITON = frozenset({Status.NO_CODE, Status.INVALID, Status.NO_KERNEL})
 NOT_COMPILED = frozenset({Status.UNTRACEABLE, Status.COMPILE_ERROR})
 HEAVY = (
-    *("mm", "addmm", "bmm", "baddbmm", "mv", "addmv", "dot", "matmul", "linear", "einsum"),
-    *("convolution", "_convolution", "conv1d", "conv2d", "conv3d"),
+    *("mm", "addmm", "bmm", "baddbmm", "addbmm", "mv", "addmv", "addr", "dot", "vdot", "matmul", "linear", "einsum"),
+    *("_trilinear", "_scaled_mm", "_int_mm", "_cdist_forward", "_euclidean_dist", "_pdist_forward"),
+    *("convolution", "_convolution", "conv1d", "conv2d", "conv3d", "cudnn_convolution"),
     *("scaled_dot_product_attention", "_scaled_dot_product_flash_attention", "_scaled_dot_product_flash_attention_for_cpu"),
     *("_scaled_dot_product_efficient_attention", "_scaled_dot_product_cudnn_attention", "_scaled_dot_product_attention_math"),
-    *("native_layer_norm", "native_group_norm", "native_batch_norm", "_native_batch_norm_legit", "_softmax", "_log_softmax"),
-    *("max_pool2d_with_indices", "avg_pool1d", "avg_pool2d", "lstm", "gru"),
+    *("_native_multi_head_attention", "_transformer_encoder_layer_fwd"),
+    *("native_layer_norm", "_fused_rms_norm", "native_group_norm", "native_batch_norm", "_native_batch_norm_legit"),
+    *("_native_batch_norm_legit_no_training", "_batch_norm_with_update", "_batch_norm_no_update", "cudnn_batch_norm"),
+    *("_softmax", "_log_softmax", "logsumexp", "cumsum", "cumprod"),
+    *("avg_pool1d", "avg_pool2d", "avg_pool3d", "max_pool2d_with_indices", "max_pool3d_with_indices"),
+    *("_adaptive_avg_pool2d", "_adaptive_avg_pool3d", "adaptive_max_pool2d", "adaptive_max_pool3d"),
+    *("lstm", "gru", "mkldnn_rnn_layer", "_cudnn_rnn", "_thnn_fused_lstm_cell", "_thnn_fused_gru_cell", "_embedding_bag"),
 )
 """ATen operators, without namespace and overload, that do a module's main work."""
 
@@ -42,7 +48,9 @@ class LayeredReward:
 
     def failed(self, evaluation: Evaluation) -> Layer | None:
         """The first layer that does not pass; None when all do."""
-        if evaluation.status in NO_TRITON:
+        # Nothing is recorded of a candidate that did not run to its end, and of a wrong one where time is measured.
+        recorded = bool(evaluation.launches or evaluation.ops)
+        if evaluation.status in NO_TRITON or (recorded and not any(launch.live for launch in evaluation.launches)):
             return "syntax"
         heavy = {*self.heavy, *(_name(fact.op) for fact in evaluation.reference_ops[: int(self.bottleneck)])}
         if evaluation.status is Status.INCONSISTENT or any(_name(fact.op) in heavy for fact in evaluation.ops):

@@ -48,9 +48,8 @@ class Tokens:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """What the loss needs."""
+    """What the loss needs beside the tokens."""
 
-    tokens: Tokens
     advantages_BC: torch.Tensor
     """float32; 0 outside sampled tokens. Also filled for rejected turns, which `loss_mask_BC` excludes."""
     loss_mask_BC: torch.Tensor
@@ -242,4 +241,4 @@ def assemble(
                 advantages_BC[b, start:end] = credit(turn, [float(of_GKT[g, k, t]) for of_GKT in by_reward], decode)
                 trained_turns += bool(loss_mask_BC[b, start:end].any())
             b += 1
-    return Batch(tokens, advantages_BC, loss_mask_BC, trained_turns, int(valid_GKT.sum()), rejected)
+    return Batch(advantages_BC, loss_mask_BC, trained_turns, int(valid_GKT.sum()), rejected)

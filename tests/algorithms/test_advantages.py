@@ -36,9 +36,17 @@ VARIANTS: dict[str, tuple[Any, ...]] = {
     "reinforce_pp": (ReinforcePP(), ReinforcePP(group_baseline=True), ReinforcePP(ddof=0)),
 }
 EVERY = [variant for variants in VARIANTS.values() for variant in variants]
-OVER_THE_BATCH = [v for v in EVERY if isinstance(v, ReinforcePP)]
-BY_TRAJECTORY = [v for v in EVERY if isinstance(v, RLOO) or getattr(v, "baseline", "turn") == "trajectory"]
-GROUPWISE_BY_TURN = [v for v in EVERY if v not in OVER_THE_BATCH and v not in BY_TRAJECTORY]
+# What is in none of these three compares the turns of one group, and its advantages sum to 0 there.
+NOT_CENTRED: tuple[Advantage, ...] = ()
+"""Their advantages need not sum to 0, nor be 0 where all returns are equal."""
+BY_TRAJECTORY: tuple[Advantage, ...] = (
+    *(RLOO(), RLOO(singleton="zero"), GRPO(baseline="trajectory"), GRPO(baseline="trajectory", std=False)),
+    DrGRPO(baseline="trajectory"),
+)
+"""One advantage per trajectory; they sum to 0 over the trajectories of a group."""
+OVER_THE_BATCH: tuple[Advantage, ...] = (ReinforcePP(), ReinforcePP(group_baseline=True), ReinforcePP(ddof=0))
+"""Groups influence each other; the advantages of the batch sum to 0."""
+GROUPWISE_BY_TURN = [v for v in EVERY if v not in (*NOT_CENTRED, *BY_TRAJECTORY, *OVER_THE_BATCH)]
 
 
 def column(*values: float) -> torch.Tensor:
@@ -207,7 +215,7 @@ def test_properties_of_every_estimator(estimator: Advantage, drawn: Drawn, seed:
     # Where all returns are equal, there is nothing to learn from, unless a sample is alone.
     flat = estimator(torch.full_like(returns_GKT, 1.25), valid_GKT)
     several_G1T = valid_GKT.sum(1, keepdim=True) > 1
-    if estimator not in BY_TRAJECTORY:
+    if estimator not in (*BY_TRAJECTORY, *NOT_CENTRED):
         assert bool((flat[several_G1T.expand_as(flat)] == 0).all())
 
 

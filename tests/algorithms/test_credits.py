@@ -75,6 +75,22 @@ def test_characters_of_several_tokens_stay_whole() -> None:
     assert first_code_token(pairs, lambda ids: "ab\nd"[: 2 * len(ids)]) == 1
 
 
+def decode_with_fallback(ids: Sequence[int]) -> str:
+    """As a tokenizer that falls back to bytes: a replacement character per byte of an unfinished character."""
+    data = bytes(i for i in ids if i < 256)
+    whole = data.decode("utf-8", errors="ignore")
+    return whole + "\ufffd" * (len(data) - len(whole.encode()))
+
+
+@settings(max_examples=60, deadline=None)
+@given(plan=st.text("a\u00e9\u2026\U0001f600", max_size=12))
+def test_unfinished_characters_of_any_tokenizer_do_not_move_the_split(plan: str) -> None:
+    answer = turn(f"{plan}\nx=1\n", "x=1\n")
+    expected = len(f"{plan}\n".encode())
+    assert first_code_token(answer, decode) == expected
+    assert first_code_token(answer, decode_with_fallback) == expected
+
+
 @pytest.mark.parametrize(
     ("text", "code", "start"),
     [
@@ -84,6 +100,7 @@ def test_characters_of_several_tokens_stay_whole() -> None:
         # Blocks may be indented, as in a list, and their last line may hold the fence.
         ("- so\n  x=1\n    y=2```", "x=1\n  y=2\n", 7),
         ("a\r\nx=1\r\n", "x=1\n", 3),
+        ("a\rx=1\ry=2\r", "x=1\ny=2\n", 2),
         # Not to be found: all of it is code.
         ("something else", "x=1\n", 0),
     ],

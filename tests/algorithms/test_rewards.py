@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from torch import nn
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from algorithms import REWARDS
 from algorithms.coverage import coverage
@@ -132,6 +136,10 @@ def ran(*ops: str, status: Status = Status.CORRECT, reference: tuple[str, ...] =
         (ran(status=Status.INVALID), "syntax"),
         # Torch does all of it: no launch comes before what is left to ATen.
         (ran("aten.mm", status=Status.NO_KERNEL), "syntax"),
+        (replace(ran(status=Status.INCORRECT), launches=(DECOY,)), "syntax"),
+        (replace(ran("aten.mm", status=Status.INCORRECT), launches=()), "syntax"),
+        # A wrong candidate of which nothing is recorded.
+        (replace(ran(status=Status.INCORRECT), launches=()), "correctness"),
         (ran("aten.mm"), "functionality"),
         (ran("aten.addmm.default"), "functionality"),
         (ran("aten.view", "aten._softmax"), "functionality"),
@@ -150,6 +158,61 @@ def ran(*ops: str, status: Status = Status.CORRECT, reference: tuple[str, ...] =
 def test_layers_gate_in_order(facts: Evaluation, layer: str | None) -> None:
     assert LayeredReward().failed(facts) == layer
     assert LayeredReward()(facts) == pytest.approx(1.2 if layer is None else 0.0)
+
+
+class Dispatched(TorchDispatchMode):
+    """A test double of the trace: the names of the operators that were called."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: list[str] = []
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.names.append(str(func))
+        return func(*args, **(kwargs or {}))
+
+
+LINE, PLANE, SPACE = torch.ones(2, 4, 8), torch.ones(2, 4, 8, 8), torch.ones(2, 4, 4, 4, 4)
+SEQUENCE, MATRIX = torch.ones(3, 2, 4), torch.ones(4, 4)
+WORK: list[tuple[Callable[..., Any], tuple[torch.Tensor, ...]]] = [
+    *((module, (MATRIX,)) for module in (nn.Linear(4, 4), nn.LayerNorm(4), nn.Softmax(-1), nn.LogSoftmax(-1))),
+    (nn.Bilinear(4, 4, 5), (MATRIX, MATRIX)),
+    *((module, (LINE,)) for module in (nn.Conv1d(4, 4, 3), nn.AvgPool1d(2), nn.MaxPool1d(2))),
+    *((module, (LINE,)) for module in (nn.AdaptiveAvgPool1d(2), nn.AdaptiveMaxPool1d(2))),
+    *((module, (PLANE,)) for module in (nn.Conv2d(4, 4, 3), nn.ConvTranspose2d(4, 4, 3), nn.AvgPool2d(2), nn.MaxPool2d(2))),
+    *((module, (PLANE,)) for module in (nn.AdaptiveAvgPool2d(2), nn.AdaptiveMaxPool2d(2), nn.BatchNorm2d(4), nn.GroupNorm(2, 4))),
+    *((module, (PLANE,)) for module in (nn.BatchNorm2d(4).eval(), nn.InstanceNorm2d(4), nn.LocalResponseNorm(2))),
+    *((module, (SPACE,)) for module in (nn.Conv3d(4, 4, 3), nn.AvgPool3d(2), nn.MaxPool3d(2))),
+    *((module, (SPACE,)) for module in (nn.AdaptiveAvgPool3d(2), nn.AdaptiveMaxPool3d(2))),
+    *(
+        (module, (SEQUENCE,))
+        for module in (nn.LSTM(4, 4), nn.GRU(4, 4), nn.RNN(4, 4), nn.TransformerEncoderLayer(4, 2, 8).eval())
+    ),
+    (nn.MultiheadAttention(4, 2).eval(), (SEQUENCE,) * 3),
+    (nn.functional.scaled_dot_product_attention, (PLANE,) * 3),
+    *((product, (MATRIX, MATRIX)) for product in (torch.mm, torch.matmul, torch.cdist)),
+    (torch.cdist, (torch.ones(30, 4), torch.ones(30, 4))),
+    *((product, (torch.ones(4), torch.ones(4))) for product in (torch.dot, torch.vdot)),
+    (torch.addbmm, (torch.ones(2, 4), torch.ones(3, 2, 2), SEQUENCE)),
+    (torch.addr, (MATRIX, torch.ones(4), torch.ones(4))),
+    (torch.mv, (MATRIX, torch.ones(4))),
+    *((scan, (MATRIX,)) for scan in (lambda x: x.cumsum(1), lambda x: x.cumprod(1), lambda x: x.logsumexp(1))),
+]
+
+
+@pytest.mark.parametrize(("work", "inputs"), WORK, ids=[f"{i}-{getattr(w, '__name__', w)}" for i, (w, _) in enumerate(WORK)])
+def test_work_that_is_left_to_torch_fails_functionality(work: Callable[..., Any], inputs: tuple[torch.Tensor, ...]) -> None:
+    with torch.no_grad(), Dispatched() as dispatched:
+        work(*inputs)
+    assert LayeredReward().failed(ran(*dispatched.names)) == "functionality", dispatched.names
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["mkldnn_rnn_layer", "_cudnn_rnn", "_thnn_fused_lstm_cell", "cudnn_batch_norm", "_native_batch_norm_legit_no_training"],
+)
+def test_work_that_another_device_or_build_dispatches_fails_functionality(name: str) -> None:
+    assert LayeredReward().failed(ran(f"aten.{name}.default")) == "functionality"
 
 
 def test_a_gate_goes_outside_so_that_it_refuses_the_bonus_too() -> None:

@@ -33,7 +33,7 @@ class CpuPath:
             with clock.stage("compile"):
                 kernels = _as_facts(await stages.compile(full, specs, {}))
         with clock.stage("run"):
-            about = {"do": "rounds", "other": other is not None, "tf32": config.tf32, **stages.about(problem)}
+            about = {"do": "rounds", "other": other is not None, **stages.about(problem)}
             rounds, body = await stages.ask_oracle(oracle, wire.pack(about))
             header = {
                 "program": programs.to_json(small), "other": None if other is None else programs.to_json(other),

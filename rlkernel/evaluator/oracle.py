@@ -89,6 +89,11 @@ class Prepared:
     """The reference itself, traced at full shape."""
 
 
+def _arguments(reference: Reference, seed: int) -> dict[str, Any]:
+    args, kwargs = reference.init_inputs(seed)
+    return {"init_args": [spec(args), spec(kwargs)], "inputs": spec(reference.inputs(seed))}
+
+
 class _Traced:
     """A reference traced at its own shapes."""
 
@@ -96,9 +101,13 @@ class _Traced:
         self.recorder = Recorder()
         self.profile = profile
         with answering_as(profile), recording(self.recorder):
-            args, kwargs = reference.init_inputs()
-            inputs = reference.inputs(0)
-            self.variant = {"init_args": [spec(args), spec(kwargs)], "inputs": spec(inputs)}
+            self.variant, again = (_arguments(reference, seed) for seed in (0, 1))
+        for what, function in (("init_args", "get_init_inputs"), ("inputs", "get_inputs")):
+            if self.variant[what] != again[what]:
+                raise BrokenReference(
+                    f"{reference.name}: {function} gives other numbers, shapes or dtypes with another seed; only the values of "
+                    "tensors may be random"
+                )
         self.recorder = Recorder()
         with answering_as(profile), recording(self.recorder):
             self._trace(reference.namespace["Model"])
@@ -125,7 +134,7 @@ class _Traced:
                 self.program = Program((), tuple(init_ids), tuple(init), state, tuple(ids), tuple(steps), output)
         self.modal = forms[0] != forms[1]
 
-    def costs(self) -> Costs:
+    def costs(self, *, tf32: bool) -> Costs:
         rows: dict[str, list[float]] = {}
         inputs = meta_tensors(specs_of(self.variant["inputs"]))
         storages = {t.untyped_storage()._cdata: 0.0 for t in inputs}
@@ -154,17 +163,16 @@ class _Traced:
         ops.sort(key=lambda fact: -fact.us)
         moved = sum(dense_bytes(o) for o in outputs)
         taken, beyond_l2 = sum(storages.values()), max(0.0, moved - self.profile.l2_bytes)
-        return Costs(
-            total, tuple(ops), floor_us(taken, moved, products, self.profile), floor_us(taken, beyond_l2, products, self.profile)
-        )
+        floors = [floor_us(taken, written, products, self.profile, tf32=tf32) for written in (moved, beyond_l2)]
+        return Costs(total, tuple(ops), *floors)
 
 
-def prepare(source: str, name: str, profile: DeviceProfile) -> Prepared:
+def prepare(source: str, name: str, profile: DeviceProfile, *, tf32: bool) -> Prepared:
     """Raises BrokenReference: one line that names the problem."""
     small, full = load_reference(source, small=True, name=name), load_reference(source, small=False, name=name)
     try:
         traced_small, traced_full = _Traced(small, profile), _Traced(full, profile)
-        costs = traced_full.costs()
+        costs = traced_full.costs(tf32=tf32)
     except Untraceable as error:
         raise BrokenReference(f"{name}: the reference cannot be traced: {error}") from error
     except BrokenReference:
@@ -246,10 +254,10 @@ class Oracle:
         return {"prepare": self.prepare, "rounds": self.rounds, "compare": self.compare}[header["do"]](header, body)
 
     def _problem(self, header: dict[str, Any]) -> Prepared | str:
-        key = header["name"] + header["source"] + header["profile"]
+        key = f"{header['profile']} {header['tf32']} {header['name']} {header['source']}"
         if key not in self._problems:
             try:
-                self._problems[key] = prepare(header["source"], header["name"], PROFILES[header["profile"]])
+                self._problems[key] = prepare(header["source"], header["name"], PROFILES[header["profile"]], tf32=header["tf32"])
             except BrokenReference as error:
                 self._problems[key] = str(error)
             if len(self._problems) > 256:
@@ -276,13 +284,13 @@ class Oracle:
         plan = [(False, index == ROUNDS - 1) for index in range(ROUNDS)]
         if problem.modal or header["other"]:
             plan.append((True, False))
-        args, kwargs = problem.small.init_inputs()
         for other, stress in plan:
             try:
                 seeds, inputs, state, expected = draw_round(problem.small, other=other, stress=stress, tf32=bool(header["tf32"]))
             except BrokenReference as error:
                 return wire.pack({"broken": str(error)})
             self._expected.append(expected)
+            args, kwargs = problem.small.init_inputs(seeds["init_seed"])  # those of the reference's model
             rows.append({
                 **seeds,
                 "init_inputs": [reply.add(t) for t in tensors_of([args, kwargs])],

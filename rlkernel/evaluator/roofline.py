@@ -70,11 +70,10 @@ def operator_bytes(step: Op, read: Sequence[torch.Tensor], made: Sequence[torch.
 
 def is_free(step: Op, read: Sequence[torch.Tensor], made: Sequence[torch.Tensor]) -> bool:
     """Views and allocations: no device work."""
-    base = step.op.split(".")[1]
-    if base in _FREE:
-        return True
     if any(a.alias_info is not None and a.alias_info.is_write for a in operator(step.op)._schema.arguments):
         return False  # in place, or into `out`, whatever its name
+    if step.op.split(".")[1] in _FREE:
+        return True
     storages = {t.untyped_storage()._cdata for t in read}
     return all(t.untyped_storage()._cdata in storages for t in made)
 
@@ -104,16 +103,19 @@ def launch_us(counts: Counts, storage_bytes: Sequence[int], num_warps: int, prof
     return profile.launch_us + max(busy / max(share, 1e-9), counts.programs * PROGRAM_START_US / resident)
 
 
-def floor_us(input_bytes: float, output_bytes: float, matrix_flops: dict[torch.dtype, float], profile: DeviceProfile) -> float:
+def floor_us(
+    input_bytes: float, output_bytes: float, matrix_flops: dict[torch.dtype, float], profile: DeviceProfile, *, tf32: bool
+) -> float:
     """No forward is faster than moving what it must read and write once, nor than its matrix products. Microseconds.
 
-    `matrix_flops`: of the reference, by dtype. A float32 product may be split into three of half precision. A rewriting
-    that needs fewer products than the reference is taken for implausible.
+    `matrix_flops`: of the reference, by dtype. A float32 product may be split into three of half precision, and with `tf32`
+    may be one of tf32. A rewriting that needs fewer products than the reference is taken for implausible.
     """
     memory = (input_bytes + output_bytes) / profile.dram_bytes_per_us
     half = profile.matrix_flops_per_us["bf16"]
-    products = sum(
-        flops / (half if dtype in (torch.float16, torch.bfloat16) else half / FLOAT32_PRODUCTS)
-        for dtype, flops in matrix_flops.items()
-    )
+    split = half / FLOAT32_PRODUCTS
+    peaks = {torch.float16: half, torch.bfloat16: half}
+    if tf32:
+        peaks[torch.float32] = max(split, profile.matrix_flops_per_us["tf32"])
+    products = sum(flops / peaks.get(dtype, split) for dtype, flops in matrix_flops.items())
     return FLOOR_SLACK * max(memory, products)

@@ -116,7 +116,7 @@ class Stages:
         self._prepared: dict[str, dict[str, Any]] = {}
 
     def about(self, problem: Problem) -> dict[str, Any]:
-        return {"name": problem.name, "source": problem.source, "profile": self.config.profile}
+        return {"name": problem.name, "source": problem.source, "profile": self.config.profile, "tf32": self.config.tf32}
 
     async def ask_oracle(self, oracle: Child, message: bytes) -> tuple[dict[str, Any], bytes]:
         """Trusted: its death or silence is our failure and raises."""

@@ -2,13 +2,16 @@
 
 `_generate_and_score_completions(inputs) -> dict`: test_generate_and_score_returns_our_tensors
 `rollout_func(prompts, trainer)`: test_rollout_func_gets_every_prompt_once_per_rollout
-`_get_per_token_logps_and_entropies`: test_log_probabilities_are_those_of_a_plain_forward_pass
+`_get_per_token_logps_and_entropies`: test_log_probabilities_are_those_of_a_plain_forward_pass,
+    test_the_mismatch_is_measured_in_the_layout_that_is_trained
 advantages of shape (B, C) in the `dapo` loss: test_loss_and_gradient_..., test_an_advantage_counts_where_it_is_filled
 `tool_mask` and `num_items_in_batch`: test_rejected_turns_..., test_rejected_tokens_..., test_a_fully_rejected_batch_...
 `old_per_token_logps`, asymmetric clipping: test_clipping_is_asymmetric_and_per_token
 `_prepare_inputs`, shuffle and split: test_micro_batches_hold_every_row_of_the_batch_once
 `compute_loss` with another padding: test_our_layout_gives_the_loss_of_trls_layout
 `_metrics` and the logged names: test_trl_logs_the_names_that_a_step_is_reported_with
+a step without a gradient, `on_pre_optimizer_step`: test_a_fully_rejected_batch_changes_nothing
+what of the run reaches the batch: test_draws_of_rejections_..., test_every_rejection_..., test_gamma_of_the_run_discounts
 callbacks, log before save, and checkpoints: test_steps_are_reported_before_their_checkpoint
 the configuration: test_one_process_uses_one_device, test_weights_and_optimiser_stay_float32_on_the_cpu
 errors inside a step: test_an_error_in_the_hooks_ends_training
@@ -400,7 +403,7 @@ def test_rollout_func_gets_every_prompt_once_per_rollout(tiny_model: Any, tiny_t
 
 
 @pytest.mark.parametrize("temperature", [1.0, 0.8])
-@pytest.mark.parametrize("micro_batch", [4, 2])
+@pytest.mark.parametrize("micro_batch", [4, 2, 1])
 def test_log_probabilities_are_those_of_a_plain_forward_pass(
     micro_batch: int, temperature: float, tiny_model: Any, tiny_tokenizer: Any, tmp_path: Path
 ) -> None:

@@ -128,6 +128,7 @@ class Checks:
         settle(seconds)
         sums = torch.stack(self._sums).tolist() if self._sums else []
         flags = torch.stack(self._flags).tolist() if self._flags else []
-        misses = [match for tell in self._tell if (match := tell(sums, flags)) is not None]
+        told, self._tell = self._tell, []  # they hold the tensors, and this
+        misses = [match for tell in told if (match := tell(sums, flags)) is not None]
         misses.sort(key=lambda match: match.numeric)
         return misses[0] if misses else Match(True, "", self.worst)

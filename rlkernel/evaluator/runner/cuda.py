@@ -5,6 +5,7 @@ After an error that the context does not survive, it reports the verdict and end
 
 from __future__ import annotations
 
+import gc
 import socket
 from collections import OrderedDict
 from dataclasses import asdict
@@ -42,6 +43,7 @@ class Runner:
         self.stopwatch = Stopwatch(self.fused.flush)
         self._problems: OrderedDict[str, GpuProblem] = OrderedDict()
         settle(60.0)
+        gc.freeze()  # a collection then looks at what candidates leave alone
 
     def hello(self, header: dict[str, Any]) -> dict[str, Any]:
         """Warm the libraries up, so that no candidate pays for it; float64, which only studies use, in the first runner alone."""
@@ -76,8 +78,11 @@ class Runner:
         """Never raises for what a candidate does."""
         self._set_tf32(header)
         reply = self._verdict(header, body)
-        if not reply.get("lost") and torch.cuda.memory_reserved() > KEEP_RESERVED:
-            torch.cuda.empty_cache()
+        if not reply.get("lost"):
+            if "status" in reply:  # an exception's frames hold tensors
+                gc.collect()
+            if torch.cuda.memory_reserved() > KEEP_RESERVED:
+                torch.cuda.empty_cache()
         return reply
 
     @staticmethod
@@ -125,8 +130,13 @@ class Runner:
         if header["other"] is not None:
             other = Subject(programs.from_json(header["other"]), header["kernels"]["other"], loaded, seconds)
         modal, tf32 = bool(header["modal"]), bool(header["tf32"])
-        facts = facts_of(Session(problem, known, self.stopwatch, self.fused, subject, other, modal, tf32, seconds))
-        settle(seconds)
+        try:
+            facts = facts_of(Session(problem, known, self.stopwatch, self.fused, subject, other, modal, tf32, seconds))
+            settle(seconds)
+        finally:
+            subject.release()
+            if other is not None:
+                other.release()
         for kernel in loaded.values():
             kernel.unload()
         return facts

@@ -79,6 +79,11 @@ class Guards:
             return tensor
         return self.empty(tensor.size(), tensor.stride(), tensor.dtype).copy_(tensor)
 
+    def release(self) -> None:
+        """Give the memory back: what was made here is void."""
+        self._zones.clear()
+        self._alive.clear()
+
     @property
     def used(self) -> bool:
         return bool(self._zones)

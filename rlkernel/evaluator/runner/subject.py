@@ -186,6 +186,13 @@ class Subject:
         """Where timed calls write."""
         return self._memory, self._state
 
+    def release(self) -> None:
+        """Give all memory back now: this and its replay refer to each other, and Python would collect them much later."""
+        self.replay.values.clear()
+        self.places.clear()
+        self._memory.release()
+        self._state.release()
+
     def refill(self, place: int) -> None:
         """Another value all over the memory that forward allocates."""
         for tensor in self.places[place].values():

@@ -65,7 +65,8 @@ class LaunchFact:
     share: float
     """Of the candidate's device time, 0 to 1."""
     live: bool
-    """Its result reaches the output: skipping it changes what `forward` returns."""
+    """Its result reaches the output: skipping it changes what `forward` returns. Of a candidate that is wrong and was not timed:
+    it stores to an argument, and `us` and `share` are 0."""
     registers: int = 0
     spills: int = 0
     shared_bytes: int = 0

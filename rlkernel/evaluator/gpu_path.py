@@ -147,10 +147,15 @@ class GpuPath:
             for step, table in kernels.items()
             if step.isdecimal() and str(found["choices"].get(step, 0)) in table
         }
-        rows = found.get("rows", [])
+        live = {int(k): bool(v) for k, v in found["live"].items()}
+        rows = found.get("rows")
+        if rows is None:  # a wrong candidate is not timed, and a launch that stores may be live
+            launches = [(index, step) for index, step in enumerate(traced.program.forward) if isinstance(step, Launch)]
+            rows = [{"step": index, "function": step.function, "us": 0.0} for index, step in launches]
+            live = {step.function: True for _, step in launches}
         known = self._known[runner.gpu.uuid, problem.source]
         facts = Facts(
-            program=traced.program, kernels=chosen, rows=rows, live={int(k): bool(v) for k, v in found["live"].items()},
+            program=traced.program, kernels=chosen, rows=rows, live=live,
             matches=bool(found["matches"]), other_mode_only=bool(found["other_mode"]) and traced.other is not None,
             detail=str(found["detail"]), error=float(found["error"]),
             times=times, floor_us=float(prepared["measured_floor_us"]), reference_ops=_reference_ops(known),

@@ -14,8 +14,9 @@ KERNEL = Function("kernel", "def kernel(): pass\n", 1, {})
 LAUNCH = Launch(0, {}, (Config({}, {}, (1, 1, 1)),), 1)
 PROGRAM = Program((KERNEL,), (), (), {}, (), (LAUNCH,), None)
 BINARY = {"stores": ("y",), "registers": 32, "spills": 0, "shared_bytes": 0}
+ROWS = [{"step": 0, "function": 0, "us": 50.0}, {"step": 1, "op": "aten.add.Tensor", "us": 150.0}]
 FACTS = Facts(
-    program=PROGRAM, kernels={0: BINARY}, rows=[{"step": 0, "function": 0, "us": 50.0}, {"step": 1, "op": "aten.add.Tensor", "us": 150.0}],
+    program=PROGRAM, kernels={0: BINARY}, rows=ROWS,
     live={0: True}, matches=True, other_mode_only=False, detail="", error=1e-7,
     times=Times("measured", 300.0, 100.0, 2.9, 3.1, trials=9, host_us=12.0, compiled_us=150.0),
     floor_us=10.0, reference_ops=(OpFact("aten.mul", 1, 300.0, 1.0),),

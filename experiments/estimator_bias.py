@@ -12,10 +12,12 @@ where N_t is small, so that its direction is off, too. With it, the direction is
 length has then no unit of reward, so that only the angle says something. GRPO learns to stop before it has learned to fuse.
 TRLOO follows the true gradient.
 What is unbiased is not yet quiet: RLOO is unbiased, too, and slightly ahead of TRLOO here when the gradient is sampled, because
-a lone sample of TRLOO has no baseline. The toy and its start are chosen to show the mechanism; over random toys the differences
-are small, and the table says how small.
+a lone sample of TRLOO has no baseline. The toy and its start are chosen to show the mechanism; over 64 random toys no difference
+is resolved (TRLOO over GRPO: +0.15 % +- 0.52 % of the best reward). All sampled steps have one length too: E[g/|g|] is not the
+gradient's direction, not even for TRLOO, and GRPO's sampled curve is a mixture of runs that learn to fuse (one in five) and runs
+that do not.
 
-Cost: half a minute on one core. Writes `figure.png` and `numbers.json`.
+Cost: one to two minutes on one core. Writes `figure.png` and `numbers.json`.
 """
 
 from __future__ import annotations
@@ -187,8 +189,10 @@ def print_table(found: dict[str, Any]) -> None:
         f"at the start, N = {N}: bias and noise relative to the true gradient; reward after {STEPS} steps", style="italic"
     )
     console.print(table)
-    console.print("-: divided by the standard deviation, the length of the gradient depends on the unit of the reward")
-    console.print(f"random toys: share of the best reward, mean of {RANDOM_TOYS}, exact gradient")
+    console.print("-: advantages that do not scale with the reward give the gradient a length without its unit")
+    console.print(
+        f"random toys: share of the best reward, mean of {RANDOM_TOYS}, exact gradient; differences here are not resolved"
+    )
 
 
 def main(argv: Sequence[str]) -> int:

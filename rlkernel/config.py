@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import inspect
 import json
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
@@ -116,5 +117,36 @@ def to_json(value: Any) -> Any:
 
 
 def fingerprint(run: Run) -> str:
-    """16 hex digits that change with anything in `run`; a resumed run must have the same."""
-    return hashlib.sha256(json.dumps(to_json(run), sort_keys=True).encode()).hexdigest()[:16]
+    """16 hex digits that change with anything in `run`, the code of its methods included; a resumed run must have the same."""
+    return hashlib.sha256(json.dumps([to_json(run), code_of(run)], sort_keys=True).encode()).hexdigest()[:16]
+
+
+def code_of(value: Any) -> dict[str, str]:
+    """Class -> hash of its module and of what that uses from its own package, for every method in `value`: an edited formula is
+    another run."""
+    if isinstance(value, (tuple, list)):
+        return {name: digest for item in value for name, digest in code_of(item).items()}
+    if not is_dataclass(value) or isinstance(value, type):
+        return {}
+    inner = {name: digest for f in fields(value) for name, digest in code_of(getattr(value, f.name)).items()}
+    home = type(value).__module__
+    if home.split(".")[0] == __name__.split(".")[0]:
+        return inner  # rlkernel itself: the manifest names its commit
+    text = "".join(_sources(home, set()))
+    return {**inner, f"{home}.{type(value).__name__}": hashlib.sha256(text.encode()).hexdigest()[:16]}
+
+
+def _sources(module: str, seen: set[str]) -> list[str]:
+    """The text of a module and of its package's modules that it takes names from, in a fixed order; nothing without a file."""
+    seen.add(module)
+    loaded = sys.modules.get(module)
+    try:
+        found = [inspect.getsource(loaded)] if loaded is not None else []
+    except (OSError, TypeError):
+        found = []
+    homes = {str(getattr(value, "__module__", "")) for value in vars(loaded).values()} if loaded is not None else set()
+    package = module.rpartition(".")[0]
+    for other in sorted(home for home in homes if package and home.startswith(f"{package}.")):
+        if other not in seen:
+            found += _sources(other, seen)
+    return found

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rlkernel.config import Run, fingerprint, to_json
+from rlkernel.config import Run, code_of, fingerprint, to_json
 from rlkernel.errors import UsageError
 
 COMPLETE = "complete"
@@ -93,6 +93,7 @@ def new_manifest(run: Run) -> dict[str, Any]:
         "arm": run.name,
         "seed": run.seed,
         "fingerprint": fingerprint(run),
+        "code": code_of(run),
         "run": to_json(run),
         "timing": None,
         "started": _now(),

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 import json
+import linecache
+import sys
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
@@ -86,6 +89,33 @@ def test_all_methods_and_their_names_differ_in_the_fingerprint() -> None:
     assert len({fingerprint(run) for run in runs}) == len(runs)
     # The order of rejections matters for their draws.
     assert fingerprint(replace(BASE, rejections=(PRS(), MRS()))) != fingerprint(replace(BASE, rejections=(MRS(), PRS())))
+
+
+def test_an_edited_formula_is_another_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    package = tmp_path / "methods_of_mine"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    (package / "helper.py").write_text("def centre(x):\n    return x - x.mean()\n")
+    formula = (
+        "from dataclasses import dataclass\nfrom methods_of_mine.helper import centre\n\n@dataclass(frozen=True)\nclass Mine:\n"
+        "    def __call__(self, returns_GKT, valid_GKT):\n        return centre(returns_GKT)\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def marked(text: str, helper: str) -> str:
+        (package / "mine.py").write_text(text)
+        (package / "helper.py").write_text(helper)
+        linecache.clearcache()
+        for name in ("methods_of_mine.mine", "methods_of_mine.helper"):
+            sys.modules.pop(name, None)
+        importlib.invalidate_caches()
+        return fingerprint(replace(BASE, advantage=importlib.import_module("methods_of_mine.mine").Mine()))
+
+    helper = "def centre(x):\n    return x - x.mean()\n"
+    first = marked(formula, helper)
+    assert marked(formula, helper) == first
+    assert marked(formula.replace("centre(returns_GKT)", "2 * centre(returns_GKT)"), helper) != first
+    assert marked(formula, helper.replace("x.mean()", "x.min()")) != first, "what the formula is made of counts too"
 
 
 @dataclass

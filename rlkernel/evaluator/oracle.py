@@ -7,32 +7,29 @@ the candidate was traced, so nothing that a candidate does can depend on the inp
 from __future__ import annotations
 
 import copy
-import secrets
 from collections import OrderedDict
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import torch
-from torch import nn
 
 from rlkernel.evaluator import program as programs
 from rlkernel.evaluator import wire
 from rlkernel.evaluator.devices import PROFILES, DeviceProfile
 from rlkernel.evaluator.judge import Expected, Match, bound, compare_round, norm_error
 from rlkernel.evaluator.program import Op, Program, encode_scalar, specs_of
+from rlkernel.evaluator.reference_calls import STRESS, call, draw_seed, exact_outputs, mapped, state_of, stressed, tensors_of
 from rlkernel.evaluator.replay import Replay
 from rlkernel.evaluator.roofline import dense_bytes, floor_us, is_free, operator_bytes, operator_flops, operator_us
 from rlkernel.evaluator.runner.cpu import flatten, meta_tensors
 from rlkernel.evaluator.trace.candidate import canonical, decode_spec, encode_output
 from rlkernel.evaluator.trace.recorder import Recorder, Untraceable, recording
 from rlkernel.evaluator.trace.shims import answering_as
-from rlkernel.reference import BrokenReference, Reference, load_reference, seed_generators, small_constants
+from rlkernel.reference import BrokenReference, Reference, load_reference, small_constants
 from rlkernel.types import OpFact
 
 ROUNDS = 3
 """Rounds in the constructed mode; the last one is scale-stressed."""
-STRESS = 8.0
-"""Factor on floating-point inputs in the stressed round."""
 
 
 def spec(value: Any) -> Any:
@@ -56,12 +53,6 @@ def spec(value: Any) -> Any:
         raise BrokenReference(
             f"an argument is a {type(value).__name__}: use tensors, numbers, strings and lists of these"
         ) from None
-
-
-def tensors_of(value: Any) -> list[torch.Tensor]:
-    found: list[torch.Tensor] = []
-    flatten(value, found)
-    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,52 +178,26 @@ def prepare(source: str, name: str, profile: DeviceProfile, *, tf32: bool) -> Pr
     return Prepared(small, (traced_small.variant, traced_full.variant), traced_small.modal, costs, traced_full.program)
 
 
-def _seed() -> int:
-    return secrets.randbits(31)
-
-
-def _stressed(inputs: list[Any]) -> list[Any]:
-    return [x * STRESS if isinstance(x, torch.Tensor) and x.is_floating_point() else x for x in inputs]
-
-
-def _copy(value: Any, *, double: bool) -> Any:
-    if isinstance(value, torch.Tensor):
-        copied = value.clone(memory_format=torch.preserve_format)
-        return copied.double() if double and value.is_floating_point() else copied
-    if isinstance(value, (list, tuple)):
-        return [_copy(item, double=double) for item in value]
-    return value
-
-
-def _call(model: nn.Module, inputs: list[Any], seed: int) -> Any:
-    seed_generators(seed)
-    with torch.no_grad():
-        return model(*inputs)
-
-
 def draw_round(
     reference: Reference, *, other: bool, stress: bool, tf32: bool
 ) -> tuple[dict[str, Any], list[Any], dict[str, torch.Tensor], Expected]:
     """One round: seeds, inputs, the reference's weights, and what is expected."""
-    init_seed, input_seed, forward_seed = _seed(), _seed(), _seed()
+    init_seed, input_seed, forward_seed = draw_seed(), draw_seed(), draw_seed()
     model = reference.model(init_seed)
     if other:
         model.train(not model.training)
-    state = {n: t.detach().clone() for n, t in [*model.named_parameters(), *model.named_buffers()]}
+    state = {name: tensor.clone() for name, tensor in state_of(model).items()}
     inputs = reference.inputs(input_seed)
     if stress:
-        inputs = _stressed(inputs)
+        inputs = stressed(inputs)
     exact_model = copy.deepcopy(model)
-    mine = _copy(inputs, double=False)
-    output = _call(model, mine, forward_seed)
+    mine = mapped(inputs, lambda tensor: tensor.clone(memory_format=torch.preserve_format))
+    output = call(model, mine, forward_seed)
     found: list[torch.Tensor] = []
     structure = flatten(output, found)
     if stress and not all(bool(torch.isfinite(t).all()) for t in found if t.is_floating_point()):
         return draw_round(reference, other=other, stress=False, tf32=tf32)
-    try:
-        exact = tensors_of(_call(exact_model.double(), _copy(inputs, double=True), forward_seed))
-    except (RuntimeError, ValueError, TypeError):
-        exact = found  # the reference does not run in float64: it is its own measure
+    exact = exact_outputs(exact_model, inputs, forward_seed) or found
     exact = [
         e if e.shape == f.shape and (not f.is_floating_point() or norm_error(f, e) < 0.05) else f
         for e, f in zip(exact, found, strict=True)

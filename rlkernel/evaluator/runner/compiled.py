@@ -7,7 +7,9 @@ from typing import Any
 
 import torch
 
-from rlkernel.evaluator.runner.gpu_problem import GpuProblem, draw_seed
+from rlkernel.errors import one_line
+from rlkernel.evaluator.reference_calls import call, draw_seed
+from rlkernel.evaluator.runner.gpu_problem import GpuProblem
 from rlkernel.evaluator.runner.stopwatch import Run, Stopwatch, settle
 from rlkernel.evaluator.timing import typical
 
@@ -22,13 +24,13 @@ def compiled_time(source: str, name: str, stopwatch: Stopwatch) -> dict[str, Any
     model = problem.model(draw_seed())
     try:
         fast: Any = torch.compile(model)
-        problem.call(fast, problem.inputs(draw_seed()), 0)
+        call(fast, problem.inputs(draw_seed()), 0)
     except Exception as error:  # Inductor fails in many ways, and the baseline is then absent
-        return {"failed": f"{type(error).__name__}: {(str(error).strip().splitlines() or [''])[0][:200]}"}
+        return {"failed": one_line(error)}
     runs: dict[str, list[Run]] = {"eager_us": [], "compiled_us": []}
     for _ in range(TRIALS):
         inputs = problem.inputs(draw_seed())
         for side, module in (("eager_us", model), ("compiled_us", fast)):
-            runs[side].append(stopwatch.run(lambda: problem.call(module, inputs, 0), SPIN_US)[1])  # noqa: B023
+            runs[side].append(stopwatch.run(lambda: call(module, inputs, 0), SPIN_US)[1])  # noqa: B023
     settle(60.0)
     return {side: typical([run.us for run in made if not run.void] or [run.us for run in made]) for side, made in runs.items()}

@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 
+from rlkernel.errors import one_line
 from rlkernel.evaluator import program as programs
 from rlkernel.evaluator import wire
 from rlkernel.evaluator.program import MalformedProgram
@@ -70,9 +71,14 @@ class Runner:
             if driver.lost_context() is not None:
                 if header["stress"]:
                     return {"retry": "plain", "lost": True}
-                return {"broken": f"{header['name']}: on the GPU: {_one_line(error)}", "lost": True}
-            return {"broken": f"{header['name']}: on the GPU: {_one_line(error)}"}
+                return {"broken": f"{header['name']}: on the GPU: {one_line(error)}", "lost": True}
+            return {"broken": f"{header['name']}: on the GPU: {one_line(error)}"}
         return {"known": asdict(known)}
+
+    def compiled(self, header: dict[str, Any]) -> dict[str, Any]:
+        """The reference under torch.compile. The process is of no other use afterwards."""
+        self._set_tf32(header)
+        return compiled_time(header["source"], header["name"], self.stopwatch)
 
     def evaluate(self, header: dict[str, Any], body: bytes) -> dict[str, Any]:
         """Never raises for what a candidate does."""
@@ -157,10 +163,6 @@ class Runner:
             raise refused
 
 
-def _one_line(error: Exception) -> str:
-    return f"{type(error).__name__}: {(str(error).strip().splitlines() or [''])[0][:200]}"
-
-
 def _timeout(header: dict[str, Any]) -> dict[str, Any]:
     detail = f"forward takes more than {header['seconds']:g} s on the GPU"
     return {"status": str(Status.TIMEOUT), "detail": detail, "lost": True}
@@ -189,7 +191,7 @@ def failure(error: Exception) -> dict[str, Any]:
         return {"status": str(status), "detail": detail, "lost": True}
     if isinstance(error, torch.cuda.OutOfMemoryError) or "out of memory" in str(error):
         return {"status": str(Status.RUNTIME_ERROR), "detail": "forward needs more GPU memory than a candidate may have"}
-    return {"status": str(Status.RUNTIME_ERROR), "detail": _one_line(error)[:300]}
+    return {"status": str(Status.RUNTIME_ERROR), "detail": one_line(error)[:300]}
 
 
 def serve(sock: socket.socket) -> None:
@@ -203,8 +205,7 @@ def serve(sock: socket.socket) -> None:
             continue
         assert runner is not None
         if header["do"] == "compiled":
-            torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = bool(header["tf32"])
-            wire.send(sock, wire.pack(compiled_time(header["source"], header["name"], runner.stopwatch)))
+            wire.send(sock, wire.pack(runner.compiled(header)))
             return
         reply = runner.study(header) if header["do"] == "study" else runner.evaluate(header, body)
         wire.send(sock, wire.pack(reply))

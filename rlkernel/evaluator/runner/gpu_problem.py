@@ -6,8 +6,6 @@ Nothing here is alive while a candidate's kernels run, unless it is compared wit
 from __future__ import annotations
 
 import copy
-import secrets
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,53 +14,23 @@ from torch import nn
 
 from rlkernel.evaluator.judge import Match, bits, bound_of, compare_tensor, norm_error
 from rlkernel.evaluator.program import Launch, Program
+from rlkernel.evaluator.reference_calls import STRESS, call, draw_seed, exact_outputs, mapped, state_of, stressed, tensors_of
 from rlkernel.evaluator.replay import Replay
 from rlkernel.evaluator.roofline import is_free
 from rlkernel.evaluator.runner import driver
-from rlkernel.evaluator.runner.cpu import flatten
 from rlkernel.evaluator.runner.guards import CUDA
 from rlkernel.evaluator.runner.stopwatch import Run, Stopwatch, mark, wait
 from rlkernel.evaluator.wire import overlapping
-from rlkernel.reference import Reference, load_reference, seed_generators
+from rlkernel.reference import Reference, load_reference
 
-STRESS = 8.0
-"""Factor on floating-point inputs in the stressed round."""
 ATTRIBUTION_RUNS = 2
 STEPS_SECONDS = 4.0
 GAP_SPIN_US = 5_000.0
 """Far longer than the host takes to enqueue a reference that does not wait."""
 
 
-def draw_seed() -> int:
-    """From the operating system, after the candidate was traced."""
-    return secrets.randbits(31)
-
-
-def tensors_of(value: Any) -> list[torch.Tensor]:
-    found: list[torch.Tensor] = []
-    flatten(value, found)
-    return found
-
-
-def mapped(value: Any, change: Callable[[torch.Tensor], torch.Tensor]) -> Any:
-    """A structure with its tensors replaced, in order."""
-    if isinstance(value, torch.Tensor):
-        return change(value)
-    if isinstance(value, dict):
-        return {key: mapped(item, change) for key, item in value.items()}
-    return [mapped(item, change) for item in value] if isinstance(value, (list, tuple)) else value
-
-
 def on_gpu(value: Any) -> Any:
     return mapped(value, lambda tensor: tensor.to(CUDA))
-
-
-def stressed(inputs: list[Any]) -> list[Any]:
-    return [x * STRESS if isinstance(x, torch.Tensor) and x.is_floating_point() else x for x in inputs]
-
-
-def _double(value: Any) -> Any:
-    return mapped(value, lambda tensor: tensor.double() if tensor.is_floating_point() else tensor.clone())
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,12 +91,6 @@ class GpuProblem:
             model = self.reference.model(seed).to(CUDA)
         return model.train(not model.training) if other else model
 
-    @staticmethod
-    def call(model: nn.Module, inputs: list[Any], seed: int) -> Any:
-        seed_generators(seed)
-        with torch.no_grad():
-            return model(*inputs)
-
     def study(self, program: Program, stopwatch: Stopwatch, *, stress: bool, tf32: bool) -> Known:
         """Measure what `Known` holds. `program`: the reference's own trace. `stress`: whether to try scaled inputs, which may
         cost the context. Raises what the reference raises."""
@@ -137,11 +99,11 @@ class GpuProblem:
         allowed["other"] = allowed["plain"]
         init_seed = draw_seed()
         model, inputs = self.model(init_seed), self.inputs(draw_seed())
-        output = tensors_of(self.call(model, inputs, 0))
+        output = tensors_of(call(model, inputs, 0))
         finite = all(bool(torch.isfinite(t).all()) for t in output if t.is_floating_point())
         before = state_of(self.model(init_seed))
         changed = tuple(n for n, t in state_of(model).items() if n in before and not torch.equal(bits(t), bits(before[n])))
-        _, run = stopwatch.run(lambda: self.call(model, inputs, 0), GAP_SPIN_US)
+        _, run = stopwatch.run(lambda: call(model, inputs, 0), GAP_SPIN_US)
         rows = self._rows(program, stopwatch)
         if stress and self._stressable():  # a factor of 8 costs three bits at most
             allowed["stress"] = tuple(_allowed(t, STRESS * e, tf32=tf32) for t, e in errors)
@@ -152,25 +114,18 @@ class GpuProblem:
         seed, init_seed, forward_seed = draw_seed(), draw_seed(), draw_seed()
         model, inputs, pristine = self.model(init_seed), self.inputs(seed), self.inputs(seed)
         exact_model = copy.deepcopy(model)
-        found = tensors_of(self.call(model, inputs, forward_seed))
+        found = tensors_of(call(model, inputs, forward_seed))
         changed = [(bits(a) != bits(b)).any() for a, b in zip(tensors_of(inputs), tensors_of(pristine), strict=True) if a.numel()]
-        exact = self._exact(exact_model, pristine, forward_seed) or found
+        exact = exact_outputs(exact_model, pristine, forward_seed) or found
         errors = [(f.dtype, _own_error(f, e)) for f, e in zip(found, exact, strict=True)]
         return errors, bool(changed) and bool(torch.stack(changed).any())
-
-    def _exact(self, model: nn.Module, inputs: list[Any], forward_seed: int) -> list[torch.Tensor] | None:
-        """The reference in float64; None where it does not run there and is its own measure."""
-        try:
-            return tensors_of(self.call(model.double(), _double(inputs), forward_seed))
-        except (RuntimeError, ValueError, TypeError):
-            return None
 
     def _stressable(self) -> bool:
         """Whether scaled inputs are other inputs, and leave the reference finite."""
         if not any(isinstance(x, torch.Tensor) and x.is_floating_point() for x in self.inputs(0)):
             return False
         try:
-            output = tensors_of(self.call(self.model(draw_seed()), self.inputs(draw_seed(), stress=True), draw_seed()))
+            output = tensors_of(call(self.model(draw_seed()), self.inputs(draw_seed(), stress=True), draw_seed()))
         except Exception:  # a reference may refuse such inputs in its own way
             if driver.lost_context() is not None:
                 raise
@@ -186,7 +141,7 @@ class GpuProblem:
         `model`: as it was before the call that gave `expected`; it is turned into float64.
         """
         found, wanted = tensors_of(output), tensors_of(expected)
-        exact = self._exact(model, inputs, forward_seed) or wanted
+        exact = exact_outputs(model, inputs, forward_seed) or wanted
         for index, (f, w, e) in enumerate(zip(found, wanted, exact, strict=True)):
             own = _own_error(w, e)
             where = "output" if len(found) == 1 else f"output {index}"
@@ -202,10 +157,6 @@ class GpuProblem:
         replay = Replay(program, CUDA, lambda *call: None)
         replay.init(self.init_tensors(0), 0)
         return step_times(replay, tensors_of(self.inputs(draw_seed())), stopwatch, {}, lambda: None)
-
-
-def state_of(model: nn.Module) -> dict[str, torch.Tensor]:
-    return {name: tensor.detach() for name, tensor in [*model.named_parameters(), *model.named_buffers()]}
 
 
 def _own_error(found: torch.Tensor, exact: torch.Tensor) -> float:

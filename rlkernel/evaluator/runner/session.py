@@ -16,9 +16,10 @@ import torch
 
 from rlkernel.evaluator.judge import Match
 from rlkernel.evaluator.program import Launch
+from rlkernel.evaluator.reference_calls import call, draw_seed, tensors_of
 from rlkernel.evaluator.runner.checks import Checks, Strayed
 from rlkernel.evaluator.runner.fused import Fused
-from rlkernel.evaluator.runner.gpu_problem import GpuProblem, Kind, Known, draw_seed, name_of, step_times, tensors_of
+from rlkernel.evaluator.runner.gpu_problem import GpuProblem, Kind, Known, name_of, step_times
 from rlkernel.evaluator.runner.stopwatch import Stopwatch, settle
 from rlkernel.evaluator.runner.subject import Outcome, Subject
 from rlkernel.evaluator.runner.trials import Trials, Unmeasured
@@ -87,7 +88,7 @@ class Session:
         checks.zones(*outcome.guards)
         # The answer did not exist until here.
         given = self.problem.inputs(seeds.inputs, stress=kind.stress)
-        expected = self.problem.call(self.problem.model(seeds.init, other=kind.other), given, seeds.forward)
+        expected = call(self.problem.model(seeds.init, other=kind.other), given, seeds.forward)
         note = " (inputs scaled by 8)" if kind.stress else " in the other of train and eval mode" if kind.other else ""
         checks.outputs(outcome.output, expected, self.known.allowed[name_of(kind)], note)
         if self.known.changes_inputs:

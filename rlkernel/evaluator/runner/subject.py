@@ -13,6 +13,7 @@ import torch
 from torch import nn
 
 from rlkernel.evaluator.program import Config, Launch, Program
+from rlkernel.evaluator.reference_calls import state_of
 from rlkernel.evaluator.replay import Replay, allocates
 from rlkernel.evaluator.roofline import is_free
 from rlkernel.evaluator.runner import driver
@@ -22,7 +23,7 @@ from rlkernel.evaluator.runner.stopwatch import mark, settle, stream
 
 TUNING_RUNS = 3
 KernelTable = Mapping[str, Mapping[str, dict[str, Any]]]
-"""Step ("3" in forward, "init:0" in __init__) -> configuration -> facts of its binary, see `compile.Compiled`."""
+"""Step ("3" in forward, "init:0" in __init__) -> configuration -> facts of its binary, see `binaries.Compiled`."""
 
 
 class NoConfig(Exception):
@@ -60,7 +61,7 @@ class Subject:
         self.seconds = seconds
         self._memory, self._state = Guards(), Guards()
         self.places: list[dict[int, torch.Tensor]] = []
-        """Forward step -> the memory that it allocates in timed calls, several times over: see `Session._trial`."""
+        """Forward step -> the memory that it allocates in timed calls, several times over: see `Trials._trial`."""
         self.only: int | None = None
         """The launch that does all the work, if there is one and the outputs are memory that forward allocates."""
         self.choices: dict[int, int] = {}
@@ -128,7 +129,7 @@ class Subject:
         self._state = Guards()
         self.replay = Replay(self.program, CUDA, self._launch, configs=self.choices, poison_seed=seed)
         self.replay.place = self._state.place
-        given = dict([*model.named_parameters(), *model.named_buffers()])
+        given = state_of(model)
         with torch.no_grad():
             for name, own in self.replay.init([self._state.place(t) for t in init_inputs], seed).items():
                 weight = given.get(name)

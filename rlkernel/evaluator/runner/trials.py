@@ -11,9 +11,10 @@ from dataclasses import dataclass, field
 import torch
 
 from rlkernel.evaluator.judge import Match, Sizes, mismatch
+from rlkernel.evaluator.reference_calls import call, draw_seed, state_of, tensors_of
 from rlkernel.evaluator.runner.checks import Checks, Strayed
 from rlkernel.evaluator.runner.fused import Fused, kept
-from rlkernel.evaluator.runner.gpu_problem import GpuProblem, Known, draw_seed, state_of, tensors_of
+from rlkernel.evaluator.runner.gpu_problem import GpuProblem, Known
 from rlkernel.evaluator.runner.guards import CUDA
 from rlkernel.evaluator.runner.stopwatch import Run, Stopwatch, settle, spin_for
 from rlkernel.evaluator.runner.subject import Subject, places
@@ -146,7 +147,7 @@ class Trials:
         output, candidate = self.stopwatch.run(lambda: self.subject.timed(mine, forward_seed, place), spin)
         given = self.problem.inputs(seed)  # drawn anew: whatever the candidate did to its own
         exact = copy.deepcopy(model) if self.careful else None
-        expected, reference = self.stopwatch.run(lambda: self.problem.call(model, given, forward_seed), spin)
+        expected, reference = self.stopwatch.run(lambda: call(model, given, forward_seed), spin)
         del in_the_way
         found, wanted = tensors_of(output), tensors_of(expected)
         self._shapes = [torch.empty_like(t, device="meta") for t in (*mine, *wanted)]

@@ -16,6 +16,8 @@ from rlkernel.types import Problem
 
 METHODS: Mapping[str, type] = {"reward": Reward, "advantage": Advantage, "credit": Credit, "rejections": Rejection}
 """The fields of a `Run` that say what its algorithm is."""
+ENGINES = ("auto", "slots", "generate", "vllm")
+"""See `rlkernel.policy.hf.open_policy`."""
 
 
 @dataclass(frozen=True)
@@ -50,12 +52,24 @@ class Run:
     max_grad_norm: float = 1.0
     seed: int = 0
 
+    staleness: int = 0
+    """Updates between the weights that sample a batch and those that it updates. 0: rollouts and training take turns. 1: the next
+    batch is sampled from a copy of the weights while this one trains; `mismatch` measures the price."""
+    lora_rank: int = 0
+    """Of the adapters that are trained; 0: all weights are."""
+    lora_alpha: float = 32.0
+    """The adapters' product is scaled by lora_alpha / lora_rank."""
+    engine: str = "auto"
+    """Of sampling: one of `ENGINES`; auto is what the benchmark of generation says for the device."""
+    gradient_checkpointing: bool | None = None
+    """Recompute activations in the backward pass; None: for models whose activations are large."""
+
     validation_every: int = 5
     """Steps between measurements on the validation split; also before the first and after the last step."""
     validation_rollouts: int = 4
 
     device: str = "auto"
-    """Of the evaluator: auto or cpu, both modelled time so far."""
+    """Of the evaluator: auto (the GPUs that are visible, else cpu), cpu (modelled time), cuda (every GPU) or cuda:N."""
     jobs: int = 0
     """Evaluations in flight; 0: one per core."""
 
@@ -65,6 +79,14 @@ class Run:
                 raise ValueError(f"Run.{name} is {getattr(self, name)}: it must be at least 1")
         if self.rollouts < 2:
             raise ValueError(f"Run.rollouts is {self.rollouts}: a group needs at least 2 trajectories for a baseline")
+        if self.staleness not in (0, 1):
+            raise ValueError(f"Run.staleness is {self.staleness}: use 0, or 1 to sample the next batch while this one trains")
+        if self.lora_rank < 0:
+            raise ValueError(f"Run.lora_rank is {self.lora_rank}: use 0 to train all weights, or the rank of the adapters")
+        if self.lora_alpha <= 0:
+            raise ValueError(f"Run.lora_alpha is {self.lora_alpha}: it must be positive")
+        if self.engine not in ENGINES:
+            raise ValueError(f"Run.engine is {self.engine!r}: use one of {', '.join(ENGINES)}")
         if not 0 <= self.gamma <= 1:
             raise ValueError(f"Run.gamma is {self.gamma}: a discount is between 0 and 1")
         if not isinstance(self.rejections, tuple):

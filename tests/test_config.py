@@ -147,6 +147,10 @@ class Incomplete:
         ({"advantage": SpeedReward()}, r"Run\.advantage is SpeedReward\(.* as Advantage takes \(returns_GKT, valid_GKT\)"),
         ({"rejections": (MRS(removes="group"),)}, r"MRS\.removes is 'group': use one of loss, baseline, return"),  # type: ignore[arg-type]
         ({"gamma": 1.5}, r"Run\.gamma is 1\.5"),
+        ({"staleness": 2}, r"Run\.staleness is 2: use 0, or 1 to"),
+        ({"lora_rank": -1}, r"Run\.lora_rank is -1: use 0"),
+        ({"lora_alpha": 0.0}, r"Run\.lora_alpha is 0\.0: it must be positive"),
+        ({"engine": "fast"}, r"Run\.engine is 'fast': use one of auto, slots, generate, vllm"),
     ],
 )
 def test_what_cannot_be_shown_or_run_is_refused_in_one_line(changes: dict[str, Any], said: str) -> None:

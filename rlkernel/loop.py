@@ -99,7 +99,7 @@ class _Loop:
 
     async def _sample(self, problems: Sequence[Problem], rollouts: int, seed: int, what: str) -> tuple[Group, ...]:
         run = self.run
-        self.policy.forget()
+        self.policy.refresh()
         self.display.expect(what, len(problems) * rollouts * run.turns)
         generation, evaluation = self.policy.busy.seconds, self.evaluator.busy.seconds
         groups = await rollout_groups(

@@ -8,8 +8,9 @@ completion of a batch. Everything but the sampling itself happens on the event l
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+import copy as copies
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from typing import Any
 
 import anyio
@@ -21,12 +22,13 @@ from rlkernel.policy import chat
 from rlkernel.policy.sampler import Request, Sample, Sampler
 from rlkernel.types import Completion
 
+Turns = Callable[[], AbstractAsyncContextManager[None]]
 GATHERED = 2
 """Trajectories that wait for a token per evaluation in flight, from which on a gathering policy starts a batch."""
 
 
 class HFPolicy:
-    """Made by `open_policy`. `busy` counts the seconds in which the model sampled."""
+    """Made by `open_policy`. `busy` counts the seconds in which the model sampled, `tokens` what it sampled."""
 
     def __init__(
         self,
@@ -36,14 +38,19 @@ class HFPolicy:
         max_positions: int,
         chunk: int,
         gather: Busy | None,
+        turn: Turns = nullcontext,
+        trained: Any = None,
     ) -> None:
         self.busy = Busy()
+        self.tokens = 0
         self.max_positions = max_positions
         self.max_new_tokens = max_new_tokens
         self._tokenizer = tokenizer
         self._sampler = sampler
         self._chunk = chunk
         self._gather = gather
+        self._turn = turn
+        self._trained = trained
         self._next_key = 0
         self._waiting: list[Request] = []
         self._arrived = anyio.Event()
@@ -58,9 +65,11 @@ class HFPolicy:
         """See `rlkernel.interfaces.Policy`."""
         return tuple(chat.encode_feedback(self._tokenizer, text, truncated=truncated))
 
-    def forget(self) -> None:
-        """To be called whenever the weights have changed. Raises RuntimeError while completions are being sampled."""
+    def refresh(self) -> None:
+        """To be called whenever the trainer's weights have changed. Raises RuntimeError while completions are in flight."""
         self._sampler.forget()
+        if self._trained is not None:
+            self._sampler.model.load_state_dict(self._trained.state_dict())
 
     async def generate(self, prompt_ids: Sequence[int], seed: int) -> Completion | None:
         """Sample one completion of at most `max_new_tokens` tokens; its last token is the stop token, if it stopped.
@@ -95,9 +104,11 @@ class HFPolicy:
             if self._enough():
                 joining, self._waiting = self._waiting, []
                 self._arrived = anyio.Event()
-            with self.busy():
-                finished = await anyio.to_thread.run_sync(self._sampler.advance, joining, self._chunk)
+            async with self._turn():
+                with self.busy():
+                    finished = await anyio.to_thread.run_sync(self._sampler.advance, joining, self._chunk)
             for sample in finished:
+                self.tokens += len(sample.token_ids)
                 # A trajectory that was cancelled meanwhile has left: its sample is dropped.
                 if sample.key in self._done:
                     self._samples[sample.key] = sample
@@ -116,17 +127,20 @@ async def open_policy(
     max_new_tokens: int,
     temperature: float = 1.0,
     chunk: int = 32,
+    copy: bool = False,
     gather: Busy | None = None,
+    turn: Turns = nullcontext,
 ) -> AsyncIterator[HFPolicy]:
     """Serve `generate` while the context is open. A failure of the model is ours, and raises out of this context.
 
     chunk: tokens between two chances to join. gather: the evaluations in flight; requests then start only when most
     trajectories wait. For machines where sampling and evaluating share the cores, where overlap gains nothing and a
-    batch costs hardly more than one row. Raises ValueError when no stop token is known.
+    batch costs hardly more than one row. copy: sample from a copy of the weights as of the last `refresh`. turn: entered around
+    every use of the model, for a GPU that others use too. Raises ValueError when no stop token is known.
     """
     max_positions = model.config.get_text_config().max_position_embeddings
-    sampler = Sampler(model, stop_ids(model, tokenizer), temperature)
-    policy = HFPolicy(tokenizer, sampler, max_new_tokens, max_positions, chunk, gather)
+    sampler = Sampler(copies.deepcopy(model) if copy else model, stop_ids(model, tokenizer), temperature)
+    policy = HFPolicy(tokenizer, sampler, max_new_tokens, max_positions, chunk, gather, turn, model if copy else None)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(policy.serve)
         yield policy

@@ -38,7 +38,7 @@ async def test_concurrent_requests_share_a_batch_and_are_reproducible(tiny_model
     async with open_policy(tiny_model, tiny_tokenizer, max_new_tokens=12) as policy:
         prompts = [policy.encode_prompt(f"problem {i}") for i in range(6)]
         first = await generate_all(policy, prompts)
-        policy.forget()
+        policy.refresh()
         again = await generate_all(policy, prompts)
         assert policy.busy.seconds > 0
     hook.remove()

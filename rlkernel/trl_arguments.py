@@ -1,0 +1,66 @@
+"""TRL's configuration of a run, and libraries that keep quiet."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import datasets
+import torch
+import transformers
+from trl import GRPOConfig
+
+from rlkernel.config import Run
+
+
+def training_arguments(run: Run, model: Any, directory: Path, micro_batch: int, checkpoint_every: int) -> GRPOConfig:
+    """TRL's configuration of a run. Rows per micro-batch: the largest divisor of the batch up to `micro_batch`."""
+    rows = run.prompts_per_step * run.rollouts
+    per_device = max(size for size in range(1, min(micro_batch, rows) + 1) if rows % size == 0)
+    cuda = torch.cuda.is_available()
+    arguments = GRPOConfig(
+        output_dir=str(directory),
+        max_steps=run.steps,
+        per_device_train_batch_size=per_device,
+        gradient_accumulation_steps=rows // per_device,
+        num_generations=run.rollouts,
+        shuffle_dataset=False,  # the plan is in order
+        temperature=run.temperature,
+        max_completion_length=run.turns * run.max_new_tokens,
+        loss_type="dapo",
+        importance_sampling_level="token",
+        epsilon=run.clip_low,
+        epsilon_high=run.clip_high,
+        beta=0.0,
+        scale_rewards="none",
+        disable_dropout=True,
+        learning_rate=run.learning_rate,
+        lr_scheduler_type="constant",
+        weight_decay=0.0,
+        max_grad_norm=run.max_grad_norm,
+        seed=run.seed,
+        bf16=cuda,
+        use_cpu=not cuda,
+        # Recomputation pays where activations are large.
+        gradient_checkpointing=sum(p.numel() for p in model.parameters()) > 100_000_000,
+        logging_steps=1,
+        save_strategy="steps",
+        save_steps=checkpoint_every,
+        # The newest may be incomplete when the process is killed.
+        save_total_limit=2,
+        report_to=[],
+        disable_tqdm=True,
+        dataloader_pin_memory=False,
+    )
+    # Other visible GPUs belong to evaluators; the Trainer would wrap the model in DataParallel for them.
+    arguments._setup_devices  # noqa: B018  (a cached property that sets _n_gpu)
+    arguments._n_gpu = min(arguments._n_gpu, 1)
+    return arguments
+
+
+def silence() -> None:
+    """Keep libraries from writing over the progress bar; their errors still show."""
+    transformers.utils.logging.set_verbosity_error()
+    transformers.utils.logging.disable_progress_bar()
+    datasets.utils.logging.set_verbosity_error()
+    datasets.disable_progress_bars()

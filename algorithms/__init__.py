@@ -1,5 +1,6 @@
 """One small file per method; the tables below are the registry."""
 
+from algorithms.contexts import BestWindow, FullHistory, LastTurns, TopTurns
 from algorithms.dr_grpo import DrGRPO
 from algorithms.flat_groups import FlatGroups
 from algorithms.grpo import GRPO
@@ -14,6 +15,7 @@ from algorithms.rloo import RLOO
 from algorithms.speed_reward import SpeedReward
 from algorithms.tiered_reward import TieredReward
 from algorithms.trloo import TRLOO
+from algorithms.unchecked_reward import UncheckedReward
 from algorithms.uniform_credit import UniformCredit
 from algorithms.void_turns import VoidTurns
 from algorithms.weighted_reward import WeightedReward
@@ -32,6 +34,7 @@ REWARDS: dict[str, type] = {
     "weighted": WeightedReward,
     "pr": PR,
     "layered": LayeredReward,
+    "unchecked": UncheckedReward,
 }
 REJECTIONS: dict[str, type] = {"mrs": MRS, "prs": PRS, "void_turns": VoidTurns, "flat_groups": FlatGroups}
 CREDITS: dict[str, type] = {"uniform": UniformCredit, "hrd": HRD}
@@ -43,3 +46,6 @@ TABLES: dict[str, dict[str, type]] = {
     "credit": CREDITS,
 }
 """By the field of `rlkernel.config.Run` that takes them."""
+
+CONTEXTS: dict[str, type] = {"full": FullHistory, "last": LastTurns, "top": TopTurns, "window": BestWindow}
+"""What a policy is shown of earlier turns in test-time scaling (`rlkernel.refine`)."""

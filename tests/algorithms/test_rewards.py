@@ -19,6 +19,7 @@ from algorithms.layered_reward import LayeredReward
 from algorithms.pr import PR
 from algorithms.speed_reward import SpeedReward
 from algorithms.tiered_reward import TieredReward
+from algorithms.unchecked_reward import UncheckedReward
 from algorithms.weighted_reward import WeightedReward
 from rlkernel.interfaces import Reward
 from rlkernel.types import Evaluation, LaunchFact, OpFact, Status
@@ -51,6 +52,7 @@ GOLDEN: dict[Reward, dict[float, float]] = {
     # 0.5 + 0.5 + 1.0 * 0.5: the public code's weighted reward
     PR(inner=WeightedReward(), weight=1.0): {1.4: 1.5},
     LayeredReward(): {1.4: 1.2},
+    UncheckedReward(): {1.4: 1.2, 8.0: 2.0},
     LayeredReward(inner=PR()): {1.4: 1.45},
 }
 
@@ -249,3 +251,14 @@ def test_more_coverage_is_never_worth_less(share: float, more: float) -> None:
 def test_facts_that_are_not_part_of_the_formula_have_no_influence() -> None:
     other = replace(evaluation(), detail="x", max_error=1.0, matches=True, cached=True, host_us=5.0)
     assert all(cls()(other) == cls()(evaluation()) for cls in REWARDS.values())
+
+
+@pytest.mark.parametrize("status", [Status.NO_KERNEL, Status.INCONSISTENT, Status.IMPLAUSIBLE])
+def test_what_an_evaluator_without_the_check_pays(status: Status) -> None:
+    hack = replace(evaluation(status, 1.4), matches=True)
+    # As if it were correct: 0.5 + 0.5 * 1.4.
+    assert UncheckedReward()(hack) == pytest.approx(1.2)
+    assert UncheckedReward(launched=True)(replace(hack, launches=(DECOY,))) == pytest.approx(1.2)
+    assert UncheckedReward(launched=True)(replace(hack, launches=())) == 0.0
+    assert UncheckedReward()(replace(hack, matches=False)) == 0.0
+    assert UncheckedReward()(replace(hack, speedup=None)) == 0.0

@@ -1,6 +1,6 @@
 """A Hugging Face causal language model as a `Policy`: many trajectories await `generate`, one worker thread samples.
 
-    trajectory -- generate --> waiting -- join --> rows in flight -- every `chunk` tokens: finished rows --> trajectory
+    trajectory -- generate --> waiting -- join --> engine -- every `chunk` tokens: finished rows --> trajectory
 
 Requests join the batch in flight at the next chunk and leave it when they finish, so no trajectory waits for the longest
 completion of a batch. Everything but the sampling itself happens on the event loop.
@@ -8,7 +8,7 @@ completion of a batch. Everything but the sampling itself happens on the event l
 
 from __future__ import annotations
 
-import copy as copies
+import sys
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from typing import Any
@@ -19,7 +19,10 @@ import anyio.to_thread
 
 from rlkernel.meter import Busy
 from rlkernel.policy import chat
-from rlkernel.policy.sampler import Request, Sample, Sampler
+from rlkernel.policy.batched import GenerateEngine
+from rlkernel.policy.engine import Engine, Request, Sample
+from rlkernel.policy.slot_cache import unsupported
+from rlkernel.policy.slots import SlotEngine
 from rlkernel.types import Completion
 
 Turns = Callable[[], AbstractAsyncContextManager[None]]
@@ -33,24 +36,23 @@ class HFPolicy:
     def __init__(
         self,
         tokenizer: Any,
-        sampler: Sampler,
+        make_engine: Callable[[], Engine],
         max_new_tokens: int,
         max_positions: int,
         chunk: int,
         gather: Busy | None,
         turn: Turns = nullcontext,
-        trained: Any = None,
     ) -> None:
         self.busy = Busy()
         self.tokens = 0
         self.max_positions = max_positions
         self.max_new_tokens = max_new_tokens
         self._tokenizer = tokenizer
-        self._sampler = sampler
+        self._make_engine = make_engine
+        self._engine: Engine | None = None
         self._chunk = chunk
         self._gather = gather
         self._turn = turn
-        self._trained = trained
         self._next_key = 0
         self._waiting: list[Request] = []
         self._arrived = anyio.Event()
@@ -67,9 +69,10 @@ class HFPolicy:
 
     def refresh(self) -> None:
         """To be called whenever the trainer's weights have changed. Raises RuntimeError while completions are in flight."""
-        self._sampler.forget()
-        if self._trained is not None:
-            self._sampler.model.load_state_dict(self._trained.state_dict())
+        if self._engine is None:
+            self._engine = self._make_engine()
+        else:
+            self._engine.refresh()
 
     async def generate(self, prompt_ids: Sequence[int], seed: int) -> Completion | None:
         """Sample one completion of at most `max_new_tokens` tokens; its last token is the stop token, if it stopped.
@@ -94,7 +97,7 @@ class HFPolicy:
     async def serve(self) -> None:
         """Sample for whoever waits, until cancelled."""
         while True:
-            if not self._sampler.active:
+            if self._engine is None or not self._engine.active:
                 await self._arrived.wait()
                 while self._gather is not None and not self._enough():
                     await self._gather.changed()
@@ -106,13 +109,17 @@ class HFPolicy:
                 self._arrived = anyio.Event()
             async with self._turn():
                 with self.busy():
-                    finished = await anyio.to_thread.run_sync(self._sampler.advance, joining, self._chunk)
+                    finished = await anyio.to_thread.run_sync(self._advance, joining)
             for sample in finished:
                 self.tokens += len(sample.token_ids)
                 # A trajectory that was cancelled meanwhile has left: its sample is dropped.
                 if sample.key in self._done:
                     self._samples[sample.key] = sample
                     self._done[sample.key].set()
+
+    def _advance(self, joining: Sequence[Request]) -> list[Sample]:
+        self._engine = self._engine or self._make_engine()
+        return self._engine.advance(joining, self._chunk)
 
     def _enough(self) -> bool:
         """Whether those who wait may start."""
@@ -126,25 +133,57 @@ async def open_policy(
     *,
     max_new_tokens: int,
     temperature: float = 1.0,
-    chunk: int = 32,
+    engine: str = "auto",
+    slots: int = 128,
     copy: bool = False,
+    chunk: int = 32,
     gather: Busy | None = None,
     turn: Turns = nullcontext,
 ) -> AsyncIterator[HFPolicy]:
     """Serve `generate` while the context is open. A failure of the model is ours, and raises out of this context.
 
-    chunk: tokens between two chances to join. gather: the evaluations in flight; requests then start only when most
-    trajectories wait. For machines where sampling and evaluating share the cores, where overlap gains nothing and a
-    batch costs hardly more than one row. copy: sample from a copy of the weights as of the last `refresh`. turn: entered around
-    every use of the model, for a GPU that others use too. Raises ValueError when no stop token is known.
+    engine: one of `ENGINES`. slots: completions sampled at a time. copy: sample from a copy of the weights, which only
+    `HFPolicy.refresh` brings up to date; on a GPU always so. chunk: tokens between two chances to join. gather: the evaluations
+    in flight; requests then start only when most trajectories wait. For machines where sampling and evaluating share the
+    cores, where overlap gains nothing and a batch costs hardly more than one row. turn: entered around every chunk, where
+    the model's device is shared. The engine is made at the first `refresh` or request, where the model is then. Raises
+    ValueError when no stop token is known, or for another engine.
     """
+    if engine not in ENGINES:
+        raise ValueError(f"engine is {engine!r}: use one of {', '.join(ENGINES)}")
     max_positions = model.config.get_text_config().max_position_embeddings
-    sampler = Sampler(copies.deepcopy(model) if copy else model, stop_ids(model, tokenizer), temperature)
-    policy = HFPolicy(tokenizer, sampler, max_new_tokens, max_positions, chunk, gather, turn, model if copy else None)
+    stops = stop_ids(model, tokenizer)
+
+    def make_engine() -> Engine:
+        return open_engine(engine, model, tokenizer, stops, temperature, slots=slots, copy=copy)
+
+    policy = HFPolicy(tokenizer, make_engine, max_new_tokens, max_positions, chunk, gather, turn)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(policy.serve)
         yield policy
         tasks.cancel_scope.cancel()
+
+
+ENGINES = ("auto", "slots", "generate", "vllm")
+"""auto: slots, or generate for a model whose attention is not the plain one."""
+
+
+def open_engine(
+    engine: str, model: Any, tokenizer: Any, stops: frozenset[int], temperature: float, *, slots: int, copy: bool
+) -> Engine:
+    """Raises ValueError where `slots` is asked for and the model has another attention."""
+    if engine == "vllm":
+        from rlkernel.policy.vllm_engine import VllmEngine  # an optional extra
+
+        return VllmEngine(model, tokenizer, stops, temperature, slots=slots)
+    reason = unsupported(model)
+    if engine == "slots" and reason:
+        raise ValueError(f"engine 'slots' cannot sample from this model: {reason}; use engine='generate'")
+    if engine == "auto" and reason:
+        print(f"sampling with `generate`, which is slower than slots: {reason}", file=sys.stderr, flush=True)
+    if engine == "generate" or reason:
+        return GenerateEngine(model, stops, temperature, slots=slots, copy=copy)
+    return SlotEngine(model, stops, temperature, slots=slots, copy=copy)
 
 
 def stop_ids(model: Any, tokenizer: Any) -> frozenset[int]:

@@ -14,7 +14,8 @@ from envs.kernel_env import KernelEnvironment
 from envs.problems import load_suite
 from envs.teacher.drafts import completion, fused_draft
 from rlkernel.policy.chat import encode_prompt
-from rlkernel.policy.sampler import Request, Sampler
+from rlkernel.policy.engine import Request
+from rlkernel.policy.slots import SlotEngine
 from rlkernel.policy.small import SMALL, build_model, build_tokenizer, load_small, save_small
 
 
@@ -62,7 +63,7 @@ def test_the_shipped_policy_writes_modules_for_unseen_chains(small: tuple[Any, A
         for i, problem in enumerate(chains)
         for k in range(4)
     ]
-    samples = Sampler(model, frozenset({tokenizer.eos_token_id}), 1.0).advance(requests, 256)
+    samples = SlotEngine(model, frozenset({tokenizer.eos_token_id}), 1.0).advance(requests, 256)
     texts = {s.key: tokenizer.decode(list(s.token_ids), skip_special_tokens=True) for s in samples}
     assert len(texts) == 4 * len(chains)
     assert sum(environment.extract(text) is not None for text in texts.values()) >= 0.8 * len(texts)

@@ -1,0 +1,264 @@
+"""Sampling in fixed slots: continuous batching with a preallocated cache.
+
+    queue -- a slot is idle --> prefill (many at a time) --> lanes of the decode step -- stop or length --> idle, states kept
+
+Each row draws from its own random numbers by inverting the cumulative distribution, so that a completion is a function of
+the weights, the context and the row's seed, whatever is in flight beside it (up to rounding in the forward pass).
+An idle slot keeps its keys and values until another request needs it, the least recently used first: the next turn of the same
+trajectory computes only what is new. Equal contexts are computed once. On a GPU the host looks at the slots once per `advance`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from rlkernel.policy.decode_step import DecodeStep, SlotState
+from rlkernel.policy.decoding import for_decoding, one_thread_if_small
+from rlkernel.policy.engine import Request, Sample, busy_error, check_temperature, uniforms
+from rlkernel.policy.prefill import Row, prefill
+from rlkernel.policy.replica import Replica
+from rlkernel.policy.slot_cache import SLOTS, SlotCache, bytes_per_position
+
+BLOCK = 128
+"""Positions are a multiple of this."""
+
+
+@dataclass(slots=True)
+class _Slot:
+    request: Request | None = None
+    """None: idle."""
+    token_ids: tuple[int, ...] = ()
+    """Of what the slot has keys and values."""
+    used: int = 0
+    """When it last became idle; 0: never."""
+
+
+class SlotEngine:
+    """See `rlkernel.policy.engine.Engine`."""
+
+    def __init__(
+        self,
+        model: Any,
+        stop_ids: frozenset[int],
+        temperature: float,
+        *,
+        slots: int = 128,
+        copy: bool = False,
+        compiled: bool | None = None,
+        cache_bytes: int | None = None,
+        prefill_tokens: int | None = None,
+    ) -> None:
+        """
+        model: on its device. On a GPU, and with `copy`, the engine has its own copy of the weights (bfloat16 on a GPU); else it
+        reads the model's. cache_bytes: limit on keys and values, default 60 % of a GPU's free memory, 8 GiB elsewhere; where it
+        is reached there are fewer slots. prefill_tokens: computed at a time. Raises ValueError unless temperature > 0.
+        """
+        check_temperature(temperature)
+        self.device = torch.device(model.device)
+        self._on_gpu = self.device.type == "cuda"
+        dtype = torch.bfloat16 if self._on_gpu else model.dtype
+        self._replica = Replica(model, self.device, dtype) if copy or self._on_gpu else None
+        self.model = self._replica.model if self._replica else model
+        self.temperature = temperature
+        self._config = self.model.config.get_text_config()
+        self._dtype = dtype
+        self._compiled = self._on_gpu if compiled is None else compiled
+        self._most = slots
+        self._limit = cache_bytes
+        self._prefill_tokens = prefill_tokens or (16384 if self._on_gpu else 4096)
+        self._stop_V = torch.zeros(self._config.vocab_size, dtype=torch.bool, device=self.device)
+        self._stop_V[[token for token in sorted(stop_ids) if token < len(self._stop_V)]] = True
+        self._stream = torch.cuda.Stream(self.device) if self._on_gpu else None  # type: ignore[no-untyped-call]
+        self.look_every = 10**9 if self._on_gpu else 1
+        """Tokens between two looks of the host at what has finished."""
+        self._queue: list[Request] = []
+        self._slots: list[_Slot] = []
+        self._clock = 0
+        self._step: DecodeStep | None = None
+
+    @property
+    def active(self) -> int:
+        return len(self._queue) + len(self._running())
+
+    @property
+    def free(self) -> int:
+        return max(0, (len(self._slots) or self._most) - self.active)
+
+    def refresh(self) -> None:
+        """See `Engine`."""
+        if self.active:
+            raise busy_error()
+        if self._replica:
+            with self._on_stream():
+                self._replica.refresh()
+        for slot in self._slots:
+            slot.token_ids, slot.used = (), 0
+
+    @torch.no_grad()
+    def advance(self, joining: Sequence[Request], tokens: int) -> list[Sample]:
+        """See `Engine`. A request's first token comes with its prefill, beyond `tokens`."""
+        self._queue += joining
+        with self._on_stream(), for_decoding(self.model, SLOTS):
+            self._admit()
+            finished = self._collect()
+            with one_thread_if_small(self.model):
+                while tokens > 0 and (running := self._running()):
+                    assert self._step is not None
+                    steps = min(tokens, self.look_every, self._longest(running))
+                    self._step.run(running, steps)
+                    tokens -= steps
+                    finished += self._collect()
+        return finished
+
+    def _running(self) -> list[int]:
+        return [s for s, slot in enumerate(self._slots) if slot.request is not None]
+
+    def _idle(self) -> list[int]:
+        """The one to be overwritten next comes first."""
+        return sorted((s for s, slot in enumerate(self._slots) if slot.request is None), key=lambda s: self._slots[s].used)
+
+    def _longest(self, running: list[int]) -> int:
+        """Tokens after which all of them have finished at the latest, as far as the host knows."""
+        if self.look_every == 1:
+            return 1
+        assert self._step is not None
+        left = self._step.state.budget_S - self._step.state.count_S
+        return int(left[torch.tensor(running, device=self.device)].max())
+
+    def _admit(self) -> None:
+        """Give idle slots to requests, compute their contexts, and draw their first tokens."""
+        if not self._queue or not self._make_room():
+            return
+        idle = self._idle()
+        taken, self._queue = self._queue[: len(idle)], self._queue[len(idle) :]
+        if not taken:
+            return
+        groups: dict[tuple[int, ...], list[Request]] = {}
+        for request in taken:
+            groups.setdefault(request.context_ids, []).append(request)
+        kept: dict[tuple[int, ...], int] = {}
+        for context in groups:
+            if (slot := self._continued(context, idle)) is not None:
+                idle.remove(slot)
+                kept[context] = slot
+        rows = []
+        for context, requests in groups.items():
+            start = len(self._slots[kept[context]].token_ids) if context in kept else 0
+            own = [kept[context]] if context in kept else []
+            while len(own) < len(requests):
+                own.append(idle.pop(0))
+            for slot, request in zip(own, requests, strict=True):
+                self._slots[slot] = _Slot(request, context)
+            rows.append(Row(context, start, tuple(own)))
+            self._open(own, requests)
+        assert self._step is not None
+        for slots, logits_nV in prefill(self.model, self._step.cache, rows, self._prefill_tokens):
+            self._step.emit(torch.tensor(slots, device=self.device), logits_nV)
+
+    def _continued(self, context: tuple[int, ...], idle: list[int]) -> int | None:
+        """The idle slot that holds the longest beginning of the context."""
+        best, length = None, 0
+        for s in idle:
+            held = self._slots[s].token_ids
+            n = len(held)
+            # The last token is what tells trajectories of one problem apart soonest.
+            if length < n < len(context) and context[n - 1] == held[-1] and context[:n] == held:
+                best, length = s, n
+        return best
+
+    def _open(self, slots: list[int], requests: list[Request]) -> None:
+        assert self._step is not None
+        state, index = self._step.state, torch.tensor(slots, device=self.device)
+        state.length_S[index] = len(requests[0].context_ids)
+        state.count_S[index] = 0
+        state.done_S[index] = False
+        state.budget_S[index] = torch.tensor([request.budget for request in requests], device=self.device)
+        uniform_nT = torch.zeros((len(slots), state.uniform_ST.shape[1]), dtype=torch.float64)
+        for row, request in zip(uniform_nT, requests, strict=True):
+            row[: request.budget] = uniforms(request)
+        state.uniform_ST[index] = uniform_nT.to(self.device)
+
+    def _collect(self) -> list[Sample]:
+        """Samples of the slots that have finished; the slots become idle. This is where the host waits for the device."""
+        if not (running := self._running()):
+            return []
+        assert self._step is not None
+        state, index = self._step.state, torch.tensor(running, device=self.device)
+        done, counts = torch.stack([state.done_S[index].long(), state.count_S[index]]).tolist()
+        ended = [(slot, count) for slot, is_done, count in zip(running, done, counts, strict=True) if is_done]
+        if not ended:
+            return []
+        index = torch.tensor([slot for slot, _ in ended], device=self.device)
+        ids_nT, logprob_nT, stopped_n = (
+            state.ids_ST[index].cpu(),
+            state.logprob_ST[index].cpu(),
+            self._stop_V[state.token_S[index]],
+        )
+        samples = []
+        for (slot, count), ids_T, logprob_T, stopped in zip(ended, ids_nT, logprob_nT, stopped_n.tolist(), strict=True):
+            request = self._slots[slot].request
+            assert request is not None
+            if not bool(logprob_T[:count].isfinite().all()):
+                raise FloatingPointError("the model's logits are not finite: its weights may have diverged")
+            ids = tuple(ids_T[:count].tolist())
+            samples.append(Sample(request.key, ids, tuple(logprob_T[:count].tolist()), "stop" if stopped else "length"))
+            self._clock += 1
+            # The last sampled token has no keys and values yet.
+            self._slots[slot] = _Slot(None, (*request.context_ids, *ids[:-1]), self._clock)
+        return samples
+
+    def _make_room(self) -> bool:
+        """Positions and tokens enough for whoever waits; grows what is too small. False: only when some have finished."""
+        positions = max(len(request.context_ids) + request.budget for request in self._queue)
+        budget = max(request.budget for request in self._queue)
+        step = self._step
+        if step and positions <= step.cache.positions and budget <= step.state.ids_ST.shape[1]:
+            return True
+        if step:
+            positions = max(positions, step.cache.positions)
+            budget = max(budget, step.state.ids_ST.shape[1])
+        positions = -(-positions // BLOCK) * BLOCK
+        count = self._affordable(positions)
+        running = self._running()
+        if len(running) >= count:
+            return False
+        stay = sorted(running + self._idle()[::-1][: count - len(running)])
+        cache = SlotCache(self._config, count, positions, self._dtype, self.device, opaque=self._compiled)
+        state = SlotState(count, budget, self.device)
+        if step:
+            cache.copy_from(step.cache, stay)
+            state.copy_from(step.state, stay)
+        self._slots = [self._slots[s] for s in stay] + [_Slot() for _ in range(count - len(stay))]
+        self._step = DecodeStep(self.model, cache, state, self._stop_V, self.temperature, self._compiled)
+        return True
+
+    def _affordable(self, positions: int) -> int:
+        if self._limit is None:
+            free = int(torch.cuda.mem_get_info(self.device)[0] * 0.6) if self._on_gpu else 2**33
+            self._limit = free
+        size = positions * bytes_per_position(self._config, self._dtype)
+        count = min(self._most, self._limit // size - 1)
+        if count < 1:
+            raise ValueError(
+                f"{positions} positions take {2 * size / 2**30:.1f} GiB of keys and values, of {self._limit / 2**30:.1f} GiB: "
+                "use shorter contexts or fewer new tokens"
+            )
+        return count
+
+    @contextmanager
+    def _on_stream(self) -> Iterator[None]:
+        """A stream of our own, so that a trainer's work beside it goes on; it starts after what was asked of the GPU before,
+        and is done at the end."""
+        if self._stream is None:
+            yield
+            return
+        with torch.cuda.device(self.device):
+            self._stream.wait_stream(torch.cuda.current_stream())
+            with torch.cuda.stream(self._stream):
+                yield
+                self._stream.synchronize()

@@ -1,4 +1,4 @@
-"""How a model that is also trained is borrowed for sampling: its mode, its attention and the CPU's threads, put back afterwards."""
+"""How a model that is also trained is borrowed for sampling: mode, attention and the CPU's threads are put back afterwards."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from rich.console import Console
 from tyro.conf import FlagCreatePairsOff, OmitSubcommandPrefixes, Positional
 
 from rlkernel import doctor as doctors
-from rlkernel.errors import UsageError, usage_error
+from rlkernel.errors import UsageError, exit_status
 from rlkernel.evaluate import evaluate_manifest, evaluate_pair
 from rlkernel.evaluator import gpus
 from rlkernel.evaluator.stages import EvaluatorConfig
@@ -119,19 +119,8 @@ def _parse(args: list[str]) -> Evaluate | Doctor:
     return command
 
 
-def run(call: Any) -> int:
-    """Exit status of a command: its own, 2 with one line for what the user can fix, 130 when interrupted."""
-    try:
-        return int(call())
-    except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
-        return 130
-    except Exception as error:
-        usage = usage_error(error)
-        if usage is None:
-            raise
-        print(f"error: {usage}", file=sys.stderr)
-        return 2
+run = exit_status
+"""What commands run in."""
 
 
 def main(argv: list[str] | None = None) -> int:

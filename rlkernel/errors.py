@@ -1,6 +1,9 @@
-"""Errors that the user can fix."""
+"""Errors that the user can fix, and what a command makes of them."""
 
 from __future__ import annotations
+
+import sys
+from typing import Any
 
 from rlkernel.reference import BrokenReference
 
@@ -27,3 +30,18 @@ def usage_error(error: BaseException) -> UsageError | None:
         found = [usage_error(inner) for inner in error.exceptions]
         return found[0] if found and all(found) else None
     return None
+
+
+def exit_status(call: Any) -> int:
+    """Of a command: its own (None: 0), 2 with one line for what the user can fix, 130 when interrupted, as shells have it."""
+    try:
+        return int(call() or 0)
+    except KeyboardInterrupt as interrupt:
+        print(": ".join(["interrupted", *map(str, interrupt.args)]), file=sys.stderr)
+        return 130
+    except (Exception, BaseExceptionGroup) as error:
+        usage = usage_error(error)
+        if usage is None:
+            raise
+        print(f"error: {usage}", file=sys.stderr)
+        return 2

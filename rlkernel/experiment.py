@@ -77,13 +77,13 @@ def main(
     *,
     pretrained: Callable[[Run], Run],
     tables: Tables = MappingProxyType({}),
-    train: Callable[..., int] | None = None,
+    train: Callable[..., int | None] | None = None,
 ) -> int:
     """Exit status: 0 when all runs are finished and reported, 2 after one line about what is unusable, 130 when interrupted.
 
     docstring: the experiment's; it opens the report. arms: the first is the baseline of the comparison. pretrained: what changes
     in an arm for a model other than `small`, before the other flags. tables: the registered methods, for `--list`. train:
-    `rlkernel.loop.main` or its like.
+    `rlkernel.command.main` or its like.
     """
     return cli.run(lambda: _main(name, docstring, arms, list(argv), pretrained, tables, train))
 
@@ -95,7 +95,7 @@ def _main(
     argv: list[str],
     pretrained: Callable[[Run], Run],
     tables: Tables,
-    train: Callable[..., int] | None,
+    train: Callable[..., int | None] | None,
 ) -> int:
     check_arms(arms)
     chosen, flags = parse(name, arms, argv)
@@ -106,13 +106,13 @@ def _main(
     jobs = plan({arm: arms[arm] for arm in chosen}, flags, pretrained)
     if train is None:
         # Imports seconds' worth of libraries, which a wrong flag need not wait for.
-        from rlkernel import loop
+        from rlkernel import command
 
-        train = loop.main
+        train = command.main
     count = "1 run" if len(jobs) == 1 else f"{len(jobs)} runs"
     print(f"{count} in {flags.out}: {', '.join(chosen)}; seeds {', '.join(map(str, flags.seeds))}", file=sys.stderr)
     status = train(jobs, cache_dir=flags.out / "evaluations")
-    if status != 0:
+    if status:
         return status
     directories = [directory for _, directory in sorted(jobs, key=lambda job: chosen.index(job[0].name))]
     page = write_report(flags.out, name.replace("_", " ").capitalize(), docstring, directories)

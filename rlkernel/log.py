@@ -9,9 +9,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Self, cast
+from typing import TYPE_CHECKING, Any, Literal, Self, cast
 
-import wandb
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Column
@@ -20,6 +19,9 @@ from rlkernel.config import Run, to_json
 from rlkernel.metrics import is_hack, is_lazy
 from rlkernel.rundir import METRICS, TRANSCRIPTS
 from rlkernel.types import Group, Split, Trajectory
+
+if TYPE_CHECKING:
+    import wandb
 
 SUMMARY_WIDTH = 52
 """Characters of `summary` where every share has two digits."""
@@ -32,13 +34,14 @@ class RunLog:
     """Appends rows. Each is complete on the disk's side of the process when `write` returns, so a kill loses nothing."""
 
     directory: Path
-    remote: wandb.Run
+    remote: wandb.Run | None
 
     def write(self, split: Split, step: int, values: Mapping[str, Any]) -> None:
         """One row of metrics.jsonl, and the same to Weights & Biases under `<split>/`."""
         _append(self.directory / METRICS, [{"split": split, "step": step, **values}])
-        numbers = {f"{split}/{key}": value for key, value in values.items() if value is not None}
-        self.remote.log({"step": step, **numbers})
+        if self.remote is not None:
+            numbers = {f"{split}/{key}": value for key, value in values.items() if value is not None}
+            self.remote.log({"step": step, **numbers})
 
     def write_transcripts(self, split: Split, step: int, prompts: Mapping[str, str], chosen: Sequence[Trajectory]) -> None:
         """prompts: the text of each problem's prompt, by the problem's name."""
@@ -87,14 +90,19 @@ def _append(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
 
 
 @contextmanager
-def open_wandb(directory: Path, run: Run, run_id: str) -> Iterator[wandb.Run]:
+def open_wandb(directory: Path, run: Run, run_id: str) -> Iterator[wandb.Run | None]:
     """A Weights & Biases run inside the run directory; resumed runs keep their id.
 
-    Offline unless WANDB_API_KEY is set; WANDB_MODE, if set, decides instead. Prints nothing.
+    Offline unless WANDB_API_KEY is set; WANDB_MODE, if set, decides instead; None where that is `disabled`. Prints nothing.
     """
     default = "online" if os.environ.get("WANDB_API_KEY") else "offline"
     # Given explicitly, because wandb reads its variables once per process.
     mode = cast(Literal["online", "offline", "disabled"], os.environ.get("WANDB_MODE", default))
+    if mode == "disabled":
+        yield None
+        return
+    import wandb  # takes a second, and may be absent where it is disabled
+
     remote = wandb.init(
         project=os.environ.get("WANDB_PROJECT", "rlkernel"),
         dir=directory,
@@ -154,7 +162,7 @@ class Display:
     def phase(self, text: str) -> None:
         self._progress.update(self._task, phase=text)
 
-    def row(self, split: Split, step: int, values: Mapping[str, float]) -> None:
+    def row(self, split: Split, step: int, values: Mapping[str, Any]) -> None:
         """Show a row of metrics."""
         numbers = summary(values)
         if split == "train":
@@ -165,7 +173,7 @@ class Display:
             self.console.print(f"{self._name}  step {step}/{self._steps}  {split}  {numbers}", soft_wrap=True)
 
 
-def summary(values: Mapping[str, float]) -> str:
+def summary(values: Mapping[str, Any]) -> str:
     """
     >>> summary({"reward": 0.5, "fast_1": 0.25, "fast_1.2": 0.125, "hacking_rate": 0.0, "lazy_rate": 1.0})
     'reward 0.50 fast@1 25% fast@1.2 12% hack 0% lazy 100%'

@@ -4,46 +4,61 @@
     ------------------------                                   --------------              ---------------
     train: opens evaluator, policy, log
            awaits the trainer thread ------------------------> trainer.train()
-                                                               step s: asks for rollouts
-    rollout_groups <------------------- waits ---------------- (rollout)
+                                                               step s: asks for its batch
+    _batch <--------------------------- waits ---------------- (rollout)
       |- trajectory 1 .. n, each on its own:
       |     policy.generate ---- waits for its own tokens -----------------------------> rows in flight
       |     evaluator.evaluate - waits for its own verdict (processes of the pool)
       `- all done -------------------------------------------> forward, backward, update
-    log row, validation <-------------- waits ---------------- (step_done)
+    _step_done: row, validation <------ waits ---------------- (step_done)
                                                                checkpoint; step s + 1
 
-Within a step, generation and evaluation overlap (without a GPU they share the cores, and sampling waits until most
-trajectories want it: `open_policy`'s gather); between the steps there is a barrier, so that every sample comes from the
-weights that it trains. Weights change only while no trajectory exists. The event loop is never blocked for longer than a
-log row takes. Cancelling the event loop's task (Ctrl-C) cancels the trajectories at once and the trainer thread at its next
-micro-batch; what was logged after the last complete checkpoint is dropped when the run goes on.
+Trajectories wait for nobody, so generation and evaluation overlap. `Run.staleness` says what overlaps with training:
+
+    0   sample 1 | train 1 | sample 2 | train 2 | ...          every batch comes from the weights that it updates
+    1   sample 1 | train 1 | train 2  | train 3 | ...          sampled one update behind, from a copy of the weights
+                 | sample 2| sample 3 | sample 4| ...          that is made before the update begins
+
+In both, one batch never mixes two weights, and rows, validation and the checkpoint wait for everything that was started: what
+`_step_done` sees is all there is, so a run that is killed anywhere goes on from its last complete checkpoint as if it had not
+been. With staleness 1 the checkpoint holds the batch that is ready; what was logged after it is dropped (`rundir.begin`).
+
+Who waits for a GPU: `rlkernel.placement`. A candidate measures alone on its card. Where the policy shares it, one queue serves
+candidates and, a few tokens at a time, sampling; beside evaluations (staleness 1) also training, a micro-batch at a time. On two
+or more GPUs nobody but candidates queues. Without a GPU, sampling and evaluations share the cores, and sampling waits until most
+trajectories want it (`open_policy`'s gather).
+
+The event loop is never blocked for longer than a log row takes. Cancelling its task (Ctrl-C) cancels the trajectories at once and
+the trainer thread at its next micro-batch.
 """
 
 from __future__ import annotations
 
-import signal
+import concurrent.futures
+import pickle
 import sys
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, nullcontext
-from dataclasses import dataclass, field
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, nullcontext
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, TypeVarTuple
 
 import anyio
 import anyio.abc
 import anyio.from_thread
 import anyio.to_thread
 import torch
+from anyio.from_thread import BlockingPortal
 
 from rlkernel import rundir
 from rlkernel.config import Run
-from rlkernel.errors import UsageError, usage_error
-from rlkernel.evaluator.pool import open_pool
+from rlkernel.errors import UsageError
+from rlkernel.evaluator.pool import Pool
 from rlkernel.interfaces import Evaluator
 from rlkernel.log import Display, RunLog, choose, open_wandb
-from rlkernel.meter import Busy, MeteredEvaluator
-from rlkernel.metrics import rollout_metrics
+from rlkernel.meter import Busy, MeteredEvaluator, Meters, per_second
+from rlkernel.metrics import rollout_metrics, timing
+from rlkernel.placement import describe, open_evaluator
 from rlkernel.policy.hf import HFPolicy, open_policy
 from rlkernel.policy.load import load_model
 from rlkernel.rollout import derive_seed, rollout_groups
@@ -53,8 +68,20 @@ from rlkernel.types import Group, Problem, Split
 
 TRAIN_TRANSCRIPTS, VALIDATION_TRANSCRIPTS = 3, 8
 """Trajectories of one step that are kept as text."""
-INTERRUPTED = 130
-"""Exit status after Ctrl-C, as shells have it."""
+AHEAD = "batch_ahead.pickle"
+"""In a checkpoint: the batch of the next step, with staleness 1."""
+OWN_NUMBERS = ("staleness", "trained_tokens_per_second")
+"""Of a training row, beside those of `StepFacts.numbers`, `Meters.lap` and `rollout_metrics`."""
+T = TypeVar("T")
+Ts = TypeVarTuple("Ts")
+
+
+@dataclass(frozen=True)
+class Batch:
+    """`weights`: optimiser steps behind the weights that sampled the groups."""
+
+    groups: tuple[Group, ...]
+    weights: int
 
 
 @dataclass
@@ -65,95 +92,124 @@ class _Loop:
     directory: Path
     policy: HFPolicy
     evaluator: MeteredEvaluator
+    meters: Meters
     log: RunLog
     display: Display
-    _seconds: dict[str, float | None] = field(default_factory=dict)
-    """Of the last rollouts."""
+    batches: Sequence[Sequence[Problem]]
+    """The problems of each step."""
+    tasks: anyio.abc.TaskGroup
+    portal: BlockingPortal
+    shared: Pool | None
+    """The pool, if training meets its evaluations on a card."""
+    ahead: Batch | None = None
+    """Sampled, not yet trained."""
+    _coming: anyio.Event | None = None
+    """Set when the batch that is being sampled beside training is `ahead`."""
+    _staleness: int = 0
+    """Of the batch in training."""
+
+    # From the trainer's thread
 
     def rollout(self, problems: Sequence[Problem], step: int) -> tuple[Group, ...]:
-        seed = derive_seed(self.run.seed, "train", step)
-        groups = anyio.from_thread.run(self._sample, problems, self.run.rollouts, seed, "rollouts")
-        anyio.from_thread.run_sync(self.display.phase, "training")
-        return groups
+        return _on_loop(self._batch, step)
 
     def step_done(self, facts: StepFacts) -> None:
-        anyio.from_thread.run(self._step_done, facts)
+        _on_loop(self._step_done, facts)
+
+    def save(self, directory: Path) -> None:
+        if self.ahead is not None:
+            (directory / AHEAD).write_bytes(pickle.dumps(self.ahead))
 
     def check_cancelled(self) -> None:
         anyio.from_thread.check_cancelled()
+
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        if self.shared is None:
+            yield
+            return
+        with self.portal.wrap_async_context_manager(self.shared.turn()):
+            yield
+            torch.cuda.synchronize()
+
+    # On the event loop
 
     async def validate(self, step: int) -> None:
         """Measure on the validation split. The same seeds each time, so that only the weights make a difference."""
         problems = [problem for problem in self.run.problems if problem.split == "validation"]
         seed = derive_seed(self.run.seed, "validation")
+        await self._refresh()
         groups = await self._sample(problems, self.run.validation_rollouts, seed, "validation")
         if rundir.read_manifest(self.directory)["timing"] is None:  # type: ignore[index]
-            rundir.update_manifest(self.directory, timing=_timing(groups))
-        self._write("validation", step, groups, {**rollout_metrics(groups), **self._seconds})
+            rundir.update_manifest(self.directory, timing=timing(groups))
+        self._write("validation", step, groups, self.meters.lap())
+
+    async def _batch(self, step: int) -> tuple[Group, ...]:
+        """The batch of the update that follows `step` updates; with staleness, the one after it is then on its way."""
+        with self.meters.rollout():
+            if self.ahead is None:
+                await self._refresh()
+                self.ahead = await self._sample_step(step, weights=step)
+            batch, self.ahead = self.ahead, None
+            if self.run.staleness and step + 1 < self.run.steps:
+                # The copy must be complete before the trainer may change the weights.
+                await self._refresh()
+                self._coming = anyio.Event()
+                self.tasks.start_soon(self._sample_ahead, step + 1, self._coming)
+        self._staleness = step - batch.weights
+        self.meters.training.begin()
+        self.display.phase("training")
+        return batch.groups
+
+    async def _sample_ahead(self, step: int, done: anyio.Event) -> None:
+        self.ahead = await self._sample_step(step, weights=step - 1)
+        done.set()
 
     async def _step_done(self, facts: StepFacts) -> None:
-        self._write("train", facts.step, facts.groups, {**rollout_metrics(facts.groups), **_numbers(facts), **self._seconds})
+        self.meters.training.end()
+        if self._coming is not None:
+            with self.meters.rollout():
+                await self._coming.wait()
+            self._coming = None
+        laps = self.meters.lap()
+        own = (self._staleness, per_second(facts.tokens, laps["seconds_training"]))
+        numbers = {**facts.numbers(), **laps, **dict(zip(OWN_NUMBERS, own, strict=True))}
+        self._write("train", facts.step, facts.groups, numbers)
         if facts.step % self.run.validation_every == 0 or facts.step == self.run.steps:
             await self.validate(facts.step)
         self.display.phase("checkpoint")
 
-    async def _sample(self, problems: Sequence[Problem], rollouts: int, seed: int, what: str) -> tuple[Group, ...]:
-        run = self.run
-        self.policy.refresh()
-        self.display.expect(what, len(problems) * rollouts * run.turns)
-        generation, evaluation = self.policy.busy.seconds, self.evaluator.busy.seconds
-        groups = await rollout_groups(
-            problems,
-            rollouts,
-            self.policy,
-            self.evaluator,
-            run.environment,
-            run.reward,
-            run.turns,
-            seed=seed,
-            on_turn=self.display.turn_done,
-        )
-        evaluations = sum(len(trajectory.turns) for group in groups for trajectory in group.trajectories)
-        seconds = self.evaluator.busy.seconds - evaluation
-        self._seconds = {
-            "seconds_generation": self.policy.busy.seconds - generation,
-            "seconds_evaluation": seconds,
-            "evaluations_per_second": evaluations / seconds if seconds > 0 else None,
-        }
-        return groups
+    async def _refresh(self) -> None:
+        """Let the policy sample from the weights of now."""
+        await anyio.to_thread.run_sync(self.policy.refresh)
 
-    def _write(self, split: Split, step: int, groups: Sequence[Group], values: Mapping[str, Any]) -> None:
-        limit = TRAIN_TRANSCRIPTS if split == "train" else VALIDATION_TRANSCRIPTS
-        chosen = choose(groups, limit)
+    async def _sample_step(self, step: int, *, weights: int) -> Batch:
+        seed = derive_seed(self.run.seed, "train", step)
+        return Batch(await self._sample(self.batches[step], self.run.rollouts, seed, "rollouts"), weights)
+
+    async def _sample(self, problems: Sequence[Problem], rollouts: int, seed: int, what: str) -> tuple[Group, ...]:
+        run, on_turn = self.run, self.display.turn_done
+        self.display.expect(what, len(problems) * rollouts * run.turns)
+        return await rollout_groups(
+            problems, rollouts, self.policy, self.evaluator, run.environment, run.reward, run.turns, seed=seed, on_turn=on_turn
+        )
+
+    def _write(self, split: Split, step: int, groups: Sequence[Group], numbers: Mapping[str, float | None]) -> None:
+        values = {**rollout_metrics(groups), **numbers}
+        chosen = choose(groups, TRAIN_TRANSCRIPTS if split == "train" else VALIDATION_TRANSCRIPTS)
         prompts = {t.problem.name: self.run.environment.prompt(t.problem) for t in chosen}
         self.log.write_transcripts(split, step, prompts, chosen)
         self.log.write(split, step, values)
         self.display.row(split, step, values)
 
 
-def _numbers(facts: StepFacts) -> dict[str, float | None]:
-    return {
-        "loss": facts.loss,
-        "grad_norm": facts.grad_norm,
-        "learning_rate": facts.learning_rate,
-        "entropy": facts.entropy,
-        "clip_fraction": facts.clip_fraction,
-        "mismatch": facts.mismatch,
-        "kept_turns": facts.trained_turns / facts.turns,
-        "kept_tokens": facts.trained_tokens / facts.tokens,
-        **{f"rejected_{name}": turns / facts.turns for name, turns in facts.rejected.items()},
-        "seconds_rollout": facts.seconds_rollout,
-        "seconds_training": facts.seconds_step - facts.seconds_rollout,
-    }
-
-
-def _timing(groups: Sequence[Group]) -> str | None:
-    """`modelled` or `measured`; None while no candidate was timed. Raises RuntimeError if the evaluator mixes them."""
-    turns = [turn for group in groups for trajectory in group.trajectories for turn in trajectory.turns]
-    found = {turn.evaluation.timing for turn in turns} - {None}
-    if len(found) > 1:
-        raise RuntimeError("one evaluator gave both modelled and measured times, which must not be mixed")
-    return next(iter(found), None)
+def _on_loop(call: Callable[[*Ts], Coroutine[Any, Any, T]], *args: *Ts) -> T:
+    """From the trainer's thread. A cancelled call ends the thread the way `check_cancelled` does, not as an error."""
+    try:
+        return anyio.from_thread.run(call, *args)
+    except concurrent.futures.CancelledError:
+        anyio.from_thread.check_cancelled()
+        raise
 
 
 async def train(
@@ -180,103 +236,73 @@ async def train(
         going = "starting" if start.checkpoint is None else f"resuming after step {start.step} of {run.steps}"
         print(f"{run.name} seed {run.seed}: {going}", file=sys.stderr, flush=True)
         model, tokenizer = load_model(run.model)
+        cuda = torch.cuda.is_available()
+        if cuda:
+            model.to("cuda")
         manifest = rundir.read_manifest(directory)
         assert manifest is not None
         remote = held.enter_context(open_wandb(directory, run, manifest["wandb_id"]))
         display = held.enter_context(Display(run, start.step))
         evaluating = Busy()
-        async with (
-            nullcontext(evaluator) if evaluator else _open_evaluator(run.device, run.jobs, cache_dir) as judge,
-            open_policy(
-                model,
-                tokenizer,
-                max_new_tokens=run.max_new_tokens,
-                temperature=run.temperature,
-                # Without a GPU, sampling takes the evaluations' cores.
-                gather=None if torch.cuda.is_available() else evaluating,
-            ) as policy,
-        ):
-            loop = _Loop(run, directory, policy, MeteredEvaluator(judge, evaluating), RunLog(directory, remote), display)
-            training = [problem for problem in run.problems if problem.split == "train"]
-            trainer = KernelGRPOTrainer(
-                run,
-                model,
-                tokenizer,
-                training,
-                schedule(len(training), run.prompts_per_step, run.steps, run.seed),
-                loop,
-                directory / "checkpoints",
-                micro_batch=micro_batch,
-                checkpoint_every=checkpoint_every,
-            )
-            if start.checkpoint is None:
-                await loop.validate(0)
-            await anyio.to_thread.run_sync(trainer.train, str(start.checkpoint) if start.checkpoint else None)
+        async with nullcontext(evaluator) if evaluator else open_evaluator(run.device, run.jobs, cache_dir) as judge:
+            pool = judge if isinstance(judge, Pool) else None
+            shared = pool if pool is not None and pool.shares else None
+            rundir.update_manifest(directory, evaluator=describe(judge))
+            async with (
+                open_policy(
+                    model,
+                    tokenizer,
+                    max_new_tokens=run.max_new_tokens,
+                    temperature=run.temperature,
+                    copy=run.staleness > 0,
+                    # Without a GPU, sampling takes the evaluations' cores.
+                    gather=None if cuda else evaluating,
+                    turn=nullcontext if shared is None else shared.turn,
+                ) as policy,
+                BlockingPortal() as portal,
+                anyio.create_task_group() as tasks,
+            ):
+                metered = MeteredEvaluator(judge, evaluating)
+                training = [problem for problem in run.problems if problem.split == "train"]
+                plan = schedule(len(training), run.prompts_per_step, run.steps, run.seed)
+                loop = _Loop(
+                    run,
+                    directory,
+                    policy,
+                    metered,
+                    Meters(policy, metered, lambda: None if pool is None else pool.waited_seconds),
+                    RunLog(directory, remote),
+                    display,
+                    [[training[i] for i in indices] for indices in plan],
+                    tasks,
+                    portal,
+                    shared if run.staleness else None,
+                    _load_ahead(start.checkpoint),
+                )
+                trainer = KernelGRPOTrainer(
+                    run,
+                    model,
+                    tokenizer,
+                    training,
+                    plan,
+                    loop,
+                    directory / "checkpoints",
+                    micro_batch=micro_batch,
+                    checkpoint_every=checkpoint_every,
+                )
+                if start.checkpoint is None:
+                    await loop.validate(0)
+                await anyio.to_thread.run_sync(trainer.train, str(start.checkpoint) if start.checkpoint else None)
         rundir.finish(directory)
+
+
+def _load_ahead(checkpoint: Path | None) -> Batch | None:
+    path = checkpoint / AHEAD if checkpoint is not None else None
+    # Our own file, trusted like the optimiser's state beside it.
+    return pickle.loads(path.read_bytes()) if path is not None and path.exists() else None
 
 
 def _check_problems(run: Run) -> None:
     for split in ("train", "validation"):
         if not any(problem.split == split for problem in run.problems):
             raise UsageError(f"Run.problems of {run.name!r} has none with split {split!r}: add one")
-
-
-@asynccontextmanager
-async def _open_evaluator(device: str, jobs: int, cache_dir: Path | None) -> AsyncIterator[Evaluator]:
-    async with AsyncExitStack() as stack:
-        try:
-            pool = await stack.enter_async_context(open_pool(device=device, jobs=jobs, cache_dir=cache_dir))
-        except ValueError as error:
-            raise UsageError(f"Run.device or Run.jobs: {error}") from error
-        yield pool
-
-
-async def train_all(jobs: Sequence[tuple[Run, Path]], *, cache_dir: Path | None = None, checkpoint_every: int = 1) -> None:
-    """Train runs one after another, with one evaluator for neighbours that use the same device and jobs.
-
-    Finished runs are skipped. Raises UsageError before anything is trained if one of the directories holds another run.
-    """
-    waiting = [(run, directory) for run, directory in jobs if not rundir.finished(directory, run)]
-    while waiting:
-        device, lanes = waiting[0][0].device, waiting[0][0].jobs
-        async with _open_evaluator(device, lanes, cache_dir) as pool:
-            while waiting and (waiting[0][0].device, waiting[0][0].jobs) == (device, lanes):
-                run, directory = waiting.pop(0)
-                await train(run, directory, evaluator=pool, checkpoint_every=checkpoint_every)
-
-
-def main(jobs: Sequence[tuple[Run, Path]], *, cache_dir: Path | None = None, checkpoint_every: int = 1) -> int:
-    """Train runs from a command line. Returns the exit status: 0 when all are finished, 2 after one line about what is
-    unusable, 130 after Ctrl-C or SIGTERM, with nothing left behind and every run ready to go on."""
-
-    async def body() -> bool:
-        interrupted = False
-
-        async def watch(scope: anyio.CancelScope, *, task_status: anyio.abc.TaskStatus[None]) -> None:
-            nonlocal interrupted
-            with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
-                task_status.started()
-                async for _ in signals:
-                    interrupted = True
-                    scope.cancel()
-
-        async with anyio.create_task_group() as tasks:
-            await tasks.start(watch, tasks.cancel_scope)
-            await train_all(jobs, cache_dir=cache_dir, checkpoint_every=checkpoint_every)
-            tasks.cancel_scope.cancel()
-        return interrupted
-
-    try:
-        interrupted = anyio.run(body)
-    except KeyboardInterrupt:
-        interrupted = True
-    except BaseException as error:
-        usage = usage_error(error)
-        if usage is None:
-            raise
-        print(f"error: {usage}", file=sys.stderr)
-        return 2
-    if interrupted:
-        print("interrupted: the same command goes on from the last checkpoint", file=sys.stderr)
-        return INTERRUPTED
-    return 0

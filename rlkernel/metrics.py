@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from rlkernel.types import Group, Status, Trajectory, Turn
+from rlkernel.types import Group, Status, Timing, Trajectory, Turn
 
 FAST_THRESHOLDS = (1.0, 1.2)
 LAZY_COVERAGE = 0.3
@@ -69,6 +69,15 @@ def _by_turn(trajectories: Sequence[Trajectory]) -> dict[str, float]:
         for p in FAST_THRESHOLDS:
             found[f"fast_{p:g}_turn_{t + 1}"] = mean(is_fast(turn, p) for turn in reached)
     return found
+
+
+def timing(groups: Sequence[Group]) -> Timing | None:
+    """How candidates were timed; None while none was. Raises RuntimeError if the evaluator mixes both ways."""
+    turns = [turn for group in groups for trajectory in group.trajectories for turn in trajectory.turns]
+    found = {turn.evaluation.timing for turn in turns} - {None}
+    if len(found) > 1:
+        raise RuntimeError("one evaluator gave both modelled and measured times, which must not be mixed")
+    return next(iter(found), None)
 
 
 def is_fast(turn: Turn, p: float) -> bool:

@@ -16,8 +16,8 @@ Legend: B rows, P prompt positions, C completion positions, A completion positio
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -38,7 +38,7 @@ from rlkernel.types import Group, Problem
 
 @dataclass(frozen=True, slots=True)
 class StepFacts:
-    """What one optimiser step did. Seconds are wall-clock."""
+    """What one optimiser step did."""
 
     step: int
     """Optimiser steps so far, from 1."""
@@ -58,9 +58,21 @@ class StepFacts:
     """Nats per trained token."""
     clip_fraction: float
     mismatch: float | None
-    """Mean absolute difference of training and rollout log-probabilities, where a rejection needed them."""
-    seconds_rollout: float
-    seconds_step: float
+    """Mean absolute difference of training and rollout log-probabilities, where a rejection or staleness asks for it."""
+
+    def numbers(self) -> dict[str, float | None]:
+        """Of a row of metrics; docs/metrics.md explains them."""
+        return {
+            "loss": self.loss,
+            "grad_norm": self.grad_norm,
+            "learning_rate": self.learning_rate,
+            "entropy": self.entropy,
+            "clip_fraction": self.clip_fraction,
+            "mismatch": self.mismatch,
+            "kept_turns": self.trained_turns / self.turns,
+            "kept_tokens": self.trained_tokens / self.tokens,
+            **{f"rejected_{name}": turns / self.turns for name, turns in self.rejected.items()},
+        }
 
 
 class Hooks(Protocol):
@@ -69,8 +81,14 @@ class Hooks(Protocol):
     def rollout(self, problems: Sequence[Problem], step: int) -> tuple[Group, ...]:
         """`Run.rollouts` trajectories of each problem, for the step that comes after `step` optimiser steps."""
 
+    def turn(self) -> AbstractContextManager[None]:
+        """Around GPU work that may meet evaluations on the same card: forward, backward and update, a micro-batch at a time."""
+
     def step_done(self, facts: StepFacts) -> None:
         """Called before the step's checkpoint is written."""
+
+    def save(self, directory: Path) -> None:
+        """Add to a checkpoint what the loop needs to go on from it."""
 
     def check_cancelled(self) -> None:
         """Raises when the run is to end now. Called between micro-batches."""
@@ -97,6 +115,7 @@ class KernelGRPOTrainer(GRPOTrainer):  # type: ignore[misc]
         self._hooks = hooks
         self._tokens: Tokens | None = None
         self._facts: dict[str, Any] = {}
+        self._turn = ExitStack()
         self.nothing_to_train = False
         flat = [index for indices in plan for index in indices]
         dataset = datasets.Dataset.from_dict({"prompt": [problems[i].name for i in flat], "problem": flat})
@@ -108,7 +127,7 @@ class KernelGRPOTrainer(GRPOTrainer):  # type: ignore[misc]
             train_dataset=dataset,
             processing_class=tokenizer,
             rollout_func=self._rows,
-            callbacks=[_Recorder(self)],
+            callbacks=[_Recorder(self, hooks)],
         )
         self.remove_callback(PrinterCallback)
 
@@ -126,12 +145,10 @@ class KernelGRPOTrainer(GRPOTrainer):  # type: ignore[misc]
     def _generate_and_score_completions(self, inputs: list[dict[str, Any]]) -> dict[str, Any]:
         step = self.state.global_step
         problems = [self._problems[row["problem"]] for row in inputs[:: self.num_generations]]
-        started = time.perf_counter()
         groups = self._hooks.rollout(problems, step)
-        seconds = time.perf_counter() - started
         self._tokens = pad_rows(groups, self._tokenizer.pad_token_id)
         output: dict[str, Any] = super()._generate_and_score_completions(inputs)
-        train_logprobs_BC = self._train_logprobs(output) if self._run.rejections else None
+        train_logprobs_BC = self._train_logprobs(output) if self._run.rejections or self._run.staleness else None
         batch = assemble(
             groups,
             self._tokens,
@@ -151,7 +168,6 @@ class KernelGRPOTrainer(GRPOTrainer):  # type: ignore[misc]
             "tokens": int(self._tokens.policy_mask_BC.sum()),
             "rejected": dict(batch.rejected),
             "mismatch": None if train_logprobs_BC is None else _mismatch(self._tokens, train_logprobs_BC),
-            "seconds_rollout": seconds,
         }
         return {**output, **self._loss_inputs(batch)}
 
@@ -174,7 +190,7 @@ class KernelGRPOTrainer(GRPOTrainer):  # type: ignore[misc]
         for rows in (slice(start, start + size) for start in range(0, B, size)):
             part = {key: output[key][rows] for key in ("prompt_ids", "prompt_mask", "completion_ids", "completion_mask")}
             aligned = left_align(part)
-            with causal_attention(self.model):
+            with self._hooks.turn(), causal_attention(self.model):
                 logprobs_BA, _, _ = self._get_per_token_logps_and_entropies(
                     self.model,
                     torch.cat([aligned["prompt_ids"], aligned["completion_ids"]], 1),
@@ -188,7 +204,10 @@ class KernelGRPOTrainer(GRPOTrainer):  # type: ignore[misc]
         return found
 
     def _prepare_inputs(self, generation_batch: Any) -> dict[str, torch.Tensor]:
-        return left_align(super()._prepare_inputs(generation_batch))
+        inputs = left_align(super()._prepare_inputs(generation_batch))
+        # Not before: making a batch waits for evaluations, which wait for the card.
+        self._turn.enter_context(self._hooks.turn())
+        return inputs
 
     def compute_loss(self, model: Any, *args: Any, **kwargs: Any) -> torch.Tensor:
         with causal_attention(self.model):
@@ -197,13 +216,18 @@ class KernelGRPOTrainer(GRPOTrainer):  # type: ignore[misc]
 
     def training_step(self, *args: Any, **kwargs: Any) -> torch.Tensor:
         self._hooks.check_cancelled()
-        loss: torch.Tensor = super().training_step(*args, **kwargs)
+        with self._turn:
+            loss: torch.Tensor = super().training_step(*args, **kwargs)
         return loss
+
+    def _clip_grad_norm(self, model: Any) -> Any:
+        with self._hooks.turn():
+            return super()._clip_grad_norm(model)
 
     def create_model_card(self, *args: Any, **kwargs: Any) -> None:
         """A checkpoint of a run is not a publication."""
 
-    def record(self, logs: Mapping[str, float], step: int, seconds_step: float) -> None:
+    def record(self, logs: Mapping[str, float], step: int) -> None:
         """Join TRL's numbers of a finished step with ours."""
         facts = StepFacts(
             step=step,
@@ -212,33 +236,36 @@ class KernelGRPOTrainer(GRPOTrainer):  # type: ignore[misc]
             learning_rate=logs["learning_rate"],
             entropy=logs["entropy"],
             clip_fraction=logs["clip_ratio/region_mean"],
-            seconds_step=seconds_step,
             **self._facts,
         )
         self._hooks.step_done(facts)
 
 
 class _Recorder(TrainerCallback):  # type: ignore[misc]
-    """Reports each step before its checkpoint is written, and marks checkpoints that are complete."""
+    """Updates in a turn, reports each step before its checkpoint is written, and marks checkpoints that are complete."""
 
-    def __init__(self, trainer: KernelGRPOTrainer) -> None:
+    def __init__(self, trainer: KernelGRPOTrainer, hooks: Hooks) -> None:
         self.trainer = trainer
-        self.started = 0.0
-
-    def on_step_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        self.started = time.perf_counter()
+        self.hooks = hooks
+        self.update = ExitStack()
 
     def on_pre_optimizer_step(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         if self.trainer.nothing_to_train:
             # The optimiser skips parameters without a gradient; a gradient of 0 would move them on by momentum.
             kwargs["optimizer"].zero_grad(set_to_none=True)
+        self.update.enter_context(self.hooks.turn())
+
+    def on_optimizer_step(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        self.update.close()
 
     def on_log(self, args: Any, state: Any, control: Any, logs: Mapping[str, float], **kwargs: Any) -> None:
         if "loss" in logs:  # the summary at the end of training has none
-            self.trainer.record(logs, state.global_step, time.perf_counter() - self.started)
+            self.trainer.record(logs, state.global_step)
 
     def on_save(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        (Path(args.output_dir) / f"checkpoint-{state.global_step}" / COMPLETE).touch()
+        directory = Path(args.output_dir) / f"checkpoint-{state.global_step}"
+        self.hooks.save(directory)
+        (directory / COMPLETE).touch()
 
 
 def _mismatch(tokens: Tokens, train_logprobs_BC: torch.Tensor) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -97,7 +98,9 @@ def rows(directory: Path, name: str = "metrics.jsonl") -> list[dict[str, Any]]:
 
 
 def without_times(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return [{k: v for k, v in row.items() if not k.startswith("seconds") and k != "evaluations_per_second"} for row in found]
+    """Without what the clock and the machine decide."""
+    varies = re.compile("seconds_.*|.*_per_second|memory_.*")
+    return [{key: value for key, value in row.items() if not varies.fullmatch(key)} for row in found]
 
 
 def do(run: Run, directory: Path, evaluator: ScriptedEvaluator | None = None) -> None:
@@ -129,6 +132,11 @@ def test_a_run_leaves_what_it_promises(run: Run, tmp_path: Path, capfd: pytest.C
     # log(257 tokens) = 5.55 nats for a random model
     assert 5.0 < train_row["entropy"] < 5.7
     assert train_row["seconds_generation"] > 0
+    assert train_row["seconds_wall"] >= train_row["seconds_rollout"] + train_row["seconds_training"] > 0
+    assert train_row["seconds_evaluation"] >= train_row["seconds_evaluation_hidden"] >= 0
+    assert train_row["sampled_tokens_per_second"] > 0 < train_row["trained_tokens_per_second"]
+    assert train_row["memory_process_gib"] > 0.1
+    assert (train_row["memory_gpu_gib"], train_row["seconds_gpu_wait_policy"], train_row["staleness"]) == (None, None, 0)
     # Training: 3 steps of 8; validation: 3 times 1 problem, 2 rollouts, 2 turns.
     assert evaluator.calls == 3 * 8 + 3 * 4
     transcripts = rows(directory, "transcripts.jsonl")
@@ -140,6 +148,7 @@ def test_a_run_leaves_what_it_promises(run: Run, tmp_path: Path, capfd: pytest.C
     assert (manifest["arm"], manifest["seed"], manifest["timing"]) == ("trloo", 0, "modelled")
     assert manifest["run"]["advantage"] == {"class": "TRLOO", "singleton": "return"}
     assert "finished" in manifest
+    assert manifest["evaluator"] == {"class": "ScriptedEvaluator"}
     err = capfd.readouterr().err
     started, *steps = err.splitlines()
     assert started == "trloo seed 0: starting"
@@ -205,8 +214,9 @@ from pathlib import Path
 from algorithms.speed_reward import SpeedReward
 from algorithms.trloo import TRLOO
 from algorithms.uniform_credit import UniformCredit
+from rlkernel.command import main
 from rlkernel.config import Run
-from rlkernel.loop import main
+from rlkernel.errors import exit_status
 from rlkernel.types import Problem
 
 @dataclass(frozen=True)
@@ -218,7 +228,7 @@ class Mute:
 problems = tuple(Problem(f"p{i}", 1, split, "") for i, split in enumerate(("train", "train", "validation")))
 run = Run("mute", problems, Mute(), SpeedReward(), TRLOO(), UniformCredit(), model=sys.argv[1], turns=1, prompts_per_step=1,
           rollouts=2, max_new_tokens=4, steps=int(sys.argv[3]), validation_every=1000, validation_rollouts=1, jobs=1)
-sys.exit(main([(run, Path(sys.argv[2]))]))
+sys.exit(exit_status(lambda: main([(run, Path(sys.argv[2]))])))
 """
 
 

@@ -20,7 +20,8 @@ errors inside a step: test_an_error_in_the_hooks_ends_training
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -81,6 +82,7 @@ class ScriptedHooks:
     asked: list[tuple[tuple[str, ...], int]] = field(default_factory=list)
     facts: list[StepFacts] = field(default_factory=list)
     checks: int = 0
+    turns: int = 0
 
     def rollout(self, problems: Sequence[Problem], step: int) -> tuple[Group, ...]:
         self.asked.append((tuple(problem.name for problem in problems), step))
@@ -91,6 +93,14 @@ class ScriptedHooks:
 
     def check_cancelled(self) -> None:
         self.checks += 1
+
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        self.turns += 1
+        yield
+
+    def save(self, directory: Path) -> None:
+        (directory / "saved").touch()
 
 
 @dataclass(frozen=True)

@@ -40,6 +40,10 @@ class GpuRunner:
         self.gpu = gpu
         self.held_seconds = 0.0
         """Sum of all leases."""
+        self.waited_seconds = 0.0
+        """Sum over the candidates of what each waited for its lease."""
+        self.turn_waited_seconds = 0.0
+        """The same for who else uses the card."""
         self.starts = 0
         self._server = server
         self._memory_bytes = memory_bytes
@@ -67,13 +71,24 @@ class GpuRunner:
     @asynccontextmanager
     async def lease(self) -> AsyncIterator[None]:
         """Exclusive use of the GPU, with a living runner. Raises RunnerFailed."""
+        asked = time.perf_counter()
         async with self._lease:
+            self.waited_seconds += time.perf_counter() - asked
             await self._living()
             since = time.perf_counter()
             try:
                 yield
             finally:
                 self.held_seconds += time.perf_counter() - since
+
+    @asynccontextmanager
+    async def turn(self) -> AsyncIterator[None]:
+        """Exclusive use of the GPU for somebody else's work, whatever has become of the runner. In one queue with the candidates,
+        first come, first served; the work must have finished when the turn ends."""
+        asked = time.perf_counter()
+        async with self._lease:
+            self.turn_waited_seconds += time.perf_counter() - asked
+            yield
 
     async def _living(self) -> Child:
         """The runner, or the one that follows it if it has died in silence. Raises RunnerFailed."""

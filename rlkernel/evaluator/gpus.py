@@ -137,11 +137,11 @@ def visible(cards: Sequence[Gpu], setting: str | None) -> tuple[Gpu, ...]:
 
 
 def select(device: str, found: Sequence[Gpu] | None = None) -> tuple[Gpu, ...]:
-    """The cards that `device` asks for. auto: all, or none without a GPU; cpu: none; cuda: all; cuda:N: that one.
+    """The cards that `device` asks for. auto: all, or none without a GPU; cpu: none; cuda: all; cuda:N: that one; cuda:N,M: both.
 
     found: what `find()` returned, if it was called before. Raises ValueError, one line.
     """
-    number = re.fullmatch(r"cuda:(\d+)", device)
+    number = re.fullmatch(r"cuda:(\d+(?:,\d+)*)", device)
     if device == "cpu":
         return ()
     if device not in ("auto", "cuda") and number is None:
@@ -158,8 +158,9 @@ def select(device: str, found: Sequence[Gpu] | None = None) -> tuple[Gpu, ...]:
         raise ValueError(f"device {device!r}: no NVIDIA GPU was found{under}; use auto or cpu (modelled time)")
     if number is None:
         return cards
-    chosen = tuple(card for card in cards if card.index == int(number[1]))
-    if not chosen:
+    wanted = {int(text) for text in number[1].split(",")}
+    chosen = tuple(card for card in cards if card.index in wanted)
+    if len(chosen) < len(wanted):
         there = ", ".join(f"cuda:{card.index} ({card.name})" for card in cards)
         raise ValueError(f"device {device!r} is not there{under}: use one of {there}")
     return chosen

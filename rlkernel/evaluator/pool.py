@@ -25,6 +25,7 @@ from pathlib import Path
 
 import anyio
 import anyio.to_thread
+import torch
 
 from rlkernel.evaluator import cache as caches
 from rlkernel.evaluator import gpus
@@ -47,7 +48,7 @@ class Pool:
 
     def __init__(
         self, path: CpuPath | GpuPath, config: EvaluatorConfig, cache: caches.ResultCache, oracles: Sequence[Child], device: str,
-        server: ForkServer, notices: Sequence[str] = (),
+        server: ForkServer, notices: Sequence[str] = (), shared: str | None = None,
     ) -> None:  # fmt: skip
         self.config = config
         self.jobs = len(oracles)
@@ -60,6 +61,7 @@ class Pool:
         """Forks the children of every lane."""
         self._path = path
         self._notices = tuple(notices)
+        self._shared = next((runner for runner in self.runners if runner.gpu.uuid == shared), None)
         self._idle = list(oracles)
         self._lanes = anyio.Semaphore(self.jobs)
         self._flying: dict[str, anyio.Event] = {}
@@ -80,6 +82,28 @@ class Pool:
         what = "1 reference's time differs" if drifts == 1 else f"{drifts} references' times differ"
         line = f"{what} from the stored one by more than {DRIFT:.0%}: the card's state has changed; both are in baselines.jsonl"
         return (*self._notices, line) if drifts else self._notices
+
+    @property
+    def shares(self) -> bool:
+        """Whether our own process and the evaluations take turns on a card."""
+        return self._shared is not None
+
+    @asynccontextmanager
+    async def turn(self) -> AsyncIterator[None]:
+        """The card that our own process shares with the evaluations, alone; at once if there is none. The GPU work must have
+        finished when the turn ends, or it would slow the next candidate's measurement. See `GpuRunner.turn`."""
+        if self._shared is None:
+            yield
+        else:
+            async with self._shared.turn():
+                yield
+
+    @property
+    def waited_seconds(self) -> tuple[float, float] | None:
+        """What candidates, and what our own process, have waited for a GPU, summed over all who waited. None without a GPU."""
+        if not self.runners:
+            return None
+        return sum(runner.waited_seconds for runner in self.runners), sum(runner.turn_waited_seconds for runner in self.runners)
 
     async def evaluate(self, problem: Problem, code: str | None) -> Evaluation:
         """Judge one candidate. Raises BrokenReference if the problem itself is unusable; a bad candidate is a value."""
@@ -119,12 +143,18 @@ class Pool:
 
 @asynccontextmanager
 async def open_pool(
-    *, device: str = "auto", jobs: int = 0, cache_dir: Path | None = None, config: EvaluatorConfig | None = None
+    *,
+    device: str = "auto",
+    jobs: int = 0,
+    cache_dir: Path | None = None,
+    config: EvaluatorConfig | None = None,
+    shared: str | None = None,
 ) -> AsyncIterator[Pool]:
     """An evaluator with `jobs` lanes (0: one per core). Leaving the context leaves no process, file or socket behind.
 
-    device: auto (every GPU that is visible, else cpu), cpu (modelled time), cuda (every GPU) or cuda:N. Raises ValueError for a
-    device that this machine cannot serve.
+    device: auto (every GPU that is visible, else cpu), cpu (modelled time), cuda (every GPU), cuda:N or cuda:N,M. shared: the
+    UUID of a card that this process uses itself, which then takes `Pool.turn`s there and leaves the runner's half of the memory
+    alone. Raises ValueError for a device that this machine cannot serve.
     """
     cards = gpus.select(device)
     if jobs < 0:
@@ -135,25 +165,34 @@ async def open_pool(
     if cards:
         config = _for_cards(config, cards)
     async with AsyncExitStack() as stack:
-        notices = await _not_idle(cards)
-        memory = config.limits.gpu_memory_bytes
-        runners = [await stack.enter_async_context(open_runner(card, memory)) for card in cards]
+        notices = await _not_idle(cards, shared)
+        runners = [
+            await stack.enter_async_context(open_runner(card, runner_memory(card, config, shared=card.uuid == shared)))
+            for card in cards
+        ]
         server = await stack.enter_async_context(ForkServer())
         stages = Stages(server, config, (cache_dir or server.scratch) / "binaries")
         baselines = BaselineStore(cache_dir / "baselines.jsonl" if cache_dir is not None else None)
         path = GpuPath(stages, runners, baselines) if cards else CpuPath(stages)
         oracles = [await stack.enter_async_context(server.child("oracle")) for _ in range(jobs)]
         place = " + ".join(f"{card.name} {card.uuid}" for card in cards) or "cpu"
-        yield Pool(path, config, caches.ResultCache(cache_dir), oracles, place, server, notices)
+        yield Pool(path, config, caches.ResultCache(cache_dir), oracles, place, server, notices, shared)
 
 
-async def _not_idle(cards: Sequence[gpus.Gpu]) -> list[str]:
+def runner_memory(card: gpus.Gpu, config: EvaluatorConfig, *, shared: bool) -> int:
+    """Bytes that evaluations may take of a card: of one that is shared, at most half."""
+    limit = config.limits.gpu_memory_bytes
+    return min(limit, card.memory_bytes // 2) if shared and card.memory_bytes else limit
+
+
+async def _not_idle(cards: Sequence[gpus.Gpu], shared: str | None) -> list[str]:
     """A line for each card that somebody else uses or that is throttled, in the cards' order."""
     lines: dict[str, str] = {}
+    own = {os.getpid()} if torch.cuda.is_initialized() else set()  # type: ignore[no-untyped-call]
 
     async def ask(card: gpus.Gpu) -> None:
         try:
-            why = await anyio.to_thread.run_sync(gpus.wait_idle, card)
+            why = await anyio.to_thread.run_sync(gpus.wait_idle, card, own if card.uuid == shared else ())
         except gpus.GpuUnavailable as error:
             why = str(error)
         if why is not None:

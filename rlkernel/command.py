@@ -1,0 +1,54 @@
+"""Training runs from a command line: one after another, with one evaluator for neighbours, until done or interrupted."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Sequence
+from pathlib import Path
+
+import anyio
+import anyio.abc
+
+from rlkernel import rundir
+from rlkernel.config import Run
+from rlkernel.loop import train
+from rlkernel.placement import open_evaluator
+
+
+async def train_all(jobs: Sequence[tuple[Run, Path]], *, cache_dir: Path | None = None, checkpoint_every: int = 1) -> None:
+    """Train runs one after another, with one evaluator for neighbours that use the same device and jobs.
+
+    Finished runs are skipped. Raises UsageError before anything is trained if one of the directories holds another run.
+    """
+    waiting = [(run, directory) for run, directory in jobs if not rundir.finished(directory, run)]
+    while waiting:
+        device, lanes = waiting[0][0].device, waiting[0][0].jobs
+        async with open_evaluator(device, lanes, cache_dir) as pool:
+            while waiting and (waiting[0][0].device, waiting[0][0].jobs) == (device, lanes):
+                run, directory = waiting.pop(0)
+                await train(run, directory, evaluator=pool, checkpoint_every=checkpoint_every)
+
+
+def main(jobs: Sequence[tuple[Run, Path]], *, cache_dir: Path | None = None, checkpoint_every: int = 1) -> None:
+    """`train_all` for a command, which runs in `rlkernel.errors.exit_status`. Ctrl-C and SIGTERM raise KeyboardInterrupt when
+    nothing is left behind and every run is ready to go on."""
+
+    async def body() -> bool:
+        interrupted = False
+
+        async def watch(scope: anyio.CancelScope, *, task_status: anyio.abc.TaskStatus[None]) -> None:
+            nonlocal interrupted
+            with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+                task_status.started()
+                async for _ in signals:
+                    interrupted = True
+                    scope.cancel()
+
+        async with anyio.create_task_group() as tasks:
+            await tasks.start(watch, tasks.cancel_scope)
+            await train_all(jobs, cache_dir=cache_dir, checkpoint_every=checkpoint_every)
+            tasks.cancel_scope.cancel()
+        return interrupted
+
+    if anyio.run(body):
+        raise KeyboardInterrupt("the same command goes on from the last checkpoint")

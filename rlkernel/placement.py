@@ -1,0 +1,119 @@
+"""Which card samples and trains, which cards evaluate, and whether they take turns.
+
+GPUs    --device auto                      who waits for a card
+none    all on the CPU, modelled time      nobody
+one     all on it                          sampling, training beside evaluations, and candidates: one queue, in turns
+more    cuda:0 samples and trains,         candidates, for the cards of the evaluator
+        the others evaluate
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from rlkernel.config import to_json
+from rlkernel.errors import UsageError
+from rlkernel.evaluator import gpus
+from rlkernel.evaluator.gpus import Gpu
+from rlkernel.evaluator.pool import Pool, open_pool, runner_memory
+from rlkernel.evaluator.stages import EvaluatorConfig
+from rlkernel.interfaces import Evaluator
+
+CONTEXTS_BYTES = 4 << 30
+"""Of a shared card, for what neither side's allocator counts: two CUDA contexts and the libraries' workspaces."""
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """`device`: of the evaluator, as `open_pool` takes it. `card`: where the policy samples and trains; None: on the CPU."""
+
+    device: str
+    card: Gpu | None
+    shared: bool
+
+    def __str__(self) -> str:
+        own = "the CPU" if self.card is None else f"cuda:{self.card.index}"
+        if self.shared:
+            return f"the policy and the evaluations take turns on {own}" + (
+                "" if self.device == own else f"; evaluations also use {self.device}"
+            )
+        return f"the policy is on {own}, evaluations on {'the CPU (modelled time)' if self.device == 'cpu' else self.device}"
+
+    @property
+    def shared_uuid(self) -> str | None:
+        """What `open_pool` wants as `shared`."""
+        return self.card.uuid if self.card is not None and self.shared else None
+
+    def limit_memory(self, config: EvaluatorConfig) -> None:
+        """Keep this process off the memory that evaluations may take of a shared card."""
+        if self.card is not None and self.shared and self.card.memory_bytes:
+            own = self.card.memory_bytes - runner_memory(self.card, config, shared=True) - CONTEXTS_BYTES
+            torch.cuda.set_per_process_memory_fraction(max(own, 0) / self.card.memory_bytes, 0)
+
+
+def place(device: str, found: Sequence[Gpu] | None = None, own_uuid: str | None = None) -> Placement:
+    """device: of a `Run`. found, own_uuid: the visible cards and the one that torch uses first, if they are known already.
+
+    Raises ValueError, one line.
+    """
+    evaluators = gpus.select(device, found)
+    if own_uuid is None and torch.cuda.is_available():
+        own_uuid = f"GPU-{torch.cuda.get_device_properties(0).uuid}"
+    if own_uuid is None:
+        return Placement(_names(evaluators), None, shared=False)
+    try:
+        cards = gpus.find() if found is None else tuple(found)
+    except gpus.GpuUnavailable as error:
+        raise ValueError(f"device {device!r}: {error}") from error
+    card = next((card for card in cards if card.uuid == own_uuid), None)
+    if card is None:
+        raise ValueError(f"device {device!r}: the driver does not list the card that torch uses ({own_uuid}); use cpu")
+    if device == "auto" and len(evaluators) > 1:
+        evaluators = tuple(other for other in evaluators if other != card)
+    return Placement(_names(evaluators), card, shared=card in evaluators)
+
+
+def _names(cards: Sequence[Gpu]) -> str:
+    return "cuda:" + ",".join(str(card.index) for card in cards) if cards else "cpu"
+
+
+@asynccontextmanager
+async def open_evaluator(device: str, jobs: int, cache_dir: Path | None) -> AsyncIterator[Pool]:
+    """The pool for runs on `device`, whose policy takes turns with it where they share a card. Says so on standard error, with
+    what makes measured times less trustworthy. Raises UsageError."""
+    async with AsyncExitStack() as stack:
+        try:
+            placement = place(device)
+            opening = open_pool(device=placement.device, jobs=jobs, cache_dir=cache_dir, shared=placement.shared_uuid)
+            pool = await stack.enter_async_context(opening)
+        except ValueError as error:
+            raise UsageError(f"Run.device or Run.jobs: {error}") from error
+        placement.limit_memory(pool.config)
+        if placement.card is not None or pool.runners:
+            _say(str(placement))
+        known = pool.notices
+        _say(*known)
+        try:
+            yield pool
+        finally:
+            _say(*(line for line in pool.notices if line not in known))
+
+
+def _say(*lines: str) -> None:
+    for line in lines:
+        print(line, file=sys.stderr, flush=True)
+
+
+def describe(evaluator: Evaluator) -> dict[str, Any]:
+    """For a manifest: what judges, with every limit."""
+    if not isinstance(evaluator, Pool):
+        return {"class": type(evaluator).__name__}
+    config = {key: value for key, value in to_json(evaluator.config).items() if key != "class"}
+    return {"class": "Pool", "device": evaluator.device, "jobs": evaluator.jobs, "takes_turns": evaluator.shares, **config}

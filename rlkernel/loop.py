@@ -254,6 +254,7 @@ async def train(
                     tokenizer,
                     max_new_tokens=run.max_new_tokens,
                     temperature=run.temperature,
+                    engine=run.engine,
                     copy=run.staleness > 0,
                     # Without a GPU, sampling takes the evaluations' cores.
                     gather=None if cuda else evaluating,

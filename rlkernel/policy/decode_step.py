@@ -57,27 +57,28 @@ class DecodeStep:
         self._forward: Callable[[torch.Tensor, torch.Tensor], torch.Tensor] = self._logits
         if compiled:
             self._forward = torch.compile(self._logits)
+        self._graphed = stop_V.is_cuda
         self._graphs: dict[int, tuple[torch.cuda.CUDAGraph, torch.Tensor]] = {}
         self._pool: Any = None
 
     def run(self, slots: Sequence[int], steps: int) -> None:
         """`steps` tokens for every slot that does not finish before. On a GPU, nothing waits for the device."""
-        if not self.cache.on_gpu:
-            slot_n = torch.tensor(slots)
+        lanes = width(len(slots), self.scratch) if self.cache.kernels else len(slots)
+        lane_slots = torch.tensor([*slots, *[self.scratch] * (lanes - len(slots))])
+        if not self._graphed:
             for _ in range(steps):
-                self.step(slot_n)
+                self.step(lane_slots)
             return
-        lanes = width(len(slots), self.scratch)
         graph, slot_n = self._graphs.get(lanes) or self._capture(lanes)
-        slot_n.copy_(torch.tensor([*slots, *[self.scratch] * (lanes - len(slots))]), non_blocking=True)
+        slot_n.copy_(lane_slots)
         for _ in range(steps):
             graph.replay()
 
     def step(self, slot_n: torch.Tensor) -> None:
-        """slot_n: sorted on a CPU, with scratch for idle lanes."""
+        """slot_n: lanes of idle rows are scratch; sorted, without Triton."""
         state = self.state
         length_n = state.length_S[slot_n]
-        runs = () if self.cache.on_gpu else find_runs(slot_n.tolist(), length_n.tolist())
+        runs = () if self.cache.kernels else find_runs(slot_n.tolist(), length_n.tolist())
         self.cache.plan = Lanes(slot_n, state.length_S, runs)
         self.cache.decoding = True
         ids_n1 = state.token_S[slot_n][:, None]

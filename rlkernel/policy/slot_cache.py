@@ -51,19 +51,28 @@ class SlotCache(Cache):  # type: ignore[misc]
     """Given to the model as `past_key_values` and as `slots`; `plan` says what the next forward pass is."""
 
     def __init__(
-        self, config: Any, slots: int, positions: int, dtype: torch.dtype, device: torch.device, opaque: bool = False
+        self,
+        config: Any,
+        slots: int,
+        positions: int,
+        dtype: torch.dtype,
+        device: torch.device,
+        *,
+        kernels: bool,
+        opaque: bool,
     ) -> None:
-        """opaque: the model's forward pass of a decode step is compiled, and must not be looked into here."""
+        """kernels: decode with Triton. opaque: what compiles the forward pass of a decode step must not look in."""
         super().__init__(layers=[])
         shape = (slots + 1, _kv_heads(config), positions, _head_size(config))
-        self.keys = [torch.zeros(shape, dtype=dtype, device=device) for _ in range(config.num_hidden_layers)]
-        self.values = [torch.zeros_like(keys) for keys in self.keys]
-        self.plan: Prefill | Lanes
-        self.on_gpu = device.type == "cuda"
+        self.kernels = kernels
         self.opaque = opaque
         self.decoding = False
-        self.handle = next(_handles)
+        # The lowest that no living cache has: what was compiled for an engine that is gone may serve the next.
+        self.handle = next(handle for handle in count() if handle not in _caches)
         _caches[self.handle] = self
+        self.plan: Prefill | Lanes
+        self.keys = [torch.zeros(shape, dtype=dtype, device=device) for _ in range(config.num_hidden_layers)]
+        self.values = [torch.zeros_like(keys) for keys in self.keys]
 
     @property
     def positions(self) -> int:
@@ -73,11 +82,16 @@ class SlotCache(Cache):  # type: ignore[misc]
         """The attention stores them."""
         return key_states, value_states
 
-    def copy_from(self, old: SlotCache, slots: Sequence[int]) -> None:
-        """Take over `slots` of a cache with at most as many positions, in this order."""
-        index = torch.tensor(slots, device=old.keys[0].device)
-        for mine, theirs in zip((*self.keys, *self.values), (*old.keys, *old.values), strict=True):
-            mine[: len(slots), :, : old.positions] = theirs[index]
+    def resize(self, positions: int, slots: int, stay: Sequence[int]) -> None:
+        """Other numbers of positions and slots; what the slots `stay` hold moves to the first ones, in this order. A tensor at a
+        time, so that never two caches take memory."""
+        for tensors in (self.keys, self.values):
+            for layer, old in enumerate(tensors):
+                index = torch.tensor(stay, dtype=torch.long, device=old.device)
+                held = old[index]
+                tensors[layer] = old = old.new_empty(0)
+                tensors[layer] = held.new_zeros((slots + 1, held.shape[1], positions, held.shape[3]))
+                tensors[layer][: len(stay), :, : held.shape[2]] = held
 
     def share(self, sources: Sequence[int], targets: Sequence[int], length: int) -> None:
         """Copy the first `length` positions of slots to other slots."""
@@ -97,7 +111,7 @@ class SlotCache(Cache):  # type: ignore[misc]
         L = plan.mask_B1NL.shape[3]
         k_BGLD, v_BGLD = keys[plan.slot_B, :, :L], values[plan.slot_B, :, :L]
         # On a GPU, only the slow implementation takes both a mask and fewer key heads.
-        repeats = q_BHND.shape[1] // k_BGLD.shape[1] if self.on_gpu else 1
+        repeats = q_BHND.shape[1] // k_BGLD.shape[1] if keys.is_cuda else 1
         if repeats > 1:
             k_BGLD, v_BGLD = k_BGLD.repeat_interleave(repeats, 1), v_BGLD.repeat_interleave(repeats, 1)
         return sdpa(q_BHND, k_BGLD, v_BGLD, attn_mask=plan.mask_B1NL, scale=scale, enable_gqa=repeats == 1).transpose(1, 2)
@@ -107,7 +121,7 @@ class SlotCache(Cache):  # type: ignore[misc]
         plan = self.plan
         assert isinstance(plan, Lanes)
         keys, values = self.keys[layer], self.values[layer]
-        if self.on_gpu:
+        if self.kernels:
             return decode_attention(q_nH1D, k_nG1D, v_nG1D, keys, values, plan.slot_n, plan.length_S, scale)
         position_n = plan.length_S[plan.slot_n]
         keys[plan.slot_n, :, position_n] = k_nG1D[:, :, 0]
@@ -179,7 +193,6 @@ def _(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, scale: float,
     return query.new_empty((n, 1, H, D))
 
 
-_handles = count()
 _caches: WeakValueDictionary[int, SlotCache] = WeakValueDictionary()
 
 AttentionInterface.register(SLOTS, _attention)

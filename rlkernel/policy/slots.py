@@ -50,35 +50,40 @@ class SlotEngine:
         slots: int = 128,
         copy: bool = False,
         compiled: bool | None = None,
+        kernels: bool | None = None,
         cache_bytes: int | None = None,
         prefill_tokens: int | None = None,
     ) -> None:
         """
         model: on its device. On a GPU, and with `copy`, the engine has its own copy of the weights (bfloat16 on a GPU); else it
         reads the model's. cache_bytes: limit on keys and values, default 60 % of a GPU's free memory, 8 GiB elsewhere; where it
-        is reached there are fewer slots. prefill_tokens: computed at a time. Raises ValueError unless temperature > 0.
+        is reached there are fewer slots. prefill_tokens: computed at a time. compiled: fuse the small operators of a decode step
+        with torch.compile; kernels: attend with Triton; both on a GPU by default. Raises ValueError unless temperature > 0.
         """
         check_temperature(temperature)
         self.device = torch.device(model.device)
         self._on_gpu = self.device.type == "cuda"
         dtype = torch.bfloat16 if self._on_gpu else model.dtype
-        self._replica = Replica(model, self.device, dtype) if copy or self._on_gpu else None
-        self.model = self._replica.model if self._replica else model
+        self._stream = torch.cuda.Stream(self.device) if self._on_gpu else None  # type: ignore[no-untyped-call]
+        with self._on_stream(after_others=True):
+            self._replica = Replica(model, self.device, dtype) if copy or self._on_gpu else None
+            self.model = self._replica.model if self._replica else model
+            self._stop_V = torch.zeros(model.config.get_text_config().vocab_size, dtype=torch.bool, device=self.device)
+            self._stop_V[[token for token in sorted(stop_ids) if token < len(self._stop_V)]] = True
         self.temperature = temperature
         self._config = self.model.config.get_text_config()
         self._dtype = dtype
         self._compiled = self._on_gpu if compiled is None else compiled
+        self._kernels = self._on_gpu if kernels is None else kernels
         self._most = slots
         self._limit = cache_bytes
         self._prefill_tokens = prefill_tokens or (16384 if self._on_gpu else 4096)
-        self._stop_V = torch.zeros(self._config.vocab_size, dtype=torch.bool, device=self.device)
-        self._stop_V[[token for token in sorted(stop_ids) if token < len(self._stop_V)]] = True
-        self._stream = torch.cuda.Stream(self.device) if self._on_gpu else None  # type: ignore[no-untyped-call]
         self.look_every = 10**9 if self._on_gpu else 1
         """Tokens between two looks of the host at what has finished."""
         self._queue: list[Request] = []
         self._slots: list[_Slot] = []
         self._clock = 0
+        self._cache: SlotCache | None = None
         self._step: DecodeStep | None = None
 
     @property
@@ -94,7 +99,7 @@ class SlotEngine:
         if self.active:
             raise busy_error()
         if self._replica:
-            with self._on_stream():
+            with self._on_stream(after_others=True):
                 self._replica.refresh()
         for slot in self._slots:
             slot.token_ids, slot.used = (), 0
@@ -216,26 +221,37 @@ class SlotEngine:
         """Positions and tokens enough for whoever waits; grows what is too small. False: only when some have finished."""
         positions = max(len(request.context_ids) + request.budget for request in self._queue)
         budget = max(request.budget for request in self._queue)
-        step = self._step
-        if step and positions <= step.cache.positions and budget <= step.state.ids_ST.shape[1]:
-            return True
-        if step:
-            positions = max(positions, step.cache.positions)
+        running, step, cache = self._running(), self._step, self._cache
+        if step and cache is not None:
+            if positions <= cache.positions and budget <= step.state.ids_ST.shape[1]:
+                return True
             budget = max(budget, step.state.ids_ST.shape[1])
-        positions = -(-positions // BLOCK) * BLOCK
+            positions = max(positions, cache.positions)
+        positions = self._round(positions)
+        if cache is not None and positions > cache.positions:
+            # Later turns are longer: rather once more than for each of them, if that costs no slots.
+            roomy = min(self._round(positions * 3 // 2), self._round(self._config.max_position_embeddings))
+            if roomy > positions and self._affordable(roomy) == self._most:
+                positions = roomy
         count = self._affordable(positions)
-        running = self._running()
         if len(running) >= count:
             return False
         stay = sorted(running + self._idle()[::-1][: count - len(running)])
-        cache = SlotCache(self._config, count, positions, self._dtype, self.device, opaque=self._compiled)
         state = SlotState(count, budget, self.device)
         if step:
-            cache.copy_from(step.cache, stay)
             state.copy_from(step.state, stay)
+        self._step = step = None  # captured graphs go before the memory that they read
+        if cache is not None:
+            cache.resize(positions, count, stay)
+        else:
+            kinds = {"kernels": self._kernels, "opaque": self._compiled}
+            self._cache = cache = SlotCache(self._config, count, positions, self._dtype, self.device, **kinds)
         self._slots = [self._slots[s] for s in stay] + [_Slot() for _ in range(count - len(stay))]
         self._step = DecodeStep(self.model, cache, state, self._stop_V, self.temperature, self._compiled)
         return True
+
+    def _round(self, positions: int) -> int:
+        return -(-positions // BLOCK) * BLOCK
 
     def _affordable(self, positions: int) -> int:
         if self._limit is None:
@@ -251,14 +267,15 @@ class SlotEngine:
         return count
 
     @contextmanager
-    def _on_stream(self) -> Iterator[None]:
-        """A stream of our own, so that a trainer's work beside it goes on; it starts after what was asked of the GPU before,
-        and is done at the end."""
+    def _on_stream(self, after_others: bool = False) -> Iterator[None]:
+        """A stream of our own, so that a trainer's work beside it goes on. Done at the end. after_others: what was asked of
+        the GPU before is done first."""
         if self._stream is None:
             yield
             return
         with torch.cuda.device(self.device):
-            self._stream.wait_stream(torch.cuda.current_stream())
+            if after_others:
+                self._stream.wait_stream(torch.cuda.current_stream())
             with torch.cuda.stream(self._stream):
                 yield
                 self._stream.synchronize()

@@ -63,7 +63,7 @@ class Provenance:
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """One reference's device time: interquartile mean and its confidence interval, microseconds.
+    """One reference's device time: mean of the undisturbed trials and its confidence interval, microseconds.
 
     Raises ValueError for times out of order.
     """

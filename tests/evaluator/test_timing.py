@@ -10,33 +10,41 @@ from hypothesis import strategies as st
 
 from rlkernel.evaluator.timing import (
     BUSY_SECONDS,
+    MAX_BATCH,
     MAX_TRIALS,
     MIN_TRIALS,
     SLOW_TRIALS,
-    enough,
+    missing,
     quantile,
     relative_error,
     speedup,
     typical,
+    undisturbed,
 )
 
 TIMES = st.lists(st.floats(1.0, 1e5), min_size=3, max_size=40)
 
 
-def test_the_typical_time_is_the_mean_of_the_middle_half() -> None:
-    # 8 values: the 2 smallest and the 2 largest are dropped
-    assert typical([1.0, 2.0, 10.0, 11.0, 12.0, 13.0, 500.0, 900.0]) == (10 + 11 + 12 + 13) / 4
+def test_the_typical_time_is_the_mean_without_what_is_far_from_the_median() -> None:
+    # median 11.5, deviations 10.5 9.5 1.5 0.5 0.5 1.5 488.5 888.5: MAD 1.5 + 9.5 over 2 = 5.5, far is 4 x 1.4826 x 5.5 = 32.6
+    assert undisturbed([1.0, 2.0, 10.0, 11.0, 12.0, 13.0, 500.0, 900.0]) == [1.0, 2.0, 10.0, 11.0, 12.0, 13.0]
+    assert typical([1.0, 2.0, 10.0, 11.0, 12.0, 13.0, 500.0, 900.0]) == 49 / 6
+
+
+def test_a_candidate_that_is_often_slow_does_not_lose_its_slow_runs() -> None:
+    # three of eight are slow, and only a quarter may go
+    assert undisturbed([10.0, 10.0, 10.0, 10.0, 10.0, 90.0, 90.0, 90.0]) == [10.0] * 5 + [90.0]
 
 
 def test_standard_error_by_hand() -> None:
-    # median 100, deviations 2 1 0 1 2 -> MAD 1, sigma 1.4826; 1.2533 * 1.4826 / sqrt(5) = 0.831 us of 100 us
-    assert relative_error([98.0, 99.0, 100.0, 101.0, 102.0]) == pytest.approx(1.2533 * 1.4826 / math.sqrt(5) / 100)
+    # deviations 2 1 0 1 2: variance (4 + 1 + 0 + 1 + 4) / 4 = 2.5; sqrt(2.5) / sqrt(5) = 0.7071 us of 100 us
+    assert relative_error([98.0, 99.0, 100.0, 101.0, 102.0]) == pytest.approx(math.sqrt(0.5) / 100)
 
 
 def test_speedup_by_hand() -> None:
     found = speedup([200.0] * 5, [100.0] * 5)
     # no spread, so the clock's resolution of 0.1 us counts; Student's t for 5 trials is 2.78
-    reference, candidate = (1.2533 * 0.1 / (math.sqrt(5) * us) for us in (200.0, 100.0))
+    reference, candidate = (0.1 / (math.sqrt(5) * us) for us in (200.0, 100.0))
     assert (found.value, found.reference_us, found.candidate_us, found.trials) == (2.0, 200.0, 100.0, 5)
     assert found.high == pytest.approx(2.0 * math.exp(2.78 * math.hypot(reference, candidate)))
     assert found.low * found.high == pytest.approx(4.0)
@@ -48,18 +56,30 @@ def test_few_trials_need_more_certainty() -> None:
 
 def test_stop_rule() -> None:
     steady, noisy = [100.0, 100.1, 99.9], [50.0, 100.0, 150.0]
-    assert not enough(steady, steady, 0.0), "too few, however steady"
-    assert enough(steady * 2, steady * 2, 0.0)
-    assert not enough(noisy * 4, noisy * 4, 0.0)
-    assert enough(noisy * 4, noisy * 4, BUSY_SECONDS)
-    assert enough([50.0, 150.0] * (MAX_TRIALS // 2 + 1), [50.0, 150.0] * (MAX_TRIALS // 2 + 1), 0.0)
+    assert missing(steady, steady, 0.0) == MIN_TRIALS - 3, "too few, however steady"
+    assert missing(steady * 2, steady * 2, 0.0) == 0
+    assert missing(noisy * 4, noisy * 4, 0.0) == MAX_BATCH
+    assert missing(noisy * 4, noisy * 4, BUSY_SECONDS) == 0
+    assert missing([50.0, 150.0] * (MAX_TRIALS // 2 + 1), [50.0, 150.0] * (MAX_TRIALS // 2 + 1), 0.0) == 0
+
+
+def test_a_batch_is_what_the_interval_lacks() -> None:
+    # variance (4 + 4 + 1 + 1) / 4 = 2.5, so 0.707 % for either side and 1 % for the ratio; times 2.78 is 2.82 %, 2.256 targets:
+    # 0.9 x 5 x 2.256 ** 2 = 22.9 trials, 18 more, of which 8 at once
+    times = [98.0, 99.0, 100.0, 101.0, 102.0]
+    assert missing(times, times, 0.0) == 8
+    # half the deviation of one side only: 0.354 % x 2.78 = 0.988 %, less than 1.25 %
+    closer = [99.0, 99.5, 100.0, 100.5, 101.0]
+    assert missing([100.0] * 5, closer, 0.0) == 0
+    # both sides: 0.5 % x 2.78 = 1.40 %, 1.12 targets: 0.9 x 5 x 1.25 = 5.7, so 1 more
+    assert missing(closer, closer, 0.0) == 1
 
 
 def test_only_very_slow_forwards_are_timed_less_than_the_minimum() -> None:
     slow = [200_000.0] * SLOW_TRIALS  # 0.6 s in three trials
     assert SLOW_TRIALS < MIN_TRIALS
-    assert enough([100.0] * SLOW_TRIALS, slow, 1.0)
-    assert not enough([100.0] * SLOW_TRIALS, [1000.0] * SLOW_TRIALS, 1.0), "wall clock alone stops nothing early"
+    assert missing([100.0] * SLOW_TRIALS, slow, 1.0) == 0
+    assert missing([100.0] * SLOW_TRIALS, [1000.0] * SLOW_TRIALS, 1.0) > 0, "wall clock alone stops nothing early"
 
 
 @given(TIMES)

@@ -28,6 +28,8 @@ from rlkernel.evaluator.timing import Speedup
 SLOW_SECONDS = 0.1
 """Of the first round: then the first batch of trials is one."""
 STEP_SLACK_US = 4.0
+ATTRIBUTIONS = 4
+"""A host that is held up leaves gaps between the steps: then they are timed again."""
 NOISE_FACTOR = 4.0
 """A skipped launch changes the output if it does so by this much more than repeating the call does."""
 
@@ -186,10 +188,11 @@ class Session:
             assert isinstance(launch, Launch)
             return [{"step": self.subject.only, "function": launch.function, "us": candidate_us}]
         inputs = tensors_of(self.problem.inputs(draw_seed()))
-        self.subject.replay.place = None
+        subject = self.subject
+        subject.replay.place = None
         with torch.no_grad():
-            subject = self.subject
-            found = step_times(subject.replay, inputs, self.stopwatch, subject.places[0], lambda: subject.refill(0))
-        if sum(row["us"] for row in found) > 1.5 * candidate_us + STEP_SLACK_US * len(found):
-            raise Unmeasured("its steps take longer when each is timed than forward as a whole")
-        return found
+            for _ in range(ATTRIBUTIONS):
+                found = step_times(subject.replay, inputs, self.stopwatch, subject.places[0], lambda: subject.refill(0))
+                if sum(row["us"] for row in found) <= 1.5 * candidate_us + STEP_SLACK_US * len(found):
+                    return found
+        raise Unmeasured("its steps take longer when each is timed than forward as a whole")

@@ -3,7 +3,7 @@
     reset persisting L2 | read 2 x L2       | spin | start | the call's kernels | end
                                                    ^ if this has happened when the host has enqueued the rest, the run is void
 
-Runs are enqueued back to back, so that earlier ones keep the GPU busy meanwhile; the spin does where they do not suffice.
+Runs are enqueued back to back, so that earlier ones keep the GPU busy meanwhile; the spin does where they do not.
 """
 
 from __future__ import annotations
@@ -76,19 +76,21 @@ class Stopwatch:
     def __init__(self, flush: Callable[[], None]) -> None:
         self._flush = flush
         self._cycles_per_us = driver.clock_khz() / 1000.0
+        self._last: torch.cuda.Event | None = None
 
-    def run(self, call: Callable[[], Any], spin_us: float) -> tuple[Any, Run]:
-        """Enqueue one timed call; its result, and its times to be."""
+    def run(self, call: Callable[[], Any], spin_us: float, *, unless_busy: bool = False) -> tuple[Any, Run]:
+        """Enqueue one timed call; its result, and its times to be. `unless_busy`: no spin while the last run still goes on."""
         start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
         queue = stream()
         driver.reset_persisting_l2()
         self._flush()
-        if spin_us > 0:
+        if spin_us > 0 and not (unless_busy and self._last is not None and not self._last.query()):
             torch.cuda._sleep(int(spin_us * self._cycles_per_us))
         start.record(queue)
         begun = time.perf_counter()
         result = call()
         end.record(queue)
+        self._last = end
         host_us = (time.perf_counter() - begun) * 1e6
         return result, Run(start, end, host_us, void=start.query())
 

@@ -17,15 +17,15 @@ from rlkernel.evaluator.runner.fused import Fused, kept
 from rlkernel.evaluator.runner.gpu_problem import GpuProblem, Known
 from rlkernel.evaluator.runner.guards import CUDA
 from rlkernel.evaluator.runner.stopwatch import Run, Stopwatch, settle, spin_for
-from rlkernel.evaluator.runner.subject import Subject, places
-from rlkernel.evaluator.timing import MIN_TRIALS, Speedup, enough, speedup
+from rlkernel.evaluator.runner.subject import Subject, detours
+from rlkernel.evaluator.timing import Speedup, missing, speedup
 from rlkernel.evaluator.wire import overlapping
 
-BATCH = 4
-"""Trials enqueued before the host waits, after the first MIN_TRIALS."""
 STRAYED = "a kernel writes to memory that is not the candidate's own"
 FIRST_SPIN_US = 100.0
-"""Before the first trial of a batch; the later ones find the queue full, unless they are too short."""
+"""Before a run that finds the queue empty, until a host that takes longer is seen."""
+TOLERATED_VOIDS = 2
+"""Void trials from which on every run spins, also behind a run that still goes on."""
 VOID_SECONDS = 0.2
 """How long to try for runs without gaps."""
 GIVE_UP_SECONDS = 1.0
@@ -92,7 +92,7 @@ class Trials:
     careful: bool = False
     """One pass over the timed outputs did not tell whether they are right: each trial is looked at on its own from now on."""
     _shapes: list[torch.Tensor] = field(default_factory=list)
-    """Meta tensors like the last trial's inputs and outputs."""
+    """Meta tensors like the first trial's inputs and outputs."""
 
     def run(self, *, slow: bool) -> tuple[Speedup, float, Match]:
         """(speedup, host time to enqueue a forward, match of all timed outputs). `slow`: start with one trial.
@@ -104,10 +104,10 @@ class Trials:
         self.subject.construct(self.problem.init_tensors(init_seed), init_seed, model)
         made = Made()
         match, spin, begun = Match(True), FIRST_SPIN_US, time.perf_counter()
-        while match.matches and not enough(made.reference_us, made.candidate_us, time.perf_counter() - begun):
-            first = 1 if slow else MIN_TRIALS
-            count = 1 if self.careful or not self.known.finite else BATCH if made.candidate_us else first
-            batch = [self._trial(model, spin if not place or made.void else 0.0) for place in range(count)]
+        while match.matches and (count := missing(made.reference_us, made.candidate_us, time.perf_counter() - begun)):
+            one = self.careful or not self.known.finite or (slow and not made.candidate_us)
+            busy = made.void <= TOLERATED_VOIDS
+            batch = [self._trial(model, spin, unless_busy=busy) for _ in range(1 if one else count)]
             match, certain = self._told(batch)
             patient = time.perf_counter() - begun < VOID_SECONDS
             for trial in batch if certain else []:
@@ -135,22 +135,24 @@ class Trials:
         if not match.matches:
             raise Strayed(match.detail)
 
-    def _trial(self, model: torch.nn.Module, spin: float) -> Trial:
+    def _trial(self, model: torch.nn.Module, spin: float, *, unless_busy: bool) -> Trial:
         """Enqueue one timed run of each side, and the check of what they gave. Waits only when it must be careful."""
         seed, forward_seed = draw_seed(), draw_seed()
         # Where tensors lie moves short times by several percent, so they lie elsewhere every time: what lies in their way is
         # as large as they are, and given back after the trial.
-        in_the_way = [torch.empty_like(t, device=CUDA) for t in self._shapes for _ in range(secrets.randbelow(places(t.nbytes)))]
+        in_the_way = [torch.empty_like(t, device=CUDA) for t in self._shapes for _ in range(secrets.randbelow(detours(t.nbytes)))]
         place = secrets.randbelow(len(self.subject.places))
         mine = tensors_of(self.problem.inputs(seed))
         self.subject.refill(place)
-        output, candidate = self.stopwatch.run(lambda: self.subject.timed(mine, forward_seed, place), spin)
+        output, candidate = self.stopwatch.run(
+            lambda: self.subject.timed(mine, forward_seed, place), spin, unless_busy=unless_busy
+        )
         given = self.problem.inputs(seed)  # drawn anew: whatever the candidate did to its own
         exact = copy.deepcopy(model) if self.careful else None
-        expected, reference = self.stopwatch.run(lambda: call(model, given, forward_seed), spin)
+        expected, reference = self.stopwatch.run(lambda: call(model, given, forward_seed), spin, unless_busy=unless_busy)
         del in_the_way
         found, wanted = tensors_of(output), tensors_of(expected)
-        self._shapes = [torch.empty_like(t, device="meta") for t in (*mine, *wanted)]
+        self._shapes = self._shapes or [torch.empty_like(t, device="meta") for t in (*mine, *wanted)]
         checks = Checks(self.fused)
         if not self.known.changes_inputs and secrets.randbelow(INPUTS_CHECKED) == 0:
             checks.unchanged(

@@ -11,8 +11,8 @@ from rlkernel.types import Evaluation
 class UncheckedReward:
     """R = correct_weight + speed_weight * min(speedup, cap) for outputs that match, whatever the status, otherwise 0.
 
-    So `no_kernel`, `inconsistent` and `implausible` are paid as if they were correct. With `launched`, as public code checks: some
-    Triton kernel must have been launched, whether its result is used or not.
+    So `no_kernel`, `inconsistent` and `implausible` are paid as if they were correct. With `launched`, as public code checks,
+    some Triton kernel must have been launched, whether its result is used or not.
 
     Worked example: outputs of torch at 1.0x with an unused launch are 0.5 + 0.5 * 1 = 1, with `launched`, too; without any
     launch they are 1, and 0 with `launched`.

@@ -1,34 +1,74 @@
 """Run, resume and report an experiment: `python -m experiments.<name> [arm ...] [flags]`.
 
 Every arm and seed has its own directory, named after the arm, the seed and the run's fingerprint: the same command goes on where
-it stopped, and a command with other flags starts beside it.
+it stopped, a command with other flags starts beside it, and an arm that several experiments have is trained once for all.
 
-    <out>/report.html, figure.png          of the runs of the last command
-    <out>/<arm>-seed<seed>-<fingerprint>/  see `rlkernel.rundir`
-    <out>/evaluations/                     cache of verdicts, shared by the runs
+    <out>/<name>/report.html, figure.png        of the runs of the last command
+    <out>/arms/<arm>-seed<seed>-<fingerprint>/  see `rlkernel.rundir`
+    <out>/evaluations/                          cache of verdicts, shared by the runs
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
 from rlkernel import cli
+from rlkernel.claims import judge
 from rlkernel.config import Run, fingerprint, to_json
+from rlkernel.deadline import GOES_ON, limited
 from rlkernel.errors import UsageError
-from rlkernel.report import COLUMNS, differences, print_table, write_report
-from rlkernel.summary import common_timing, read_run, summarise
+from rlkernel.evaluator import gpus
+from rlkernel.kernels import best_kernels, best_run
+from rlkernel.report import COLUMNS, Story, differences, print_table, write_report
+from rlkernel.summary import by_arm, common_timing, read_run, summarise
+from rlkernel.wandb_report import log_report
 
 Jobs = Sequence[tuple[Run, Path]]
+Train = Callable[..., int | None]
 Tables = Mapping[str, Mapping[str, type]]
 """Field of `Run` -> name -> class: the registered methods."""
+
+
+@dataclass(frozen=True)
+class Preset:
+    """A scale at which the arms of every experiment run."""
+
+    about: str
+    """One line."""
+    adapt: Callable[[Run], Run]
+    """An arm to the arm at this scale; what it is about stays."""
+    seeds: tuple[int, ...]
+    gpu: bool = False
+    """Needs a GPU."""
+    estimate: Callable[[Run], str] | None = None
+    """What a run needs, where nobody has measured it: one line that calls itself an estimate."""
+    rehearse: Callable[[Run], Run] | None = None
+    """For `--dry-run`: the arm with random weights at reduced depth and size; None: not offered."""
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One ablation: a file of `experiments/`."""
+
+    name: str
+    """Of the module."""
+    arms: Mapping[str, Run]
+    """The first is the baseline of the comparison."""
+    presets: Mapping[str, Preset]
+    """`cpu` and `h200` are the defaults without and with a GPU."""
+    story: Story
+    """Its docstring says claim, arms, expected outcome and cost, and opens the report."""
+    tables: Tables = field(default_factory=dict)
+    """The registered methods, for `--list`."""
+    sharing: Callable[[], Mapping[str, Sequence[str]]] = dict
+    """Arm -> the experiments that have it, for `--list`."""
 
 
 @dataclass(frozen=True)
@@ -39,15 +79,21 @@ class Flags:
     """
 
     list: bool = False
-    """Show the arms, what they cost and the registered methods, and stop."""
+    """Show the arms, who shares them, what they cost and the registered methods, and stop."""
+    preset: str = ""
+    """cpu (modelled time, small), h200 (measured) or paper (the papers' hyperparameters). Empty: h200 where there is a GPU."""
+    dry_run: bool = False
+    """Check every arm, then take one step of it with random weights at reduced size; for presets that cannot run here."""
+    limit_seconds: float | None = None
+    """Stop at the first checkpoint after so many seconds, with exit status 75; the same command goes on."""
     out: Path = Path("runs")
-    """Directory of the runs and the report."""
-    seeds: tuple[int, ...] = (0, 1)
-    """One run per arm and seed."""
+    """Directory of the runs and the reports."""
+    seeds: tuple[int, ...] | None = None
+    """One run per arm and seed; without it, the preset's."""
     model: str | None = None
-    """`small`, or the name or path of a Hugging Face causal LM."""
+    """`small`, or the name or path of a Hugging Face causal LM, e.g. a policy made by experiments.cold_start."""
     device: str | None = None
-    """Of the evaluator: auto or cpu, both modelled time so far."""
+    """Of the evaluator: auto, cpu, cuda or cuda:N."""
     jobs: int | None = None
     """Evaluations in flight; 0: one per core."""
     steps: int | None = None
@@ -65,61 +111,106 @@ class Flags:
     """Trajectories per validation problem and measurement."""
 
 
-OVERRIDES = tuple(field.name for field in fields(Flags) if field.name not in ("list", "out", "seeds"))
+COMMAND = ("list", "preset", "dry_run", "limit_seconds", "out", "seeds")
+OVERRIDES = tuple(flag.name for flag in fields(Flags) if flag.name not in COMMAND)
 """The flags that are fields of `Run`."""
 
 
-def main(
-    name: str,
-    docstring: str,
-    arms: Mapping[str, Run],
-    argv: Sequence[str],
-    *,
-    pretrained: Callable[[Run], Run],
-    tables: Tables = MappingProxyType({}),
-    train: Callable[..., int | None] | None = None,
-) -> int:
-    """Exit status: 0 when all runs are finished and reported, 2 after one line about what is unusable, 130 when interrupted.
+def main(experiment: Experiment, argv: Sequence[str], *, train: Train | None = None) -> int:
+    """Exit status: 0 when all runs are finished and reported, 75 when the limit was reached and the same command goes on, 2 after
+    one line about what is unusable, 130 when interrupted.
 
-    docstring: the experiment's; it opens the report. arms: the first is the baseline of the comparison. pretrained: what changes
-    in an arm for a model other than `small`, before the other flags. tables: the registered methods, for `--list`. train:
-    `rlkernel.command.main` or its like.
+    train: `rlkernel.command.main` or its like, which raises KeyboardInterrupt when it is interrupted.
     """
-    return cli.run(lambda: _main(name, docstring, arms, list(argv), pretrained, tables, train))
+    return cli.run(lambda: _main(experiment, list(argv), train))
 
 
-def _main(
-    name: str,
-    docstring: str,
-    arms: Mapping[str, Run],
-    argv: list[str],
-    pretrained: Callable[[Run], Run],
-    tables: Tables,
-    train: Callable[..., int | None] | None,
-) -> int:
-    check_arms(arms)
-    chosen, flags = parse(name, arms, argv)
+def _main(experiment: Experiment, argv: list[str], train: Train | None) -> int:
+    check_arms(experiment.arms)
+    chosen, flags = parse(experiment.name, experiment.arms, argv)
+    preset = choose_preset(experiment.presets, flags)
+    arms = {arm: experiment.arms[arm] for arm in chosen}
     if flags.list:
-        list_arms(arms)
-        list_methods(tables)
+        list_arms({arm: preset.adapt(run) for arm, run in experiment.arms.items()}, experiment.sharing(), preset)
+        list_methods(experiment.tables)
         return 0
-    jobs = plan({arm: arms[arm] for arm in chosen}, flags, pretrained)
+    check_device(preset, flags)
+    jobs = plan(arms, flags, preset)
+    if flags.dry_run:
+        return rehearse(jobs, preset, flags, train)
+    count = "1 run" if len(jobs) == 1 else f"{len(jobs)} runs"
+    seeds = ", ".join(map(str, dict.fromkeys(run.seed for run, _ in jobs)))
+    print(f"{count} in {flags.out / 'arms'}: {', '.join(chosen)}; seeds {seeds}", file=sys.stderr)
+    status = train_within(jobs, flags, train)
+    if status == 0:
+        report(experiment, [directory for _, directory in sorted(jobs, key=lambda job: chosen.index(job[0].name))], flags.out)
+    return status
+
+
+def train_within(jobs: Jobs, flags: Flags, train: Train | None = None) -> int:
+    """Train what is not finished yet: the status of `train`, or 75 when `--limit-seconds` came first."""
     if train is None:
         # Imports seconds' worth of libraries, which a wrong flag need not wait for.
         from rlkernel import command
 
         train = command.main
-    count = "1 run" if len(jobs) == 1 else f"{len(jobs)} runs"
-    print(f"{count} in {flags.out}: {', '.join(chosen)}; seeds {', '.join(map(str, flags.seeds))}", file=sys.stderr)
-    status = train(jobs, cache_dir=flags.out / "evaluations")
-    if status:
-        return status
-    directories = [directory for _, directory in sorted(jobs, key=lambda job: chosen.index(job[0].name))]
-    page = write_report(flags.out, name.replace("_", " ").capitalize(), docstring, directories)
+    with limited(jobs, flags.limit_seconds) as limit:
+        try:
+            return train(jobs, cache_dir=flags.out / "evaluations") or 0
+        except KeyboardInterrupt:
+            if not limit.reached:
+                raise
+    print(f"stopped after {flags.limit_seconds:g} s at a checkpoint: the same command goes on", file=sys.stderr)
+    return GOES_ON
+
+
+def report(experiment: Experiment, directories: Sequence[Path], out: Path) -> Path:
+    """Page, figure, terminal tables and the report's own Weights & Biases run, from runs that have measured something."""
+    page = write_report(out / experiment.name, experiment.story, directories)
     runs = [read_run(directory) for directory in directories]
-    print_table(summarise(runs), common_timing(runs))
+    arms, judged, best = summarise(runs), judge(experiment.story.claims, by_arm(runs)), best_run(runs)
+    print_table(arms, common_timing(runs))
+    for found in judged:
+        print(f"{found.verdict}: {found.claim.text} ({found.reason})")
+    log_report(page.parent, experiment.name, arms, judged, best_kernels(best) if best else (), page.parent / "figure.png")
     print(f"report: {page}")
-    return 0
+    return page
+
+
+def choose_preset(presets: Mapping[str, Preset], flags: Flags) -> Preset:
+    """Raises UsageError for a preset that does not exist, or for a rehearsal of one that has none."""
+    name = flags.preset or ("h200" if gpus.select("auto") and "h200" in presets else "cpu")
+    if name not in presets:
+        raise UsageError(f"--preset {name}: choose from {', '.join(presets)}")
+    if flags.dry_run and presets[name].rehearse is None:
+        offered = ", ".join(other for other, preset in presets.items() if preset.rehearse is not None)
+        raise UsageError(f"--dry-run is for presets that may not fit this machine ({offered}); --preset {name} can simply be run")
+    return presets[name]
+
+
+def check_device(preset: Preset, flags: Flags) -> None:
+    """Raises UsageError for a preset that needs a GPU where there is none."""
+    if preset.gpu and not flags.dry_run and flags.device is None and not gpus.select("auto"):
+        raise UsageError(f"--preset {flags.preset} needs a GPU, and there is none: use --preset cpu, or --dry-run")
+
+
+def rehearse(jobs: Jobs, preset: Preset, flags: Flags, train: Train | None) -> int:
+    """One small step of every arm, with random weights, in directories of its own; then what the real ones would need."""
+    assert preset.rehearse is not None
+    first: dict[str, Run] = {}
+    for run, _ in jobs:
+        first.setdefault(run.name, run)
+    small = []
+    for run in first.values():
+        rehearsed = preset.rehearse(run)
+        small.append((rehearsed, flags.out / "rehearsals" / f"{run.name}-{fingerprint(rehearsed)[:8]}"))
+    status = train_within(small, flags, train)
+    if status == 0:
+        for run in first.values():
+            print(f"{run.name}: one step of random weights at reduced size went through")
+            if preset.estimate is not None:
+                print(f"  {preset.estimate(run)}")
+    return status
 
 
 def parse(name: str, arms: Mapping[str, Run], argv: Sequence[str]) -> tuple[tuple[str, ...], Flags]:
@@ -128,27 +219,28 @@ def parse(name: str, arms: Mapping[str, Run], argv: Sequence[str]) -> tuple[tupl
     for arm in argv[:named]:
         if arm not in arms:
             raise UsageError(f"unknown arm {arm!r}: choose from {', '.join(arms)}, or none for all (--list describes them)")
-    flags = cli.parse_overrides(Flags(out=Path("runs") / name), list(argv[named:]), f"python -m experiments.{name} [arm ...]")
-    if not flags.seeds:
+    flags = cli.parse_overrides(Flags(), list(argv[named:]), f"python -m experiments.{name} [arm ...]")
+    if flags.seeds is not None and not flags.seeds:
         raise UsageError("--seeds is empty: give at least one, e.g. --seeds 0 1")
+    if flags.limit_seconds is not None and flags.limit_seconds <= 0:
+        raise UsageError(f"--limit-seconds {flags.limit_seconds:g}: give a positive number of seconds")
     return tuple(dict.fromkeys(argv[:named])) or tuple(arms), flags
 
 
-def plan(arms: Mapping[str, Run], flags: Flags, pretrained: Callable[[Run], Run]) -> Jobs:
+def plan(arms: Mapping[str, Run], flags: Flags, preset: Preset) -> Jobs:
     """The runs in the order in which they are trained: seed by seed, so that arms can be compared early.
 
     Raises UsageError for a value that no run can have, and for arms that the flags make equal.
     """
     given = {name: value for name in OVERRIDES if (value := getattr(flags, name)) is not None}
     jobs = []
-    for seed in dict.fromkeys(flags.seeds):
+    for seed in dict.fromkeys(flags.seeds or preset.seeds):
         for run in arms.values():
-            adapted = run if given.get("model", "small") == "small" else pretrained(run)
             try:
-                adapted = replace(adapted, seed=seed, **given)
+                adapted = replace(preset.adapt(run), seed=seed, **given)
             except ValueError as error:
                 raise UsageError(str(error)) from error
-            jobs.append((adapted, flags.out / f"{run.name}-seed{seed}-{fingerprint(adapted)[:8]}"))
+            jobs.append((adapted, flags.out / "arms" / f"{run.name}-seed{seed}-{fingerprint(adapted)[:8]}"))
     check_arms({run.name: run for run, _ in jobs})
     return jobs
 
@@ -176,16 +268,22 @@ def cost(run: Run) -> int:
     return run.turns * (training + measurements * problems * run.validation_rollouts)
 
 
-def list_arms(arms: Mapping[str, Run]) -> None:
-    """Name, what differs from the other arms, and the cost of one run."""
+def list_arms(arms: Mapping[str, Run], sharing: Mapping[str, Sequence[str]], preset: Preset) -> None:
+    """Name, what differs from the other arms, the cost of one run, and which other experiments have the arm."""
     table = Table(box=None, pad_edge=False)
-    for header, justify in (("arm", "left"), ("differs in", "left"), ("steps", "right"), ("answers per run", "right")):
+    headers = (("arm", "left"), ("differs in", "left"), ("steps", "right"), ("answers per run", "right"), ("shared with", "left"))
+    for header, justify in headers:
         table.add_column(header, justify=justify, overflow="fold")  # type: ignore[arg-type]
     differs = differences({arm: to_json(run) for arm, run in arms.items()})
     for arm, run in arms.items():
         what = "; ".join(f"{key} = {value}" for key, value in differs[arm].items()) or "nothing"
-        table.add_row(arm, what, str(run.steps), f"{cost(run):,}")
-    Console(width=COLUMNS).print(table, markup=False)
+        table.add_row(arm, what, str(run.steps), f"{cost(run):,}", ", ".join(sharing.get(arm, ())) or "-")
+    console = Console(width=COLUMNS)
+    console.print(table, markup=False)
+    if preset.estimate is not None:
+        console.print()
+        for arm, run in arms.items():
+            console.print(f"{arm}: {preset.estimate(run)}", markup=False)
 
 
 def list_methods(tables: Tables) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -21,14 +22,25 @@ Line = Literal["-", "--"]
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 """Okabe and Ito's palette, which most colour-blind readers can tell apart."""
-PANELS: tuple[tuple[str, tuple[tuple[str, Line], ...], bool], ...] = (
-    ("Mean reward", (("reward", "-"),), False),
-    ("Fast@1", (("fast_1", "-"), ("fast_1_turn_1", "--")), True),
-    ("Fast@1.2", (("fast_1.2", "-"), ("fast_1.2_turn_1", "--")), True),
-    ("Hacking and lazy rates", (("hacking_rate", "-"), ("lazy_rate", "--")), True),
-)
-"""(title, ((metric, line style), ...), is a share)."""
 
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """One of the four drawings of a figure."""
+
+    title: str
+    lines: tuple[tuple[str, Line, str], ...]
+    """(metric of the validation, or `train/<metric>`; style; what the legend says)."""
+    share: bool
+    """Its values are shares, shown in percent."""
+
+
+PANELS = (
+    Panel("Mean reward", (("reward", "-", ""),), False),
+    Panel("Fast@1", (("fast_1", "-", "any turn"), ("fast_1_turn_1", "--", "first turn")), True),
+    Panel("Fast@1.2", (("fast_1.2", "-", "any turn"), ("fast_1.2_turn_1", "--", "first turn")), True),
+    Panel("Hacking and lazy rates", (("hacking_rate", "-", "hacking"), ("lazy_rate", "--", "lazy")), True),
+)
 STYLE = {
     "font.size": 11,
     "axes.titlesize": 12,
@@ -49,8 +61,9 @@ def colours(arms: Sequence[str]) -> dict[str, str]:
     return {arm: COLOURS[i % len(COLOURS)] for i, arm in enumerate(arms)}
 
 
-def draw(runs: Sequence[RunRecord], path: Path) -> None:
-    """Write a PNG of 1500 x 1080 pixels."""
+def draw(runs: Sequence[RunRecord], path: Path, panels: Sequence[Panel] = PANELS, axis_label: str = "step") -> None:
+    """Write a PNG of 1500 x 1080 pixels with four panels; the first holds the legend of arms. A metric that a run did not record
+    is left out."""
     arms = by_arm(runs)
     colour = colours(list(arms))
     with plt.style.context(STYLE):
@@ -58,20 +71,19 @@ def draw(runs: Sequence[RunRecord], path: Path) -> None:
         steps = sorted({row["step"] for run in runs for row in run.validation})
         ticks = FixedLocator(steps) if len(steps) <= 11 else MaxNLocator(integer=True)
         figure, axes = plt.subplots(2, 2, figsize=(10, 7.2), layout="constrained", sharex=True)
-        for axis, (title, lines, share) in zip(axes.flat, PANELS, strict=True):
-            axis.set_title(title)
+        for axis, panel in zip(axes.flat, panels, strict=True):
+            axis.set_title(panel.title)
             for arm, members in arms.items():
-                for key, style in lines:
+                for key, style, _ in panel.lines:
                     _curve(axis, members, key, colour[arm], style)
             axis.xaxis.set_major_locator(ticks)
-            if share:
+            if panel.share:
                 axis.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
             axis.set_ylim(bottom=0)
+            if len(panel.lines) > 1 and axis is not axes[0, 0]:
+                axis.legend(handles=[_handle(style, label) for _, style, label in panel.lines], loc="best")
         for axis in axes[1]:
-            axis.set_xlabel("step")
-        for axis in (axes[0, 1], axes[1, 0]):
-            axis.legend(handles=[_handle("-", "any turn"), _handle("--", "first turn")], loc="best")
-        axes[1, 1].legend(handles=[_handle("-", "hacking"), _handle("--", "lazy")], loc="best")
+            axis.set_xlabel(axis_label)
         axes[0, 0].legend(handles=[_handle("-", _label(arm, members), colour[arm]) for arm, members in arms.items()], loc="best")
         figure.suptitle(f"Validation split, {common_timing(runs)} time", fontsize=11, color="#555555", x=0.01, ha="left")
         figure.savefig(path, dpi=150)
@@ -87,7 +99,13 @@ def _handle(style: Line, label: str, colour: str = "#555555") -> Line2D:
 
 
 def _curve(axis: Axes, members: Sequence[RunRecord], key: str, colour: str, style: Line) -> None:
-    series = [{row["step"]: row[key] for row in run.validation} for run in members]
+    train, name = key.startswith("train/"), key.removeprefix("train/")
+    series = [
+        {row["step"]: row[name] for row in (run.training if train else run.validation) if row.get(name) is not None}
+        for run in members
+    ]
+    if not all(series):
+        return
     if len(series) > 1:
         for points in series:
             axis.plot(list(points), list(points.values()), color=colour, linestyle=style, linewidth=0.8, alpha=0.45)
@@ -96,4 +114,5 @@ def _curve(axis: Axes, members: Sequence[RunRecord], key: str, colour: str, styl
     values = [[points[step] for points in series] for step in steps]
     axis.fill_between(steps, [min(v) for v in values], [max(v) for v in values], color=colour, alpha=0.12, linewidth=0)
     means = [sum(v) / len(v) for v in values]
-    axis.plot(steps, means, color=colour, linestyle=style, linewidth=2.4, marker="o", markersize=4, clip_on=False)
+    marker = None if train else "o"
+    axis.plot(steps, means, color=colour, linestyle=style, linewidth=2.4, marker=marker, markersize=4, clip_on=False)

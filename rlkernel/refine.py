@@ -1,7 +1,7 @@
 """Test-time scaling: many turns on one problem, with a choice of which earlier turns the policy is shown (arXiv 2602.05885).
 
-As `rlkernel.rollout`, except that the context is put together anew for every turn: the prompt, then the chosen earlier answers, each
-with the feedback that it got.
+As `rlkernel.rollout`, except that the context is put together anew for every turn: the prompt, then the chosen earlier answers,
+each with the feedback that it got.
 """
 
 from __future__ import annotations
@@ -72,8 +72,8 @@ async def refine_groups(
     *,
     seed: int,
 ) -> tuple[Group, ...]:
-    """`rollouts` trajectories of every problem, all concurrent; seeds as in `rlkernel.rollout.rollout_groups`, so that first turns
-    are those of training and equal for every context."""
+    """`rollouts` trajectories of every problem, all concurrent. Seeds as in `rlkernel.rollout.rollout_groups`, so that first
+    turns are equal for every context."""
     found: dict[tuple[int, int], Trajectory] = {}
 
     async def one(i: int, k: int) -> None:

@@ -21,15 +21,19 @@ from pygments.lexers import PythonLexer
 from rich.console import Console
 from rich.table import Table
 
-from rlkernel.figure import colours, draw
+from rlkernel.claims import RULE, Claim, Judged, judge
+from rlkernel.figure import PANELS, Panel, colours, draw
+from rlkernel.kernels import Kernel, best_kernels, best_run
 from rlkernel.metrics import HACKS, LAZY_COVERAGE
-from rlkernel.summary import METRICS, ArmSummary, RunRecord, by_arm, common_timing, jsonl, read_run, summarise
+from rlkernel.summary import METRICS, ArmSummary, Metric, RunRecord, by_arm, common_timing, jsonl, read_run, summarise
 from rlkernel.types import Status
 
 TEXT_LIMIT = 6000
 """Characters of one text; the rest is cut, and the page says so."""
 STEP_LIMIT = 8
 """Steps of a candidate that are listed, the costliest first."""
+LIST_LIMIT = 8
+"""Values of a list that are shown where arms are told apart."""
 COLUMNS = 100
 """Width of the terminal table."""
 
@@ -37,23 +41,36 @@ Transcript = Mapping[str, Any]
 """One line of transcripts.jsonl: a trajectory."""
 
 
-def write_report(directory: Path, title: str, docstring: str, runs: Sequence[Path]) -> Path:
+@dataclass(frozen=True, slots=True)
+class Story:
+    """What an experiment says of itself, beside its runs."""
+
+    title: str
+    docstring: str
+    """Its first paragraph is the claim."""
+    claims: tuple[Claim, ...] = ()
+    panels: tuple[Panel, ...] = PANELS
+    axis: str = "step"
+    """What the figure's horizontal axis counts."""
+
+
+def write_report(directory: Path, story: Story, runs: Sequence[Path]) -> Path:
     """Write `figure.png` and `report.html` into `directory` from finished or interrupted runs; returns the page's path.
 
-    docstring: the experiment's own, whose first paragraph is the claim. runs: run directories; the first one's arm is the
-    baseline. Raises UsageError for a directory that is no run, or for runs that must not be compared.
+    runs: run directories; the first one's arm is the baseline. Raises UsageError for a directory that is no run, or for runs that
+    must not be compared.
     """
     records = [read_run(run) for run in runs]
     arms = summarise(records)
     directory.mkdir(parents=True, exist_ok=True)
     figure = directory / "figure.png"
-    draw(records, figure)
+    draw(records, figure, story.panels, story.axis)
     page = directory / "report.html"
-    page.write_text(render(title, docstring, records, arms, figure.read_bytes()), encoding="utf-8")
+    page.write_text(render(story, records, arms, figure.read_bytes()), encoding="utf-8")
     return page
 
 
-def render(title: str, docstring: str, runs: Sequence[RunRecord], arms: Sequence[ArmSummary], figure: bytes) -> str:
+def render(story: Story, runs: Sequence[RunRecord], arms: Sequence[ArmSummary], figure: bytes) -> str:
     """The page as text."""
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("rlkernel", "."),
@@ -65,8 +82,14 @@ def render(title: str, docstring: str, runs: Sequence[RunRecord], arms: Sequence
     environment.filters |= {"cut": cut, "prose": prose, "python": python_html, "steps": steps, "manifest": manifest_text}
     members = by_arm(runs)
     return environment.get_template("report.html.j2").render(
-        title=title,
-        paragraphs=[paragraph.strip() for paragraph in docstring.split("\n\n") if paragraph.strip()],
+        title=story.title,
+        paragraphs=[paragraph.strip() for paragraph in story.docstring.split("\n\n") if paragraph.strip()],
+        judged=judge(story.claims, members),
+        rule=RULE,
+        show_difference=show_difference,
+        axis=story.axis,
+        best=best_run(runs),
+        kernels=_kernels(runs),
         arms=arms,
         metrics=METRICS,
         colours=colours([arm.arm for arm in arms]),
@@ -78,6 +101,22 @@ def render(title: str, docstring: str, runs: Sequence[RunRecord], arms: Sequence
         highlighting=HtmlFormatter(style="friendly").get_style_defs(".code"),
         lazy=LAZY_COVERAGE,
     )
+
+
+def _kernels(runs: Sequence[RunRecord]) -> tuple[Kernel, ...]:
+    best = best_run(runs)
+    return () if best is None else best_kernels(best)
+
+
+def show_difference(judged: Judged) -> str:
+    """The difference of a claim in its metric's unit, e.g. `+4 % [-2, +10]`."""
+    metric = next((m for m in METRICS if m.key == judged.claim.metric), None)
+    if judged.difference is None:
+        return "-"
+    if metric is None:
+        share = "fast" in judged.claim.metric or judged.claim.metric.endswith("_rate")
+        metric = Metric(judged.claim.metric, judged.claim.metric, percent=share, higher_is_better=judged.claim.higher)
+    return metric.show_difference(judged.difference)
 
 
 def print_table(arms: Sequence[ArmSummary], timing: str, console: Console | None = None) -> None:
@@ -97,8 +136,13 @@ def print_table(arms: Sequence[ArmSummary], timing: str, console: Console | None
         table.add_row(arm.arm, str(arm.steps), *cells)
     for arm in arms:
         if arm.difference is not None:
-            cells = [arm.difference[m.key].show(m, signed=True) for m in brief]
+            found = [(m, arm.difference[m.key]) for m in brief if m.key in arm.difference]
+            cells = [m.show(difference.mean, signed=True) for m, difference in found]
             table.add_row(f"{arm.arm} - {arms[0].arm}", "", *cells, style="bold")
+            if any(difference.interval is not None for _, difference in found):
+                table.add_row("  95 % interval", "", *(m.show_interval(difference) for m, difference in found))
+            if all(difference.p is not None for _, difference in found):
+                table.add_row("  p over problems", "", *(f"{difference.p:.3f}" for _, difference in found))
     console.print(table)
 
 
@@ -118,7 +162,8 @@ def _plain(value: Any) -> str:
     if isinstance(value, Mapping) and "class" in value:
         return f"{value['class']}({', '.join(f'{k}={_plain(v)}' for k, v in value.items() if k != 'class')})"
     if isinstance(value, list):
-        return f"[{', '.join(_plain(item) for item in value)}]"
+        # The manifest has all of them.
+        return f"[{', '.join(_plain(item) for item in value)}]" if len(value) <= LIST_LIMIT else f"[{len(value)} values]"
     return str(value)
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import signal
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -18,8 +20,10 @@ from algorithms.uniform_credit import UniformCredit
 from envs.kernel_env import KernelEnvironment
 from rlkernel import rundir
 from rlkernel.config import METHODS, Run
+from rlkernel.deadline import GOES_ON, progress
 from rlkernel.errors import UsageError
-from rlkernel.experiment import OVERRIDES, Flags, cost, main, parse, plan
+from rlkernel.experiment import OVERRIDES, Experiment, Flags, Preset, cost, main, parse, plan
+from rlkernel.report import Story
 from rlkernel.types import Problem
 
 PROBLEMS = (Problem("level1/relu", 1, "train", ""), *(Problem(f"level1/held{i}", 1, "validation", "") for i in range(3)))
@@ -29,6 +33,20 @@ ARMS = {"grpo": BASE, "trloo": replace(BASE, name="trloo", advantage=TRLOO())}
 
 def larger(run: Run) -> Run:
     return replace(run, max_new_tokens=4096, learning_rate=1e-6)
+
+
+CPU = Preset("small", lambda run: run, seeds=(0, 1))
+PRESETS = {
+    "cpu": CPU,
+    "paper": Preset(
+        "large", larger, (0,), gpu=True, estimate=lambda run: f"an estimate: {run.max_new_tokens}", rehearse=CPU.adapt
+    ),
+}
+
+
+def experiment(arms: dict[str, Run] | None = None, sharing: dict[str, tuple[str, ...]] | None = None) -> Experiment:
+    story = Story("Estimators", "The claim.")
+    return Experiment("estimators", arms or ARMS, PRESETS, story, TABLES, lambda: sharing or {})
 
 
 @dataclass
@@ -61,19 +79,20 @@ class ScriptedTraining:
 
 
 def run_main(argv: Sequence[str], training: Any) -> int:
-    return main("estimators", "The claim.", ARMS, argv, pretrained=larger, train=training)
+    # Named, because the default depends on the machine.
+    return main(experiment(), [*argv, *([] if "--preset" in argv else ["--preset", "cpu"])], train=training)
 
 
 def test_all_arms_and_seeds_run_seed_by_seed_in_directories_of_their_own() -> None:
-    jobs = plan(ARMS, Flags(out=Path("out"), seeds=(0, 1)), larger)
+    jobs = plan(ARMS, Flags(out=Path("out")), CPU)
     assert [(run.name, run.seed) for run, _ in jobs] == [("grpo", 0), ("trloo", 0), ("grpo", 1), ("trloo", 1)]
     assert len({directory for _, directory in jobs}) == 4
-    assert all(directory.parent == Path("out") for _, directory in jobs)
+    assert all(directory.parent == Path("out/arms") for _, directory in jobs)
 
 
 def test_the_same_flags_give_the_same_directory_and_other_flags_another() -> None:
     def directory(**flags: Any) -> Path:
-        return plan({"grpo": BASE}, Flags(seeds=(0,), **flags), larger)[0][1]
+        return plan({"grpo": BASE}, Flags(seeds=(0,), **flags), CPU)[0][1]
 
     assert directory() == directory()
     assert directory(steps=5) == directory(steps=5)
@@ -81,20 +100,18 @@ def test_the_same_flags_give_the_same_directory_and_other_flags_another() -> Non
 
 
 def test_flags_change_the_run_and_nothing_else_does() -> None:
-    ((run, _),) = plan({"grpo": BASE}, Flags(seeds=(3,), steps=7, rollouts=2), larger)
+    ((run, _),) = plan({"grpo": BASE}, Flags(seeds=(3,), steps=7, rollouts=2), CPU)
     assert run == replace(BASE, seed=3, steps=7, rollouts=2)
 
 
-def test_another_model_brings_its_own_defaults_which_flags_override() -> None:
-    ((run, _),) = plan({"grpo": BASE}, Flags(seeds=(0,), model="some/model", learning_rate=2e-6), larger)
-    assert (run.model, run.max_new_tokens, run.learning_rate) == ("some/model", 4096, 2e-6)
-    ((small, _),) = plan({"grpo": BASE}, Flags(seeds=(0,), model="small"), larger)
-    assert small == replace(BASE, seed=0)
+def test_a_preset_brings_its_own_sizes_which_flags_override() -> None:
+    ((run, _),) = plan({"grpo": BASE}, Flags(model="some/model", learning_rate=2e-6), PRESETS["paper"])
+    assert (run.model, run.max_new_tokens, run.learning_rate, run.seed) == ("some/model", 4096, 2e-6, 0)
 
 
 def test_arms_come_first_and_none_means_all() -> None:
     assert parse("x", ARMS, [])[0] == ("grpo", "trloo")
-    assert parse("x", ARMS, ["trloo", "--steps", "3"]) == (("trloo",), Flags(out=Path("runs/x"), steps=3))
+    assert parse("x", ARMS, ["trloo", "--steps", "3"]) == (("trloo",), Flags(steps=3))
     assert parse("x", ARMS, ["trloo", "grpo", "trloo"])[0] == ("trloo", "grpo")
 
 
@@ -114,6 +131,9 @@ def test_arms_come_first_and_none_means_all() -> None:
         (["--temperature", "2"], "--temperature"),
         (["--seeds"], "--seeds is empty"),
         (["--rollouts", "1"], "Run.rollouts is 1"),
+        (["--preset", "huge"], "--preset huge: choose from cpu, paper"),
+        (["--dry-run"], "--dry-run is for presets that may not fit this machine (paper)"),
+        (["--limit-seconds", "0"], "--limit-seconds 0: give a positive number"),
     ],
 )
 def test_what_is_unusable_is_one_line_and_exit_2(argv: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -132,15 +152,16 @@ def test_finished_runs_are_reported_with_the_first_arm_as_baseline(tmp_path: Pat
     printed = capsys.readouterr().out
     # Rewards: grpo 1 and 2, trloo 2 and 3; seed by seed the difference is 1 and 1.
     assert "1.50 → 1.50 ± 0.50" in printed
-    assert any(line.startswith("trloo - grpo") and "+1.00 ± 0.00" in line for line in printed.splitlines())
-    assert "The claim." in (tmp_path / "report.html").read_text()
-    assert (tmp_path / "figure.png").stat().st_size > 10_000
+    assert any(line.startswith("trloo - grpo") and "+1.00" in line for line in printed.splitlines())
+    assert any(line.startswith("  95 % interval") and "[+1.00, +1.00]" in line for line in printed.splitlines())
+    assert "The claim." in (tmp_path / "estimators" / "report.html").read_text()
+    assert (tmp_path / "estimators" / "figure.png").stat().st_size > 10_000
 
 
 @pytest.mark.parametrize("status", [2, 130])
 def test_an_unfinished_training_is_not_reported_and_keeps_its_status(tmp_path: Path, status: int) -> None:
     assert run_main(["--out", str(tmp_path)], ScriptedTraining(status)) == status
-    assert not (tmp_path / "report.html").exists()
+    assert not (tmp_path / "estimators").exists()
 
 
 def test_list_shows_what_differs_and_trains_nothing(capsys: pytest.CaptureFixture[str]) -> None:
@@ -154,7 +175,7 @@ def test_list_shows_what_differs_and_trains_nothing(capsys: pytest.CaptureFixtur
 
 
 def test_list_shows_the_registered_methods(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main("estimators", "The claim.", ARMS, ["--list"], pretrained=larger, tables=TABLES, train=ScriptedTraining()) == 0
+    assert run_main(["--list"], ScriptedTraining()) == 0
     lines = capsys.readouterr().out.splitlines()
     for kind, classes in TABLES.items():
         for name, cls in classes.items():
@@ -182,7 +203,7 @@ def test_arms_that_are_not_a_comparison_are_refused(
     arms: dict[str, Run], argv: list[str], said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     training = ScriptedTraining()
-    assert main("estimators", "The claim.", arms, argv, pretrained=larger, train=training) == 2
+    assert main(experiment(arms), [*argv, "--preset", "cpu"], train=training) == 2
     error = capsys.readouterr().err
     assert said in error
     assert error.count("\n") == 1
@@ -193,7 +214,7 @@ def test_arms_that_flags_would_level_can_be_run_alone(tmp_path: Path) -> None:
     arms = {"grpo": BASE, "short": replace(BASE, name="short", steps=9)}
     training = ScriptedTraining()
     argv = ["short", "--steps", "3", "--out", str(tmp_path)]
-    assert main("estimators", "The claim.", arms, argv, pretrained=larger, train=training) == 0
+    assert main(experiment(arms), [*argv, "--preset", "cpu"], train=training) == 0
     assert [run.name for run, _ in training.jobs] == ["short", "short"]
 
 
@@ -206,3 +227,69 @@ def test_cost_counts_every_answer() -> None:
 def test_an_unknown_arm_is_refused_before_flags_are_read() -> None:
     with pytest.raises(UsageError, match="unknown arm 'x'"):
         parse("name", ARMS, ["x", "--bogus"])
+
+
+def test_list_says_who_shares_an_arm_and_what_a_preset_needs(capsys: pytest.CaptureFixture[str]) -> None:
+    shared = experiment(sharing={"trloo": ("reward_hacking",)})
+    assert main(shared, ["--list", "--preset", "paper"], train=ScriptedTraining()) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert any(line.startswith("trloo") and line.split()[-1] == "reward_hacking" for line in lines)
+    assert any(line.startswith("grpo") and line.split()[-1] == "-" for line in lines)
+    assert "grpo: an estimate: 4096" in lines
+
+
+def test_a_preset_that_needs_a_gpu_is_refused_without_one_and_rehearsed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("rlkernel.experiment.gpus.select", lambda device: ())
+    training = ScriptedTraining()
+    argv = ["--preset", "paper", "--out", str(tmp_path)]
+    assert run_main(argv, training) == 2
+    assert "--preset paper needs a GPU" in capsys.readouterr().err
+    assert not training.jobs
+    assert run_main([*argv, "--dry-run"], training) == 0
+    assert [run.name for run, _ in training.jobs] == ["grpo", "trloo"]
+    assert all(directory.parent == tmp_path / "rehearsals" for _, directory in training.jobs)
+    printed = capsys.readouterr().out
+    assert "trloo: one step of random weights at reduced size went through\n  an estimate: 4096" in printed
+
+
+def test_at_the_limit_the_next_checkpoint_stops_the_command_which_goes_on_later(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    handled = threading.Event()
+
+    def training(jobs: Sequence[tuple[Run, Path]], *, cache_dir: Path) -> int:
+        """Saves checkpoints of the first run until the signal comes, as the loop would get it."""
+        before = signal.signal(signal.SIGTERM, lambda *_: handled.set())
+        try:
+            run, directory = jobs[0]
+            directory.mkdir(parents=True)
+            rundir.begin(directory, run)
+            for step in range(1, run.steps):
+                checkpoint = directory / "checkpoints" / f"checkpoint-{step}"
+                checkpoint.mkdir(parents=True)
+                (checkpoint / rundir.COMPLETE).touch()
+                if handled.wait(1):
+                    break
+            assert handled.is_set()
+        finally:
+            signal.signal(signal.SIGTERM, before)
+        raise KeyboardInterrupt
+
+    assert run_main(["--out", str(tmp_path), "--limit-seconds", "0.01"], training) == GOES_ON
+    assert "the same command goes on" in capsys.readouterr().err
+
+
+def test_progress_leaves_out_what_is_saved_but_not_marked_as_finished(tmp_path: Path) -> None:
+    run = replace(BASE, steps=2)
+    assert progress(run, tmp_path) == -1
+    rundir.begin(tmp_path, run)
+    for step, complete in ((1, True), (2, True), (3, False)):
+        checkpoint = tmp_path / "checkpoints" / f"checkpoint-{step}"
+        checkpoint.mkdir(parents=True)
+        if complete:
+            (checkpoint / rundir.COMPLETE).touch()
+    assert progress(run, tmp_path) == 1
+    rundir.finish(tmp_path)
+    assert progress(run, tmp_path) == 2

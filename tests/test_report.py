@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from rlkernel.report import TEXT_LIMIT, choose, differences, manifest_text, print_table, steps, write_report
+from rlkernel.report import TEXT_LIMIT, Story, choose, differences, manifest_text, print_table, steps, write_report
 from rlkernel.summary import read_run, summarise
 from rlkernel.types import Evaluation, LaunchFact, OpFact, Status
 
@@ -95,7 +95,7 @@ class Tags(HTMLParser):
 
 
 def test_page_holds_first_and_last_values_and_their_difference(tmp_path: Path, runs: list[Path]) -> None:
-    rows = Tags(write_report(tmp_path / "out", "Estimators", "The claim.\n\nArms: two.", runs).read_text()).rows
+    rows = Tags(write_report(tmp_path / "out", Story("Estimators", "The claim.\n\nArms: two."), runs).read_text()).rows
     assert any(row.startswith("grpo 1 10 0.25 → 0.75 50 % → 50 %") for row in rows)
     assert any(row.startswith("trloo − grpo +0.25 +0 % +0 % +0 % +0 % +0 %") for row in rows)
     assert any(row.startswith("trloo advantage = TRLOO(eps=0.5)") for row in rows)
@@ -104,7 +104,7 @@ def test_page_holds_first_and_last_values_and_their_difference(tmp_path: Path, r
 def test_what_a_model_wrote_cannot_become_markup(tmp_path: Path) -> None:
     evil = turn(evaluation(Status.INCORRECT, detail=EVIL), 0.0, code=EVIL, plan=EVIL)
     run = write_run(tmp_path / "a", "grpo", 0, 0.5, [{**transcript(EVIL, evil), "prompt": EVIL}])
-    page = write_report(tmp_path / "out", EVIL, EVIL, [run]).read_text()
+    page = write_report(tmp_path / "out", Story(EVIL, EVIL), [run]).read_text()
     tags = Tags(page).tags
     assert not [tag for tag, _ in tags if tag in ("script", "iframe", "object", "link", "base")]
     assert not [name for _, attributes in tags for name in attributes if name.startswith("on")]
@@ -113,7 +113,7 @@ def test_what_a_model_wrote_cannot_become_markup(tmp_path: Path) -> None:
 
 
 def test_page_needs_no_network(tmp_path: Path, runs: list[Path]) -> None:
-    page = write_report(tmp_path / "out", "Estimators", "The claim.", runs).read_text()
+    page = write_report(tmp_path / "out", Story("Estimators", "The claim."), runs).read_text()
     assert "default-src 'none'" in page
     assert not re.findall(r"(?:href|src)=\"(?!data:)|url\(|@import", page)
 
@@ -121,22 +121,22 @@ def test_page_needs_no_network(tmp_path: Path, runs: list[Path]) -> None:
 def test_page_is_bounded_whatever_the_transcripts_hold(tmp_path: Path) -> None:
     huge = turn(evaluation(Status.INCORRECT), 0.0, code="x" * 100_000, plan="y" * 100_000)
     run = write_run(tmp_path / "a", "grpo", 0, 0.5, [transcript(f"p{i}", huge) for i in range(12)])
-    page = write_report(tmp_path / "out", "t", "d", [run])
+    page = write_report(tmp_path / "out", Story("t", "d"), [run])
     assert page.stat().st_size - 4 * (tmp_path / "out" / "figure.png").stat().st_size / 3 < 20 * TEXT_LIMIT
     assert f"[{100_000 - TEXT_LIMIT} more characters]" in page.read_text()
 
 
 def test_modelled_time_is_called_modelled(tmp_path: Path, runs: list[Path]) -> None:
-    assert "<b>modelled</b>" in write_report(tmp_path / "out", "t", "d", runs).read_text()
+    assert "<b>modelled</b>" in write_report(tmp_path / "out", Story("t", "d"), runs).read_text()
 
 
 def test_a_run_without_transcripts_is_reported(tmp_path: Path) -> None:
     run = write_run(tmp_path / "a", "grpo", 0, 0.5, [])
-    assert "No validation transcripts." in write_report(tmp_path / "out", "t", "d", [run]).read_text()
+    assert "No validation transcripts." in write_report(tmp_path / "out", Story("t", "d"), [run]).read_text()
 
 
 def test_figure_is_a_png_of_the_documented_size(tmp_path: Path, runs: list[Path]) -> None:
-    write_report(tmp_path / "out", "t", "d", runs)
+    write_report(tmp_path / "out", Story("t", "d"), runs)
     data = (tmp_path / "out" / "figure.png").read_bytes()
     assert data.startswith(b"\x89PNG")
     assert struct.unpack(">II", data[16:24]) == (1500, 1080)

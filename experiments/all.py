@@ -1,0 +1,89 @@
+"""Every arm of every experiment, each once, seed by seed; then all reports. What a GPU's time slots are spent on.
+
+    python -m experiments.all --limit-seconds 540      again and again, until it no longer exits with status 75
+
+Arms that several experiments share are trained once, and all experiments then report from the same directories. The flags are
+those of the experiments; test-time scaling comes last, because it refines what was trained.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+
+from algorithms import TABLES
+from experiments import arms, test_time_scaling
+from experiments.catalogue import NAMES, load
+from rlkernel import cli, experiment
+from rlkernel.config import Run
+from rlkernel.deadline import GOES_ON
+from rlkernel.experiment import Experiment, Flags, Jobs, Train
+from rlkernel.report import Story
+
+
+def everything(experiments: Sequence[Experiment]) -> Experiment:
+    """All arms as one experiment, in the order of first appearance."""
+    union: dict[str, Run] = {}
+    for one in experiments:
+        union |= {arm: run for arm, run in one.arms.items() if arm not in union}
+    return Experiment("all", union, arms.PRESETS, Story("All", __doc__ or ""), TABLES)
+
+
+def main(argv: Sequence[str], experiments: Sequence[Experiment] | None = None, train: Train | None = None) -> int:
+    """Exit status as that of one experiment."""
+    return cli.run(lambda: _main(list(argv), experiments, train))
+
+
+def _main(argv: list[str], experiments: Sequence[Experiment] | None, train: Train | None) -> int:
+    started = time.monotonic()
+    own = experiments is None
+    found = [load(name) for name in NAMES] if experiments is None else list(experiments)
+    whole = everything(found)
+    chosen, flags = experiment.parse("all", whole.arms, argv)
+    preset = experiment.choose_preset(whole.presets, flags)
+    if flags.list:
+        experiment.list_arms({arm: preset.adapt(run) for arm, run in whole.arms.items()}, membership(found), preset)
+        return 0
+    experiment.check_device(preset, flags)
+    jobs = experiment.plan({arm: whole.arms[arm] for arm in chosen}, flags, preset)
+    if flags.dry_run:
+        return experiment.rehearse(jobs, preset, flags, train)
+    print(f"{len(jobs)} runs in {flags.out / 'arms'}", file=sys.stderr)
+    status = experiment.train_within(jobs, flags, train)
+    if status != 0:
+        return status
+    report(found, jobs, flags)
+    return refine(flags, started) if own else 0
+
+
+def membership(experiments: Sequence[Experiment]) -> dict[str, tuple[str, ...]]:
+    """Arm -> the experiments that have it."""
+    names = {arm for one in experiments for arm in one.arms}
+    return {arm: tuple(one.name for one in experiments if arm in one.arms) for arm in names}
+
+
+def report(experiments: Sequence[Experiment], jobs: Jobs, flags: Flags) -> None:
+    """One report per experiment of which an arm was run."""
+    for one in experiments:
+        order = list(one.arms)
+        own = [(run, directory) for run, directory in jobs if run.name in one.arms]
+        if own:
+            print(f"\n{one.name}")
+            directories = [directory for _, directory in sorted(own, key=lambda job: order.index(job[0].name))]
+            experiment.report(one, directories, flags.out)
+
+
+def refine(flags: Flags, started: float) -> int:
+    """Test-time scaling in what is left of the limit."""
+    left = None if flags.limit_seconds is None else flags.limit_seconds - (time.monotonic() - started)
+    if left is not None and left <= 0:
+        print("trained and reported; the same command goes on with test-time scaling", file=sys.stderr)
+        return GOES_ON
+    own = test_time_scaling.Flags(preset=flags.preset, limit_seconds=left, out=flags.out, seeds=flags.seeds)
+    return test_time_scaling.run(replace(own, model=flags.model) if flags.model else own)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,117 @@
+"""The arms of all experiments, each once, and the scales at which they run.
+
+An arm that several claims need is the same value here, so it has one directory and is trained once. The values are those of the
+`h200` preset; `cpu` and `paper` change sizes, never what an arm is about.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from dataclasses import replace
+
+from algorithms import TABLES
+from algorithms.grpo import GRPO
+from algorithms.hrd import HRD
+from algorithms.layered_reward import LayeredReward
+from algorithms.mrs import MRS
+from algorithms.pr import PR
+from algorithms.prs import PRS
+from algorithms.rloo import RLOO
+from algorithms.speed_reward import SpeedReward
+from algorithms.trloo import TRLOO
+from algorithms.unchecked_reward import UncheckedReward
+from algorithms.uniform_credit import UniformCredit
+from envs.kernel_env import KernelEnvironment
+from envs.problems import family_of, load_suite
+from experiments import paper_scale
+from rlkernel.claims import Claim
+from rlkernel.config import Run
+from rlkernel.experiment import Experiment, Preset
+from rlkernel.figure import PANELS, Panel
+from rlkernel.report import Story
+
+BASE = Run(
+    name="trloo",
+    # The small policy knows no other family.
+    problems=tuple(problem for problem in load_suite() if family_of(problem) == "chain"),
+    environment=KernelEnvironment(style="short"),
+    reward=SpeedReward(),
+    advantage=TRLOO(),
+    credit=UniformCredit(),
+    model="small",
+    turns=3,
+    max_new_tokens=256,
+    prompts_per_step=8,
+    rollouts=8,
+    steps=30,
+    learning_rate=1e-3,
+    validation_every=5,
+    validation_rollouts=4,
+)
+
+# Estimators: the baseline is all that differs. One turn has three times the prompts, so that a step sees as many answers.
+TRLOO_ARM = BASE
+GRPO_ARM = replace(BASE, name="grpo", advantage=GRPO())
+RLOO_ARM = replace(BASE, name="rloo", advantage=RLOO())
+GRPO_SINGLE_TURN = replace(BASE, name="grpo_single_turn", advantage=GRPO(), turns=1, prompts_per_step=24)
+
+# The hacking check, as the reward sees it.
+UNCHECKED = replace(BASE, name="unchecked", reward=UncheckedReward())
+WEAK_CHECK = replace(BASE, name="weak_check", reward=UncheckedReward(launched=True))
+
+# The recipe, one ingredient after the other.
+MRS_ARM = replace(BASE, name="trloo_mrs", rejections=(MRS(),))
+MRS_PR = replace(MRS_ARM, name="trloo_mrs_pr", reward=PR())
+MRS_PRS = replace(MRS_ARM, name="trloo_mrs_prs", rejections=(MRS(), PRS()))
+MRS_PR_PRS = replace(MRS_PR, name="trloo_mrs_pr_prs", rejections=(MRS(), PRS()))
+
+# Rollouts from weights that are one update old.
+STALE = replace(BASE, name="stale", staleness=1)
+STALE_MRS = replace(STALE, name="stale_mrs", rejections=(MRS(),))
+STALE_MRS_WIDE = replace(STALE, name="stale_mrs_wide", rejections=(MRS(low=0.95, high=1.05),))
+
+# Credit, in one turn. The uniform arm is paid through the same layers of verification.
+UNIFORM = replace(GRPO_SINGLE_TURN, name="uniform_single_turn", reward=LayeredReward())
+HRD_01, HRD_05, HRD_1 = (
+    replace(UNIFORM, name=f"hrd_{alpha:g}_single_turn", credit=HRD(alpha=alpha)) for alpha in (0.1, 0.5, 1.0)
+)
+
+
+def by_name(*runs: Run) -> Mapping[str, Run]:
+    """The `ARMS` of an experiment, in order; the first is the baseline."""
+    return {run.name: run for run in runs}
+
+
+def experiment(
+    name: str, docstring: str | None, arms: Mapping[str, Run], claims: tuple[Claim, ...], panels: tuple[Panel, ...] = PANELS
+) -> Experiment:
+    """An experiment with all presets and registered methods; `name` is that of its module."""
+    story = Story(name.replace("_", " ").capitalize(), docstring or "", claims, panels)
+    # Imported late, because the list of experiments imports every experiment.
+    sharing = lambda: importlib.import_module("experiments.catalogue").sharing(name)  # noqa: E731
+    return Experiment(name, arms, PRESETS, story, TABLES, sharing)
+
+
+def same(run: Run) -> Run:
+    """The h200 preset."""
+    return run
+
+
+def cpu(run: Run) -> Run:
+    """Modelled time, half the rollouts, fewer steps; minutes per run on two cores."""
+    return replace(run, device="cpu", rollouts=4, steps=12, validation_every=3, validation_rollouts=2)
+
+
+PRESETS: Mapping[str, Preset] = {
+    "cpu": Preset("modelled time, reduced size: a check of the code", cpu, seeds=(0, 1)),
+    "h200": Preset("measured time on a GPU, the small policy", same, seeds=(0, 1, 2), gpu=True),
+    "paper": Preset(
+        "the papers' models and hyperparameters",
+        paper_scale.adapt,
+        seeds=(0,),
+        gpu=True,
+        estimate=paper_scale.estimate,
+        rehearse=paper_scale.rehearse,
+    ),
+}

@@ -1,0 +1,30 @@
+"""The experiments that train arms, one module each, and who shares which arm."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+
+from rlkernel.experiment import Experiment
+
+NAMES = (
+    "reward_hacking",
+    "multi_turn_estimators",
+    "mismatch",
+    "lazy_optimisation",
+    "full_recipe",
+    "hierarchical_reward",
+)
+
+
+def load(name: str) -> Experiment:
+    """The `EXPERIMENT` of a module."""
+    experiment: Experiment = importlib.import_module(f"experiments.{name}").EXPERIMENT
+    return experiment
+
+
+def sharing(own: str) -> Mapping[str, tuple[str, ...]]:
+    """Arm -> the other experiments that have it."""
+    others = {name: load(name).arms for name in NAMES if name != own}
+    arms = {arm for of in others.values() for arm in of}
+    return {arm: tuple(name for name, of in others.items() if arm in of) for arm in arms}

@@ -1,0 +1,44 @@
+"""PR and PRS are both needed to lift Fast@1.2: rewards alone are satisfied by lazy kernels (arXiv 2602.05885).
+
+A lazy kernel is correct and does a trivial part of the work. The profiling-based reward (PR) pays for the share of device time
+in one's own kernels; profiling-based rejection sampling (PRS) keeps correct turns of low share from training.
+
+Arms: `trloo_mrs` is the base; `trloo_mrs_pr`, `trloo_mrs_prs` and `trloo_mrs_pr_prs` add either and both. Rewards of arms with
+PR contain a bonus, so that arms are compared by Fast@p, coverage and laziness, not by reward.
+
+Expected outcome: in the base Fast@1 rises and Fast@1.2 saturates earlier; both additions raise coverage and lower the lazy
+rate. The small policy's lazy kernels are about as fast as the reference, so that speed alone already separates them from fused
+ones, and the effect may be smaller than in the paper.
+
+Cost: 4 arms, all shared with `full_recipe`. Time on a GPU: not yet measured.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from experiments import arms
+from rlkernel import experiment
+from rlkernel.claims import Claim
+from rlkernel.figure import Panel
+
+ARMS = arms.by_name(arms.MRS_ARM, arms.MRS_PR, arms.MRS_PRS, arms.MRS_PR_PRS)
+PAPER = "Dr. Kernel-14B with both, KernelBench level 2: Fast@1 49.2, Fast@1.2 25.6; without them Fast@1.2 saturates early"
+CLAIMS = (
+    Claim("PR raises coverage", "trloo_mrs_pr", "trloo_mrs", "coverage", PAPER),
+    Claim("PRS raises coverage", "trloo_mrs_prs", "trloo_mrs", "coverage", PAPER),
+    Claim("PR and PRS together lower the lazy rate", "trloo_mrs_pr_prs", "trloo_mrs", "lazy_rate", PAPER, higher=False),
+    Claim("PR and PRS together raise Fast@1.2 on the first turn", "trloo_mrs_pr_prs", "trloo_mrs", "fast_1.2_turn_1", PAPER),
+    Claim("Both raise Fast@1.2 on the first turn above PR alone", "trloo_mrs_pr_prs", "trloo_mrs_pr", "fast_1.2_turn_1", PAPER),
+    Claim("Both raise Fast@1.2 on the first turn above PRS alone", "trloo_mrs_pr_prs", "trloo_mrs_prs", "fast_1.2_turn_1", PAPER),
+)
+PANELS_HERE = (
+    Panel("Fast@1", (("fast_1", "-", "any turn"), ("fast_1_turn_1", "--", "first turn")), True),
+    Panel("Fast@1.2", (("fast_1.2", "-", "any turn"), ("fast_1.2_turn_1", "--", "first turn")), True),
+    Panel("Coverage, 0 where not correct", (("coverage", "-", "coverage"),), True),
+    Panel("Lazy rate", (("lazy_rate", "-", "lazy"),), True),
+)
+EXPERIMENT = arms.experiment("lazy_optimisation", __doc__, ARMS, CLAIMS, PANELS_HERE)
+
+if __name__ == "__main__":
+    sys.exit(experiment.main(EXPERIMENT, sys.argv[1:]))

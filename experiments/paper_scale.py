@@ -1,0 +1,143 @@
+"""The papers' own hyperparameters (arXiv 2602.05885, arXiv 2510.17891), for those who have the hardware.
+
+Nobody has run these arms here. `--preset paper --dry-run` builds each of them, trains one step of it with random weights at
+reduced depth and size, and prints what the real one needs, by the arithmetic below.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from algorithms.layered_reward import LayeredReward
+from envs.kernel_env import KernelEnvironment
+from envs.problems import load_suite
+from rlkernel.config import Run
+
+DR_KERNEL, TRITONRL = "Qwen/Qwen3-14B-Base", "Qwen/Qwen3-8B-Base"
+"""The larger model of the first paper and the size of the second. `--model` takes any other, e.g. one after a cold start."""
+RUNS = Path("runs/rehearsals")
+STEPS = 300
+"""Ours: the papers' numbers of steps are not public here."""
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A Qwen3 configuration in numbers, since no configuration can be downloaded for a rehearsal."""
+
+    hidden: int
+    layers: int
+    heads: int
+    kv_heads: int
+    feed_forward: int
+    head: int = 128
+    vocabulary: int = 151_936
+
+    @property
+    def parameters(self) -> int:
+        """Attention, feed-forward and the two embeddings; norms are negligible."""
+        attention = self.hidden * self.head * 2 * (self.heads + self.kv_heads)
+        return self.layers * (attention + 3 * self.hidden * self.feed_forward) + 2 * self.vocabulary * self.hidden
+
+
+SHAPES = {
+    "Qwen/Qwen3-8B-Base": Shape(4096, 36, 32, 8, 12_288),
+    "Qwen/Qwen3-14B-Base": Shape(5120, 40, 40, 8, 17_408),
+}
+
+BYTES_PER_PARAMETER = 4 + 4 + 8 + 2
+"""Master weights, gradients, Adam's moments in float32, and a bfloat16 copy that samples."""
+ANSWER_TOKENS = 4096
+"""Assumed mean length of an answer, of at most 8192."""
+SAMPLED_PER_SECOND, TRAINED_FLOPS = 1_500.0, 4e14
+"""Assumed per H200: tokens/s of sampling with a model of 14B (scaled by size), and floating-point operations of training."""
+CARD_BYTES, USABLE = 141e9, 0.75
+"""Of an H200; the share that is not activations, caches and fragments."""
+
+
+def adapt(run: Run) -> Run:
+    """An arm with its paper's model, batch and lengths; the arms with layered verification are TritonRL's."""
+    return replace(
+        run,
+        problems=load_suite(),
+        environment=KernelEnvironment(style="full"),
+        model=TRITONRL if isinstance(run.reward, LayeredReward) else DR_KERNEL,
+        prompts_per_step=16,
+        rollouts=16,
+        max_new_tokens=8192,
+        learning_rate=1e-6,
+        clip_low=0.2,
+        clip_high=0.28,
+        max_grad_norm=1.0,
+        steps=STEPS,
+        validation_every=20,
+        validation_rollouts=4,
+        gradient_checkpointing=True,
+    )
+
+
+def estimate(run: Run) -> str:
+    """Hardware and time in one line. Arithmetic from assumptions, no measurement."""
+    shape = SHAPES.get(run.model)
+    if shape is None:
+        return f"no estimate for {run.model}: only {', '.join(SHAPES)} are known here"
+    total = shape.parameters * BYTES_PER_PARAMETER
+    cards = max(2, -(-int(total) // int(CARD_BYTES * USABLE)))
+    answers = run.prompts_per_step * run.rollouts * run.turns
+    tokens = answers * ANSWER_TOKENS
+    sampling = tokens / (SAMPLED_PER_SECOND * 14.8e9 / shape.parameters * cards)
+    # 6 per parameter and token, and 2 for the forward pass that checkpointing repeats.
+    training = 8 * shape.parameters * tokens / (TRAINED_FLOPS * cards)
+    hours = run.steps * (sampling + training) / 3600
+    return (
+        f"estimate, not measured: {shape.parameters / 1e9:.1f}B parameters need {total / 1e9:.0f} GB for weights and optimiser, "
+        f"so {cards} or more H200 with a sharded optimiser; {answers} answers of about {ANSWER_TOKENS} tokens a step: "
+        f"{(sampling + training) / 60:.0f} min, {hours:.0f} h for {run.steps} steps on {cards} cards, evaluation not counted"
+    )
+
+
+def rehearse(run: Run) -> Run:
+    """The arm with a random model of two layers and an eighth of the width, one step of two short rollouts on the CPU."""
+    few = tuple(next(problem for problem in run.problems if problem.split == split) for split in ("train", "validation"))
+    return replace(
+        run,
+        problems=few,
+        model=str(random_model(run.model)),
+        device="cpu",
+        steps=1,
+        prompts_per_step=1,
+        rollouts=2,
+        turns=min(run.turns, 2),
+        max_new_tokens=16,
+        validation_every=1,
+        validation_rollouts=1,
+        jobs=1,
+    )
+
+
+def random_model(name: str) -> Path:
+    """A directory with a reduced model of the shape of `name` and the shipped tokenizer; made once."""
+    from transformers import Qwen3Config, Qwen3ForCausalLM
+
+    from rlkernel.policy.small import load_small
+
+    shape = SHAPES.get(name, SHAPES[TRITONRL])
+    directory = RUNS / f"model-{hashlib.sha256(repr(shape).encode()).hexdigest()[:8]}"
+    if not (directory / "tokenizer.json").exists():
+        _, tokenizer = load_small()
+        config = Qwen3Config(
+            vocab_size=len(tokenizer),
+            hidden_size=shape.hidden // 8,
+            num_hidden_layers=2,
+            num_attention_heads=shape.heads // 8,
+            num_key_value_heads=max(1, shape.kv_heads // 8),
+            head_dim=shape.head,
+            intermediate_size=shape.feed_forward // 8,
+            max_position_embeddings=32_768,
+            pad_token_id=tokenizer.pad_token_id,
+            eos_token_id=tokenizer.eos_token_id,
+        )
+        Qwen3ForCausalLM(config).save_pretrained(directory)
+        tokenizer.save_pretrained(directory)
+    return directory

@@ -1,0 +1,44 @@
+"""Without the hacking check, a policy is paid for kernels that do nothing, and its Fast@1 looks better than it is (arXiv
+2602.05885).
+
+The paper's hacks are kernels that are emitted and never used. The evaluator here decides by data flow whether a launch reaches
+the output; the arms differ in whether the reward listens.
+
+Arms: `trloo` pays correct candidates only; `unchecked` pays whatever matches the reference, whatever its status; `weak_check`
+also asks that some Triton kernel was launched, whether or not its result is used, as a check of public code does. Validation
+counts hacks as incorrect in all arms; apparent Fast@1 is what the unchecked evaluator would have reported.
+
+Expected outcome: hacks fade with `trloo` and stay, or grow, in the other arms, where apparent Fast@1 lies above the true one.
+The true one ends lower. In this miniature a fused kernel is worth twice a hack even to the unchecked reward, so that the policy
+may find its way out of hacking by itself; then the rates differ early and meet late.
+
+Cost: 3 arms; `trloo` is shared with most other experiments. Time on a GPU: not yet measured.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from experiments import arms
+from rlkernel import experiment
+from rlkernel.claims import Claim
+from rlkernel.figure import PANELS, Panel
+
+ARMS = arms.by_name(arms.TRLOO_ARM, arms.UNCHECKED, arms.WEAK_CHECK)
+PAPER = "direction only: Fast@1 rises with the hacks when nothing checks them"
+CLAIMS = (
+    Claim("Without the check there is more hacking", "unchecked", "trloo", "hacking_rate", PAPER),
+    Claim("A check that counts launches leaves more hacking than one of data flow", "weak_check", "trloo", "hacking_rate", PAPER),
+    Claim("With the check, true Fast@1 on the first turn is higher", "trloo", "unchecked", "fast_1_turn_1", PAPER),
+    Claim("With the check, true Fast@1.2 on the first turn is higher", "trloo", "unchecked", "fast_1.2_turn_1", PAPER),
+)
+PANELS_HERE = (
+    PANELS[0],
+    Panel("Fast@1, true and apparent", (("fast_1", "-", "true"), ("apparent_fast_1", "--", "apparent")), True),
+    Panel("Fast@1.2, true and apparent", (("fast_1.2", "-", "true"), ("apparent_fast_1.2", "--", "apparent")), True),
+    Panel("Hacking rate", (("hacking_rate", "-", "hacking"),), True),
+)
+EXPERIMENT = arms.experiment("reward_hacking", __doc__, ARMS, CLAIMS, PANELS_HERE)
+
+if __name__ == "__main__":
+    sys.exit(experiment.main(EXPERIMENT, sys.argv[1:]))

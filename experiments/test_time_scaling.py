@@ -1,0 +1,266 @@
+"""More turns at test time keep helping, and showing the best four earlier turns beats showing all (STTS, arXiv 2602.05885).
+
+No training: a policy writes 15 turns on every validation problem, and the arms differ in which earlier turns it is shown. A
+step of the figure is a turn; Fast@p of "any turn" is the best of the history so far, that of the last turn is what a user
+without an evaluator gets.
+
+Arms: `full` (until the context is full; such a trajectory ends there and stays as it is), `last` (the last 4), `top` (the 4 of
+highest reward) and `window` (the best 4 consecutive ones). First turns are equal in all arms. The policy: for every seed the
+final weights of `trloo_mrs_pr_prs` with that seed if that run is finished, otherwise the cold start; the manifest names it.
+
+Expected outcome: best of history rises with the turns in every arm, by its definition; the last turn rises less or falls. `top`
+and `window` are above `full`, whose context is full after about six turns of the small policy.
+
+Cost: 4 arms of 15 turns; answers repeat, so that the cache helps. Time on a GPU: not yet measured.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import anyio
+
+from algorithms import CONTEXTS
+from experiments import arms
+from rlkernel import cli, rundir
+from rlkernel.claims import Claim
+from rlkernel.config import Run, code_of, to_json
+from rlkernel.deadline import GOES_ON, over
+from rlkernel.errors import UsageError
+from rlkernel.evaluator import gpus
+from rlkernel.evaluator.pool import Pool
+from rlkernel.experiment import Experiment, Preset
+from rlkernel.experiment import report as write_reports
+from rlkernel.figure import Panel
+from rlkernel.metrics import rollout_metrics, timing
+from rlkernel.outcomes import write_outcomes
+from rlkernel.refine import Context, refine_groups, until
+from rlkernel.report import Story
+from rlkernel.rollout import derive_seed
+from rlkernel.summary import Window
+from rlkernel.types import Group
+
+TURNS = 15
+ARMS: Mapping[str, Context] = {name: cls() for name, cls in CONTEXTS.items()}
+TRAINED = arms.MRS_PR_PRS
+"""The arm whose final weights are refined, where they exist."""
+LAST = Window(last=1)
+PAPER = "Dr. Kernel-14B, KernelBench level 2, Fast@1.2: 25.6 after 3 turns; with STTS 31.6 last turn, 47.8 best of history"
+CLAIMS = (
+    Claim(
+        "More turns help: 15 against 3, best of history",
+        "top",
+        "top",
+        "fast_1.2",
+        PAPER,
+        window=LAST,
+        worse_window=Window(step=3),
+    ),
+    Claim(
+        "The last turn improves, too: 15 against 3",
+        "top",
+        "top",
+        "fast_1.2_last",
+        PAPER,
+        window=LAST,
+        worse_window=Window(step=3),
+    ),
+    Claim("Top-4 is above the full history, best of history", "top", "full", "fast_1.2", PAPER, window=LAST),
+    Claim("Top-4 is above the full history, last turn", "top", "full", "fast_1.2_last", PAPER, window=LAST),
+    Claim("Top-4 is above the last 4, last turn", "top", "last", "fast_1.2_last", PAPER, window=LAST),
+)
+PANELS = (
+    Panel("Mean reward of the turns so far", (("reward", "-", ""),), False),
+    Panel("Fast@1", (("fast_1", "-", "best of history"), ("fast_1_last", "--", "last turn")), True),
+    Panel("Fast@1.2", (("fast_1.2", "-", "best of history"), ("fast_1.2_last", "--", "last turn")), True),
+    Panel("Hacking and lazy rates", (("hacking_rate", "-", "hacking"), ("lazy_rate", "--", "lazy")), True),
+)
+STORY = Story("Test-time scaling", __doc__ or "", CLAIMS, PANELS, axis="turn")
+
+
+@dataclass(frozen=True)
+class Flags:
+    """Of the command line."""
+
+    list: bool = False
+    """Show the arms and what they cost, and stop."""
+    preset: str = ""
+    """cpu (modelled time) or h200 (measured). Empty: h200 where there is a GPU."""
+    limit_seconds: float | None = None
+    """Begin no further arm after so many seconds: exit status 75, the same command goes on."""
+    out: Path = Path("runs")
+    """Directory of the runs and the report."""
+    seeds: tuple[int, ...] | None = None
+    """Without it, the preset's."""
+    model: str | None = None
+    """`small`, or a directory or name; without it, the trained arm's final weights where they exist."""
+    turns: int = TURNS
+    rollouts: int | None = None
+    """Trajectories per problem; without it, as in the preset's validation."""
+    problems: int | None = None
+    """Of the validation split, the first so many."""
+
+
+@dataclass(frozen=True)
+class Unit:
+    """One arm and seed: what is measured or taken from disk as a whole."""
+
+    arm: str
+    run: Run
+    """Model, problems, environment, reward, lengths and seed; nothing of it trains."""
+    directory: Path
+
+
+def weights(preset: Preset, seed: int, out: Path) -> str:
+    """The model to refine: the last checkpoint of the trained arm with this seed, or its cold start."""
+    trained = replace(preset.adapt(TRAINED), seed=seed)
+    for manifest in sorted((out / "arms").glob(f"{TRAINED.name}-seed{seed}-*/manifest.json")):
+        found = json.loads(manifest.read_text(encoding="utf-8"))
+        saved = list(manifest.parent.glob(f"checkpoints/*/{rundir.COMPLETE}"))
+        if "finished" in found and found["run"] == to_json(trained) and saved:
+            return str(max((path.parent for path in saved), key=lambda path: int(path.name.removeprefix("checkpoint-"))))
+    return trained.model
+
+
+def plan(flags: Flags, preset: Preset) -> list[Unit]:
+    """Seed by seed. The directory's name holds a hash of everything that decides the outcome."""
+    units = []
+    for seed in flags.seeds or preset.seeds:
+        base = preset.adapt(TRAINED)
+        problems = tuple(problem for problem in base.problems if problem.split == "validation")[: flags.problems]
+        run = replace(
+            base,
+            problems=problems,
+            seed=seed,
+            turns=flags.turns,
+            model=flags.model or weights(preset, seed, flags.out),
+            validation_rollouts=flags.rollouts or base.validation_rollouts,
+        )
+        for arm, context in ARMS.items():
+            what = json.dumps([to_json(replace(run, name=arm)), to_json(context), code_of([run, context])], sort_keys=True)
+            directory = flags.out / "refined" / f"{arm}-seed{seed}-{hashlib.sha256(what.encode()).hexdigest()[:8]}"
+            units.append(Unit(arm, replace(run, name=arm), directory))
+    return units
+
+
+def finished(unit: Unit) -> bool:
+    """Whether its numbers are complete on disk."""
+    manifest = rundir.read_manifest(unit.directory)
+    return manifest is not None and "finished" in manifest
+
+
+async def measure(unit: Unit, policy: Any, pool: Pool) -> tuple[Group, ...]:
+    """All problems and trajectories of a unit. Seeds are those of a run's validation."""
+    run = unit.run
+    return await refine_groups(
+        run.problems,
+        run.validation_rollouts,
+        policy,
+        pool,
+        run.environment,
+        run.reward,
+        ARMS[unit.arm],
+        run.turns,
+        seed=derive_seed(run.seed, "validation"),
+    )
+
+
+def write(unit: Unit, groups: Sequence[Group]) -> None:
+    """As a run leaves it, with turns for steps: so the tables, figures and claims of runs read it."""
+    from rlkernel.log import transcript
+
+    unit.directory.mkdir(parents=True, exist_ok=True)
+    manifest = rundir.new_manifest(unit.run)
+    rundir.write_manifest(unit.directory, {**manifest, "context": to_json(ARMS[unit.arm]), "timing": timing(groups)})
+    rows = []
+    (unit.directory / "outcomes.jsonl").unlink(missing_ok=True)
+    for turn in range(1, unit.run.turns + 1):
+        sofar = until(groups, turn)
+        rows.append({"split": "validation", "step": turn, **rollout_metrics(sofar)})
+        write_outcomes(unit.directory, "validation", turn, sofar)
+    (unit.directory / rundir.METRICS).write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    best = [max(group.trajectories, key=lambda t: t.best.reward) for group in groups]
+    texts = [transcript(t, unit.run.environment.prompt(t.problem)) for t in best]
+    lines = [json.dumps({"split": "validation", "step": unit.run.turns, **text}) + "\n" for text in texts]
+    (unit.directory / rundir.TRANSCRIPTS).write_text("".join(lines), encoding="utf-8")
+    rundir.finish(unit.directory)
+
+
+async def refine_all(units: Sequence[Unit], flags: Flags, started: float) -> bool:
+    """Whether all units are finished; False when the limit came first."""
+    # Seconds' worth of libraries, which `--list` need not wait for.
+    import torch
+
+    from rlkernel.placement import open_evaluator
+    from rlkernel.policy.hf import open_policy
+    from rlkernel.policy.load import load_model
+
+    waiting = [unit for unit in units if not finished(unit)]
+    if not waiting:
+        return True
+    async with open_evaluator(waiting[0].run.device, waiting[0].run.jobs, flags.out / "evaluations") as pool:
+        for unit in waiting:
+            if over(started, flags.limit_seconds):
+                return False
+            print(f"{unit.arm} seed {unit.run.seed}: {unit.run.turns} turns", file=sys.stderr, flush=True)
+            model, tokenizer = load_model(unit.run.model)
+            if torch.cuda.is_available():
+                model.to("cuda")
+            async with open_policy(
+                model,
+                tokenizer,
+                max_new_tokens=unit.run.max_new_tokens,
+                temperature=unit.run.temperature,
+                engine=unit.run.engine,
+                turn=pool.turn if pool.shares else nullcontext,
+            ) as policy:
+                write(unit, await measure(unit, policy, pool))
+    return True
+
+
+def main(argv: Sequence[str]) -> int:
+    """Exit status as that of the other experiments."""
+    return cli.run(lambda: _main(list(argv)))
+
+
+def _main(argv: list[str]) -> int:
+    return run(cli.parse_overrides(Flags(), argv, "python -m experiments.test_time_scaling"))
+
+
+def run(flags: Flags) -> int:
+    """Measure what is not measured yet, and report. Raises UsageError."""
+    started = time.monotonic()
+    name = flags.preset or ("h200" if gpus.select("auto") else "cpu")
+    if name not in ("cpu", "h200"):
+        raise UsageError(f"--preset {name}: choose from cpu, h200")
+    if flags.turns < 1:
+        raise UsageError(f"--turns {flags.turns}: at least 1")
+    preset = arms.PRESETS[name]
+    units = plan(flags, preset)
+    if flags.list:
+        for unit in units:
+            answers = unit.run.turns * unit.run.validation_rollouts * len(unit.run.problems)
+            print(f"{unit.arm:8} seed {unit.run.seed}  {answers:,} answers of {unit.run.model}  {to_json(ARMS[unit.arm])}")
+        return 0
+    if preset.gpu and not gpus.select("auto"):
+        raise UsageError("--preset h200 needs a GPU, and there is none: use --preset cpu")
+    if not anyio.run(partial(refine_all, units, flags, started)):
+        print(f"stopped after {flags.limit_seconds:g} s: the same command goes on", file=sys.stderr)
+        return GOES_ON
+    order = {arm: i for i, arm in enumerate(ARMS)}
+    directories = [unit.directory for unit in sorted(units, key=lambda unit: order[unit.arm])]
+    write_reports(Experiment("test_time_scaling", {}, arms.PRESETS, STORY), directories, flags.out)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,156 @@
+"""The arms of all experiments: what they differ in, who shares them, and one tiny run of each, end to end."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from experiments import all as everything
+from experiments import arms, paper_scale
+from experiments.catalogue import NAMES, load, sharing
+from rlkernel import experiment
+from rlkernel.config import Run, fingerprint, to_json
+from rlkernel.experiment import check_arms, plan
+
+EXPERIMENTS = [load(name) for name in NAMES]
+TINY = (
+    "--preset",
+    "cpu",
+    "--steps",
+    "1",
+    "--rollouts",
+    "2",
+    "--validation-rollouts",
+    "1",
+    "--max-new-tokens",
+    "4",
+    "--seeds",
+    "0",
+    "--jobs",
+    "1",
+)
+
+
+@pytest.mark.parametrize("one", EXPERIMENTS, ids=lambda one: one.name)
+def test_claims_name_arms_and_the_docstring_says_what_is_asked(one: experiment.Experiment) -> None:
+    check_arms(one.arms)
+    assert one.name in NAMES
+    for claim in one.story.claims:
+        assert {claim.better, claim.worse} <= set(one.arms)
+    for word in ("arXiv", "Arms", "Expected outcome:", "Cost:"):
+        assert word in one.story.docstring, word
+    for arm in one.arms:
+        assert f"`{arm}`" in one.story.docstring, arm
+    assert len(one.story.panels) == 4
+
+
+def test_an_arm_of_one_name_is_one_value_everywhere() -> None:
+    prints: dict[str, set[str]] = {}
+    for one in EXPERIMENTS:
+        for arm, run in one.arms.items():
+            prints.setdefault(arm, set()).add(fingerprint(run))
+    assert all(len(found) == 1 for found in prints.values())
+    shared = {arm for arm in prints if sum(arm in one.arms for one in EXPERIMENTS) > 1}
+    assert shared == {"trloo", "grpo", "trloo_mrs", "trloo_mrs_pr", "trloo_mrs_pr_prs"}
+    assert sharing("mismatch")["trloo"] == ("reward_hacking", "multi_turn_estimators", "full_recipe")
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "fields"),
+    [
+        (arms.GRPO_ARM, arms.TRLOO_ARM, {"advantage"}),
+        (arms.GRPO_ARM, arms.GRPO_SINGLE_TURN, {"turns", "prompts_per_step"}),
+        (arms.TRLOO_ARM, arms.UNCHECKED, {"reward"}),
+        (arms.TRLOO_ARM, arms.MRS_ARM, {"rejections"}),
+        (arms.MRS_PR, arms.MRS_PR_PRS, {"rejections"}),
+        (arms.MRS_ARM, arms.MRS_PR, {"reward"}),
+        (arms.TRLOO_ARM, arms.STALE, {"staleness"}),
+        (arms.STALE, arms.STALE_MRS, {"rejections"}),
+        (arms.UNIFORM, arms.HRD_05, {"credit"}),
+    ],
+    ids=lambda value: value.name if isinstance(value, Run) else "",
+)
+@pytest.mark.parametrize("preset", arms.PRESETS)
+def test_arms_differ_in_what_they_are_about_at_every_scale(one: Run, other: Run, fields: set[str], preset: str) -> None:
+    a, b = (to_json(arms.PRESETS[preset].adapt(run)) for run in (one, other))
+    differing = {key for key in a if a[key] != b[key]} - {"name"}
+    # The paper has one batch size for all.
+    assert differing == (fields - {"prompts_per_step"} if preset == "paper" else fields)
+
+
+def test_a_step_of_one_turn_sees_as_many_answers() -> None:
+    single, multi = arms.GRPO_SINGLE_TURN, arms.GRPO_ARM
+    assert single.prompts_per_step * single.turns == multi.prompts_per_step * multi.turns
+
+
+def test_paper_scale_has_the_papers_numbers_and_an_estimate_that_says_so() -> None:
+    run = arms.PRESETS["paper"].adapt(arms.TRLOO_ARM)
+    batch = (run.prompts_per_step, run.rollouts, run.turns, run.max_new_tokens, run.learning_rate, run.clip_low, run.clip_high)
+    assert batch == (16, 16, 3, 8192, 1e-6, 0.2, 0.28)
+    assert run.model == "Qwen/Qwen3-14B-Base" and arms.PRESETS["paper"].adapt(arms.HRD_01).model == "Qwen/Qwen3-8B-Base"
+    # By hand, 14B: 40 * (5120 * 128 * 2 * 48 + 3 * 5120 * 17408) + 2 * 151936 * 5120 = 14.77e9.
+    assert paper_scale.SHAPES[run.model].parameters == pytest.approx(14.77e9, rel=1e-3)
+    assert paper_scale.SHAPES["Qwen/Qwen3-8B-Base"].parameters == pytest.approx(8.19e9, rel=1e-3)
+    text = paper_scale.estimate(run)
+    assert text.startswith("estimate, not measured: 14.8B parameters need 266 GB")
+    assert paper_scale.estimate(replace(run, model="x/y")).startswith("no estimate for x/y")
+
+
+@pytest.fixture
+def model(tiny_model: Any, tiny_tokenizer: Any, tmp_path: Path) -> str:
+    tiny_model.config.max_position_embeddings = 4096  # the tokenizer has hardly any merges, so prompts are long
+    tiny_model.save_pretrained(tmp_path / "model")
+    tiny_tokenizer.save_pretrained(tmp_path / "model")
+    return str(tmp_path / "model")
+
+
+def few(one: experiment.Experiment) -> experiment.Experiment:
+    """With one problem per split and at most two turns."""
+    problems = tuple(next(p for p in arms.BASE.problems if p.split == split) for split in ("train", "validation"))
+    return replace(
+        one,
+        arms={arm: replace(run, problems=problems, turns=min(run.turns, 2), prompts_per_step=1) for arm, run in one.arms.items()},
+    )
+
+
+def test_every_experiment_runs_reports_and_shares_its_arms(
+    tmp_path: Path, model: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out, experiments = tmp_path / "out", [few(one) for one in EXPERIMENTS]
+    argv = [*TINY, "--out", str(out), "--model", model]
+    assert everything.main(argv, experiments) == 0
+    printed = capsys.readouterr().out
+    # One seed has no interval.
+    claims = sum(len(one.story.claims) for one in experiments)
+    assert printed.count("\nunclear: ") + printed.count("\nno finished runs: ") == claims
+    manifests = [json.loads(path.read_text()) for path in out.glob("arms/*/manifest.json")]
+    names = {arm for one in experiments for arm in one.arms}
+    assert sorted(manifest["arm"] for manifest in manifests) == sorted(names)
+    assert all("finished" in manifest for manifest in manifests)
+
+    # Each experiment's own command finds them finished.
+    written = {path: path.read_bytes() for path in out.glob("arms/*/*.json*")}
+    for one in experiments:
+        (out / one.name / "report.html").unlink()
+        assert experiment.main(one, argv) == 0
+        assert (out / one.name / "report.html").exists() and (out / one.name / "figure.png").exists()
+    assert {path: path.read_bytes() for path in written} == written
+
+
+def test_paper_scale_is_rehearsed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(paper_scale, "RUNS", tmp_path)
+    argv = ["trloo_mrs_pr_prs", "--preset", "paper", "--dry-run", "--out", str(tmp_path)]
+    assert experiment.main(load("full_recipe"), argv) == 0
+    assert "one step of random weights at reduced size went through\n  estimate, not measured" in capsys.readouterr().out
+    (manifest,) = (json.loads(path.read_text()) for path in tmp_path.glob("rehearsals/trloo_mrs_pr_prs-*/manifest.json"))
+    assert manifest["run"]["clip_high"] == 0.28 and manifest["run"]["learning_rate"] == 1e-6
+
+
+def test_presets_do_not_level_arms() -> None:
+    for one in EXPERIMENTS:
+        for preset in one.presets.values():
+            assert len(plan(one.arms, experiment.Flags(seeds=(0,)), preset)) == len(one.arms)

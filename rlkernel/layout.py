@@ -8,7 +8,7 @@ Legend: B rows, P prompt columns, C completion columns, L columns of the new lay
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -18,6 +18,24 @@ from transformers import AttentionInterface, AttentionMaskInterface
 
 CAUSAL = "rlkernel_causal_sdpa"
 _PROMPT = ("prompt_ids", "prompt_mask")
+
+
+def micro_batches(lengths: Sequence[int], budget: int) -> list[list[int]]:
+    """Rows of similar length together, the longest first, so that little is padding and what does not fit fails at once.
+
+    A micro-batch has at most `budget` tokens, padding included, or is a single longer row. Ties keep their order.
+
+    >>> micro_batches([3, 9, 4, 3], 10)
+    [[1], [2, 0], [3]]
+    """
+    found: list[list[int]] = []
+    longest = 0
+    for row in sorted(range(len(lengths)), key=lambda row: -lengths[row]):
+        if not found or longest * (len(found[-1]) + 1) > budget:
+            found.append([])
+            longest = lengths[row]
+        found[-1].append(row)
+    return found
 
 
 def left_align(inputs: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:

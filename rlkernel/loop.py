@@ -63,7 +63,7 @@ from rlkernel.policy.hf import HFPolicy, open_policy
 from rlkernel.policy.load import load_model
 from rlkernel.rollout import derive_seed, rollout_groups
 from rlkernel.schedule import schedule
-from rlkernel.trainer import KernelGRPOTrainer, StepFacts
+from rlkernel.trainer import MICRO_TOKENS, KernelGRPOTrainer, StepFacts
 from rlkernel.types import Group, Problem, Split
 
 TRAIN_TRANSCRIPTS, VALIDATION_TRANSCRIPTS = 3, 8
@@ -219,12 +219,12 @@ async def train(
     evaluator: Evaluator | None = None,
     cache_dir: Path | None = None,
     checkpoint_every: int = 1,
-    micro_batch: int = 8,
+    micro_tokens: int = MICRO_TOKENS,
 ) -> None:
     """Train one run in its own directory: from the start, from its last complete checkpoint, or not at all if it is finished.
 
     evaluator: an open one to share; without it, one is opened for `run.device` with results cached in `cache_dir`.
-    checkpoint_every: steps between checkpoints. micro_batch: at most so many trajectories in one forward pass. Neither changes
+    checkpoint_every: steps between checkpoints. micro_tokens: at most so many in one forward pass of training. Neither changes
     what is computed. Raises UsageError for a run or directory that cannot be used.
     """
     with ExitStack() as held:
@@ -288,7 +288,7 @@ async def train(
                     plan,
                     loop,
                     directory / "checkpoints",
-                    micro_batch=micro_batch,
+                    micro_tokens=micro_tokens,
                     checkpoint_every=checkpoint_every,
                 )
                 if start.checkpoint is None:

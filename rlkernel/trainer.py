@@ -9,7 +9,8 @@ TRL provides the optimiser, the clipped token-level loss, checkpoints and accele
   the loss is a token sum per turn, averaged over turns (arXiv 2602.05885 aggregates so), whatever the rows per micro-batch.
 
 There is one optimiser step per batch of rollouts, so the importance ratio is 1 and nothing is clipped; TRL then uses the
-detached log-probabilities of the same forward pass instead of a second one.
+detached log-probabilities of the same forward pass instead of a second one. TRL projects onto the vocabulary in tiles
+(`add_fused_lm_head`), so that no logits of a whole micro-batch exist. To TRL a batch is one piece; `training_step` cuts it.
 
 Legend: B rows, P prompt positions, C completion positions, A completion positions of a micro-batch laid out by `left_align`.
 """
@@ -29,11 +30,14 @@ from trl import GRPOTrainer
 
 from rlkernel.batch import Batch, Tokens, assemble, pad_rows
 from rlkernel.config import Run
-from rlkernel.layout import causal_attention, left_align
+from rlkernel.layout import causal_attention, left_align, micro_batches
 from rlkernel.rollout import derive_seed
 from rlkernel.rundir import COMPLETE
 from rlkernel.trl_arguments import silence, training_arguments
 from rlkernel.types import Group, Problem
+
+MICRO_TOKENS = 16_384
+"""Of a forward pass, padding included."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +99,8 @@ class Hooks(Protocol):
 
 
 class KernelGRPOTrainer(GRPOTrainer):  # type: ignore[misc]
-    """See the module's docstring. `plan`: the indices of the problems of each step (`rlkernel.schedule`)."""
+    """See the module's docstring. plan: the indices of the problems of each step (`rlkernel.schedule`). micro_tokens: at most so
+    many tokens, padding included, in one forward pass, or one longer row; it does not change what is computed."""
 
     def __init__(
         self,
@@ -107,7 +112,7 @@ class KernelGRPOTrainer(GRPOTrainer):  # type: ignore[misc]
         hooks: Hooks,
         directory: Path,
         *,
-        micro_batch: int = 8,
+        micro_tokens: int = MICRO_TOKENS,
         checkpoint_every: int = 1,
     ) -> None:
         self._run = run
@@ -115,7 +120,7 @@ class KernelGRPOTrainer(GRPOTrainer):  # type: ignore[misc]
         self._hooks = hooks
         self._tokens: Tokens | None = None
         self._facts: dict[str, Any] = {}
-        self._turn = ExitStack()
+        self._micro_tokens = micro_tokens
         self.nothing_to_train = False
         flat = [index for indices in plan for index in indices]
         dataset = datasets.Dataset.from_dict({"prompt": [problems[i].name for i in flat], "problem": flat})
@@ -123,7 +128,7 @@ class KernelGRPOTrainer(GRPOTrainer):  # type: ignore[misc]
         super().__init__(
             model=model,
             reward_funcs=_trajectory_reward,
-            args=training_arguments(run, model, directory, micro_batch, checkpoint_every),
+            args=training_arguments(run, model, directory, checkpoint_every),
             train_dataset=dataset,
             processing_class=tokenizer,
             rollout_func=self._rows,
@@ -185,9 +190,8 @@ class KernelGRPOTrainer(GRPOTrainer):  # type: ignore[misc]
     def _train_logprobs(self, output: Mapping[str, torch.Tensor]) -> torch.Tensor:
         """logprobs_BC of `completion_ids`, float32, 0 in the padding: from the layout and the attention of `compute_loss`."""
         B, C = output["completion_ids"].shape
-        size = self.args.per_device_train_batch_size
         found = torch.zeros(B, C)
-        for rows in (slice(start, start + size) for start in range(0, B, size)):
+        for rows in micro_batches(_lengths(output), self._micro_tokens):
             part = {key: output[key][rows] for key in ("prompt_ids", "prompt_mask", "completion_ids", "completion_mask")}
             aligned = left_align(part)
             with self._hooks.turn(), causal_attention(self.model):
@@ -203,22 +207,40 @@ class KernelGRPOTrainer(GRPOTrainer):  # type: ignore[misc]
             found[rows] = (logprobs_BA.float().gather(1, column_BC) * part["completion_mask"]).cpu()
         return found
 
-    def _prepare_inputs(self, generation_batch: Any) -> dict[str, torch.Tensor]:
-        inputs = left_align(super()._prepare_inputs(generation_batch))
-        # Not before: making a batch waits for evaluations, which wait for the card.
-        self._turn.enter_context(self._hooks.turn())
-        return inputs
+    def _prepare_inputs(self, micro_batch: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+        """TRL would make a batch here, shuffle it and cut it into pieces of equal numbers of rows."""
+        return left_align(micro_batch)
 
     def compute_loss(self, model: Any, *args: Any, **kwargs: Any) -> torch.Tensor:
         with causal_attention(self.model):
             loss: torch.Tensor = super().compute_loss(model, *args, **kwargs)
         return loss
 
-    def training_step(self, *args: Any, **kwargs: Any) -> torch.Tensor:
+    def training_step(self, model: Any, inputs: list[dict[str, Any]], *args: Any, **kwargs: Any) -> torch.Tensor:
+        """Make the batch of a step, then forward and backward, a micro-batch at a time; rows that do not train are left out."""
         self._hooks.check_cancelled()
-        with self._turn:
-            loss: torch.Tensor = super().training_step(*args, **kwargs)
-        return loss
+        model.train()
+        batch = self._generate_and_score_completions(inputs)
+        tokens_B, lengths = batch["tool_mask"].sum(1).tolist(), _lengths(batch)
+        trained = [b for b, tokens in enumerate(tokens_B) if tokens] or [min(range(len(lengths)), key=lengths.__getitem__)]
+        losses, weights = [], []
+        for indices in micro_batches([lengths[b] for b in trained], self._micro_tokens):
+            self._hooks.check_cancelled()
+            rows = [trained[i] for i in indices]
+            part = {key: value[rows] if value.dim() else value for key, value in batch.items()}
+            # Around the backward pass, too: it recomputes activations.
+            with self._hooks.turn(), causal_attention(self.model):
+                losses.append(super().training_step(model, part, *args, **kwargs))
+            weights.append(sum(tokens_B[b] for b in rows))
+        self._average(weights)
+        return torch.stack(losses).sum()
+
+    def _average(self, weights: Sequence[int]) -> None:
+        """TRL has noted one mean per micro-batch; make one over all tokens of them. weights: trained tokens."""
+        for name in ("entropy", "clip_ratio/region_mean"):
+            noted = self._metrics["train"][name]
+            means = noted[-len(weights) :]
+            noted[-len(weights) :] = [sum(m * w for m, w in zip(means, weights, strict=True)) / max(sum(weights), 1)]
 
     def _clip_grad_norm(self, model: Any) -> Any:
         with self._hooks.turn():
@@ -266,6 +288,12 @@ class _Recorder(TrainerCallback):  # type: ignore[misc]
         directory = Path(args.output_dir) / f"checkpoint-{state.global_step}"
         self.hooks.save(directory)
         (directory / COMPLETE).touch()
+
+
+def _lengths(batch: Mapping[str, torch.Tensor]) -> list[int]:
+    """Tokens of each row."""
+    lengths: list[int] = (batch["prompt_mask"].sum(1) + batch["completion_mask"].sum(1)).tolist()
+    return lengths
 
 
 def _mismatch(tokens: Tokens, train_logprobs_BC: torch.Tensor) -> float:

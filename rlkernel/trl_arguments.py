@@ -12,17 +12,23 @@ from trl import GRPOConfig
 
 from rlkernel.config import Run
 
+LARGE = 100_000_000
+"""Parameters from which on activations are recomputed in the backward pass."""
 
-def training_arguments(run: Run, model: Any, directory: Path, micro_batch: int, checkpoint_every: int) -> GRPOConfig:
-    """TRL's configuration of a run. Rows per micro-batch: the largest divisor of the batch up to `micro_batch`."""
+
+def training_arguments(run: Run, model: Any, directory: Path, checkpoint_every: int) -> GRPOConfig:
+    """TRL's configuration of a run. To TRL a batch is one piece; `KernelGRPOTrainer.training_step` cuts it.
+
+    On a GPU, matrix products run in bfloat16 (autocast). Weights that train, their gradients and AdamW's moments stay float32.
+    """
     rows = run.prompts_per_step * run.rollouts
-    per_device = max(size for size in range(1, min(micro_batch, rows) + 1) if rows % size == 0)
     cuda = torch.cuda.is_available()
+    large = sum(parameter.numel() for parameter in model.parameters()) > LARGE
     arguments = GRPOConfig(
         output_dir=str(directory),
         max_steps=run.steps,
-        per_device_train_batch_size=per_device,
-        gradient_accumulation_steps=rows // per_device,
+        per_device_train_batch_size=rows,
+        gradient_accumulation_steps=1,
         num_generations=run.rollouts,
         shuffle_dataset=False,  # the plan is in order
         temperature=run.temperature,
@@ -41,8 +47,8 @@ def training_arguments(run: Run, model: Any, directory: Path, micro_batch: int, 
         seed=run.seed,
         bf16=cuda,
         use_cpu=not cuda,
-        # Recomputation pays where activations are large.
-        gradient_checkpointing=sum(p.numel() for p in model.parameters()) > 100_000_000,
+        optim="adamw_torch_fused" if cuda else "adamw_torch",
+        gradient_checkpointing=large if run.gradient_checkpointing is None else run.gradient_checkpointing,
         logging_steps=1,
         save_strategy="steps",
         save_steps=checkpoint_every,

@@ -150,7 +150,7 @@ def attempt(run: Run, directory: Path, kill: tuple[str, int] | None) -> int:
         try:
             if kill is not None:
                 arm(*kill)
-            anyio.run(lambda: loop.train(run, directory, evaluator=Scripted(), micro_batch=2))
+            anyio.run(lambda: loop.train(run, directory, evaluator=Scripted(), micro_tokens=512))
             code = 0
         except BaseException:  # told here, because nobody is above
             traceback.print_exc()

@@ -7,7 +7,8 @@
 advantages of shape (B, C) in the `dapo` loss: test_loss_and_gradient_..., test_an_advantage_counts_where_it_is_filled
 `tool_mask` and `num_items_in_batch`: test_rejected_turns_..., test_rejected_tokens_..., test_a_fully_rejected_batch_...
 `old_per_token_logps`, asymmetric clipping: test_clipping_is_asymmetric_and_per_token
-`_prepare_inputs`, shuffle and split: test_micro_batches_hold_every_row_of_the_batch_once
+`training_step`, `_prepare_inputs` and what TRL would cut: test_micro_batches_hold_every_row_that_trains_once,
+    test_the_loss_does_not_depend_on_the_micro_batches
 `compute_loss` with another padding: test_our_layout_gives_the_loss_of_trls_layout
 `_metrics` and the logged names: test_trl_logs_the_names_that_a_step_is_reported_with
 a step without a gradient, `on_pre_optimizer_step`: test_a_fully_rejected_batch_changes_nothing
@@ -142,7 +143,7 @@ class RecordSeed:
 
 
 def make_trainer(
-    model: Any, tokenizer: Any, directory: Path, *rejections: Rejection, micro_batch: int = 4, steps: int = 1, **changes: Any
+    model: Any, tokenizer: Any, directory: Path, *rejections: Rejection, micro_tokens: int = 64, steps: int = 1, **changes: Any
 ) -> tuple[KernelGRPOTrainer, ScriptedHooks]:
     environment: Environment = NoEnvironment()
     run = Run(
@@ -162,7 +163,7 @@ def make_trainer(
     hooks = ScriptedHooks()
     plan = schedule(2, 2, steps, 0)
     trainer = KernelGRPOTrainer(
-        replace(run, **changes), model, tokenizer, PROBLEMS, plan, hooks, directory, micro_batch=micro_batch
+        replace(run, **changes), model, tokenizer, PROBLEMS, plan, hooks, directory, micro_tokens=micro_tokens
     )
     return trainer, hooks
 
@@ -227,7 +228,7 @@ def test_loss_and_gradient_equal_a_hand_computation(tiny_model: Any, tiny_tokeni
     expected = {name: tiny_model.get_parameter(name).grad.clone() for name in names}
     tiny_model.zero_grad()
 
-    trainer, _ = make_trainer(tiny_model, tiny_tokenizer, tmp_path, micro_batch=2, temperature=temperature)
+    trainer, _ = make_trainer(tiny_model, tiny_tokenizer, tmp_path, micro_tokens=18, temperature=temperature)
     output = batch_of(trainer)
     loss = 0.0
     # Two micro-batches, as gradient accumulation would take them: the denominator is that of the whole batch.
@@ -413,11 +414,11 @@ def test_rollout_func_gets_every_prompt_once_per_rollout(tiny_model: Any, tiny_t
 
 
 @pytest.mark.parametrize("temperature", [1.0, 0.8])
-@pytest.mark.parametrize("micro_batch", [4, 2, 1])
+@pytest.mark.parametrize("micro_tokens", [64, 18, 1])
 def test_log_probabilities_are_those_of_a_plain_forward_pass(
-    micro_batch: int, temperature: float, tiny_model: Any, tiny_tokenizer: Any, tmp_path: Path
+    micro_tokens: int, temperature: float, tiny_model: Any, tiny_tokenizer: Any, tmp_path: Path
 ) -> None:
-    trainer, _ = make_trainer(tiny_model, tiny_tokenizer, tmp_path, micro_batch=micro_batch, temperature=temperature)
+    trainer, _ = make_trainer(tiny_model, tiny_tokenizer, tmp_path, micro_tokens=micro_tokens, temperature=temperature)
     output = batch_of(trainer)
     found = trainer._train_logprobs(output)
     tokens = pad_rows(make_groups(PROBLEMS), tiny_tokenizer.pad_token_id)
@@ -434,7 +435,7 @@ def test_log_probabilities_are_those_of_a_plain_forward_pass(
 
 
 def test_the_mismatch_is_measured_in_the_layout_that_is_trained(tiny_model: Any, tiny_tokenizer: Any, tmp_path: Path) -> None:
-    trainer, _ = make_trainer(tiny_model, tiny_tokenizer, tmp_path, RejectFirstTurns([]), micro_batch=2)
+    trainer, _ = make_trainer(tiny_model, tiny_tokenizer, tmp_path, RejectFirstTurns([]), micro_tokens=18)
     passes: list[tuple[bool, str]] = []
     forward = trainer._get_per_token_logps_and_entropies
 
@@ -444,12 +445,12 @@ def test_the_mismatch_is_measured_in_the_layout_that_is_trained(tiny_model: Any,
 
     trainer._get_per_token_logps_and_entropies = record
     trainer.train()
-    # Two micro-batches to measure, two to train: all without padding before the rows, all with the same attention.
-    assert passes == [(True, CAUSAL)] * 4
+    # Two micro-batches to measure, the one of which rows train: without padding before the rows, with the same attention.
+    assert passes == [(True, CAUSAL)] * 3
 
 
-def test_micro_batches_hold_every_row_of_the_batch_once(tiny_model: Any, tiny_tokenizer: Any, tmp_path: Path) -> None:
-    trainer, _ = make_trainer(tiny_model, tiny_tokenizer, tmp_path, RejectFirstTurns([]), micro_batch=2)
+def test_micro_batches_hold_every_row_that_trains_once(tiny_model: Any, tiny_tokenizer: Any, tmp_path: Path) -> None:
+    trainer, _ = make_trainer(tiny_model, tiny_tokenizer, tmp_path, RejectFirstTurns([]), micro_tokens=18)
     seen: list[dict[str, torch.Tensor]] = []
     compute = trainer._compute_loss
 
@@ -460,15 +461,31 @@ def test_micro_batches_hold_every_row_of_the_batch_once(tiny_model: Any, tiny_to
 
     trainer._compute_loss = record
     trainer.train()
-    assert [len(inputs["advantages"]) for inputs in seen] == [2, 2]
-    assert [inputs["num_items_in_batch"].item() for inputs in seen] == [2, 2]
+    # 9, 6, 9 and 5 tokens: at most 18 with padding makes two pairs. Of the second, no token trains: it is left out.
+    assert [len(inputs["advantages"]) for inputs in seen] == [2]
+    assert [inputs["num_items_in_batch"].item() for inputs in seen] == [2]
     rows = []
-    for inputs in seen:
-        for b in range(2):
-            trained = inputs["tool_mask"][b].bool()
-            rows.append((inputs["completion_ids"][b][trained].tolist(), inputs["advantages"][b][trained].tolist()))
-    # Of each problem, the second turn of the first trajectory, and nothing of the other.
-    assert sorted(rows) == [([], []), ([], []), ([40, 41, 42], [2.0] * 3), ([40, 41, 42], [2.0] * 3)]
+    for b in range(2):
+        trained = seen[0]["tool_mask"][b].bool()
+        rows.append((seen[0]["completion_ids"][b][trained].tolist(), seen[0]["advantages"][b][trained].tolist()))
+    # Of each problem, the second turn of the first trajectory.
+    assert rows == [([40, 41, 42], [2.0] * 3)] * 2
+
+
+def test_the_loss_does_not_depend_on_the_micro_batches(tiny_model: Any, tiny_tokenizer: Any, tmp_path: Path) -> None:
+    """Loss, gradient norm and entropy of a step: with one pass for all rows, with two, and with one per row."""
+    start = {name: tensor.clone() for name, tensor in tiny_model.state_dict().items()}
+    found = []
+    for micro_tokens, passes in ((64, 1), (18, 2), (1, 4)):
+        tiny_model.load_state_dict(start)
+        trainer, hooks = make_trainer(tiny_model, tiny_tokenizer, tmp_path / str(passes), micro_tokens=micro_tokens)
+        trainer.train()
+        assert hooks.checks == 1 + passes
+        (facts,) = hooks.facts
+        found.append([facts.loss, facts.grad_norm, facts.entropy])
+        assert facts.grad_norm > 0
+    assert found[1] == pytest.approx(found[0], abs=1e-5)
+    assert found[2] == pytest.approx(found[0], abs=1e-5)
 
 
 def test_trl_logs_the_names_that_a_step_is_reported_with(tiny_model: Any, tiny_tokenizer: Any, tmp_path: Path) -> None:
@@ -518,7 +535,7 @@ def test_a_fully_rejected_batch_changes_nothing(tiny_model: Any, tiny_tokenizer:
 
 
 def test_steps_are_reported_before_their_checkpoint(tiny_model: Any, tiny_tokenizer: Any, tmp_path: Path) -> None:
-    trainer, hooks = make_trainer(tiny_model, tiny_tokenizer, tmp_path, micro_batch=2, steps=3)
+    trainer, hooks = make_trainer(tiny_model, tiny_tokenizer, tmp_path, micro_tokens=18, steps=3)
     before = tiny_model.model.layers[0].mlp.up_proj.weight.detach().clone()
     existed: list[list[str]] = []
     note = hooks.step_done
@@ -532,8 +549,8 @@ def test_steps_are_reported_before_their_checkpoint(tiny_model: Any, tiny_tokeni
     assert [step for _, step in hooks.asked] == [0, 1, 2]
     assert [facts.step for facts in hooks.facts] == [1, 2, 3]
     assert existed == [[], ["checkpoint-1"], ["checkpoint-1", "checkpoint-2"]]
-    # Two micro-batches per step.
-    assert hooks.checks == 6
+    # Per step: before the batch is made, and before each of two micro-batches.
+    assert hooks.checks == 9
     assert all(facts.clip_fraction == 0.0 and facts.grad_norm > 0 and 5 < facts.entropy < 6 for facts in hooks.facts)
     assert not torch.equal(tiny_model.model.layers[0].mlp.up_proj.weight, before)
 

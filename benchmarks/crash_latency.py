@@ -26,17 +26,24 @@ from tests.red_team import cases as red_team
 
 CRASHES = ("segfault", "gpu_illegal_address", "gpu_trap")
 DRIVER = """
-import time, torch, triton, triton.language as tl
-from pathlib import Path
+import sys, time, torch, triton, triton.language as tl
 @triton.jit
-def far(x, distance, BLOCK: tl.constexpr):
+def far(x, n, distance, BLOCK: tl.constexpr):
     i = tl.arange(0, BLOCK)
-    tl.store(x + i, tl.load(x + distance + i))
+    tl.store(x + i, tl.load(x + distance + i, mask=i < n, other=0.0))
+@triton.jit
+def trap(x, n, distance, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    v = tl.load(x + i)
+    if n > 0:
+        v = tl.inline_asm_elementwise("trap; max.f32 $0, $1, 0f00000000;", "=f,f", [v], dtype=tl.float32, is_pure=False, pack=1)
+    tl.store(x + i, v)
+kernel = {"gpu_illegal_address": far, "gpu_trap": trap}[sys.argv[1]]
 x = torch.zeros(1024, device="cuda")
-far[(1,)](x, 1 << 5, BLOCK=32)
+kernel[(1,)](x, 0, 1 << 44, BLOCK=32)  # compiles; both numbers are multiples of 16
 torch.cuda.synchronize()
 begun = time.perf_counter()
-far[(1,)](x, 1 << 44, BLOCK=32)
+kernel[(1,)](x, 32, 1 << 44, BLOCK=32)
 try:
     torch.cuda.synchronize()
 except RuntimeError:
@@ -45,12 +52,12 @@ except RuntimeError:
 """A fault and the time until the driver tells it. Run from a file: Triton reads a kernel's source."""
 
 
-def driver_seconds(repeats: int, folder: Path) -> list[float]:
+def driver_seconds(kind: str, repeats: int, folder: Path) -> list[float]:
     script = folder / "fault.py"
     script.write_text(DRIVER)
     found = []
     for _ in range(repeats):
-        told = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=120)
+        told = subprocess.run([sys.executable, script, kind], capture_output=True, text=True, timeout=120)
         found += [float(told.stdout)] if told.stdout.strip() else []
     return found
 
@@ -79,8 +86,8 @@ async def measure(args: argparse.Namespace) -> dict[str, Any]:
         for case, row in zip(cases, rows, strict=True)
     }  # fmt: skip
     async with anyio.TemporaryDirectory() as folder:
-        told = driver_seconds(3, Path(folder)) if gpu else []
-    return {"benchmark": "crash_latency", "machine": machine, "candidates": found, "driver_reports_after": summary(told)}
+        told = {kind: summary(driver_seconds(kind, 3, Path(folder))) for kind in CRASHES[1:]} if gpu else {}
+    return {"benchmark": "crash_latency", "machine": machine, "candidates": found, "driver_reports_after": told}
 
 
 def main() -> int:
@@ -99,8 +106,9 @@ def main() -> int:
         numbers = [row[part][which] * 1e3 for part in ("total", "gpu") for which in ("median", "p95")]
         shown.add_row(name, " ".join(row["statuses"]), *(f"{number:.1f}" for number in numbers))
     console.print(shown)
-    if data["driver_reports_after"]["count"]:
-        console.print(f"the driver itself reports a fault after {1e3 * data['driver_reports_after']['median']:.0f} ms")
+    for kind, seconds in data["driver_reports_after"].items():
+        if seconds["count"]:
+            console.print(f"{kind}: the driver itself reports it after {1e3 * seconds['median']:.0f} ms")
     write(args.out, data)
     return 0
 

@@ -49,39 +49,33 @@ def run(engine: Engine, requests: list[Request]) -> dict[int, Sample]:
 
 
 def engine_difference() -> float:
-    """Two turns of five requests in four slots, as on a GPU: padded lanes, the host looks every four tokens."""
+    """Two turns of four requests in three slots, as on a GPU: padded lanes, the host looks every four tokens."""
     torch.manual_seed(0)
     model: Any = LlamaForCausalLM(
         LlamaConfig(
             vocab_size=50,
             hidden_size=32,
             intermediate_size=32,
-            num_hidden_layers=2,
-            num_attention_heads=4,
-            num_key_value_heads=2,
+            num_hidden_layers=1,
+            num_attention_heads=2,
+            num_key_value_heads=1,
             max_position_embeddings=256,
         )
     ).eval()
-    plain, kernels = (SlotEngine(model, frozenset({2}), 1.0, slots=4, kernels=k) for k in (False, True))
+    plain, kernels = (SlotEngine(model, frozenset({2}), 1.0, slots=3, kernels=k) for k in (False, True))
     kernels.look_every = 10**9
-    requests = [Request(i, tuple(range(3, 10 + 3 * i)), i, 3 + 2 * i) for i in range(5)]
+    requests = [Request(i, tuple(range(3, 10 + 3 * i)), i, 2 + i) for i in range(4)]
     worst = 0.0
     for _ in range(2):
         left, right = run(plain, requests), run(kernels, requests)
         for key, sample in left.items():
             assert right[key].token_ids == sample.token_ids and right[key].stop == sample.stop
             worst = max(worst, *(abs(a - b) for a, b in zip(sample.logprobs, right[key].logprobs, strict=True)))
-        requests = [Request(r.key, (*r.context_ids, *left[r.key].token_ids, 7, 8), r.seed + 9, 5) for r in requests]
+        requests = [Request(r.key, (*r.context_ids, *left[r.key].token_ids, 7, 8), r.seed + 9, 3) for r in requests]
     return worst
 
 
 if __name__ == "__main__":
-    cases = [
-        (4, 2, 16, 1, "float32"),
-        (4, 2, 16, 4, "float32"),
-        (6, 2, 48, 2, "float32"),
-        (8, 1, 64, 1, "float16"),
-        (2, 2, 128, 8, "float16"),
-    ]
+    cases = [(4, 2, 16, 1, "float32"), (6, 2, 48, 2, "float32"), (8, 1, 64, 4, "float16")]
     found = {str(case): worst_difference(*case[:4], getattr(torch, case[4])) for case in cases}
     json.dump({"kernel": found, "engine": engine_difference()}, sys.stdout)

@@ -1,0 +1,127 @@
+"""An engine's own copy of the weights."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+from rlkernel.policy.engine import Request
+from rlkernel.policy.replica import Replica, merged
+from rlkernel.policy.slots import SlotEngine
+
+CPU = torch.device("cpu")
+IDS = torch.tensor([[5, 6, 7, 8, 9]])
+
+
+@torch.no_grad()
+def logits(model: Any) -> torch.Tensor:
+    found: torch.Tensor = model(input_ids=IDS).logits
+    return found
+
+
+def test_a_copy_keeps_its_weights_until_refreshed_and_its_storage_always(tiny_model: Any) -> None:
+    replica = Replica(tiny_model, CPU, torch.float32)
+    before = logits(tiny_model)
+    assert torch.equal(logits(replica.model), before)
+    places = [parameter.data_ptr() for parameter in replica.model.parameters()]
+    assert not set(places) & {parameter.data_ptr() for parameter in tiny_model.parameters()}
+    with torch.no_grad():
+        tiny_model.model.layers[0].mlp.up_proj.weight.mul_(2.0)
+    assert torch.equal(logits(replica.model), before)
+    replica.refresh()
+    assert torch.equal(logits(replica.model), logits(tiny_model))
+    assert [parameter.data_ptr() for parameter in replica.model.parameters()] == places
+
+
+def test_a_copy_in_bfloat16_rounds_weights_but_not_the_rotary_frequencies(tiny_model: Any) -> None:
+    model = Replica(tiny_model, CPU, torch.bfloat16).model
+    assert {parameter.dtype for parameter in model.parameters()} == {torch.bfloat16}
+    assert model.lm_head.weight.data_ptr() == model.model.embed_tokens.weight.data_ptr()  # tied, as in the source
+    weight = tiny_model.model.layers[1].self_attn.q_proj.weight
+    assert torch.equal(model.model.layers[1].self_attn.q_proj.weight, weight.to(torch.bfloat16))
+    assert torch.equal(model.model.rotary_emb.inv_freq, tiny_model.model.rotary_emb.inv_freq)
+    assert model.model.rotary_emb.inv_freq.dtype == torch.float32
+
+
+def test_what_a_trainer_did_to_its_model_is_not_copied(tiny_model: Any) -> None:
+    # As accelerate does: a forward of its own, hooks, training mode.
+    tiny_model.forward = lambda **kwargs: pytest.fail("the source's own forward was called")
+    tiny_model.model.register_forward_hook(lambda *_: pytest.fail("the source's hook was called"))
+    tiny_model.train()
+    replica = Replica(tiny_model, CPU, torch.float32)
+    assert logits(replica.model).isfinite().all()
+    assert not replica.model.training and not any(p.requires_grad for p in replica.model.parameters())
+    assert tiny_model.training and all(p.requires_grad for p in tiny_model.parameters())
+
+
+class _Lora(nn.Module):
+    """What PEFT's LoRA layer looks like from outside, so that the merge is tested without PEFT too."""
+
+    def __init__(self, base: nn.Linear) -> None:
+        super().__init__()
+        self.base_layer = base
+        self.lora_A = nn.ModuleDict({"default": nn.Linear(base.in_features, 2, bias=False)})
+        self.lora_B = nn.ModuleDict({"default": nn.Linear(2, base.out_features, bias=False)})
+        self.scaling = {"default": 3.0}
+        self.active_adapters = ["default"]
+        self.merged = False
+
+    def get_delta_weight(self, adapter: str) -> torch.Tensor:
+        B, A = self.lora_B[adapter].weight, self.lora_A[adapter].weight
+        return self.scaling[adapter] * B @ A  # type: ignore[no-any-return, operator]
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        found: torch.Tensor = self.base_layer(x) + 3.0 * self.lora_B["default"](self.lora_A["default"](x))
+        return found
+
+
+def test_adapters_are_merged_under_the_names_of_a_plain_model(tiny_model: Any) -> None:
+    names = [name for name, _ in tiny_model.named_parameters()]
+    for layer in tiny_model.model.layers:
+        layer.self_attn.q_proj = _Lora(layer.self_attn.q_proj)
+    assert sorted(name for name, _ in merged(tiny_model)) == sorted(names)
+    replica = Replica(tiny_model, CPU, torch.float32)
+    torch.testing.assert_close(logits(replica.model), logits(tiny_model), atol=2e-6, rtol=0)
+    with torch.no_grad():
+        tiny_model.model.layers[1].self_attn.q_proj.lora_B["default"].weight.add_(0.5)
+    assert not torch.allclose(logits(replica.model), logits(tiny_model), atol=1e-4)
+    replica.refresh()
+    torch.testing.assert_close(logits(replica.model), logits(tiny_model), atol=2e-6, rtol=0)
+
+
+def test_adapters_that_cannot_be_merged_are_refused(tiny_model: Any) -> None:
+    tiny_model.model.layers[0].self_attn.q_proj = _Lora(tiny_model.model.layers[0].self_attn.q_proj)
+    tiny_model.model.layers[0].self_attn.q_proj.use_dora = {"default": True}
+    with pytest.raises(ValueError, match="only plain LoRA"):
+        Replica(tiny_model, CPU, torch.float32)
+
+
+def test_peft_models_are_merged(tiny_model: Any) -> None:
+    peft = pytest.importorskip("peft")
+    config = peft.LoraConfig(r=4, lora_alpha=8, target_modules="all-linear", task_type="CAUSAL_LM", init_lora_weights=False)
+    adapted = peft.get_peft_model(tiny_model, config)
+    replica = Replica(adapted, CPU, torch.float32)
+    assert not any("lora" in name for name, _ in replica.model.named_parameters())
+    torch.testing.assert_close(logits(replica.model), logits(adapted), atol=1e-5, rtol=0)
+    # Without a copy, the engine samples from the adapted model itself.
+    requests = [Request(0, tuple(range(3, 20)), 1, 12)]
+    samples = [SlotEngine(adapted, frozenset(), 1.0, copy=copy).advance(requests, 12)[0] for copy in (False, True)]
+    assert samples[0].token_ids == samples[1].token_ids
+
+
+def test_an_engine_with_a_copy_samples_from_the_weights_of_its_last_refresh(tiny_model: Any) -> None:
+    engine = SlotEngine(tiny_model, frozenset(), 1.0, copy=True)
+    request = Request(0, tuple(range(3, 20)), 1, 12)
+    first = engine.advance([request], 12)[0]
+    with torch.no_grad():
+        tiny_model.model.layers[0].self_attn.v_proj.weight.mul_(3.0)
+    assert engine.advance([request], 12)[0].logprobs == pytest.approx(first.logprobs, abs=2e-5)
+    engine.refresh()
+    after = engine.advance([request], 12)[0]
+    expected = SlotEngine(tiny_model, frozenset(), 1.0).advance([request], 12)[0]
+    assert after.token_ids == expected.token_ids
+    assert after.logprobs == pytest.approx(expected.logprobs, abs=2e-5)
+    assert after.logprobs != pytest.approx(first.logprobs, abs=1e-2)

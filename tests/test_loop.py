@@ -10,12 +10,17 @@ import signal
 import subprocess
 import sys
 import textwrap
+from collections import Counter
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import anyio
 import pytest
+import torch
+from accelerate import Accelerator
 
 from algorithms.grpo import GRPO
 from algorithms.speed_reward import SpeedReward
@@ -24,7 +29,11 @@ from algorithms.uniform_credit import UniformCredit
 from rlkernel import rundir
 from rlkernel.config import Run
 from rlkernel.errors import UsageError
+from rlkernel.evaluator.pool import Pool
+from rlkernel.evaluator.stages import EvaluatorConfig
 from rlkernel.loop import train
+from rlkernel.policy.slots import SlotEngine
+from rlkernel.trainer import KernelGRPOTrainer
 from rlkernel.types import Evaluation, Problem, Status
 
 PROBLEMS = (
@@ -227,15 +236,16 @@ class Mute:
 
 problems = tuple(Problem(f"p{i}", 1, split, "") for i, split in enumerate(("train", "train", "validation")))
 run = Run("mute", problems, Mute(), SpeedReward(), TRLOO(), UniformCredit(), model=sys.argv[1], turns=1, prompts_per_step=1,
-          rollouts=2, max_new_tokens=4, steps=int(sys.argv[3]), validation_every=1000, validation_rollouts=1, jobs=1)
+          rollouts=2, max_new_tokens=4, steps=int(sys.argv[3]), staleness=int(sys.argv[4]), validation_every=1000,
+          validation_rollouts=1, jobs=1)
 sys.exit(exit_status(lambda: main([(run, Path(sys.argv[2]))])))
 """
 
 
-def start(model: str, directory: Path, steps: int) -> subprocess.Popen[str]:
+def start(model: str, directory: Path, steps: int, staleness: int) -> subprocess.Popen[str]:
     root = Path(__file__).parent.parent
     return subprocess.Popen(
-        [sys.executable, "-c", textwrap.dedent(SCRIPT), model, str(directory), str(steps)],
+        [sys.executable, "-c", textwrap.dedent(SCRIPT), model, str(directory), str(steps), str(staleness)],
         cwd=root,
         env={**os.environ, "WANDB_MODE": "disabled", "OMP_NUM_THREADS": "1"},
         stderr=subprocess.PIPE,
@@ -243,10 +253,12 @@ def start(model: str, directory: Path, steps: int) -> subprocess.Popen[str]:
     )
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
-def test_a_signal_ends_the_process_and_the_command_goes_on(number: int, model_directory: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("number", "staleness"), [(signal.SIGINT, 0), (signal.SIGINT, 1), (signal.SIGKILL, 0)])
+def test_a_signal_ends_the_process_and_the_command_goes_on(
+    number: int, staleness: int, model_directory: str, tmp_path: Path
+) -> None:
     directory = tmp_path / "run"
-    with start(model_directory, directory, steps=400) as process:
+    with start(model_directory, directory, steps=400, staleness=staleness) as process:
         assert process.stderr is not None
         said = ""
         while "step 3/" not in said and (line := process.stderr.readline()):
@@ -259,9 +271,84 @@ def test_a_signal_ends_the_process_and_the_command_goes_on(number: int, model_di
     if number == signal.SIGINT:
         assert rest.endswith("interrupted: the same command goes on from the last checkpoint\n")
     # The same command again: it goes on after the last complete checkpoint, not from the start.
-    with start(model_directory, directory, steps=400) as again:
+    with start(model_directory, directory, steps=400, staleness=staleness) as again:
         assert again.stderr is not None
         first = next(line for line in again.stderr if "mute seed 0: " in line)
         again.kill()
     # Step 3's line is printed before its checkpoint is written, so the next step is the third at the earliest.
     assert int(first.removeprefix("mute seed 0: resuming after step ").split(" of ")[0]) + 1 >= 3
+
+
+class SharedCard(Pool):
+    """A pool whose only card is the policy's. While a candidate measures, nothing else may run there."""
+
+    def __init__(self) -> None:
+        self.config, self.jobs, self.device = EvaluatorConfig(), 4, "a card"
+        self.users: list[str] = []
+        self.seen: Counter[str] = Counter()
+        self._card = anyio.Lock()
+        self._verdicts = ScriptedEvaluator()
+
+    @property
+    def shares(self) -> bool:
+        return True
+
+    @property
+    def waited_seconds(self) -> tuple[float, float]:
+        return (1.0, 2.0)
+
+    @asynccontextmanager
+    async def turn(self) -> AsyncIterator[None]:
+        async with self._card:
+            yield
+
+    def watched(self, what: str, call: Callable[..., Any]) -> Callable[..., Any]:
+        """`call`, which must have the card to itself."""
+
+        def wrapped(*args: Any, **kwargs: Any) -> Any:
+            self.users.append(what)
+            self.seen[what] += 1
+            try:
+                assert self._card.locked(), f"{what} without a turn"
+                assert self.users == [what]
+                return call(*args, **kwargs)
+            finally:
+                self.users.remove(what)
+
+        return wrapped
+
+    async def evaluate(self, problem: Problem, code: str | None) -> Evaluation:
+        async with self._card:
+            assert self.users == []
+            self.users.append("candidate")
+            await anyio.sleep(0.005)  # long enough for somebody without a turn to be seen
+            assert self.users == ["candidate"]
+            self.users.remove("candidate")
+        return await self._verdicts.evaluate(problem, code)
+
+
+def test_on_a_shared_card_everybody_takes_turns(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def body() -> SharedCard:
+        card = SharedCard()
+        for owner, name, what in (
+            (SlotEngine, "advance", "sampling"),
+            (KernelGRPOTrainer, "_get_per_token_logps_and_entropies", "forward"),
+            (Accelerator, "backward", "backward"),
+            (torch.optim.AdamW, "step", "update"),
+        ):
+            monkeypatch.setattr(owner, name, card.watched(what, getattr(owner, name)))
+        monkeypatch.setattr(torch.cuda, "synchronize", lambda: card.seen.update(["synchronised"]))
+        await train(replace(run, staleness=1), tmp_path, evaluator=card, micro_tokens=80)
+        return card
+
+    seen = anyio.run(body).seen
+    # 3 steps. A turn for every micro-batch of the loss and of the mismatch, for clipping and for the update.
+    assert (seen["backward"] > 3, seen["update"]) == (True, 3)
+    assert seen["forward"] > seen["backward"]
+    assert seen["synchronised"] == seen["forward"] + 3 + 3
+    assert seen["sampling"] > 0
+    manifest = rundir.read_manifest(tmp_path)
+    assert manifest is not None
+    assert (manifest["evaluator"]["takes_turns"], manifest["evaluator"]["profile"]) == (True, "h200")
+    assert manifest["evaluator"]["limits"]["gpu_memory_bytes"] == 64 << 30
+    assert [row["seconds_gpu_wait_policy"] for row in rows(tmp_path)] == [0.0] * 6

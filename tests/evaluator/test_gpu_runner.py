@@ -174,3 +174,44 @@ async def test_what_is_wrong_with_the_zygote_does_not_hide_that_the_runner_is_lo
             assert lost.value.death is None
 
     await with_runner(test)
+
+
+async def test_candidates_and_who_shares_the_card_use_it_one_at_a_time_in_the_order_in_which_they_asked() -> None:
+    async def test(runner: GpuRunner, server: Server) -> None:
+        served: list[str] = []
+        using: list[str] = []
+
+        async def use(name: str) -> None:
+            async with runner.turn() if name.startswith("policy") else runner.lease():
+                using.append(name)
+                await checkpoint()
+                assert using == [name]
+                using.remove(name)
+                served.append(name)
+
+        names = ["candidate 1", "policy 1", "candidate 2", "candidate 3", "policy 2"]
+        async with anyio.create_task_group() as tasks:
+            async with runner.turn():
+                for place, name in enumerate(names):
+                    tasks.start_soon(use, name)
+                    while runner.waiting < 2 + place:
+                        await checkpoint()
+                assert not served
+        assert served == names
+        assert runner.waited_seconds > 0 < runner.turn_waited_seconds
+
+    await with_runner(test)
+
+
+async def test_a_turn_needs_no_living_runner() -> None:
+    async def test(runner: GpuRunner, server: Server) -> None:
+        for count in range(1, STARTS + 1):
+            await started(runner, count)
+            server.end(count - 1)
+        while not runner.failed:
+            await checkpoint()
+        async with runner.turn():
+            assert runner.waiting == 1
+        assert runner.waiting == 0
+
+    await with_runner(test)

@@ -47,6 +47,7 @@ def test_visible_follows_cuda_visible_devices(setting: str | None, expected: lis
 def test_select() -> None:
     assert select("auto", CARDS) == select("cuda", CARDS) == CARDS
     assert select("cuda:1", CARDS) == (CARDS[1],)
+    assert select("cuda:2,0", CARDS) == (CARDS[0], CARDS[2])
     assert select("cpu", CARDS) == select("auto", ()) == ()
 
 
@@ -55,6 +56,7 @@ def test_select() -> None:
     [
         ("cuda:3", CARDS[:2], None, "device 'cuda:3' is not there: use one of cuda:0 (NVIDIA H200), cuda:1 (NVIDIA H200)"),
         ("cuda:1", CARDS[:1], "2", "device 'cuda:1' is not there (CUDA_VISIBLE_DEVICES='2'): use one of cuda:0 (NVIDIA H200)"),
+        ("cuda:1,2", CARDS[:2], None, "device 'cuda:1,2' is not there: use one of cuda:0 (NVIDIA H200), cuda:1 (NVIDIA H200)"),
         ("cuda", (), None, "device 'cuda': no NVIDIA GPU was found; use auto or cpu (modelled time)"),
         ("cuda:0", (), "", "device 'cuda:0': no NVIDIA GPU was found (CUDA_VISIBLE_DEVICES=''); use auto or cpu (modelled time)"),
         ("gpu", CARDS, None, "device 'gpu' is unknown: use auto, cpu, cuda or cuda:N"),

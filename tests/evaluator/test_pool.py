@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import anyio
 import psutil
 import pytest
+import torch
 
+from rlkernel.evaluator import gpus
+from rlkernel.evaluator import pool as pools
 from rlkernel.evaluator.fork_server import ZygoteDied
+from rlkernel.evaluator.gpus import Gpu
 from rlkernel.evaluator.pool import Pool, open_pool
 from rlkernel.evaluator.stages import EvaluatorConfig, EvaluatorFailed
 from rlkernel.reference import BrokenReference
 from rlkernel.types import Problem, Status
+from tests.evaluator.fake_nvml import FakeNvml, use
 
 HOSTILE = Path(__file__).parents[1] / "red_team" / "hostile"
 
@@ -116,3 +122,32 @@ async def test_unknown_device_and_profile_are_refused() -> None:
             pass
     with pytest.raises(ValueError, match="unknown device profile 'h300': use one of h200, a100"):
         EvaluatorConfig(profile="h300")
+
+
+CARD = Gpu(0, "GPU-aa-11", "NVIDIA H200", 140 << 30, "580.1")
+
+
+@pytest.mark.anyio
+async def test_our_own_process_on_a_shared_card_is_no_complaint(monkeypatch: pytest.MonkeyPatch) -> None:
+    nvml = use(FakeNvml(), monkeypatch)  # lists this process on the card
+    nvml.utilisation, nvml.reasons = 0, 0
+    monkeypatch.setattr(gpus, "wait_idle", lambda card, own: gpus.busy(gpus.read(card), own))
+    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
+    assert await pools._not_idle((CARD,), CARD.uuid) == []
+    (line,) = await pools._not_idle((CARD,), None)
+    assert line == f"cuda:0 (NVIDIA H200) is not idle, so times may be wrong: process {os.getpid()} holds memory"
+
+
+def test_evaluations_leave_half_of_a_shared_card() -> None:
+    config = EvaluatorConfig()
+    assert pools.runner_memory(CARD, config, shared=False) == pools.runner_memory(CARD, config, shared=True) == 64 << 30
+    small = replace(CARD, memory_bytes=80 << 30)
+    assert pools.runner_memory(small, config, shared=False) == 64 << 30
+    assert pools.runner_memory(small, config, shared=True) == 40 << 30
+
+
+@pytest.mark.anyio
+async def test_without_a_shared_card_a_turn_comes_at_once(pool: Pool) -> None:
+    assert (pool.shares, pool.waited_seconds) == (False, None)
+    async with pool.turn(), pool.turn():
+        pass

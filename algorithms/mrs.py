@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import ClassVar, Literal, get_args
 
 import torch
 
@@ -33,6 +33,7 @@ class MRS:
     veto: float | None = 1e-4
     """None: no veto."""
     removes: Removes = "loss"
+    needs_ratios: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if self.level not in get_args(Level):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import ClassVar, Literal, get_args
 
 import torch
 
@@ -36,6 +36,7 @@ class PRS:
     """Round each coverage first; the public code rounds to 2."""
     removes: Removes = "loss"
     """In the public code a rejected turn still enters its group's baseline: `loss`."""
+    needs_ratios: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         if self.level not in ("turn", "geometric"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 
@@ -20,6 +21,7 @@ class VoidTurns:
     threshold: float = 0.0
     removes: Removes = "return"
     """The public code masks the turn, takes it out of its group and sets its reward to 0."""
+    needs_ratios: ClassVar[bool] = False
 
     def __call__(
         self, group: Group, log_ratios_KTL: torch.Tensor, kept_KTL: torch.Tensor, generator: torch.Generator

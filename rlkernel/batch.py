@@ -120,15 +120,17 @@ def reached(groups: Sequence[Group]) -> torch.Tensor:
     return valid_GKT
 
 
-def log_ratios(rows: Sequence[Row], train_logprobs_KC: torch.Tensor, T: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """log_ratios_KTL of one group's sampled tokens, training minus rollout, and sampled_KTL, False for padding."""
+def log_ratios(rows: Sequence[Row], train_logprobs_KC: torch.Tensor | None, T: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """log_ratios_KTL of one group's sampled tokens, training minus rollout, all 0 without the former; and sampled_KTL, False for
+    padding."""
     L = max(end - start for r in rows for start, end in r.spans)
     ratios_KTL = torch.zeros(len(rows), T, L, dtype=torch.float64)
     sampled_KTL = torch.zeros(len(rows), T, L, dtype=torch.bool)
     for k, r in enumerate(rows):
         for t, (start, end) in enumerate(r.spans):
-            rollout_L = torch.tensor(r.rollout_logprobs[start:end], dtype=torch.float64)
-            ratios_KTL[k, t, : end - start] = train_logprobs_KC[k, start:end].double() - rollout_L
+            if train_logprobs_KC is not None:
+                rollout_L = torch.tensor(r.rollout_logprobs[start:end], dtype=torch.float64)
+                ratios_KTL[k, t, : end - start] = train_logprobs_KC[k, start:end].double() - rollout_L
             sampled_KTL[k, t, : end - start] = True
     return ratios_KTL, sampled_KTL
 
@@ -141,6 +143,11 @@ def names(rejections: Sequence[Rejection]) -> list[str]:
         earlier = sum(type(other) is type(rejection) for other in rejections[: len(found)])
         found.append(f"{name}_{earlier + 1}" if earlier else name)
     return found
+
+
+def needs_ratios(rejections: Sequence[Rejection]) -> bool:
+    """Whether one of them compares training with sampling."""
+    return any(rejection.needs_ratios for rejection in rejections)
 
 
 def keep(
@@ -208,11 +215,13 @@ def assemble(
     """tokens: `pad_rows(groups)`. Rejected tokens leave the loss and its denominator; whether a rejected turn also leaves its
     group's baseline and the returns is the rejection's own `removes`.
 
-    Rejections need `train_logprobs_BC` (the trainer's log-probabilities of `completion_ids_BC`) and a generator; without them
-    ValueError is raised.
+    Rejections need a generator and, where their `needs_ratios` says so, `train_logprobs_BC` (the trainer's log-probabilities of
+    `completion_ids_BC`); without them ValueError is raised.
     """
-    if rejections and (train_logprobs_BC is None or generator is None):
-        raise ValueError("rejections compare log-probabilities and may draw: pass train_logprobs_BC and generator")
+    if rejections and generator is None:
+        raise ValueError("rejections may draw: pass a generator")
+    if train_logprobs_BC is None and needs_ratios(rejections):
+        raise ValueError("a rejection compares log-probabilities: pass train_logprobs_BC")
     valid_GKT = reached(groups)
     baseline_GKT, counted_GKT = valid_GKT.clone(), valid_GKT.clone()
     loss_mask_BC = tokens.policy_mask_BC.clone()
@@ -220,9 +229,10 @@ def assemble(
     first = 0
     for g, group in enumerate(groups):
         K = len(group.trajectories)
-        if train_logprobs_BC is not None and generator is not None:
+        if rejections and generator is not None:
             rows = tokens.rows[first : first + K]
-            ratios_KTL, sampled_KTL = log_ratios(rows, train_logprobs_BC[first : first + K], valid_GKT.shape[2])
+            train_logprobs_KC = None if train_logprobs_BC is None else train_logprobs_BC[first : first + K]
+            ratios_KTL, sampled_KTL = log_ratios(rows, train_logprobs_KC, valid_GKT.shape[2])
             kept = keep(group, rejections, ratios_KTL, sampled_KTL, generator)
             baseline_GKT[g, :K], counted_GKT[g, :K] = kept.baseline_KT, kept.counted_KT
             rejected.update(kept.rejected)

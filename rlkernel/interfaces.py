@@ -85,11 +85,16 @@ class Rejection(Protocol):
     @property
     def removes(self) -> Removes: ...
 
+    @property
+    def needs_ratios(self) -> bool:
+        """Whether log_ratios_KTL is looked at. A class's own, not a field: `needs_ratios: ClassVar[bool] = False`."""
+
     def __call__(
         self, group: Group, log_ratios_KTL: torch.Tensor, kept_KTL: torch.Tensor, generator: torch.Generator
     ) -> torch.Tensor:
         """log_ratios_KTL: float, log-probability under the trainer minus that at sampling time, 0 where not sampled; kept_KTL:
         bool, the sampled tokens that the rejections before this one kept, False for padding. Draws come from `generator` alone.
+        Where no rejection of the run needs ratios, they are all 0: the forward pass for them is left out.
 
         Returns keep_KTL, bool; what it says of padding has no influence. A turn is rejected if none of the tokens in kept_KTL is
         kept; one without any there is rejected if nothing of it is.

@@ -28,7 +28,7 @@ import torch
 from transformers import PrinterCallback, TrainerCallback
 from trl import GRPOTrainer
 
-from rlkernel.batch import Batch, Tokens, assemble, pad_rows
+from rlkernel.batch import Batch, Tokens, assemble, needs_ratios, pad_rows
 from rlkernel.config import Run
 from rlkernel.layout import causal_attention, left_align, micro_batches
 from rlkernel.rollout import derive_seed
@@ -153,7 +153,8 @@ class KernelGRPOTrainer(GRPOTrainer):  # type: ignore[misc]
         groups = self._hooks.rollout(problems, step)
         self._tokens = pad_rows(groups, self._tokenizer.pad_token_id)
         output: dict[str, Any] = super()._generate_and_score_completions(inputs)
-        train_logprobs_BC = self._train_logprobs(output) if self._run.rejections or self._run.staleness else None
+        wanted = needs_ratios(self._run.rejections) or self._run.staleness > 0
+        train_logprobs_BC = self._train_logprobs(output) if wanted else None
         batch = assemble(
             groups,
             self._tokens,

@@ -18,7 +18,7 @@ import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import anyio
 import torch
@@ -55,6 +55,7 @@ class KeepSome:
     """A rejection that draws."""
 
     removes: Removes = "baseline"
+    needs_ratios: ClassVar[bool] = True
 
     def __call__(self, group: Group, log_ratios_KTL: Any, kept_KTL: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
         return kept_KTL & (torch.rand(kept_KTL.shape[:2], generator=generator) < 0.7)[..., None]

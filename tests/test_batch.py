@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import pytest
 import torch
@@ -13,7 +14,8 @@ from algorithms.mrs import MRS
 from algorithms.reinforce_pp import ReinforcePP
 from algorithms.trloo import TRLOO
 from algorithms.uniform_credit import UniformCredit
-from rlkernel.batch import Batch, assemble, pad_rows
+from algorithms.void_turns import VoidTurns
+from rlkernel.batch import Batch, assemble, log_ratios, pad_rows
 from rlkernel.interfaces import Decode, Rejection, Removes
 from rlkernel.types import Completion, Evaluation, Group, Problem, Status, Trajectory, Turn
 
@@ -49,6 +51,7 @@ class RejectTurns:
     rejected: tuple[tuple[int, int], ...]
     seen: list[tuple[list[list[list[float]]], list[list[list[bool]]]]]
     removes: Removes = "loss"
+    needs_ratios: ClassVar[bool] = True
 
     def __call__(
         self, group: Group, log_ratios_KTL: torch.Tensor, kept_KTL: torch.Tensor, generator: torch.Generator
@@ -65,6 +68,7 @@ class RejectFirstTokens:
     """A test double: of every turn."""
 
     removes: Removes = "loss"
+    needs_ratios: ClassVar[bool] = True
 
     def __call__(
         self, group: Group, log_ratios_KTL: torch.Tensor, kept_KTL: torch.Tensor, generator: torch.Generator
@@ -224,7 +228,20 @@ def test_whoever_takes_the_last_token_of_a_turn_rejects_it() -> None:
 
 def test_rejections_without_training_logprobs_are_refused() -> None:
     with pytest.raises(ValueError, match="pass train_logprobs_BC"):
-        build(GROUP, rejections=(RejectTurns((), []),))
+        build(GROUP, rejections=(RejectTurns((), []),), generator=torch.Generator())
+
+
+def test_rejections_that_do_not_compare_need_no_training_logprobs() -> None:
+    # 1 and 0.5 | 0 are the rewards: the second turn is void, and the ratios that nobody asked for are 0.
+    void = VoidTurns(threshold=0.6)
+    batch, compared = build(GROUP, rejections=(void,), generator=torch.Generator()), rejecting(void)
+    assert batch.rejected == compared.rejected == {"voidturns": 1}
+    assert torch.equal(batch.loss_mask_BC, compared.loss_mask_BC)
+    assert torch.equal(batch.advantages_BC, compared.advantages_BC)
+    ratios_KTL, _ = log_ratios(pad_rows((GROUP,), PAD).rows, None, 2)
+    assert not ratios_KTL.any()
+    with pytest.raises(ValueError, match="pass a generator"):
+        build(GROUP, rejections=(void,))
 
 
 def test_a_credit_has_an_advantage_per_reward() -> None:

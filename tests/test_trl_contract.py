@@ -25,7 +25,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 import torch
@@ -36,6 +36,7 @@ from algorithms.mrs import MRS
 from algorithms.speed_reward import SpeedReward
 from algorithms.trloo import TRLOO
 from algorithms.uniform_credit import UniformCredit
+from algorithms.void_turns import VoidTurns
 from rlkernel.batch import pad_rows
 from rlkernel.config import Run
 from rlkernel.interfaces import Environment, Rejection, Removes
@@ -110,6 +111,7 @@ class RejectFromSecondStep:
 
     asked: list[Group]
     removes: Removes = "loss"
+    needs_ratios: ClassVar[bool] = True
 
     def __call__(self, group: Group, log_ratios_KTL: Any, kept_KTL: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
         self.asked.append(group)
@@ -122,6 +124,7 @@ class RejectFirstTurns:
 
     seen: list[Any]
     removes: Removes = "loss"
+    needs_ratios: ClassVar[bool] = True
 
     def __call__(self, group: Group, log_ratios_KTL: Any, kept_KTL: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
         self.seen.append(log_ratios_KTL)
@@ -136,6 +139,7 @@ class RecordSeed:
 
     seeds: list[int]
     removes: Removes = "loss"
+    needs_ratios: ClassVar[bool] = True
 
     def __call__(self, group: Group, log_ratios_KTL: Any, kept_KTL: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
         self.seeds.append(generator.initial_seed())
@@ -447,6 +451,20 @@ def test_the_mismatch_is_measured_in_the_layout_that_is_trained(tiny_model: Any,
     trainer.train()
     # Two micro-batches to measure, the one of which rows train: without padding before the rows, with the same attention.
     assert passes == [(True, CAUSAL)] * 3
+
+
+@pytest.mark.parametrize(("rejection", "passes"), [(MRS(), 2), (VoidTurns(), 1), (None, 1)])
+def test_only_a_rejection_that_compares_costs_a_forward_pass(
+    rejection: Rejection | None, passes: int, tiny_model: Any, tiny_tokenizer: Any, tmp_path: Path
+) -> None:
+    # MRS keeps everything, so that everything is trained.
+    chosen = [replace(rejection, low=0.0, high=math.inf, veto=None) if isinstance(rejection, MRS) else rejection]
+    trainer, hooks = make_trainer(tiny_model, tiny_tokenizer, tmp_path, *(each for each in chosen if each is not None))
+    seen: list[int] = []
+    tiny_model.model.embed_tokens.register_forward_hook(lambda module, args, output: seen.append(len(output)))
+    trainer.train()
+    assert seen == [4] * passes
+    assert (hooks.facts[0].mismatch is None) == (passes == 1)
 
 
 def test_micro_batches_hold_every_row_that_trains_once(tiny_model: Any, tiny_tokenizer: Any, tmp_path: Path) -> None:

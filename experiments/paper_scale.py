@@ -18,6 +18,8 @@ from rlkernel.config import Run
 DR_KERNEL, TRITONRL = "Qwen/Qwen3-14B-Base", "Qwen/Qwen3-8B-Base"
 """The larger model of the first paper and the size of the second. `--model` takes any other, e.g. one after a cold start."""
 RUNS = Path("runs/rehearsals")
+NARROWER = 16
+"""How much narrower a rehearsed model is."""
 STEPS = 300
 """Ours: the papers' numbers of steps are not public here."""
 
@@ -98,7 +100,7 @@ def estimate(run: Run) -> str:
 
 
 def rehearse(run: Run) -> Run:
-    """The arm with a random model of two layers and an eighth of the width, one step of two short rollouts on the CPU."""
+    """The arm with a random model of two layers and a sixteenth of the width, one step of two short rollouts on the CPU."""
     few = tuple(next(problem for problem in run.problems if problem.split == split) for split in ("train", "validation"))
     return replace(
         run,
@@ -128,12 +130,12 @@ def random_model(name: str) -> Path:
         _, tokenizer = load_small()
         config = Qwen3Config(
             vocab_size=len(tokenizer),
-            hidden_size=shape.hidden // 8,
+            hidden_size=shape.hidden // NARROWER,
             num_hidden_layers=2,
-            num_attention_heads=shape.heads // 8,
-            num_key_value_heads=max(1, shape.kv_heads // 8),
+            num_attention_heads=max(1, shape.heads // NARROWER),
+            num_key_value_heads=1,
             head_dim=shape.head,
-            intermediate_size=shape.feed_forward // 8,
+            intermediate_size=shape.feed_forward // NARROWER,
             max_position_embeddings=32_768,
             pad_token_id=tokenizer.pad_token_id,
             eos_token_id=tokenizer.eos_token_id,

@@ -1,0 +1,102 @@
+"""`docs/results` from run directories written by hand."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from experiments import arms
+from experiments.results import main, manifest
+from rlkernel import rundir
+from rlkernel.config import Run
+from rlkernel.outcomes import KEYS
+from rlkernel.summary import read_run
+from rlkernel.types import Evaluation, OpFact, Status
+
+
+def row(step: int, level: float, split: str = "validation") -> dict[str, Any]:
+    return {"step": step, "split": split, **dict.fromkeys(KEYS, level), "reward": 2 * level, "hacking_rate": 0.0}
+
+
+def write(directory: Path, run: Run, level: float, timing: str = "measured", finished: bool = True) -> Path:
+    """A run whose shares rise from 0.1 to `level`."""
+    directory.mkdir(parents=True)
+    rundir.begin(directory, run)
+    rundir.update_manifest(directory, timing=timing, evaluator={"place": "/home" + "/someone/x/y/z"})
+    rows = [row(0, 0.1), {"step": 1, "split": "train", "reward": 0.5, "grad_norm": 1.0}, row(10, level)]
+    (directory / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in rows))
+    problems = {f"level2/p{i}": {**row(10, level + 0.01 * i), "coverages": [0.2, 0.9]} for i in range(6)}
+    (directory / "outcomes.jsonl").write_text(json.dumps({"split": "validation", "step": 10, "problems": problems}) + "\n")
+    facts = Evaluation(
+        Status.CORRECT, "", speedup=2.5, speedup_low=2.4, speedup_high=2.6, timing="measured", coverage=0.9,
+        reference_ops=(OpFact("aten.mm", 1, 9.0, 0.8),),
+    )  # fmt: skip
+    turn = {"code": "class ModelNew: pass", "evaluation": facts.to_json(), "reward": 1.7}
+    line = {"split": "validation", "step": 10, "problem": "level2/p0", "prompt": "", "turns": [turn]}
+    (directory / "transcripts.jsonl").write_text(json.dumps(line) + "\n")
+    if finished:
+        rundir.finish(directory)
+    return directory
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> Path:
+    for seed in range(3):
+        for run, level in ((arms.GRPO_ARM, 0.3), (arms.TRLOO_ARM, 0.6), (arms.RLOO_ARM, 0.6)):
+            write(tmp_path / "runs" / "arms" / f"{run.name}-seed{seed}-a", replace(run, seed=seed), level + 0.01 * seed)
+    # Not of this scale, not finished, not an arm of today.
+    write(tmp_path / "runs" / "arms" / "grpo-seed0-b", replace(arms.GRPO_ARM, steps=5), 0.9, timing="modelled")
+    write(tmp_path / "runs" / "arms" / "trloo-seed3-a", replace(arms.TRLOO_ARM, seed=3), 0.0, finished=False)
+    write(tmp_path / "runs" / "arms" / "trloo-seed4-a", replace(arms.TRLOO_ARM, seed=4, gamma=0.5), 0.0)
+    return tmp_path / "runs"
+
+
+def test_without_finished_runs_there_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--runs", str(tmp_path), "--out", str(tmp_path / "out")]) == 2
+    assert capsys.readouterr().err.startswith(f"error: {tmp_path} has no finished run of any experiment: run")
+    assert not (tmp_path / "out").exists()
+
+
+def test_pages_hold_verdicts_numbers_manifests_and_kernels(
+    tmp_path: Path, runs: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    assert main(["--runs", str(runs), "--out", str(out)]) == 0
+    assert "reproduced" in capsys.readouterr().out
+    page = (out / "multi_turn_estimators" / "README.md").read_text()
+    # TRLOO is above by 0.3 in every seed, and RLOO equal; one-turn GRPO has no run.
+    verdicts = dict(re.findall(r"^\| (.*?) \(`\w+` against.*\*\*(.*?)\*\*", page, re.MULTILINE))
+    assert verdicts["TRLOO ends above GRPO in Fast@1"] == "reproduced"
+    assert verdicts["TRLOO ends above RLOO in reward"] == "not reproduced"
+    assert verdicts["Training on several turns beats training on one, on the first turn"] == "no finished runs"
+    assert "+30 % [+30, +30]" in page and "| `grpo` | 3 |" in page
+    # Of coverages 0.2 and 0.9 in each of 6 problems and 3 seeds.
+    assert "| `trloo` | 36 | 50 % | 0 % | 50 % |" in page
+    assert (out / "multi_turn_estimators" / "figure.png").stat().st_size > 10_000
+
+    numbers = json.loads((out / "multi_turn_estimators" / "numbers.json").read_text())
+    assert [(run["arm"], run["seed"]) for run in numbers["runs"]] == [
+        (arm, seed) for arm in ("grpo", "trloo", "rloo") for seed in range(3)
+    ]
+    assert numbers["runs"][0]["validation"]["fast_1"] == [0.1, 0.3]
+    claim = next(claim for claim in numbers["claims"] if claim["metric"] == "fast_1")
+    # Six problems, all better: 2 of 64 flips, times the number of claims with a p at its rank.
+    assert claim["difference"]["p"] == 2 / 64 and claim["adjusted_p"] >= 2 / 64
+
+    overview = (out / "README.md").read_text()
+    missing = "lazy_optimisation, hierarchical_reward, test_time_scaling"
+    assert f"Without finished runs: {missing}." in overview and "**measured**" in overview
+    kernels = (out / "kernels.md").read_text()
+    assert "## level2/p0: 2.50x [2.40, 2.60] (measured)" in kernels and "aten.mm (80 %)" in kernels
+
+
+def test_manifests_name_no_place_and_are_short(runs: Path) -> None:
+    found = manifest(read_run(runs / "arms" / "grpo-seed0-a"))
+    assert found["evaluator"]["place"] == "x/y/z"
+    assert found["run"]["problems"]["count"] == len(arms.BASE.problems)
+    assert "/home" not in json.dumps(found)

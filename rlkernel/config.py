@@ -11,6 +11,7 @@ from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import Any, get_args
 
+from rlkernel.errors import UsageError
 from rlkernel.interfaces import Advantage, Credit, Environment, Rejection, Removes, Reward
 from rlkernel.types import Problem
 
@@ -76,22 +77,22 @@ class Run:
     def __post_init__(self) -> None:
         for name in ("turns", "prompts_per_step", "max_new_tokens", "steps", "validation_every", "validation_rollouts"):
             if getattr(self, name) < 1:
-                raise ValueError(f"Run.{name} is {getattr(self, name)}: it must be at least 1")
+                raise UsageError(f"Run.{name} is {getattr(self, name)}: it must be at least 1")
         if self.rollouts < 2:
-            raise ValueError(f"Run.rollouts is {self.rollouts}: a group needs at least 2 trajectories for a baseline")
+            raise UsageError(f"Run.rollouts is {self.rollouts}: a group needs at least 2 trajectories for a baseline")
         if self.staleness not in (0, 1):
-            raise ValueError(f"Run.staleness is {self.staleness}: use 0, or 1 to sample the next batch while this one trains")
+            raise UsageError(f"Run.staleness is {self.staleness}: use 0, or 1 to sample the next batch while this one trains")
         if self.lora_rank < 0:
-            raise ValueError(f"Run.lora_rank is {self.lora_rank}: use 0 to train all weights, or the rank of the adapters")
+            raise UsageError(f"Run.lora_rank is {self.lora_rank}: use 0 to train all weights, or the rank of the adapters")
         if self.lora_alpha <= 0:
-            raise ValueError(f"Run.lora_alpha is {self.lora_alpha}: it must be positive")
+            raise UsageError(f"Run.lora_alpha is {self.lora_alpha}: it must be positive")
         if self.engine not in ENGINES:
-            raise ValueError(f"Run.engine is {self.engine!r}: use one of {', '.join(ENGINES)}")
+            raise UsageError(f"Run.engine is {self.engine!r}: use one of {', '.join(ENGINES)}")
         if not 0 <= self.gamma <= 1:
-            raise ValueError(f"Run.gamma is {self.gamma}: a discount is between 0 and 1")
+            raise UsageError(f"Run.gamma is {self.gamma}: a discount is between 0 and 1")
         if not isinstance(self.rejections, tuple):
             name = type(self.rejections).__name__
-            raise ValueError(f"Run.rejections is a {name}: it is a tuple, for one rejection write ({name}(),)")
+            raise UsageError(f"Run.rejections is a {name}: it is a tuple, for one rejection write ({name}(),)")
         for name, protocol in METHODS.items():
             value = getattr(self, name)
             for method in value if name == "rejections" else (value,):
@@ -99,20 +100,20 @@ class Run:
 
 
 def _check_method(name: str, method: object, protocol: type) -> None:
-    """Raises ValueError in one line for what a manifest could not show, or what would fail in the middle of a run."""
+    """Raises UsageError for what a manifest could not show, or what would fail in the middle of a run."""
     if isinstance(method, type):
-        raise ValueError(f"Run.{name} is the class {method.__name__}: write {method.__name__}()")
+        raise UsageError(f"Run.{name} is the class {method.__name__}: write {method.__name__}()")
     parameters = getattr(method, "__dataclass_params__", None)
     if parameters is None or not parameters.frozen:
-        raise ValueError(f"Run.{name} is a {type(method).__name__}: make it a frozen dataclass, whose fields the manifest shows")
+        raise UsageError(f"Run.{name} is a {type(method).__name__}: make it a frozen dataclass, whose fields the manifest shows")
     if not isinstance(method, protocol):
-        raise ValueError(f"Run.{name} is {method}, which is no {protocol.__name__}: rlkernel/interfaces.py says what that has")
+        raise UsageError(f"Run.{name} is {method}, which is no {protocol.__name__}: rlkernel/interfaces.py says what that has")
     takes, wanted = (list(inspect.signature(type_.__call__).parameters)[1:] for type_ in (type(method), protocol))
     if takes != wanted:
         called, right = ", ".join(takes), ", ".join(wanted)
-        raise ValueError(f"Run.{name} is {method}, called with ({called}): what is used as {protocol.__name__} takes ({right})")
+        raise UsageError(f"Run.{name} is {method}, called with ({called}): what is used as {protocol.__name__} takes ({right})")
     if isinstance(method, Rejection) and method.removes not in get_args(Removes):
-        raise ValueError(
+        raise UsageError(
             f"Run.{name}: {type(method).__name__}.removes is {method.removes!r}: use one of {', '.join(get_args(Removes))}"
         )
 

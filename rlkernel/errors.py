@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from types import TracebackType
 from typing import Any
 
 from rlkernel.reference import BrokenReference
@@ -36,12 +37,32 @@ def exit_status(call: Any) -> int:
     """Of a command: its own (None: 0), 2 with one line for what the user can fix, 130 when interrupted, as shells have it."""
     try:
         return int(call() or 0)
-    except KeyboardInterrupt as interrupt:
-        print(": ".join(["interrupted", *map(str, interrupt.args)]), file=sys.stderr)
-        return 130
-    except (Exception, BaseExceptionGroup) as error:
-        usage = usage_error(error)
-        if usage is None:
+    except (Exception, BaseExceptionGroup, KeyboardInterrupt) as error:
+        status = _told(error)
+        if status is None:
             raise
-        print(f"error: {usage}", file=sys.stderr)
-        return 2
+        return status
+
+
+def tell_usage_errors() -> None:
+    """For packages whose files are configuration: a `UsageError` while one is imported ends the process as `exit_status` has it."""
+
+    def hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        status = _told(error)
+        if status is not None:
+            sys.exit(status)
+        sys.__excepthook__(kind, error, trace)
+
+    sys.excepthook = hook
+
+
+def _told(error: BaseException) -> int | None:
+    """The exit status of what one line on standard error explains; None for what wants a traceback."""
+    if isinstance(error, KeyboardInterrupt):
+        print(": ".join(["interrupted", *map(str, error.args)]), file=sys.stderr)
+        return 130
+    usage = usage_error(error)
+    if usage is None:
+        return None
+    print(f"error: {usage}", file=sys.stderr)
+    return 2

@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib
 import json
 import linecache
+import os
+import subprocess
 import sys
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -164,3 +166,17 @@ def test_the_tables_are_by_field_of_the_run() -> None:
     for kind, classes in TABLES.items():
         for cls in classes.values():
             assert isinstance(cls(), METHODS.get(kind) or METHODS[f"{kind}s"])
+
+
+def test_a_bad_value_in_an_experiments_file_is_one_line(tmp_path: Path) -> None:
+    """As `python -m experiments.mine` meets it: while the file is imported."""
+    script = tmp_path / "mine.py"
+    script.write_text(
+        "import experiments\nfrom dataclasses import replace\nfrom tests.test_config import BASE\nreplace(BASE, staleness=3)\n"
+    )
+    root = Path(__file__).parent.parent
+    done = subprocess.run(
+        [sys.executable, script], cwd=root, env={**os.environ, "PYTHONPATH": str(root)}, capture_output=True, text=True
+    )
+    assert done.returncode == 2
+    assert done.stderr == "error: Run.staleness is 3: use 0, or 1 to sample the next batch while this one trains\n"

@@ -1,4 +1,4 @@
-# make ablation    set up, then compare the arms of experiments/multi_turn_estimators.py (ARGS='--steps 5' adds flags)
+# make ablation    set up, then compare two arms of experiments/multi_turn_estimators.py (ARGS='--steps 5' adds flags)
 # make test        set up, check, then all tests that need no GPU
 # make test-gpu    set up, then the tests that need an NVIDIA GPU
 # make check       set up, then ruff, mypy and the import contract
@@ -31,7 +31,7 @@ endif
 .PHONY: ablation test test-gpu check setup clean
 
 ablation: setup
-	$(BIN)/python -m experiments.multi_turn_estimators $(ARGS)
+	$(BIN)/python -m experiments.multi_turn_estimators grpo trloo $(ARGS)
 
 # Many small tensors: one thread per test process is faster than all of them fighting for the cores.
 test: check

@@ -255,7 +255,7 @@ class SlotEngine:
 
     def _affordable(self, positions: int) -> int:
         if self._limit is None:
-            free = int(torch.cuda.mem_get_info(self.device)[0] * 0.6) if self._on_gpu else 2**33
+            free = int(_free_bytes(self.device) * 0.6) if self._on_gpu else 2**33
             self._limit = free
         size = positions * bytes_per_position(self._config, self._dtype)
         count = min(self._most, self._limit // size - 1)
@@ -279,3 +279,10 @@ class SlotEngine:
             with torch.cuda.stream(self._stream):
                 yield
                 self._stream.synchronize()
+
+
+def _free_bytes(device: torch.device) -> int:
+    """What this process may still take of a GPU, which it may share (`rlkernel.placement`)."""
+    free, total = torch.cuda.mem_get_info(device)
+    allowed = int(torch.cuda.get_per_process_memory_fraction(device) * total) - torch.cuda.memory_reserved(device)
+    return min(free, allowed)

@@ -235,7 +235,7 @@ async def train(
         _check_problems(run)
         going = "starting" if start.checkpoint is None else f"resuming after step {start.step} of {run.steps}"
         print(f"{run.name} seed {run.seed}: {going}", file=sys.stderr, flush=True)
-        model, tokenizer = load_model(run.model)
+        model, tokenizer = load_model(run.model, lora_rank=run.lora_rank, lora_alpha=run.lora_alpha)
         cuda = torch.cuda.is_available()
         if cuda:
             model.to("cuda")

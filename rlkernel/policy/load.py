@@ -12,24 +12,52 @@ from rlkernel.errors import UsageError
 from rlkernel.policy.small import load_small
 
 
-def load_model(name: str) -> tuple[Any, Any]:
-    """(model in float32, tokenizer) of `small`, a local directory, or a name on the Hugging Face hub.
+def load_model(name: str, *, lora_rank: int = 0, lora_alpha: float = 32.0) -> tuple[Any, Any]:
+    """(model, tokenizer) of `small`, a local directory, or a name on the Hugging Face hub.
 
-    float32, because updates at learning rates around 1e-6 are lost in half precision. Raises UsageError, in one line.
+    What trains is float32, because updates at learning rates around 1e-6 are lost in half precision: the whole model, or with
+    `lora_rank` the adapters on all its linear layers, over weights that are frozen in bfloat16 (and never were float32). Raises
+    UsageError, in one line.
     """
     transformers.utils.logging.disable_progress_bar()  # it would write into ours
+    if lora_rank:
+        _check_peft()  # before anything is loaded
+    dtype = torch.bfloat16 if lora_rank else torch.float32
     if name == "small":
         try:
-            return load_small()
+            model, tokenizer = load_small()
         except FileNotFoundError as error:
             raise UsageError(str(error)) from error
+        return (add_lora(model.to(dtype), lora_rank, lora_alpha) if lora_rank else model), tokenizer
     try:
         tokenizer = AutoTokenizer.from_pretrained(name)
-        model = AutoModelForCausalLM.from_pretrained(name, dtype=torch.float32)
+        model = AutoModelForCausalLM.from_pretrained(name, dtype=dtype)
     except (OSError, ValueError, KeyError) as error:
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         raise UsageError(
             f"model {name!r} cannot be loaded ({reason}): give `small`, the directory of a causal language model, or its "
             "name on the Hugging Face hub"
         ) from error
-    return model, tokenizer
+    return (add_lora(model, lora_rank, lora_alpha) if lora_rank else model), tokenizer
+
+
+def add_lora(model: Any, rank: int, alpha: float, *, seed: int = 0) -> Any:
+    """Freeze `model` and put float32 adapters on all its linear layers but the output projection, whose product is 0 at first.
+
+    seed: of the random halves. Raises UsageError without the package peft.
+    """
+    _check_peft()
+    from peft import LoraConfig, get_peft_model
+
+    config = LoraConfig(r=rank, lora_alpha=alpha, lora_dropout=0.0, target_modules="all-linear", task_type="CAUSAL_LM")
+    with torch.random.fork_rng(devices=[model.device] if model.device.type == "cuda" else []):
+        torch.manual_seed(seed)
+        # peft keeps adapters in float32 over a base in half precision (autocast_adapter_dtype).
+        return get_peft_model(model, config)
+
+
+def _check_peft() -> None:
+    try:
+        import peft  # noqa: F401
+    except ModuleNotFoundError as error:
+        raise UsageError("Run.lora_rank needs the package peft: pip install 'rlkernel[lora]', or set lora_rank to 0") from error

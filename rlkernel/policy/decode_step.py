@@ -54,9 +54,7 @@ class DecodeStep:
         self.stop_V = stop_V
         self.temperature = temperature
         self.scratch = len(state.token_S) - 1
-        self._forward: Callable[[torch.Tensor, torch.Tensor], torch.Tensor] = self._logits
-        if compiled:
-            self._forward = torch.compile(self._logits)
+        self._forward: Callable[..., torch.Tensor] = torch.compile(_logits) if compiled else _logits
         self._graphed = stop_V.is_cuda
         self._graphs: dict[int, tuple[torch.cuda.CUDAGraph, torch.Tensor]] = {}
         self._pool: Any = None
@@ -81,19 +79,14 @@ class DecodeStep:
         runs = () if self.cache.kernels else find_runs(slot_n.tolist(), length_n.tolist())
         self.cache.plan = Lanes(slot_n, state.length_S, runs)
         self.cache.decoding = True
-        ids_n1 = state.token_S[slot_n][:, None]
-        if len(slot_n) > 1:
-            torch._dynamo.maybe_mark_dynamic(ids_n1, 0)
-        logits_nV = self._forward(ids_n1, length_n[:, None])
+        ids_n1, position_n1 = state.token_S[slot_n][:, None], length_n[:, None]
+        if self.cache.opaque and len(slot_n) > 1:
+            # One compilation serves all numbers of lanes.
+            for tensor in (ids_n1, position_n1):
+                torch._dynamo.maybe_mark_dynamic(tensor, 0)
+        logits_nV = self._forward(self.model, self.cache, ids_n1, position_n1)
         state.length_S[slot_n] = length_n + ~state.done_S[slot_n]
         self.emit(slot_n, logits_nV)
-
-    def _logits(self, ids_n1: torch.Tensor, position_n1: torch.Tensor) -> torch.Tensor:
-        output = self.model(
-            input_ids=ids_n1, position_ids=position_n1, past_key_values=self.cache, use_cache=True, slots=self.cache
-        )
-        logits_nV: torch.Tensor = output.logits[:, -1]
-        return logits_nV
 
     def emit(self, slot_n: torch.Tensor, logits_nV: torch.Tensor) -> None:
         """Draw a token for every slot that is not done, record it, and see whether it is the last."""
@@ -124,6 +117,12 @@ class DecodeStep:
             self.step(slot_n)
         self._graphs[lanes] = graph, slot_n
         return graph, slot_n
+
+
+def _logits(model: Any, cache: SlotCache, ids_n1: torch.Tensor, position_n1: torch.Tensor) -> torch.Tensor:
+    output = model(input_ids=ids_n1, position_ids=position_n1, past_key_values=cache, use_cache=True, slots=cache)
+    logits_nV: torch.Tensor = output.logits[:, -1]
+    return logits_nV
 
 
 def width(active: int, slots: int) -> int:

@@ -234,6 +234,12 @@ class SlotEngine:
             if roomy > positions and self._affordable(roomy) == self._most:
                 positions = roomy
         count = self._affordable(positions)
+        if count < 1:
+            needed = 2 * positions * bytes_per_position(self._config, self._dtype)
+            raise ValueError(
+                f"{positions} positions take {needed / 2**30:.1f} GiB of keys and values, "
+                f"of {(self._limit or 0) / 2**30:.1f} GiB: use shorter contexts or fewer new tokens"
+            )
         if len(running) >= count:
             return False
         stay = sorted(running + self._idle()[::-1][: count - len(running)])
@@ -254,17 +260,10 @@ class SlotEngine:
         return -(-positions // BLOCK) * BLOCK
 
     def _affordable(self, positions: int) -> int:
+        """Slots of so many positions; scratch takes one. The limit is found once, before the cache takes memory."""
         if self._limit is None:
-            free = int(_free_bytes(self.device) * 0.6) if self._on_gpu else 2**33
-            self._limit = free
-        size = positions * bytes_per_position(self._config, self._dtype)
-        count = min(self._most, self._limit // size - 1)
-        if count < 1:
-            raise ValueError(
-                f"{positions} positions take {2 * size / 2**30:.1f} GiB of keys and values, of {self._limit / 2**30:.1f} GiB: "
-                "use shorter contexts or fewer new tokens"
-            )
-        return count
+            self._limit = int(_free_bytes(self.device) * 0.6) if self._on_gpu else 2**33
+        return min(self._most, self._limit // (positions * bytes_per_position(self._config, self._dtype)) - 1)
 
     @contextmanager
     def _on_stream(self, after_others: bool = False) -> Iterator[None]:

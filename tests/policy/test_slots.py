@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 import torch
+from transformers import LlamaConfig, LlamaForCausalLM
 
 from rlkernel.policy.engine import Engine, Request, Sample
 from rlkernel.policy.slots import SlotEngine
@@ -144,3 +145,150 @@ def test_the_model_is_left_as_it_was(tiny_model: Any) -> None:
 def test_a_temperature_of_zero_is_refused(tiny_model: Any) -> None:
     with pytest.raises(ValueError, match="temperature is 0"):
         SlotEngine(tiny_model, frozenset(), 0)
+
+
+def forward_shapes(model: Any) -> tuple[list[tuple[int, ...]], Any]:
+    """Shapes (rows, tokens) of what the model is fed from now on, and the hook to remove."""
+    shapes: list[tuple[int, ...]] = []
+    hook = model.model.embed_tokens.register_forward_hook(lambda _, inputs, __: shapes.append(tuple(inputs[0].shape)))
+    return shapes, hook
+
+
+def test_more_requests_than_slots_wait_and_come_out_the_same(tiny_model: Any) -> None:
+    requests = [Request(i, context(9 + 4 * i, i), seed=i, budget=3 + i) for i in range(9)]
+    few, many = SlotEngine(tiny_model, frozenset({2}), 1.0, slots=2), SlotEngine(tiny_model, frozenset({2}), 1.0, slots=16)
+    first = few.advance(requests, 0)
+    assert few.active == 9 - len(first)
+    assert few.free == 0
+    left = {sample.key: sample for sample in first} | run(few, [])
+    right = run(many, requests)
+    assert few.active == 0 and few.free == 2
+    assert {k: s.token_ids for k, s in left.items()} == {k: s.token_ids for k, s in right.items()}
+
+
+def test_the_slot_that_was_idle_longest_is_overwritten_first(tiny_model: Any) -> None:
+    engine = SlotEngine(tiny_model, frozenset(), 1.0, slots=2)
+    old, new = (Request(i, context(20, i), seed=i, budget=2 + i) for i in range(2))
+    done = run(engine, [old, new])  # `old` finishes first
+    run(engine, [Request(2, context(30, 2), seed=2, budget=2)])
+    shapes, hook = forward_shapes(tiny_model)
+    follow = [Request(k, r.context_ids + done[r.key].token_ids + (5,), seed=k, budget=2) for k, r in ((3, new), (4, old))]
+    run(engine, follow[:1])
+    # Its slot is still there: the last sampled token and the new one.
+    assert shapes[0] == (1, 2)
+    shapes.clear()
+    run(engine, follow[1:])
+    assert shapes[0] == (1, 20 + 2 + 1)
+    hook.remove()
+
+
+def test_two_continuations_of_one_trajectory_are_both_right(tiny_model: Any) -> None:
+    engine = SlotEngine(tiny_model, frozenset(), 1.0, slots=4)
+    first = run(engine, [Request(0, context(20, 0), seed=0, budget=5)])[0]
+    start = context(20, 0) + first.token_ids
+    later = [Request(i, start + context(3 + i, i), seed=i, budget=6) for i in (1, 2)]
+    for key, sample in run(engine, later).items():
+        expected = fresh_logprobs(tiny_model, later[key - 1].context_ids, sample.token_ids, 1.0)
+        torch.testing.assert_close(torch.tensor(sample.logprobs), expected, atol=2e-5, rtol=0)
+
+
+def test_a_prefill_is_bounded_and_long_contexts_come_in_pieces(tiny_model: Any) -> None:
+    requests = [Request(i, context(length, i), seed=i, budget=1) for i, length in enumerate((100, 30, 30, 30, 7))]
+    engine = SlotEngine(tiny_model, frozenset(), 1.0, prefill_tokens=64)
+    shapes, hook = forward_shapes(tiny_model)
+    samples = run(engine, requests)
+    hook.remove()
+    # 100 in pieces of 64; two times 30 are 60; the rest.
+    assert shapes == [(1, 64), (1, 36), (2, 30), (2, 30)]
+    for request in requests:
+        expected = fresh_logprobs(tiny_model, request.context_ids, samples[request.key].token_ids, 1.0)
+        torch.testing.assert_close(torch.tensor(samples[request.key].logprobs), expected, atol=2e-5, rtol=0)
+
+
+def test_a_cache_that_is_too_short_grows_under_rows_in_flight(tiny_model: Any) -> None:
+    engine = SlotEngine(tiny_model, frozenset(), 1.0, slots=3)
+    short, long = Request(0, context(20, 0), seed=0, budget=30), Request(1, context(150, 1), seed=1, budget=40)
+    engine.advance([short], 3)
+    assert engine._cache is not None and engine._cache.positions == 128
+    samples = run(engine, [long])
+    # 190 positions are needed: 256, and half as much again since a later turn will want more.
+    assert engine._cache.positions == 384
+    for request in (short, long):
+        expected = fresh_logprobs(tiny_model, request.context_ids, samples[request.key].token_ids, 1.0)
+        torch.testing.assert_close(torch.tensor(samples[request.key].logprobs), expected, atol=2e-5, rtol=0)
+
+
+def test_little_memory_means_fewer_slots_and_too_little_is_told(tiny_model: Any) -> None:
+    # 2 layers x 2 (keys, values) x 2 heads x 16 x 4 bytes: 512 bytes per position, 64 KiB per 128 positions.
+    engine = SlotEngine(tiny_model, frozenset(), 1.0, slots=8, cache_bytes=4 * 65536)
+    samples = run(engine, [Request(i, context(20, i), seed=i, budget=4) for i in range(8)])
+    # Three, since one is scratch.
+    assert len(engine._slots) == 3 and len(samples) == 8
+    # Twice the positions: one slot, once the three are done.
+    busy = [Request(i, context(20, i), seed=i, budget=10) for i in range(3)]
+    engine.advance(busy, 1)
+    long = Request(9, context(130, 0), seed=0, budget=6)
+    assert engine.advance([long], 1) == []
+    assert engine.active == 4
+    assert set(run(engine, [])) == {0, 1, 2, 9}
+    assert len(engine._slots) == 1
+    with pytest.raises(ValueError, match=r"256 positions take 0\.0 GiB"):
+        run(SlotEngine(tiny_model, frozenset(), 1.0, cache_bytes=65536), [long])
+
+
+def test_looking_rarely_changes_nothing(tiny_model: Any) -> None:
+    # On a GPU the host looks once per `advance`: finished rows ride along.
+    requests = [Request(i, context(6 + i, i), seed=i, budget=3 + 4 * i) for i in range(6)]
+    often, rarely = (SlotEngine(tiny_model, frozenset(range(20)), 1.0) for _ in range(2))
+    rarely.look_every = 10**9
+    left, right = run(often, requests), run(rarely, requests)
+    assert {k: s.token_ids for k, s in left.items()} == {k: s.token_ids for k, s in right.items()}
+    follow = [Request(k, requests[k].context_ids + s.token_ids + (5, 6), seed=k, budget=5) for k, s in right.items()]
+    for key, sample in run(rarely, follow).items():
+        ids = next(request.context_ids for request in follow if request.key == key)
+        expected = fresh_logprobs(tiny_model, ids, sample.token_ids, 1.0)
+        torch.testing.assert_close(torch.tensor(sample.logprobs), expected, atol=2e-5, rtol=0)
+
+
+def test_the_decode_step_is_one_graph_for_a_compiler(tiny_model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    # No break (fullgraph), and one trace serves every number of rows from two on, also of a cache that has grown.
+    traced: list[int] = []
+
+    def backend(graph: Any, inputs: Any) -> Any:
+        traced.append(len(inputs))
+        return graph.forward
+
+    compile_ = torch.compile
+    monkeypatch.setattr(torch, "compile", lambda f: compile_(f, backend=backend, fullgraph=True))
+    requests = [Request(i, context(20 + i, i), seed=i, budget=4 + 3 * (i // 2)) for i in range(6)]
+    engine = SlotEngine(tiny_model, frozenset(), 1.0, compiled=True)
+    samples = run(engine, requests) | run(engine, [Request(i, context(140 + i, i), seed=i, budget=4) for i in (6, 7)])
+    assert len(traced) == 1
+    expected = run(SlotEngine(tiny_model, frozenset(), 1.0), requests)
+    assert {k: samples[k].token_ids for k in expected} == {k: s.token_ids for k, s in expected.items()}
+
+
+def test_a_llama_is_sampled_from_as_well() -> None:
+    torch.manual_seed(0)
+    model = LlamaForCausalLM(
+        LlamaConfig(
+            vocab_size=100,
+            hidden_size=32,
+            intermediate_size=64,
+            num_hidden_layers=2,
+            num_attention_heads=4,
+            num_key_value_heads=1,
+            max_position_embeddings=128,
+        )
+    ).eval()
+    requests = [Request(i, tuple(range(3, 12 + i)), seed=i, budget=8) for i in range(3)]
+    for key, sample in run(SlotEngine(model, frozenset({2}), 1.0), requests).items():
+        expected = fresh_logprobs(model, requests[key].context_ids, sample.token_ids, 1.0)
+        torch.testing.assert_close(torch.tensor(sample.logprobs), expected, atol=2e-5, rtol=0)
+
+
+def test_weights_that_diverged_are_told(tiny_model: Any) -> None:
+    with torch.no_grad():
+        tiny_model.model.norm.weight.fill_(float("nan"))
+    with pytest.raises(FloatingPointError, match="not finite"):
+        run(SlotEngine(tiny_model, frozenset(), 1.0), [Request(0, (5, 6), seed=0, budget=2)])

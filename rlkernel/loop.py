@@ -185,7 +185,8 @@ class _Loop:
 
     async def _sample_step(self, step: int, *, weights: int) -> Batch:
         seed = derive_seed(self.run.seed, "train", step)
-        return Batch(await self._sample(self.batches[step], self.run.rollouts, seed, "rollouts"), weights)
+        what = "rollouts" if weights == step else "training, next rollouts"
+        return Batch(await self._sample(self.batches[step], self.run.rollouts, seed, what), weights)
 
     async def _sample(self, problems: Sequence[Problem], rollouts: int, seed: int, what: str) -> tuple[Group, ...]:
         run, on_turn = self.run, self.display.turn_done

@@ -53,9 +53,10 @@ class Placement:
 
     def limit_memory(self, config: EvaluatorConfig) -> None:
         """Keep this process off the memory that evaluations may take of a shared card."""
-        if self.card is not None and self.shared and self.card.memory_bytes:
-            own = self.card.memory_bytes - runner_memory(self.card, config, shared=True) - CONTEXTS_BYTES
-            torch.cuda.set_per_process_memory_fraction(max(own, 0) / self.card.memory_bytes, 0)
+        if self.card is None or not self.card.memory_bytes:
+            return
+        own = self.card.memory_bytes - runner_memory(self.card, config, shared=True) - CONTEXTS_BYTES
+        torch.cuda.set_per_process_memory_fraction(own / self.card.memory_bytes if self.shared else 1.0, 0)
 
 
 def place(device: str, found: Sequence[Gpu] | None = None, own_uuid: str | None = None) -> Placement:
@@ -74,7 +75,7 @@ def place(device: str, found: Sequence[Gpu] | None = None, own_uuid: str | None 
         raise ValueError(f"device {device!r}: {error}") from error
     card = next((card for card in cards if card.uuid == own_uuid), None)
     if card is None:
-        raise ValueError(f"device {device!r}: the driver does not list the card that torch uses ({own_uuid}); use cpu")
+        raise ValueError(f"device {device!r}: the driver does not list the card that torch uses, {own_uuid}")
     if device == "auto" and len(evaluators) > 1:
         evaluators = tuple(other for other in evaluators if other != card)
     return Placement(_names(evaluators), card, shared=card in evaluators)

@@ -51,7 +51,7 @@ def test_place(device: str, cards: int, own: str | None, expected: Placement, li
 
 
 def test_a_card_that_the_driver_does_not_list_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"device 'auto': the driver does not list the card that torch uses \(MIG-7\); use cpu"):
+    with pytest.raises(ValueError, match="device 'auto': the driver does not list the card that torch uses, MIG-7"):
         place("auto", CARDS, "MIG-7")
 
 
@@ -63,4 +63,4 @@ def test_both_sides_fit_on_a_shared_card(monkeypatch: pytest.MonkeyPatch) -> Non
         Placement("cuda:0", replace(CARDS[0], memory_bytes=gib << 30), True).limit_memory(EvaluatorConfig())
     assert asked == [(72 / 140, 0), (36 / 80, 0)]
     Placement("cuda:1", CARDS[0], False).limit_memory(EvaluatorConfig())
-    assert len(asked) == 2
+    assert asked[2:] == [(1.0, 0)]

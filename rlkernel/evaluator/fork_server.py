@@ -141,6 +141,7 @@ class ForkServer:
             start_new_session=True, cwd=self._scratch.name,
         )  # fmt: skip
         theirs.close()
+        self._pids = {self._process.pid}
         self._tasks = anyio.create_task_group()
         self._listening = anyio.CancelScope(shield=True)
         await self._tasks.__aenter__()
@@ -150,6 +151,11 @@ class ForkServer:
     @property
     def pid(self) -> int:
         return self._process.pid
+
+    @property
+    def pids(self) -> frozenset[int]:
+        """Of the zygote and of every child that it ever had: what a card still lists of one that has just died is ours too."""
+        return frozenset(self._pids)
 
     async def ready(self) -> None:
         """Wait until it can fork: it imports for seconds. Several can start side by side. Raises ZygoteDied, TimeoutError."""
@@ -202,6 +208,7 @@ class ForkServer:
                 continue
             if "pid" in event:
                 child.pid = event["pid"]
+                self._pids.add(child.pid)
                 with suppress(OSError):
                     child.pidfd = os.pidfd_open(child.pid)
                 child.started.set()

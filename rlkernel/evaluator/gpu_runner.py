@@ -58,6 +58,11 @@ class GpuRunner:
         self._failure: str | None = None
 
     @property
+    def pids(self) -> frozenset[int]:
+        """Of our processes that may hold this GPU, or have."""
+        return self._server.pids
+
+    @property
     def failed(self) -> bool:
         """Given up: every lease raises RunnerFailed, now and later."""
         return self._failure is not None

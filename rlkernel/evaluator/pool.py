@@ -21,6 +21,7 @@ import os
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import anyio
@@ -37,10 +38,13 @@ from rlkernel.evaluator.gpu_path import GpuPath
 from rlkernel.evaluator.gpu_runner import GpuRunner, open_runner
 from rlkernel.evaluator.stages import Clock, Ended, EvaluatorConfig, Stages
 from rlkernel.evaluator.verdict import failed
+from rlkernel.evaluator.watch import Watch
 from rlkernel.types import Evaluation, Problem, Status
 
 LANES_PER_CORE = 1.25
 """On the GPU path: a lane that waits for the GPU leaves its core to another."""
+WATCH_SECONDS = 5.0
+"""Between two looks at a card's clocks and processes: each takes the driver's locks."""
 
 
 class Pool:
@@ -48,7 +52,7 @@ class Pool:
 
     def __init__(
         self, path: CpuPath | GpuPath, config: EvaluatorConfig, cache: caches.ResultCache, oracles: Sequence[Child], device: str,
-        server: ForkServer, notices: Sequence[str] = (), shared: str | None = None,
+        server: ForkServer, notices: Sequence[str] = (), shared: str | None = None, watches: Sequence[Watch] = (),
     ) -> None:  # fmt: skip
         self.config = config
         self.jobs = len(oracles)
@@ -61,6 +65,7 @@ class Pool:
         """Forks the children of every lane."""
         self._path = path
         self._notices = tuple(notices)
+        self._watches = tuple(watches)
         self._shared = next((runner for runner in self.runners if runner.gpu.uuid == shared), None)
         self._idle = list(oracles)
         self._lanes = anyio.Semaphore(self.jobs)
@@ -77,11 +82,13 @@ class Pool:
 
     @property
     def notices(self) -> tuple[str, ...]:
-        """Lines about what makes measured times less trustworthy: cards that were not idle at the start, drift since then."""
+        """Lines about what makes measured times less trustworthy: cards that were not idle at the start; throttling, other
+        processes and drift since then."""
         drifts = self._path.drifts if isinstance(self._path, GpuPath) else 0
         what = "1 reference's time differs" if drifts == 1 else f"{drifts} references' times differ"
         line = f"{what} from the stored one by more than {DRIFT:.0%}: the card's state has changed; both are in baselines.jsonl"
-        return (*self._notices, line) if drifts else self._notices
+        seen = tuple(notice for watch in self._watches for notice in watch.notices)
+        return (*self._notices, *seen, line) if drifts else (*self._notices, *seen)
 
     @property
     def shares(self) -> bool:
@@ -176,7 +183,17 @@ async def open_pool(
         path = GpuPath(stages, runners, baselines) if cards else CpuPath(stages)
         oracles = [await stack.enter_async_context(server.child("oracle")) for _ in range(jobs)]
         place = " + ".join(f"{card.name} {card.uuid}" for card in cards) or "cpu"
-        yield Pool(path, config, caches.ResultCache(cache_dir), oracles, place, server, notices, shared)
+        watches = [
+            await stack.enter_async_context(
+                Watch(runner.gpu, WATCH_SECONDS, partial(_own_pids, runner, runner.gpu.uuid == shared))
+            )
+            for runner in runners
+        ]
+        yield Pool(path, config, caches.ResultCache(cache_dir), oracles, place, server, notices, shared, watches)
+
+
+def _own_pids(runner: GpuRunner, shared: bool) -> frozenset[int]:
+    return runner.pids | {os.getpid()} if shared else runner.pids
 
 
 def runner_memory(card: gpus.Gpu, config: EvaluatorConfig, *, shared: bool) -> int:

@@ -113,8 +113,19 @@ class Watch:
         return True
 
     @property
-    def last(self) -> Reading | None:
-        return self.record.last
+    def notices(self) -> tuple[str, ...]:
+        """A line for each thing seen that makes times on this card less trustworthy."""
+        record, card = self.record, f"cuda:{self.gpu.index} ({self.gpu.name})"
+        lines = []
+        if record.throttle:
+            reasons = ", ".join(f"{reason} in {count}" for reason, count in sorted(record.throttle.items()))
+            lines.append(f"{card} was throttled while it measured: {reasons} of {record.samples} readings")
+        if record.foreign:
+            shown = ", ".join(str(pid) for pid in sorted(record.foreign)[:4])
+            lines.append(f"{card} is used by other processes too ({shown}): their work is in our times")
+        if record.failure is not None:
+            lines.append(f"{card} is no longer watched: {record.failure}")
+        return tuple(lines)
 
     def summary(self) -> dict[str, Any]:
         return {"gpu": self.gpu.name, "uuid": self.gpu.uuid, **self.record.summary()}

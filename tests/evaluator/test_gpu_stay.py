@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import asynccontextmanager
 from types import SimpleNamespace
 from typing import Any
@@ -148,13 +148,14 @@ async def test_a_card_that_does_not_tell_its_state_costs_the_store_and_not_the_v
 
 
 async def test_cards_that_are_not_idle_are_told_in_their_order(monkeypatch: pytest.MonkeyPatch) -> None:
-    def wait_idle(card: Gpu) -> str | None:
+    def wait_idle(card: Gpu, own_pids: Collection[int]) -> str | None:
+        assert not own_pids
         if card.index == 2:
             raise GpuUnavailable("cuda:2 does not answer")
         return None if card.index == 0 else "process 7 holds 30 MiB"
 
     monkeypatch.setattr(gpus, "wait_idle", wait_idle)
-    assert await pool._not_idle([Runner(number).gpu for number in (2, 0, 1)]) == [
+    assert await pool._not_idle([Runner(number).gpu for number in (2, 0, 1)], None) == [
         "cuda:2 (NVIDIA H200) is not idle, so times may be wrong: cuda:2 does not answer",
         "cuda:1 (NVIDIA H200) is not idle, so times may be wrong: process 7 holds 30 MiB",
     ]

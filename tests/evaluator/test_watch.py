@@ -52,6 +52,18 @@ def test_record_keeps_extremes_and_everything_unwanted() -> None:
     }
 
 
+def test_what_was_seen_is_told_in_a_line_each() -> None:
+    watch = Watch(CARD, own_pids=lambda: (7,))
+    watch.record.add(WORKING, (7,))
+    assert watch.notices == ()
+    here = os.getpid()
+    watch.record.add(replace(WORKING, throttle=("power cap",), processes=((7, GIB), (here, GIB))), (7,))
+    assert watch.notices == (
+        "cuda:0 (NVIDIA H200) was throttled while it measured: power cap in 1 of 2 readings",
+        f"cuda:0 (NVIDIA H200) is used by other processes too ({here}): their work is in our times",
+    )
+
+
 def test_a_record_of_nothing() -> None:
     record = Record()
     assert record.summary() == {
@@ -68,7 +80,7 @@ async def test_watch_reads_on_entry_and_closes_nvml(monkeypatch: pytest.MonkeyPa
     with anyio.fail_after(20):
         async with Watch(CARD, interval=3600, own_pids=lambda: {os.getpid()}) as watch:
             assert fake.open == 1
-            assert watch.last is not None and watch.last.power_w == 120.5
+            assert watch.record.last is not None and watch.record.last.power_w == 120.5
     assert fake.open == 0
     summary = watch.summary()
     assert json.loads(json.dumps(summary)) == summary

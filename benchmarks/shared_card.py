@@ -44,25 +44,21 @@ Turns = Callable[[], AbstractAsyncContextManager[None]]
 class Load:
     """What the policy and the trainer did meanwhile."""
 
-    policy: Any = None
+    tokens: int = 0
     micro_batches: int = 0
     seconds: float = 0.0
     stop: bool = False
     waited: Mapping[str, float] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
-        tokens = self.policy.tokens if self.policy else 0
-        rates = {
-            "sampled_tokens_per_second": tokens / self.seconds,
-            "micro_batches_per_second": self.micro_batches / self.seconds,
-        }
-        return {**rates, "seconds": self.seconds, **self.waited}
+        rates = {"sampled_tokens": self.tokens / self.seconds, "micro_batches": self.micro_batches / self.seconds}
+        return {**{f"{name}_per_second": rate for name, rate in rates.items()}, "seconds": self.seconds, **self.waited}
 
 
 @asynccontextmanager
 async def loaded(model: Any, turn: Turns) -> AsyncIterator[Load]:
     """Completions without end and, beside them, forward and backward passes without end, each of both inside a `turn`."""
-    load = Load()
+    load, trained = Load(), anyio.Event()
     ids = torch.randint(model.config.vocab_size, (ROWS, COLUMNS), device=model.device)
 
     def train(portal: BlockingPortal) -> None:
@@ -73,32 +69,30 @@ async def loaded(model: Any, turn: Turns) -> AsyncIterator[Load]:
                 if ids.is_cuda:
                     torch.cuda.synchronize()
             load.micro_batches += 1
+            portal.call(trained.set)
 
     async def sample(seed: int) -> None:
-        prompt = load.policy.encode_prompt(f"problem {seed}")
+        prompt = policy.encode_prompt(f"problem {seed}")
         while not load.stop:
             seed += TRAJECTORIES
-            await load.policy.generate(prompt, seed)
+            await policy.generate(prompt, seed)
 
     tokenizer = EndlessTokenizer(model.config.vocab_size)
     async with open_policy(model, tokenizer, max_new_tokens=NEW_TOKENS, slots=TRAJECTORIES, copy=True, turn=turn) as policy:
-        load.policy = policy
         # Compiles and captures before anything is measured.
         await policy.generate(policy.encode_prompt("first"), 0)
         async with BlockingPortal() as portal, anyio.create_task_group() as tasks:
             tasks.start_soon(anyio.to_thread.run_sync, train, portal)
             for number in range(TRAJECTORIES):
                 tasks.start_soon(sample, number)
-            while not (load.micro_batches and policy.tokens > NEW_TOKENS):
-                await anyio.sleep(0.05)
+            await trained.wait()
             tokens, batches, since = policy.tokens, load.micro_batches, time.perf_counter()
             try:
                 yield load
             finally:
                 load.stop = True
                 load.seconds = time.perf_counter() - since
-                load.micro_batches -= batches
-        policy.tokens -= tokens
+                load.micro_batches, load.tokens = load.micro_batches - batches, policy.tokens - tokens
 
 
 async def speedups(pool: Pool, cases: Sequence[Case], repeats: int, arm: str) -> dict[str, float]:

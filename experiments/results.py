@@ -72,9 +72,10 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _main(flags: Flags) -> int:
-    found = [one for one in collect(flags.runs) if one.runs]
+    # An experiment of which a shared arm alone was run has nothing to compare.
+    found = [one for one in collect(flags.runs) if any(judged.difference is not None for judged in one.judged)]
     if not found:
-        raise UsageError(f"{flags.runs} has no finished run of any experiment: run `python -m experiments.all` first")
+        raise UsageError(f"{flags.runs} has no finished runs that an experiment compares: run `python -m experiments.all` first")
     for one in found:
         write_experiment(one, flags.out / one.name)
     everyone = [run for one in found if one.name != "test_time_scaling" for run in one.runs]

@@ -149,12 +149,12 @@ def _main(experiment: Experiment, argv: list[str], train: Train | None) -> int:
 
 def train_within(jobs: Jobs, flags: Flags, train: Train | None = None) -> int:
     """Train what is not finished yet: the status of `train`, or 75 when `--limit-seconds` came first."""
-    if train is None:
-        # Imports seconds' worth of libraries, which a wrong flag need not wait for.
-        from rlkernel import command
-
-        train = command.main
     with limited(jobs, flags.limit_seconds) as limit:
+        if train is None:
+            # Imports seconds' worth of libraries, which a wrong flag need not wait for, but the limit counts.
+            from rlkernel import command
+
+            train = command.main
         try:
             return train(jobs, cache_dir=flags.out / "evaluations") or 0
         except KeyboardInterrupt:

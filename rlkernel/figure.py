@@ -73,15 +73,17 @@ def draw(runs: Sequence[RunRecord], path: Path, panels: Sequence[Panel] = PANELS
         figure, axes = plt.subplots(2, 2, figsize=(10, 7.2), layout="constrained", sharex=True)
         for axis, panel in zip(axes.flat, panels, strict=True):
             axis.set_title(panel.title)
+            drawn = set()
             for arm, members in arms.items():
-                for key, style, _ in panel.lines:
-                    _curve(axis, members, key, colour[arm], style)
+                for key, style, label in panel.lines:
+                    if _curve(axis, members, key, colour[arm], style):
+                        drawn.add(label)
             axis.xaxis.set_major_locator(ticks)
             if panel.share:
                 axis.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
             axis.set_ylim(bottom=0)
             if len(panel.lines) > 1 and axis is not axes[0, 0]:
-                axis.legend(handles=[_handle(style, label) for _, style, label in panel.lines], loc="best")
+                axis.legend(handles=[_handle(style, label) for _, style, label in panel.lines if label in drawn], loc="best")
         for axis in axes[1]:
             axis.set_xlabel(axis_label)
         axes[0, 0].legend(handles=[_handle("-", _label(arm, members), colour[arm]) for arm, members in arms.items()], loc="best")
@@ -98,14 +100,15 @@ def _handle(style: Line, label: str, colour: str = "#555555") -> Line2D:
     return Line2D([], [], color=colour, linestyle=style, linewidth=2.4, label=label)
 
 
-def _curve(axis: Axes, members: Sequence[RunRecord], key: str, colour: str, style: Line) -> None:
+def _curve(axis: Axes, members: Sequence[RunRecord], key: str, colour: str, style: Line) -> bool:
+    """Whether there was something to draw: every member has the metric."""
     train, name = key.startswith("train/"), key.removeprefix("train/")
     series = [
         {row["step"]: row[name] for row in (run.training if train else run.validation) if row.get(name) is not None}
         for run in members
     ]
     if not all(series):
-        return
+        return False
     if len(series) > 1:
         for points in series:
             axis.plot(list(points), list(points.values()), color=colour, linestyle=style, linewidth=0.8, alpha=0.45)
@@ -116,3 +119,4 @@ def _curve(axis: Axes, members: Sequence[RunRecord], key: str, colour: str, styl
     means = [sum(v) / len(v) for v in values]
     marker = None if train else "o"
     axis.plot(steps, means, color=colour, linestyle=style, linewidth=2.4, marker=marker, markersize=4, clip_on=False)
+    return True

@@ -58,7 +58,7 @@ def runs(tmp_path: Path) -> Path:
 
 def test_without_finished_runs_there_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--runs", str(tmp_path), "--out", str(tmp_path / "out")]) == 2
-    assert capsys.readouterr().err.startswith(f"error: {tmp_path} has no finished run of any experiment: run")
+    assert capsys.readouterr().err.startswith(f"error: {tmp_path} has no finished runs that an experiment compares: run")
     assert not (tmp_path / "out").exists()
 
 
@@ -89,7 +89,7 @@ def test_pages_hold_verdicts_numbers_manifests_and_kernels(
     assert claim["difference"]["p"] == 2 / 64 and claim["adjusted_p"] >= 2 / 64
 
     overview = (out / "README.md").read_text()
-    missing = "lazy_optimisation, hierarchical_reward, test_time_scaling"
+    missing = "reward_hacking, mismatch, lazy_optimisation, hierarchical_reward, test_time_scaling"
     assert f"Without finished runs: {missing}." in overview and "**measured**" in overview
     kernels = (out / "kernels.md").read_text()
     assert "## level2/p0: 2.50x [2.40, 2.60] (measured)" in kernels and "aten.mm (80 %)" in kernels

@@ -1,0 +1,240 @@
+"""Seconds of a training step, ours beside TRL's stock GRPOTrainer with an equally fast evaluator; and speedups in training.
+
+    python -m benchmarks.loop --out FILE [--model 0.6b] [--sides ours,pipelined,stock] [--steps 4]
+    python -m benchmarks.loop --out FILE --evaluator real --evaluator-device auto|cuda:0 [--spread] [--sides ours,pipelined]
+
+The policy has random weights at a published shape. Completions run to their full length (no stop token), so that both sides
+sample the same number of tokens: ours 3 turns of 300 each, the stock trainer 900 in one turn, since without vLLM it has no
+turns. `ours` and `pipelined` are `rlkernel.loop.train`, the second with staleness 1; only the model, and that nothing stops,
+are put in by hand.
+
+simulated evaluator (default): 12 ms under one lock, as on a GPU, and 130 ms more for each candidate; nothing is evaluated. The
+stock trainer calls it as an async reward function: once per completion, so a third as often as ours.
+real evaluator: the pool. What it judges is not what the policy wrote but candidates of `benchmarks/timing_spread.py`, in turn,
+each made unknown to the caches by a comment. --evaluator-device auto: with two GPUs the policy is on the first and evaluations
+on the second; cuda:0: both on one card, in turns. --spread: the same candidates once more without a policy, and how the
+speedups differ.
+
+Steps: all but the first (which compiles) and the last (which has no next batch to sample beside it); medians.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import tempfile
+import traceback
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import anyio
+import torch
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.corpus import Case
+from benchmarks.shapes import SHAPES, random_model
+from benchmarks.stock import Load, train_stock
+from benchmarks.timing_spread import chosen
+from benchmarks.training import make_run, release
+from rlkernel import loop
+from rlkernel.placement import open_evaluator
+from rlkernel.policy import hf
+from rlkernel.policy.small import load_small
+from rlkernel.types import Evaluation, Problem, Status
+
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+LOCKED_SECONDS, LATENCY_SECONDS = 0.012, 0.130
+SECONDS = ("seconds_wall", "seconds_generation", "seconds_evaluation", "seconds_evaluation_hidden", "seconds_training")
+WAITS = ("seconds_rollout", "seconds_gpu_wait_evaluation", "seconds_gpu_wait_policy")
+OTHERS = ("sampled_tokens_per_second", "memory_gpu_gib")
+
+
+@dataclass
+class Simulated:
+    """Answers after a fixed time; the speedup is drawn from the number of the call."""
+
+    calls: int = 0
+    lock: anyio.Lock = field(default_factory=anyio.Lock)
+
+    async def evaluate(self, problem: Problem, code: str | None) -> Evaluation:
+        self.calls += 1
+        speedup = 0.5 + self.calls * 0.618 % 1
+        async with self.lock:
+            await anyio.sleep(LOCKED_SECONDS)
+        await anyio.sleep(LATENCY_SECONDS)
+        return Evaluation(Status.CORRECT, "simulated", speedup=speedup, coverage=1.0, timing="modelled")
+
+
+@dataclass
+class FromCorpus:
+    """Judges the corpus's candidates in turn, whatever it is given."""
+
+    evaluate_one: Callable[[Problem, str | None], Awaitable[Evaluation]]
+    cases: Sequence[Case]
+    mark: str = "training"
+    calls: int = 0
+    speedups: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
+
+    async def evaluate(self, problem: Problem, code: str | None) -> Evaluation:
+        case = self.cases[self.calls % len(self.cases)]
+        self.calls += 1
+        found = await self.evaluate_one(case.problem, f"{case.code}\n# {self.mark} {self.calls}\n")
+        if found.speedup is not None:
+            self.speedups[case.name].append(found.speedup)
+        return found
+
+
+def train_ours(evaluator: Any, given: argparse.Namespace, staleness: int, directory: Path) -> list[dict[str, Any]]:
+    """The training rows of metrics.jsonl of a run of `rlkernel.loop.train`."""
+    run = make_run(
+        given.prompts, given.rollouts, given.turns, given.tokens, given.steps, staleness=staleness, engine=given.engine
+    )
+    held_out = Problem("held_out", 1, "validation", "")
+    run = replace(run, problems=(*run.problems, held_out), validation_every=10**9, validation_rollouts=1)
+    model = random_model(given.model, DEVICE, torch.float32)
+
+    async def body() -> None:
+        async with AsyncExitStack() as stack:
+            judge = evaluator or await stack.enter_async_context(open_evaluator(given.evaluator_device, 0, None))
+            if evaluator is None:
+                corpus = FromCorpus(judge.evaluate, given.candidates)
+                given.speedups = corpus.speedups
+                stack.enter_context(mock.patch.object(judge, "evaluate", corpus.evaluate))
+            await loop.train(run, directory, evaluator=judge, checkpoint_every=10**9)
+
+    with (
+        mock.patch.object(loop, "load_model", lambda name, **changes: (model, load_small()[1])),
+        mock.patch.object(hf, "stop_ids", lambda model, tokenizer: frozenset()),
+    ):
+        anyio.run(body)
+    rows = [json.loads(line) for line in (directory / "metrics.jsonl").read_text().splitlines()]
+    return [row for row in rows if row["split"] == "train"]
+
+
+def settled(rows: Sequence[dict[str, Any]]) -> dict[str, float | None]:
+    """Medians over the steps between the first and the last, or over all of fewer than three."""
+    rows = rows[1:-1] or rows
+    found: dict[str, float | None] = {}
+    for name in (*SECONDS, *WAITS, *OTHERS):
+        values = [row[name] for row in rows if row.get(name) is not None]
+        found[name] = statistics.median(values) if values else None
+    whole, hidden = found["seconds_evaluation"], found["seconds_evaluation_hidden"]
+    found["hidden"] = hidden / whole if whole and hidden is not None else None
+    return found
+
+
+async def measure_idle(given: argparse.Namespace) -> dict[str, list[float]]:
+    """Speedups of the same candidates while nothing else uses their card, as many times each as in training."""
+    async with open_evaluator(given.evaluator_device, 0, None) as pool:
+        corpus = FromCorpus(pool.evaluate, given.candidates, mark="idle")
+        count = max(len(values) for values in given.speedups.values()) * len(given.candidates)
+        async with anyio.create_task_group() as tasks:
+            for _ in range(count):
+                tasks.start_soon(corpus.evaluate, given.candidates[0].problem, None)
+    return corpus.speedups
+
+
+def spread(during: dict[str, list[float]], idle: dict[str, list[float]]) -> dict[str, Any]:
+    """Every speedup measured in training over the median of the same candidate's idle ones; and the idle ones themselves."""
+    middle = {name: statistics.median(values) for name, values in idle.items()}
+    found: dict[str, Any] = {}
+    for what, measured in (("training", during), ("idle", idle)):
+        ratios = [value / middle[name] for name, values in measured.items() if name in middle for value in values]
+        medians = [statistics.median(values) / middle[name] for name, values in measured.items() if name in middle]
+        off = sorted(abs(ratio - 1) for ratio in ratios)
+        found[what] = {
+            "speedups": len(ratios),
+            "median_ratio": statistics.median(ratios),
+            "p95_off": off[int(0.95 * (len(off) - 1))],
+            "worst_candidate_median_off": max(abs(ratio - 1) for ratio in medians),
+        }
+    return found
+
+
+def measure(side: str, given: argparse.Namespace, directory: Path) -> dict[str, Any]:
+    simulated = None if given.evaluator == "real" else Simulated()
+    if side == "stock":
+        if simulated is None:
+            raise ValueError("the stock trainer is measured with the simulated evaluator only")
+        model = random_model(given.model, DEVICE, getattr(torch, given.stock_dtype))
+        load = Load(given.prompts, given.rollouts, given.turns * given.tokens, given.steps)
+        steps = train_stock(model, load_small()[1], simulated.evaluate, load, directory)
+    elif side in ("ours", "pipelined"):
+        steps = train_ours(simulated, given, int(side == "pipelined"), directory)
+    else:
+        raise ValueError(f"side {side!r}: use ours, pipelined or stock")
+    row: dict[str, Any] = {"side": side, **settled(steps), "steps": steps}
+    if given.spread and side != "stock" and simulated is None:
+        release()
+        row["speedups_in_training"], row["speedups_idle"] = dict(given.speedups), dict(anyio.run(measure_idle, given))
+        row["spread"] = spread(row["speedups_in_training"], row["speedups_idle"])
+    return row
+
+
+def show(rows: Sequence[dict[str, Any]]) -> None:
+    table = Table("seconds of", "step", "generation", "evaluation", "hidden", "training", "waits", "sampled/s", "GiB")
+    for row in rows:
+        if "error" in row:
+            table.add_row(row["side"], row["error"])
+            continue
+        numbers = [row[name] for name in SECONDS if name != "seconds_evaluation_hidden"]
+        cells = ["-" if value is None else f"{value:.2f}" for value in numbers]
+        hidden = "-" if row["hidden"] is None else f"{row['hidden']:.0%}"
+        others = [row["seconds_gpu_wait_policy"], row["sampled_tokens_per_second"], row["memory_gpu_gib"]]
+        table.add_row(row["side"], *cells[:3], hidden, cells[3], *("-" if value is None else f"{value:.1f}" for value in others))
+    console = Console(width=110)
+    console.print(table)
+    for row in rows:
+        for what, numbers in row.get("spread", {}).items():
+            shown = ", ".join(f"{name} {value:.4f}" for name, value in numbers.items())
+            console.print(f"speedups, {row['side']}, {what}, over the idle median: {shown}")
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    os.environ.setdefault("WANDB_MODE", "disabled")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--model", default="0.6b", choices=SHAPES)
+    parser.add_argument("--sides", default="ours,pipelined,stock")
+    parser.add_argument("--evaluator", choices=("simulated", "real"), default="simulated")
+    parser.add_argument("--evaluator-device", default="auto", help="of the real evaluator")
+    parser.add_argument("--spread", action="store_true")
+    parser.add_argument("--engine", default="auto")
+    parser.add_argument("--stock-dtype", choices=("float32", "bfloat16"), default="float32", help="float32 is TRL's default")
+    sizes = {"steps": 4, "prompts": 16, "rollouts": 8, "turns": 3, "tokens": 300}
+    for name, default in {**sizes, "corpus": 24}.items():
+        parser.add_argument(f"--{name}", type=int, default=default)
+    given = parser.parse_args(arguments)
+    given.candidates, given.speedups = chosen(given.corpus) if given.evaluator == "real" else (), {}
+    device = torch.cuda.get_device_name() if torch.cuda.is_available() else "cpu"
+    settings = {name: getattr(given, name) for name in ("model", "evaluator", "evaluator_device", "stock_dtype", *sizes)}
+    result: dict[str, Any] = {
+        "device": device,
+        "gpus": torch.cuda.device_count(),
+        "torch": torch.__version__,
+        **settings,
+        "sides": [],
+    }
+    for side in given.sides.split(","):
+        try:
+            with tempfile.TemporaryDirectory() as directory:
+                row = measure(side, given, Path(directory) / "run")
+        except Exception as error:  # the other sides' numbers must not be lost
+            traceback.print_exc()
+            row = {"side": side, "error": (str(error).strip().splitlines() or [type(error).__name__])[0]}
+        result["sides"].append(row)
+        given.out.write_text(json.dumps(result, indent=1))
+        release()
+    show(result["sides"])
+
+
+if __name__ == "__main__":
+    main()

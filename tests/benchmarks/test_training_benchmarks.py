@@ -1,0 +1,79 @@
+"""The benchmarks of training and of the loop at a tiny size: what they count, and that one failure loses nothing else."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from benchmarks import loop, training
+from benchmarks.shapes import SHAPES, random_model
+
+
+def test_shapes_have_the_published_numbers_of_parameters() -> None:
+    # Qwen3-0.6B: 28 layers of 15.73M, 155.6M of embedding.
+    for name, millions in (("0.6b", 596), ("1.7b", 1721), ("8b", 8191)):
+        with torch.device("meta"):
+            model = random_model(name, "meta", torch.bfloat16)
+        assert round(sum(parameter.numel() for parameter in model.parameters()) / 1e6) == millions
+        assert SHAPES[name]["vocab_size"] == 151_936
+
+
+def test_training_counts_tokens_and_keeps_going_after_a_failure(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "training.json"
+    sizes = ["--steps", "2", "--prompts", "1", "--rollouts", "2", "--tokens", "12", "--micro-tokens", "700"]
+    training.main(["--out", str(out), "--cases", "tiny-lora,huge-full,tiny-full", *sizes])
+    lora, failed, full = json.loads(out.read_text())["cases"]
+    assert failed == {"case": "huge-full", "error": failed["error"]} and failed["error"].startswith("case 'huge-full': write")
+    assert 0 < lora["trained_parameters"] < lora["parameters"] and full["trained_parameters"] == full["parameters"] == 205_184
+    run = training.make_run(1, 2, 3, 12, 2)
+    for case in (lora, full):
+        for step, noted in enumerate(case["steps"]):
+            groups = training.made_up_groups(run.problems, run, 2048, step)
+            turns = [turn for group in groups for trajectory in group.trajectories for turn in trajectory.turns]
+            sampled = sum(len(turn.completion.token_ids) for turn in turns)
+            assert noted["sampled_tokens"] == sampled
+            # Per trajectory a prompt of 384 tokens and feedback of 100 between its three turns.
+            assert noted["tokens"] == sampled + 2 * (384 + 2 * 100)
+            assert noted["grad_norm"] > 0
+    assert "tiny-lora" in capsys.readouterr().out
+
+
+def test_spread_is_over_the_idle_medians() -> None:
+    found = loop.spread({"a": [1.0, 1.02], "b": [2.2]}, {"a": [1.0, 1.0, 1.01], "b": [2.0]})
+    # 1, 1.02 and 1.1 times the idle medians, 1 and 2; per candidate 1.01 and 1.1.
+    assert found["training"] == {
+        "speedups": 3,
+        "median_ratio": pytest.approx(1.02),
+        "p95_off": pytest.approx(0.02),
+        "worst_candidate_median_off": pytest.approx(0.1),
+    }
+    assert found["idle"]["worst_candidate_median_off"] == 0.0
+
+
+def test_first_and_last_steps_are_left_out() -> None:
+    rows: list[dict[str, Any]] = [
+        {"seconds_wall": wall, "seconds_evaluation": 2.0, "seconds_evaluation_hidden": 1.0} for wall in (9.0, 1.0, 3.0, 7.0)
+    ]
+    found = loop.settled(rows)
+    assert (found["seconds_wall"], found["hidden"], found["seconds_gpu_wait_policy"]) == (2.0, 0.5, None)
+
+
+def test_both_sides_sample_the_same_tokens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loop, "LOCKED_SECONDS", 0.001)
+    monkeypatch.setattr(loop, "LATENCY_SECONDS", 0.001)
+    monkeypatch.setenv("WANDB_MODE", "disabled")
+    out = tmp_path / "loop.json"
+    sizes = ["--steps", "1", "--prompts", "1", "--rollouts", "2", "--turns", "2", "--tokens", "6"]
+    loop.main(["--out", str(out), "--model", "tiny", "--sides", "ours,stock,nobody", *sizes])
+    ours, stock, failed = json.loads(out.read_text())["sides"]
+    assert failed["error"] == "side 'nobody': use ours, pipelined or stock"
+    # Every turn runs to its full length: 2 turns of 6 tokens; the stock trainer's only one, of 12.
+    assert ours["steps"][0]["completion_length"] == 6 and ours["steps"][0]["evaluations"] == 2 * 2
+    assert stock["steps"][0]["completion_length"] == 12
+    for side in (ours, stock):
+        assert side["seconds_wall"] >= side["seconds_training"] > 0 < side["seconds_generation"]
+        assert side["seconds_evaluation"] > 0

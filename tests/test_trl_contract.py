@@ -15,6 +15,7 @@ a step without a gradient, `on_pre_optimizer_step`: test_a_fully_rejected_batch_
 what of the run reaches the batch: test_draws_of_rejections_..., test_every_rejection_..., test_gamma_of_the_run_discounts
 callbacks, log before save, and checkpoints: test_steps_are_reported_before_their_checkpoint
 the configuration: test_one_process_uses_one_device, test_weights_and_optimiser_stay_float32_on_the_cpu
+the fused projection, gradient checkpointing: test_logits_of_a_micro_batch_..., test_activations_are_recomputed_...
 errors inside a step: test_an_error_in_the_hooks_ends_training
 """
 
@@ -591,3 +592,26 @@ def test_an_error_in_the_hooks_ends_training(tiny_model: Any, tiny_tokenizer: An
     with pytest.raises(KeyboardInterrupt):
         trainer.train()
     assert hooks.asked == []
+
+
+def test_logits_of_a_micro_batch_are_never_made_whole(tiny_model: Any, tiny_tokenizer: Any, tmp_path: Path) -> None:
+    trainer, hooks = make_trainer(tiny_model, tiny_tokenizer, tmp_path, RejectFirstTurns([]))
+    projected: list[Any] = []
+    tiny_model.lm_head.register_forward_hook(lambda *args: projected.append(args))
+    trainer.train()
+    # TRL's fused head multiplies by the weight in tiles, for the mismatch as for the loss.
+    assert projected == [] and hooks.facts[0].mismatch is not None
+
+
+@pytest.mark.parametrize(("asked", "used"), [(None, False), (True, True), (False, False)])
+def test_activations_are_recomputed_where_the_run_says_so(
+    asked: bool | None, used: bool, tiny_model: Any, tiny_tokenizer: Any, tmp_path: Path
+) -> None:
+    trainer, hooks = make_trainer(tiny_model, tiny_tokenizer, tmp_path, gradient_checkpointing=asked)
+    passes: list[str] = []
+    attention = tiny_model.model.layers[0].self_attn
+    attention.register_forward_hook(lambda *args: passes.append(attention.config._attn_implementation))
+    trainer.train()
+    # A second time in the backward pass, with the same attention.
+    assert passes == [CAUSAL] * (2 if used else 1)
+    assert hooks.facts[0].grad_norm > 0

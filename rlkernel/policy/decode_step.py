@@ -76,7 +76,7 @@ class DecodeStep:
         """slot_n: lanes of idle rows are scratch; sorted, without Triton."""
         state = self.state
         length_n = state.length_S[slot_n]
-        runs = () if self.cache.kernels else find_runs(slot_n.tolist(), length_n.tolist())
+        runs = () if self.cache.kernels else find_runs(slot_n.tolist(), length_n.tolist(), self.cache.keys[0].dtype)
         self.cache.plan = Lanes(slot_n, state.length_S, runs)
         self.cache.decoding = True
         ids_n1, position_n1 = state.token_S[slot_n][:, None], length_n[:, None]

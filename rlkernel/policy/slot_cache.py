@@ -142,7 +142,9 @@ class SlotCache(Cache):  # type: ignore[misc]
         return (parts[0] if len(parts) == 1 else torch.cat(parts)).reshape(n, 1, H, D)
 
 
-def find_runs(slots: Sequence[int], lengths: Sequence[int]) -> tuple[tuple[int, int, int, int, torch.Tensor | None], ...]:
+def find_runs(
+    slots: Sequence[int], lengths: Sequence[int], dtype: torch.dtype
+) -> tuple[tuple[int, int, int, int, torch.Tensor | None], ...]:
     """`Lanes.runs` of sorted slots whose new token's position is `lengths`; a mask only where lengths differ."""
     found, a = [], 0
     for b in range(1, len(slots) + 1):
@@ -151,7 +153,9 @@ def find_runs(slots: Sequence[int], lengths: Sequence[int]) -> tuple[tuple[int, 
         L = max(lengths[a:b]) + 1
         mask = None
         if min(lengths[a:b]) + 1 < L:
-            mask = (torch.arange(L) <= torch.tensor(lengths[a:b])[:, None])[:, None, None]
+            # As a number to add: a boolean would be turned into one in every layer.
+            hidden = torch.arange(L) > torch.tensor(lengths[a:b])[:, None]
+            mask = torch.zeros(hidden.shape, dtype=dtype).masked_fill(hidden, float("-inf"))[:, None, None]
         found.append((a, b, slots[a], L, mask))
         a = b
     return tuple(found)

@@ -31,7 +31,7 @@ async def test_facts_of_an_honest_relu(gpu: Pool, relu: Problem) -> None:
     result = await gpu.evaluate(relu, hostile("honest"))
     assert (result.status, result.timing, result.matches) == (Status.CORRECT, "measured", True)
     assert result.trials is not None and result.trials >= 5
-    assert result.speedup is not None and 0.8 < result.speedup < 1.25, "both move 128 MiB"
+    assert result.speedup is not None and 0.6 < result.speedup < 1.25, "both move 128 MiB, in smaller pieces here than torch does"
     assert result.speedup_low is not None and result.speedup_high is not None
     assert result.speedup_low < result.speedup < result.speedup_high < 1.1 * result.speedup_low
     assert result.candidate_us is not None and 128 * 2**20 / 5.5e6 < result.candidate_us < 200, "not faster than the memory"

@@ -11,7 +11,6 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import replace
 
 from algorithms import TABLES
 from experiments import arms, test_time_scaling
@@ -46,8 +45,8 @@ def _main(argv: list[str], experiments: Sequence[Experiment] | None, train: Trai
     if flags.list:
         experiment.list_arms({arm: preset.adapt(run) for arm, run in whole.arms.items()}, membership(found), preset)
         return 0
-    experiment.check_device(preset, flags)
     jobs = experiment.plan({arm: whole.arms[arm] for arm in chosen}, flags, preset)
+    experiment.check_device(jobs, preset, flags)
     if flags.dry_run:
         return experiment.rehearse(jobs, preset, flags, train)
     print(f"{len(jobs)} runs in {flags.out / 'arms'}", file=sys.stderr)
@@ -81,8 +80,9 @@ def refine(flags: Flags, started: float) -> int:
     if left is not None and left <= 0:
         print("trained and reported; the same command goes on with test-time scaling", file=sys.stderr)
         return GOES_ON
-    own = test_time_scaling.Flags(preset=flags.preset, limit_seconds=left, out=flags.out, seeds=flags.seeds)
-    return test_time_scaling.run(replace(own, model=flags.model) if flags.model else own)
+    return test_time_scaling.run(
+        test_time_scaling.Flags(preset=flags.preset, limit_seconds=left, out=flags.out, seeds=flags.seeds)
+    )
 
 
 if __name__ == "__main__":

@@ -24,6 +24,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,7 @@ from algorithms import CONTEXTS
 from experiments import arms
 from rlkernel import cli, rundir
 from rlkernel.claims import Claim
-from rlkernel.config import Run, code_of, to_json
+from rlkernel.config import METHODS, Run, code_of, to_json
 from rlkernel.deadline import GOES_ON, over
 from rlkernel.errors import UsageError
 from rlkernel.evaluator import gpus
@@ -106,6 +107,8 @@ class Flags:
     turns: int = TURNS
     rollouts: int | None = None
     """Trajectories per problem; without it, as in the preset's validation."""
+    max_new_tokens: int | None = None
+    """Per turn; without it, as in training."""
     problems: int | None = None
     """Of the validation split, the first so many."""
 
@@ -121,14 +124,17 @@ class Unit:
 
 
 def weights(preset: Preset, seed: int, out: Path) -> str:
-    """The model to refine: the last checkpoint of the trained arm with this seed, or its cold start."""
-    trained = replace(preset.adapt(TRAINED), seed=seed)
-    for manifest in sorted((out / "arms").glob(f"{TRAINED.name}-seed{seed}-*/manifest.json")):
-        found = json.loads(manifest.read_text(encoding="utf-8"))
-        saved = list(manifest.parent.glob(f"checkpoints/*/{rundir.COMPLETE}"))
-        if "finished" in found and found["run"] == to_json(trained) and saved:
-            return str(max((path.parent for path in saved), key=lambda path: int(path.name.removeprefix("checkpoint-"))))
-    return trained.model
+    """The model to refine: the last checkpoint of the trained arm with this seed, of the run that finished last whatever its sizes;
+    without one, the arm's own model before training."""
+    trained = preset.adapt(TRAINED)
+    wanted = {key: value for key, value in to_json(trained).items() if key in (*METHODS, "device")}
+    found: dict[str, Path] = {}
+    for path in (out / "arms").glob(f"{TRAINED.name}-seed{seed}-*/manifest.json"):
+        manifest = json.loads(path.read_text(encoding="utf-8"))
+        saved = [done.parent for done in path.parent.glob(f"checkpoints/*/{rundir.COMPLETE}")]
+        if "finished" in manifest and saved and all(manifest["run"][key] == value for key, value in wanted.items()):
+            found[manifest["finished"]] = max(saved, key=lambda place: int(place.name.removeprefix("checkpoint-")))
+    return str(found[max(found)]) if found else trained.model
 
 
 def plan(flags: Flags, preset: Preset) -> list[Unit]:
@@ -144,6 +150,7 @@ def plan(flags: Flags, preset: Preset) -> list[Unit]:
             turns=flags.turns,
             model=flags.model or weights(preset, seed, flags.out),
             validation_rollouts=flags.rollouts or base.validation_rollouts,
+            max_new_tokens=flags.max_new_tokens or base.max_new_tokens,
         )
         for arm, context in ARMS.items():
             what = json.dumps([to_json(replace(run, name=arm)), to_json(context), code_of([run, context])], sort_keys=True)
@@ -208,22 +215,24 @@ async def refine_all(units: Sequence[Unit], flags: Flags, started: float) -> boo
     if not waiting:
         return True
     async with open_evaluator(waiting[0].run.device, waiting[0].run.jobs, flags.out / "evaluations") as pool:
-        for unit in waiting:
-            if over(started, flags.limit_seconds):
-                return False
-            print(f"{unit.arm} seed {unit.run.seed}: {unit.run.turns} turns", file=sys.stderr, flush=True)
-            model, tokenizer = load_model(unit.run.model)
+        for name, units_of in groupby(waiting, key=lambda unit: unit.run.model):
+            model, tokenizer = load_model(name)
             if torch.cuda.is_available():
                 model.to("cuda")
+            run = waiting[0].run
             async with open_policy(
                 model,
                 tokenizer,
-                max_new_tokens=unit.run.max_new_tokens,
-                temperature=unit.run.temperature,
-                engine=unit.run.engine,
+                max_new_tokens=run.max_new_tokens,
+                temperature=run.temperature,
+                engine=run.engine,
                 turn=pool.turn if pool.shares else nullcontext,
             ) as policy:
-                write(unit, await measure(unit, policy, pool))
+                for unit in units_of:
+                    if over(started, flags.limit_seconds):
+                        return False
+                    print(f"{unit.arm} seed {unit.run.seed}: {unit.run.turns} turns", file=sys.stderr, flush=True)
+                    write(unit, await measure(unit, policy, pool))
     return True
 
 
@@ -242,8 +251,10 @@ def run(flags: Flags) -> int:
     name = flags.preset or ("h200" if gpus.select("auto") else "cpu")
     if name not in ("cpu", "h200"):
         raise UsageError(f"--preset {name}: choose from cpu, h200")
-    if flags.turns < 1:
-        raise UsageError(f"--turns {flags.turns}: at least 1")
+    for flag in ("turns", "rollouts", "max_new_tokens", "problems"):
+        given = getattr(flags, flag)
+        if given is not None and given < 1:
+            raise UsageError(f"--{flag.replace('_', '-')} {given}: at least 1")
     preset = arms.PRESETS[name]
     units = plan(flags, preset)
     if flags.list:
@@ -251,7 +262,7 @@ def run(flags: Flags) -> int:
             answers = unit.run.turns * unit.run.validation_rollouts * len(unit.run.problems)
             print(f"{unit.arm:8} seed {unit.run.seed}  {answers:,} answers of {unit.run.model}  {to_json(ARMS[unit.arm])}")
         return 0
-    if preset.gpu and not gpus.select("auto"):
+    if preset.gpu and not gpus.select("auto") and not all(finished(unit) for unit in units):
         raise UsageError("--preset h200 needs a GPU, and there is none: use --preset cpu")
     if not anyio.run(partial(refine_all, units, flags, started)):
         print(f"stopped after {flags.limit_seconds:g} s: the same command goes on", file=sys.stderr)

@@ -19,7 +19,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from rlkernel import cli
+from rlkernel import cli, rundir
 from rlkernel.claims import judge
 from rlkernel.config import Run, fingerprint, to_json
 from rlkernel.deadline import GOES_ON, limited
@@ -134,8 +134,8 @@ def _main(experiment: Experiment, argv: list[str], train: Train | None) -> int:
         list_arms({arm: preset.adapt(run) for arm, run in experiment.arms.items()}, experiment.sharing(), preset)
         list_methods(experiment.tables)
         return 0
-    check_device(preset, flags)
     jobs = plan(arms, flags, preset)
+    check_device(jobs, preset, flags)
     if flags.dry_run:
         return rehearse(jobs, preset, flags, train)
     count = "1 run" if len(jobs) == 1 else f"{len(jobs)} runs"
@@ -188,10 +188,13 @@ def choose_preset(presets: Mapping[str, Preset], flags: Flags) -> Preset:
     return presets[name]
 
 
-def check_device(preset: Preset, flags: Flags) -> None:
-    """Raises UsageError for a preset that needs a GPU where there is none."""
-    if preset.gpu and not flags.dry_run and flags.device is None and not gpus.select("auto"):
-        raise UsageError(f"--preset {flags.preset} needs a GPU, and there is none: use --preset cpu, or --dry-run")
+def check_device(jobs: Jobs, preset: Preset, flags: Flags) -> None:
+    """Raises UsageError for a preset that needs a GPU where there is none. Finished runs are reported anywhere."""
+    if not preset.gpu or flags.dry_run or flags.device is not None or gpus.select("auto"):
+        return
+    if not all(rundir.finished(directory, run) for run, directory in jobs):
+        name = next(run.name for run, directory in jobs if not rundir.finished(directory, run))
+        raise UsageError(f"{name} is not finished, its preset needs a GPU, and there is none: use --preset cpu, or --dry-run")
 
 
 def rehearse(jobs: Jobs, preset: Preset, flags: Flags, train: Train | None) -> int:

@@ -245,13 +245,21 @@ def test_a_preset_that_needs_a_gpu_is_refused_without_one_and_rehearsed(
     training = ScriptedTraining()
     argv = ["--preset", "paper", "--out", str(tmp_path)]
     assert run_main(argv, training) == 2
-    assert "--preset paper needs a GPU" in capsys.readouterr().err
+    assert "grpo is not finished, its preset needs a GPU" in capsys.readouterr().err
     assert not training.jobs
     assert run_main([*argv, "--dry-run"], training) == 0
     assert [run.name for run, _ in training.jobs] == ["grpo", "trloo"]
     assert all(directory.parent == tmp_path / "rehearsals" for _, directory in training.jobs)
     printed = capsys.readouterr().out
     assert "trloo: one step of random weights at reduced size went through\n  an estimate: 4096" in printed
+
+    # What another machine has finished is reported here.
+    jobs = plan(ARMS, Flags(out=tmp_path, preset="paper"), PRESETS["paper"])
+    ScriptedTraining()(jobs, cache_dir=tmp_path)
+    for _, directory in jobs:
+        rundir.finish(directory)
+    assert run_main(argv, lambda jobs, cache_dir: 0) == 0
+    assert (tmp_path / "estimators" / "report.html").exists()
 
 
 def test_at_the_limit_the_next_checkpoint_stops_the_command_which_goes_on_later(

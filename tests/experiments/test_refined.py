@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +18,11 @@ def test_arms_are_measured_once_and_reported_by_turns(
     tmp_path: Path, tiny_model: Any, tiny_tokenizer: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
     tiny_model.config.max_position_embeddings = 4096
-    tiny_model.generation_config.max_new_tokens = 4
     tiny_model.save_pretrained(tmp_path / "model")
     tiny_tokenizer.save_pretrained(tmp_path / "model")
     out = tmp_path / "out"
     argv = [
-        *("--preset", "cpu", "--turns", "2", "--rollouts", "1", "--problems", "1", "--seeds", "0"),
+        *("--preset", "cpu", "--turns", "2", "--rollouts", "1", "--problems", "1", "--seeds", "0", "--max-new-tokens", "4"),
         *("--out", str(out), "--model", str(tmp_path / "model")),
     ]
     assert main(argv) == 0
@@ -49,11 +49,10 @@ def test_arms_are_measured_once_and_reported_by_turns(
 
 
 def test_the_trained_arm_is_refined_where_it_is_finished(tmp_path: Path) -> None:
-    from dataclasses import replace
-
     preset = arms.PRESETS["cpu"]
     assert weights(preset, 0, tmp_path) == "small"
-    run = replace(preset.adapt(test_time_scaling.TRAINED), seed=0)
+    # Whatever its sizes.
+    run = replace(preset.adapt(test_time_scaling.TRAINED), seed=0, steps=12, model="somewhere")
     directory = tmp_path / "arms" / f"{run.name}-seed0-x"
     for step in (9, 12):
         (directory / "checkpoints" / f"checkpoint-{step}").mkdir(parents=True)

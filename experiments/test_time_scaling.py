@@ -124,8 +124,8 @@ class Unit:
 
 
 def weights(preset: Preset, seed: int, out: Path) -> str:
-    """The model to refine: the last checkpoint of the trained arm with this seed, of the run that finished last whatever its sizes;
-    without one, the arm's own model before training."""
+    """The model to refine: the last checkpoint of the trained arm with this seed, of the run that finished last, whatever its
+    sizes; without one, the arm's own model before training."""
     trained = preset.adapt(TRAINED)
     wanted = {key: value for key, value in to_json(trained).items() if key in (*METHODS, "device")}
     found: dict[str, Path] = {}

@@ -34,6 +34,8 @@ STEP_LIMIT = 8
 """Steps of a candidate that are listed, the costliest first."""
 LIST_LIMIT = 8
 """Values of a list that are shown where arms are told apart."""
+INNER_LIMIT = 30
+"""Characters of a method inside another one."""
 COLUMNS = 100
 """Width of the terminal table."""
 
@@ -160,11 +162,17 @@ def _plain(value: Any) -> str:
     'GRPO(std=True, eps=1e-06)'
     """
     if isinstance(value, Mapping) and "class" in value:
-        return f"{value['class']}({', '.join(f'{k}={_plain(v)}' for k, v in value.items() if k != 'class')})"
+        return f"{value['class']}({', '.join(f'{k}={_inner(v)}' for k, v in value.items() if k != 'class')})"
     if isinstance(value, list):
         # The manifest has all of them.
         return f"[{', '.join(_plain(item) for item in value)}]" if len(value) <= LIST_LIMIT else f"[{len(value)} values]"
     return str(value)
+
+
+def _inner(value: Any) -> str:
+    """As `_plain`; of what is long, the class alone. The manifest has all of it."""
+    text = _plain(value)
+    return value["class"] if isinstance(value, Mapping) and "class" in value and len(text) > INNER_LIMIT else text
 
 
 @dataclass(frozen=True, slots=True)

@@ -94,7 +94,8 @@ def estimate(run: Run) -> str:
     hours = run.steps * (sampling + training) / 3600
     return (
         f"estimate, not measured: {shape.parameters / 1e9:.1f}B parameters need {total / 1e9:.0f} GB for weights and optimiser, "
-        f"so {cards} or more H200 with a sharded optimiser, which was not tried; {answers} answers of about {ANSWER_TOKENS} tokens a step: "
+        f"so {cards} or more H200 with a sharded optimiser, which was not tried; "
+        f"{answers} answers of about {ANSWER_TOKENS} tokens a step: "
         f"{(sampling + training) / 60:.0f} min, {hours:.0f} h for {run.steps} steps on {cards} cards, evaluation not counted"
     )
 

@@ -33,7 +33,7 @@ from rlkernel.policy.hf import HFPolicy
 from rlkernel.trainer import KernelGRPOTrainer
 from rlkernel.types import Evaluation, Group, Problem, Status
 
-STEPS, KILLS = 8, 10
+STEPS, KILLS = 12, 10
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ def make_run(model: str, staleness: int) -> Run:
         max_new_tokens=8,
         steps=STEPS,
         learning_rate=1e-2,
-        validation_every=3,
+        validation_every=4,
         validation_rollouts=2,
         staleness=staleness,
     )
@@ -98,8 +98,8 @@ def make_run(model: str, staleness: int) -> Run:
 POINTS: dict[str, tuple[Any, str, int]] = {
     "rollout: sampling": (HFPolicy, "_advance", 4),
     "rollout: verdict": (Scripted, "evaluate", 8),
-    "rollout: new weights": (HFPolicy, "refresh", 2),
-    "training: micro-batch": (KernelGRPOTrainer, "compute_loss", 2),
+    "rollout: new weights": (HFPolicy, "refresh", 1),
+    "training: micro-batch": (KernelGRPOTrainer, "compute_loss", 1),
     "training: update": (KernelGRPOTrainer, "_clip_grad_norm", 1),
     "log: row": (log.RunLog, "write", 2),
     "log: half a row": (log, "_append", 4),
@@ -107,7 +107,7 @@ POINTS: dict[str, tuple[Any, str, int]] = {
     "checkpoint: before the random state": (KernelGRPOTrainer, "_save_rng_state", 1),
     "checkpoint: before the batch ahead": (loop._Loop, "save", 1),
     "checkpoint: half deleted": (rundir.shutil, "rmtree", 1),
-    "manifest": (rundir, "_replace_text", 2),
+    "start: manifest and logs": (rundir, "_replace_text", 3),
 }
 """Where a kill may come -> whose method, and at most at which call of it after a start: about those of one step."""
 
@@ -140,7 +140,11 @@ def choose(generator: random.Random) -> list[tuple[str, int]]:
     points = [generator.choice([point for point in POINTS if point.startswith(kind)]) for kind in kinds]
     points += generator.choices(sorted(POINTS), k=KILLS - len(points))
     generator.shuffle(points)
-    return [(point, generator.randint(1, POINTS[point][2])) for point in points]
+    # Every other attempt may take its first step, so that it gets further than the one before. What comes once a start does not.
+    later = [number % 2 and not point.startswith("start") for number, point in enumerate(points)]
+    return [
+        (point, generator.randint(1, POINTS[point][2]) + later[number] * POINTS[point][2]) for number, point in enumerate(points)
+    ]
 
 
 def attempt(run: Run, directory: Path, kill: tuple[str, int] | None) -> int:

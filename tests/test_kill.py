@@ -40,15 +40,17 @@ def test_ten_kills_change_nothing(staleness: int, tiny_model: Any, tiny_tokenize
     assert (first["status"], last["status"]) == (0, 0), done.stderr
     assert [attempt["signal"] for attempt in killed] == [signal.SIGKILL] * 10, killed
     kinds = {attempt["kill"][0].partition(":")[0] for attempt in killed}
-    assert kinds == {"rollout", "training", "log", "checkpoint", "manifest"}
+    assert kinds == {"rollout", "training", "log", "checkpoint", "start"}
+    resumed_from = {step for attempt in killed for step in attempt["steps"]}
+    assert len(resumed_from) >= 4, killed
     whole, broken = tmp_path / "whole", tmp_path / "killed"
     assert rows(broken, "metrics.jsonl") == rows(whole, "metrics.jsonl")
     assert rows(broken, "transcripts.jsonl") == rows(whole, "transcripts.jsonl")
     for name in ("model.safetensors", "optimizer.pt"):
-        found = [(directory / "checkpoints" / "checkpoint-8" / name).read_bytes() for directory in (whole, broken)]
+        found = [(directory / "checkpoints" / "checkpoint-12" / name).read_bytes() for directory in (whole, broken)]
         assert found[0] == found[1], name
     trained = [row for row in rows(whole, "metrics.jsonl") if row["split"] == "train"]
-    assert [row["staleness"] for row in trained] == [0] + 7 * [staleness]
+    assert [row["staleness"] for row in trained] == [0] + 11 * [staleness]
     # The first batch is always fresh; later ones only without staleness. Adam at 1e-2 moves this model visibly in one update.
     assert trained[0]["mismatch"] < 1e-4
     assert all((row["mismatch"] > 1e-2) is bool(staleness) for row in trained[2:])

@@ -198,7 +198,7 @@ def measure(back_end: str, model: Any, flags: argparse.Namespace, device: torch.
         }
     by_key = {sample.key: sample for sample in samples}
     chosen = [(request, by_key[request.key]) for request in batch[:CHECKED]]
-    found |= differences(engine.model, model, chosen, device)  # type: ignore[attr-defined]
+    found |= differences(engine, model, chosen, device)
     if isinstance(engine, SlotEngine):
         try:
             found["parts_ms"] = breakdown(engine, flags, device)
@@ -209,13 +209,18 @@ def measure(back_end: str, model: Any, flags: argparse.Namespace, device: torch.
 
 
 @torch.no_grad()
-def differences(sampling: Any, master: Any, chosen: list[tuple[Request, Sample]], device: torch.device) -> dict[str, float]:
-    """Absolute differences of recorded log-probabilities: to a fresh forward pass of the same weights in the same precision, and
-    to the float32 weights; and of these two."""
+def differences(engine: Any, master: Any, chosen: list[tuple[Request, Sample]], device: torch.device) -> dict[str, float]:
+    """Absolute differences of recorded log-probabilities: to a fresh forward pass of the same weights in the same precision, to what
+    a trainer computes (float32 weights under bfloat16 autocast), and to the float32 weights; and of fresh and float32."""
     recorded = torch.tensor([sample.logprobs for _, sample in chosen])
-    fresh = torch.cat([logprobs(sampling, [pair], device) for pair in chosen])
+    with engine._replica.precision():
+        fresh = torch.cat([logprobs(engine.model, [pair], device) for pair in chosen])
+    with torch.autocast(device.type, dtype=torch.bfloat16):
+        trained = torch.cat([logprobs(master, [pair], device) for pair in chosen])
     exact = torch.cat([logprobs(master, [pair], device) for pair in chosen])
     return {
+        "mean_to_trained": float((recorded - trained).abs().mean()),
+        "max_to_trained": float((recorded - trained).abs().max()),
         "mean_to_fresh": float((recorded - fresh).abs().mean()),
         "max_to_fresh": float((recorded - fresh).abs().max()),
         "mean_to_float32": float((recorded - exact).abs().mean()),
@@ -331,7 +336,7 @@ def check_attention(shape: str, flags: argparse.Namespace, device: torch.device)
 
 
 def table(results: list[dict[str, Any]]) -> str:
-    lines = ["shape  back end   tokens/s  prefill s  decode/s  ms/step   GiB  to fresh mean/max    to float32 mean"]
+    lines = ["shape  back end   tokens/s  prefill s  decode/s  ms/step   GiB  to trained mean/max    to fresh  to float32"]
     for case in results:
         head = f"{case['shape']:6} {case['case']:9}"
         if "error" in case:
@@ -345,7 +350,8 @@ def table(results: list[dict[str, Any]]) -> str:
                 f"{case.get('decode_tokens_per_second', float('nan')):9.0f}",
                 f"{case.get('step_ms', float('nan')):8.3f}",
                 f"{case.get('gib', float('nan')):6.1f}",
-                f" {case['mean_to_fresh']:.1e}/{case['max_to_fresh']:.1e}",
+                f" {case['mean_to_trained']:.1e}/{case['max_to_trained']:.1e}",
+                f"    {case['mean_to_fresh']:.1e}",
                 f"    {case['mean_to_float32']:.1e}",
             ]
             lines.append(" ".join([head, *numbers]))

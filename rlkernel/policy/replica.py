@@ -4,21 +4,36 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import torch
 
 
 class Replica:
-    """`model`: the plain model (adapters merged in) in `dtype`, in evaluation mode and without gradients."""
+    """`model`: the plain model (adapters merged in), in evaluation mode and without gradients, to be called in `precision()`."""
 
-    def __init__(self, source: Any, device: torch.device, dtype: torch.dtype) -> None:
-        """Raises ValueError for adapters other than LoRA on linear layers and embeddings."""
+    def __init__(self, source: Any, device: torch.device, dtype: torch.dtype, *, as_trained: bool = False) -> None:
+        """dtype: of the weights; `as_trained`: of the linear layers alone, while the others stay as they are and `precision()` is
+        autocast, as a trainer has it. Activations between the layers are then the trainer's, and log-probabilities closer to its.
+
+        Raises ValueError for adapters other than LoRA on linear layers and embeddings.
+        """
         self.source = source
+        self._autocast = dtype if as_trained else None
         plain = plain_model(source)
+        config = copy.deepcopy(plain.config)
+        self._head = _tied_head(plain) if as_trained else None
+        if self._head is not None:  # the embedding stays as it is, the head becomes `dtype`
+            config.get_text_config().tie_word_embeddings = False
+            config.tie_word_embeddings = False
         with torch.device("meta"):
-            model = type(plain)(copy.deepcopy(plain.config))
-        state = {name: torch.empty_like(tensor, device=device, dtype=dtype) for name, tensor in merged(plain)}
+            model = type(plain)(config)
+        linear = {f"{name}.weight" for name, module in model.named_modules() if isinstance(module, torch.nn.Linear)}
+        state = {
+            name: torch.empty_like(tensor, device=device, dtype=tensor.dtype if as_trained and name not in linear else dtype)
+            for name, tensor in self._weights()
+        }
         buffers = {name: buffer.detach().to(device, copy=True) for name, buffer in plain.named_buffers()}
         tied = [name for name in model.state_dict() if name not in state and name not in buffers]
         model.load_state_dict(state, strict=False, assign=True)
@@ -36,8 +51,29 @@ class Replica:
     def refresh(self) -> None:
         """Copy the source's weights, adapters merged in float32."""
         mine = dict(self.model.named_parameters(remove_duplicate=False))
-        for name, tensor in merged(plain_model(self.source)):
+        for name, tensor in self._weights():
             mine[name].copy_(tensor)
+
+    def precision(self) -> AbstractContextManager[Any]:
+        """For calls of `model`."""
+        if self._autocast is None:
+            return nullcontext()
+        # What autocast remembers of weights would be lost to a captured graph.
+        return torch.autocast(self.model.device.type, dtype=self._autocast, cache_enabled=False)
+
+    def _weights(self) -> Iterator[tuple[str, torch.Tensor]]:
+        plain = plain_model(self.source)
+        yield from merged(plain)
+        if self._head is not None:
+            yield self._head, plain.get_output_embeddings().weight
+
+
+def _tied_head(plain: Any) -> str | None:
+    """Name of the weight of the output embedding, if it is that of the input embedding."""
+    head, embedding = plain.get_output_embeddings(), plain.get_input_embeddings()
+    if head is None or head.weight is not embedding.weight:
+        return None
+    return next(f"{name}.weight" for name, module in plain.named_modules() if module is head)
 
 
 def plain_model(model: Any) -> Any:

@@ -173,6 +173,8 @@ def _attention(
     **kwargs: Any,
 ) -> tuple[torch.Tensor, None]:
     scale = query.shape[-1] ** -0.5 if scaling is None else scaling
+    # Under autocast, norms and rotations leave float32; attention takes what the cache holds.
+    query, key, value = (tensor.to(slots.keys[0].dtype) for tensor in (query, key, value))
     if not slots.decoding:
         attended = slots.prefill(query, key, value, scale, module.layer_idx)
     elif slots.opaque:

@@ -11,7 +11,7 @@ trajectory computes only what is new. Equal contexts are computed once. On a GPU
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -66,7 +66,8 @@ class SlotEngine:
         dtype = torch.bfloat16 if self._on_gpu else model.dtype
         self._stream = torch.cuda.Stream(self.device) if self._on_gpu else None  # type: ignore[no-untyped-call]
         with self._on_stream(after_others=True):
-            self._replica = Replica(model, self.device, dtype) if copy or self._on_gpu else None
+            own = copy or self._on_gpu
+            self._replica = Replica(model, self.device, dtype, as_trained=self._on_gpu) if own else None
             self.model = self._replica.model if self._replica else model
             self._stop_V = torch.zeros(model.config.get_text_config().vocab_size, dtype=torch.bool, device=self.device)
             self._stop_V[[token for token in sorted(stop_ids) if token < len(self._stop_V)]] = True
@@ -108,7 +109,8 @@ class SlotEngine:
     def advance(self, joining: Sequence[Request], tokens: int) -> list[Sample]:
         """See `Engine`. A request's first token comes with its prefill, beyond `tokens`."""
         self._queue += joining
-        with self._on_stream(), for_decoding(self.model, SLOTS):
+        precision = self._replica.precision() if self._replica else nullcontext()
+        with self._on_stream(), for_decoding(self.model, SLOTS), precision:
             self._admit()
             finished = self._collect()
             with one_thread_if_small(self.model):

@@ -46,6 +46,24 @@ def test_a_copy_in_bfloat16_rounds_weights_but_not_the_rotary_frequencies(tiny_m
     assert model.model.rotary_emb.inv_freq.dtype == torch.float32
 
 
+def test_a_copy_as_trained_computes_what_the_trainer_computes_under_autocast(tiny_model: Any) -> None:
+    replica = Replica(tiny_model, CPU, torch.bfloat16, as_trained=True)
+    kinds = {name: parameter.dtype for name, parameter in replica.model.named_parameters()}
+    assert kinds["model.embed_tokens.weight"] == kinds["model.norm.weight"] == torch.float32
+    assert kinds["lm_head.weight"] == kinds["model.layers.0.mlp.up_proj.weight"] == torch.bfloat16  # no longer tied
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        trained = logits(tiny_model)
+    with replica.precision():
+        assert torch.equal(logits(replica.model), trained)
+    with torch.no_grad():
+        tiny_model.model.embed_tokens.weight.mul_(1.5)
+    replica.refresh()
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        trained = logits(tiny_model)
+    with replica.precision():
+        assert torch.equal(logits(replica.model), trained)
+
+
 def test_what_a_trainer_did_to_its_model_is_not_copied(tiny_model: Any) -> None:
     # As accelerate does: a forward of its own, hooks, training mode.
     tiny_model.forward = lambda **kwargs: pytest.fail("the source's own forward was called")

@@ -210,8 +210,8 @@ def measure(back_end: str, model: Any, flags: argparse.Namespace, device: torch.
 
 @torch.no_grad()
 def differences(engine: Any, master: Any, chosen: list[tuple[Request, Sample]], device: torch.device) -> dict[str, float]:
-    """Absolute differences of recorded log-probabilities: to a fresh forward pass of the same weights in the same precision, to what
-    a trainer computes (float32 weights under bfloat16 autocast), and to the float32 weights; and of fresh and float32."""
+    """Absolute differences of recorded log-probabilities: to a fresh forward pass of the same weights in the same precision, to
+    what a trainer computes (float32 weights under bfloat16 autocast), and to the float32 weights; and of fresh and float32."""
     recorded = torch.tensor([sample.logprobs for _, sample in chosen])
     with engine._replica.precision():
         fresh = torch.cat([logprobs(engine.model, [pair], device) for pair in chosen])

@@ -64,6 +64,7 @@ class SlotCache(Cache):  # type: ignore[misc]
         """kernels: decode with Triton. opaque: what compiles the forward pass of a decode step must not look in."""
         super().__init__(layers=[])
         shape = (slots + 1, _kv_heads(config), positions, _head_size(config))
+        self.dtype = dtype
         self.kernels = kernels
         self.opaque = opaque
         self.decoding = False
@@ -174,7 +175,7 @@ def _attention(
 ) -> tuple[torch.Tensor, None]:
     scale = query.shape[-1] ** -0.5 if scaling is None else scaling
     # Under autocast, norms and rotations leave float32; attention takes what the cache holds.
-    query, key, value = (tensor.to(slots.keys[0].dtype) for tensor in (query, key, value))
+    query, key, value = (tensor.to(slots.dtype) for tensor in (query, key, value))
     if not slots.decoding:
         attended = slots.prefill(query, key, value, scale, module.layer_idx)
     elif slots.opaque:

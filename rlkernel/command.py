@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 import anyio
@@ -33,22 +34,24 @@ def main(jobs: Sequence[tuple[Run, Path]], *, cache_dir: Path | None = None, che
     """`train_all` for a command, which runs in `rlkernel.errors.exit_status`. Ctrl-C and SIGTERM raise KeyboardInterrupt when
     nothing is left behind and every run is ready to go on."""
 
-    async def body() -> bool:
-        interrupted = False
-
-        async def watch(scope: anyio.CancelScope, *, task_status: anyio.abc.TaskStatus[None]) -> None:
-            nonlocal interrupted
-            with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
-                task_status.started()
-                async for _ in signals:
-                    interrupted = True
-                    scope.cancel()
-
-        async with anyio.create_task_group() as tasks:
-            await tasks.start(watch, tasks.cancel_scope)
-            await train_all(jobs, cache_dir=cache_dir, checkpoint_every=checkpoint_every)
-            tasks.cancel_scope.cancel()
-        return interrupted
-
-    if anyio.run(body):
+    if anyio.run(interruptible, partial(train_all, jobs, cache_dir=cache_dir, checkpoint_every=checkpoint_every)):
         raise KeyboardInterrupt("the same command goes on from the last checkpoint")
+
+
+async def interruptible(work: Callable[[], Awaitable[None]]) -> bool:
+    """Do `work`, and cancel it on Ctrl-C or SIGTERM. Whether that happened; everything is cleaned up by then."""
+    interrupted = False
+
+    async def watch(scope: anyio.CancelScope, *, task_status: anyio.abc.TaskStatus[None]) -> None:
+        nonlocal interrupted
+        with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+            task_status.started()
+            async for _ in signals:
+                interrupted = True
+                scope.cancel()
+
+    async with anyio.create_task_group() as tasks:
+        await tasks.start(watch, tasks.cancel_scope)
+        await work()
+        tasks.cancel_scope.cancel()
+    return interrupted

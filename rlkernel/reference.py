@@ -123,6 +123,8 @@ def apply_small(source: str, *, name: str = "reference") -> str:
         raise BrokenReference(
             f"{name}: SMALL names {unknown[0]}, but no line assigns `{unknown[0]} = ...` at the top of the file"
         )
+    if len({(value.lineno, value.col_offset) for value, _ in spans}) < len({(v.lineno, v.col_offset, t) for v, t in spans}):
+        raise BrokenReference(f"{name}: SMALL gives other values to names that one line assigns together; give them the same")
     return _replace(source, spans)
 
 
@@ -170,7 +172,8 @@ def _replace(source: str, spans: list[tuple[ast.expr, str]]) -> str:
     for line in lines:
         starts.append(starts[-1] + len(line))
     text = source.encode()
-    for value, replacement in sorted(spans, key=lambda span: (span[0].lineno, span[0].col_offset), reverse=True):
+    once = {(value.lineno, value.col_offset): (value, replacement) for value, replacement in spans}
+    for _, (value, replacement) in sorted(once.items(), reverse=True):
         assert value.end_lineno is not None and value.end_col_offset is not None
         first = starts[value.lineno - 1] + value.col_offset
         last = starts[value.end_lineno - 1] + value.end_col_offset
@@ -221,14 +224,18 @@ def _small_overrides(tree: ast.Module, name: str) -> dict[str, Any]:
 
 
 def _assigned(statement: ast.stmt) -> list[tuple[str, ast.expr]]:
-    """(name, value) pairs of `N = v`, `N: int = v` and `M, N = v, w`; other statements assign nothing that SMALL can replace."""
+    """(name, value) pairs of `N = v`, `N: int = v`, `M = N = v` and `M, N = v, w`; other statements assign nothing that SMALL can
+    replace."""
     if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name) and statement.value is not None:
         return [(statement.target.id, statement.value)]
-    if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
+    if not isinstance(statement, ast.Assign):
         return []
-    target, value = statement.targets[0], statement.value
-    if isinstance(target, ast.Name):
-        return [(target.id, value)]
+    value = statement.value
+    if all(isinstance(target, ast.Name) for target in statement.targets):
+        return [(target.id, value) for target in statement.targets if isinstance(target, ast.Name)]
+    if len(statement.targets) != 1:
+        return []
+    target = statement.targets[0]
     if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
         pairs = zip(target.elts, value.elts, strict=True)
         return [(element.id, item) for element, item in pairs if isinstance(element, ast.Name)]

@@ -96,6 +96,14 @@ def new_manifest(run: Run) -> dict[str, Any]:
         "code": code_of(run),
         "run": to_json(run),
         "timing": None,
+        **provenance(),
+        "wandb_id": os.urandom(4).hex(),
+    }
+
+
+def provenance() -> dict[str, Any]:
+    """When, from which commit, with which versions and on which machine."""
+    return {
         "started": _now(),
         "git": _git(Path(__file__).parent),
         "versions": {
@@ -103,7 +111,6 @@ def new_manifest(run: Run) -> dict[str, Any]:
             **{name: importlib.metadata.version(name) for name in ("torch", "triton", "trl", "transformers", "anyio", "numpy")},
         },
         "machine": _machine(),
-        "wandb_id": os.urandom(4).hex(),
     }
 
 

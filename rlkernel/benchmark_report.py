@@ -155,7 +155,11 @@ def _table(baseline: str, columns: Mapping[str, Any]) -> Table:
         table.add_column(name, justify="right", no_wrap=True)
 
     def add(label: str, value: Any) -> None:
-        table.add_row(label, *(value(scores) if scores[baseline] else "-" for scores in columns.values()))
+        # Over one problem there is no interval.
+        cells = [value(scores) if scores[baseline] else "-" for scores in columns.values()]
+        table.add_row(
+            label, *(c.split(" [")[0] if s["problems"] == 1 else c for c, s in zip(cells, columns.values(), strict=True))
+        )
 
     for p in (f"{p:g}" for p in THRESHOLDS):
         for which, sign in (("at_least", ">="), ("more_than", "> ")):

@@ -256,6 +256,8 @@ def _assignments(source: str) -> dict[str, Any]:
     """Constants of a module by name; None for values that are no constants."""
     found: dict[str, Any] = {}
     for statement in ast.parse(source.removeprefix("\ufeff")).body:
+        if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name) and statement.value is not None:
+            found[statement.target.id] = _constant(statement.value)
         if isinstance(statement, ast.Assign):
             pairs: Iterable[tuple[ast.expr, ast.expr]] = [(target, statement.value) for target in statement.targets]
             if len(statement.targets) == 1 and isinstance(statement.targets[0], ast.Tuple):

@@ -68,6 +68,7 @@ class Ledger:
     """The rows of a benchmark's directory, in memory and on disk. Held by one process (`rlkernel.rundir.owned`)."""
 
     def __init__(self, directory: Path) -> None:
+        directory.mkdir(parents=True, exist_ok=True)
         self._directory = directory
         self._rows: dict[tuple[str, int], dict[int, Row]] = {}
         self.unscored: dict[str, str] = {}

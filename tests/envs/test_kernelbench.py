@@ -1,0 +1,185 @@
+"""Sizes of problems that have no SMALL, in files of KernelBench's layout."""
+
+from __future__ import annotations
+
+import pytest
+
+from envs.kernelbench import (
+    INTERPRETED_ELEMENTS,
+    Fitted,
+    Unfit,
+    describe,
+    fit_for_cpu,
+    fit_for_gpu,
+    need,
+    reduced,
+    resize,
+    sizes_of,
+)
+from rlkernel.reference import load_reference, small_constants
+from rlkernel.types import Problem
+
+HEAD = "import torch\nimport torch.nn as nn\n"
+LINEAR = (
+    HEAD
+    + """
+class Model(nn.Module):
+    def __init__(self, features, out):
+        super().__init__()
+        self.linear = nn.Linear(features, out)
+    def forward(self, x):
+        return torch.relu(self.linear(x))
+batch, features = 1024, 8192
+out = 64 * 32
+def get_inputs():
+    return [torch.rand(batch, features)]
+def get_init_inputs():
+    return [features, out]
+"""
+)
+# Normalised over a shape that is tied to the input's by hand: sizes cannot be halved one like the other.
+TIED = (
+    HEAD
+    + """
+class Model(nn.Module):
+    def __init__(self, shape):
+        super().__init__()
+        self.norm = nn.LayerNorm(shape)
+    def forward(self, x):
+        return self.norm(x)
+batch = 4096
+height = width = 48
+shape = (48, 48)
+channels = 3
+def get_inputs():
+    return [torch.rand(batch, channels, 48, 48)]
+def get_init_inputs():
+    return [shape]
+"""
+)
+LITERAL = (
+    HEAD
+    + """
+class Model(nn.Module):
+    def forward(self, x):
+        return x + 1
+def get_inputs():
+    return [torch.rand(4096, 4096)]
+def get_init_inputs():
+    return []
+"""
+)
+RECURRENT = (
+    HEAD
+    + """
+class Model(nn.Module):
+    def forward(self, x):
+        state = torch.zeros_like(x[0])
+        for step in range(x.shape[0]):
+            state = torch.tanh(state + x[step])
+        return state
+length = 4096
+width = 64
+def get_inputs():
+    return [torch.rand(length, width)]
+def get_init_inputs():
+    return []
+"""
+)
+READS = LITERAL.replace("x + 1", "x + x.sum().item()")
+
+
+def problem(source: str) -> Problem:
+    return Problem("level1/x", 1, "train", source)
+
+
+def fitted(found: Fitted | Unfit) -> Fitted:
+    assert isinstance(found, Fitted), found.reason
+    return found
+
+
+def test_sizes_are_whole_constants_whose_name_does_not_say_structure() -> None:
+    structure = "kernel_size = 9\npadding = 8\nnum_heads = 8\neps = 1e-5\nflag = True\nd = f(3)\n"
+    source = structure + "n: int = 50\na = b = 2 ** 10\nc = [32, 4]\n"
+    assert sizes_of(source) == {"n": 50, "a": 1024, "b": 1024, "c": [32, 4]}
+
+
+def test_halving_keeps_divisors() -> None:
+    found = reduced({"in": 768, "out": 96, "small": 12, "odd": 370}, 64)
+    assert found == {"in": 48, "out": 48, "odd": 46}  # 768/16, 96/2, 370 -> 185 -> 92 -> 46
+
+
+def test_on_the_cpu_the_shape_stays_and_results_are_compared_at_a_small_one() -> None:
+    found = fitted(fit_for_cpu(problem(LINEAR)))
+    # At 512, there are 512 x 512 inputs, 2 x 512 x 512 made by the operators: too many. At 256: 3 x 65536, and 33.6 M flops.
+    assert found.whole == {} and found.compared == {"batch": 256, "features": 256, "out": 256}
+    full = load_reference(found.problem.source, small=False)
+    small = load_reference(found.problem.source, small=True)
+    assert full.inputs(0)[0].shape == (1024, 8192) and small.inputs(0)[0].shape == (256, 256)
+    assert small.model(0).linear.weight.shape == (256, 256)
+    assert small_constants(found.problem.source)["batch"] == [1024, 256]
+
+
+def test_what_is_small_or_says_its_sizes_stays_as_it_is() -> None:
+    tiny = problem(LINEAR.replace("1024, 8192", "8, 16").replace("64 * 32", "4"))
+    assert fit_for_cpu(tiny) == Fitted(tiny, {}, {})
+    chosen = problem(LINEAR + "SMALL = {'batch': 3, 'features': 5, 'out': 7}\n")
+    assert fit_for_cpu(chosen) == Fitted(chosen, {}, {})
+
+
+def test_where_sizes_are_tied_those_of_the_inputs_alone_are_reduced() -> None:
+    found = fitted(fit_for_cpu(problem(TIED)))
+    assert found.compared == {"batch": 32}  # 2 x 32 x 3 x 48 x 48 = 442 368, and the norm's statistics; with 64 too many
+
+
+def test_a_problem_without_a_small_size_is_told() -> None:
+    found = fit_for_cpu(problem(LITERAL))
+    assert isinstance(found, Unfit)
+    assert (
+        found.reason
+        == f"level1/x: no size fits; of the least that was tried, forward makes more than {INTERPRETED_ELEMENTS:,} elements"
+    )
+    assert describe([found])["unfit"] == {"level1/x": found.reason}
+
+
+def test_a_file_that_cannot_run_is_told() -> None:
+    found = fit_for_cpu(problem(LITERAL.replace("x + 1", "x + missing")))
+    assert isinstance(found, Unfit) and "forward raises NameError" in found.reason
+    found = fit_for_cpu(problem("import no_such_module\n" + LITERAL))
+    assert isinstance(found, Unfit) and "No module named 'no_such_module'" in found.reason
+    found = fit_for_cpu(problem(READS))
+    assert isinstance(found, Unfit) and "item" in found.reason
+
+
+def test_a_recurrence_is_shortened_until_its_trace_is_not_too_long() -> None:
+    found = fitted(fit_for_gpu(problem(RECURRENT), 1 << 40))
+    # select, add and tanh per step: 3 x 1024 + 2 operators; with 2048 steps, more than 4000.
+    assert found.whole == {"length": 1024} and found.problem.source != RECURRENT
+    assert load_reference(found.problem.source, small=False).inputs(0)[0].shape == (1024, 64)
+    on_cpu = fitted(fit_for_cpu(problem(RECURRENT)))
+    assert on_cpu.whole == {"length": 1024} and describe([on_cpu])["resized"] == {"level1/x": {"length": 1024}}
+
+
+def test_on_a_gpu_only_what_needs_too_much_memory_is_made_smaller() -> None:
+    needed = need(LINEAR, "x").gpu_bytes
+    assert fit_for_gpu(problem(LINEAR), needed) == Fitted(problem(LINEAR), {}, {})
+    found = fitted(fit_for_gpu(problem(LINEAR), needed - 1))
+    assert found.whole == {"batch": 512}  # the inputs' own size first: the model stays
+
+
+def test_what_a_forward_needs_is_counted() -> None:
+    found = need(LINEAR, "x")
+    inputs, weights, made = 1024 * 8192, 8192 * 2048 + 2048, 2 * 1024 * 2048
+    assert (found.inputs, found.weights, found.made, found.outputs) == (inputs, weights, made, 1024 * 2048)
+    assert found.flops == 2 * 1024 * 8192 * 2048
+
+
+@pytest.mark.parametrize("ending", ["", "\n", "\n\n"])
+def test_resized_text_has_nothing_else_changed(ending: str) -> None:
+    assert resize("# note: N = 8\nN = 4096" + ending, {"N": 8}) == "# note: N = 8\nN = 8\n"
+
+
+def test_names_that_one_line_assigns_together_change_together() -> None:
+    assert resize("a = b = 64\n", {"a": 8, "b": 8}) == "a = b = 8\n"
+    with pytest.raises(ValueError, match="SMALL gives other values to names that one line assigns together"):
+        resize("a = b = 64\n", {"a": 8, "b": 4})

@@ -273,7 +273,8 @@ def replayed(engine: SlotEngine, flags: argparse.Namespace, rows: int, device: t
     """Milliseconds of the engine's own graph for `rows` rows."""
     step = engine._step
     assert step is not None
-    with torch.no_grad(), engine._on_stream(), for_decoding(engine.model, SLOTS):
+    assert engine._replica is not None
+    with torch.no_grad(), engine._on_stream(), for_decoding(engine.model, SLOTS), engine._replica.precision():
         state = step.state
         step.run(list(range(rows)), 2)
         state.length_S[:-1] = flags.prompt + flags.new // 2

@@ -1,0 +1,73 @@
+"""Stock TRL with rlkernel's evaluator as its reward function.
+
+    python -m examples.trl_grpo --model Qwen/Qwen3-0.6B --steps 100
+
+One turn, TRL's own rollouts, loss and logging; nothing of rlkernel but problems, evaluator and reward. On a machine without a GPU
+times are modelled.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from datasets import Dataset
+from trl import GRPOConfig, GRPOTrainer
+
+from algorithms.speed_reward import SpeedReward
+from envs.kernel_env import KernelEnvironment
+from envs.problems import load_suite
+from rlkernel.interfaces import Environment
+from rlkernel.policy.load import load_model
+from rlkernel.reward_function import RewardFunction, rows
+from rlkernel.service import open_service
+from rlkernel.types import Problem
+
+
+def train(
+    model: Any, tokenizer: Any, problems: Sequence[Problem], environment: Environment, out: Path, **settings: Any
+) -> GRPOTrainer:
+    """Returns the trainer as it is after `settings["max_steps"]` steps. The model is trained in place."""
+    cuda = torch.cuda.is_available()
+    arguments = GRPOConfig(
+        output_dir=str(out), temperature=1.0, beta=0.0, bf16=cuda, use_cpu=not cuda, report_to=[], logging_steps=1, **settings
+    )
+    with open_service() as service:
+        reward = RewardFunction(service, environment, SpeedReward())
+        trainer = GRPOTrainer(
+            model=model,
+            reward_funcs=[reward],
+            args=arguments,
+            train_dataset=Dataset.from_list(rows(problems, environment)),
+            processing_class=tokenizer,
+        )
+        trainer.train()
+    return trainer
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
+    parser.add_argument("--model", default="small", help="`small`, a directory, or a name on the Hugging Face hub")
+    parser.add_argument("--steps", type=int, default=20)
+    parser.add_argument("--generations", type=int, default=8, help="completions per prompt")
+    parser.add_argument("--tokens", type=int, default=256, help="longest completion")
+    parser.add_argument("--out", type=Path, default=Path("runs/trl_grpo"))
+    given = parser.parse_args()
+    problems = [problem for problem in load_suite() if problem.split == "train"]
+    train(
+        *load_model(given.model),
+        problems,
+        KernelEnvironment(),
+        given.out,
+        max_steps=given.steps,
+        num_generations=given.generations,
+        per_device_train_batch_size=given.generations,
+        max_completion_length=given.tokens,
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,103 @@
+"""rlkernel's evaluator as an environment for `verifiers` (0.4, `import verifiers.v1`), which this project does not depend on.
+
+    pip install verifiers
+    eval examples.verifiers_kernels ...          # or, in a configuration: [env.taskset] id = "examples.verifiers_kernels"
+
+A task is a problem; its reward is the speed reward of the last reply's kernel, beside the metrics `correct`, `speedup` and
+`coverage`. The evaluator is opened when the first reply is scored, once per process, and closed with it.
+"""
+
+from __future__ import annotations
+
+import atexit
+from collections.abc import Iterable
+from contextlib import ExitStack
+from functools import cache
+from pathlib import Path
+from typing import Literal
+
+import verifiers.v1 as vf
+
+from algorithms.speed_reward import SpeedReward
+from envs.kernel_env import KernelEnvironment
+from envs.problems import load_directory, load_suite
+from rlkernel.service import Service, open_service
+from rlkernel.types import Evaluation, Problem
+
+__all__ = ["KernelTaskset"]
+
+
+class KernelData(vf.TaskData):
+    """A row: the prompt, and the problem for the evaluator."""
+
+    level: int = 0
+    reference: str = ""
+    """The reference file's text."""
+
+
+class KernelTaskConfig(vf.TaskConfig):
+    """How candidates are judged."""
+
+    device: str = "auto"
+    """auto: every GPU, or modelled time without one."""
+    jobs: int = 0
+    """Evaluations at a time; 0: one per core."""
+    style: Literal["short", "full"] = "full"
+    """Of the prompt."""
+
+
+class KernelTasksetConfig(vf.TasksetConfig):
+    """Which problems there are."""
+
+    task: KernelTaskConfig = KernelTaskConfig()
+    suite: Path | None = None
+    """A directory in KernelBench's layout; without it, rlkernel's suite."""
+    split: Literal["train", "validation", "all"] = "train"
+
+
+@cache
+def service(device: str, jobs: int) -> Service:
+    """One evaluator per process."""
+    stack = ExitStack()
+    atexit.register(stack.close)
+    return stack.enter_context(open_service(device=device, jobs=jobs))
+
+
+class KernelTask(vf.Task[KernelData, vf.State, KernelTaskConfig]):
+    """One problem. Reward and metrics ask for the same verdict, which is computed once."""
+
+    async def evaluation(self, trace: vf.Trace) -> Evaluation:
+        """Of the last reply."""
+        problem = Problem(self.data.name or "", self.data.level, "train", self.data.reference)
+        code = KernelEnvironment(self.config.style).extract(trace.last_reply)
+        return await service(self.config.device, self.config.jobs).evaluate_async(problem, code)
+
+    @vf.reward
+    async def speed(self, trace: vf.Trace) -> float:
+        """See `algorithms.speed_reward`."""
+        return SpeedReward()(await self.evaluation(trace))
+
+    @vf.metric
+    async def facts(self, trace: vf.Trace) -> dict[str, float]:
+        """What the reward is made of, and what it leaves out."""
+        found = await self.evaluation(trace)
+        counted = found.correct
+        return {
+            "correct": float(counted),
+            "speedup": (found.speedup or 0.0) if counted else 0.0,
+            "coverage": (found.coverage or 0.0) if counted else 0.0,
+        }
+
+
+class KernelTaskset(vf.Taskset[KernelTask, KernelTasksetConfig]):
+    """The problems of a suite."""
+
+    def load(self) -> Iterable[KernelTask]:
+        """In the suite's order."""
+        config = self.config
+        problems = load_suite() if config.suite is None else load_directory(config.suite)
+        for problem in problems:
+            if config.split in ("all", problem.split):
+                prompt = KernelEnvironment(config.task.style).prompt(problem)
+                data = KernelData(name=problem.name, prompt=prompt, level=problem.level, reference=problem.source)
+                yield KernelTask(data, config.task)

@@ -1,0 +1,54 @@
+"""The evaluator for other people's trainers, which have no event loop or one of their own.
+
+open_service() opens the pool on a loop in a thread of its own. `Service.evaluate` is a plain blocking call, and
+`Service.evaluate_async` is awaited on any asyncio loop; both may be used from many threads and tasks at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from anyio.from_thread import BlockingPortal, start_blocking_portal
+
+from rlkernel.evaluator.pool import open_pool
+from rlkernel.interfaces import Evaluator
+from rlkernel.types import Evaluation, Problem
+
+
+@dataclass(frozen=True)
+class Service:
+    """See `open_service`."""
+
+    _portal: BlockingPortal
+    _evaluator: Evaluator
+
+    def submit(self, problem: Problem, code: str | None) -> Future[Evaluation]:
+        """Begin; the future raises what `Evaluator.evaluate` raises. Raises RuntimeError once the service is closed."""
+        return self._portal.start_task_soon(self._evaluator.evaluate, problem, code)
+
+    def evaluate(self, problem: Problem, code: str | None) -> Evaluation:
+        """Judge one candidate, and wait for the verdict."""
+        return self.submit(problem, code).result()
+
+    async def evaluate_async(self, problem: Problem, code: str | None) -> Evaluation:
+        """The same on an asyncio loop, which goes on meanwhile. Cancelled, it cancels the evaluation."""
+        return await asyncio.wrap_future(self.submit(problem, code))
+
+
+@contextmanager
+def open_service(evaluator: Evaluator | None = None, **options: Any) -> Iterator[Service]:
+    """An evaluator with `options` of `rlkernel.evaluator.pool.open_pool`, or one that is given and belongs to no loop.
+
+    Leaving the context leaves no process, file or thread behind. Raises ValueError for a device that this machine cannot serve.
+    """
+    with start_blocking_portal("asyncio") as portal:
+        if evaluator is not None:
+            yield Service(portal, evaluator)
+            return
+        with portal.wrap_async_context_manager(open_pool(**options)) as pool:
+            yield Service(portal, pool)

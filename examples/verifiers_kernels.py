@@ -1,7 +1,7 @@
 """rlkernel's evaluator as an environment for `verifiers` (0.4, `import verifiers.v1`), which this project does not depend on.
 
     pip install verifiers
-    eval examples.verifiers_kernels ...          # or, in a configuration: [env.taskset] id = "examples.verifiers_kernels"
+    PYTHONPATH=.:examples vf-eval verifiers_kernels ...     or, in a configuration, [env.taskset] id = "verifiers_kernels"
 
 A task is a problem; its reward is the speed reward of the last reply's kernel, beside the metrics `correct`, `speedup` and
 `coverage`. The evaluator is opened when the first reply is scored, once per process, and closed with it.

@@ -25,7 +25,7 @@ from contextlib import asynccontextmanager, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import anyio
 from rich.console import Console
@@ -35,21 +35,29 @@ from algorithms import CONTEXTS, REWARDS
 from envs.kernel_env import KernelEnvironment
 from envs.kernelbench import Fitted, Unfit, describe, fit_for_cpu, fit_for_gpu
 from envs.problems import SuiteError, load_directory, load_suite
-from rlkernel import benchmark_report, cli, rundir
+from rlkernel import benchmark_report, rundir
 from rlkernel.attempts import Ledger, Missing, Row, Task, attempt_all, evaluate_codes
 from rlkernel.command import interruptible
 from rlkernel.config import code_of, to_json
 from rlkernel.deadline import GOES_ON
-from rlkernel.errors import UsageError
+from rlkernel.errors import UsageError, exit_status
 from rlkernel.evaluator import gpus
 from rlkernel.evaluator.gpus import Gpu
 from rlkernel.evaluator.pool import Pool, open_pool, runner_memory
 from rlkernel.evaluator.stages import EvaluatorConfig, EvaluatorFailed
 from rlkernel.placement import place
-from rlkernel.policy.endpoint import EndpointConfig, open_endpoint
 from rlkernel.policy.writer import PolicyWriter, Writer
 from rlkernel.refine import Context
 from rlkernel.types import Problem
+
+if TYPE_CHECKING:
+    from rlkernel.policy.endpoint import EndpointConfig
+
+
+MEMORY_SHARE = 0.875
+"""Of a card, for evaluations: KernelBench's largest inputs take gigabytes."""
+REFERENCE_SHARE = 0.5
+"""Of that, for a study of the reference; a candidate has guarded memory of its own besides."""
 
 
 @dataclass(frozen=True)
@@ -289,12 +297,18 @@ def _evaluator(flags: Flags) -> tuple[Sequence[Gpu], EvaluatorConfig]:
     except ValueError as error:
         raise UsageError(f"--device: {error}") from error
     try:
-        return cards, EvaluatorConfig(profile=flags.profile, tf32=flags.tf32, compiled=flags.compiled and bool(cards))
+        config = EvaluatorConfig(profile=flags.profile, tf32=flags.tf32, compiled=flags.compiled and bool(cards))
     except ValueError as error:
         raise UsageError(f"--profile: {error}") from error
+    if not cards:
+        return cards, config
+    memory = int(MEMORY_SHARE * min(card.memory_bytes or config.limits.gpu_memory_bytes for card in cards))
+    return cards, dataclasses.replace(config, limits=dataclasses.replace(config.limits, gpu_memory_bytes=memory))
 
 
 def _endpoint(flags: Flags, max_new_tokens: int) -> EndpointConfig:
+    from rlkernel.policy.endpoint import EndpointConfig
+
     same = ("token_field", "send_seed", "timeout", "attempts", "in_flight", "per_minute", "price_in", "price_out", "max_cost")
     chosen = {name: getattr(flags, name) for name in same}
     temperature = None if flags.temperature < 0 else flags.temperature
@@ -308,7 +322,7 @@ def _fit(problems: Sequence[Problem], flags: Flags, cards: Sequence[Gpu], config
         return [fit_for_cpu(problem) for problem in _told(problems)]
     shared = bool(flags.model) and not flags.url
     memory = min(runner_memory(card, config, shared=shared) for card in cards)
-    return [fit_for_gpu(problem, memory) for problem in _told(problems)]
+    return [fit_for_gpu(problem, int(REFERENCE_SHARE * memory)) for problem in _told(problems)]
 
 
 def _told(problems: Sequence[Problem]) -> Sequence[Problem]:
@@ -355,6 +369,8 @@ async def _opened(plan: Plan, ledger: Ledger, key: str, loaded: list[Any]) -> As
         if plan.solutions is not None:
             yield pool, None
         elif plan.endpoint is not None:
+            from rlkernel.policy.endpoint import open_endpoint
+
             async with open_endpoint(plan.endpoint, key, spent=ledger.cost) as endpoint:
                 yield pool, endpoint
         else:
@@ -467,11 +483,17 @@ def show_problems(plan: Plan, console: Console) -> None:
 
 def main(argv: Sequence[str]) -> int:
     """Exit status: 0, 2 for unusable arguments (one line), 75 when answers are missing, 130 when interrupted."""
-    return cli.run(partial(_main, list(argv)))
+    return exit_status(partial(_main, list(argv)))
 
 
 def _main(argv: list[str]) -> int:
-    flags = cli.parse_overrides(Flags(), argv, "python -m experiments.benchmark")
+    from rlkernel import cli  # `run` needs no command line's libraries
+
+    return run(cli.parse_overrides(Flags(), argv, "python -m experiments.benchmark"))
+
+
+def run(flags: Flags) -> int:
+    """Do what is missing, and report. Raises UsageError."""
     chosen = plan(flags)
     console = Console(width=benchmark_report.WIDTH)
     if flags.list:

@@ -207,7 +207,8 @@ def _notes(results: Mapping[str, Any]) -> list[str]:
     tokens = results["tokens"]
     if tokens["completion"] or results["requests"]:
         cost = f", cost {results['cost']:.4f}" if results["cost"] else ""
-        lines.append(f"{results['requests']} requests, {tokens['prompt']:,} + {tokens['completion']:,} tokens{cost}")
+        requests = f"{results['requests']} requests, " if results["requests"] else ""
+        lines.append(f"{requests}{tokens['prompt']:,} + {tokens['completion']:,} tokens{cost}")
     if results["untried"]:
         lines.append(f"{len(results['untried'])} problems without an answer yet")
     if not results["complete"]:

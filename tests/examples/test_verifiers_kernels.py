@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,10 +16,10 @@ vf = pytest.importorskip("verifiers.v1", reason="the optional package verifiers 
 HONEST = (Path(__file__).parents[1] / "red_team" / "hostile" / "honest.py").read_text()
 
 
-def test_problems_are_tasks_and_a_reply_is_scored() -> None:
-    from examples import verifiers_kernels as ours
-
-    config = ours.KernelTasksetConfig(id="examples.verifiers_kernels", task=ours.KernelTaskConfig(device="cpu", jobs=1))
+def test_problems_are_tasks_and_a_reply_is_scored(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "examples"))  # a plugin's id is the name of a module
+    ours: Any = importlib.import_module("verifiers_kernels")
+    config = ours.KernelTasksetConfig(id="verifiers_kernels", task=ours.KernelTaskConfig(device="cpu", jobs=1))
     taskset = vf.load_taskset(config)
     tasks = list(taskset)
     assert [task.data.name for task in tasks] == [p.name for p in load_suite() if p.split == "train"]

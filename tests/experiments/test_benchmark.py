@@ -13,7 +13,8 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from experiments import benchmark
+from experiments import arms, benchmark
+from rlkernel.policy import endpoint
 from rlkernel.rollout import derive_seed
 from tests.policy.scripted_endpoint import KEY, Scripted, completion, serving
 
@@ -130,8 +131,8 @@ def test_a_multi_turn_benchmark_of_an_endpoint_that_fails_and_a_kill_in_the_midd
     async def no_pause(seconds: float) -> None:
         """Instead of waiting."""
 
-    opened = benchmark.open_endpoint
-    monkeypatch.setattr(benchmark, "open_endpoint", lambda *a, **k: opened(*a, **k, sleep=no_pause))
+    opened = endpoint.open_endpoint
+    monkeypatch.setattr(endpoint, "open_endpoint", lambda *a, **k: opened(*a, **k, sleep=no_pause))
     faults = ["429", "garbage", "truncated", "", "500", "429:0", "", "", "shape", "503"]
     with serving(Scripted(author, faults)) as script:
         assert benchmark.main(scored(suite, tmp_path / "whole", script)) == 0
@@ -173,6 +174,23 @@ def test_an_endpoint_that_is_down_leaves_everything_for_the_next_start(
     shown = capsys.readouterr()
     assert "2 attempts got no answer, the first: level1/1_Double, turn 1: 1 attempts, the last: HTTP 500: overloaded" in shown.err
     assert "nothing was scored" in shown.out and not results_of(tmp_path / "o")["complete"]
+
+
+def test_a_model_of_ours_goes_on_with_more_turns(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    name = next(problem.name for problem in arms.BASE.problems if problem.split == "validation")
+    arguments = ["--model", "small", "--only", name, "--device", "cpu", "--jobs", "1", "--samples", "2", "--out", str(tmp_path)]
+    assert benchmark.main(arguments) == 0
+    first = rows_of(tmp_path)
+    assert [(row["sample"], row["turn"]) for row in first] == [(0, 0), (1, 0)]
+    assert all(len(row["answer"]["token_ids"]) == row["answer"]["completion_tokens"] > 0 for row in first)
+    assert benchmark.main([*arguments, "--turns", "2"]) == 0
+    rows = rows_of(tmp_path)
+    assert [row for row in rows if row["turn"] == 0] == first and len(rows) == 4
+    for row in rows:  # the second prompt holds the first prompt, answer and feedback
+        if row["turn"] == 1:
+            before = rows[rows.index(row) - 1]["answer"]
+            assert row["answer"]["prompt_tokens"] > before["prompt_tokens"] + before["completion_tokens"]
+    assert "requests" not in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

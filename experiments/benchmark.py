@@ -33,8 +33,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from algorithms import CONTEXTS, REWARDS
 from envs.kernel_env import KernelEnvironment
-from envs.kernelbench import Fitted, Unfit, describe, fit_for_cpu, fit_for_gpu
+from envs.kernelbench import Fitted, Unfit, describe
 from envs.problems import SuiteError, load_directory, load_suite
+from envs.size_store import fit_all
 from rlkernel import benchmark_report, rundir
 from rlkernel.attempts import Ledger, Missing, Row, Task, attempt_all, evaluate_codes
 from rlkernel.command import interruptible
@@ -318,17 +319,14 @@ def _endpoint(flags: Flags, max_new_tokens: int) -> EndpointConfig:
 def _fit(problems: Sequence[Problem], flags: Flags, cards: Sequence[Gpu], config: EvaluatorConfig) -> list[Fitted | Unfit]:
     if flags.sizes == "full":
         return [Fitted(problem, {}, {}) for problem in problems]
-    if not cards:
-        return [fit_for_cpu(problem) for problem in _told(problems)]
-    shared = bool(flags.model) and not flags.url
-    memory = min(runner_memory(card, config, shared=shared) for card in cards)
-    return [fit_for_gpu(problem, int(REFERENCE_SHARE * memory)) for problem in _told(problems)]
-
-
-def _told(problems: Sequence[Problem]) -> Sequence[Problem]:
-    if len(problems) > 20:
-        print(f"choosing sizes for {len(problems)} problems", file=sys.stderr, flush=True)
-    return problems
+    memory = None
+    if cards:
+        shared = bool(flags.model) and not flags.url
+        memory = int(REFERENCE_SHARE * min(runner_memory(card, config, shared=shared) for card in cards))
+    columns = (TextColumn("choosing sizes"), BarColumn(bar_width=24), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("", total=len(problems))
+        return fit_all(problems, memory, flags.out / "benchmark" / "sizes.jsonl", lambda: bar.advance(task))
 
 
 async def work(plan: Plan, ledger: Ledger, key: str, on_row: Callable[[Row], None]) -> Missing:

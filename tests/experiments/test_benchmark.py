@@ -13,7 +13,10 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
+from envs.kernelbench import Fitted
 from experiments import arms, benchmark
+from rlkernel.evaluator import gpus
+from rlkernel.evaluator.gpus import Gpu
 from rlkernel.policy import endpoint
 from rlkernel.rollout import derive_seed
 from tests.policy.scripted_endpoint import KEY, Scripted, completion, serving
@@ -218,8 +221,25 @@ def test_bad_input_is_one_line(arguments: list[str], said: str, capsys: pytest.C
     assert shown.out == "" and shown.err.startswith("error: ") and shown.err.count("\n") == 1 and said in shown.err
 
 
-def test_the_list_says_at_which_sizes(suite: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert benchmark.main(["--device", "cpu", "--model", "m", "--suite", str(suite), "--list"]) == 0
+def test_the_list_says_at_which_sizes(suite: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert benchmark.main(command(suite, tmp_path / "o", "--model", "m", "--list")) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "level1/1_Double  compared at {'dim': 512}"
     assert lines[-1] == "3 problems, 1 of them do not fit"
+
+
+def test_on_a_gpu_problems_stay_as_they_are_and_torch_compile_is_a_second_baseline(
+    suite: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cards = [Gpu(0, "GPU-1", "NVIDIA H200", 128 << 30, "1"), Gpu(1, "GPU-2", "NVIDIA H200", 120 << 30, "1")]
+    monkeypatch.setattr(gpus, "select", lambda device: cards)
+    flags = benchmark.Flags(model="m", url="http://localhost/v1", suite=suite, levels=(1,), out=tmp_path / "o")
+    found = benchmark.plan(flags)
+    assert found.evaluator.compiled and found.evaluator.limits.gpu_memory_bytes == 105 << 30  # 7/8 of the smaller card
+    assert [(f.whole, f.compared) for f in found.fitted if isinstance(f, Fitted)] == [({}, {})] * 2
+    assert found.identity["device"] == ["NVIDIA H200"]  # the kind, not how many
+    huge = suite / "level1" / "3_Huge.py"
+    huge.write_text(PROBLEM.format(what="x * 2").replace("512", "2 ** 22"))  # 64 GiB: 8 times that is needed
+    made = {f.problem.name: f.whole for f in benchmark.plan(flags).fitted if isinstance(f, Fitted)}
+    # 2^18 rows are 4 GiB, 32 GiB are needed and 52.5 allowed; 2^19 rows would need 64.
+    assert made == {"level1/1_Double": {}, "level1/2_Chain": {}, "level1/3_Huge": {"batch_size": 1 << 18}}

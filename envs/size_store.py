@@ -1,0 +1,64 @@
+"""Sizes that were chosen before, kept in a file: counting what a large model needs takes seconds."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from envs import kernelbench
+from envs.kernelbench import Fitted, Unfit, fit_for_cpu, fit_for_gpu
+from rlkernel.types import Problem
+
+
+def _nothing() -> None:
+    """Of those who do not look."""
+
+
+def fit_all(
+    problems: Sequence[Problem], memory_bytes: int | None, store: Path, on_done: Callable[[], None] = _nothing
+) -> list[Fitted | Unfit]:
+    """`fit_for_gpu` with so many bytes, or `fit_for_cpu` for None, of all problems. store: JSON lines, appended to; what another
+    version of the rule or of torch has found is not used."""
+    code = Path(kernelbench.__file__).read_bytes()
+    rule = [hashlib.sha256(code).hexdigest()[:16], torch.__version__, memory_bytes]
+    known = _read(store)
+    found: list[Fitted | Unfit] = []
+    for problem in problems:
+        key = hashlib.sha256(json.dumps([*rule, problem.name, problem.source]).encode()).hexdigest()[:32]
+        if key not in known:
+            fitted = fit_for_cpu(problem) if memory_bytes is None else fit_for_gpu(problem, memory_bytes)
+            known[key] = {"key": key, **_dump(fitted)}
+            store.parent.mkdir(parents=True, exist_ok=True)
+            with store.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(known[key]) + "\n")
+        row = known[key]
+        if "reason" in row:
+            found.append(Unfit(problem, row["reason"]))
+        else:
+            found.append(Fitted(replace(problem, source=row["source"]), row["whole"], row["compared"]))
+        on_done()
+    return found
+
+
+def _dump(fitted: Fitted | Unfit) -> dict[str, Any]:
+    if isinstance(fitted, Unfit):
+        return {"reason": fitted.reason}
+    # Sizes as JSON has them, so that they are shown alike when they are read again.
+    sizes: dict[str, Any] = json.loads(json.dumps({"whole": fitted.whole, "compared": fitted.compared}))
+    return {"source": fitted.problem.source, **sizes}
+
+
+def _read(store: Path) -> dict[str, dict[str, Any]]:
+    known: dict[str, dict[str, Any]] = {}
+    for line in store.read_text(encoding="utf-8").splitlines() if store.exists() else ():
+        with suppress(ValueError, KeyError, TypeError):  # a line torn by a kill is found again
+            row = json.loads(line)
+            known[row["key"]] = row
+    return known

@@ -45,7 +45,7 @@ def exit_status(call: Any) -> int:
 
 
 def tell_usage_errors() -> None:
-    """For packages whose files are configuration: a `UsageError` while one is imported ends the process as `exit_status` has it."""
+    """For packages whose files are configuration: a `UsageError` during their import ends the process as in `exit_status`."""
 
     def hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
         status = _told(error)

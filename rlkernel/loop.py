@@ -58,6 +58,7 @@ from rlkernel.interfaces import Evaluator
 from rlkernel.log import Display, RunLog, choose, open_wandb
 from rlkernel.meter import Busy, MeteredEvaluator, Meters, per_second
 from rlkernel.metrics import rollout_metrics, timing
+from rlkernel.outcomes import write_outcomes
 from rlkernel.placement import describe, open_evaluator
 from rlkernel.policy.hf import HFPolicy, open_policy
 from rlkernel.policy.load import load_model
@@ -200,6 +201,8 @@ class _Loop:
         chosen = choose(groups, TRAIN_TRANSCRIPTS if split == "train" else VALIDATION_TRANSCRIPTS)
         prompts = {t.problem.name: self.run.environment.prompt(t.problem) for t in chosen}
         self.log.write_transcripts(split, step, prompts, chosen)
+        if split == "validation":
+            write_outcomes(self.directory, split, step, groups)
         self.log.write(split, step, values)
         self.display.row(split, step, values)
 

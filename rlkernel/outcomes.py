@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from rlkernel.metrics import FAST_THRESHOLDS, mean, rollout_metrics
+from rlkernel.rundir import OUTCOMES
 from rlkernel.types import Group, Split, Turn
 
-OUTCOMES = "outcomes.jsonl"
 KEYS = (
     *("reward", "reward_best", "reward_last", "correct_rate", "hacking_rate", "lazy_rate", "coverage"),
     *(f"fast_{p:g}{which}" for p in FAST_THRESHOLDS for which in ("", "_last", "_turn_1")),

@@ -3,6 +3,7 @@
 manifest.json       what ran: the dumped Run, its fingerprint, commit, versions, machine; `finished` at the end
 metrics.jsonl       one row per step and split
 transcripts.jsonl   a sample of trajectories
+outcomes.jsonl      per problem, one row per validation
 checkpoints/        checkpoint-<step>/, with a file `complete` when it is
 wandb/              Weights & Biases
 """
@@ -28,7 +29,7 @@ from rlkernel.errors import UsageError
 
 COMPLETE = "complete"
 """A checkpoint without this file was interrupted while it was written."""
-MANIFEST, METRICS, TRANSCRIPTS = "manifest.json", "metrics.jsonl", "transcripts.jsonl"
+MANIFEST, METRICS, TRANSCRIPTS, OUTCOMES = "manifest.json", "metrics.jsonl", "transcripts.jsonl", "outcomes.jsonl"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +64,7 @@ def begin(directory: Path, run: Run) -> Start:
         write_manifest(directory, new_manifest(run))
     checkpoints = _complete_checkpoints(directory / "checkpoints")
     step = max(checkpoints, default=0)
-    for name in (METRICS, TRANSCRIPTS):
+    for name in (METRICS, TRANSCRIPTS, OUTCOMES):
         # Without a checkpoint, even the measurement before the first step is made again.
         _keep_rows(directory / name, step if checkpoints else -1)
     return Start(step, checkpoints.get(step), finished=False)

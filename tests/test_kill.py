@@ -46,6 +46,7 @@ def test_ten_kills_change_nothing(staleness: int, tiny_model: Any, tiny_tokenize
     whole, broken = tmp_path / "whole", tmp_path / "killed"
     assert rows(broken, "metrics.jsonl") == rows(whole, "metrics.jsonl")
     assert rows(broken, "transcripts.jsonl") == rows(whole, "transcripts.jsonl")
+    assert rows(broken, "outcomes.jsonl") == rows(whole, "outcomes.jsonl")
     for name in ("model.safetensors", "optimizer.pt"):
         found = [(directory / "checkpoints" / "checkpoint-12" / name).read_bytes() for directory in (whole, broken)]
         assert found[0] == found[1], name

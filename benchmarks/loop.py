@@ -1,19 +1,19 @@
-"""Seconds of a training step, ours beside TRL's stock GRPOTrainer with an equally fast evaluator; and speedups in training.
+"""Seconds of a training step, ours beside TRL's stock GRPOTrainer with an equally fast evaluator.
 
     python -m benchmarks.loop --out FILE [--model 0.6b] [--sides ours,pipelined,stock] [--steps 4]
-    python -m benchmarks.loop --out FILE --evaluator real --evaluator-device auto|cuda:0 [--spread] [--sides ours,pipelined]
+    python -m benchmarks.loop --out FILE --evaluator real [--evaluator-device cuda:0] [--lengths varied] [--sides ours,pipelined]
 
 The policy has random weights at a published shape. Completions run to their full length (no stop token), so that both sides
 sample the same number of tokens: ours 3 turns of 300 each, the stock trainer 900 in one turn, since without vLLM it has no
-turns. `ours` and `pipelined` are `rlkernel.loop.train`, the second with staleness 1; only the model, and that nothing stops,
-are put in by hand.
+turns. With `--lengths varied`, so many tokens end a completion that it has 300 on average and 600 at most, as a trained policy's
+lengths vary (ours only). `ours` and `pipelined` are `rlkernel.loop.train`, the second with staleness 1; only the model, and what
+stops, are put in by hand.
 
 simulated evaluator (default): 12 ms under one lock, as on a GPU, and 130 ms more for each candidate; nothing is evaluated. The
 stock trainer calls it as an async reward function: once per completion, so a third as often as ours.
-real evaluator: the pool. What it judges is not what the policy wrote but candidates of `benchmarks/timing_spread.py`, in turn,
-each made unknown to the caches by a comment. --evaluator-device auto: with two GPUs the policy is on the first and evaluations
-on the second; cuda:0: both on one card, in turns. --spread: the same candidates once more without a policy, and how the
-speedups differ.
+real evaluator: the pool. What it judges is not what the policy wrote but candidates of the benchmarks' corpus over the suite, in
+turn, each made unknown to the caches by a comment. --evaluator-device auto: with two GPUs the policy is on the first and
+evaluations on the second; cuda:0: both on one card, in turns.
 
 Steps: all but the first (which compiles) and the last (which has no next batch to sample beside it); medians.
 """
@@ -26,7 +26,6 @@ import os
 import statistics
 import tempfile
 import traceback
-from collections import defaultdict
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
@@ -39,10 +38,9 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.corpus import Case
+from benchmarks.corpus import Case, corpus
 from benchmarks.shapes import SHAPES, random_model
 from benchmarks.stock import Load, train_stock
-from benchmarks.timing_spread import chosen
 from benchmarks.training import make_run, release
 from rlkernel import loop
 from rlkernel.placement import open_evaluator
@@ -51,6 +49,9 @@ from rlkernel.policy.small import load_small
 from rlkernel.types import Evaluation, Problem, Status
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+MOST, STOPS = 2, 0.797
+"""Varied lengths: at most so many times the mean; and the tokens that stop, as a share of vocabulary / mean. For equally likely
+tokens the mean is then right: (1 - exp(-2 x 0.797)) / 0.797 = 1."""
 LOCKED_SECONDS, LATENCY_SECONDS = 0.012, 0.130
 SECONDS = ("seconds_wall", "seconds_generation", "seconds_evaluation", "seconds_evaluation_hidden", "seconds_training")
 WAITS = ("seconds_rollout", "seconds_gpu_wait_evaluation", "seconds_gpu_wait_policy")
@@ -79,40 +80,35 @@ class FromCorpus:
 
     evaluate_one: Callable[[Problem, str | None], Awaitable[Evaluation]]
     cases: Sequence[Case]
-    mark: str = "training"
     calls: int = 0
-    speedups: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
 
     async def evaluate(self, problem: Problem, code: str | None) -> Evaluation:
         case = self.cases[self.calls % len(self.cases)]
         self.calls += 1
-        found = await self.evaluate_one(case.problem, f"{case.code}\n# {self.mark} {self.calls}\n")
-        if found.speedup is not None:
-            self.speedups[case.name].append(found.speedup)
-        return found
+        return await self.evaluate_one(case.problem, f"{case.code}\n# call {self.calls}\n")
 
 
 def train_ours(evaluator: Any, given: argparse.Namespace, staleness: int, directory: Path) -> list[dict[str, Any]]:
     """The training rows of metrics.jsonl of a run of `rlkernel.loop.train`."""
-    run = make_run(
-        given.prompts, given.rollouts, given.turns, given.tokens, given.steps, staleness=staleness, engine=given.engine
-    )
+    varied = given.lengths == "varied"
+    longest = MOST * given.tokens if varied else given.tokens
+    run = make_run(given.prompts, given.rollouts, given.turns, longest, given.steps, staleness=staleness, engine=given.engine)
     held_out = Problem("held_out", 1, "validation", "")
     run = replace(run, problems=(*run.problems, held_out), validation_every=10**9, validation_rollouts=1)
     model = random_model(given.model, DEVICE, torch.float32)
+    stops = frozenset(range(max(1, round(STOPS * model.config.vocab_size / given.tokens)))) if varied else frozenset()
 
     async def body() -> None:
         async with AsyncExitStack() as stack:
             judge = evaluator or await stack.enter_async_context(open_evaluator(given.evaluator_device, 0, None))
             if evaluator is None:
-                corpus = FromCorpus(judge.evaluate, given.candidates)
-                given.speedups = corpus.speedups
-                stack.enter_context(mock.patch.object(judge, "evaluate", corpus.evaluate))
+                from_corpus = FromCorpus(judge.evaluate, given.candidates)
+                stack.enter_context(mock.patch.object(judge, "evaluate", from_corpus.evaluate))
             await loop.train(run, directory, evaluator=judge, checkpoint_every=10**9)
 
     with (
         mock.patch.object(loop, "load_model", lambda name, **changes: (model, load_small()[1])),
-        mock.patch.object(hf, "stop_ids", lambda model, tokenizer: frozenset()),
+        mock.patch.object(hf, "stop_ids", lambda model, tokenizer: stops),
     ):
         anyio.run(body)
     rows = [json.loads(line) for line in (directory / "metrics.jsonl").read_text().splitlines()]
@@ -131,34 +127,6 @@ def settled(rows: Sequence[dict[str, Any]]) -> dict[str, float | None]:
     return found
 
 
-async def measure_idle(given: argparse.Namespace) -> dict[str, list[float]]:
-    """Speedups of the same candidates while nothing else uses their card, as many times each as in training."""
-    async with open_evaluator(given.evaluator_device, 0, None) as pool:
-        corpus = FromCorpus(pool.evaluate, given.candidates, mark="idle")
-        count = max(len(values) for values in given.speedups.values()) * len(given.candidates)
-        async with anyio.create_task_group() as tasks:
-            for _ in range(count):
-                tasks.start_soon(corpus.evaluate, given.candidates[0].problem, None)
-    return corpus.speedups
-
-
-def spread(during: dict[str, list[float]], idle: dict[str, list[float]]) -> dict[str, Any]:
-    """Every speedup measured in training over the median of the same candidate's idle ones; and the idle ones themselves."""
-    middle = {name: statistics.median(values) for name, values in idle.items()}
-    found: dict[str, Any] = {}
-    for what, measured in (("training", during), ("idle", idle)):
-        ratios = [value / middle[name] for name, values in measured.items() if name in middle for value in values]
-        medians = [statistics.median(values) / middle[name] for name, values in measured.items() if name in middle]
-        off = sorted(abs(ratio - 1) for ratio in ratios)
-        found[what] = {
-            "speedups": len(ratios),
-            "median_ratio": statistics.median(ratios),
-            "p95_off": off[int(0.95 * (len(off) - 1))],
-            "worst_candidate_median_off": max(abs(ratio - 1) for ratio in medians),
-        }
-    return found
-
-
 def measure(side: str, given: argparse.Namespace, directory: Path) -> dict[str, Any]:
     simulated = None if given.evaluator == "real" else Simulated()
     if side == "stock":
@@ -172,10 +140,6 @@ def measure(side: str, given: argparse.Namespace, directory: Path) -> dict[str, 
     else:
         raise ValueError(f"side {side!r}: use ours, pipelined or stock")
     row: dict[str, Any] = {"side": side, **settled(steps), "steps": steps}
-    if given.spread and side != "stock" and simulated is None:
-        release()
-        row["speedups_in_training"], row["speedups_idle"] = dict(given.speedups), dict(anyio.run(measure_idle, given))
-        row["spread"] = spread(row["speedups_in_training"], row["speedups_idle"])
     return row
 
 
@@ -192,10 +156,6 @@ def show(rows: Sequence[dict[str, Any]]) -> None:
         table.add_row(row["side"], *cells[:3], hidden, cells[3], *("-" if value is None else f"{value:.1f}" for value in others))
     console = Console(width=110)
     console.print(table)
-    for row in rows:
-        for what, numbers in row.get("spread", {}).items():
-            shown = ", ".join(f"{name} {value:.4f}" for name, value in numbers.items())
-            console.print(f"speedups, {row['side']}, {what}, over the idle median: {shown}")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -206,16 +166,18 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--sides", default="ours,pipelined,stock")
     parser.add_argument("--evaluator", choices=("simulated", "real"), default="simulated")
     parser.add_argument("--evaluator-device", default="auto", help="of the real evaluator")
-    parser.add_argument("--spread", action="store_true")
+    parser.add_argument("--lengths", choices=("equal", "varied"), default="equal", help="of completions; varied: ours only")
     parser.add_argument("--engine", default="auto")
     parser.add_argument("--stock-dtype", choices=("float32", "bfloat16"), default="float32", help="float32 is TRL's default")
     sizes = {"steps": 4, "prompts": 16, "rollouts": 8, "turns": 3, "tokens": 300}
-    for name, default in {**sizes, "corpus": 24}.items():
+    for name, default in {**sizes, "corpus": 48}.items():
         parser.add_argument(f"--{name}", type=int, default=default)
     given = parser.parse_args(arguments)
-    given.candidates, given.speedups = chosen(given.corpus) if given.evaluator == "real" else (), {}
+    given.candidates = corpus(given.corpus, 0) if given.evaluator == "real" else ()
     device = torch.cuda.get_device_name() if torch.cuda.is_available() else "cpu"
-    settings = {name: getattr(given, name) for name in ("model", "evaluator", "evaluator_device", "stock_dtype", *sizes)}
+    settings = {
+        name: getattr(given, name) for name in ("model", "evaluator", "evaluator_device", "stock_dtype", "lengths", *sizes)
+    }
     result: dict[str, Any] = {
         "device": device,
         "gpus": torch.cuda.device_count(),

@@ -197,7 +197,7 @@ def _notes(results: Mapping[str, Any]) -> list[str]:
     manifest, lines = results["manifest"], []
     timing = " and ".join(results["timing"]) or "no"
     lines.append(f"{timing} times; {results['problems']} problems, {len(results['unscored'])} of them not scored")
-    lines += [f"  not scored: {reason}" for reason in list(results["unscored"].values())[:5]]
+    lines += [shorten(f"  not scored: {reason}") for reason in list(results["unscored"].values())[:5]]
     if len(results["unscored"]) > 5:
         lines.append(f"  and {len(results['unscored']) - 5} more: see {RESULTS}")
     sizes = manifest.get("sizes", {})
@@ -214,6 +214,11 @@ def _notes(results: Mapping[str, Any]) -> list[str]:
     if not results["complete"]:
         lines.append("INCOMPLETE: the numbers are those of the attempts that were answered; the same command goes on")
     return lines
+
+
+def shorten(text: str) -> str:
+    """To the table's width; results.json has all of it."""
+    return text if len(text) <= WIDTH else text[: WIDTH - 3] + "..."
 
 
 def _percent(value: Mapping[str, float] | None) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import signal
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import anyio
 import anyio.abc
+import torch
 
 from rlkernel import rundir
 from rlkernel.config import Run
@@ -28,6 +30,9 @@ async def train_all(jobs: Sequence[tuple[Run, Path]], *, cache_dir: Path | None 
             while waiting and (waiting[0][0].device, waiting[0][0].jobs) == (device, lanes):
                 run, directory = waiting.pop(0)
                 await train(run, directory, evaluator=pool, checkpoint_every=checkpoint_every)
+                # A trainer and its callbacks refer to each other: its model, moments and cache would stay beside the next run's.
+                gc.collect()
+                torch.cuda.empty_cache()
 
 
 def main(jobs: Sequence[tuple[Run, Path]], *, cache_dir: Path | None = None, checkpoint_every: int = 1) -> None:

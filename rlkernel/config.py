@@ -18,7 +18,7 @@ from rlkernel.types import Problem
 METHODS: Mapping[str, type] = {"reward": Reward, "advantage": Advantage, "credit": Credit, "rejections": Rejection}
 """The fields of a `Run` that say what its algorithm is."""
 ENGINES = ("auto", "slots", "generate", "vllm")
-"""See `rlkernel.policy.hf.open_policy`."""
+"""Of sampling. auto: slots, or generate for a model whose attention is not the plain one."""
 
 
 @dataclass(frozen=True)
@@ -80,6 +80,8 @@ class Run:
                 raise UsageError(f"Run.{name} is {getattr(self, name)}: it must be at least 1")
         if self.rollouts < 2:
             raise UsageError(f"Run.rollouts is {self.rollouts}: a group needs at least 2 trajectories for a baseline")
+        if not self.temperature > 0:
+            raise UsageError(f"Run.temperature is {self.temperature}: it must be positive, since log-probabilities are recorded")
         if self.staleness not in (0, 1):
             raise UsageError(f"Run.staleness is {self.staleness}: use 0, or 1 to sample the next batch while this one trains")
         if self.lora_rank < 0:

@@ -129,7 +129,7 @@ class _Loop:
         if self.shared is None:
             yield
             return
-        with self.portal.wrap_async_context_manager(self.shared.turn()):
+        with _cancellation(), self.portal.wrap_async_context_manager(self.shared.turn()):
             yield
             torch.cuda.synchronize()
 
@@ -208,9 +208,16 @@ class _Loop:
 
 
 def _on_loop(call: Callable[[*Ts], Coroutine[Any, Any, T]], *args: *Ts) -> T:
-    """From the trainer's thread. A cancelled call ends the thread the way `check_cancelled` does, not as an error."""
-    try:
+    """From the trainer's thread."""
+    with _cancellation():
         return anyio.from_thread.run(call, *args)
+
+
+@contextmanager
+def _cancellation() -> Iterator[None]:
+    """In the trainer's thread: what is cancelled on the event loop ends it the way `check_cancelled` does, not as an error."""
+    try:
+        yield
     except concurrent.futures.CancelledError:
         anyio.from_thread.check_cancelled()
         raise

@@ -149,6 +149,7 @@ class Incomplete:
         ({"advantage": SpeedReward()}, r"Run\.advantage is SpeedReward\(.* as Advantage takes \(returns_GKT, valid_GKT\)"),
         ({"rejections": (MRS(removes="group"),)}, r"MRS\.removes is 'group': use one of loss, baseline, return"),  # type: ignore[arg-type]
         ({"gamma": 1.5}, r"Run\.gamma is 1\.5"),
+        ({"temperature": 0.0}, r"Run\.temperature is 0\.0: it must be positive"),
         ({"staleness": 2}, r"Run\.staleness is 2: use 0, or 1 to"),
         ({"lora_rank": -1}, r"Run\.lora_rank is -1: use 0"),
         ({"lora_alpha": 0.0}, r"Run\.lora_alpha is 0\.0: it must be positive"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import json
 import os
@@ -10,8 +11,9 @@ import signal
 import subprocess
 import sys
 import textwrap
+import weakref
 from collections import Counter
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -26,12 +28,13 @@ from algorithms.grpo import GRPO
 from algorithms.speed_reward import SpeedReward
 from algorithms.trloo import TRLOO
 from algorithms.uniform_credit import UniformCredit
-from rlkernel import rundir
+from rlkernel import command, loop, rundir
 from rlkernel.config import Run
 from rlkernel.errors import UsageError
 from rlkernel.evaluator.pool import Pool
 from rlkernel.evaluator.stages import EvaluatorConfig
 from rlkernel.loop import train
+from rlkernel.policy.hf import HFPolicy
 from rlkernel.policy.slots import SlotEngine
 from rlkernel.trainer import KernelGRPOTrainer
 from rlkernel.types import Evaluation, Problem, Status
@@ -167,6 +170,50 @@ def test_a_run_leaves_what_it_promises(run: Run, tmp_path: Path, capfd: pytest.C
     before = (directory / "metrics.jsonl").read_bytes()
     do(run, directory, ScriptedEvaluator(fail_after=0))
     assert (directory / "metrics.jsonl").read_bytes() == before
+
+
+def test_every_training_sample_has_a_seed_of_its_own_and_validations_repeat_theirs(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seeds: list[int] = []
+    generate = HFPolicy.generate
+
+    async def record(policy: HFPolicy, prompt_ids: Sequence[int], seed: int) -> Any:
+        seeds.append(seed)
+        return await generate(policy, prompt_ids, seed)
+
+    monkeypatch.setattr(HFPolicy, "generate", record)
+    # 4 steps of all 3 problems: some problem comes twice at the same place of its batch.
+    do(replace(run, steps=4, prompts_per_step=3, turns=1, max_new_tokens=2), tmp_path)
+    # 4 x 3 x 2 for training; 2 at each of the validations 0, 2, 4, which differ by their weights alone.
+    assert len(seeds) == 24 + 3 * 2
+    assert len(set(seeds)) == 24 + 2
+
+
+def test_a_finished_run_leaves_its_memory_to_the_next(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    models: list[weakref.ref[Any]] = []
+    alive: list[bool] = []
+    load = loop.load_model
+
+    def loading(*args: Any, **kwargs: Any) -> Any:
+        alive.extend(model() is not None for model in models)
+        model, tokenizer = load(*args, **kwargs)
+        models.append(weakref.ref(model))
+        return model, tokenizer
+
+    @asynccontextmanager
+    async def scripted(*_: Any) -> AsyncIterator[ScriptedEvaluator]:
+        yield ScriptedEvaluator()
+
+    monkeypatch.setattr(loop, "load_model", loading)
+    monkeypatch.setattr(command, "open_evaluator", scripted)
+    short = replace(run, steps=1)
+    gc.disable()  # it would come at some time or other
+    try:
+        anyio.run(command.train_all, [(replace(short, seed=seed), tmp_path / str(seed)) for seed in range(2)])
+    finally:
+        gc.enable()
+    assert alive == [False]
 
 
 def test_an_interrupted_run_goes_on_as_if_it_had_not_been(run: Run, tmp_path: Path) -> None:
@@ -352,3 +399,25 @@ def test_on_a_shared_card_everybody_takes_turns(run: Run, tmp_path: Path, monkey
     assert (manifest["evaluator"]["takes_turns"], manifest["evaluator"]["profile"]) == (True, "h200")
     assert manifest["evaluator"]["limits"]["gpu_memory_bytes"] == 64 << 30
     assert [row["seconds_gpu_wait_policy"] for row in rows(tmp_path)] == [0.0] * 6
+
+
+def test_a_run_that_is_cancelled_in_a_turn_ends_without_an_error(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    card = SharedCard()
+    backward = Accelerator.backward
+
+    async def body() -> bool:
+        with anyio.CancelScope() as scope:
+
+            def cancelling(*args: Any, **kwargs: Any) -> None:
+                backward(*args, **kwargs)
+                anyio.from_thread.run_sync(scope.cancel)
+
+            monkeypatch.setattr(Accelerator, "backward", cancelling)
+            monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
+            await train(replace(run, staleness=1), tmp_path, evaluator=card)
+        return scope.cancelled_caught
+
+    assert anyio.run(body)
+    assert not card._card.locked()

@@ -17,6 +17,8 @@ import anyio
 import anyio.lowlevel
 import anyio.to_thread
 
+from rlkernel.config import ENGINES
+from rlkernel.errors import UsageError
 from rlkernel.meter import Busy
 from rlkernel.policy import chat
 from rlkernel.policy.batched import GenerateEngine
@@ -142,12 +144,12 @@ async def open_policy(
 ) -> AsyncIterator[HFPolicy]:
     """Serve `generate` while the context is open. A failure of the model is ours, and raises out of this context.
 
-    engine: one of `ENGINES`. slots: completions sampled at a time. copy: sample from a copy of the weights, which only
-    `HFPolicy.refresh` brings up to date; on a GPU always so. chunk: tokens between two chances to join. gather: the evaluations
-    in flight; requests then start only when most trajectories wait. For machines where sampling and evaluating share the
-    cores, where overlap gains nothing and a batch costs hardly more than one row. turn: entered around every chunk, where
+    engine: one of `rlkernel.config.ENGINES`. slots: completions sampled at a time. copy: sample from a copy of the weights,
+    which only `HFPolicy.refresh` brings up to date; on a GPU always so. chunk: tokens between two chances to join. gather: the
+    evaluations in flight; requests then start only when most trajectories wait. For machines where sampling and evaluating share
+    the cores, where overlap gains nothing and a batch costs hardly more than one row. turn: entered around every chunk, where
     the model's device is shared. The engine is made at the first `refresh` or request, where the model is then. Raises
-    ValueError when no stop token is known, or for another engine.
+    UsageError when no stop token is known, ValueError for another engine.
     """
     if engine not in ENGINES:
         raise ValueError(f"engine is {engine!r}: use one of {', '.join(ENGINES)}")
@@ -164,21 +166,17 @@ async def open_policy(
         tasks.cancel_scope.cancel()
 
 
-ENGINES = ("auto", "slots", "generate", "vllm")
-"""auto: slots, or generate for a model whose attention is not the plain one."""
-
-
 def open_engine(
     engine: str, model: Any, tokenizer: Any, stops: frozenset[int], temperature: float, *, slots: int, copy: bool
 ) -> Engine:
-    """Raises ValueError where `slots` is asked for and the model has another attention."""
+    """Raises UsageError where `slots` is asked for and the model has another attention."""
     if engine == "vllm":
         from rlkernel.policy.vllm_engine import VllmEngine  # an optional extra
 
         return VllmEngine(model, tokenizer, stops, temperature, slots=slots)
     reason = unsupported(model)
     if engine == "slots" and reason:
-        raise ValueError(f"engine 'slots' cannot sample from this model: {reason}; use engine='generate'")
+        raise UsageError(f"engine 'slots' cannot sample from this model: {reason}; use engine='generate'")
     if engine == "auto" and reason:
         print(f"sampling with `generate`, which is slower than slots: {reason}", file=sys.stderr, flush=True)
     if engine == "generate" or reason:
@@ -193,5 +191,5 @@ def stop_ids(model: Any, tokenizer: Any) -> frozenset[int]:
     candidates.append(tokenizer.get_vocab().get("<|im_end|>"))
     found = frozenset(token for token in candidates if token is not None)
     if not found:
-        raise ValueError("neither the model nor the tokenizer names an end-of-sequence token: set tokenizer.eos_token")
+        raise UsageError("neither the model nor the tokenizer names an end-of-sequence token: set tokenizer.eos_token")
     return found

@@ -17,6 +17,7 @@ from typing import Any
 
 import torch
 
+from rlkernel.errors import UsageError
 from rlkernel.policy.decode_step import DecodeStep, SlotState
 from rlkernel.policy.decoding import for_decoding, one_thread_if_small
 from rlkernel.policy.engine import Request, Sample, busy_error, check_temperature, uniforms
@@ -238,7 +239,7 @@ class SlotEngine:
         count = self._affordable(positions)
         if count < 1:
             needed = 2 * positions * bytes_per_position(self._config, self._dtype)
-            raise ValueError(
+            raise UsageError(
                 f"{positions} positions take {needed / 2**30:.1f} GiB of keys and values, "
                 f"of {(self._limit or 0) / 2**30:.1f} GiB: use shorter contexts or fewer new tokens"
             )

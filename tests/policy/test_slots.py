@@ -65,6 +65,17 @@ def test_a_second_turn_reuses_the_first_and_stays_exact(tiny_model: Any) -> None
         torch.testing.assert_close(torch.tensor(sample.logprobs), expected, atol=2e-5, rtol=0)
 
 
+def test_only_the_very_same_beginning_is_reused(tiny_model: Any) -> None:
+    engine = SlotEngine(tiny_model, frozenset(), 1.0)
+    first = Request(0, context(30, 0), seed=0, budget=6)
+    held = first.context_ids + run(engine, [first])[0].token_ids[:-1]
+    # As long, with the same last token, and two more.
+    other = context(len(held) - 1, 1) + held[-1:] + (5, 6)
+    sample = run(engine, [Request(1, other, seed=1, budget=8)])[1]
+    expected = fresh_logprobs(tiny_model, other, sample.token_ids, 1.0)
+    torch.testing.assert_close(torch.tensor(sample.logprobs), expected, atol=2e-5, rtol=0)
+
+
 def test_refresh_drops_what_old_weights_computed(tiny_model: Any) -> None:
     engine = SlotEngine(tiny_model, frozenset({2}), 1.0)
     request = Request(0, context(30, 0), seed=0, budget=8)

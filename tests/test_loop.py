@@ -29,6 +29,7 @@ from algorithms.speed_reward import SpeedReward
 from algorithms.trloo import TRLOO
 from algorithms.uniform_credit import UniformCredit
 from rlkernel import command, loop, rundir
+from rlkernel.batch import row
 from rlkernel.config import Run
 from rlkernel.errors import UsageError
 from rlkernel.evaluator.pool import Pool
@@ -37,7 +38,7 @@ from rlkernel.loop import train
 from rlkernel.policy.hf import HFPolicy
 from rlkernel.policy.slots import SlotEngine
 from rlkernel.trainer import KernelGRPOTrainer
-from rlkernel.types import Evaluation, Problem, Status
+from rlkernel.types import Evaluation, Group, Problem, Status
 
 PROBLEMS = (
     *(Problem(f"level1/train{i}", 1, "train", "") for i in range(3)),
@@ -188,6 +189,41 @@ def test_every_training_sample_has_a_seed_of_its_own_and_validations_repeat_thei
     # 4 x 3 x 2 for training; 2 at each of the validations 0, 2, 4, which differ by their weights alone.
     assert len(seeds) == 24 + 3 * 2
     assert len(set(seeds)) == 24 + 2
+
+
+@pytest.mark.parametrize("staleness", [0, 1])
+def test_validations_and_fresh_batches_come_from_the_weights_of_now(
+    staleness: int, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engines: list[SlotEngine] = []
+    init, sample = SlotEngine.__init__, loop._Loop._sample
+    sampled: list[str] = []
+
+    def with_copy(engine: SlotEngine, *args: Any, **kwargs: Any) -> None:
+        init(engine, *args, **{**kwargs, "copy": True})  # as on a GPU
+        engines.append(engine)
+
+    async def sample_and_compare(self: loop._Loop, *args: Any) -> tuple[Group, ...]:
+        groups = await sample(self, *args)
+        sampled.append(args[3])
+        if args[3] != "training, next rollouts":
+            assert engines[0]._replica is not None
+            for found in (row(trajectory) for group in groups for trajectory in group.trajectories):
+                ids = torch.tensor([found.prompt_ids + found.completion_ids])
+                with torch.no_grad():
+                    logprobs = engines[0]._replica.source(input_ids=ids).logits[0].log_softmax(-1)[:-1]
+                now = logprobs.gather(1, ids[0, 1:, None])[-len(found.completion_ids) :, 0]
+                mask = torch.tensor(found.policy_mask).bool()
+                torch.testing.assert_close(torch.tensor(found.rollout_logprobs)[mask], now[mask], atol=1e-4, rtol=0)
+        return groups
+
+    monkeypatch.setattr(SlotEngine, "__init__", with_copy)
+    monkeypatch.setattr(loop._Loop, "_sample", sample_and_compare)
+    # One update moves these log-probabilities by more than 1e-2.
+    do(replace(run, staleness=staleness, learning_rate=1e-2, validation_every=1), tmp_path)
+    assert len(engines) == 1
+    assert sampled.count("validation") == 4
+    assert (sampled.count("rollouts"), sampled.count("training, next rollouts")) == ((3, 0), (1, 2))[staleness]
 
 
 def test_a_finished_run_leaves_its_memory_to_the_next(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -34,6 +34,13 @@ def test_the_typical_time_is_the_mean_without_what_is_far_from_the_median() -> N
 def test_a_candidate_that_is_often_slow_does_not_lose_its_slow_runs() -> None:
     # three of eight are slow, and only a quarter may go
     assert undisturbed([10.0, 10.0, 10.0, 10.0, 10.0, 90.0, 90.0, 90.0]) == [10.0] * 5 + [90.0]
+    # three of nine: a quarter is two
+    assert undisturbed([10.0] * 6 + [90.0] * 3) == [10.0] * 6 + [90.0]
+
+
+def test_among_equal_times_one_within_four_percent_is_not_disturbed() -> None:
+    assert undisturbed([1000.0] * 5 + [1039.0]) == [1000.0] * 5 + [1039.0]
+    assert undisturbed([1000.0] * 5 + [1041.0]) == [1000.0] * 5
 
 
 def test_standard_error_by_hand() -> None:
@@ -48,6 +55,8 @@ def test_speedup_by_hand() -> None:
     assert (found.value, found.reference_us, found.candidate_us, found.trials) == (2.0, 200.0, 100.0, 5)
     assert found.high == pytest.approx(2.0 * math.exp(2.78 * math.hypot(reference, candidate)))
     assert found.low * found.high == pytest.approx(4.0)
+    assert found.reference_high_us == pytest.approx(200.0 * math.exp(2.78 * reference))
+    assert found.reference_low_us * found.reference_high_us == pytest.approx(200.0**2)
 
 
 def test_few_trials_need_more_certainty() -> None:

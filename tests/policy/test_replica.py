@@ -44,6 +44,7 @@ def test_a_copy_in_bfloat16_rounds_weights_but_not_the_rotary_frequencies(tiny_m
     assert torch.equal(model.model.layers[1].self_attn.q_proj.weight, weight.to(torch.bfloat16))
     assert torch.equal(model.model.rotary_emb.inv_freq, tiny_model.model.rotary_emb.inv_freq)
     assert model.model.rotary_emb.inv_freq.dtype == torch.float32
+    assert model.model.rotary_emb.inv_freq.data_ptr() != tiny_model.model.rotary_emb.inv_freq.data_ptr()
 
 
 def test_a_copy_as_trained_computes_what_the_trainer_computes_under_autocast(tiny_model: Any) -> None:
@@ -108,6 +109,15 @@ def test_adapters_are_merged_under_the_names_of_a_plain_model(tiny_model: Any) -
     assert not torch.allclose(logits(replica.model), logits(tiny_model), atol=1e-4)
     replica.refresh()
     torch.testing.assert_close(logits(replica.model), logits(tiny_model), atol=2e-6, rtol=0)
+
+
+@pytest.mark.parametrize("change", [{"merged": True}, {"active_adapters": []}])
+def test_adapters_that_are_merged_already_or_off_do_not_count(change: dict[str, Any], tiny_model: Any) -> None:
+    layer = tiny_model.model.layers[0].self_attn
+    layer.q_proj = _Lora(layer.q_proj)
+    vars(layer.q_proj).update(change)
+    weights = dict(merged(tiny_model))
+    assert torch.equal(weights["model.layers.0.self_attn.q_proj.weight"], layer.q_proj.base_layer.weight)
 
 
 def test_adapters_that_cannot_be_merged_are_refused(tiny_model: Any) -> None:

@@ -116,6 +116,14 @@ def test_equal_contexts_share_a_prefill_but_not_a_sample(tiny_model: Any) -> Non
     assert len({sample.token_ids for sample in samples.values()}) == 4
 
 
+def test_groups_of_contexts_of_other_lengths_are_all_right(tiny_model: Any) -> None:
+    requests = [Request(i, context(20 + 9 * (i // 2), i // 2), seed=i, budget=6) for i in range(4)]
+    samples = run(SlotEngine(tiny_model, frozenset(), 1.0), requests)
+    for request in requests:
+        expected = fresh_logprobs(tiny_model, request.context_ids, samples[request.key].token_ids, 1.0)
+        torch.testing.assert_close(torch.tensor(samples[request.key].logprobs), expected, atol=2e-5, rtol=0)
+
+
 def test_stop_token_is_included_and_the_budget_ends_the_rest(tiny_model: Any) -> None:
     requests = [Request(i, context(6, i), seed=i, budget=30) for i in range(8)]
     stops = frozenset(range(30))  # a tenth of the vocabulary
@@ -259,6 +267,14 @@ def test_looking_rarely_changes_nothing(tiny_model: Any) -> None:
         ids = next(request.context_ids for request in follow if request.key == key)
         expected = fresh_logprobs(tiny_model, ids, sample.token_ids, 1.0)
         torch.testing.assert_close(torch.tensor(sample.logprobs), expected, atol=2e-5, rtol=0)
+
+
+def test_a_finished_row_that_rides_along_stays_inside_its_slot(tiny_model: Any) -> None:
+    engine = SlotEngine(tiny_model, frozenset(), 1.0)
+    engine.look_every = 10**9
+    # The first fills its 128 positions at once; the other goes on for 38 tokens.
+    samples = engine.advance([Request(0, context(126, 0), seed=0, budget=2), Request(1, context(20, 1), seed=1, budget=40)], 40)
+    assert {sample.key: len(sample.token_ids) for sample in samples} == {0: 2, 1: 40}
 
 
 def test_the_decode_step_is_one_graph_for_a_compiler(tiny_model: Any, monkeypatch: pytest.MonkeyPatch) -> None:

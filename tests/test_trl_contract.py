@@ -42,6 +42,7 @@ from rlkernel.batch import pad_rows
 from rlkernel.config import Run
 from rlkernel.interfaces import Environment, Rejection, Removes
 from rlkernel.layout import CAUSAL, left_align
+from rlkernel.rundir import COMPLETE
 from rlkernel.schedule import schedule
 from rlkernel.trainer import KernelGRPOTrainer, StepFacts
 from rlkernel.types import Completion, Evaluation, Group, Problem, Status, Trajectory, Turn
@@ -103,6 +104,7 @@ class ScriptedHooks:
         yield
 
     def save(self, directory: Path) -> None:
+        assert not (directory / COMPLETE).exists()  # it is not, before this is saved
         (directory / "saved").touch()
 
 
@@ -454,6 +456,21 @@ def test_the_mismatch_is_measured_in_the_layout_that_is_trained(tiny_model: Any,
     assert passes == [(True, CAUSAL)] * 3
 
 
+def test_the_mismatch_is_of_sampled_tokens_alone(tiny_model: Any, tiny_tokenizer: Any, tmp_path: Path) -> None:
+    differences = [
+        abs(now - then)
+        for group in make_groups(PROBLEMS)
+        for trajectory in group.trajectories
+        for turn, logprobs in zip(trajectory.turns, sampled_logprobs(tiny_model, trajectory, 1.0), strict=True)
+        for now, then in zip(logprobs.tolist(), turn.completion.logprobs, strict=True)
+    ]
+    trainer, hooks = make_trainer(tiny_model, tiny_tokenizer, tmp_path, staleness=1)
+    trainer.train()
+    # 2 + 3 + 3 tokens of each problem; not the feedback between two turns.
+    assert len(differences) == 16
+    assert hooks.facts[0].mismatch == pytest.approx(sum(differences) / 16, abs=1e-5)
+
+
 @pytest.mark.parametrize(("rejection", "passes"), [(MRS(), 2), (VoidTurns(), 1), (None, 1)])
 def test_only_a_rejection_that_compares_costs_a_forward_pass(
     rejection: Rejection | None, passes: int, tiny_model: Any, tiny_tokenizer: Any, tmp_path: Path
@@ -572,6 +589,7 @@ def test_steps_are_reported_before_their_checkpoint(tiny_model: Any, tiny_tokeni
     assert hooks.checks == 9
     assert all(facts.clip_fraction == 0.0 and facts.grad_norm > 0 and 5 < facts.entropy < 6 for facts in hooks.facts)
     assert not torch.equal(tiny_model.model.layers[0].mlp.up_proj.weight, before)
+    assert all((path.parent / "saved").exists() for path in tmp_path.glob("checkpoint-*/complete"))
 
 
 def test_weights_and_optimiser_stay_float32_on_the_cpu(tiny_model: Any, tiny_tokenizer: Any, tmp_path: Path) -> None:

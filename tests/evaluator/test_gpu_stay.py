@@ -168,3 +168,25 @@ async def test_drift_is_a_notice() -> None:
     assert opened.notices == ("cuda:0 is not idle",)
     path.drifts = 2
     assert opened.notices[1].startswith("2 references' times differ from the stored one by more than 3%")
+
+
+class SharedRunner(Runner):
+    held = False
+
+    @asynccontextmanager
+    async def turn(self) -> AsyncIterator[None]:
+        self.held = True
+        try:
+            yield
+        finally:
+            self.held = False
+
+
+async def test_a_turn_is_one_on_the_shared_card() -> None:
+    card, other = SharedRunner(1), SharedRunner(0)
+    rest: Any = (EvaluatorConfig(), None, [None], "cuda", None)
+    opened = pool.Pool(path_of(other, card), *rest, shared="GPU-1")
+    assert opened.shares
+    async with opened.turn():
+        assert (card.held, other.held) == (True, False)
+    assert not card.held

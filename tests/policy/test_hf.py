@@ -6,6 +6,7 @@ from typing import Any
 
 import anyio
 import anyio.from_thread
+import anyio.lowlevel
 import pytest
 
 from rlkernel.meter import Busy
@@ -102,6 +103,24 @@ async def test_a_gathering_policy_waits_for_most_trajectories(tiny_model: Any, t
                 for i in range(4):
                     tasks.start_soon(policy.generate, prompts[i], i)
     hook.remove()
+
+
+async def test_nothing_is_sampled_while_nobody_waits(
+    tiny_model: Any, tiny_tokenizer: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    joined: list[int] = []
+    advance = HFPolicy._advance
+
+    def record(self: HFPolicy, joining: Any) -> Any:
+        joined.append(len(joining))
+        return advance(self, joining)
+
+    monkeypatch.setattr(HFPolicy, "_advance", record)
+    async with open_policy(tiny_model, tiny_tokenizer, max_new_tokens=3) as policy:
+        await policy.generate((5, 6), seed=0)
+        for _ in range(50):
+            await anyio.lowlevel.checkpoint()
+    assert joined == [1]
 
 
 async def test_a_full_context_is_data(tiny_model: Any, tiny_tokenizer: Any) -> None:

@@ -1,7 +1,7 @@
 """The report of an experiment: `figure.png`, a self-contained `report.html`, and a table for the terminal.
 
-Everything that a model wrote is untrusted: the template escapes it, and the page forbids scripts and network access by its
-content security policy. Sizes are bounded, whatever the transcripts hold.
+Everything that a model wrote is untrusted: the template escapes it, `viewer` packs it, and the page's content security policy
+forbids network access and every script but the viewer's. Sizes are bounded, whatever the transcripts hold.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from pygments.lexers import PythonLexer
 from rich.console import Console
 from rich.table import Table
 
+from rlkernel import viewer
 from rlkernel.claims import RULE, Claim, Judged, judge
 from rlkernel.figure import PANELS, Panel, colours, draw
 from rlkernel.kernels import Kernel, best_kernels, best_run
@@ -83,6 +84,7 @@ def render(story: Story, runs: Sequence[RunRecord], arms: Sequence[ArmSummary], 
     )
     environment.filters |= {"cut": cut, "prose": prose, "python": python_html, "steps": steps, "manifest": manifest_text}
     members = by_arm(runs)
+    script, script_hash = viewer.script()
     return environment.get_template("report.html.j2").render(
         title=story.title,
         paragraphs=[paragraph.strip() for paragraph in story.docstring.split("\n\n") if paragraph.strip()],
@@ -100,9 +102,20 @@ def render(story: Story, runs: Sequence[RunRecord], arms: Sequence[ArmSummary], 
         runs=runs,
         timing=common_timing(runs),
         figure=base64.b64encode(figure).decode("ascii"),
-        highlighting=HtmlFormatter(style="friendly").get_style_defs(".code"),
+        highlighting=_highlighting(),
         lazy=LAZY_COVERAGE,
+        packed=viewer.pack(runs),
+        names=viewer.run_names(runs),
+        script=script,
+        script_hash=script_hash,
+        viewer_style=viewer.STYLE.read_text(encoding="utf-8"),
     )
+
+
+def _highlighting() -> str:
+    """For light and dark screens."""
+    dark = HtmlFormatter(style="github-dark").get_style_defs(".code")
+    return f"{HtmlFormatter(style='friendly').get_style_defs('.code')}\n@media (prefers-color-scheme: dark) {{\n{dark}\n}}"
 
 
 def _kernels(runs: Sequence[RunRecord]) -> tuple[Kernel, ...]:

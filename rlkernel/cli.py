@@ -1,9 +1,10 @@
-"""The command line: `rlkernel evaluate`, `rlkernel doctor`, and the flags of experiments. The only file that imports tyro."""
+"""The command line: `rlkernel evaluate`, `compare`, `doctor`, and the flags of experiments. The only file that imports tyro."""
 
 from __future__ import annotations
 
 import contextlib
 import io
+import json
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -73,6 +74,50 @@ class Evaluate:
 
 
 @dataclass(frozen=True)
+class Compare:
+    """Pair runs problem by problem: `rlkernel compare RUN RUN ...`. The arm of the first run is the baseline of the others.
+
+    Runs of one arm that differ in their seeds alone count together. Prints tables with 95 % intervals, and writes a figure.
+    """
+
+    paths: Positional[tuple[Path, ...]] = ()
+    """Run directories, folders of them, or folders of reports."""
+    metric: str = "fast_1.2"
+    """By which problems are listed and drawn, e.g. reward, fast_1, fast_1.2, hacking_rate, lazy_rate or correct_rate."""
+    step: int | None = None
+    """Compare the measurements at this step; without it, each run's last one."""
+    late: bool = False
+    """Compare the means over the measurements in the second half of each run."""
+    problems: int = 10
+    """How many problems are listed, those with the largest differences; 0: none."""
+    figure: Path = Path("compare.png")
+    """Where the figure goes."""
+    json: bool = False
+    """Print a JSON object with all problems instead of tables."""
+
+    def __call__(self) -> int:
+        # Statistics and drawing take a second to import, which the other commands need not wait for.
+        from rlkernel import compare, compare_report
+        from rlkernel.summary import Window
+
+        if not self.paths:
+            raise UsageError("nothing to compare: give run directories or report folders of at least two arms")
+        if self.step is not None and self.late:
+            raise UsageError("--step and --late exclude each other: leave one out")
+        if self.problems < 0:
+            raise UsageError(f"--problems {self.problems}: use 0 for none, or a positive number")
+        window = Window(step=self.step) if self.step is not None else Window(share=0.5) if self.late else Window(last=1)
+        pairs, timing = compare.compare_runs(self.paths, self.metric, window)
+        compare_report.draw(pairs, timing, self.metric, self.figure)
+        if self.json:
+            print(json.dumps(compare.to_json(pairs, timing, self.metric), indent=1))
+        else:
+            compare_report.show(pairs, timing, self.metric, self.problems)
+            print(f"figure: {self.figure}")
+        return 0
+
+
+@dataclass(frozen=True)
 class Doctor:
     """Show what this machine offers and what that means. Exits 1 when something is missing or unsafe."""
 
@@ -111,11 +156,11 @@ def parse_overrides(default: T, args: list[str], prog: str) -> T:
     return parsed
 
 
-def _parse(args: list[str]) -> Evaluate | Doctor:
-    commands: dict[str, Callable[..., Any]] = {"evaluate": Evaluate, "doctor": Doctor}
+def _parse(args: list[str]) -> Evaluate | Compare | Doctor:
+    commands: dict[str, Callable[..., Any]] = {"evaluate": Evaluate, "compare": Compare, "doctor": Doctor}
     config = (FlagCreatePairsOff, OmitSubcommandPrefixes)
     call = lambda: tyro.extras.subcommand_cli_from_dict(commands, prog="rlkernel", args=args, config=config)  # noqa: E731
-    command: Evaluate | Doctor = _tyro(call, "rlkernel")
+    command: Evaluate | Compare | Doctor = _tyro(call, "rlkernel")
     return command
 
 

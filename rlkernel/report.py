@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +24,7 @@ from rich.table import Table
 
 from rlkernel import viewer
 from rlkernel.claims import RULE, Claim, Judged, judge
+from rlkernel.compare import RUNS
 from rlkernel.figure import PANELS, Panel, colours, draw
 from rlkernel.kernels import Kernel, best_kernels, best_run
 from rlkernel.metrics import HACKS, LAZY_COVERAGE
@@ -58,7 +60,8 @@ class Story:
 
 
 def write_report(directory: Path, story: Story, runs: Sequence[Path]) -> Path:
-    """Write `figure.png` and `report.html` into `directory` from finished or interrupted runs; returns the page's path.
+    """Write `figure.png`, `report.html` and `runs.json`, for `rlkernel compare`, from finished or interrupted runs; returns the
+    page's path.
 
     runs: run directories; the first one's arm is the baseline. Raises UsageError for a directory that is no run, or for runs that
     must not be compared.
@@ -69,6 +72,8 @@ def write_report(directory: Path, story: Story, runs: Sequence[Path]) -> Path:
     figure = directory / "figure.png"
     draw(records, figure, story.panels, story.axis)
     page = directory / "report.html"
+    names = [os.path.relpath(run, directory) for run in runs]
+    (directory / RUNS).write_text(json.dumps(names, indent=1) + "\n", encoding="utf-8")
     page.write_text(render(story, records, arms, figure.read_bytes()), encoding="utf-8")
     return page
 

@@ -20,7 +20,7 @@ RED_TEAM = Path(__file__).parent / "red_team"
     ("args", "line"),
     [
         (["evaluate", "--foo"], "error: Unrecognized options: --foo (see rlkernel --help)"),
-        (["nope"], "error: Unrecognized options: nope; Available subcommands: evaluate, doctor (see rlkernel --help)"),
+        (["nope"], "error: Unrecognized options: nope; Available subcommands: evaluate, compare, doctor (see rlkernel --help)"),
         (["evaluate", "a.py"], "error: expected REFERENCE.py CANDIDATE.py or --manifest FILE --out FILE, got 1 files"),
         (["evaluate", "/no/a.py", "b.py"], "error: /no/a.py: there is no such file; name the reference"),
         (["evaluate", "--jobs", "-1", "a", "b"], "error: --jobs -1: use 0 for one per core, or a positive number"),

@@ -62,6 +62,7 @@
   const kind = (item) =>
     statusOf(item) === "correct" ? (isLazy(item) ? "lazy" : "good") : index.hacks.includes(statusOf(item)) ? "hack" : "bad";
   const times = (value) => (value === null ? "" : `${value.toFixed(2)}×`);
+  const fixed = (value, digits) => (typeof value === "number" ? value.toFixed(digits) : String(value));
   const percent = (value) => (value === null ? "" : `${Math.round(100 * value)} %`);
 
   // --- state and address ------------------------------------------------------------------------------------------------------
@@ -70,8 +71,12 @@
   let shown = []; // the turns that pass the filters
   let drawn = 0; // counts renderings of the turn: an older one that comes late is dropped
 
+  // What the address says, or will say: browsers refuse to write it as often as a key repeats.
+  let current = location.hash;
+  let waiting = 0;
+
   function readAddress() {
-    const given = new URLSearchParams(location.hash.slice(1));
+    const given = new URLSearchParams(current.slice(1));
     state = { view: given.get("view") || "summary", at: given.get("at") || "", diff: given.get("diff") === "1" };
     for (const key of KEYS) state[key] = given.get(key) || "";
   }
@@ -88,8 +93,25 @@
 
   function go(changes, keep) {
     const hash = address(changes);
-    if (hash === location.hash) return;
-    history[keep ? "pushState" : "replaceState"](null, "", hash);
+    if (hash === current) return;
+    if (keep) {
+      if (waiting) write();
+      history.pushState(null, "", hash);
+    } else if (!waiting) waiting = setTimeout(write, 200);
+    current = hash;
+    show();
+  }
+
+  function write() {
+    clearTimeout(waiting);
+    waiting = 0;
+    history.replaceState(null, "", current);
+  }
+
+  function moved() {
+    clearTimeout(waiting);
+    waiting = 0;
+    current = location.hash;
     show();
   }
 
@@ -120,6 +142,8 @@
     const statuses = wanted.status ? wanted.status.split(",") : null;
     const [what, name] = [wanted.run.slice(0, wanted.run.indexOf(":")), wanted.run.slice(wanted.run.indexOf(":") + 1)];
     const problem = wanted.problem.toLowerCase();
+    // In quotes: the whole name.
+    const named = (name) => (/^".*"$/.test(problem) ? `"${name}"` === problem : name.includes(problem));
     return turns.filter((item) => {
       const run = index.runs[item.row[RUN]];
       return (
@@ -127,7 +151,7 @@
         (!wanted.split || (wanted.split === "validation") === Boolean(item.row[VALIDATION])) &&
         (!wanted.turn || (wanted.turn === "last" ? item.k + 1 === item.row[TURNS].length : String(item.k + 1) === wanted.turn)) &&
         (statuses === null || statuses.includes(statusOf(item)) || (statuses.includes("lazy") && isLazy(item))) &&
-        (!problem || index.problems[item.row[PROBLEM]].toLowerCase().includes(problem)) &&
+        (!problem || named(index.problems[item.row[PROBLEM]].toLowerCase())) &&
         within(item.row[STEP], step) &&
         within(item.turn[SPEEDUP], speedup) &&
         within(item.turn[COVERAGE], coverage)
@@ -211,7 +235,7 @@
     const run = index.runs[item.row[RUN]];
     const row = make(
       "a",
-      { class: `row ${kind(item)}`, role: "option", id: `row-${i}`, tabindex: "-1", "aria-selected": String(item.at === state.at), href: address({ at: item.at, diff: false }) },
+      { class: `row ${kind(item)}`, role: "option", id: `row-${i}`, "data-at": item.at, tabindex: "-1", "aria-selected": String(item.at === state.at), href: address({ at: item.at, diff: false }) },
       make("span", { class: "name" }, index.problems[item.row[PROBLEM]]),
       make("span", { class: "number" }, times(item.turn[SPEEDUP])),
       make("span", { class: "status" }, isLazy(item) ? "correct, lazy" : statusOf(item)),
@@ -315,7 +339,7 @@
       return make(
         "tr", {},
         make("td", {}, String(step[name] ?? step.op ?? step.kernel)), make("td", { class: "soft" }, remark),
-        make("td", { class: "num" }, `${step.calls}×`), make("td", { class: "num" }, `${Number(step.us).toFixed(1)} µs`),
+        make("td", { class: "num" }, `${step.calls}×`), make("td", { class: "num" }, `${fixed(step.us, 1)} µs`),
         make("td", {}, make("span", { class: "track" }, bar)), make("td", { class: "num" }, percent(Number(step.share))),
         make("td", { class: "soft" }, registers),
       );
@@ -330,14 +354,14 @@
     const parts = [make("b", {}, statusOf(item) + (isLazy(item) ? ", lazy" : ""))];
     const [, speedup, coverage, reward] = item.turn;
     if (speedup !== null) {
-      const interval = facts.timing === "measured" && facts.speedup_low ? ` [${facts.speedup_low.toFixed(2)}, ${facts.speedup_high.toFixed(2)}]` : "";
+      const interval = facts.timing === "measured" && facts.speedup_low ? ` [${fixed(facts.speedup_low, 2)}, ${fixed(facts.speedup_high, 2)}]` : "";
       parts.push(`${times(speedup)}${interval} ${facts.timing || ""}`);
     }
-    if (facts.reference_us && facts.candidate_us) parts.push(`${facts.reference_us.toFixed(1)} → ${facts.candidate_us.toFixed(1)} µs`);
-    if (facts.compiled_us) parts.push(`torch.compile ${facts.compiled_us.toFixed(1)} µs`);
+    if (facts.reference_us && facts.candidate_us) parts.push(`${fixed(facts.reference_us, 1)} → ${fixed(facts.candidate_us, 1)} µs`);
+    if (facts.compiled_us) parts.push(`torch.compile ${fixed(facts.compiled_us, 1)} µs`);
     if (coverage !== null) parts.push(`coverage ${percent(coverage)}`);
-    if (facts.max_error !== undefined) parts.push(`error ${facts.max_error.toExponential(1)}`);
-    parts.push(`reward ${reward.toFixed(2)}`);
+    if (facts.max_error !== undefined) parts.push(`error ${typeof facts.max_error === "number" ? facts.max_error.toExponential(1) : facts.max_error}`);
+    parts.push(`reward ${reward === null ? "not a number" : reward.toFixed(2)}`);
     if (facts.stop === "length") parts.push("cut off at the length limit");
     return make("p", { class: `verdict ${kind(item)}` }, ...parts.flatMap((part, i) => (i ? [" · ", part] : [part])));
   }
@@ -407,13 +431,13 @@
     const rows = index.problems.map((name, i) =>
       make(
         "tr", {},
-        make("td", {}, make("a", { href: address({ view: "turns", problem: name, run: "", at: "" }) }, name)),
+        make("td", {}, make("a", { href: address({ view: "turns", problem: `"${name}"`, run: "", at: "" }) }, name)),
         ...arms.flatMap((arm) => {
           const cell = cells.get(`${i} ${arm}`);
           const known = index.measured[arm][i];
           const fast = make("td", { class: "num heat" }, known ? percent(known[1]) : "–");
           if (known) fast.style.setProperty("--share", `${Math.round(60 * known[1])}%`);
-          const kept = cell ? make("a", { href: address({ view: "turns", problem: name, run: `arm:${arm}`, at: "" }) }, `${cell.correct}/${cell.turns}`) : "–";
+          const kept = cell ? make("a", { href: address({ view: "turns", problem: `"${name}"`, run: `arm:${arm}`, at: "" }) }, `${cell.correct}/${cell.turns}`) : "–";
           return [fast, make("td", { class: "num" }, kept), make("td", { class: "num last" }, cell && cell.best !== null ? times(cell.best) : "–")];
         }),
       ),
@@ -492,7 +516,7 @@
     byId("count").textContent = `${shown.length.toLocaleString("en")} of ${turns.length.toLocaleString("en")} turns`;
     drawChips();
     drawList(true);
-    drawTurn();
+    drawTurn().catch((error) => byId("turn").replaceChildren(make("p", {}, `This turn cannot be shown: ${error.message}`)));
   }
 
   async function start() {
@@ -517,11 +541,10 @@
       const row = event.target.closest("a.row");
       if (!row || event.ctrlKey || event.metaKey || event.shiftKey) return;
       event.preventDefault();
-      history[state.at ? "replaceState" : "pushState"](null, "", row.getAttribute("href"));
-      show();
+      go({ at: row.dataset.at, diff: false }, !state.at);
     });
-    addEventListener("hashchange", show);
-    addEventListener("popstate", show);
+    addEventListener("hashchange", moved);
+    addEventListener("popstate", moved);
     addEventListener("resize", () => state.view === "turns" && drawList(false));
     addEventListener("keydown", press);
     document.body.classList.add("ready");

@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import math
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -158,7 +159,7 @@ def _turn(turn: Mapping[str, Any], texts: Texts) -> list[Any]:
     """[status, speedup, coverage, reward, texts of: before the code, code (-1: none), after it, feedback, facts]."""
     facts = turn["evaluation"]
     before, code, after = answer_parts(turn["completion"], turn["code"])
-    shown = {key: value for key, value in facts.items() if key not in OWN_COLUMNS and value not in (None, "")}
+    shown = {key: finite(value) for key, value in facts.items() if key not in OWN_COLUMNS and value not in (None, "")}
     return [
         list(Status).index(Status(facts["status"])),
         _short(facts["speedup"]),
@@ -168,7 +169,7 @@ def _turn(turn: Mapping[str, Any], texts: Texts) -> list[Any]:
         -1 if code is None else texts(code),
         texts(after),
         texts(turn["feedback"]),
-        texts(json.dumps({**shown, "stop": turn["stop"]}, default=str)),
+        texts(json.dumps({**shown, "stop": turn["stop"]})),
     ]
 
 
@@ -204,16 +205,31 @@ def _measured(runs: Sequence[RunRecord], problems: Sequence[str]) -> dict[str, l
 
 
 def _short(value: float | None) -> float | None:
-    """To four digits: enough to filter by.
+    """To four digits: enough to filter by. What is no number is none.
 
-    >>> _short(3.9993220436983887), _short(None)
-    (3.999, None)
+    >>> _short(3.9993220436983887), _short(None), _short(float("nan"))
+    (3.999, None, None)
     """
-    return None if value is None else float(f"{value:.4g}")
+    return None if value is None or not math.isfinite(value) else float(f"{value:.4g}")
+
+
+def finite(value: Any) -> Any:
+    """Python writes infinity and NaN into JSON, where browsers do not read them: they become text.
+
+    >>> finite({"max_error": float("inf"), "ops": [{"us": 1.5}]})
+    {'max_error': 'inf', 'ops': [{'us': 1.5}]}
+    """
+    if isinstance(value, Mapping):
+        return {key: finite(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [finite(item) for item in value]
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _squeeze(value: Any) -> str:
-    return base64.b64encode(zlib.compress(json.dumps(value, separators=(",", ":")).encode("ascii"), 9)).decode("ascii")
+    return base64.b64encode(zlib.compress(json.dumps(value, separators=(",", ":"), allow_nan=False).encode("ascii"), 9)).decode(
+        "ascii"
+    )
 
 
 def script() -> tuple[str, str]:

@@ -93,6 +93,16 @@ def test_a_surrogate_and_line_separators_are_packed(tmp_path: Path) -> None:
     assert "x = '\ud800\u2028'\n" in [text for block in packed.blocks for text in unpack(block)]
 
 
+def test_numbers_that_json_does_not_have_stay_readable(tmp_path: Path) -> None:
+    odd = turn("x = 1\n", float("inf"))
+    odd["evaluation"] |= {"max_error": float("nan")}
+    packed = pack([read_run(write_run(tmp_path / "a", [row(odd)]))])
+    (found,) = unpack(packed.index)["trajectories"][0][6]
+    assert found[1] is None
+    facts = [text for block in packed.blocks for text in unpack(block) if text.startswith("{")]
+    assert '"speedup": "inf"' in facts[0] and '"max_error": "nan"' in facts[0]
+
+
 # --- in a browser -----------------------------------------------------------------------------------------------------------
 
 
@@ -156,6 +166,8 @@ def test_filters_say_what_the_transcripts_say(page: Path, tab: chromium.Page) ->
     assert 0 < len(wanted) < len(turns)
     assert abs(int(count(tab).split()[0]) - len(wanted)) <= 1  # four digits are kept, which may round across a border
     assert all("×correct" in row and "trloo" in row for row in text(tab, ".row"))
+    tab.open(page, '#view=turns&problem="level1/conv1d"')
+    assert set(text(tab, ".row .name")) == {"level1/conv1d"}
     tab.open(page, "#view=turns&status=lazy&problem=level2")
     assert all("correct, lazy" in row and row.startswith("level2/") for row in text(tab, ".row"))
 
@@ -172,11 +184,11 @@ def test_keys_walk_through_the_turns_and_the_address_follows(page: Path, tab: ch
     shows(tab, "trloo-seed1:1.2")
     tab.press("d")
     tab.wait("document.querySelector('.diff')")
-    assert "at=trloo-seed1%3A1.2&diff=1" in tab.evaluate("location.hash")
+    tab.wait("location.hash.includes('at=trloo-seed1%3A1.2&diff=1')")
     tab.press("/")
     tab.press("x")
     assert tab.evaluate("document.activeElement.id") == "filter-problem"
-    assert "problem=x" in tab.evaluate("location.hash")
+    tab.wait("location.hash.includes('problem=x')")
     tab.press("Escape")
     tab.press("?")
     assert tab.evaluate("document.getElementById('keys').open")

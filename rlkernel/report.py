@@ -267,7 +267,7 @@ def cut(text: str, limit: int = TEXT_LIMIT) -> str:
     >>> cut("abcdef", 4)
     'abcd\\n[2 more characters]'
     """
-    return text if len(text) <= limit else f"{text[:limit]}\n[{len(text) - limit} more characters]"
+    return viewer.cut(text, limit)
 
 
 def python_html(code: str) -> markupsafe.Markup:

@@ -24,8 +24,12 @@ from rlkernel.types import Status
 
 LIMIT = 8_000_000
 """Bytes of index and blocks in the page."""
-TEXT_LIMITS = (20_000, 6_000, 2_000, 600)
+TEXT_LIMITS = (20_000, 6_000, 2_000, 600, 200)
 """Characters of one text: the first with which all fits is taken; if none does, every second trajectory is left out."""
+CODE = 10
+"""Times as long as other texts code may be: it is what a reader looks for."""
+STEPS = 16
+"""Of a candidate, and of its reference, that are kept, the costliest first."""
 BLOCK = 400_000
 """Characters of text in a block, before it is packed."""
 OWN_COLUMNS = ("status", "coverage", "correct")
@@ -52,7 +56,8 @@ class Packed:
     def note(self) -> str:
         """What is not there, or nothing."""
         left_out = f"{self.kept} of {self.turns} turns, evenly chosen; " if self.kept < self.turns else ""
-        cut = f"texts cut at {self.text_limit} characters" if self.text_limit < TEXT_LIMITS[0] else ""
+        cut = f"texts cut at {self.text_limit} characters, code at {_code_limit(self.text_limit)}"
+        cut = cut if self.text_limit < TEXT_LIMITS[0] else ""
         return (left_out + cut).removesuffix("; ")
 
 
@@ -73,8 +78,12 @@ class Texts:
     _ids: dict[str, int] = field(default_factory=dict)
 
     def __call__(self, text: str) -> int:
-        if len(text) > self.limit:
-            text = f"{text[: self.limit]}\n[{len(text) - self.limit} more characters]"
+        return self.whole(cut(text, self.limit))
+
+    def code(self, text: str) -> int:
+        return self.whole(cut(text, _code_limit(self.limit)))
+
+    def whole(self, text: str) -> int:
         return self._ids.setdefault(text, len(self._ids))
 
     def blocks(self) -> Iterable[list[str]]:
@@ -88,6 +97,18 @@ class Texts:
                 block, size = [], 0
         if block:
             yield block
+
+
+def cut(text: str, limit: int) -> str:
+    """
+    >>> cut("abcdef", 4)
+    'abcd\\n[2 more characters]'
+    """
+    return text if len(text) <= limit else f"{text[:limit]}\n[{len(text) - limit} more characters]"
+
+
+def _code_limit(text_limit: int) -> int:
+    return min(CODE * text_limit, TEXT_LIMITS[0])
 
 
 def pack(runs: Sequence[RunRecord], limit: int = LIMIT) -> Packed:
@@ -159,18 +180,28 @@ def _turn(turn: Mapping[str, Any], texts: Texts) -> list[Any]:
     """[status, speedup, coverage, reward, texts of: before the code, code (-1: none), after it, feedback, facts]."""
     facts = turn["evaluation"]
     before, code, after = answer_parts(turn["completion"], turn["code"])
-    shown = {key: finite(value) for key, value in facts.items() if key not in OWN_COLUMNS and value not in (None, "")}
+    shown = {key: _fact(value, texts.limit) for key, value in facts.items() if key not in OWN_COLUMNS and value not in (None, "")}
     return [
         list(Status).index(Status(facts["status"])),
         _short(facts["speedup"]),
         _short(facts["coverage"]),
         _short(turn["reward"]),
         texts(before),
-        -1 if code is None else texts(code),
+        -1 if code is None else texts.code(code),
         texts(after),
         texts(turn["feedback"]),
-        texts(json.dumps({**shown, "stop": turn["stop"]})),
+        texts.whole(json.dumps({**shown, "stop": turn["stop"]})),
     ]
+
+
+def _fact(value: Any, limit: int) -> Any:
+    """A field of an evaluation, bounded: names of kernels and details are what a model wrote."""
+    if isinstance(value, str):
+        return cut(value, limit)
+    if isinstance(value, list):
+        steps = sorted(value, key=lambda step: -step["us"])[:STEPS]
+        return [{key: _fact(item, TEXT_LIMITS[-1]) for key, item in step.items()} for step in steps]
+    return finite(value)
 
 
 def answer_parts(completion: str, code: str | None) -> tuple[str, str | None, str]:
@@ -227,7 +258,7 @@ def finite(value: Any) -> Any:
 
 
 def _squeeze(value: Any) -> str:
-    return base64.b64encode(zlib.compress(json.dumps(value, separators=(",", ":"), allow_nan=False).encode("ascii"), 9)).decode(
+    return base64.b64encode(zlib.compress(json.dumps(value, separators=(",", ":"), allow_nan=False).encode("ascii"), 6)).decode(
         "ascii"
     )
 

@@ -65,16 +65,21 @@ def test_a_text_is_stored_once(tmp_path: Path) -> None:
 
 def test_the_limit_holds_first_by_shorter_texts_then_by_fewer_trajectories(tmp_path: Path) -> None:
     chance = random.Random(0)
-    # Hexadecimal digits pack to 4 bits: with 8,000 characters each, 40 codes need at least 160,000 bytes, a third more in base64.
-    run = read_run(write_run(tmp_path / "a", [row(turn(f"{chance.getrandbits(32_000):x}")) for _ in range(40)]))
+    # Hexadecimal digits pack to 4 bits: with 8,000 characters each, 40 texts need at least 160,000 bytes, a third more in base64.
+    rows = [row(turn("x = 1\n" * 1_000, feedback=f"{chance.getrandbits(32_000):x}")) for _ in range(40)]
+    run = read_run(write_run(tmp_path / "a", rows))
     whole = pack([run])
     assert whole.size > 213_000 and whole.note() == ""
     shorter = pack([run], whole.size // 2)
     assert shorter.size <= whole.size // 2
-    assert (shorter.kept, shorter.text_limit, shorter.note()) == (40, 2_000, "texts cut at 2000 characters")
-    fewer = pack([run], 12_000)
-    assert fewer.size <= 12_000
-    assert (fewer.kept, fewer.turns, fewer.note()) == (20, 40, "20 of 40 turns, evenly chosen; texts cut at 600 characters")
+    assert (shorter.kept, shorter.text_limit, shorter.note()) == (40, 2_000, "texts cut at 2000 characters, code at 20000")
+    fewer = pack([run], 6_000)
+    assert fewer.size <= 6_000
+    assert (fewer.kept, fewer.turns, fewer.note()) == (
+        20,
+        40,
+        "20 of 40 turns, evenly chosen; texts cut at 200 characters, code at 2000",
+    )
 
 
 def test_runs_whose_directories_have_the_same_name_are_told_apart(tmp_path: Path) -> None:
@@ -91,6 +96,17 @@ def test_the_script_makes_no_markup_from_text_and_asks_nobody() -> None:
 def test_a_surrogate_and_line_separators_are_packed(tmp_path: Path) -> None:
     packed = pack([read_run(write_run(tmp_path / "a", [row(turn("x = '\ud800\u2028'\n"))]))])
     assert "x = '\ud800\u2028'\n" in [text for block in packed.blocks for text in unpack(block)]
+
+
+def test_facts_are_never_cut_in_the_middle(tmp_path: Path) -> None:
+    odd = turn("x = 1\n", 2.0)
+    step = {"kernel": "k" * 10_000, "calls": 1, "us": 1.0, "share": 0.1, "live": True}
+    odd["evaluation"] |= {"detail": "d" * 50_000, "launches": [{**step, "us": float(i)} for i in range(100)]}
+    packed = pack([read_run(write_run(tmp_path / "a", [row(odd)]))])
+    facts = [json.loads(text) for block in packed.blocks for text in unpack(block) if text.startswith("{")]
+    assert [launch["us"] for launch in facts[0]["launches"]] == [99.0 - i for i in range(16)]
+    assert facts[0]["launches"][0]["kernel"] == "k" * 200 + "\n[9800 more characters]"
+    assert facts[0]["detail"].endswith("[30000 more characters]")
 
 
 def test_numbers_that_json_does_not_have_stay_readable(tmp_path: Path) -> None:

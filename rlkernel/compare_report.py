@@ -18,7 +18,7 @@ from rlkernel.statistics import Interval
 from rlkernel.summary import Metric
 
 WIDTH = 100
-NAME_WIDTH = 40
+NAME_WIDTH = 52
 LEGEND = (
     "[low, high]: 95 %, of differences a bootstrap over problems and seeds, over seeds and per problem",
     "Student's. p: sign flips over problems, not adjusted for the number of rows. problems + = -: with a",
@@ -139,14 +139,13 @@ def _draw_metrics(axis: Axes, pairs: Sequence[Pair], colour: dict[str, str]) -> 
 
 def _draw_problems(axis: Axes, pairs: Sequence[Pair], metric: Metric, colour: dict[str, str]) -> None:
     axis.axhline(0, color="#888888", linewidth=1)
-    for pair in pairs:
-        for place, row in enumerate(pair.problems, start=1):
+    for i, pair in enumerate(pairs):
+        tone, shift = colour[pair.other.label], 0.6 * ((i + 1) / (len(pairs) + 1) - 0.5)
+        places = [place + shift for place in range(1, len(pair.problems) + 1)]
+        for x, row in zip(places, pair.problems, strict=True):
             if row.interval is not None:
-                axis.plot(
-                    [place] * 2, [row.interval.low, row.interval.high], color=colour[pair.other.label], alpha=0.3, linewidth=1
-                )
-        values = [row.difference for row in pair.problems]
-        axis.plot(range(1, len(values) + 1), values, "o", markersize=4, color=colour[pair.other.label])
+                axis.plot([x, x], [row.interval.low, row.interval.high], color=tone, alpha=0.3, linewidth=1)
+        axis.plot(places, [row.difference for row in pair.problems], "o", markersize=4, color=tone)
     # An interval over two seeds may be wider than all differences together.
     most = max((abs(row.difference) for pair in pairs for row in pair.problems), default=0.0) or 1.0
     axis.set_ylim(-1.6 * most, 1.6 * most)

@@ -58,6 +58,7 @@
   }
 
   const statusOf = (item) => index.statuses[item.turn[STATUS]];
+  const isCorrect = (item) => statusOf(item) === "correct";
   const isLazy = (item) => statusOf(item) === "correct" && item.turn[COVERAGE] !== null && item.turn[COVERAGE] < index.lazy;
   const kind = (item) =>
     statusOf(item) === "correct" ? (isLazy(item) ? "lazy" : "good") : index.hacks.includes(statusOf(item)) ? "hack" : "bad";
@@ -128,7 +129,8 @@
   }
 
   const ORDERS = {
-    speedup: (a, b) => (b.turn[SPEEDUP] ?? -1) - (a.turn[SPEEDUP] ?? -1),
+    // A wrong kernel's speed comes after every right one's.
+    speedup: (a, b) => isCorrect(b) - isCorrect(a) || (b.turn[SPEEDUP] ?? -1) - (a.turn[SPEEDUP] ?? -1),
     reward: (a, b) => b.turn[REWARD] - a.turn[REWARD],
     coverage: (a, b) => (b.turn[COVERAGE] ?? -1) - (a.turn[COVERAGE] ?? -1),
     step: (a, b) => b.row[STEP] - a.row[STEP],
@@ -208,10 +210,9 @@
         const press = () => go({ status: next.join(","), view: "turns" });
         return make("button", { class: `chip ${tone}`, "aria-pressed": String(on), onclick: press }, status, make("b", {}, String(counts.get(status) || 0)));
       }),
-      KEYS.some((key) => key !== "sort" && state[key])
-        ? make("button", { class: "chip clear", onclick: () => go(Object.fromEntries(KEYS.map((key) => [key, ""]))) }, "clear filters")
-        : null,
     );
+    const clear = () => go(Object.fromEntries(KEYS.map((key) => [key, ""])));
+    if (KEYS.some((key) => state[key])) byId("chips").append(make("button", { class: "chip clear", onclick: clear }, "clear filters"));
   }
 
   // --- the list: only the rows in sight exist ----------------------------------------------------------------------------------
@@ -386,7 +387,7 @@
     const tabs = row[TURNS].map((other, i) => {
       const at = `${run.name}:${row[LINE]}.${i + 1}`;
       const peer = turns[position.get(at)];
-      return make("a", { class: `tab ${kind(peer)}`, href: address({ at, diff: state.diff && i > 0 }), "aria-current": String(i === k) }, `Turn ${i + 1}`, make("small", {}, times(other[SPEEDUP]) || statusOf(peer)));
+      return make("a", { class: `tab ${kind(peer)}`, href: address({ at, diff: state.diff && i > 0 }), "aria-current": String(i === k) }, `Turn ${i + 1}`, make("small", {}, (isCorrect(peer) && times(other[SPEEDUP])) || statusOf(peer)));
     });
     const comparable = oldCode !== null && code !== null;
     const comparing = state.diff && comparable;

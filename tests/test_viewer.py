@@ -189,6 +189,16 @@ def test_filters_say_what_the_transcripts_say(page: Path, tab: chromium.Page) ->
 
 
 @needs_browser
+@pytest.mark.parametrize(
+    "view", ["summary", "problems", "turns", "turns&at=trloo-seed1:3.1", "turns&status=correct&sort=speedup"]
+)
+def test_nothing_missing_is_spelt_out(page: Path, tab: chromium.Page, view: str) -> None:
+    tab.open(page, f"#view={view}")
+    tab.wait("!location.hash.includes('at=') || document.querySelector('#turn h3')")
+    assert not re.search(r"\b(null|undefined|NaN)\b|\[object", tab.evaluate("document.body.innerText"))
+
+
+@needs_browser
 def test_keys_walk_through_the_turns_and_the_address_follows(page: Path, tab: chromium.Page) -> None:
     tab.open(page, "#view=turns&run=run:trloo-seed1")
     tab.press("j")

@@ -40,7 +40,7 @@ def main(jobs: Sequence[tuple[Run, Path]], *, cache_dir: Path | None = None, che
     nothing is left behind and every run is ready to go on."""
 
     if anyio.run(interruptible, partial(train_all, jobs, cache_dir=cache_dir, checkpoint_every=checkpoint_every)):
-        raise KeyboardInterrupt("the same command goes on from the last checkpoint")
+        raise KeyboardInterrupt("the same command goes on from the last checkpoint, or from the start if there is none")
 
 
 async def interruptible(work: Callable[[], Awaitable[None]]) -> bool:

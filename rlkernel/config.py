@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import inspect
 import json
+import math
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass
@@ -55,7 +56,8 @@ class Run:
 
     staleness: int = 0
     """Updates between the weights that sample a batch and those that it updates. 0: rollouts and training take turns. 1: the next
-    batch is sampled from a copy of the weights while this one trains; `mismatch` measures the price."""
+    batch is sampled from a copy of the weights while this one trains; `mismatch` measures the price. The loss does not correct
+    for it (no importance weights): add a rejection such as MRS."""
     lora_rank: int = 0
     """Of the adapters that are trained; 0: all weights are."""
     lora_alpha: float = 32.0
@@ -80,6 +82,9 @@ class Run:
                 raise UsageError(f"Run.{name} is {getattr(self, name)}: it must be at least 1")
         if self.rollouts < 2:
             raise UsageError(f"Run.rollouts is {self.rollouts}: a group needs at least 2 trajectories for a baseline")
+        for name in ("learning_rate", "max_grad_norm", "clip_low", "clip_high"):
+            if not 0 <= getattr(self, name) < math.inf:
+                raise UsageError(f"Run.{name} is {getattr(self, name)}: it must be a number that is not negative")
         if not self.temperature > 0:
             raise UsageError(f"Run.temperature is {self.temperature}: it must be positive, since log-probabilities are recorded")
         if self.staleness not in (0, 1):

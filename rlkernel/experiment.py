@@ -249,8 +249,10 @@ def plan(arms: Mapping[str, Run], flags: Flags, preset: Preset) -> Jobs:
 
 
 def check_arms(arms: Mapping[str, Run]) -> None:
-    """Raises UsageError for two arms that differ in nothing but their names, whose difference would be noise, and for an arm
-    whose run has another name."""
+    """Raises UsageError for no arms, for two arms that differ in nothing but their names, whose difference would be noise, and
+    for an arm whose run has another name."""
+    if not arms:
+        raise UsageError("ARMS is empty: give the experiment at least one Run")
     seen: dict[str, str] = {}
     for name, run in arms.items():
         if run.name != name:

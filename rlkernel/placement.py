@@ -56,6 +56,11 @@ class Placement:
         if self.card is None or not self.card.memory_bytes:
             return
         own = self.card.memory_bytes - runner_memory(self.card, config, shared=True) - CONTEXTS_BYTES
+        if self.shared and own <= 0:
+            size = self.card.memory_bytes / 2**30
+            raise UsageError(
+                f"cuda:{self.card.index} has {size:.0f} GiB, too little for a policy and evaluations: use device 'cpu'"
+            )
         torch.cuda.set_per_process_memory_fraction(own / self.card.memory_bytes if self.shared else 1.0, 0)
 
 

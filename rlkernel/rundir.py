@@ -44,7 +44,10 @@ class Start:
 @contextmanager
 def owned(directory: Path) -> Iterator[None]:
     """Hold the directory. Raises UsageError when another process does; the hold ends with the process, however it ends."""
-    directory.mkdir(parents=True, exist_ok=True)
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"{directory} cannot be made ({error.strerror}): choose another directory") from error
     with (directory / "lock").open("w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -8,9 +8,10 @@ TRL provides the optimiser, the clipped token-level loss, checkpoints and accele
 - `num_items_in_batch`: the number of turns that have such a token. TRL's `dapo` loss divides the sum over tokens by it, so that
   the loss is a token sum per turn, averaged over turns (arXiv 2602.05885 aggregates so), whatever the rows per micro-batch.
 
-There is one optimiser step per batch of rollouts, so the importance ratio is 1 and nothing is clipped; TRL then uses the
-detached log-probabilities of the same forward pass instead of a second one. TRL projects onto the vocabulary in tiles
-(`add_fused_lm_head`), so that no logits of a whole micro-batch exist. To TRL a batch is one piece; `training_step` cuts it.
+There is one optimiser step per batch of rollouts, so the importance ratio is 1 and nothing is clipped, also where the samples are
+one update old (`Run.staleness`), which only a rejection such as MRS answers; TRL then uses the detached log-probabilities of the
+same forward pass instead of a second one. TRL projects onto the vocabulary in tiles (`add_fused_lm_head`), so that no logits of a
+whole micro-batch exist. To TRL a batch is one piece; `training_step` cuts it.
 
 Legend: B rows, P prompt positions, C completion positions, A completion positions of a micro-batch laid out by `left_align`.
 """
@@ -152,7 +153,8 @@ class KernelGRPOTrainer(GRPOTrainer):  # type: ignore[misc]
         problems = [self._problems[row["problem"]] for row in inputs[:: self.num_generations]]
         groups = self._hooks.rollout(problems, step)
         self._tokens = pad_rows(groups, self._tokenizer.pad_token_id)
-        output: dict[str, Any] = super()._generate_and_score_completions(inputs)
+        with self._hooks.turn():  # padding and copies to the card
+            output: dict[str, Any] = super()._generate_and_score_completions(inputs)
         wanted = needs_ratios(self._run.rejections) or self._run.staleness > 0
         train_logprobs_BC = self._train_logprobs(output) if wanted else None
         batch = assemble(
@@ -193,19 +195,20 @@ class KernelGRPOTrainer(GRPOTrainer):  # type: ignore[misc]
         B, C = output["completion_ids"].shape
         found = torch.zeros(B, C)
         for rows in micro_batches(_lengths(output), self._micro_tokens):
-            part = {key: output[key][rows] for key in ("prompt_ids", "prompt_mask", "completion_ids", "completion_mask")}
-            aligned = left_align(part)
+            self._hooks.check_cancelled()
             with self._hooks.turn(), causal_attention(self.model):
+                part = {key: output[key][rows] for key in ("prompt_ids", "prompt_mask", "completion_ids", "completion_mask")}
+                aligned = left_align(part)
                 logprobs_BA, _, _ = self._get_per_token_logps_and_entropies(
                     self.model,
                     torch.cat([aligned["prompt_ids"], aligned["completion_ids"]], 1),
                     torch.cat([aligned["prompt_mask"], aligned["completion_mask"]], 1),
                     aligned["completion_ids"].shape[1],
                 )
-            # A row's completion starts where its own prompt ends; the columns A start where the shortest one does.
-            moved_B1 = part["prompt_mask"].sum(1, keepdim=True) - aligned["prompt_ids"].shape[1]
-            column_BC = (moved_B1 + torch.arange(C, device=moved_B1.device)).clamp(max=logprobs_BA.shape[1] - 1)
-            found[rows] = (logprobs_BA.float().gather(1, column_BC) * part["completion_mask"]).cpu()
+                # A row's completion starts where its own prompt ends; the columns A start where the shortest one does.
+                moved_B1 = part["prompt_mask"].sum(1, keepdim=True) - aligned["prompt_ids"].shape[1]
+                column_BC = (moved_B1 + torch.arange(C, device=moved_B1.device)).clamp(max=logprobs_BA.shape[1] - 1)
+                found[rows] = (logprobs_BA.float().gather(1, column_BC) * part["completion_mask"]).cpu()
         return found
 
     def _prepare_inputs(self, micro_batch: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
@@ -228,9 +231,9 @@ class KernelGRPOTrainer(GRPOTrainer):  # type: ignore[misc]
         for indices in micro_batches([lengths[b] for b in trained], self._micro_tokens):
             self._hooks.check_cancelled()
             rows = [trained[i] for i in indices]
-            part = {key: value[rows] if value.dim() else value for key, value in batch.items()}
-            # Around the backward pass, too: it recomputes activations.
+            # The attention around the backward pass, too: it recomputes activations.
             with self._hooks.turn(), causal_attention(self.model):
+                part = {key: value[rows] if value.dim() else value for key, value in batch.items()}
                 losses.append(super().training_step(model, part, *args, **kwargs))
             weights.append(sum(tokens_B[b] for b in rows))
         self._average(weights)

@@ -352,7 +352,7 @@ def test_a_signal_ends_the_process_and_the_command_goes_on(
     assert process.returncode == (130 if number == signal.SIGINT else -signal.SIGKILL)
     assert "Traceback" not in rest
     if number == signal.SIGINT:
-        assert rest.endswith("interrupted: the same command goes on from the last checkpoint\n")
+        assert rest.endswith("interrupted: the same command goes on from the last checkpoint, or from the start if there is none\n")
     # The same command again: it goes on after the last complete checkpoint, not from the start.
     with start(model_directory, directory, steps=400, staleness=staleness) as again:
         assert again.stderr is not None
@@ -425,10 +425,10 @@ def test_on_a_shared_card_everybody_takes_turns(run: Run, tmp_path: Path, monkey
         return card
 
     seen = anyio.run(body).seen
-    # 3 steps. A turn for every micro-batch of the loss and of the mismatch, for clipping and for the update.
+    # 3 steps. A turn for every micro-batch of the loss and of the mismatch, for TRL's padding, for clipping and for the update.
     assert (seen["backward"] > 3, seen["update"]) == (True, 3)
     assert seen["forward"] > seen["backward"]
-    assert seen["synchronised"] == seen["forward"] + 3 + 3
+    assert seen["synchronised"] == seen["forward"] + 3 + 3 + 3
     assert seen["sampling"] > 0
     manifest = rundir.read_manifest(tmp_path)
     assert manifest is not None

@@ -156,9 +156,7 @@ class Stages:
         except ChildDied as death:
             if death.signal in (signal.SIGXCPU,):
                 raise Ended(Status.TIMEOUT, f"{_WHAT[kind]} took more than {seconds} s of CPU time") from None
-            raise Ended(
-                Status.CRASH, f"the process that was {_WHAT[kind]} was {death.describe()}".replace("was exited", "exited")
-            ) from None
+            raise Ended(Status.CRASH, f"the process that was {_WHAT[kind]} {death.describe()}") from None
         except wire.BadMessage as error:
             raise Ended(Status.CRASH, f"the process that was {_WHAT[kind]} sent {error}") from None
         if "status" in header:

@@ -103,11 +103,12 @@ def relative_error(times_us: Sequence[float]) -> float:
 
 
 def speedup(reference_us: Sequence[float], candidate_us: Sequence[float]) -> Speedup:
-    """From the trials' times, in order. Both sequences have the same length, at least one."""
+    """From the trials' times, in order. Both sequences have the same length, at least one; one trial has an interval of the
+    clock's resolution alone."""
     reference, candidate = typical(reference_us), typical(candidate_us)
     value = reference / max(candidate, 1e-3)
     mine, theirs = relative_error(reference_us), relative_error(candidate_us)
-    z = quantile(len(candidate_us))
+    z = quantile(min(len(undisturbed(times)) for times in (reference_us, candidate_us)))
     width, own = math.exp(z * math.hypot(mine, theirs)), math.exp(z * mine)
     return Speedup(value, value / width, value * width, reference, reference / own, reference * own, candidate, len(candidate_us))
 

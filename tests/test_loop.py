@@ -352,7 +352,7 @@ def test_a_signal_ends_the_process_and_the_command_goes_on(
     assert process.returncode == (130 if number == signal.SIGINT else -signal.SIGKILL)
     assert "Traceback" not in rest
     if number == signal.SIGINT:
-        assert rest.endswith("interrupted: the same command goes on from the last checkpoint, or from the start if there is none\n")
+        assert rest.endswith("the same command goes on from the last checkpoint, or from the start if there is none\n")
     # The same command again: it goes on after the last complete checkpoint, not from the start.
     with start(model_directory, directory, steps=400, staleness=staleness) as again:
         assert again.stderr is not None

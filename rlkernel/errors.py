@@ -14,7 +14,11 @@ class UsageError(ValueError):
 
 
 def one_line(error: BaseException) -> str:
-    """Type and first line of an error, bounded."""
+    """Type and first line of an error, bounded.
+
+    >>> one_line(ValueError("too long\\nby far")), one_line(AssertionError())
+    ('ValueError: too long', 'AssertionError: ')
+    """
     return f"{type(error).__name__}: {(str(error).strip().splitlines() or [''])[0][:200]}"
 
 

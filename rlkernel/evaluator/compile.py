@@ -33,6 +33,7 @@ from triton.compiler import ASTSource
 from triton.compiler.errors import CompilationError
 from triton.runtime.jit import JITFunction
 
+from rlkernel.errors import one_line
 from rlkernel.evaluator.binaries import MAX_CONFIGS, Compiled, read, text_digest
 from rlkernel.evaluator.devices import DeviceProfile
 from rlkernel.evaluator.kernel_source import KernelRejected, KernelSet, binding_value, canonical
@@ -205,9 +206,7 @@ class Compiler:
             line = kernel.lines.get(int(getattr(error.node, "lineno", 1) or 1), function.line)
             raise CompileFailed(f"line {line}: {_first_line(error)}") from error
         except Exception as error:  # whatever the compiler raises on this kernel is the candidate's failure
-            raise CompileFailed(
-                f"kernel {function.name}: {type(error).__name__}: {str(error).strip().splitlines()[0][:200]}"
-            ) from error
+            raise CompileFailed(f"kernel {function.name}: {one_line(error)}") from error
 
     def _constant(self, value: Value) -> Any:
         if isinstance(value, dict) and "function" in value:

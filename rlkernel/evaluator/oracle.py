@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 
+from rlkernel.errors import one_line
 from rlkernel.evaluator import program as programs
 from rlkernel.evaluator import wire
 from rlkernel.evaluator.devices import PROFILES, DeviceProfile
@@ -169,9 +170,7 @@ def prepare(source: str, name: str, profile: DeviceProfile, *, tf32: bool) -> Pr
     except BrokenReference:
         raise
     except Exception as error:  # any failure of the reference's own code becomes one line about it
-        raise BrokenReference(
-            f"{name}: tracing forward raised {type(error).__name__}: {str(error).splitlines()[0][:200]}"
-        ) from error
+        raise BrokenReference(f"{name}: tracing forward raised {one_line(error)}") from error
     if costs.us <= 0:
         raise BrokenReference(f"{name}: forward does no device work, so there is nothing to speed up")
     traced_small.variant["constants"] = small_constants(source, name=name)

@@ -220,7 +220,7 @@ class Replay:
             result = overload(*args, **kwargs)
         except (RuntimeError, IndexError, ValueError, TypeError, NotImplementedError) as error:
             # The same call worked on meta tensors: what fails now is the candidate's use of values, or memory.
-            raise StepFailed(f"{step.op}: {str(error).splitlines()[0][:200]}") from error
+            raise StepFailed(f"{step.op}: {(str(error).splitlines() or [type(error).__name__])[0][:200]}") from error
         outs = tuple(result) if isinstance(result, (tuple, list)) else (result,)
         if len(outs) != len(step.outs):
             raise MalformedProgram(f"{step.op} returns {len(outs)} values, not {len(step.outs)}")

@@ -255,3 +255,14 @@ def test_facts_of_a_hit_are_the_kept_ones(honest: tuple[dict[str, Any], bytes], 
     taken = collect(program(), reply, b"", tmp_path, PROFILE.arch)
     assert taken.facts["1"][0].stores == ("o",)
     assert taken.cubins == {facts.key: b"kept"}
+
+
+def test_a_compiler_that_fails_without_a_word_is_the_kernels_failure(
+    build: Callable[..., Compilation], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def silent(*args: Any, **kwargs: Any) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr("triton.compile", silent)
+    with pytest.raises(CompileFailed, match=r"^kernel copy: AssertionError: $"):
+        build(program())

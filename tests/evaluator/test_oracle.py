@@ -125,3 +125,10 @@ def test_arguments_that_vary_with_the_seed_beyond_tensor_values_are_refused(func
     source = source.replace(f"return [{before}]", f"return [{value}]")
     with pytest.raises(BrokenReference, match=rf"^mine/x: {function} gives other numbers, shapes or dtypes with another seed"):
         prepare(source, "mine/x", H200, tf32=False)
+
+
+def test_a_reference_that_fails_without_a_word_is_named() -> None:
+    source = ATTRIBUTE.replace("def forward(self, x):", "def forward(self, x):\n        assert False")
+    assert source != ATTRIBUTE
+    with pytest.raises(BrokenReference, match=r"^mine/x: .*AssertionError"):
+        prepare(source, "mine/x", H200, tf32=False)

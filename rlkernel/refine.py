@@ -10,11 +10,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Protocol
 
-import anyio
-
 from rlkernel.errors import UsageError
 from rlkernel.interfaces import Environment, Evaluator, Policy, Reward
-from rlkernel.rollout import derive_seed
+from rlkernel.rollout import concurrent_groups, derive_seed
 from rlkernel.types import Group, Problem, Trajectory, Turn
 
 
@@ -72,19 +70,12 @@ async def refine_groups(
     *,
     seed: int,
 ) -> tuple[Group, ...]:
-    """`rollouts` trajectories of every problem, all concurrent. Seeds as in `rlkernel.rollout.rollout_groups`, so that first
-    turns are equal for every context."""
-    found: dict[tuple[int, int], Trajectory] = {}
+    """`rollouts` trajectories of every problem, as `concurrent_groups` has them: first turns are equal for every context."""
 
-    async def one(i: int, k: int) -> None:
-        own = derive_seed(seed, i, problems[i].name, k)
-        found[i, k] = await refine(problems[i], policy, evaluator, environment, reward, context, turns, seed=own)
+    async def one(problem: Problem, own: int) -> Trajectory:
+        return await refine(problem, policy, evaluator, environment, reward, context, turns, seed=own)
 
-    async with anyio.create_task_group() as tasks:
-        for i in range(len(problems)):
-            for k in range(rollouts):
-                tasks.start_soon(one, i, k)
-    return tuple(Group(problem, tuple(found[i, k] for k in range(rollouts))) for i, problem in enumerate(problems))
+    return await concurrent_groups(problems, rollouts, seed, one)
 
 
 def until(groups: Sequence[Group], turn: int) -> tuple[Group, ...]:

@@ -8,7 +8,7 @@ after a correct turn (the next one may be faster) and after a completion without
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 
 import anyio
@@ -83,13 +83,23 @@ async def rollout_groups(
     seed: int,
     on_turn: OnTurn = _ignore,
 ) -> tuple[Group, ...]:
-    """`rollouts` trajectories of every problem, all concurrent. Group i belongs to problems[i]; the seeds depend on the
-    position in the group and on the problem's name, not on who finishes first."""
+    """`rollouts` trajectories of every problem, as `concurrent_groups` has them."""
+
+    async def one(problem: Problem, own: int) -> Trajectory:
+        return await rollout(problem, policy, evaluator, environment, reward, turns, seed=own, on_turn=on_turn)
+
+    return await concurrent_groups(problems, rollouts, seed, one)
+
+
+async def concurrent_groups(
+    problems: Sequence[Problem], rollouts: int, seed: int, trajectory: Callable[[Problem, int], Awaitable[Trajectory]]
+) -> tuple[Group, ...]:
+    """`rollouts` times `trajectory(problem, seed)` of every problem, all concurrent. Group i belongs to problems[i]; the seeds
+    depend on the position in the group and on the problem's name, not on who finishes first."""
     found: dict[tuple[int, int], Trajectory] = {}
 
     async def one(i: int, k: int) -> None:
-        own = derive_seed(seed, i, problems[i].name, k)
-        found[i, k] = await rollout(problems[i], policy, evaluator, environment, reward, turns, seed=own, on_turn=on_turn)
+        found[i, k] = await trajectory(problems[i], derive_seed(seed, i, problems[i].name, k))
 
     async with anyio.create_task_group() as tasks:
         for i in range(len(problems)):

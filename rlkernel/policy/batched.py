@@ -13,7 +13,7 @@ import torch
 from transformers import GenerationConfig, LogitsProcessor
 
 from rlkernel.policy.draw import draw
-from rlkernel.policy.engine import Request, Sample, busy_error, check_temperature, uniforms
+from rlkernel.policy.engine import Batches, Request, Sample, check_temperature, uniforms
 from rlkernel.policy.replica import Replica
 
 
@@ -36,7 +36,7 @@ class _Draw(LogitsProcessor):  # type: ignore[misc]
         return torch.full_like(scores, float("-inf")).scatter(1, ids_B[:, None], 0.0)
 
 
-class GenerateEngine:
+class GenerateEngine(Batches):
     """See `rlkernel.policy.engine.Engine`. `advance` returns all that joined, however many tokens that takes."""
 
     def __init__(
@@ -51,6 +51,7 @@ class GenerateEngine:
     ) -> None:
         """slots: rows of a batch at most. On a GPU, and with `copy`, the engine has its own copy of the weights (bfloat16 there).
         static: a preallocated cache, and the step compiled. Raises ValueError unless temperature > 0."""
+        super().__init__(slots)
         check_temperature(temperature)
         self.device = torch.device(model.device)
         on_gpu = self.device.type == "cuda"
@@ -58,30 +59,18 @@ class GenerateEngine:
         self.model = self._replica.model if self._replica else model
         self.temperature = temperature
         self._stop_ids = stop_ids
-        self._slots = slots
         self._static = static
-        self._queue: list[Request] = []
-
-    @property
-    def active(self) -> int:
-        return len(self._queue)
-
-    @property
-    def free(self) -> int:
-        return max(0, self._slots - len(self._queue))
 
     def refresh(self) -> None:
         """See `Engine`."""
-        if self._queue:
-            raise busy_error()
+        self.check_idle()
         if self._replica:
             self._replica.refresh()
 
     @torch.no_grad()
     def advance(self, joining: Sequence[Request], tokens: int) -> list[Sample]:
         """See `Engine`."""
-        self._queue += joining
-        batch, self._queue = self._queue[: self._slots], self._queue[self._slots :]
+        batch = self.take(joining)
         if not batch:
             return []
         training = self.model.training

@@ -55,6 +55,34 @@ class Engine(Protocol):
         ...
 
 
+class Batches:
+    """What engines share that sample a whole batch in one `advance`: requests wait until the batch before theirs is done."""
+
+    def __init__(self, slots: int) -> None:
+        """slots: requests of a batch at most."""
+        self._slots = slots
+        self._queue: list[Request] = []
+
+    @property
+    def active(self) -> int:
+        return len(self._queue)
+
+    @property
+    def free(self) -> int:
+        return max(0, self._slots - len(self._queue))
+
+    def check_idle(self) -> None:
+        """Raises RuntimeError while requests wait."""
+        if self._queue:
+            raise busy_error()
+
+    def take(self, joining: Sequence[Request]) -> list[Request]:
+        """The next batch."""
+        self._queue += joining
+        batch, self._queue = self._queue[: self._slots], self._queue[self._slots :]
+        return batch
+
+
 def uniforms(request: Request) -> torch.Tensor:
     """One number in [0, 1) for each token that may be sampled, float64 (budget,) on the CPU: a function of the seed alone."""
     generator = torch.Generator().manual_seed(request.seed)

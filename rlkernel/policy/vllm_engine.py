@@ -10,11 +10,11 @@ import tempfile
 from collections.abc import Sequence
 from typing import Any
 
-from rlkernel.policy.engine import Request, Sample, busy_error, check_temperature
+from rlkernel.policy.engine import Batches, Request, Sample, check_temperature
 from rlkernel.policy.replica import merged, plain_model
 
 
-class VllmEngine:
+class VllmEngine(Batches):
     """See `rlkernel.policy.engine.Engine`; unverified. `advance` returns all that joined. vLLM draws with its own generator, so
     that a sample is a function of weights, context and seed only as far as vLLM's kernels do not depend on the batch."""
 
@@ -22,13 +22,13 @@ class VllmEngine:
         self, model: Any, tokenizer: Any, stop_ids: frozenset[int], temperature: float, *, slots: int, memory: float = 0.4
     ) -> None:
         """memory: share of the GPU's memory for vLLM. Raises ModuleNotFoundError where vLLM is not installed."""
+        super().__init__(slots)
         check_temperature(temperature)
         os.environ["VLLM_ENABLE_V1_MULTIPROCESSING"] = "0"  # its model is reached for when weights change
         self._vllm = importlib.import_module("vllm")
         self._source = model
         self._stop_ids = stop_ids
         self._temperature = temperature
-        self._slots = slots
         plain = plain_model(model)
         with tempfile.TemporaryDirectory() as directory:
             plain.config.save_pretrained(directory)
@@ -42,21 +42,11 @@ class VllmEngine:
                 enable_prefix_caching=True,
                 logprobs_mode="processed_logprobs",
             )
-        self._queue: list[Request] = []
         self.refresh()
-
-    @property
-    def active(self) -> int:
-        return len(self._queue)
-
-    @property
-    def free(self) -> int:
-        return max(0, self._slots - len(self._queue))
 
     def refresh(self) -> None:
         """See `Engine`."""
-        if self._queue:
-            raise busy_error()
+        self.check_idle()
         inner = self._llm.llm_engine.model_executor.driver_worker.model_runner.model
         for name, tensor in merged(plain_model(self._source)):
             inner.load_weights([(name, tensor.detach())])
@@ -64,8 +54,7 @@ class VllmEngine:
 
     def advance(self, joining: Sequence[Request], tokens: int) -> list[Sample]:
         """See `Engine`."""
-        self._queue += joining
-        batch, self._queue = self._queue[: self._slots], self._queue[self._slots :]
+        batch = self.take(joining)
         if not batch:
             return []
         outputs = self._llm.generate(

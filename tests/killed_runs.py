@@ -32,22 +32,9 @@ from rlkernel.interfaces import Removes
 from rlkernel.policy.hf import HFPolicy
 from rlkernel.trainer import KernelGRPOTrainer
 from rlkernel.types import Evaluation, Group, Problem, Status
+from tests.echo import EchoEnvironment
 
 STEPS, KILLS = 12, 10
-
-
-@dataclass(frozen=True)
-class Echo:
-    """The completion's text is the code."""
-
-    def prompt(self, problem: Problem) -> str:
-        return problem.name
-
-    def extract(self, completion: str) -> str | None:
-        return completion
-
-    def feedback(self, evaluation: Evaluation) -> str:
-        return evaluation.detail
 
 
 @dataclass(frozen=True)
@@ -77,7 +64,7 @@ def make_run(model: str, staleness: int) -> Run:
     return Run(
         name="killed",
         problems=(*problems, Problem("held_out", 1, "validation", "")),
-        environment=Echo(),
+        environment=EchoEnvironment(),
         reward=SpeedReward(),
         advantage=TRLOO(),
         credit=UniformCredit(),

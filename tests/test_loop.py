@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import hashlib
 import json
 import os
 import re
@@ -15,7 +14,7 @@ import weakref
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -38,43 +37,13 @@ from rlkernel.loop import train
 from rlkernel.policy.hf import HFPolicy
 from rlkernel.policy.slots import SlotEngine
 from rlkernel.trainer import KernelGRPOTrainer
-from rlkernel.types import Evaluation, Group, Problem, Status
+from rlkernel.types import Evaluation, Group, Problem
+from tests.echo import EchoEnvironment, ScriptedEvaluator
 
 PROBLEMS = (
     *(Problem(f"level1/train{i}", 1, "train", "") for i in range(3)),
     Problem("level1/held_out", 1, "validation", ""),
 )
-
-
-@dataclass(frozen=True)
-class EchoEnvironment:
-    """The completion's text is the code."""
-
-    def prompt(self, problem: Problem) -> str:
-        return problem.name
-
-    def extract(self, completion: str) -> str | None:
-        return completion
-
-    def feedback(self, evaluation: Evaluation) -> str:
-        return evaluation.detail
-
-
-@dataclass
-class ScriptedEvaluator:
-    """A test double: the verdict is a function of the code's hash. Fails as our own evaluator would after `fail_after`."""
-
-    fail_after: int = 10**9
-    calls: int = 0
-
-    async def evaluate(self, problem: Problem, code: str | None) -> Evaluation:
-        self.calls += 1
-        if self.calls > self.fail_after:
-            raise RuntimeError("the evaluator is gone")
-        digest = hashlib.sha256((code or "").encode()).digest()
-        if digest[0] < 128:
-            return Evaluation(Status.CORRECT, "fine", speedup=digest[1] / 100, coverage=digest[2] / 255, timing="modelled")
-        return Evaluation((Status.NO_KERNEL, Status.INCORRECT)[digest[3] % 2], "not fine")
 
 
 @pytest.fixture

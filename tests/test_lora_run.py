@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,36 +18,8 @@ from algorithms.trloo import TRLOO
 from algorithms.uniform_credit import UniformCredit
 from rlkernel.config import Run
 from rlkernel.loop import train
-from rlkernel.types import Evaluation, Problem, Status
-
-
-@dataclass(frozen=True)
-class Echo:
-    """The completion's text is the code."""
-
-    def prompt(self, problem: Problem) -> str:
-        return problem.name
-
-    def extract(self, completion: str) -> str | None:
-        return completion
-
-    def feedback(self, evaluation: Evaluation) -> str:
-        return evaluation.detail
-
-
-@dataclass
-class Scripted:
-    """A test double: the speedup is a hash of the code. Fails as our own evaluator would after `fail_after`."""
-
-    fail_after: int = 10**9
-    calls: int = 0
-
-    async def evaluate(self, problem: Problem, code: str | None) -> Evaluation:
-        self.calls += 1
-        if self.calls > self.fail_after:
-            raise RuntimeError("the evaluator is gone")
-        digest = hashlib.sha256((code or "").encode()).digest()
-        return Evaluation(Status.CORRECT, "fine", speedup=digest[1] / 100, coverage=1.0, timing="modelled")
+from rlkernel.types import Problem
+from tests.echo import EchoEnvironment, ScriptedEvaluator
 
 
 @pytest.fixture
@@ -60,7 +31,7 @@ def run(tiny_model: Any, tiny_tokenizer: Any, tmp_path: Path) -> Run:
     return Run(
         "lora",
         problems,
-        Echo(),
+        EchoEnvironment(),
         SpeedReward(),
         TRLOO(),
         UniformCredit(),
@@ -83,12 +54,12 @@ def run(tiny_model: Any, tiny_tokenizer: Any, tmp_path: Path) -> Run:
 @pytest.mark.parametrize("staleness", [0, 1])
 def test_a_run_with_adapters_goes_on_where_it_died(run: Run, staleness: int, tmp_path: Path) -> None:
     run = replace(run, staleness=staleness)
-    anyio.run(lambda: train(run, tmp_path / "whole", evaluator=Scripted()))
+    anyio.run(lambda: train(run, tmp_path / "whole", evaluator=ScriptedEvaluator()))
     # 2 evaluations of validation, and 4 per step, with staleness those of the second before the first checkpoint.
     with pytest.raises(BaseExceptionGroup):
-        anyio.run(lambda: train(run, tmp_path / "parts", evaluator=Scripted(fail_after=10 if staleness else 8)))
+        anyio.run(lambda: train(run, tmp_path / "parts", evaluator=ScriptedEvaluator(fail_after=10 if staleness else 8)))
     assert (tmp_path / "parts" / "checkpoints" / "checkpoint-1").exists()
-    anyio.run(lambda: train(run, tmp_path / "parts", evaluator=Scripted()))
+    anyio.run(lambda: train(run, tmp_path / "parts", evaluator=ScriptedEvaluator()))
     whole, parts = (tmp_path / name / "checkpoints" / "checkpoint-2" for name in ("whole", "parts"))
     adapters, resumed = (load_file(path / "adapter_model.safetensors") for path in (whole, parts))
     assert adapters.keys() == resumed.keys() and all(torch.equal(adapters[name], resumed[name]) for name in adapters)

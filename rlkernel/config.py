@@ -20,6 +20,8 @@ METHODS: Mapping[str, type] = {"reward": Reward, "advantage": Advantage, "credit
 """The fields of a `Run` that say what its algorithm is."""
 ENGINES = ("auto", "slots", "generate", "vllm")
 """Of sampling. auto: slots, or generate for a model whose attention is not the plain one."""
+ROLLOUT_DTYPES = ("auto", "bfloat16", "float8")
+"""Of the weights that sample. auto: bfloat16 on a GPU, the trainer's own elsewhere."""
 
 
 @dataclass(frozen=True)
@@ -64,12 +66,17 @@ class Run:
     """The adapters' product is scaled by lora_alpha / lora_rank."""
     engine: str = "auto"
     """Of sampling: one of `ENGINES`; auto is what the benchmark of generation says for the device."""
+    rollout_dtype: str = "auto"
+    """One of `ROLLOUT_DTYPES`: the linear layers' weights are rounded to it, a row at a time, whenever they are copied to the engine.
+    A controlled gap between the policy that samples and the one that is trained; `mismatch` measures it."""
     gradient_checkpointing: bool | None = None
     """Recompute activations in the backward pass; None: for models whose activations are large."""
 
     validation_every: int = 5
     """Steps between measurements on the validation split; also before the first and after the last step."""
     validation_rollouts: int = 4
+    validation_turns: int = 0
+    """Turns in these measurements; 0: as many as in training."""
 
     device: str = "auto"
     """Of the evaluator: auto (the GPUs that are visible, else cpu), cpu (modelled time), cuda (every GPU) or cuda:N."""
@@ -95,6 +102,12 @@ class Run:
             raise UsageError(f"Run.lora_alpha is {self.lora_alpha}: it must be positive")
         if self.engine not in ENGINES:
             raise UsageError(f"Run.engine is {self.engine!r}: use one of {', '.join(ENGINES)}")
+        if self.rollout_dtype not in ROLLOUT_DTYPES:
+            raise UsageError(f"Run.rollout_dtype is {self.rollout_dtype!r}: use one of {', '.join(ROLLOUT_DTYPES)}")
+        if self.rollout_dtype != "auto" and self.engine == "vllm":
+            raise UsageError("Run.rollout_dtype is for engines of ours: with engine 'vllm' leave it at 'auto'")
+        if self.validation_turns < 0:
+            raise UsageError(f"Run.validation_turns is {self.validation_turns}: use 0 for as many as in training")
         if not 0 <= self.gamma <= 1:
             raise UsageError(f"Run.gamma is {self.gamma}: a discount is between 0 and 1")
         if not isinstance(self.rejections, tuple):

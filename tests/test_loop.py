@@ -24,6 +24,7 @@ import torch
 from accelerate import Accelerator
 
 from algorithms.grpo import GRPO
+from algorithms.mrs import MRS
 from algorithms.speed_reward import SpeedReward
 from algorithms.trloo import TRLOO
 from algorithms.uniform_credit import UniformCredit
@@ -158,6 +159,20 @@ def test_every_training_sample_has_a_seed_of_its_own_and_validations_repeat_thei
     # 4 x 3 x 2 for training; 2 at each of the validations 0, 2, 4, which differ by their weights alone.
     assert len(seeds) == 24 + 3 * 2
     assert len(set(seeds)) == 24 + 2
+
+
+def test_rounded_rollout_weights_show_as_mismatch(run: Run, tmp_path: Path) -> None:
+    found = {}
+    for dtype in ("auto", "float8"):
+        do(replace(run, rollout_dtype=dtype, rejections=(MRS(),), steps=1), tmp_path / dtype)
+        found[dtype] = next(row for row in rows(tmp_path / dtype) if row["split"] == "train")
+    assert found["auto"]["mismatch"] < 1e-5
+    assert found["float8"]["mismatch"] > 1e-4
+
+
+def test_validation_may_have_other_turns_than_training(run: Run, tmp_path: Path) -> None:
+    do(replace(run, turns=1, validation_turns=3, steps=1), tmp_path)
+    assert {(row["split"], row["turns"]) for row in rows(tmp_path)} == {("validation", 3), ("train", 1)}
 
 
 @pytest.mark.parametrize("staleness", [0, 1])

@@ -1,5 +1,5 @@
-"""Results of earlier evaluations, by everything that a result depends on. One JSON line each,
-appended; safe to share and to lose."""
+"""Results of earlier evaluations, by everything that a result depends on. One JSON line each, appended; safe to share, also
+between processes at the same time, and to lose."""
 
 from __future__ import annotations
 
@@ -39,18 +39,17 @@ class ResultCache:
     def __init__(self, directory: Path | None) -> None:
         self._results: dict[str, Evaluation] = {}
         self._path = directory / "results.jsonl" if directory is not None else None
-        if self._path is not None and self._path.exists():
-            for line in self._path.read_text().splitlines():
-                try:
-                    row = json.loads(line)
-                    self._results[row["key"]] = Evaluation.from_json(row["result"])
-                except (ValueError, KeyError, TypeError):
-                    continue
+        self._read = 0
+        """Bytes of the file that are known."""
+        self._read_on()
 
     def __len__(self) -> int:
         return len(self._results)
 
     def get(self, name: str) -> Evaluation | None:
+        """Also what another process has found meanwhile."""
+        if name not in self._results:
+            self._read_on()
         found = self._results.get(name)
         return None if found is None else replace(found, cached=True)
 
@@ -60,5 +59,22 @@ class ResultCache:
         self._results[name] = result
         if self._path is not None:
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            with self._path.open("a") as file:
-                file.write(json.dumps({"key": name, "result": result.to_json()}) + "\n")
+            # One write, so that lines of several processes do not mix.
+            with self._path.open("ab", buffering=0) as file:
+                file.write((json.dumps({"key": name, "result": result.to_json()}) + "\n").encode())
+
+    def _read_on(self) -> None:
+        """Whole lines that were added since."""
+        if self._path is None or not self._path.exists() or self._path.stat().st_size <= self._read:
+            return
+        with self._path.open("rb") as file:
+            file.seek(self._read)
+            lines = file.read()
+        whole = lines[: lines.rfind(b"\n") + 1]
+        self._read += len(whole)
+        for line in whole.splitlines():
+            try:
+                row = json.loads(line)
+                self._results.setdefault(row["key"], Evaluation.from_json(row["result"]))
+            except (ValueError, KeyError, TypeError):
+                continue

@@ -47,15 +47,18 @@ class GenerateEngine(Batches):
         *,
         slots: int = 128,
         copy: bool = False,
+        rounding: torch.dtype | None = None,
         static: bool = False,
     ) -> None:
         """slots: rows of a batch at most. On a GPU, and with `copy`, the engine has its own copy of the weights (bfloat16 there).
-        static: a preallocated cache, and the step compiled. Raises ValueError unless temperature > 0."""
+        rounding: see `Replica`; it makes a copy. static: a preallocated cache, and the step compiled. Raises ValueError unless temperature > 0."""
         super().__init__(slots)
         check_temperature(temperature)
         self.device = torch.device(model.device)
         on_gpu = self.device.type == "cuda"
-        self._replica = Replica(model, self.device, torch.bfloat16 if on_gpu else model.dtype) if copy or on_gpu else None
+        dtype = torch.bfloat16 if on_gpu else model.dtype
+        own = copy or on_gpu or rounding is not None
+        self._replica = Replica(model, self.device, dtype, rounding=rounding) if own else None
         self.model = self._replica.model if self._replica else model
         self.temperature = temperature
         self._stop_ids = stop_ids

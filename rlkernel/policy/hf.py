@@ -16,6 +16,7 @@ from typing import Any
 import anyio
 import anyio.lowlevel
 import anyio.to_thread
+import torch
 
 from rlkernel.config import ENGINES
 from rlkernel.errors import UsageError
@@ -28,6 +29,8 @@ from rlkernel.policy.slots import SlotEngine
 from rlkernel.types import Completion
 
 Turns = Callable[[], AbstractAsyncContextManager[None]]
+ROUNDINGS = {"auto": None, "bfloat16": torch.bfloat16, "float8": torch.float8_e4m3fn}
+"""What `rlkernel.config.ROLLOUT_DTYPES` mean."""
 GATHERED = 2
 """Trajectories that wait for a token per evaluation in flight, from which on a gathering policy starts a batch."""
 
@@ -138,6 +141,7 @@ async def open_policy(
     engine: str = "auto",
     slots: int = 128,
     copy: bool = False,
+    dtype: str = "auto",
     chunk: int = 32,
     gather: Busy | None = None,
     turn: Turns = nullcontext,
@@ -145,7 +149,8 @@ async def open_policy(
     """Serve `generate` while the context is open. A failure of the model is ours, and raises out of this context.
 
     engine: one of `rlkernel.config.ENGINES`. slots: completions sampled at a time. copy: sample from a copy of the weights,
-    which only `HFPolicy.refresh` brings up to date; on a GPU always so. chunk: tokens between two chances to join. gather: the
+    which only `HFPolicy.refresh` brings up to date; on a GPU always so. dtype: one of `rlkernel.config.ROLLOUT_DTYPES`, to which the
+    weights of the copy are rounded; any but auto makes a copy. chunk: tokens between two chances to join. gather: the
     evaluations in flight; requests then start only when most trajectories wait. For machines where sampling and evaluating share
     the cores, where overlap gains nothing and a batch costs hardly more than one row. turn: entered around every chunk, where
     the model's device is shared. The engine is made at the first `refresh` or request, where the model is then. Raises
@@ -157,7 +162,7 @@ async def open_policy(
     stops = stop_ids(model, tokenizer)
 
     def make_engine() -> Engine:
-        return open_engine(engine, model, tokenizer, stops, temperature, slots=slots, copy=copy)
+        return open_engine(engine, model, tokenizer, stops, temperature, slots=slots, copy=copy, rounding=ROUNDINGS[dtype])
 
     policy = HFPolicy(tokenizer, make_engine, max_new_tokens, max_positions, chunk, gather, turn)
     async with anyio.create_task_group() as tasks:
@@ -167,7 +172,15 @@ async def open_policy(
 
 
 def open_engine(
-    engine: str, model: Any, tokenizer: Any, stops: frozenset[int], temperature: float, *, slots: int, copy: bool
+    engine: str,
+    model: Any,
+    tokenizer: Any,
+    stops: frozenset[int],
+    temperature: float,
+    *,
+    slots: int,
+    copy: bool,
+    rounding: torch.dtype | None = None,
 ) -> Engine:
     """Raises UsageError where `slots` is asked for and the model has another attention."""
     if engine == "vllm":
@@ -180,8 +193,8 @@ def open_engine(
     if engine == "auto" and reason:
         print(f"sampling with `generate`, which is slower than slots: {reason}", file=sys.stderr, flush=True)
     if engine == "generate" or reason:
-        return GenerateEngine(model, stops, temperature, slots=slots, copy=copy)
-    return SlotEngine(model, stops, temperature, slots=slots, copy=copy)
+        return GenerateEngine(model, stops, temperature, slots=slots, copy=copy, rounding=rounding)
+    return SlotEngine(model, stops, temperature, slots=slots, copy=copy, rounding=rounding)
 
 
 def stop_ids(model: Any, tokenizer: Any) -> frozenset[int]:

@@ -13,9 +13,18 @@ import torch
 class Replica:
     """`model`: the plain model (adapters merged in), in evaluation mode and without gradients, to be called in `precision()`."""
 
-    def __init__(self, source: Any, device: torch.device, dtype: torch.dtype, *, as_trained: bool = False) -> None:
+    def __init__(
+        self,
+        source: Any,
+        device: torch.device,
+        dtype: torch.dtype,
+        *,
+        as_trained: bool = False,
+        rounding: torch.dtype | None = None,
+    ) -> None:
         """dtype: of the weights; `as_trained`: of the linear layers alone, while the others stay as they are and `precision()` is
         autocast, as a trainer has it. Activations between the layers are then the trainer's, and log-probabilities closer to its.
+        rounding: the linear layers' weights take only values of this type (`rounded`), whatever `dtype` stores them.
 
         Raises ValueError for adapters other than LoRA on linear layers and embeddings.
         """
@@ -30,6 +39,8 @@ class Replica:
         with torch.device("meta"):
             model = type(plain)(config)
         linear = {f"{name}.weight" for name, module in model.named_modules() if isinstance(module, torch.nn.Linear)}
+        self._rounding = rounding
+        self._rounded = linear if rounding is not None else set()
         state = {
             name: torch.empty_like(tensor, device=device, dtype=tensor.dtype if as_trained and name not in linear else dtype)
             for name, tensor in self._weights()
@@ -52,7 +63,7 @@ class Replica:
         """Copy the source's weights, adapters merged in float32."""
         mine = dict(self.model.named_parameters(remove_duplicate=False))
         for name, tensor in self._weights():
-            mine[name].copy_(tensor)
+            mine[name].copy_(rounded(tensor, self._rounding) if self._rounding is not None and name in self._rounded else tensor)
 
     def precision(self) -> AbstractContextManager[Any]:
         """For calls of `model`."""
@@ -106,3 +117,16 @@ def _with_adapters(layer: Any, weight: torch.Tensor) -> torch.Tensor:
             raise ValueError(f"adapter {adapter!r} is DoRA or has a bias: only plain LoRA can be merged into the engine's copy")
         total = total + layer.get_delta_weight(adapter).float()
     return total
+
+
+def rounded(weight_OI: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    """The nearest values that `dtype` can store, O output rows of I inputs, in the weight's own type. Eight bits reach too short a
+    range, so that every row is scaled to the largest value of the type, as engines with quantised weights do.
+
+    >>> rounded(torch.tensor([[1.0, 0.3]]), torch.float8_e4m3fn)[0].tolist()  # 0.3 * 448 = 134.4, between 128 and 144
+    [1.0, 0.2857142984867096]
+    """
+    if dtype.itemsize > 1:
+        return weight_OI.to(dtype).to(weight_OI.dtype)
+    scale_O1 = (weight_OI.abs().amax(1, keepdim=True).float() / torch.finfo(dtype).max).clamp(min=torch.finfo(torch.float32).tiny)
+    return ((weight_OI.float() / scale_O1).to(dtype).float() * scale_O1).to(weight_OI.dtype)

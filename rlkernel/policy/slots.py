@@ -27,6 +27,8 @@ from rlkernel.policy.slot_cache import SLOTS, SlotCache, bytes_per_position
 
 BLOCK = 128
 """Positions are a multiple of this."""
+COMPILED = 30_000_000
+"""Parameters below which compiling a step for half a minute does not pay in a run of minutes."""
 
 
 @dataclass(slots=True)
@@ -50,6 +52,7 @@ class SlotEngine:
         *,
         slots: int = 128,
         copy: bool = False,
+        rounding: torch.dtype | None = None,
         compiled: bool | None = None,
         kernels: bool | None = None,
         cache_bytes: int | None = None,
@@ -57,9 +60,10 @@ class SlotEngine:
     ) -> None:
         """
         model: on its device. On a GPU, and with `copy`, the engine has its own copy of the weights (bfloat16 on a GPU); else it
-        reads the model's. cache_bytes: limit on keys and values, default 60 % of a GPU's free memory, 8 GiB elsewhere; where it
+        reads the model's. rounding: see `Replica`; it makes a copy. cache_bytes: limit on keys and values, default 60 % of a GPU's free memory, 8 GiB elsewhere; where it
         is reached there are fewer slots. prefill_tokens: computed at a time. compiled: fuse the small operators of a decode step
-        with torch.compile; kernels: attend with Triton; both on a GPU by default. Raises ValueError unless temperature > 0.
+        with torch.compile, by default on a GPU for models from `COMPILED` parameters on; kernels: attend with Triton, on a GPU by
+        default. Raises ValueError unless temperature > 0.
         """
         check_temperature(temperature)
         self.device = torch.device(model.device)
@@ -67,15 +71,16 @@ class SlotEngine:
         dtype = torch.bfloat16 if self._on_gpu else model.dtype
         self._stream = torch.cuda.Stream(self.device) if self._on_gpu else None  # type: ignore[no-untyped-call]
         with self._on_stream(after_others=True):
-            own = copy or self._on_gpu
-            self._replica = Replica(model, self.device, dtype, as_trained=self._on_gpu) if own else None
+            own = copy or self._on_gpu or rounding is not None
+            self._replica = Replica(model, self.device, dtype, as_trained=self._on_gpu, rounding=rounding) if own else None
             self.model = self._replica.model if self._replica else model
             self._stop_V = torch.zeros(model.config.get_text_config().vocab_size, dtype=torch.bool, device=self.device)
             self._stop_V[[token for token in sorted(stop_ids) if token < len(self._stop_V)]] = True
         self.temperature = temperature
         self._config = self.model.config.get_text_config()
         self._dtype = dtype
-        self._compiled = self._on_gpu if compiled is None else compiled
+        large = model.num_parameters() >= COMPILED
+        self._compiled = self._on_gpu and large if compiled is None else compiled
         self._kernels = self._on_gpu if kernels is None else kernels
         self._most = slots
         self._limit = cache_bytes

@@ -9,7 +9,8 @@ import torch
 from torch import nn
 
 from rlkernel.policy.engine import Request
-from rlkernel.policy.replica import Replica, merged
+from rlkernel.policy.hf import open_engine
+from rlkernel.policy.replica import Replica, merged, rounded
 from rlkernel.policy.slots import SlotEngine
 
 CPU = torch.device("cpu")
@@ -153,3 +154,35 @@ def test_an_engine_with_a_copy_samples_from_the_weights_of_its_last_refresh(tiny
     assert after.token_ids == expected.token_ids
     assert after.logprobs == pytest.approx(expected.logprobs, abs=2e-5)
     assert after.logprobs != pytest.approx(first.logprobs, abs=1e-2)
+
+
+def test_linear_weights_are_rounded_row_by_row_and_nothing_else(tiny_model: Any) -> None:
+    replica = Replica(tiny_model, CPU, torch.float32, rounding=torch.float8_e4m3fn)
+    mine, theirs = replica.model.model, tiny_model.model
+    weight, rough = theirs.layers[0].mlp.up_proj.weight, mine.layers[0].mlp.up_proj.weight
+    assert not torch.equal(rough, weight) and torch.equal(rough, rounded(weight, torch.float8_e4m3fn))
+    # Three bits of mantissa: at most 2^-4 of a value, and a subnormal step of 2^-9 of a row whose largest is 448.
+    assert ((rough - weight).abs() <= weight.abs() / 16 + weight.abs().amax(1, keepdim=True) / 448 / 2**9).all()
+    assert torch.equal(mine.embed_tokens.weight, theirs.embed_tokens.weight)
+    assert torch.equal(mine.norm.weight, theirs.norm.weight)
+
+
+def test_rounding_to_bfloat16_is_the_cast_and_zeros_stay() -> None:
+    weight = torch.randn(4, 8)
+    assert torch.equal(rounded(weight, torch.bfloat16), weight.bfloat16().float())
+    assert torch.equal(rounded(torch.zeros(2, 3), torch.float8_e4m3fn), torch.zeros(2, 3))
+    # 0.3 * 448 = 134.4 lies between 128 and 144; 128 / 448 = 0.2857
+    assert rounded(torch.tensor([[1.0, 0.3]]), torch.float8_e4m3fn)[0].tolist() == pytest.approx([1.0, 128 / 448])
+
+
+@pytest.mark.parametrize("engine", ["slots", "generate"])
+def test_engines_sample_from_rounded_weights(engine: str, tiny_model: Any) -> None:
+    request = Request(0, (5, 6, 7), 1, 8)
+    sampled = []
+    for rounding in (None, torch.float8_e4m3fn):
+        opened = open_engine(engine, tiny_model, None, frozenset(), 1.0, slots=2, copy=False, rounding=rounding)
+        opened.refresh()
+        (sample,) = opened.advance([request], 8) or opened.advance([], 8)
+        sampled.append(sample.logprobs)
+    assert sampled[0][0] != sampled[1][0]
+    assert sampled[0][0] == pytest.approx(sampled[1][0], abs=0.1)

@@ -1,0 +1,40 @@
+"""The file of verdicts that processes share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rlkernel.evaluator.cache import ResultCache
+from rlkernel.types import Evaluation, Status
+
+FINE = Evaluation(Status.CORRECT, "fine", speedup=2.0, coverage=1.0, timing="modelled")
+
+
+def test_what_another_process_found_meanwhile_is_found(tmp_path: Path) -> None:
+    mine, other = ResultCache(tmp_path), ResultCache(tmp_path)
+    assert mine.get("a") is None
+    other.put("a", FINE)
+    found = mine.get("a")
+    assert found is not None and found.cached and found.speedup == 2.0
+    mine.put("b", FINE)
+    assert other.get("b") is not None
+    assert len(ResultCache(tmp_path)) == 2
+
+
+def test_a_line_that_is_still_being_written_is_read_when_it_is_whole(tmp_path: Path) -> None:
+    writer, reader = ResultCache(tmp_path), ResultCache(tmp_path)
+    writer.put("a", FINE)
+    line = (tmp_path / "results.jsonl").read_bytes()
+    (tmp_path / "results.jsonl").write_bytes(line[:40])
+    assert reader.get("a") is None
+    (tmp_path / "results.jsonl").write_bytes(line)
+    assert reader.get("a") is not None
+
+
+def test_timeouts_are_not_kept_and_lines_of_others_are_skipped(tmp_path: Path) -> None:
+    cache = ResultCache(tmp_path)
+    cache.put("slow", Evaluation(Status.TIMEOUT, "too slow"))
+    assert len(cache) == 0 and not (tmp_path / "results.jsonl").exists()
+    (tmp_path / "results.jsonl").write_text('{"no": "key"}\nnot json\n')
+    cache.put("a", FINE)
+    assert len(ResultCache(tmp_path)) == 1

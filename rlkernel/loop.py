@@ -140,7 +140,8 @@ class _Loop:
         problems = [problem for problem in self.run.problems if problem.split == "validation"]
         seed = derive_seed(self.run.seed, "validation")
         await self._refresh()
-        groups = await self._sample(problems, self.run.validation_rollouts, seed, "validation")
+        turns = self.run.validation_turns or self.run.turns
+        groups = await self._sample(problems, self.run.validation_rollouts, turns, seed, "validation")
         if rundir.read_manifest(self.directory)["timing"] is None:  # type: ignore[index]
             rundir.update_manifest(self.directory, timing=timing(groups))
         self._write("validation", step, groups, self.meters.lap())
@@ -187,13 +188,13 @@ class _Loop:
     async def _sample_step(self, step: int, *, weights: int) -> Batch:
         seed = derive_seed(self.run.seed, "train", step)
         what = "rollouts" if weights == step else "training, next rollouts"
-        return Batch(await self._sample(self.batches[step], self.run.rollouts, seed, what), weights)
+        return Batch(await self._sample(self.batches[step], self.run.rollouts, self.run.turns, seed, what), weights)
 
-    async def _sample(self, problems: Sequence[Problem], rollouts: int, seed: int, what: str) -> tuple[Group, ...]:
+    async def _sample(self, problems: Sequence[Problem], rollouts: int, turns: int, seed: int, what: str) -> tuple[Group, ...]:
         run, on_turn = self.run, self.display.turn_done
-        self.display.expect(what, len(problems) * rollouts * run.turns)
+        self.display.expect(what, len(problems) * rollouts * turns)
         return await rollout_groups(
-            problems, rollouts, self.policy, self.evaluator, run.environment, run.reward, run.turns, seed=seed, on_turn=on_turn
+            problems, rollouts, self.policy, self.evaluator, run.environment, run.reward, turns, seed=seed, on_turn=on_turn
         )
 
     def _write(self, split: Split, step: int, groups: Sequence[Group], numbers: Mapping[str, float | None]) -> None:
@@ -267,6 +268,7 @@ async def train(
                     temperature=run.temperature,
                     engine=run.engine,
                     copy=run.staleness > 0,
+                    dtype=run.rollout_dtype,
                     # Without a GPU, sampling takes the evaluations' cores.
                     gather=None if cuda else evaluating,
                     turn=nullcontext if shared is None else shared.turn,

@@ -51,7 +51,8 @@ class GenerateEngine(Batches):
         static: bool = False,
     ) -> None:
         """slots: rows of a batch at most. On a GPU, and with `copy`, the engine has its own copy of the weights (bfloat16 there).
-        rounding: see `Replica`; it makes a copy. static: a preallocated cache, and the step compiled. Raises ValueError unless temperature > 0."""
+        rounding: see `Replica`; it makes a copy. static: a preallocated cache, and the step compiled. Raises ValueError unless
+        temperature > 0."""
         super().__init__(slots)
         check_temperature(temperature)
         self.device = torch.device(model.device)

@@ -149,8 +149,8 @@ async def open_policy(
     """Serve `generate` while the context is open. A failure of the model is ours, and raises out of this context.
 
     engine: one of `rlkernel.config.ENGINES`. slots: completions sampled at a time. copy: sample from a copy of the weights,
-    which only `HFPolicy.refresh` brings up to date; on a GPU always so. dtype: one of `rlkernel.config.ROLLOUT_DTYPES`, to which the
-    weights of the copy are rounded; any but auto makes a copy. chunk: tokens between two chances to join. gather: the
+    which only `HFPolicy.refresh` brings up to date; on a GPU always so. dtype: one of `rlkernel.config.ROLLOUT_DTYPES`, to which
+    the weights of the copy are rounded; any but auto makes a copy. chunk: tokens between two chances to join. gather: the
     evaluations in flight; requests then start only when most trajectories wait. For machines where sampling and evaluating share
     the cores, where overlap gains nothing and a batch costs hardly more than one row. turn: entered around every chunk, where
     the model's device is shared. The engine is made at the first `refresh` or request, where the model is then. Raises

@@ -123,8 +123,8 @@ def rounded(weight_OI: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
     """The nearest values that `dtype` can store, O output rows of I inputs, in the weight's own type. Eight bits reach too short a
     range, so that every row is scaled to the largest value of the type, as engines with quantised weights do.
 
-    >>> rounded(torch.tensor([[1.0, 0.3]]), torch.float8_e4m3fn)[0].tolist()  # 0.3 * 448 = 134.4, between 128 and 144
-    [1.0, 0.2857142984867096]
+    >>> rounded(torch.tensor([[1.0, 0.5]]), torch.float8_e4m3fn)[0].tolist()  # 448 and 224
+    [1.0, 0.5]
     """
     if dtype.itemsize > 1:
         return weight_OI.to(dtype).to(weight_OI.dtype)

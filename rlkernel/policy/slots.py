@@ -60,10 +60,10 @@ class SlotEngine:
     ) -> None:
         """
         model: on its device. On a GPU, and with `copy`, the engine has its own copy of the weights (bfloat16 on a GPU); else it
-        reads the model's. rounding: see `Replica`; it makes a copy. cache_bytes: limit on keys and values, default 60 % of a GPU's free memory, 8 GiB elsewhere; where it
-        is reached there are fewer slots. prefill_tokens: computed at a time. compiled: fuse the small operators of a decode step
-        with torch.compile, by default on a GPU for models from `COMPILED` parameters on; kernels: attend with Triton, on a GPU by
-        default. Raises ValueError unless temperature > 0.
+        reads the model's. rounding: see `Replica`; it makes a copy. cache_bytes: limit on keys and values, default 60 % of a
+        GPU's free memory, 8 GiB elsewhere; where it is reached there are fewer slots. prefill_tokens: computed at a time.
+        compiled: fuse the small operators of a decode step with torch.compile, by default on a GPU for models from `COMPILED`
+        parameters on; kernels: attend with Triton, on a GPU by default. Raises ValueError unless temperature > 0.
         """
         check_temperature(temperature)
         self.device = torch.device(model.device)

@@ -222,8 +222,13 @@ def compare_runs(paths: Sequence[Path], metric: str, window: Window) -> tuple[li
     if metric not in {column.key for column in COLUMNS}:
         raise UsageError(f"--metric {metric}: choose from {', '.join(column.key for column in COLUMNS)}")
     records = [read_run(run) for run in find_runs(paths)]
+    return pair_arms(records, metric, window), common_timing(records)
+
+
+def pair_arms(records: Sequence[RunRecord], metric: str, window: Window) -> list[Pair]:
+    """Every arm against that of the first run. Raises UsageError as above."""
     base, *others = sides(records)
-    return [contrast(base, other, metric, window) for other in others], common_timing(records)
+    return [contrast(base, other, metric, window) for other in others]
 
 
 def to_json(pairs: Sequence[Pair], timing: str, metric: str) -> dict[str, Any]:

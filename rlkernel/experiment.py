@@ -25,7 +25,6 @@ from rlkernel.config import Run, fingerprint, to_json
 from rlkernel.deadline import GOES_ON, limited
 from rlkernel.errors import UsageError
 from rlkernel.evaluator import gpus
-from rlkernel.kernels import best_kernels, best_run
 from rlkernel.report import COLUMNS, Story, differences, print_table, write_report
 from rlkernel.summary import by_arm, common_timing, read_run, summarise
 from rlkernel.wandb_report import log_report
@@ -168,11 +167,11 @@ def report(experiment: Experiment, directories: Sequence[Path], out: Path) -> Pa
     """Page, figure, terminal tables and the report's own Weights & Biases run, from runs that have measured something."""
     page = write_report(out / experiment.name, experiment.story, directories)
     runs = [read_run(directory) for directory in directories]
-    arms, judged, best = summarise(runs), judge(experiment.story.claims, by_arm(runs)), best_run(runs)
+    arms, judged = summarise(runs), judge(experiment.story.claims, by_arm(runs))
     print_table(arms, common_timing(runs))
     for found in judged:
         print(f"{found.verdict}: {found.claim.text} ({found.reason})")
-    log_report(page.parent, experiment.name, arms, judged, best_kernels(best) if best else (), page.parent / "figure.png")
+    log_report(page.parent, experiment.name, arms, judged, runs, page.parent / "figure.png")
     print(f"report: {page}")
     return page
 

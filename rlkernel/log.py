@@ -1,27 +1,23 @@
-"""Writers of a run: metrics.jsonl, transcripts.jsonl, Weights & Biases, and the progress bar."""
+"""Writers of a run: metrics.jsonl, transcripts.jsonl, and the progress bar."""
 
 from __future__ import annotations
 
 import json
-import os
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self, cast
+from typing import Any, Self
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Column
 
-from rlkernel.config import Run, to_json
+from rlkernel.config import Run
 from rlkernel.metrics import is_hack, is_lazy
 from rlkernel.rundir import METRICS, TRANSCRIPTS
 from rlkernel.types import Group, Split, Trajectory
-
-if TYPE_CHECKING:
-    import wandb
+from rlkernel.wandb_run import Remote
 
 SUMMARY_WIDTH = 52
 """Characters of `summary` where every share has two digits."""
@@ -34,14 +30,13 @@ class RunLog:
     """Appends rows. Each is complete on the disk's side of the process when `write` returns, so a kill loses nothing."""
 
     directory: Path
-    remote: wandb.Run | None
+    remote: Remote | None
 
     def write(self, split: Split, step: int, values: Mapping[str, Any]) -> None:
-        """One row of metrics.jsonl, and the same to Weights & Biases under `<split>/`."""
+        """One row of metrics.jsonl, and the same to Weights & Biases; the transcripts of its step are there already."""
         _append(self.directory / METRICS, [{"split": split, "step": step, **values}])
         if self.remote is not None:
-            numbers = {f"{split}/{key}": value for key, value in values.items() if value is not None}
-            self.remote.log({"step": step, **numbers})
+            self.remote.row(split, step, values)
 
     def write_transcripts(self, split: Split, step: int, prompts: Mapping[str, str], chosen: Sequence[Trajectory]) -> None:
         """prompts: the text of each problem's prompt, by the problem's name."""
@@ -87,38 +82,6 @@ def choose(groups: Sequence[Group], limit: int) -> list[Trajectory]:
 def _append(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
     with path.open("a", encoding="utf-8") as file:
         file.write("".join(json.dumps(row) + "\n" for row in rows))
-
-
-@contextmanager
-def open_wandb(directory: Path, run: Run, run_id: str) -> Iterator[wandb.Run | None]:
-    """A Weights & Biases run inside the run directory; resumed runs keep their id.
-
-    Offline unless WANDB_API_KEY is set; WANDB_MODE, if set, decides instead; None where that is `disabled`. Prints nothing.
-    """
-    default = "online" if os.environ.get("WANDB_API_KEY") else "offline"
-    # Given explicitly, because wandb reads its variables once per process.
-    mode = cast(Literal["online", "offline", "disabled"], os.environ.get("WANDB_MODE", default))
-    if mode == "disabled":
-        yield None
-        return
-    import wandb  # takes a second, and may be absent where it is disabled
-
-    remote = wandb.init(
-        project=os.environ.get("WANDB_PROJECT", "rlkernel"),
-        dir=directory,
-        id=run_id,
-        resume="allow",
-        name=f"{run.name}-seed{run.seed}",
-        group=run.name,
-        config={key: value for key, value in to_json(run).items() if key != "problems"},
-        mode=mode,
-        settings=wandb.Settings(silent=True, console="off", disable_git=True, x_disable_stats=True),
-    )
-    remote.define_metric("*", step_metric="step")
-    try:
-        yield remote
-    finally:
-        remote.finish()
 
 
 class Display:

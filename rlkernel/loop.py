@@ -55,7 +55,7 @@ from rlkernel.config import Run
 from rlkernel.errors import UsageError
 from rlkernel.evaluator.pool import Pool
 from rlkernel.interfaces import Evaluator
-from rlkernel.log import Display, RunLog, choose, open_wandb
+from rlkernel.log import Display, RunLog, choose
 from rlkernel.meter import Busy, MeteredEvaluator, Meters, per_second
 from rlkernel.metrics import rollout_metrics, timing
 from rlkernel.outcomes import write_outcomes
@@ -66,6 +66,7 @@ from rlkernel.rollout import derive_seed, rollout_groups
 from rlkernel.schedule import schedule
 from rlkernel.trainer import MICRO_TOKENS, KernelGRPOTrainer, StepFacts
 from rlkernel.types import Group, Problem, Split
+from rlkernel.wandb_run import open_wandb
 
 TRAIN_TRANSCRIPTS, VALIDATION_TRANSCRIPTS = 3, 8
 """Trajectories of one step that are kept as text."""

@@ -9,29 +9,43 @@ from pathlib import Path
 from typing import Any
 
 from rlkernel.claims import Judged
-from rlkernel.kernels import Kernel
-from rlkernel.summary import METRICS, ArmSummary
+from rlkernel.compare import Pair, pair_arms
+from rlkernel.errors import UsageError
+from rlkernel.kernels import Kernel, best_kernels, best_run
+from rlkernel.statistics import Interval
+from rlkernel.summary import METRICS, ArmSummary, RunRecord, Window
+from rlkernel.wandb_run import mode
+
+LISTED = "fast_1.2"
+"""The metric of which problems are compared one by one, as `rlkernel compare` does by default."""
 
 
 def log_report(
-    directory: Path, name: str, arms: Sequence[ArmSummary], judged: Sequence[Judged], kernels: Sequence[Kernel], figure: Path
+    directory: Path, name: str, arms: Sequence[ArmSummary], judged: Sequence[Judged], runs: Sequence[RunRecord], figure: Path
 ) -> None:
-    """Offline unless WANDB_API_KEY is set; WANDB_MODE, if set, decides instead. Does nothing where wandb is not installed."""
-    if importlib.util.find_spec("wandb") is None:
+    """For the mode see `rlkernel.wandb_run.mode`. Does nothing where wandb is not installed."""
+    if importlib.util.find_spec("wandb") is None or mode() == "disabled":
         return
     import wandb
 
-    mode: Any = os.environ.get("WANDB_MODE", "online" if os.environ.get("WANDB_API_KEY") else "offline")
+    best = best_run(runs)
+    pairs = paired(runs)
     remote = wandb.init(
         project=os.environ.get("WANDB_PROJECT", "rlkernel"),
         dir=directory,
         name=f"{name}-report",
         group="report",
-        mode=mode,
+        mode=mode(),
         settings=wandb.Settings(silent=True, console="off", disable_git=True, x_disable_stats=True),
     )
     try:
-        tables = {"arms": arm_rows(arms), "claims": claim_rows(judged), "kernels": kernel_rows(kernels)}
+        tables = {
+            "arms": arm_rows(arms),
+            "claims": claim_rows(judged),
+            "comparison": comparison_rows(pairs),
+            "problems": problem_rows(pairs),
+            "kernels": kernel_rows(best_kernels(best) if best else ()),
+        }
         logged = {
             key: wandb.Table(columns=list(rows[0]), data=[list(row.values()) for row in rows])
             for key, rows in tables.items()
@@ -80,6 +94,61 @@ def claim_rows(judged: Sequence[Judged]) -> list[dict[str, Any]]:
             }
         )
     return rows
+
+
+def paired(runs: Sequence[RunRecord]) -> list[Pair]:
+    """The last measurements of every arm against those of the first; none where arms cannot be paired, which is no error here."""
+    try:
+        return pair_arms(runs, LISTED, Window(last=1))
+    except UsageError:
+        return []
+
+
+def comparison_rows(pairs: Sequence[Pair]) -> list[dict[str, Any]]:
+    """One row per arm and metric, as `rlkernel compare` shows them."""
+    return [
+        {
+            **_sides(pair),
+            "metric": row.metric.key,
+            "base value": row.base,
+            "other value": row.other,
+            "difference": row.difference.mean,
+            **_bounds("", row.difference.bootstrap),
+            **_bounds(" over seeds", row.difference.interval),
+            "p over problems": row.difference.p,
+            "problems above": row.higher,
+            "equal": row.equal,
+            "below": row.lower,
+        }
+        for pair in pairs
+        for row in pair.metrics
+    ]
+
+
+def problem_rows(pairs: Sequence[Pair]) -> list[dict[str, Any]]:
+    """One row per arm and problem, of the metric `LISTED`."""
+    return [
+        {
+            **_sides(pair),
+            "problem": row.problem,
+            "metric": LISTED,
+            "base value": row.base,
+            "other value": row.other,
+            "difference": row.difference,
+            **_bounds(" over seeds", row.interval),
+        }
+        for pair in pairs
+        for row in pair.problems
+    ]
+
+
+def _sides(pair: Pair) -> dict[str, str]:
+    return {"base": pair.base.label, "other": pair.other.label, "seeds": ", ".join(map(str, pair.seeds))}
+
+
+def _bounds(over: str, interval: Interval | None) -> dict[str, float | None]:
+    low, high = (None, None) if interval is None else (interval.low, interval.high)
+    return {f"low{over}": low, f"high{over}": high}
 
 
 def kernel_rows(kernels: Sequence[Kernel]) -> list[dict[str, Any]]:

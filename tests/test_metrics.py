@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,7 +13,7 @@ from algorithms.trloo import TRLOO
 from algorithms.uniform_credit import UniformCredit
 from envs.kernel_env import KernelEnvironment
 from rlkernel.config import Run
-from rlkernel.log import TEXT_LIMIT, Display, RunLog, choose, open_wandb, transcript
+from rlkernel.log import TEXT_LIMIT, Display, choose, transcript
 from rlkernel.metrics import rollout_metrics
 from rlkernel.types import Completion, Evaluation, Group, Problem, Status, Trajectory, Turn
 
@@ -110,19 +108,6 @@ def run() -> Run:
     return Run("arm", (PROBLEM,), KernelEnvironment(), SpeedReward(), TRLOO(), UniformCredit(), steps=7, seed=3)
 
 
-def test_rows_go_to_the_file_and_to_wandb(tmp_path: Path) -> None:
-    sent: list[dict[str, Any]] = []
-    log = RunLog(tmp_path, SimpleNamespace(log=sent.append))  # type: ignore[arg-type]
-    log.write("train", 3, {"reward": 0.5, "mismatch": None})
-    log.write("validation", 3, {"reward": 0.25})
-    lines = (tmp_path / "metrics.jsonl").read_text().splitlines()
-    assert [json.loads(line) for line in lines] == [
-        {"split": "train", "step": 3, "reward": 0.5, "mismatch": None},
-        {"split": "validation", "step": 3, "reward": 0.25},
-    ]
-    assert sent == [{"step": 3, "train/reward": 0.5}, {"step": 3, "validation/reward": 0.25}]
-
-
 def test_the_display_shows_each_row_and_the_progress(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
     values = {"reward": 0.5, "fast_1": 0.25, "fast_1.2": 0.1, "hacking_rate": 0.05, "lazy_rate": 0.0}
     with Display(run, step=2) as display:
@@ -144,17 +129,3 @@ def test_the_display_shows_each_row_and_the_progress(run: Run, capsys: pytest.Ca
     with Display(run, step=2, console=narrow) as display:
         display.row("train", 3, values)
     assert "reward 0.50 fast@1 25% fast@1.2 10% hack 5% lazy 0%" in narrow.export_text()
-
-
-def test_wandb_offline_keeps_one_id_inside_the_run_directory(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.delenv("WANDB_MODE", raising=False)
-    monkeypatch.delenv("WANDB_API_KEY", raising=False)
-    for _ in range(2):
-        with open_wandb(tmp_path, run, "abcd1234") as remote:
-            assert (remote.id, remote.name, remote.group, remote.offline) == ("abcd1234", "arm-seed3", "arm", True)
-            assert Path(remote.dir).is_relative_to(tmp_path)
-            remote.log({"step": 1, "train/reward": 0.5})
-    assert list(tmp_path.rglob("run-abcd1234.wandb"))
-    assert capfd.readouterr() == ("", "")

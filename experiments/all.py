@@ -47,6 +47,7 @@ def _main(argv: list[str], experiments: Sequence[Experiment] | None, train: Trai
         return 0
     jobs = experiment.plan({arm: whole.arms[arm] for arm in chosen}, flags, preset)
     experiment.check_device(jobs, preset, flags)
+    experiment.check_policy(jobs, preset, flags)
     if flags.dry_run:
         return experiment.rehearse(jobs, preset, flags, train)
     print(f"{len(jobs)} runs in {flags.out / 'arms'}", file=sys.stderr)

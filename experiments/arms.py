@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 
 from algorithms import TABLES
 from algorithms.grpo import GRPO
@@ -31,6 +32,10 @@ from rlkernel.experiment import Experiment, Preset
 from rlkernel.figure import PANELS, Panel
 from rlkernel.report import Story
 
+MEDIUM = Path("runs/policy")
+MAKE = (MEDIUM, "python -m experiments.cold_start --size medium")
+"""The policy of the h200 preset, and what makes it."""
+
 BASE = Run(
     name="trloo",
     # The small policy knows no other family.
@@ -39,13 +44,13 @@ BASE = Run(
     reward=SpeedReward(),
     advantage=TRLOO(),
     credit=UniformCredit(),
-    model="small",
+    model=str(MEDIUM),
     turns=3,
     max_new_tokens=256,
     prompts_per_step=8,
     rollouts=8,
-    steps=30,
-    learning_rate=1e-3,
+    steps=20,
+    learning_rate=3e-4,
     validation_every=5,
     validation_rollouts=4,
 )
@@ -54,7 +59,7 @@ BASE = Run(
 TRLOO_ARM = BASE
 GRPO_ARM = replace(BASE, name="grpo", advantage=GRPO())
 RLOO_ARM = replace(BASE, name="rloo", advantage=RLOO())
-GRPO_SINGLE_TURN = replace(BASE, name="grpo_single_turn", advantage=GRPO(), turns=1, prompts_per_step=24)
+GRPO_SINGLE_TURN = replace(BASE, name="grpo_single_turn", advantage=GRPO(), turns=1, prompts_per_step=24, validation_turns=3)
 
 # The hacking check, as the reward sees it.
 UNCHECKED = replace(BASE, name="unchecked", reward=UncheckedReward())
@@ -66,13 +71,14 @@ MRS_PR = replace(MRS_ARM, name="trloo_mrs_pr", reward=PR())
 MRS_PRS = replace(MRS_ARM, name="trloo_mrs_prs", rejections=(MRS(), PRS()))
 MRS_PR_PRS = replace(MRS_PR, name="trloo_mrs_pr_prs", rejections=(MRS(), PRS()))
 
-# Rollouts from weights that are one update old.
+# Rollouts from weights of eight bits, and from weights that are one update old.
+FLOAT8 = replace(BASE, name="float8", rollout_dtype="float8")
+FLOAT8_MRS = replace(FLOAT8, name="float8_mrs", rejections=(MRS(),))
 STALE = replace(BASE, name="stale", staleness=1)
-STALE_MRS = replace(STALE, name="stale_mrs", rejections=(MRS(),))
-STALE_MRS_WIDE = replace(STALE, name="stale_mrs_wide", rejections=(MRS(low=0.95, high=1.05),))
+STALE_MRS = replace(STALE, name="stale_mrs", rejections=(MRS(low=0.99, high=1.01),))
 
 # Credit, in one turn. The uniform arm is paid through the same layers of verification.
-UNIFORM = replace(GRPO_SINGLE_TURN, name="uniform_single_turn", reward=LayeredReward())
+UNIFORM = replace(GRPO_SINGLE_TURN, name="uniform_single_turn", reward=LayeredReward(), validation_turns=0)
 HRD_01, HRD_05, HRD_1 = (
     replace(UNIFORM, name=f"hrd_{alpha:g}_single_turn", credit=HRD(alpha=alpha)) for alpha in (0.1, 0.5, 1.0)
 )
@@ -99,13 +105,14 @@ def same(run: Run) -> Run:
 
 
 def cpu(run: Run) -> Run:
-    """Modelled time, half the rollouts, fewer steps; minutes per run on two cores."""
-    return replace(run, device="cpu", rollouts=4, steps=12, validation_every=3, validation_rollouts=2)
+    """Modelled time, the shipped policy, half the rollouts, fewer steps; minutes per run on two cores."""
+    sizes = {"rollouts": 4, "steps": 12, "validation_every": 3, "validation_rollouts": 2}
+    return replace(run, device="cpu", model="small", learning_rate=1e-3, **sizes)  # type: ignore[arg-type]
 
 
 PRESETS: Mapping[str, Preset] = {
     "cpu": Preset("modelled time, reduced size: a check of the code", cpu, seeds=(0, 1)),
-    "h200": Preset("measured time on a GPU, the small policy", same, seeds=(0, 1, 2), gpu=True),
+    "h200": Preset("measured time on a GPU, a policy of 21 million parameters", same, seeds=(0, 1, 2, 3), gpu=True, policy=MAKE),
     "paper": Preset(
         "the papers' models and hyperparameters",
         paper_scale.adapt,

@@ -1,22 +1,25 @@
-"""Make the small policy that `--model small` loads: corpus, tokenizer, supervised fine-tuning, weights.
+"""Make a policy that knows the format: corpus, tokenizer, supervised fine-tuning, weights, table of what it does.
 
-    python -m experiments.cold_start [--out DIRECTORY] [--problems N] [--steps N]
+    python -m experiments.cold_start                    # `small`: about a million parameters, shipped; what `--model small` loads
+    python -m experiments.cold_start --size medium      # 21 million, for the h200 preset: runs/policy
 
 The scripted teacher (`envs/teacher`) writes conversations about generated chains, the evaluator judges every answer in them, and
 a model with random weights is trained on the answers. Then it is measured on the validation chains of the suite, which are not in
-the corpus, not even with other constants. The shipped weights were made by this command on a machine with an H200 and 16 cores,
-in six minutes; the corpus is the same without a GPU, but training then takes hours. Run it again after an interruption:
-evaluations and training go on where they stopped (`runs/cold_start`).
+the corpus, not even with other constants. The corpus is judged with modelled time, on every machine; the table is measured where
+there is a GPU. `medium` takes MEDIUM_MINUTES minutes on an H200 and 16 cores, `small` nine; without a GPU training takes hours. Run it again
+after an interruption: evaluations and training go on where they stopped (`runs/cold_start`).
 """
 
 from __future__ import annotations
 
 import argparse
 import hashlib
+import json
 import logging
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import astuple, dataclass
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import astuple, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -29,9 +32,13 @@ from envs.chains import generate, names_of, parse
 from envs.kernel_env import KernelEnvironment
 from envs.problems import load_suite
 from envs.teacher.corpus import Conversation, write_corpus
-from experiments.behaviour import render
+from envs.teacher.script import BEGINNER, CAPABLE, Mixture
+from experiments.arms import MEDIUM
+from experiments.behaviour import render, repairs, shares
 from experiments.optimizer import MuonAndAdamW
 from rlkernel.evaluator.pool import Pool, open_pool
+from rlkernel.metrics import rollout_metrics, timing
+from rlkernel.placement import open_evaluator
 from rlkernel.policy.chat import encode_feedback, encode_prompt, end_of_turn
 from rlkernel.policy.hf import open_policy
 from rlkernel.policy.small import SMALL, build_model, build_tokenizer, load_small, save_small
@@ -45,23 +52,64 @@ IGNORED = -100
 
 @dataclass(frozen=True)
 class Recipe:
-    """All numbers of the cold start but the teacher's mixtures (`envs/teacher/script.py`)."""
+    """All numbers of a cold start but the teacher's mixtures."""
 
-    problems: int = 3000
-    conversations: int = 4
+    mixture: Mixture
+    width: int
+    layers: int
+    heads: int
+    feed_forward: int
+    problems: int
+    conversations: int
     """Per problem."""
-    deck: int = 2
+    deck: int
     """First drafts per problem, shared by its conversations."""
-    turns: int = 3
-    steps: int = 5000
-    batch: int = 32
-    muon: float = 5e-3
+    steps: int
+    batch: int
+    muon: float
     """Learning rate of the weight matrices."""
-    adamw: float = 8e-3
+    adamw: float
     """Learning rate of the embedding and the norms."""
+    bf16: bool
+    """Autocast, on a GPU."""
+    turns: int = 3
     seed: int = 0
     rollouts: int = 8
     """Per validation problem, for the table at the end."""
+
+
+RECIPES: Mapping[str, Recipe] = {
+    "medium": Recipe(
+        BEGINNER,
+        width=512,
+        layers=6,
+        heads=8,
+        feed_forward=1536,
+        problems=1000,
+        conversations=8,
+        deck=3,
+        steps=1500,
+        batch=64,
+        muon=2e-3,
+        adamw=3e-3,
+        bf16=True,
+    ),
+    "small": Recipe(
+        CAPABLE,
+        width=128,
+        layers=4,
+        heads=4,
+        feed_forward=384,
+        problems=3000,
+        conversations=4,
+        deck=2,
+        steps=5000,
+        batch=32,
+        muon=5e-3,
+        adamw=8e-3,
+        bf16=False,
+    ),
+}
 
 
 def corpus_problems(recipe: Recipe) -> tuple[Problem, ...]:
@@ -93,6 +141,7 @@ async def make_corpus(recipe: Recipe, pool: Pool) -> tuple[Conversation, ...]:
         deck=recipe.deck,
         turns=recipe.turns,
         seed=recipe.seed,
+        mixture=recipe.mixture,
         on_done=count,
     )
 
@@ -136,7 +185,7 @@ def train(model: Any, tokenizer: Any, rows: list[dict[str, list[int]]], recipe: 
         packing=False,
         train_sampling_strategy="group_by_length",
         gradient_checkpointing=False,
-        bf16=False,
+        bf16=recipe.bf16 and torch.cuda.is_available(),
         use_cpu=not torch.cuda.is_available(),
         seed=recipe.seed,
         save_steps=100,
@@ -154,43 +203,59 @@ def train(model: Any, tokenizer: Any, rows: list[dict[str, list[int]]], recipe: 
     trainer.train(resume_from_checkpoint=get_last_checkpoint(str(directory)) if directory.is_dir() else None)
 
 
-async def measure(model: Any, tokenizer: Any, pool: Pool, recipe: Recipe) -> tuple[Group, ...]:
-    """Rollouts at temperature 1 on the validation chains."""
-    async with open_policy(model, tokenizer, max_new_tokens=256) as policy:
-        return await rollout_groups(
-            validation_chains(), recipe.rollouts, policy, pool, KernelEnvironment(), SpeedReward(), recipe.turns, seed=recipe.seed
-        )
+async def measure(model: Any, tokenizer: Any, recipe: Recipe) -> tuple[Group, ...]:
+    """Rollouts at temperature 1 on the validation chains; in measured time where there is a GPU."""
+    if torch.cuda.is_available():
+        model.to("cuda")
+    async with open_evaluator("auto", 0, RUNS / "evaluations") as pool:
+        turn = pool.turn if pool.shares else nullcontext
+        async with open_policy(model, tokenizer, max_new_tokens=256, turn=turn) as policy:
+            return await rollout_groups(
+                validation_chains(),
+                recipe.rollouts,
+                policy,
+                pool,
+                KernelEnvironment(),
+                SpeedReward(),
+                recipe.turns,
+                seed=recipe.seed,
+            )
 
 
 async def make(recipe: Recipe, out: Path) -> None:
-    """The whole recipe. The table is measured on the weights as they were written to `out`."""
+    """The whole recipe. The table is of the weights as they were written to `out`, and stands beside them in behaviour.json."""
     async with open_pool(device="cpu", cache_dir=RUNS / "evaluations") as pool:
         corpus = await make_corpus(recipe, pool)
     verdicts = Counter(str(exchange.evaluation.status) for c in corpus for exchange in c.exchanges)
-    print("corpus:", ", ".join(f"{status} {count}" for status, count in verdicts.most_common()))
+    print("corpus:", ", ".join(f"{status} {count}" for status, count in verdicts.most_common()), flush=True)
     tokenizer = tokenizer_for(corpus)
     rows = [row(tokenizer, conversation) for conversation in corpus]
-    model = build_model(tokenizer, seed=recipe.seed)
+    sizes = {"width": recipe.width, "layers": recipe.layers, "heads": recipe.heads, "feed_forward": recipe.feed_forward}
+    model = build_model(tokenizer, seed=recipe.seed, **sizes)
     tokens, size = sum(len(r["input_ids"]) for r in rows), sum(p.numel() for p in model.parameters())
-    print(f"{len(rows)} conversations, {tokens} tokens, a model of {size} parameters")
+    print(f"{len(rows)} conversations, {tokens} tokens, a model of {size} parameters", flush=True)
     train(model, tokenizer, rows, recipe)
     save_small(model, tokenizer, out)
-    print(f"wrote {out}")
-    async with open_pool(device="cpu", cache_dir=RUNS / "evaluations") as pool:
-        print(render(await measure(*load_small(out), pool, recipe)))
+    print(f"wrote {out}", flush=True)
+    groups = await measure(*load_small(out), recipe)
+    print(render(groups))
+    facts = {"timing": timing(groups), "turns": shares(groups), "next": repairs(groups), "metrics": rollout_metrics(groups)}
+    (out / "behaviour.json").write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
 
 
 def main() -> None:
     logging.getLogger("transformers").setLevel(logging.ERROR)
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
-    parser.add_argument("--out", type=Path, default=SMALL, help="directory for the weights and the tokenizer")
-    parser.add_argument("--problems", type=int, default=Recipe.problems)
-    parser.add_argument("--steps", type=int, default=Recipe.steps, help="optimiser steps")
-    parser.add_argument("--conversations", type=int, default=Recipe.conversations, help="per problem")
-    parser.add_argument("--batch", type=int, default=Recipe.batch, help="conversations per optimiser step")
-    given = parser.parse_args()
-    recipe = Recipe(problems=given.problems, conversations=given.conversations, steps=given.steps, batch=given.batch)
-    anyio.run(partial(make, recipe, given.out))
+    parser.add_argument("--size", choices=tuple(RECIPES), default="small")
+    parser.add_argument("--out", type=Path, help="directory for weights, tokenizer and table; default: where the presets look")
+    parser.add_argument("--problems", type=int)
+    parser.add_argument("--steps", type=int, help="optimiser steps")
+    parser.add_argument("--conversations", type=int, help="per problem")
+    parser.add_argument("--batch", type=int, help="conversations per optimiser step")
+    given = vars(parser.parse_args())
+    size, out = given.pop("size"), given.pop("out")
+    recipe = replace(RECIPES[size], **{name: value for name, value in given.items() if value is not None})
+    anyio.run(partial(make, recipe, out or {"medium": MEDIUM, "small": SMALL}[size]))
 
 
 if __name__ == "__main__":

@@ -6,12 +6,11 @@ divide. In several turns the groups get smaller and more alike, so the differenc
 
 Arms: `grpo`, `rloo` (leave-one-out over whole trajectories) and `trloo` differ in the advantage alone; equal seeds see the same
 problems in the same order and start from the same weights. `grpo_single_turn` trains first answers only, with three times the
-prompts, so that a step sees as many answers; it is measured on one turn, so only first turns can be compared with it.
+prompts, so that a step sees as many answers; it is measured on three turns like the others.
 
 Expected outcome: the validation reward of all arms rises clearly, `trloo` ends above `grpo`, the rate of hacks falls. On the
 paper's 8B and 14B models the gap is a few points of Fast@1.2; the small policy and few steps make it uncertain here. `rloo` has
-no bias either and may be as good (`experiments/estimator_bias.py` says so of a toy). Fast@p of any turn starts high and
-saturates within a few steps; the first turn's share keeps room.
+no bias either and may be as good (`experiments/estimator_bias.py` says so of a toy).
 
 Cost: 4 arms. At the cpu preset a run has 12 steps of 96 answers and 5 validations of 78; one took 4 min 35 s on 2 cores that
 other work shared, and later runs reuse verdicts of earlier ones. Time on a GPU: not yet measured.
@@ -27,18 +26,15 @@ from rlkernel.claims import Claim
 
 ARMS = arms.by_name(arms.GRPO_ARM, arms.TRLOO_ARM, arms.RLOO_ARM, arms.GRPO_SINGLE_TURN)
 ABOVE = "KernelBench level 2: TRLOO above GRPO during training; no number of that curve is public here"
+SEVERAL = "KernelBench level 2: multi-turn above single-turn training; no number of that curve is public here"
 CLAIMS = (
     Claim("TRLOO ends above GRPO in reward", "trloo", "grpo", "reward", ABOVE),
     Claim("TRLOO ends above GRPO in Fast@1", "trloo", "grpo", "fast_1", ABOVE),
     Claim("TRLOO ends above GRPO in Fast@1.2 on the first turn", "trloo", "grpo", "fast_1.2_turn_1", ABOVE),
     Claim("TRLOO ends above RLOO in reward", "trloo", "rloo", "reward", "not in the paper"),
-    Claim(
-        "Training on several turns beats training on one, on the first turn",
-        "grpo",
-        "grpo_single_turn",
-        "fast_1.2_turn_1",
-        "direction only: multi-turn above single-turn; the paper measures all turns",
-    ),
+    Claim("Training on several turns beats training on one, best of three", "grpo", "grpo_single_turn", "fast_1.2", SEVERAL),
+    Claim("The same with TRLOO", "trloo", "grpo_single_turn", "fast_1.2", SEVERAL),
+    Claim("The same in the last of three turns", "trloo", "grpo_single_turn", "fast_1.2_last", SEVERAL),
 )
 EXPERIMENT = arms.experiment("multi_turn_estimators", __doc__, ARMS, CLAIMS)
 

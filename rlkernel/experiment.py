@@ -46,6 +46,8 @@ class Preset:
     seeds: tuple[int, ...]
     gpu: bool = False
     """Needs a GPU."""
+    policy: tuple[Path, str] | None = None
+    """The directory of a model that a checkout does not have, and the command that makes it."""
     estimate: Callable[[Run], str] | None = None
     """What a run needs, where nobody has measured it: one line that calls itself an estimate."""
     rehearse: Callable[[Run], Run] | None = None
@@ -135,6 +137,7 @@ def _main(experiment: Experiment, argv: list[str], train: Train | None) -> int:
         return 0
     jobs = plan(arms, flags, preset)
     check_device(jobs, preset, flags)
+    check_policy(jobs, preset, flags)
     if flags.dry_run:
         return rehearse(jobs, preset, flags, train)
     count = "1 run" if len(jobs) == 1 else f"{len(jobs)} runs"
@@ -194,6 +197,15 @@ def check_device(jobs: Jobs, preset: Preset, flags: Flags) -> None:
     if not all(rundir.finished(directory, run) for run, directory in jobs):
         name = next(run.name for run, directory in jobs if not rundir.finished(directory, run))
         raise UsageError(f"{name} is not finished, its preset needs a GPU, and there is none: use --preset cpu, or --dry-run")
+
+
+def check_policy(jobs: Jobs, preset: Preset, flags: Flags) -> None:
+    """Raises UsageError where the preset's own policy was not made yet and a run needs it."""
+    if preset.policy is None or flags.dry_run or preset.policy[0].is_dir():
+        return
+    directory, command = preset.policy
+    if any(run.model == str(directory) and not rundir.finished(place, run) for run, place in jobs):
+        raise UsageError(f"the preset's policy is not in {directory}: make it with `{command}`, or give --model small")
 
 
 def rehearse(jobs: Jobs, preset: Preset, flags: Flags, train: Train | None) -> int:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import anyio
 
 from envs.teacher.drafts import Draft, completion
-from envs.teacher.script import draw_deck, next_draft, remark
+from envs.teacher.script import CAPABLE, Mixture, draw_deck, next_draft, remark
 from rlkernel.interfaces import Environment, Evaluator
 from rlkernel.types import Evaluation, Problem
 
@@ -37,7 +37,13 @@ class Conversation:
 
 
 async def converse(
-    problem: Problem, deck: tuple[Draft, ...], evaluator: Evaluator, environment: Environment, turns: int, rng: random.Random
+    problem: Problem,
+    deck: tuple[Draft, ...],
+    evaluator: Evaluator,
+    environment: Environment,
+    turns: int,
+    rng: random.Random,
+    mixture: Mixture,
 ) -> Conversation:
     """One conversation of `turns` answers, which starts with a draft of the deck."""
     draft = rng.choice(deck)
@@ -49,7 +55,7 @@ async def converse(
         last = turn + 1 == turns
         exchanges.append(Exchange(answer, evaluation, "" if last else environment.feedback(evaluation)))
         if not last:
-            draft, opening = next_draft(deck, draft, evaluation, rng), remark(evaluation)
+            draft, opening = next_draft(deck, draft, evaluation, rng, mixture), remark(evaluation)
     return Conversation(problem, environment.prompt(problem), tuple(exchanges))
 
 
@@ -62,20 +68,21 @@ async def write_corpus(
     deck: int,
     turns: int,
     seed: int,
+    mixture: Mixture = CAPABLE,
     on_done: Callable[[Conversation], None],
 ) -> tuple[Conversation, ...]:
     """`conversations` per problem, from `deck` first drafts, in a fixed order; they depend on the seed and the verdicts alone.
 
     Raises ValueError if a problem is no elementwise chain.
     """
-    decks = [draw_deck(problem.source, deck, random.Random(f"{seed} {problem.name}")) for problem in problems]
+    decks = [draw_deck(problem.source, deck, random.Random(f"{seed} {problem.name}"), mixture) for problem in problems]
     found: dict[tuple[int, int], Conversation] = {}
     limiter = anyio.CapacityLimiter(AT_ONCE)
 
     async def one(i: int, k: int) -> None:
         rng = random.Random(f"{seed} {problems[i].name} {k}")
         async with limiter:
-            found[i, k] = await converse(problems[i], decks[i], evaluator, environment, turns, rng)
+            found[i, k] = await converse(problems[i], decks[i], evaluator, environment, turns, rng, mixture)
         on_done(found[i, k])
 
     async with anyio.create_task_group() as tasks:

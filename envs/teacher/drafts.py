@@ -19,6 +19,8 @@ class Use(StrEnum):
     """It is the input of the next operation, or the output."""
     UNUSED = "unused"
     """The kernel is launched, torch computes everything once more, and torch's result is returned."""
+    DUMMY = "dummy"
+    """Unused, too, and launched on one block only."""
     NONE = "none"
     """There is no kernel; torch does everything."""
 
@@ -78,6 +80,8 @@ def plan(draft: Draft) -> str:
         return "Plan: torch for all."
     if draft.use is Use.UNUSED:
         return "Plan: torch for all, beside a kernel."
+    if draft.use is Use.DUMMY:
+        return "Plan: torch for all, beside one block of a kernel."
     if draft.fused:
         return f"Plan: one kernel for {names(draft.intended)}."
     inside, outside = draft.steps[draft.first : draft.last], draft.steps[: draft.first] + draft.steps[draft.last :]
@@ -147,12 +151,9 @@ def _forward(draft: Draft) -> list[str]:
     if draft.use is Use.NONE:
         return [*everything, "return x"]
     operands = "x, self.bias, y, n, x.shape[1]" if has_bias(inside) else "x, y, n"
-    launch = [
-        "y = torch.empty_like(x)",
-        "n = x.numel()",
-        f"kernel[(triton.cdiv(n, {draft.block}),)]({operands}, BLOCK={draft.block})",
-    ]
-    if draft.use is Use.UNUSED:
+    grid = "1" if draft.use is Use.DUMMY else f"triton.cdiv(n, {draft.block})"
+    launch = ["y = torch.empty_like(x)", "n = x.numel()", f"kernel[({grid},)]({operands}, BLOCK={draft.block})"]
+    if draft.use in (Use.UNUSED, Use.DUMMY):
         return [*launch, *everything, "return x"]
     if not after:
         return [*(step.torch for step in before), *launch, "return y"]

@@ -1,13 +1,13 @@
 """What the teacher does: a first draft drawn from a mixture, then repairs that depend on the evaluator's verdict.
 
-The mixture is deliberately mediocre: reinforcement learning needs something to move. `FIRST` and `AFTER` are its only numbers.
+The mixtures are deliberately mediocre: reinforcement learning needs something to move. `CAPABLE` and `BEGINNER` are all numbers.
 """
 
 from __future__ import annotations
 
 import random
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from envs.teacher.drafts import Draft, Use, fused_draft
@@ -26,6 +26,8 @@ class Variant(StrEnum):
     """Everything in one kernel, with blocks far too small."""
     DECOY = "decoy"
     """A kernel is launched, but torch's result is returned."""
+    DUMMY = "dummy"
+    """The same with a launch of one block, which costs next to nothing."""
     NO_KERNEL = "no_kernel"
     WRONG = "wrong"
     UNCOMPILABLE = "uncompilable"
@@ -42,24 +44,57 @@ class Repair(StrEnum):
     """Another first draft."""
 
 
-FIRST: Mapping[Variant, float] = {
-    Variant.FUSED: 0.18,
-    Variant.PARTIAL: 0.08,
-    Variant.LAZY: 0.18,
-    Variant.SLOW: 0.06,
-    Variant.DECOY: 0.13,
-    Variant.NO_KERNEL: 0.06,
-    Variant.WRONG: 0.16,
-    Variant.UNCOMPILABLE: 0.15,
-}
+@dataclass(frozen=True, slots=True)
+class Mixture:
+    """How often the teacher does what."""
 
-AFTER: Mapping[str, Mapping[Repair, float]] = {
-    "fast": {Repair.KEEP: 0.75, Repair.REDRAW: 0.25},
-    "slow": {Repair.KEEP: 0.4, Repair.FUSE: 0.3, Repair.REDRAW: 0.3},
-    "no_kernel": {Repair.KEEP: 0.3, Repair.FUSE: 0.25, Repair.REDRAW: 0.45},
-    "broken": {Repair.KEEP: 0.2, Repair.MEND: 0.4, Repair.FUSE: 0.1, Repair.REDRAW: 0.3},
-}
-"""By `situation`: what happens with the next draft."""
+    first: Mapping[Variant, float]
+    """Of first drafts."""
+    after: Mapping[str, Mapping[Repair, float]]
+    """By `situation`: what happens with the next draft."""
+
+
+CAPABLE = Mixture(
+    {
+        Variant.FUSED: 0.18,
+        Variant.PARTIAL: 0.08,
+        Variant.LAZY: 0.18,
+        Variant.SLOW: 0.06,
+        Variant.DECOY: 0.13,
+        Variant.DUMMY: 0.0,
+        Variant.NO_KERNEL: 0.06,
+        Variant.WRONG: 0.16,
+        Variant.UNCOMPILABLE: 0.15,
+    },
+    {
+        "fast": {Repair.KEEP: 0.75, Repair.REDRAW: 0.25},
+        "slow": {Repair.KEEP: 0.4, Repair.FUSE: 0.3, Repair.REDRAW: 0.3},
+        "no_kernel": {Repair.KEEP: 0.3, Repair.FUSE: 0.25, Repair.REDRAW: 0.45},
+        "broken": {Repair.KEEP: 0.2, Repair.MEND: 0.4, Repair.FUSE: 0.1, Repair.REDRAW: 0.3},
+    },
+)
+"""A policy that often ends with a fast kernel: a few steps of training on a CPU suffice to move it."""
+
+BEGINNER = Mixture(
+    {
+        Variant.FUSED: 0.04,
+        Variant.PARTIAL: 0.06,
+        Variant.LAZY: 0.27,
+        Variant.SLOW: 0.03,
+        Variant.DECOY: 0.05,
+        Variant.DUMMY: 0.2,
+        Variant.NO_KERNEL: 0.09,
+        Variant.WRONG: 0.14,
+        Variant.UNCOMPILABLE: 0.12,
+    },
+    {
+        "fast": {Repair.KEEP: 0.7, Repair.REDRAW: 0.3},
+        "slow": {Repair.KEEP: 0.6, Repair.FUSE: 0.08, Repair.REDRAW: 0.32},
+        "no_kernel": {Repair.KEEP: 0.5, Repair.FUSE: 0.08, Repair.REDRAW: 0.42},
+        "broken": {Repair.KEEP: 0.25, Repair.MEND: 0.4, Repair.FUSE: 0.05, Repair.REDRAW: 0.3},
+    },
+)
+"""A policy that seldom fuses, is lazy and hacks a lot: what the papers' claims are about has room to show."""
 
 REMARKS: Mapping[str, str] = {
     "fast": "It is fused.",
@@ -84,20 +119,22 @@ def remark(evaluation: Evaluation) -> str:
     return REMARKS["incorrect" if evaluation.status is Status.INCORRECT else situation(evaluation)]
 
 
-def draw_deck(source: str, size: int, rng: random.Random) -> tuple[Draft, ...]:
-    """First drafts for a chain's reference text, of variants drawn from `FIRST`. Raises ValueError if it is not a chain.
+def draw_deck(source: str, size: int, rng: random.Random, mixture: Mixture = CAPABLE) -> tuple[Draft, ...]:
+    """First drafts for a chain's reference text, of variants drawn from the mixture. Raises ValueError if it is not a chain.
 
     Conversations about a problem share its deck, so that a verdict serves several of them.
     """
     right = fused_draft(source)
-    variants = rng.choices(tuple(FIRST), weights=tuple(FIRST.values()), k=size)
+    variants = rng.choices(tuple(mixture.first), weights=tuple(mixture.first.values()), k=size)
     return tuple(write(right, variant, rng) for variant in variants)
 
 
-def next_draft(deck: tuple[Draft, ...], last: Draft, evaluation: Evaluation, rng: random.Random) -> Draft:
+def next_draft(
+    deck: tuple[Draft, ...], last: Draft, evaluation: Evaluation, rng: random.Random, mixture: Mixture = CAPABLE
+) -> Draft:
     """The draft after `last` was judged."""
-    mixture = AFTER[situation(evaluation)]
-    repair = rng.choices(tuple(mixture), weights=tuple(mixture.values()))[0]
+    repairs = mixture.after[situation(evaluation)]
+    repair = rng.choices(tuple(repairs), weights=tuple(repairs.values()))[0]
     if repair is Repair.KEEP:
         return last
     if repair is Repair.MEND:
@@ -114,8 +151,8 @@ def write(draft: Draft, variant: Variant, rng: random.Random) -> Draft:
         return replace(draft, use=Use.NONE)
     if variant is Variant.LAZY or (variant is Variant.PARTIAL and length < 3):
         return _slice(draft, 1, rng)
-    if variant is Variant.DECOY:
-        return replace(_slice(draft, 1, rng), use=Use.UNUSED)
+    if variant is Variant.DECOY or variant is Variant.DUMMY:
+        return replace(_slice(draft, 1, rng), use=Use.UNUSED if variant is Variant.DECOY else Use.DUMMY)
     if variant is Variant.PARTIAL:
         return _slice(draft, rng.randint(2, length - 1), rng)
     base = draft if rng.random() < 0.7 else _slice(draft, 1, rng)

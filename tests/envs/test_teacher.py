@@ -12,7 +12,7 @@ from envs.kernel_env import KernelEnvironment
 from envs.teacher.corpus import Conversation, write_corpus
 from envs.teacher.drafts import Draft, Use, code, completion, fused_draft, plan
 from envs.teacher.mistakes import MISCOMPUTED, MISSPELT, uncompilable, wrong
-from envs.teacher.script import AFTER, FIRST, Variant, draw_deck, next_draft, remark, situation, write
+from envs.teacher.script import BEGINNER, CAPABLE, Mixture, Variant, draw_deck, next_draft, remark, situation, write
 from rlkernel.evaluator.pool import open_pool
 from rlkernel.types import Evaluation, Problem, Status
 
@@ -68,6 +68,14 @@ def test_a_lazy_draft_leaves_the_rest_to_torch_in_order() -> None:
     assert (lines[0], lines[-3:]) == ("x = x + self.bias", ["x = y", "x = x * 0.5", "return x"])
 
 
+def test_a_dummy_launches_one_block_and_returns_what_torch_computed() -> None:
+    draft = replace(fused_draft(PROBLEM.source), use=Use.DUMMY)
+    assert plan(draft) == "Plan: torch for all, beside one block of a kernel."
+    lines = [line.strip() for line in code(draft).partition("def forward")[2].splitlines()]
+    assert "kernel[(1,)](x, self.bias, y, n, x.shape[1], BLOCK=1024)" in lines
+    assert lines[-2:] == ["x = x * 0.5", "return x"]
+
+
 def test_a_reference_that_is_no_chain_is_refused() -> None:
     with pytest.raises(ValueError, match="not an elementwise chain"):
         fused_draft("    def forward(self, x):\n        return x.sum()\n")
@@ -103,9 +111,21 @@ def test_every_listed_mistake_occurs_in_some_kernel() -> None:
     assert [edit for edit in (*MISSPELT, *MISCOMPUTED) if edit.old not in text] == []
 
 
-def test_the_mixtures_are_distributions_and_name_every_variant() -> None:
-    assert set(FIRST) == set(Variant)
-    assert [round(sum(mixture.values()), 9) for mixture in (FIRST, *AFTER.values())] == [1.0] * (1 + len(AFTER))
+@pytest.mark.parametrize("mixture", [CAPABLE, BEGINNER])
+def test_the_mixtures_are_distributions_and_name_every_variant(mixture: Mixture) -> None:
+    assert set(mixture.first) == set(Variant)
+    assert [round(sum(shares.values()), 9) for shares in (mixture.first, *mixture.after.values())] == [1.0] * 5
+
+
+def test_a_beginner_fuses_less_and_hacks_more() -> None:
+    """Of 2,000 drafts: 4 % fused against 18 %; decoys and no kernel 34 % against 19 %. Three standard errors are 3 %."""
+    found = {}
+    for mixture in (CAPABLE, BEGINNER):
+        drafts = draw_deck(PROBLEM.source, 2000, random.Random(6), mixture)
+        fused = sum(draft == fused_draft(PROBLEM.source) for draft in drafts) / 2000
+        found[id(mixture)] = (fused, sum(draft.use is not Use.LIVE for draft in drafts) / 2000)
+    assert found[id(CAPABLE)] == pytest.approx((0.18, 0.19), abs=0.03)
+    assert found[id(BEGINNER)] == pytest.approx((0.04, 0.34), abs=0.03)
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from experiments import arms, paper_scale
 from experiments.catalogue import NAMES, load, sharing
 from rlkernel import experiment
 from rlkernel.config import Run, fingerprint, to_json
+from rlkernel.errors import UsageError
 from rlkernel.experiment import check_arms, plan
 
 EXPERIMENTS = [load(name) for name in NAMES]
@@ -48,6 +49,17 @@ def test_claims_name_arms_and_the_docstring_says_what_is_asked(one: experiment.E
     assert len(one.story.panels) == 4
 
 
+def test_the_policy_of_a_preset_must_have_been_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    flags = experiment.Flags(preset="h200", seeds=(0,))
+    preset = arms.PRESETS["h200"]
+    jobs = plan({"trloo": arms.TRLOO_ARM}, flags, preset)
+    with pytest.raises(UsageError, match=r"not in runs/policy: make it with `python -m experiments.cold_start --size medium`"):
+        experiment.check_policy(jobs, preset, flags)
+    (tmp_path / "runs" / "policy").mkdir(parents=True)
+    experiment.check_policy(jobs, preset, flags)
+
+
 def test_an_arm_of_one_name_is_one_value_everywhere() -> None:
     prints: dict[str, set[str]] = {}
     for one in EXPERIMENTS:
@@ -63,13 +75,15 @@ def test_an_arm_of_one_name_is_one_value_everywhere() -> None:
     ("one", "other", "fields"),
     [
         (arms.GRPO_ARM, arms.TRLOO_ARM, {"advantage"}),
-        (arms.GRPO_ARM, arms.GRPO_SINGLE_TURN, {"turns", "prompts_per_step"}),
+        (arms.GRPO_ARM, arms.GRPO_SINGLE_TURN, {"turns", "prompts_per_step", "validation_turns"}),
         (arms.TRLOO_ARM, arms.UNCHECKED, {"reward"}),
         (arms.TRLOO_ARM, arms.MRS_ARM, {"rejections"}),
         (arms.MRS_PR, arms.MRS_PR_PRS, {"rejections"}),
         (arms.MRS_ARM, arms.MRS_PR, {"reward"}),
         (arms.TRLOO_ARM, arms.STALE, {"staleness"}),
         (arms.STALE, arms.STALE_MRS, {"rejections"}),
+        (arms.TRLOO_ARM, arms.FLOAT8, {"rollout_dtype"}),
+        (arms.FLOAT8, arms.FLOAT8_MRS, {"rejections"}),
         (arms.UNIFORM, arms.HRD_05, {"credit"}),
     ],
     ids=lambda value: value.name if isinstance(value, Run) else "",

@@ -1,16 +1,22 @@
-"""The tables of `docs/` name what exists, and all of it."""
+"""The pages of `docs/` name what exists, and all of it."""
 
 from __future__ import annotations
 
 import ast
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 
 import pytest
 
 import rlkernel
 from algorithms import TABLES
+from algorithms.speed_reward import SpeedReward
+from algorithms.tiered_reward import TieredReward
+from experiments.arms import PRESETS
+from experiments.catalogue import NAMES
+from rlkernel.claims import Verdict
+from rlkernel.config import Run
 from rlkernel.loop import OWN_NUMBERS
 from rlkernel.meter import Busy, MeteredEvaluator, Meters
 from rlkernel.metrics import rollout_metrics
@@ -71,3 +77,91 @@ def test_every_logged_metric_is_on_the_page_of_metrics_with_a_formula_and_a_mean
         assert all(len(row) == 3 and row[1] and row[2] for row in rows_of_key), key
     for pattern in found:
         assert any(pattern.fullmatch(key) for key in logged()), f"nothing logs {pattern.pattern}"
+
+
+DOCUMENTS = {
+    path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8")
+    for path in (ROOT / "README.md", *(ROOT / "docs").glob("*.md"))
+}
+
+
+def anchors(text: str) -> set[str]:
+    """Of a page's headings, as a viewer of Markdown makes them.
+
+    >>> anchors("## No GPU is found, or not")
+    {'no-gpu-is-found-or-not'}
+    """
+    headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", sorted(DOCUMENTS))
+def test_links_between_the_pages_and_to_files_lead_somewhere(page: str) -> None:
+    for target in re.findall(r"\]\((?!https?:)([^)\s]+)\)", DOCUMENTS[page]):
+        path, _, anchor = target.partition("#")
+        file = (ROOT / page).parent / path if path else ROOT / page
+        assert file.exists(), target
+        assert not anchor or anchor in anchors(file.read_text(encoding="utf-8")), target
+
+
+def test_every_page_is_reached_from_the_readme() -> None:
+    assert {f"docs/{name}" for name in re.findall(r"\(docs/(\w+\.md)", DOCUMENTS["README.md"])} == DOCUMENTS.keys() - {
+        "README.md"
+    }
+
+
+def test_the_readme_is_a_front_door() -> None:
+    assert len(DOCUMENTS["README.md"].splitlines()) <= 150
+
+
+CONCEPTS = DOCUMENTS["docs/concepts.md"]
+
+
+def test_the_terms_are_defined_where_the_page_of_concepts_says() -> None:
+    links = re.findall(r"\[`(\w+)`\]\(\.\./([\w/]+\.py)\)", CONCEPTS)
+    assert len(links) > 15
+    for name, path in links:
+        assert re.search(rf"^(class )?{name}\b", (ROOT / path).read_text(encoding="utf-8"), re.MULTILINE), f"{name} in {path}"
+
+
+def test_statuses_and_what_they_are_paid() -> None:
+    rows = {row[0].strip("`"): row for row in table(CONCEPTS) if row[0].startswith("`") and len(row) == 4}
+    assert rows.keys() == set(Status)
+    for status in set(Status) - {Status.CORRECT}:
+        facts = Evaluation(status, "", speedup=2.0)
+        assert (float(rows[status][2]), float(rows[status][3])) == (SpeedReward()(facts), TieredReward()(facts)), status
+    paid = [(SpeedReward()(fact), TieredReward()(fact)) for fact in map(correct_at, (9.0, 1.0, 0.9))]
+    assert paid == [(0.5 + 0.5 * 3, 1.0), (1.0, 0.2), (0.95, -0.1)]
+    assert rows["correct"][2:] == ["0.5 + 0.5 min(s, 3)", "1 to 0.2 by `s`; -0.1 below 1"]
+
+
+def correct_at(speedup: float) -> Evaluation:
+    return Evaluation(Status.CORRECT, "", speedup=speedup)
+
+
+def table(text: str) -> list[list[str]]:
+    """Rows of every table, their cells stripped."""
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if line.startswith("|")]
+
+
+def test_every_experiment_is_on_its_page() -> None:
+    first = {row[0].strip("`") for row in table(DOCUMENTS["docs/experiments.md"])}
+    assert {name for name in first if (ROOT / "experiments" / f"{name}.py").is_file()} == {
+        *NAMES,
+        "test_time_scaling",
+        "estimator_bias",
+    }
+
+
+def test_presets_and_verdicts_are_on_the_page_of_experiments() -> None:
+    rows = {row[0].strip("`"): row for row in table(DOCUMENTS["docs/experiments.md"])}
+    for name, preset in PRESETS.items():
+        assert rows[name][3] == " ".join(map(str, preset.seeds))
+        assert rows[name][1] == ("measured" if preset.gpu else "modelled")
+    assert set(Verdict) <= rows.keys()
+
+
+def test_fields_that_the_page_of_experiments_offers_are_fields_of_a_run() -> None:
+    (part,) = re.findall(r"^\| field \|.*?(?=\n\n)", DOCUMENTS["docs/experiments.md"], re.DOTALL | re.MULTILINE)
+    given = [re.match(r"\w+", name)[0] for row in table(part)[2:] for name in re.findall(r"`([^`]+)`", row[0])]  # type: ignore[index]
+    assert len(given) > 6 and set(given) <= {item.name for item in fields(Run)}

@@ -95,7 +95,8 @@ def open_wandb(directory: Path, run: Run, run_id: str) -> Iterator[Remote | None
 
     if chosen == "offline":
         for older in directory.glob(f"wandb/offline-run-*-{run_id}"):
-            shutil.rmtree(older)
+            # W&B's own process may outlive ours for a moment, and write there.
+            shutil.rmtree(older, ignore_errors=True)
     opened = wandb.init(
         project=os.environ.get("WANDB_PROJECT", "rlkernel"),
         dir=directory,

@@ -16,6 +16,9 @@ WHOLE, LAST = 1, 4
 
 def history(directory: Path) -> list[dict[str, Any]]:
     """What the only run under `directory` logged, in order: of W&B's own keys, `_step` alone; tables as lists of rows."""
+    import wandb
+
+    wandb.teardown()  # its own process writes the files, and only its end says that all is there
     (log,) = directory.rglob("run-*.wandb")
     return [_row(record, log.parent / "files") for record in _records(log) if record.WhichOneof("record_type") == "history"]
 

@@ -5,9 +5,10 @@
     python -m experiments.benchmark --url http://localhost:8000/v1 --model NAME --turns 10 --context top:4
     python -m experiments.benchmark --solutions DIR --suite KernelBench     DIR/<problem>.py or DIR/<problem>/<sample>.py
 
-Everything is kept in <out>/benchmark/<name>-<fingerprint>/: manifest.json, turns.jsonl (one row per finished turn), results.json
-and attempts.parquet. The same command goes on where it was stopped; with more --samples or --turns, it adds what is missing. Exit
-status 75 says that some answers did not come, and that the same command goes on.
+Everything is kept in <out>/benchmark/<name>-<fingerprint>/: manifest.json, turns.jsonl (one row per finished turn), results.json,
+attempts.parquet, and report.html, where every turn can be read. The same command goes on where it was stopped; with more
+--samples or --turns, it adds what is missing. Exit status 75 says that some answers did not come, and that the same command goes
+on.
 
 A suite is ours, or a directory in KernelBench's layout; `envs.kernelbench` says at which sizes its problems are judged.
 """
@@ -36,7 +37,7 @@ from envs.kernel_env import KernelEnvironment
 from envs.kernelbench import Fitted, Unfit, describe
 from envs.problems import SuiteError, load_directory, load_suite
 from envs.size_store import fit_all
-from rlkernel import benchmark_report, rundir
+from rlkernel import benchmark_page, benchmark_report, rundir
 from rlkernel.attempts import Ledger, Missing, Row, Task, attempt_all, evaluate_codes
 from rlkernel.command import interruptible
 from rlkernel.config import code_of, to_json
@@ -200,6 +201,8 @@ class Plan:
     """A benchmark, checked."""
 
     flags: Flags
+    label: str
+    """What is scored, in a word."""
     problems: tuple[Problem, ...]
     """Without those that do not fit."""
     fitted: tuple[Fitted | Unfit, ...]
@@ -276,6 +279,7 @@ def plan(flags: Flags) -> Plan:
     label = re.sub(r"[^\w.-]+", "-", label.rstrip("/").rsplit("/", 1)[-1])[:40] or "benchmark"
     return Plan(
         flags,
+        label,
         tuple(f.problem for f in fitted if isinstance(f, Fitted)),
         fitted,
         solutions,
@@ -434,8 +438,10 @@ def execute(plan: Plan, console: Console, errors: Console) -> int:
                 interrupted = anyio.run(interruptible, body)
             finally:
                 results = benchmark_report.write(plan.directory, manifest, plan.everything, plan.samples, plan.turns, ledger)
+                prompts = {problem.name: plan.environment.prompt(problem) for problem in plan.everything}
+                page = benchmark_page.write(plan.directory, plan.label, results, ledger, plan.samples, plan.turns, prompts)
     benchmark_report.show(results, console)
-    console.print(str(plan.directory), markup=False, highlight=False, soft_wrap=True)
+    console.print(f"report: {page}", markup=False, highlight=False, soft_wrap=True)
     if interrupted:
         raise KeyboardInterrupt("the same command goes on")
     if missing.count:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -133,67 +133,76 @@ def write_parquet(path: Path, rows: Sequence[Row], levels: Mapping[str, int], ma
 
 def show(results: Mapping[str, Any], console: Console) -> None:
     """Fits 100 columns; Fast@p of the best turn, then the turns where there are several."""
-    columns = results["scores"]
-    if not columns:
+    if not results["scores"]:
         console.print("nothing was scored")
-    for baseline in ("eager", "compiled"):
-        if columns and any(scores[baseline] for scores in columns.values()):
-            against = "the eager reference" if baseline == "eager" else "the reference under torch.compile"
-            console.print(f"against {against}: mean [95 % over problems]")
-            console.print(_table(baseline, columns))
-    if len(results["turns"]) > 1:
-        console.print("after each turn, speedup >= p")
-        console.print(_turn_table(results["turns"]))
-    for line in _notes(results):
+    for table in tables(results):
+        console.print(table.title)
+        shown = Table(box=None, pad_edge=False)
+        for i, name in enumerate(table.columns):
+            shown.add_column(name, justify="left" if i == 0 and not name else "right", no_wrap=True)
+        for row in table.rows:
+            shown.add_row(*row)
+        console.print(shown)
+    for line in notes(results):
         console.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
-def _table(baseline: str, columns: Mapping[str, Any]) -> Table:
-    table = Table(box=None, pad_edge=False)
-    table.add_column("", no_wrap=True)
-    for name in columns:
-        table.add_column(name, justify="right", no_wrap=True)
+@dataclass(frozen=True, slots=True)
+class TextTable:
+    """Cells as text."""
 
-    def add(label: str, value: Any) -> None:
-        # Over one problem there is no interval.
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+def tables(results: Mapping[str, Any]) -> list[TextTable]:
+    """Per level, against each baseline that was timed; then turn by turn."""
+    columns, found = results["scores"], []
+    for baseline, what in (("eager", "the eager reference"), ("compiled", "the reference under torch.compile")):
+        if any(scores[baseline] for scores in columns.values()):
+            rows = tuple(_score_rows(baseline, columns))
+            found.append(TextTable(f"against {what}: mean [95 % over problems]", ("", *columns), rows))
+    if len(results["turns"]) > 1:
+        names = ("turn", "Fast@1 best", "Fast@1.2 best", "Fast@1 last", "Fast@1.2 last")
+        found.append(TextTable("after each turn, speedup >= p", names, tuple(_turn_rows(results["turns"]))))
+    return found
+
+
+def _score_rows(baseline: str, columns: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
+    def row(label: str, value: Callable[..., str]) -> tuple[str, ...]:
         cells = [value(scores) if scores[baseline] else "-" for scores in columns.values()]
-        table.add_row(
-            label, *(c.split(" [")[0] if s["problems"] == 1 else c for c, s in zip(cells, columns.values(), strict=True))
-        )
+        # Over one problem there is no interval.
+        alone = [scores["problems"] == 1 for scores in columns.values()]
+        return (label, *(cell.split(" [")[0] if one else cell for cell, one in zip(cells, alone, strict=True)))
 
     for p in (f"{p:g}" for p in THRESHOLDS):
         for which, sign in (("at_least", ">="), ("more_than", "> ")):
             if p == "0" and which == "more_than":
                 continue  # both mean correct
             label = "Fast@0 (correct)" if p == "0" else f"Fast@{p} ({sign} {p})"
-            add(label, lambda s, p=p, which=which: _percent(s[baseline]["fast"]["best"][p][which]))
-    add("geometric mean speedup", lambda s: _times(s[baseline]["geometric_mean"]["best"]))
-    if baseline == "eager":
-        ks = sorted({int(k) for scores in columns.values() for k in scores["pass_at"]})
-        for k in ks:
-            add(f"pass@{k}", lambda s, k=k: _percent(s["pass_at"].get(str(k))))
-        for key in ("correct_rate", "hacking_rate", "lazy_rate"):
-            add(f"{key.removesuffix('_rate')}, of turns", lambda s, key=key: _percent(s[key]))
-        add("problems", lambda s: str(s["problems"]))
-        add("samples", lambda s: str(s["samples"]))
-    else:
-        add("problems that it compiles", lambda s: str(s[baseline]["problems"]))
-    return table
+            yield row(label, lambda s, p=p, which=which: _percent(s[baseline]["fast"]["best"][p][which]))
+    yield row("geometric mean speedup", lambda s: _times(s[baseline]["geometric_mean"]["best"]))
+    if baseline == "compiled":
+        yield row("problems that it compiles", lambda s: str(s[baseline]["problems"]))
+        return
+    for k in sorted({int(k) for scores in columns.values() for k in scores["pass_at"]}):
+        yield row(f"pass@{k}", lambda s, k=k: _percent(s["pass_at"].get(str(k))))
+    for key in ("correct_rate", "hacking_rate", "lazy_rate"):
+        yield row(f"{key.removesuffix('_rate')}, of turns", lambda s, key=key: _percent(s[key]))
+    for key in ("problems", "samples"):
+        yield row(key, lambda s, key=key: str(s[key]))
 
 
-def _turn_table(turns: Sequence[Mapping[str, Any]]) -> Table:
-    table = Table(box=None, pad_edge=False)
-    for name in ("turn", "Fast@1 best", "Fast@1.2 best", "Fast@1 last", "Fast@1.2 last"):
-        table.add_column(name, justify="right", no_wrap=True)
+def _turn_rows(turns: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, ...]]:
     step = -(-len(turns) // SHOWN_TURNS)
     for row in turns:
         if row["turn"] in (1, len(turns)) or row["turn"] % step == 0:
-            cells = [_percent(row[reading][p]) for reading in ("best", "last") for p in ("1", "1.2")]
-            table.add_row(str(row["turn"]), *cells)
-    return table
+            yield (str(row["turn"]), *(_percent(row[reading][p]) for reading in ("best", "last") for p in ("1", "1.2")))
 
 
-def _notes(results: Mapping[str, Any]) -> list[str]:
+def notes(results: Mapping[str, Any]) -> list[str]:
+    """What the tables do not say, line by line."""
     manifest, lines = results["manifest"], []
     timing = " and ".join(results["timing"]) or "no"
     lines.append(f"{timing} times; {results['problems']} problems, {len(results['unscored'])} of them not scored")

@@ -1,7 +1,6 @@
 """The report of an experiment: `figure.png`, a self-contained `report.html`, and a table for the terminal.
 
-Everything that a model wrote is untrusted: the template escapes it, `viewer` packs it, and the page's content security policy
-forbids network access and every script but the viewer's. Sizes are bounded, whatever the transcripts hold.
+Everything that a model wrote is untrusted: see `rlkernel.page`. Sizes are bounded, whatever the transcripts hold.
 """
 
 from __future__ import annotations
@@ -14,15 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import jinja2
-import markupsafe
-from pygments import highlight
-from pygments.formatters import HtmlFormatter
-from pygments.lexers import PythonLexer
 from rich.console import Console
 from rich.table import Table
 
-from rlkernel import viewer
+from rlkernel import page, viewed, viewer
 from rlkernel.claims import RULE, Claim, Judged, judge
 from rlkernel.compare import RUNS
 from rlkernel.figure import PANELS, Panel, colours, draw
@@ -31,8 +25,6 @@ from rlkernel.metrics import HACKS, LAZY_COVERAGE
 from rlkernel.summary import METRICS, ArmSummary, Metric, RunRecord, by_arm, common_timing, jsonl, read_run, summarise
 from rlkernel.types import Status
 
-TEXT_LIMIT = 6000
-"""Characters of one text; the rest is cut, and the page says so."""
 STEP_LIMIT = 8
 """Steps of a candidate that are listed, the costliest first."""
 LIST_LIMIT = 8
@@ -71,31 +63,26 @@ def write_report(directory: Path, story: Story, runs: Sequence[Path]) -> Path:
     directory.mkdir(parents=True, exist_ok=True)
     figure = directory / "figure.png"
     draw(records, figure, story.panels, story.axis)
-    page = directory / "report.html"
+    written = directory / "report.html"
     names = [os.path.relpath(run, directory) for run in runs]
     (directory / RUNS).write_text(json.dumps(names, indent=1) + "\n", encoding="utf-8")
-    page.write_text(render(story, records, arms, figure.read_bytes()), encoding="utf-8")
-    return page
+    written.write_text(render(story, records, arms, figure.read_bytes()), encoding="utf-8")
+    return written
 
 
 def render(story: Story, runs: Sequence[RunRecord], arms: Sequence[ArmSummary], figure: bytes) -> str:
     """The page as text."""
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("rlkernel", "."),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters |= {"cut": cut, "prose": prose, "python": python_html, "steps": steps, "manifest": manifest_text}
     members = by_arm(runs)
-    script, script_hash = viewer.script()
-    return environment.get_template("report.html.j2").render(
+    return page.render(
+        "report.html.j2",
+        viewer.pack(viewed.of_runs(runs)),
         title=story.title,
         paragraphs=[paragraph.strip() for paragraph in story.docstring.split("\n\n") if paragraph.strip()],
         judged=judge(story.claims, members),
         rule=RULE,
         show_difference=show_difference,
+        steps=steps,
+        manifest_text=manifest_text,
         axis=story.axis,
         best=best_run(runs),
         kernels=_kernels(runs),
@@ -105,22 +92,11 @@ def render(story: Story, runs: Sequence[RunRecord], arms: Sequence[ArmSummary], 
         differs=differences({arm: of[0].manifest["run"] for arm, of in members.items()}),
         samples={arm: choose(of[0]) for arm, of in members.items()},
         runs=runs,
+        names=viewed.run_names(runs),
         timing=common_timing(runs),
         figure=base64.b64encode(figure).decode("ascii"),
-        highlighting=_highlighting(),
         lazy=LAZY_COVERAGE,
-        packed=viewer.pack(runs),
-        names=viewer.run_names(runs),
-        script=script,
-        script_hash=script_hash,
-        viewer_style=viewer.STYLE.read_text(encoding="utf-8"),
     )
-
-
-def _highlighting() -> str:
-    """For light and dark screens."""
-    dark = HtmlFormatter(style="github-dark").get_style_defs(".code")
-    return f"{HtmlFormatter(style='friendly').get_style_defs('.code')}\n@media (prefers-color-scheme: dark) {{\n{dark}\n}}"
 
 
 def _kernels(runs: Sequence[RunRecord]) -> tuple[Kernel, ...]:
@@ -249,27 +225,3 @@ def manifest_text(manifest: Mapping[str, Any]) -> str:
     run = manifest["run"]
     short = {key: f"{len(value)} problems" if key == "problems" else value for key, value in run.items()}
     return json.dumps({**manifest, "run": short}, indent=1)
-
-
-def prose(text: str) -> markupsafe.Markup:
-    """Escaped text with `backticks` as code.
-
-    >>> str(prose("a < `b`"))
-    'a &lt; <code>b</code>'
-    """
-    code = markupsafe.Markup("<code>{}</code>")
-    parts = cut(text).split("`")
-    return markupsafe.Markup("").join(code.format(part) if i % 2 else part for i, part in enumerate(parts))
-
-
-def cut(text: str, limit: int = TEXT_LIMIT) -> str:
-    """
-    >>> cut("abcdef", 4)
-    'abcd\\n[2 more characters]'
-    """
-    return viewer.cut(text, limit)
-
-
-def python_html(code: str) -> markupsafe.Markup:
-    """Highlighted Python. Pygments escapes the text, so the result is safe to insert."""
-    return markupsafe.Markup(highlight(cut(code), PythonLexer(), HtmlFormatter(cssclass="code")))

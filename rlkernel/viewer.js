@@ -50,13 +50,16 @@
   }
 
   function order(rows) {
-    rows.sort((a, b) => a[RUN] - b[RUN] || a[STEP] - b[STEP] || a[LINE] - b[LINE]);
+    rows.sort((a, b) => a[RUN] - b[RUN] || (index.attempts ? 0 : a[STEP] - b[STEP]) || a[LINE] - b[LINE]);
     for (const row of rows) {
       row[TURNS].forEach((turn, k) => turns.push({ row, k, turn, at: `${index.runs[row[RUN]].name}:${row[LINE]}.${k + 1}` }));
     }
     position = new Map(turns.map((item, i) => [item.at, i]));
   }
 
+  // Of a benchmark, rows are attempts, whose step is the number of the sample.
+  const whose = (run) => (index.attempts ? run.arm : `${run.arm}, seed ${run.seed}`);
+  const origin = (row) => (index.attempts ? `sample ${row[STEP]}` : `${row[VALIDATION] ? "validation" : "train"} ${row[STEP]}`);
   const statusOf = (item) => index.statuses[item.turn[STATUS]];
   const isCorrect = (item) => statusOf(item) === "correct";
   const isLazy = (item) => statusOf(item) === "correct" && item.turn[COVERAGE] !== null && item.turn[COVERAGE] < index.lazy;
@@ -182,13 +185,13 @@
     const numbers = Array.from({ length: most }, (_, k) => [String(k + 1), `turn ${k + 1}`]);
     byId("filters").replaceChildren(
       field("problem", "Problem", "part of its name"),
-      choice("run", "Arm or run", runs),
-      choice("split", "Split", [["", "both"], ["validation", "validation"], ["train", "train"]]),
-      field("step", "Step", "10 or 5-20"),
+      ...(index.attempts
+        ? turns.some((item) => item.row[STEP] > 1) ? [field("step", "Sample", "3 or 1-4")] : []
+        : [choice("run", "Arm or run", runs), choice("split", "Split", [["", "both"], ["validation", "validation"], ["train", "train"]]), field("step", "Step", "10 or 5-20")]),
       choice("turn", "Turn", [["", "every turn"], ...numbers, ["last", "last turn"]]),
       field("speedup", "Speedup", "1.2- or 0.5-1"),
       field("coverage", "Coverage, %", "30- or -30"),
-      choice("sort", "Order", [["", "run, step"], ["step", "latest step"], ["speedup", "speedup"], ["coverage", "coverage"], ["reward", "reward"]]),
+      choice("sort", "Order", [...(index.attempts ? [["", "problem, sample"]] : [["", "run, step"], ["step", "latest step"]]), ["speedup", "speedup"], ["coverage", "coverage"], ["reward", "reward"]]),
       make("div", { id: "chips", role: "group", "aria-label": "Status" }),
     );
   }
@@ -240,7 +243,7 @@
       make("span", { class: "name" }, index.problems[item.row[PROBLEM]]),
       make("span", { class: "number" }, times(item.turn[SPEEDUP])),
       make("span", { class: "status" }, isLazy(item) ? "correct, lazy" : statusOf(item)),
-      make("span", { class: "where" }, `${run.arm}, seed ${run.seed} · ${item.row[VALIDATION] ? "validation" : "train"} ${item.row[STEP]} · ${item.k + 1}/${item.row[TURNS].length}`),
+      make("span", { class: "where" }, `${index.attempts ? "" : `${whose(run)} · `}${origin(item.row)} · ${index.attempts ? "turn " : ""}${item.k + 1}/${item.row[TURNS].length}`),
     );
     row.style.top = `${i * ROW}px`;
     return row;
@@ -364,6 +367,8 @@
     if (facts.max_error !== undefined) parts.push(`error ${typeof facts.max_error === "number" ? facts.max_error.toExponential(1) : facts.max_error}`);
     parts.push(`reward ${reward === null ? "not a number" : reward.toFixed(2)}`);
     if (facts.stop === "length") parts.push("cut off at the length limit");
+    if (facts.tokens) parts.push(`${facts.tokens.toLocaleString("en")} tokens`);
+    if (facts.cost) parts.push(`cost ${fixed(facts.cost, 4)}`);
     return make("p", { class: `verdict ${kind(item)}` }, ...parts.flatMap((part, i) => (i ? [" · ", part] : [part])));
   }
 
@@ -397,8 +402,8 @@
     pane.replaceChildren(
       make("button", { class: "back", onclick: () => go({ at: "" }, true) }, "← list"),
       make("h3", {}, index.problems[row[PROBLEM]]),
-      make("p", { class: "soft" }, `${run.arm}, seed ${run.seed} · ${row[VALIDATION] ? "validation" : "training"}, step ${row[STEP]}`),
-      make("nav", { class: "tabs", "aria-label": "Turns of this trajectory" }, ...tabs),
+      make("p", { class: "soft" }, [whose(run), index.attempts ? origin(row) : `${row[VALIDATION] ? "validation" : "training"}, step ${row[STEP]}`, ...(facts.saw ? [`saw ${facts.saw.length ? `turn ${facts.saw.join(", ")}` : "no earlier turn"}`] : [])].join(" · ")),
+      make("nav", { class: "tabs", "aria-label": index.attempts ? "Turns of this attempt" : "Turns of this trajectory" }, ...tabs),
       verdict(item, facts),
       ...(facts.detail ? [prose(facts.detail)] : []),
       make("details", { class: "prompt" }, make("summary", {}, "Prompt"), prose(prompt)),
@@ -435,7 +440,7 @@
         make("td", {}, make("a", { href: address({ view: "turns", problem: `"${name}"`, run: "", at: "" }) }, name)),
         ...arms.flatMap((arm) => {
           const cell = cells.get(`${i} ${arm}`);
-          const known = index.measured[arm][i];
+          const known = (index.measured[arm] || [])[i];
           const fast = make("td", { class: "num heat" }, known ? percent(known[1]) : "–");
           if (known) fast.style.setProperty("--share", `${Math.round(60 * known[1])}%`);
           const kept = cell ? make("a", { href: address({ view: "turns", problem: `"${name}"`, run: `arm:${arm}`, at: "" }) }, `${cell.correct}/${cell.turns}`) : "–";
@@ -446,7 +451,9 @@
     const sub = arms.flatMap(() => [make("th", {}, "Fast@1.2"), make("th", {}, "correct"), make("th", { class: "last" }, "best")]);
     byId("problems").replaceChildren(
       make("h2", {}, "Problems"),
-      make("p", { class: "soft" }, "Fast@1.2: of the last validation, mean over seeds. Correct and best speedup: of the turns in this page, a sample of all turns."),
+      make("p", { class: "soft" }, index.attempts
+        ? "Fast@1.2: share of the attempts whose best turn is correct and at least 1.2 times as fast. Correct and best speedup: of the turns in this page."
+        : "Fast@1.2: of the last validation, mean over seeds. Correct and best speedup: of the turns in this page, a sample of all turns."),
       make("div", { class: "scroll" }, make("table", { class: "wide" },
         make("thead", {}, make("tr", {}, make("th", {}), ...arms.map((arm) => make("th", { colspan: "3", class: "arm" }, arm))), make("tr", {}, make("th", {}, "Problem"), ...sub)),
         make("tbody", {}, ...rows))),

@@ -1,4 +1,4 @@
-"""Every turn of the transcripts, packed into the page: what `viewer.js` lists, filters and compares.
+"""Every turn of runs or of a benchmark, packed into the page: what `viewer.js` lists, filters and compares.
 
 An index says which trajectories and turns there are, with the numbers that the filters need. Every distinct text is stored once,
 in blocks that the browser unpacks when one of their texts is shown. Index and blocks are zlib streams in base64, whose alphabet
@@ -18,8 +18,6 @@ from pathlib import Path
 from typing import Any
 
 from rlkernel.metrics import HACKS, LAZY_COVERAGE
-from rlkernel.rundir import TRANSCRIPTS
-from rlkernel.summary import RunRecord, Window, by_arm, jsonl, per_problem
 from rlkernel.types import Status
 
 LIMIT = 8_000_000
@@ -35,6 +33,30 @@ BLOCK = 400_000
 OWN_COLUMNS = ("status", "coverage", "correct")
 """Of an evaluation: in the index, or known from it."""
 SCRIPT, STYLE = (Path(__file__).with_name(f"viewer.{kind}") for kind in ("js", "css"))
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A run, or a benchmark."""
+
+    name: str
+    """What links to its turns are made of; no two have the same."""
+    arm: str
+    seed: int
+    timing: str | None
+    trajectories: Sequence[Mapping[str, Any]]
+    """As lines of transcripts.jsonl."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """All that a page is about."""
+
+    sources: Sequence[Source]
+    measured: Mapping[str, Mapping[str, Sequence[float]]]
+    """Arm -> problem -> [Fast@1, Fast@1.2]; problems that were not measured are not there."""
+    attempts: bool = False
+    """Of a benchmark: a trajectory's step is the number of its sample, from 1, and splits say nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +85,7 @@ class Packed:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A trajectory: the position of its run, its line in the transcripts from 1, and what stands there."""
+    """A trajectory: the position of its source, its place there from 1, and what stands there."""
 
     run: int
     line: int
@@ -111,25 +133,24 @@ def _code_limit(text_limit: int) -> int:
     return min(CODE * text_limit, TEXT_LIMITS[0])
 
 
-def pack(runs: Sequence[RunRecord], limit: int = LIMIT) -> Packed:
+def pack(shown: Shown, limit: int = LIMIT) -> Packed:
     """Everything that fits into `limit` bytes."""
-    everything = [
-        Found(i, line, row) for i, run in enumerate(runs) for line, row in enumerate(jsonl(run.directory / TRANSCRIPTS), start=1)
-    ]
+    numbered = [enumerate(source.trajectories, start=1) for source in shown.sources]
+    everything = [Found(i, line, row) for i, rows in enumerate(numbered) for line, row in rows]
     # Neighbours on one problem repeat each other's texts, which the packing makes use of.
     everything.sort(key=lambda found: (found.row["problem"], found.run, found.line))
     total = sum(len(found.row["turns"]) for found in everything)
     for text_limit in TEXT_LIMITS:
-        packed = _pack(runs, everything, text_limit, total)
+        packed = _pack(shown, everything, text_limit, total)
         if packed.size <= limit:
             return packed
     while packed.size > limit and len(everything) > 1:
         everything = everything[::2]
-        packed = _pack(runs, everything, TEXT_LIMITS[-1], total)
+        packed = _pack(shown, everything, TEXT_LIMITS[-1], total)
     return packed
 
 
-def _pack(runs: Sequence[RunRecord], everything: Sequence[Found], text_limit: int, total: int) -> Packed:
+def _pack(shown: Shown, everything: Sequence[Found], text_limit: int, total: int) -> Packed:
     problems = sorted({found.row["problem"] for found in everything})
     texts = Texts(text_limit)
     position = {name: i for i, name in enumerate(problems)}
@@ -138,34 +159,21 @@ def _pack(runs: Sequence[RunRecord], everything: Sequence[Found], text_limit: in
     kept = sum(len(found.row["turns"]) for found in everything)
     packed = tuple(map(_squeeze, blocks))
     index = {
-        "runs": _runs(runs),
+        "attempts": shown.attempts,
+        "runs": [{"name": s.name, "arm": s.arm, "seed": s.seed, "timing": s.timing} for s in shown.sources],
         "problems": problems,
         "statuses": [str(status) for status in Status],
         "hacks": sorted(map(str, HACKS)),
         "lazy": LAZY_COVERAGE,
         "trajectories": rows,
         "firsts": [sum(map(len, blocks[:i])) for i in range(len(blocks))],
-        "measured": _measured(runs, problems),
+        "measured": {arm: [_shares(known.get(name)) for name in problems] for arm, known in shown.measured.items()},
     }
     return Packed(_squeeze(index), packed, total, kept, text_limit)
 
 
-def _runs(runs: Sequence[RunRecord]) -> list[dict[str, Any]]:
-    return [
-        {"name": name, "arm": run.arm, "seed": run.seed, "timing": run.timing}
-        for run, name in zip(runs, run_names(runs), strict=True)
-    ]
-
-
-def run_names(runs: Sequence[RunRecord]) -> list[str]:
-    """The directories' names, with a number where several are the same: what links to a turn are made of."""
-    seen: dict[str, int] = {}
-    names = []
-    for run in runs:
-        name = run.directory.name
-        seen[name] = seen.get(name, 0) + 1
-        names.append(name if seen[name] == 1 else f"{name}#{seen[name]}")
-    return names
+def _shares(values: Sequence[float] | None) -> list[float | None] | None:
+    return None if values is None else [_short(value) for value in values]
 
 
 def _row(found: Found, position: Mapping[str, int], texts: Texts) -> list[Any]:
@@ -190,7 +198,7 @@ def _turn(turn: Mapping[str, Any], texts: Texts) -> list[Any]:
         -1 if code is None else texts.code(code),
         texts(after),
         texts(turn["feedback"]),
-        texts.whole(json.dumps({**shown, "stop": turn["stop"]})),
+        texts.whole(json.dumps({**shown, "stop": turn["stop"], **turn.get("more", {})})),
     ]
 
 
@@ -220,19 +228,6 @@ def answer_parts(completion: str, code: str | None) -> tuple[str, str | None, st
     plan, fence, info = before.rpartition("```")
     before = plan if fence and "\n" not in info.strip() else before
     return before.strip(), code, after.strip().removeprefix("```").strip()
-
-
-def _measured(runs: Sequence[RunRecord], problems: Sequence[str]) -> dict[str, list[Any]]:
-    """Arm -> per problem [Fast@1, Fast@1.2] of the last validation, means over seeds; None where it was not recorded."""
-    found: dict[str, list[Any]] = {}
-    for arm, members in by_arm(runs).items():
-        tables = [[per_problem(run, key, Window(last=1)) for key in ("fast_1", "fast_1.2")] for run in members]
-        rows: list[Any] = []
-        for name in problems:
-            known = [[table[name] for table in pair] for pair in tables if all(name in table for table in pair)]
-            rows.append([_short(sum(values) / len(values)) for values in zip(*known, strict=True)] if known else None)
-        found[arm] = rows
-    return found
 
 
 def _short(value: float | None) -> float | None:

@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from rlkernel.report import TEXT_LIMIT, Story, choose, differences, manifest_text, print_table, steps, write_report
+from rlkernel.page import TEXT_LIMIT
+from rlkernel.report import Story, choose, differences, manifest_text, print_table, steps, write_report
 from rlkernel.summary import read_run, summarise
 from rlkernel.types import Evaluation, LaunchFact, OpFact, Status
 from rlkernel.viewer import script

@@ -14,11 +14,17 @@ from typing import Any
 import pytest
 
 from rlkernel.report import Story, write_report
-from rlkernel.summary import read_run
-from rlkernel.viewer import SCRIPT, pack, run_names
+from rlkernel.summary import RunRecord, read_run
+from rlkernel.viewed import of_runs, run_names
+from rlkernel.viewer import SCRIPT, Packed
+from rlkernel.viewer import pack as pack_shown
 from tests import chromium, many_turns
 
 needs_browser = pytest.mark.skipif(chromium.FOUND is None, reason="there is no Chromium on this machine")
+
+
+def pack(runs: list[RunRecord], *limit: int) -> Packed:
+    return pack_shown(of_runs(runs), *limit)
 
 
 def unpack(packed: str) -> Any:

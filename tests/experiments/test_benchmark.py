@@ -93,6 +93,8 @@ def test_a_directory_of_solutions(suite: Path, tmp_path: Path, capsys: pytest.Ca
         ("level1/2_Chain", 1, "incorrect"),  # 10.py after 2.py
     ]
     assert json.loads(table.schema.metadata[b"rlkernel"])["versions"]["torch"]
+    page = path.with_name("report.html")
+    assert shown.splitlines()[-1] == f"report: {page}" and "<title>Benchmark of s</title>" in page.read_text()
     # Nothing is left to do: the same command shows the same, without an evaluator being asked.
     before = path.parent.joinpath("turns.jsonl").read_bytes()
     assert benchmark.main(arguments) == 0

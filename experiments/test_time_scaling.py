@@ -38,10 +38,10 @@ from rlkernel.config import METHODS, Run, code_of, to_json
 from rlkernel.deadline import GOES_ON, over
 from rlkernel.errors import UsageError
 from rlkernel.evaluator import gpus
-from rlkernel.evaluator.pool import Pool
 from rlkernel.experiment import Experiment, Preset
 from rlkernel.experiment import report as write_reports
 from rlkernel.figure import Panel
+from rlkernel.interfaces import Evaluator
 from rlkernel.metrics import rollout_metrics, timing
 from rlkernel.outcomes import write_outcomes
 from rlkernel.refine import Context, refine_groups, until
@@ -165,7 +165,7 @@ def finished(unit: Unit) -> bool:
     return manifest is not None and "finished" in manifest
 
 
-async def measure(unit: Unit, policy: Any, pool: Pool) -> tuple[Group, ...]:
+async def measure(unit: Unit, policy: Any, pool: Evaluator) -> tuple[Group, ...]:
     """All problems and trajectories of a unit. Seeds are those of a run's validation."""
     run = unit.run
     return await refine_groups(

@@ -18,8 +18,8 @@ from tyro.conf import FlagCreatePairsOff, OmitSubcommandPrefixes, Positional
 from rlkernel import doctor as doctors
 from rlkernel.errors import UsageError, exit_status
 from rlkernel.evaluate import evaluate_manifest, evaluate_pair
-from rlkernel.evaluator import gpus
 from rlkernel.evaluator.stages import EvaluatorConfig
+from rlkernel.placement import select
 
 T = TypeVar("T")
 
@@ -57,7 +57,7 @@ class Evaluate:
         except ValueError as error:
             raise UsageError(f"--profile: {error}") from error
         try:
-            gpus.select(self.device)
+            select(self.device)
         except ValueError as error:
             raise UsageError(f"--device: {error}") from error
         if self.jobs < 0:

@@ -14,8 +14,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from rlkernel.errors import UsageError
-from rlkernel.evaluator.pool import open_pool
 from rlkernel.evaluator.stages import EvaluatorConfig
+from rlkernel.placement import open_any_pool
 from rlkernel.reference import BrokenReference
 from rlkernel.types import Evaluation, Problem
 
@@ -126,7 +126,7 @@ def show(evaluation: Evaluation, console: Console) -> None:
 
 
 async def _pair(case: Case, device: str, config: EvaluatorConfig) -> Evaluation:
-    async with open_pool(device=device, jobs=1, config=config) as pool:
+    async with open_any_pool(device=device, jobs=1, config=config) as pool:
         result = await pool.evaluate(case.problem, case.candidate)
         _warn(pool.notices, Console(stderr=True))
         return result
@@ -172,7 +172,7 @@ async def _manifest(cases: list[Case], out: Path, device: str, jobs: int, config
             counts[str(result.status)] = counts.get(str(result.status), 0) + 1
             progress.update(bar, advance=1, note=" ".join(f"{k} {v}" for k, v in sorted(counts.items())))
 
-        async with open_pool(device=device, jobs=jobs, config=config) as pool:
+        async with open_any_pool(device=device, jobs=jobs, config=config) as pool:
             at_start = pool.notices
             _warn(at_start, console)
             async with anyio.create_task_group() as tasks:

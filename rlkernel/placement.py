@@ -5,6 +5,8 @@ none    all on the CPU, modelled time      nobody
 one     all on it                          sampling, training beside evaluations, and candidates: one queue, in turns
 more    cuda:0 samples and trains,         candidates, for the cards of the evaluator
         the others evaluate
+
+With --device ray, the nodes of a Ray cluster evaluate, and the policy has a card of this machine that is not among theirs.
 """
 
 from __future__ import annotations
@@ -23,9 +25,12 @@ from rlkernel.errors import UsageError
 from rlkernel.evaluator import gpus
 from rlkernel.evaluator.gpus import Gpu
 from rlkernel.evaluator.pool import Pool, open_pool, runner_memory
+from rlkernel.evaluator.ray_pool import RayPool, open_ray_pool
 from rlkernel.evaluator.stages import EvaluatorConfig
 from rlkernel.interfaces import Evaluator
 
+RAY = "ray"
+"""The device that means a Ray cluster: the one of RAY_ADDRESS, or the one that this machine is in."""
 CONTEXTS_BYTES = 4 << 30
 """Of a shared card, for what neither side's allocator counts: two CUDA contexts and the libraries' workspaces."""
 
@@ -44,7 +49,8 @@ class Placement:
             return f"the policy and the evaluations take turns on {own}" + (
                 "" if self.device == own else f"; evaluations also use {self.device}"
             )
-        return f"the policy is on {own}, evaluations on {'the CPU (modelled time)' if self.device == 'cpu' else self.device}"
+        where = {"cpu": "the CPU (modelled time)", RAY: "the nodes of a Ray cluster"}.get(self.device, self.device)
+        return f"the policy is on {own}, evaluations on {where}"
 
     @property
     def shared_uuid(self) -> str | None:
@@ -69,11 +75,11 @@ def place(device: str, found: Sequence[Gpu] | None = None, own_uuid: str | None 
 
     Raises ValueError, one line.
     """
-    evaluators = gpus.select(device, found)
+    evaluators = select(device, found)
     if own_uuid is None and torch.cuda.is_available():
         own_uuid = f"GPU-{torch.cuda.get_device_properties(0).uuid}"
     if own_uuid is None:
-        return Placement(_names(evaluators), None, shared=False)
+        return Placement(device if device == RAY else _names(evaluators), None, shared=False)
     try:
         cards = gpus.find() if found is None else tuple(found)
     except gpus.GpuUnavailable as error:
@@ -83,26 +89,47 @@ def place(device: str, found: Sequence[Gpu] | None = None, own_uuid: str | None 
         raise ValueError(f"device {device!r}: the driver does not list the card that torch uses, {own_uuid}")
     if device == "auto" and len(evaluators) > 1:
         evaluators = tuple(other for other in evaluators if other != card)
-    return Placement(_names(evaluators), card, shared=card in evaluators)
+    return Placement(device if device == RAY else _names(evaluators), card, shared=card in evaluators)
 
 
 def _names(cards: Sequence[Gpu]) -> str:
     return "cuda:" + ",".join(str(card.index) for card in cards) if cards else "cpu"
 
 
+def select(device: str, found: Sequence[Gpu] | None = None) -> tuple[Gpu, ...]:
+    """`gpus.select`, for devices of a `Run`: a Ray cluster takes no card of this process. Raises ValueError, one line."""
+    return () if device == RAY else gpus.select(device, found)
+
+
 @asynccontextmanager
-async def open_evaluator(device: str, jobs: int, cache_dir: Path | None) -> AsyncIterator[Pool]:
+async def open_any_pool(
+    *, device: str, jobs: int, cache_dir: Path | None = None, config: EvaluatorConfig | None = None,
+    placement: Placement | None = None,
+) -> AsyncIterator[Pool | RayPool]:  # fmt: skip
+    """`open_pool` or, for the device `RAY`, `open_ray_pool`. placement: of the policy, if it is in this process too."""
+    if device == RAY:
+        own = None if placement is None or placement.card is None else placement.card.uuid
+        async with open_ray_pool(jobs=jobs, cache_dir=cache_dir, config=config, own=own) as cluster:
+            yield cluster
+    else:
+        shared = None if placement is None else placement.shared_uuid
+        async with open_pool(device=device, jobs=jobs, cache_dir=cache_dir, config=config, shared=shared) as pool:
+            yield pool
+
+
+@asynccontextmanager
+async def open_evaluator(device: str, jobs: int, cache_dir: Path | None) -> AsyncIterator[Pool | RayPool]:
     """The pool for runs on `device`, whose policy takes turns with it where they share a card. Says so on standard error, with
     what makes measured times less trustworthy. Raises UsageError."""
     async with AsyncExitStack() as stack:
         try:
             placement = place(device)
-            opening = open_pool(device=placement.device, jobs=jobs, cache_dir=cache_dir, shared=placement.shared_uuid)
+            opening = open_any_pool(device=placement.device, jobs=jobs, cache_dir=cache_dir, placement=placement)
             pool = await stack.enter_async_context(opening)
         except ValueError as error:
             raise UsageError(f"Run.device or Run.jobs: {error}") from error
         placement.limit_memory(pool.config)
-        if placement.card is not None or pool.runners:
+        if placement.card is not None or isinstance(pool, RayPool) or pool.runners:
             _say(str(placement))
         known = pool.notices
         _say(*known)
@@ -119,7 +146,9 @@ def _say(*lines: str) -> None:
 
 def describe(evaluator: Evaluator) -> dict[str, Any]:
     """For a manifest: what judges, with every limit."""
-    if not isinstance(evaluator, Pool):
+    if not isinstance(evaluator, (Pool, RayPool)):
         return {"class": type(evaluator).__name__}
     config = {key: value for key, value in to_json(evaluator.config).items() if key != "class"}
+    if isinstance(evaluator, RayPool):
+        return {"class": "RayPool", "device": evaluator.device, "jobs": evaluator.jobs, "actors": len(evaluator.nodes), **config}
     return {"class": "Pool", "device": evaluator.device, "jobs": evaluator.jobs, "takes_turns": evaluator.shares, **config}

@@ -31,6 +31,7 @@ import torch
 from rlkernel.evaluator import cache as caches
 from rlkernel.evaluator import gpus
 from rlkernel.evaluator.baselines import DRIFT, BaselineStore
+from rlkernel.evaluator.caching import CachingEvaluator
 from rlkernel.evaluator.cpu_path import CpuPath
 from rlkernel.evaluator.devices import PROFILES, DeviceProfile
 from rlkernel.evaluator.fork_server import Child, ForkServer
@@ -39,7 +40,7 @@ from rlkernel.evaluator.gpu_runner import GpuRunner, open_runner
 from rlkernel.evaluator.stages import Clock, Ended, EvaluatorConfig, Stages
 from rlkernel.evaluator.verdict import failed
 from rlkernel.evaluator.watch import Watch
-from rlkernel.types import Evaluation, Problem, Status
+from rlkernel.types import Evaluation, Problem
 
 LANES_PER_CORE = 1.25
 """On the GPU path: a lane that waits for the GPU leaves its core to another."""
@@ -47,20 +48,15 @@ WATCH_SECONDS = 5.0
 """Between two looks at a card's clocks and processes: each takes the driver's locks."""
 
 
-class Pool:
-    """See `open_pool`. Implements `rlkernel.interfaces.Evaluator`."""
+class Pool(CachingEvaluator):
+    """See `open_pool`. Its `device` is "cpu" (modelled time), or the names of the GPUs."""
 
     def __init__(
         self, path: CpuPath | GpuPath, config: EvaluatorConfig, cache: caches.ResultCache, oracles: Sequence[Child], device: str,
         server: ForkServer, notices: Sequence[str] = (), shared: str | None = None, watches: Sequence[Watch] = (),
     ) -> None:  # fmt: skip
-        self.config = config
+        super().__init__(cache, device, config)
         self.jobs = len(oracles)
-        self.cache = cache
-        self.device = device
-        """What times are measured on, as part of a result's key: "cpu" (modelled), or the names of the GPUs."""
-        self.hits = 0
-        self.misses = 0
         self.server = server
         """Forks the children of every lane."""
         self._path = path
@@ -69,7 +65,6 @@ class Pool:
         self._shared = next((runner for runner in self.runners if runner.gpu.uuid == shared), None)
         self._idle = list(oracles)
         self._lanes = anyio.Semaphore(self.jobs)
-        self._flying: dict[str, anyio.Event] = {}
 
     @property
     def profile(self) -> DeviceProfile:
@@ -112,32 +107,8 @@ class Pool:
             return None
         return sum(runner.waited_seconds for runner in self.runners), sum(runner.turn_waited_seconds for runner in self.runners)
 
-    async def evaluate(self, problem: Problem, code: str | None) -> Evaluation:
-        """Judge one candidate. Raises BrokenReference if the problem itself is unusable; a bad candidate is a value."""
-        if code is None or not code.strip():
-            return Evaluation(Status.NO_CODE, "no fenced python block with a ModelNew was found")
-        if len(code.encode()) > self.config.limits.code_bytes:
-            return Evaluation(Status.INVALID, f"the code is longer than {self.config.limits.code_bytes} bytes")
-        name = caches.key(problem, code, self.device, repr(self.config))
-        while True:
-            known = self.cache.get(name)
-            if known is not None:
-                self.hits += 1
-                return known
-            if name not in self._flying:
-                break
-            await self._flying[name].wait()
-        self._flying[name] = done = anyio.Event()
-        try:
-            result = await self._in_lane(problem, code)
-            self.cache.put(name, result)
-            self.misses += 1
-            return result
-        finally:
-            del self._flying[name]
-            done.set()
-
-    async def _in_lane(self, problem: Problem, code: str) -> Evaluation:
+    async def judge(self, problem: Problem, code: str) -> Evaluation:
+        """In a lane of its own. Raises BrokenReference or EvaluatorFailed."""
         async with self._lanes:
             oracle, clock = self._idle.pop(), Clock()
             try:

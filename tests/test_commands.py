@@ -168,7 +168,8 @@ def flags_of(words: list[str]) -> tuple[set[str], str]:
     if words[0] == "rlkernel":
         return given, (ROOT / "rlkernel" / "cli.py").read_text(encoding="utf-8")
     path = ROOT / f"{words[2].replace('.', '/')}.py"
-    source = path.read_text(encoding="utf-8")
+    # A command that has grown has its flags in a file of its own beside it: benchmark.py, benchmark_flags.py.
+    source = "".join(part.read_text(encoding="utf-8") for part in sorted(path.parent.glob(f"{path.stem}*.py")))
     if "experiment.main(EXPERIMENT" in source or path.name == "all.py":
         source = (ROOT / "rlkernel" / "experiment.py").read_text(encoding="utf-8")
     return given - {"help"}, source

@@ -104,6 +104,12 @@ def test_links_between_the_pages_and_to_files_lead_somewhere(page: str) -> None:
         assert not anchor or anchor in anchors(file.read_text(encoding="utf-8")), target
 
 
+@pytest.mark.parametrize("page", sorted(DOCUMENTS.keys() - {"docs/add_an_estimator.md"}))  # which makes files
+def test_files_that_the_pages_name_exist(page: str) -> None:
+    named = re.findall(r"`((?:rlkernel|algorithms|envs|experiments|examples|tests|docs|benchmarks)/[\w./-]+)`", DOCUMENTS[page])
+    assert [name for name in named if not (ROOT / name).exists()] == []
+
+
 def test_every_page_is_reached_from_the_readme() -> None:
     assert {f"docs/{name}" for name in re.findall(r"\(docs/(\w+\.md)", DOCUMENTS["README.md"])} == DOCUMENTS.keys() - {
         "README.md"

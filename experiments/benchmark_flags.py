@@ -1,0 +1,115 @@
+"""The flags of `experiments.benchmark`, and what is wrong with them that needs no problem, file or GPU to be seen."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from algorithms import CONTEXTS, REWARDS
+from rlkernel.errors import UsageError
+from rlkernel.refine import Context
+
+
+@dataclass(frozen=True)
+class Flags:
+    """Flags of the benchmark. One of --model, --url with --model, and --solutions says what is scored."""
+
+    model: str = ""
+    """`small`, a directory, or a name on the Hugging Face hub; with --url, the name that the endpoint knows."""
+    url: str = ""
+    """Of an OpenAI-compatible endpoint, e.g. http://localhost:8000/v1."""
+    solutions: Path | None = None
+    """A directory of <problem>.py or <problem>/<sample>.py."""
+    missing: Literal["fail", "skip"] = "fail"
+    """What a problem without a solution is: a failure, or not part of the benchmark."""
+
+    suite: Path | None = None
+    """A directory in KernelBench's layout; without it, our suite."""
+    levels: tuple[int, ...] = (1, 2, 3)
+    split: Literal["auto", "validation", "train", "all"] = "auto"
+    """auto: validation of our suite, all of a directory."""
+    only: tuple[str, ...] = ()
+    """Names of problems, such as level1/19_ReLU."""
+    problems: int | None = None
+    """The first so many of each level."""
+    sizes: Literal["fit", "full"] = "fit"
+    """fit: the rule of `envs.kernelbench` for problems without SMALL; full: as the files have them."""
+
+    samples: int = 1
+    """Attempts at each problem."""
+    turns: int = 1
+    """Of an attempt; each but the first is told what became of the one before."""
+    context: str = "full"
+    """Which earlier turns are shown: full, last:N, top:N (of highest reward) or window:N."""
+    reward: str = "speed"
+    """What top and window go by."""
+    style: Literal["auto", "short", "full"] = "auto"
+    """Of the prompt; auto: short for the small model."""
+    seed: int = 0
+    max_new_tokens: int | None = None
+    """Without it, 256 for the small model, else 4096."""
+    temperature: float = 1.0
+    """Below 0: not sent to an endpoint."""
+    engine: str = "auto"
+    """Of sampling from a Hugging Face model."""
+
+    device: str = "auto"
+    """Of the evaluator: auto, cpu (modelled time), cuda or cuda:N."""
+    jobs: int = 0
+    profile: str = "h200"
+    tf32: bool = False
+    compiled: bool = True
+    """On a GPU, also compare with the reference under torch.compile."""
+
+    key_env: str = "OPENAI_API_KEY"
+    """Name of the environment variable that holds the endpoint's key; one that is not set means no key."""
+    token_field: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
+    send_seed: bool = True
+    timeout: float = 600.0
+    """Seconds for one request."""
+    attempts: int = 8
+    """Requests for one answer, with growing pauses."""
+    in_flight: int = 8
+    per_minute: float = 0.0
+    """Requests; 0: no limit."""
+    price_in: float = 0.0
+    """Per million tokens."""
+    price_out: float = 0.0
+    max_cost: float = 0.0
+    """No request is begun once this much is spent; 0: no limit."""
+
+    out: Path = Path("runs")
+    list: bool = False
+    """Show the problems with their sizes, and stop."""
+
+
+def check(flags: Flags) -> None:
+    """Raises UsageError."""
+    if bool(flags.solutions) == bool(flags.model):
+        raise UsageError("say what to score: --model NAME, --url URL --model NAME, or --solutions DIR")
+    if flags.url and flags.solutions:
+        raise UsageError("--url and --solutions exclude each other")
+    for name in ("samples", "turns", "problems", "max_new_tokens"):
+        value = getattr(flags, name)
+        if value is not None and value < 1:
+            raise UsageError(f"--{name.replace('_', '-')} {value}: at least 1")
+    if flags.reward not in REWARDS:
+        raise UsageError(f"--reward {flags.reward}: use one of {', '.join(REWARDS)}")
+    if flags.jobs < 0:
+        raise UsageError(f"--jobs {flags.jobs}: use 0 for one per core, or a positive number")
+
+
+def parse_context(text: str) -> Context:
+    """`full`, `last:4`, ... Raises UsageError.
+
+    >>> parse_context("top:2")
+    TopTurns(count=2)
+    """
+    name, _, count = text.partition(":")
+    takes = name in CONTEXTS and bool(dataclasses.fields(CONTEXTS[name]))
+    if name not in CONTEXTS or (count and not (takes and count.isdecimal() and int(count) > 0)):
+        raise UsageError(f"--context {text}: use full, or one of last:N, top:N and window:N with N at least 1")
+    context: Context = CONTEXTS[name](int(count)) if count else CONTEXTS[name]()
+    return context

@@ -1,0 +1,230 @@
+"""A benchmark's plan: the problems at their sizes, who is scored, under which name it is kept."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from algorithms import REWARDS
+from envs.kernel_env import KernelEnvironment
+from envs.kernelbench import Fitted, Unfit, describe
+from envs.problems import SuiteError, load_directory, load_suite
+from envs.size_store import fit_all
+from experiments.benchmark_flags import Flags, check, parse_context
+from rlkernel import rundir
+from rlkernel.config import code_of, to_json
+from rlkernel.errors import UsageError
+from rlkernel.evaluator import gpus
+from rlkernel.evaluator.gpus import Gpu
+from rlkernel.evaluator.pool import runner_memory
+from rlkernel.evaluator.stages import EvaluatorConfig, Limits
+from rlkernel.refine import Context
+from rlkernel.types import Problem
+
+if TYPE_CHECKING:
+    from rlkernel.policy.endpoint import EndpointConfig
+
+PATIENT = Limits(trace_seconds=30, run_seconds=60)
+"""A benchmark's verdicts must not depend on who else uses the cores, and level 3 has networks that take seconds to trace."""
+MEMORY_SHARE = 0.875
+"""Of a card, for evaluations: KernelBench's largest inputs take gigabytes."""
+REFERENCE_SHARE = 0.5
+"""Of that, for a study of the reference; a candidate has guarded memory of its own besides."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A benchmark, checked."""
+
+    flags: Flags
+    label: str
+    """What is scored, in a word."""
+    problems: tuple[Problem, ...]
+    """Without those that do not fit."""
+    fitted: tuple[Fitted | Unfit, ...]
+    solutions: Mapping[str, Sequence[str]] | None
+    endpoint: EndpointConfig | None
+    environment: KernelEnvironment
+    reward: Any
+    context: Context
+    evaluator: EvaluatorConfig
+    max_new_tokens: int
+    directory: Path
+    identity: Mapping[str, Any]
+    """What decides the outcome, but for samples and turns: it names the directory."""
+
+    @property
+    def everything(self) -> list[Problem]:
+        return [f.problem for f in self.fitted]
+
+    @property
+    def samples(self) -> dict[str, int]:
+        """Wanted of each problem."""
+        if self.solutions is None:
+            return {problem.name: self.flags.samples for problem in self.everything}
+        return {problem.name: max(1, len(self.solutions[problem.name])) for problem in self.everything}
+
+    @property
+    def turns(self) -> int:
+        return self.flags.turns if self.solutions is None else 1
+
+
+def plan(flags: Flags) -> Plan:
+    """Raises UsageError for anything in the flags that cannot work."""
+    check(flags)
+    context = parse_context(flags.context)
+    cards, evaluator = _evaluator(flags)
+    small = flags.model == "small" and not flags.url
+    max_new_tokens = flags.max_new_tokens or (256 if small else 4096)
+    endpoint = _endpoint(flags, max_new_tokens) if flags.url else None
+    wanted = select(flags)
+    solutions = None
+    if flags.solutions is not None:
+        solutions = read_solutions(flags.solutions, wanted)
+        wanted = [problem for problem in wanted if solutions[problem.name] or flags.missing == "fail"]
+    fitted = tuple(_fit(wanted, flags, cards, evaluator))
+    style = flags.style if flags.style != "auto" else ("short" if small else "full")
+    environment, reward = KernelEnvironment(style), REWARDS[flags.reward]()
+    identity = {
+        "model": flags.model,
+        "url": flags.url,
+        "solutions": None if solutions is None else _digest(solutions),
+        "problems": to_json([f.problem for f in fitted]),
+        "environment": to_json(environment),
+        "context": to_json(context),
+        "reward": to_json(reward),
+        "code": code_of([environment, context, reward]),
+        "seed": flags.seed,
+        "max_new_tokens": max_new_tokens,
+        "temperature": flags.temperature,
+        "evaluator": to_json(evaluator),
+        "device": sorted({card.name for card in cards}) or "cpu",
+    }
+    label = flags.model or (flags.solutions.resolve().name if flags.solutions else "")
+    label = re.sub(r"[^\w.-]+", "-", label.rstrip("/").rsplit("/", 1)[-1])[:40] or "benchmark"
+    return Plan(
+        flags,
+        label,
+        tuple(f.problem for f in fitted if isinstance(f, Fitted)),
+        fitted,
+        solutions,
+        endpoint,
+        environment,
+        reward,
+        context,
+        evaluator,
+        max_new_tokens,
+        flags.out / "benchmark" / f"{label}-{_digest(identity)[:8]}",
+        identity,
+    )
+
+
+def _digest(value: Any) -> str:
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def select(flags: Flags) -> list[Problem]:
+    """The problems that the flags name. Raises UsageError."""
+    try:
+        found = list(load_suite() if flags.suite is None else load_directory(flags.suite))
+    except SuiteError as error:
+        raise UsageError(f"--suite: {error}") from error
+    split = flags.split if flags.split != "auto" else ("validation" if flags.suite is None else "all")
+    if unknown := sorted(set(flags.only) - {problem.name for problem in found}):
+        raise UsageError(f"--only {unknown[0]}: no such problem; names look like {found[0].name}")
+    kept: list[Problem] = []
+    counts: dict[int, int] = {}
+    for problem in found:
+        wanted = problem.name in flags.only if flags.only else split in ("all", problem.split) and problem.level in flags.levels
+        if wanted and (flags.problems is None or counts.get(problem.level, 0) < flags.problems):
+            kept.append(problem)
+            counts[problem.level] = counts.get(problem.level, 0) + 1
+    if not kept:
+        raise UsageError("no problem is left: look at --levels, --split, --only and --problems")
+    return kept
+
+
+def read_solutions(directory: Path, problems: Sequence[Problem]) -> dict[str, list[str]]:
+    """Problem -> its candidates, in the order of their files' names. Raises UsageError."""
+    if not directory.is_dir():
+        raise UsageError(f"--solutions {directory}: no such directory")
+    found: dict[str, list[str]] = {}
+    used: set[Path] = set()
+    for problem in problems:
+        single, several = directory / f"{problem.name}.py", directory / problem.name
+        files = [single] if single.is_file() else sorted(several.glob("*.py"), key=lambda path: _natural(path.stem))
+        used |= set(files)
+        try:
+            found[problem.name] = [file.read_text(encoding="utf-8-sig") for file in files]
+        except (OSError, UnicodeDecodeError) as error:
+            raise UsageError(f"--solutions: a file of {problem.name} cannot be read: {error}") from None
+    if not used:
+        raise UsageError(f"--solutions {directory}: no solution of any of the problems, such as {problems[0].name}.py")
+    return found
+
+
+def _natural(stem: str) -> tuple[int, str]:
+    digits = re.search(r"\d+", stem)
+    return (int(digits[0]) if digits else -1, stem)
+
+
+def _evaluator(flags: Flags) -> tuple[Sequence[Gpu], EvaluatorConfig]:
+    try:
+        cards = gpus.select(flags.device)
+    except ValueError as error:
+        raise UsageError(f"--device: {error}") from error
+    limits = PATIENT
+    if cards:
+        memory = int(MEMORY_SHARE * min(card.memory_bytes or limits.gpu_memory_bytes for card in cards))
+        limits = dataclasses.replace(limits, gpu_memory_bytes=memory)
+    try:
+        compiled = flags.compiled and bool(cards)
+        return cards, EvaluatorConfig(profile=flags.profile, tf32=flags.tf32, compiled=compiled, limits=limits)
+    except ValueError as error:
+        raise UsageError(f"--profile: {error}") from error
+
+
+def _endpoint(flags: Flags, max_new_tokens: int) -> EndpointConfig:
+    from rlkernel.policy.endpoint import EndpointConfig
+
+    same = ("token_field", "send_seed", "timeout", "attempts", "in_flight", "per_minute", "price_in", "price_out", "max_cost")
+    chosen = {name: getattr(flags, name) for name in same}
+    temperature = None if flags.temperature < 0 else flags.temperature
+    return EndpointConfig(flags.url, flags.model, max_new_tokens, temperature, **chosen)
+
+
+def _fit(problems: Sequence[Problem], flags: Flags, cards: Sequence[Gpu], config: EvaluatorConfig) -> list[Fitted | Unfit]:
+    if flags.sizes == "full":
+        return [Fitted(problem, {}, {}) for problem in problems]
+    memory = None
+    if cards:
+        shared = bool(flags.model) and not flags.url
+        memory = int(REFERENCE_SHARE * min(runner_memory(card, config, shared=shared) for card in cards))
+    columns = (TextColumn("choosing sizes"), BarColumn(bar_width=24), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("", total=len(problems))
+        return fit_all(problems, memory, flags.out / "benchmark" / "sizes.jsonl", lambda: bar.advance(task))
+
+
+def manifest_of(plan: Plan) -> dict[str, Any]:
+    """Without secrets: of the key, the name of its variable is known here, and nothing else."""
+    return {
+        "benchmark": dict(plan.identity),
+        "fingerprint": _digest(plan.identity),
+        "run": {},
+        "flags": to_json(plan.flags),
+        "endpoint": None if plan.endpoint is None else to_json(plan.endpoint),
+        "samples": plan.flags.samples,
+        "turns": plan.turns,
+        "sizes": describe(plan.fitted),
+        **rundir.provenance(),
+    }

@@ -1,0 +1,78 @@
+"""A benchmark's work: who writes, who judges, and all attempts that its ledger lacks."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager, nullcontext
+from typing import Any
+
+from experiments.benchmark_plan import Plan
+from rlkernel.attempts import Ledger, Missing, Row, Task, attempt_all, evaluate_codes
+from rlkernel.evaluator.pool import Pool, open_pool
+from rlkernel.evaluator.stages import EvaluatorFailed
+from rlkernel.placement import place
+from rlkernel.policy.writer import PolicyWriter, Writer
+
+
+async def work(plan: Plan, ledger: Ledger, key: str, on_row: Callable[[Row], None]) -> Missing:
+    """Everything that the ledger lacks. An evaluator that fails on a problem is replaced, and the problem left out."""
+    loaded: list[Any] = []
+    while True:
+        failed = False
+        try:
+            async with _opened(plan, ledger, key, loaded) as (pool, writer):
+                if writer is None:
+                    assert plan.solutions is not None
+                    codes: dict[str, Sequence[str | None]] = {n: found or [None] for n, found in plan.solutions.items()}
+                    await evaluate_codes(plan.problems, codes, pool, ledger, plan.reward, on_row=on_row)
+                    return Missing()
+                task = Task(writer, pool, plan.environment, plan.reward, plan.context, plan.turns, plan.flags.seed)
+                return await attempt_all(plan.problems, plan.flags.samples, task, ledger, on_row=on_row)
+        except* EvaluatorFailed as group:
+            failed = True
+            print(f"left out: {_leaf(group)}", file=sys.stderr, flush=True)
+        assert failed
+
+
+def _leaf(error: BaseException) -> BaseException:
+    return _leaf(error.exceptions[0]) if isinstance(error, BaseExceptionGroup) else error
+
+
+@asynccontextmanager
+async def _opened(plan: Plan, ledger: Ledger, key: str, loaded: list[Any]) -> AsyncIterator[tuple[Pool, Writer | None]]:
+    """The evaluator, and who writes; nobody for solutions. loaded: the model and tokenizer, read once."""
+    flags, cache = plan.flags, plan.flags.out / "evaluations"
+    own = flags.model and not flags.url
+    placement = place(flags.device) if own else None
+    device = flags.device if placement is None else placement.device
+    shared = None if placement is None else placement.shared_uuid
+    async with open_pool(device=device, jobs=flags.jobs, cache_dir=cache, config=plan.evaluator, shared=shared) as pool:
+        for notice in pool.notices:
+            print(notice, file=sys.stderr, flush=True)
+        if plan.solutions is not None:
+            yield pool, None
+        elif plan.endpoint is not None:
+            from rlkernel.policy.endpoint import open_endpoint
+
+            async with open_endpoint(plan.endpoint, key, spent=ledger.cost) as endpoint:
+                yield pool, endpoint
+        else:
+            # Seconds' worth of libraries, which the others need not wait for.
+            from rlkernel.policy.hf import open_policy
+            from rlkernel.policy.load import load_model
+
+            assert placement is not None
+            placement.limit_memory(pool.config)
+            if not loaded:
+                loaded.extend(load_model(flags.model))
+                if placement.card is not None:
+                    loaded[0].to("cuda")
+            async with open_policy(
+                *loaded,
+                max_new_tokens=plan.max_new_tokens,
+                temperature=flags.temperature,
+                engine=flags.engine,
+                turn=pool.turn if pool.shares else nullcontext,
+            ) as policy:
+                yield pool, PolicyWriter(policy)

@@ -50,9 +50,9 @@ BASE = Run(
     prompts_per_step=8,
     rollouts=8,
     steps=20,
-    learning_rate=3e-4,
+    learning_rate=1e-4,
     validation_every=5,
-    validation_rollouts=4,
+    validation_rollouts=8,
 )
 
 # Estimators: the baseline is all that differs. One turn has three times the prompts, so that a step sees as many answers.

@@ -87,6 +87,8 @@ class Flags:
     """Check every arm, then take one step of it with random weights at reduced size; for presets that cannot run here."""
     limit_seconds: float | None = None
     """Stop at the first checkpoint after so many seconds, with exit status 75; the same command goes on."""
+    checkpoint_every: int = 1
+    """Steps between checkpoints: what an interruption costs at most. It does not change what is computed."""
     out: Path = Path("runs")
     """Directory of the runs and the reports."""
     seeds: tuple[int, ...] | None = None
@@ -112,7 +114,7 @@ class Flags:
     """Trajectories per validation problem and measurement."""
 
 
-COMMAND = ("list", "preset", "dry_run", "limit_seconds", "out", "seeds")
+COMMAND = ("list", "preset", "dry_run", "limit_seconds", "checkpoint_every", "out", "seeds")
 OVERRIDES = tuple(flag.name for flag in fields(Flags) if flag.name not in COMMAND)
 """The flags that are fields of `Run`."""
 
@@ -151,6 +153,8 @@ def _main(experiment: Experiment, argv: list[str], train: Train | None) -> int:
 
 def train_within(jobs: Jobs, flags: Flags, train: Train | None = None) -> int:
     """Train what is not finished yet: the status of `train`, or 75 when `--limit-seconds` came first."""
+    if flags.checkpoint_every < 1:
+        raise UsageError(f"--checkpoint-every {flags.checkpoint_every}: at least 1")
     with limited(jobs, flags.limit_seconds) as limit:
         if train is None:
             # Imports seconds' worth of libraries, which a wrong flag need not wait for, but the limit counts.
@@ -158,7 +162,7 @@ def train_within(jobs: Jobs, flags: Flags, train: Train | None = None) -> int:
 
             train = command.main
         try:
-            return train(jobs, cache_dir=flags.out / "evaluations") or 0
+            return train(jobs, cache_dir=flags.out / "evaluations", checkpoint_every=flags.checkpoint_every) or 0
         except KeyboardInterrupt:
             if not limit.reached:
                 raise

@@ -56,9 +56,10 @@ class ScriptedTraining:
     status: int = 0
     jobs: list[tuple[Run, Path]] = field(default_factory=list)
     cache: Path | None = None
+    checkpoint_every: int = 0
 
-    def __call__(self, jobs: Sequence[tuple[Run, Path]], *, cache_dir: Path) -> int:
-        self.jobs, self.cache = list(jobs), cache_dir
+    def __call__(self, jobs: Sequence[tuple[Run, Path]], *, cache_dir: Path, checkpoint_every: int) -> int:
+        self.jobs, self.cache, self.checkpoint_every = list(jobs), cache_dir, checkpoint_every
         for run, directory in jobs:
             directory.mkdir(parents=True, exist_ok=True)
             rundir.begin(directory, run)
@@ -255,11 +256,19 @@ def test_a_preset_that_needs_a_gpu_is_refused_without_one_and_rehearsed(
 
     # What another machine has finished is reported here.
     jobs = plan(ARMS, Flags(out=tmp_path, preset="paper"), PRESETS["paper"])
-    ScriptedTraining()(jobs, cache_dir=tmp_path)
+    ScriptedTraining()(jobs, cache_dir=tmp_path, checkpoint_every=1)
     for _, directory in jobs:
         rundir.finish(directory)
-    assert run_main(argv, lambda jobs, cache_dir: 0) == 0
+    assert run_main(argv, lambda jobs, **_: 0) == 0
     assert (tmp_path / "estimators" / "report.html").exists()
+
+
+def test_checkpoints_are_as_rare_as_asked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    training = ScriptedTraining()
+    assert run_main(["--out", str(tmp_path), "--checkpoint-every", "5"], training) == 0
+    assert training.checkpoint_every == 5
+    assert run_main(["--out", str(tmp_path), "--checkpoint-every", "0"], training) == 2
+    assert "--checkpoint-every 0: at least 1" in capsys.readouterr().err
 
 
 def test_at_the_limit_the_next_checkpoint_stops_the_command_which_goes_on_later(
@@ -267,7 +276,7 @@ def test_at_the_limit_the_next_checkpoint_stops_the_command_which_goes_on_later(
 ) -> None:
     handled = threading.Event()
 
-    def training(jobs: Sequence[tuple[Run, Path]], *, cache_dir: Path) -> int:
+    def training(jobs: Sequence[tuple[Run, Path]], *, cache_dir: Path, checkpoint_every: int) -> int:
         """Saves checkpoints of the first run until the signal comes, as the loop would get it."""
         before = signal.signal(signal.SIGTERM, lambda *_: handled.set())
         try:

@@ -49,9 +49,9 @@ BASE = Run(
     max_new_tokens=256,
     prompts_per_step=8,
     rollouts=8,
-    steps=20,
+    steps=16,
     learning_rate=1e-4,
-    validation_every=5,
+    validation_every=4,
     validation_rollouts=8,
 )
 

@@ -6,8 +6,8 @@
 The scripted teacher (`envs/teacher`) writes conversations about generated chains, the evaluator judges every answer in them, and
 a model with random weights is trained on the answers. Then it is measured on the validation chains of the suite, which are not in
 the corpus, not even with other constants. The corpus is judged with modelled time, on every machine; the table is measured where
-there is a GPU. `medium` takes MEDIUM_MINUTES minutes on an H200 and 16 cores, `small` nine; without a GPU training takes hours. Run it again
-after an interruption: evaluations and training go on where they stopped (`runs/cold_start`).
+there is a GPU. `medium` takes seven minutes on an H200 and 16 cores, `small` nine; without a GPU training takes hours. Run it
+again after an interruption: evaluations and training go on where they stopped (`runs/cold_start`).
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ In the paper the gap is between the numerics of an inference engine and of the t
 learning rate at which one update moves the policy visibly. Nothing corrects for either but MRS, since the loss has no importance
 weights.
 
-Arms: `trloo`, whose gap is that of bfloat16 products alone; `float8` and `stale`; `float8_mrs` with the paper's bounds of 0.1 % on
+Arms: `trloo`, whose gap is that of bfloat16 products; `float8` and `stale`; `float8_mrs` with the paper's bounds of 0.1 % on
 the geometric mean over a trajectory; `stale_mrs` with bounds of 1 %, because a whole update is a larger gap than rounding.
 
 Expected outcome: `mismatch` is larger by an order of magnitude in the four arms; the gradient norm is larger and less steady

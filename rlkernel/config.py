@@ -67,7 +67,7 @@ class Run:
     engine: str = "auto"
     """Of sampling: one of `ENGINES`; auto is what the benchmark of generation says for the device."""
     rollout_dtype: str = "auto"
-    """One of `ROLLOUT_DTYPES`: the linear layers' weights are rounded to it, row by row, whenever they are copied to the engine. A
+    """One of `ROLLOUT_DTYPES`: the linear layers' weights are rounded to it, row by row, when they are copied to the engine: a
     controlled gap between the policy that samples and the one that is trained; `mismatch` measures it."""
     gradient_checkpointing: bool | None = None
     """Recompute activations in the backward pass; None: for models whose activations are large."""

@@ -120,7 +120,7 @@ def _with_adapters(layer: Any, weight: torch.Tensor) -> torch.Tensor:
 
 
 def rounded(weight_OI: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
-    """The nearest values that `dtype` can store, O output rows of I inputs, in the weight's own type. Eight bits reach too short a
+    """The nearest values that `dtype` can store, O output rows of I inputs, in the weight's own type. Eight bits have a short
     range, so that every row is scaled to the largest value of the type, as engines with quantised weights do.
 
     >>> rounded(torch.tensor([[1.0, 0.5]]), torch.float8_e4m3fn)[0].tolist()  # 448 and 224

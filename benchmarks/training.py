@@ -37,7 +37,6 @@ from benchmarks.shapes import SHAPES, random_model
 from rlkernel.config import Run
 from rlkernel.policy.load import add_lora
 from rlkernel.policy.small import load_small
-from rlkernel.schedule import schedule
 from rlkernel.trainer import MICRO_TOKENS, KernelGRPOTrainer, StepFacts
 from rlkernel.types import Completion, Evaluation, Group, Problem, Status, Trajectory, Turn
 
@@ -111,8 +110,8 @@ class Timed:
     started: float = 0.0
     tokens: int = 0
 
-    def rollout(self, problems: Sequence[Problem], step: int) -> tuple[Group, ...]:
-        groups = made_up_groups(problems, self.run, self.vocabulary, step)
+    def rollout(self, step: int) -> tuple[Group, ...]:
+        groups = made_up_groups(self.run.problems, self.run, self.vocabulary, step)
         turns = [turn for group in groups for trajectory in group.trajectories for turn in trajectory.turns]
         self.tokens = sum(len(turn.context_ids) + len(turn.completion.token_ids) for turn in turns)
         self.started = time.perf_counter()
@@ -149,11 +148,8 @@ def measure(case: str, run: Run, micro_tokens: int) -> dict[str, Any]:
         model = add_lora(model, LORA_RANK, 32.0)
     made = time.perf_counter() - started
     timed = Timed(run, SHAPES[shape]["vocab_size"])
-    plan = schedule(len(run.problems), run.prompts_per_step, run.steps, run.seed)
     with tempfile.TemporaryDirectory() as directory:
-        trainer = KernelGRPOTrainer(
-            run, model, load_small()[1], run.problems, plan, timed, Path(directory), micro_tokens=micro_tokens
-        )
+        trainer = KernelGRPOTrainer(run, model, load_small()[1], timed, Path(directory), micro_tokens=micro_tokens)
         trainer.args.save_strategy = SaveStrategy.NO
         trainer.train()
     # The first step compiles kernels and allocates.

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from algorithms import TABLES
 from experiments import arms, test_time_scaling
 from experiments.catalogue import NAMES, load
-from rlkernel import cli, experiment
+from rlkernel import experiment
 from rlkernel.config import Run
 from rlkernel.deadline import GOES_ON
 from rlkernel.experiment import Experiment, Flags, Jobs, Train
@@ -32,7 +32,7 @@ def everything(experiments: Sequence[Experiment]) -> Experiment:
 
 def main(argv: Sequence[str], experiments: Sequence[Experiment] | None = None, train: Train | None = None) -> int:
     """Exit status as that of one experiment."""
-    return cli.run(lambda: _main(list(argv), experiments, train))
+    return experiment.lead_or_follow(lambda: _main(list(argv), experiments, train))
 
 
 def _main(argv: list[str], experiments: Sequence[Experiment] | None, train: Train | None) -> int:

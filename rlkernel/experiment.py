@@ -19,7 +19,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from rlkernel import cli, rundir
+from rlkernel import cli, ranks, rundir
 from rlkernel.claims import judge
 from rlkernel.config import Run, fingerprint, to_json
 from rlkernel.deadline import GOES_ON, limited
@@ -96,7 +96,7 @@ class Flags:
     model: str | None = None
     """`small`, or the name or path of a Hugging Face causal LM, e.g. a policy made by experiments.cold_start."""
     device: str | None = None
-    """Of the evaluator: auto, cpu, cuda or cuda:N."""
+    """Of the evaluator: auto, cpu, cuda, cuda:N or ray."""
     jobs: int | None = None
     """Evaluations in flight; 0: one per core."""
     steps: int | None = None
@@ -125,7 +125,21 @@ def main(experiment: Experiment, argv: Sequence[str], *, train: Train | None = N
 
     train: `rlkernel.command.main` or its like, which raises KeyboardInterrupt when it is interrupted.
     """
-    return cli.run(lambda: _main(experiment, list(argv), train))
+    return lead_or_follow(lambda: _main(experiment, list(argv), train))
+
+
+def lead_or_follow(work: Callable[[], int]) -> int:
+    """The exit status of a command that trains. Of several processes (`rlkernel.ranks`) the first does `work`, the others what
+    its training asks of them."""
+    if ranks.rank():
+        from rlkernel.follower import follow
+
+        return follow()
+    status = cli.run(work)
+    if status == 0:  # otherwise this process's end is theirs
+        ranks.send(None)
+        ranks.leave()
+    return status
 
 
 def _main(experiment: Experiment, argv: list[str], train: Train | None) -> int:

@@ -38,6 +38,21 @@ def micro_batches(lengths: Sequence[int], budget: int) -> list[list[int]]:
     return found
 
 
+def deal(lengths: Sequence[int], processes: int) -> list[list[int]]:
+    """Rows for each process, none where there are too few: the longest first, to the process that has the fewest tokens so far.
+
+    >>> deal([3, 9, 4, 3], 2)
+    [[1], [2, 0, 3]]
+    """
+    found: list[list[int]] = [[] for _ in range(processes)]
+    tokens = [0] * processes
+    for row in sorted(range(len(lengths)), key=lambda row: -lengths[row]):
+        fewest = min(range(processes), key=tokens.__getitem__)
+        found[fewest].append(row)
+        tokens[fewest] += lengths[row]
+    return found
+
+
 def left_align(inputs: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
     """TRL's inputs of one micro-batch, without padding before or columns beyond the longest row.
 

@@ -28,6 +28,9 @@ candidates and, a few tokens at a time, sampling; beside evaluations (staleness 
 or more GPUs nobody but candidates queues. Without a GPU, sampling and evaluations share the cores, and sampling waits until most
 trajectories want it (`open_policy`'s gather).
 
+Of several processes (`rlkernel.ranks`) this is the first. The others (`rlkernel.follower`) get each batch when the trainer here
+gets it, and a checkpoint is complete when all have written what they add to it.
+
 The event loop is never blocked for longer than a log row takes. Cancelling its task (Ctrl-C) cancels the trajectories at once and
 the trainer thread at its next micro-batch.
 """
@@ -37,8 +40,8 @@ from __future__ import annotations
 import concurrent.futures
 import pickle
 import sys
-from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
+from contextlib import ExitStack, asynccontextmanager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar, TypeVarTuple
@@ -50,10 +53,11 @@ import anyio.to_thread
 import torch
 from anyio.from_thread import BlockingPortal
 
-from rlkernel import rundir
+from rlkernel import ranks, rundir
 from rlkernel.config import Run
 from rlkernel.errors import UsageError
 from rlkernel.evaluator.pool import Pool
+from rlkernel.follower import Job
 from rlkernel.interfaces import Evaluator
 from rlkernel.log import Display, RunLog, choose
 from rlkernel.meter import Busy, MeteredEvaluator, Meters, per_second
@@ -64,7 +68,7 @@ from rlkernel.policy.hf import HFPolicy, open_policy
 from rlkernel.policy.load import load_model
 from rlkernel.rollout import derive_seed, rollout_groups
 from rlkernel.schedule import schedule
-from rlkernel.trainer import MICRO_TOKENS, KernelGRPOTrainer, StepFacts
+from rlkernel.trainer import MICRO_TOKENS, StepFacts
 from rlkernel.types import Group, Problem, Split
 from rlkernel.wandb_run import open_wandb
 
@@ -112,13 +116,16 @@ class _Loop:
 
     # From the trainer's thread
 
-    def rollout(self, problems: Sequence[Problem], step: int) -> tuple[Group, ...]:
-        return _on_loop(self._batch, step)
+    def rollout(self, step: int) -> tuple[Group, ...]:
+        groups = _on_loop(self._batch, step)
+        ranks.send(groups)
+        return groups
 
     def step_done(self, facts: StepFacts) -> None:
         _on_loop(self._step_done, facts)
 
     def save(self, directory: Path) -> None:
+        ranks.meet()
         if self.ahead is not None:
             (directory / AHEAD).write_bytes(pickle.dumps(self.ahead))
 
@@ -217,10 +224,11 @@ def _on_loop(call: Callable[[*Ts], Coroutine[Any, Any, T]], *args: *Ts) -> T:
 
 @contextmanager
 def _cancellation() -> Iterator[None]:
-    """In the trainer's thread: what is cancelled on the event loop ends it the way `check_cancelled` does, not as an error."""
+    """In the trainer's thread: what is cancelled on the event loop ends it the way `check_cancelled` does, not as an error, even
+    if the other processes have ended already."""
     try:
         yield
-    except concurrent.futures.CancelledError:
+    except (concurrent.futures.CancelledError, ranks.Lost):
         anyio.from_thread.check_cancelled()
         raise
 
@@ -249,66 +257,71 @@ async def train(
         going = "starting" if start.checkpoint is None else f"resuming after step {start.step} of {run.steps}"
         print(f"{run.name} seed {run.seed}: {going}", file=sys.stderr, flush=True)
         model, tokenizer = load_model(run.model, lora_rank=run.lora_rank, lora_alpha=run.lora_alpha)
-        cuda = torch.cuda.is_available()
-        if cuda:
+        if torch.cuda.is_available():
             model.to("cuda")
         manifest = rundir.read_manifest(directory)
         assert manifest is not None
-        remote = held.enter_context(open_wandb(directory, run, manifest["wandb_id"]))
+        log = RunLog(directory, held.enter_context(open_wandb(directory, run, manifest["wandb_id"])))
         display = held.enter_context(Display(run, start.step))
-        evaluating = Busy()
+        job = Job(run, directory, start.checkpoint, checkpoint_every, micro_tokens)
         async with nullcontext(evaluator) if evaluator else open_evaluator(run.device, run.jobs, cache_dir) as judge:
-            pool = judge if isinstance(judge, Pool) else None
-            shared = pool if pool is not None and pool.shares else None
             rundir.update_manifest(directory, evaluator=describe(judge))
-            async with (
-                open_policy(
-                    model,
-                    tokenizer,
-                    max_new_tokens=run.max_new_tokens,
-                    temperature=run.temperature,
-                    engine=run.engine,
-                    copy=run.staleness > 0,
-                    dtype=run.rollout_dtype,
-                    # Without a GPU, sampling takes the evaluations' cores.
-                    gather=None if cuda else evaluating,
-                    turn=nullcontext if shared is None else shared.turn,
-                ) as policy,
-                BlockingPortal() as portal,
-                anyio.create_task_group() as tasks,
-            ):
-                metered = MeteredEvaluator(judge, evaluating)
-                training = [problem for problem in run.problems if problem.split == "train"]
-                plan = schedule(len(training), run.prompts_per_step, run.steps, run.seed)
-                loop = _Loop(
-                    run,
-                    directory,
-                    policy,
-                    metered,
-                    Meters(policy, metered, lambda: None if pool is None else pool.waited_seconds),
-                    RunLog(directory, remote),
-                    display,
-                    [[training[i] for i in indices] for indices in plan],
-                    tasks,
-                    portal,
-                    shared if run.staleness else None,
-                    _load_ahead(start.checkpoint),
-                )
-                trainer = KernelGRPOTrainer(
-                    run,
-                    model,
-                    tokenizer,
-                    training,
-                    plan,
-                    loop,
-                    directory / "checkpoints",
-                    micro_tokens=micro_tokens,
-                    checkpoint_every=checkpoint_every,
-                )
+            await anyio.to_thread.run_sync(_with_cancellation, ranks.send, job)
+            async with _open_loop(job, model, tokenizer, judge, log, display) as loop:
+                trainer = job.make_trainer(model, tokenizer, loop)
                 if start.checkpoint is None:
                     await loop.validate(0)
-                await anyio.to_thread.run_sync(trainer.train, str(start.checkpoint) if start.checkpoint else None)
+                await anyio.to_thread.run_sync(_with_cancellation, trainer.train, job.resume)
         rundir.finish(directory)
+
+
+@asynccontextmanager
+async def _open_loop(
+    job: Job, model: Any, tokenizer: Any, judge: Evaluator, log: RunLog, display: Display
+) -> AsyncIterator[_Loop]:
+    """The policy on its card, and everything around it."""
+    run, evaluating = job.run, Busy()
+    pool = judge if isinstance(judge, Pool) else None
+    shared = pool if pool is not None and pool.shares else None
+    problems = [problem for problem in run.problems if problem.split == "train"]
+    plan = schedule(len(problems), run.prompts_per_step, run.steps, run.seed)
+    async with (
+        open_policy(
+            model,
+            tokenizer,
+            max_new_tokens=run.max_new_tokens,
+            temperature=run.temperature,
+            engine=run.engine,
+            copy=run.staleness > 0,
+            dtype=run.rollout_dtype,
+            # Without a GPU, sampling takes the evaluations' cores.
+            gather=None if torch.cuda.is_available() else evaluating,
+            turn=nullcontext if shared is None else shared.turn,
+        ) as policy,
+        BlockingPortal() as portal,
+        anyio.create_task_group() as tasks,
+    ):
+        metered = MeteredEvaluator(judge, evaluating)
+        yield _Loop(
+            run,
+            job.directory,
+            policy,
+            metered,
+            Meters(policy, metered, lambda: None if pool is None else pool.waited_seconds),
+            log,
+            display,
+            [[problems[i] for i in indices] for indices in plan],
+            tasks,
+            portal,
+            shared if run.staleness else None,
+            _load_ahead(job.checkpoint),
+        )
+
+
+def _with_cancellation(call: Callable[[*Ts], T], *args: *Ts) -> T:
+    """In a thread."""
+    with _cancellation():
+        return call(*args)
 
 
 def _load_ahead(checkpoint: Path | None) -> Batch | None:

@@ -13,13 +13,18 @@ one update old (`Run.staleness`), which only a rejection such as MRS answers; TR
 same forward pass instead of a second one. TRL projects onto the vocabulary in tiles (`add_fused_lm_head`), so that no logits of a
 whole micro-batch exist. To TRL a batch is one piece; `training_step` cuts it.
 
+Of several processes (`rlkernel.ranks`), every one has the whole batch and makes the same masks and advantages from it, but only
+its share of the rows goes through the model. Gradients are joined in the last backward pass of a step, log-probabilities and
+statistics once per step. The loss has one denominator: TRL multiplies a process's by their number, because gradients are averaged
+over them.
+
 Legend: B rows, P prompt positions, C completion positions, A completion positions of a micro-batch laid out by `left_align`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -29,13 +34,14 @@ import torch
 from transformers import PrinterCallback, TrainerCallback
 from trl import GRPOTrainer
 
+from rlkernel import ranks
 from rlkernel.batch import Batch, Tokens, assemble, needs_ratios, pad_rows
 from rlkernel.config import Run
-from rlkernel.layout import causal_attention, left_align, micro_batches
+from rlkernel.layout import causal_attention, deal, left_align, micro_batches
 from rlkernel.rollout import derive_seed
 from rlkernel.rundir import COMPLETE
 from rlkernel.trl_arguments import silence, training_arguments
-from rlkernel.types import Group, Problem
+from rlkernel.types import Group
 
 MICRO_TOKENS = 16_384
 """Of a forward pass, padding included."""
@@ -83,8 +89,9 @@ class StepFacts:
 class Hooks(Protocol):
     """What the trainer asks of the loop, all from the trainer's thread."""
 
-    def rollout(self, problems: Sequence[Problem], step: int) -> tuple[Group, ...]:
-        """`Run.rollouts` trajectories of each problem, for the step that comes after `step` optimiser steps."""
+    def rollout(self, step: int) -> tuple[Group, ...]:
+        """The batch of the step that comes after `step` optimiser steps: `Run.rollouts` trajectories of `Run.prompts_per_step`
+        problems."""
 
     def turn(self) -> AbstractContextManager[None]:
         """Around GPU work that may meet evaluations on the same card: forward, backward and update, a micro-batch at a time."""
@@ -100,16 +107,14 @@ class Hooks(Protocol):
 
 
 class KernelGRPOTrainer(GRPOTrainer):  # type: ignore[misc]
-    """See the module's docstring. plan: the indices of the problems of each step (`rlkernel.schedule`). micro_tokens: at most so
-    many tokens, padding included, in one forward pass, or one longer row; it does not change what is computed."""
+    """See the module's docstring. micro_tokens: at most so many tokens, padding included, in one forward pass, or one longer row;
+    it does not change what is computed."""
 
     def __init__(
         self,
         run: Run,
         model: Any,
         tokenizer: Any,
-        problems: Sequence[Problem],
-        plan: Sequence[Sequence[int]],
         hooks: Hooks,
         directory: Path,
         *,
@@ -117,14 +122,13 @@ class KernelGRPOTrainer(GRPOTrainer):  # type: ignore[misc]
         checkpoint_every: int = 1,
     ) -> None:
         self._run = run
-        self._problems = tuple(problems)
         self._hooks = hooks
         self._tokens: Tokens | None = None
         self._facts: dict[str, Any] = {}
         self._micro_tokens = micro_tokens
         self.nothing_to_train = False
-        flat = [index for indices in plan for index in indices]
-        dataset = datasets.Dataset.from_dict({"prompt": [problems[i].name for i in flat], "problem": flat})
+        # TRL counts steps by it; what is in a batch is the hooks' affair.
+        dataset = datasets.Dataset.from_dict({"prompt": [""] * (run.steps * run.prompts_per_step * ranks.size())})
         silence()
         super().__init__(
             model=model,
@@ -136,6 +140,12 @@ class KernelGRPOTrainer(GRPOTrainer):  # type: ignore[misc]
             callbacks=[_Recorder(self, hooks)],
         )
         self.remove_callback(PrinterCallback)
+
+    def train(self, *args: Any, **kwargs: Any) -> Any:
+        with ranks.noticed():
+            # The others wait here for the first one's validation, and not in the group of the gradients, which would give up.
+            ranks.meet()
+            return super().train(*args, **kwargs)
 
     def _rows(self, prompts: Sequence[str], trainer: Any) -> dict[str, Any]:
         """TRL's `rollout_func`: the trajectories made just before, as lists."""
@@ -150,8 +160,7 @@ class KernelGRPOTrainer(GRPOTrainer):  # type: ignore[misc]
 
     def _generate_and_score_completions(self, inputs: list[dict[str, Any]]) -> dict[str, Any]:
         step = self.state.global_step
-        problems = [self._problems[row["problem"]] for row in inputs[:: self.num_generations]]
-        groups = self._hooks.rollout(problems, step)
+        groups = self._hooks.rollout(step)
         self._tokens = pad_rows(groups, self._tokenizer.pad_token_id)
         with self._hooks.turn():  # padding and copies to the card
             output: dict[str, Any] = super()._generate_and_score_completions(inputs)
@@ -181,12 +190,11 @@ class KernelGRPOTrainer(GRPOTrainer):  # type: ignore[misc]
 
     def _loss_inputs(self, batch: Batch) -> dict[str, torch.Tensor]:
         device = self.accelerator.device
-        trained = self.accelerator.gather(torch.tensor(batch.trained_turns, device=device)).sum()
-        self.nothing_to_train = not bool(trained)
+        self.nothing_to_train = not batch.trained_turns
         return {
             "advantages": batch.advantages_BC.to(device),
             "tool_mask": batch.loss_mask_BC.to(device),
-            "num_items_in_batch": trained,
+            "num_items_in_batch": torch.tensor(batch.trained_turns, device=device),
         }
 
     @torch.no_grad()
@@ -194,7 +202,7 @@ class KernelGRPOTrainer(GRPOTrainer):  # type: ignore[misc]
         """logprobs_BC of `completion_ids`, float32, 0 in the padding: from the layout and the attention of `compute_loss`."""
         B, C = output["completion_ids"].shape
         found = torch.zeros(B, C)
-        for rows in micro_batches(_lengths(output), self._micro_tokens):
+        for rows in self._own_micro_batches(range(B), _lengths(output)):
             self._hooks.check_cancelled()
             with self._hooks.turn(), causal_attention(self.model):
                 part = {key: output[key][rows] for key in ("prompt_ids", "prompt_mask", "completion_ids", "completion_mask")}
@@ -209,14 +217,19 @@ class KernelGRPOTrainer(GRPOTrainer):  # type: ignore[misc]
                 moved_B1 = part["prompt_mask"].sum(1, keepdim=True) - aligned["prompt_ids"].shape[1]
                 column_BC = (moved_B1 + torch.arange(C, device=moved_B1.device)).clamp(max=logprobs_BA.shape[1] - 1)
                 found[rows] = (logprobs_BA.float().gather(1, column_BC) * part["completion_mask"]).cpu()
-        return found
+        return ranks.total(found)
+
+    def _own_micro_batches(self, rows: Sequence[int], lengths: Sequence[int]) -> list[list[int]]:
+        """Of those rows that this process trains. lengths: of all rows."""
+        own = [rows[i] for i in deal([lengths[row] for row in rows], ranks.size())[ranks.rank()]]
+        return [[own[i] for i in indices] for indices in micro_batches([lengths[row] for row in own], self._micro_tokens)]
 
     def _prepare_inputs(self, micro_batch: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
         """TRL would make a batch here, shuffle it and cut it into pieces of equal numbers of rows."""
         return left_align(micro_batch)
 
     def compute_loss(self, model: Any, *args: Any, **kwargs: Any) -> torch.Tensor:
-        with causal_attention(self.model):
+        with causal_attention(self.model), _alone(self.accelerator):
             loss: torch.Tensor = super().compute_loss(model, *args, **kwargs)
         return loss
 
@@ -226,13 +239,17 @@ class KernelGRPOTrainer(GRPOTrainer):  # type: ignore[misc]
         model.train()
         batch = self._generate_and_score_completions(inputs)
         tokens_B, lengths = batch["tool_mask"].sum(1).tolist(), _lengths(batch)
-        trained = [b for b, tokens in enumerate(tokens_B) if tokens] or [min(range(len(lengths)), key=lengths.__getitem__)]
+        passes = self._own_micro_batches([b for b, tokens in enumerate(tokens_B) if tokens], lengths)
+        if not passes:
+            # A pass without a trained token, which takes part in the gradients' average.
+            passes, tokens_B = [[min(range(len(lengths)), key=lengths.__getitem__)]], [0] * len(lengths)
+            batch["tool_mask"] = torch.zeros_like(batch["tool_mask"])
         losses, weights = [], []
-        for indices in micro_batches([lengths[b] for b in trained], self._micro_tokens):
+        for rows in passes:
             self._hooks.check_cancelled()
-            rows = [trained[i] for i in indices]
+            joined = nullcontext() if rows is passes[-1] else self.accelerator.no_sync(model)
             # The attention around the backward pass, too: it recomputes activations.
-            with self._hooks.turn(), causal_attention(self.model):
+            with self._hooks.turn(), causal_attention(self.model), joined:
                 part = {key: value[rows] if value.dim() else value for key, value in batch.items()}
                 losses.append(super().training_step(model, part, *args, **kwargs))
             weights.append(sum(tokens_B[b] for b in rows))
@@ -240,11 +257,13 @@ class KernelGRPOTrainer(GRPOTrainer):  # type: ignore[misc]
         return torch.stack(losses).sum()
 
     def _average(self, weights: Sequence[int]) -> None:
-        """TRL has noted one mean per micro-batch; make one over all tokens of them. weights: trained tokens."""
-        for name in ("entropy", "clip_ratio/region_mean"):
-            noted = self._metrics["train"][name]
-            means = noted[-len(weights) :]
-            noted[-len(weights) :] = [sum(m * w for m, w in zip(means, weights, strict=True)) / max(sum(weights), 1)]
+        """TRL has noted one mean per micro-batch; make one over all tokens of all processes. weights: trained tokens."""
+        names = ("entropy", "clip_ratio/region_mean")
+        noted = [self._metrics["train"][name] for name in names]
+        sums = [sum(m * w for m, w in zip(means[-len(weights) :], weights, strict=True)) for means in noted]
+        *sums, tokens = ranks.total(torch.tensor([*sums, sum(weights)], dtype=torch.float64)).tolist()
+        for means, value in zip(noted, sums, strict=True):
+            means[-len(weights) :] = [value / max(tokens, 1)]
 
     def _clip_grad_norm(self, model: Any) -> Any:
         with self._hooks.turn():
@@ -291,7 +310,18 @@ class _Recorder(TrainerCallback):  # type: ignore[misc]
     def on_save(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         directory = Path(args.output_dir) / f"checkpoint-{state.global_step}"
         self.hooks.save(directory)
-        (directory / COMPLETE).touch()
+        if state.is_world_process_zero:
+            (directory / COMPLETE).touch()
+
+
+@contextmanager
+def _alone(accelerator: Any) -> Iterator[None]:
+    """TRL joins the statistics of every micro-batch over the processes, which have different numbers and shapes of them."""
+    accelerator.gather = accelerator.reduce = lambda tensor, *args, **kwargs: tensor
+    try:
+        yield
+    finally:
+        del accelerator.gather, accelerator.reduce
 
 
 def _lengths(batch: Mapping[str, torch.Tensor]) -> list[int]:

@@ -189,8 +189,8 @@ def test_validations_and_fresh_batches_come_from_the_weights_of_now(
 
     async def sample_and_compare(self: loop._Loop, *args: Any) -> tuple[Group, ...]:
         groups = await sample(self, *args)
-        sampled.append(args[3])
-        if args[3] != "training, next rollouts":
+        sampled.append(args[4])
+        if args[4] != "training, next rollouts":
             assert engines[0]._replica is not None
             for found in (row(trajectory) for group in groups for trajectory in group.trajectories):
                 ids = torch.tensor([found.prompt_ids + found.completion_ids])

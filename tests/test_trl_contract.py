@@ -43,7 +43,6 @@ from rlkernel.config import Run
 from rlkernel.interfaces import Environment, Rejection, Removes
 from rlkernel.layout import CAUSAL, left_align
 from rlkernel.rundir import COMPLETE
-from rlkernel.schedule import schedule
 from rlkernel.trainer import KernelGRPOTrainer, StepFacts
 from rlkernel.types import Completion, Evaluation, Group, Problem, Status, Trajectory, Turn
 
@@ -83,14 +82,14 @@ def make_groups(problems: Sequence[Problem]) -> tuple[Group, ...]:
 class ScriptedHooks:
     """A test double of the loop."""
 
-    asked: list[tuple[tuple[str, ...], int]] = field(default_factory=list)
+    asked: list[int] = field(default_factory=list)
     facts: list[StepFacts] = field(default_factory=list)
     checks: int = 0
     turns: int = 0
 
-    def rollout(self, problems: Sequence[Problem], step: int) -> tuple[Group, ...]:
-        self.asked.append((tuple(problem.name for problem in problems), step))
-        return make_groups(problems)
+    def rollout(self, step: int) -> tuple[Group, ...]:
+        self.asked.append(step)
+        return make_groups(PROBLEMS)
 
     def step_done(self, facts: StepFacts) -> None:
         self.facts.append(facts)
@@ -168,17 +167,14 @@ def make_trainer(
         learning_rate=1e-3,
     )
     hooks = ScriptedHooks()
-    plan = schedule(2, 2, steps, 0)
-    trainer = KernelGRPOTrainer(
-        replace(run, **changes), model, tokenizer, PROBLEMS, plan, hooks, directory, micro_tokens=micro_tokens
-    )
+    trainer = KernelGRPOTrainer(replace(run, **changes), model, tokenizer, hooks, directory, micro_tokens=micro_tokens)
     return trainer, hooks
 
 
 def batch_of(trainer: KernelGRPOTrainer) -> dict[str, torch.Tensor]:
     trainer.model.train()
     trainer.current_gradient_accumulation_steps = trainer.args.gradient_accumulation_steps
-    inputs = [{"prompt": f"p{i}", "problem": i} for i in (0, 0, 1, 1)]
+    inputs = [{"prompt": f"p{i}"} for i in (0, 0, 1, 1)]
     return trainer._generate_and_score_completions(inputs)
 
 
@@ -202,7 +198,7 @@ def test_version_is_the_one_that_was_checked() -> None:
 def test_generate_and_score_returns_our_tensors(tiny_model: Any, tiny_tokenizer: Any, tmp_path: Path) -> None:
     trainer, hooks = make_trainer(tiny_model, tiny_tokenizer, tmp_path)
     output = batch_of(trainer)
-    assert hooks.asked == [(("p0", "p1"), 0)]
+    assert hooks.asked == [0]
     tokens = pad_rows(make_groups(PROBLEMS), tiny_tokenizer.pad_token_id)
     for key, expected in {
         "prompt_ids": tokens.prompt_ids_BP,
@@ -374,11 +370,11 @@ def test_plan_and_code_tokens_have_their_own_advantages(tiny_model: Any, tiny_to
     text, code = "é def\nx + 1\n", "x + 1\n"
     ids = tuple(tiny_tokenizer(text, add_special_tokens=False).input_ids)
 
-    def groups(problems: Sequence[Problem], step: int) -> tuple[Group, ...]:
+    def groups(step: int) -> tuple[Group, ...]:
         facts = (Evaluation(Status.CORRECT, "", speedup=2.0), Evaluation(Status.INCORRECT, ""))
         completion = Completion((*ids, tiny_tokenizer.eos_token_id), (-1.0,) * (len(ids) + 1), text, "stop")
         turns = [Turn((10,), completion, code, fact, 0.0, "") for fact in facts]
-        return tuple(Group(problem, tuple(Trajectory(problem, (turn,)) for turn in turns)) for problem in problems)
+        return tuple(Group(problem, tuple(Trajectory(problem, (turn,)) for turn in turns)) for problem in PROBLEMS)
 
     trainer, hooks = make_trainer(tiny_model, tiny_tokenizer, tmp_path, credit=HRD(alpha=0.25))
     hooks.rollout = groups  # type: ignore[method-assign]
@@ -585,7 +581,7 @@ def test_steps_are_reported_before_their_checkpoint(tiny_model: Any, tiny_tokeni
 
     hooks.step_done = step_done  # type: ignore[method-assign]
     trainer.train()
-    assert [step for _, step in hooks.asked] == [0, 1, 2]
+    assert hooks.asked == [0, 1, 2]
     assert [facts.step for facts in hooks.facts] == [1, 2, 3]
     assert existed == [[], ["checkpoint-1"], ["checkpoint-1", "checkpoint-2"]]
     # Per step: before the batch is made, and before each of two micro-batches.

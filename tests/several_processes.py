@@ -1,0 +1,201 @@
+"""Train a tiny model in one process and in several, kill some, resume.
+
+    python tests/several_processes.py MODEL OUT      prints one JSON line per attempt
+
+A process of its own, whose attempts are forks, as in tests/killed_runs.py: libraries are imported once. What `accelerate launch`
+does beside setting variables (ending all processes when one has ended) is left out, so that nobody is saved by it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import sys
+import time
+import traceback
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+import anyio
+import torch
+
+from algorithms.speed_reward import SpeedReward
+from algorithms.trloo import TRLOO
+from algorithms.uniform_credit import UniformCredit
+from rlkernel import experiment, loop
+from rlkernel.command import interruptible
+from rlkernel.config import Run
+from rlkernel.interfaces import Removes
+from rlkernel.trainer import KernelGRPOTrainer
+from rlkernel.types import Group, Problem
+from tests.echo import EchoEnvironment, ScriptedEvaluator
+
+PATIENCE_SECONDS = 60
+"""For the processes of an attempt, and for those that are left when one has died: then, an attempt fails."""
+
+
+@dataclass(frozen=True)
+class RejectUnlikely:
+    """Compares and draws: keeps the tokens near the rollout's log-probability, and not all turns."""
+
+    removes: Removes = "baseline"
+    needs_ratios: ClassVar[bool] = True
+
+    def __call__(
+        self, group: Group, log_ratios_KTL: torch.Tensor, kept_KTL: torch.Tensor, generator: torch.Generator
+    ) -> torch.Tensor:
+        drawn_KT = torch.rand(kept_KTL.shape[:2], generator=generator) < 0.8
+        return kept_KTL & (log_ratios_KTL.abs() < 0.05) & drawn_KT[..., None]
+
+
+@dataclass(frozen=True)
+class RejectAll:
+    """Leaves nothing to train."""
+
+    removes: Removes = "loss"
+    needs_ratios: ClassVar[bool] = False
+
+    def __call__(self, group: Group, log_ratios_KTL: Any, kept_KTL: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+        return torch.zeros_like(kept_KTL)
+
+
+def make_run(model: str) -> Run:
+    """9 rows per step."""
+    problems = tuple(Problem(f"train{'n' * 9 * i}", 1, "train", "") for i in range(4))
+    return Run(
+        name="several",
+        problems=(*problems, Problem("held_out", 1, "validation", "")),
+        environment=EchoEnvironment(),
+        reward=SpeedReward(),
+        advantage=TRLOO(),
+        credit=UniformCredit(),
+        rejections=(RejectUnlikely(),),
+        staleness=1,
+        model=model,
+        turns=2,
+        prompts_per_step=3,
+        rollouts=3,
+        max_new_tokens=12,
+        steps=3,
+        learning_rate=1e-4,
+        validation_every=2,
+        validation_rollouts=2,
+    )
+
+
+def work(run: Run, directory: Path, micro_tokens: int) -> int:
+    """The command of one process."""
+
+    async def train() -> None:
+        await loop.train(run, directory, evaluator=ScriptedEvaluator(), micro_tokens=micro_tokens)
+
+    if anyio.run(interruptible, train):
+        raise KeyboardInterrupt("told")
+    return 0
+
+
+def count_passes(path: Path) -> None:
+    """Note the rows of every forward and backward pass of training."""
+    original = KernelGRPOTrainer.compute_loss
+
+    def noted(self: Any, model: Any, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+        with path.open("a") as file:
+            file.write(json.dumps([self.state.global_step, len(inputs["tool_mask"]), int(inputs["tool_mask"].sum())]) + "\n")
+        return original(self, model, inputs, *args, **kwargs)
+
+    KernelGRPOTrainer.compute_loss = noted  # type: ignore[method-assign]
+
+
+def strike(name: str, call: int, number: int) -> None:
+    """Send this process a signal when the trainer's method is called for the `call`-th time."""
+    original: Callable[..., Any] = getattr(KernelGRPOTrainer, name)
+    count = 0
+
+    def reached(*args: Any, **kwargs: Any) -> Any:
+        nonlocal count
+        count += 1
+        if count == call:
+            os.kill(os.getpid(), number)
+        return original(*args, **kwargs)
+
+    setattr(KernelGRPOTrainer, name, reached)
+
+
+def start(rank: int, size: int, port: int, run: Run, directory: Path, micro_tokens: int, strikes: dict[int, Any]) -> int:
+    """The pid of one process, whose output goes to a file."""
+    child = os.fork()
+    if child:
+        return child
+    code = 1
+    try:
+        said = os.open(directory.with_name(f"{directory.name}.said{rank}"), os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+        os.dup2(said, 1)
+        os.dup2(said, 2)
+        variables = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": size, "LOCAL_WORLD_SIZE": size, "MASTER_PORT": port}
+        if size > 1:
+            os.environ.update({name: str(value) for name, value in variables.items()}, MASTER_ADDR="127.0.0.1")
+        count_passes(directory.with_name(f"{directory.name}.passes{rank}"))
+        if rank in strikes:
+            strike(*strikes[rank])
+        code = experiment.lead_or_follow(lambda: work(run, directory, micro_tokens))
+    except BaseException:  # told here, because nobody is above
+        traceback.print_exc()
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+
+
+def attempt(
+    name: str, size: int, run: Run, directory: Path, micro_tokens: int = 150, strikes: dict[int, Any] | None = None
+) -> dict[str, Any]:
+    """Statuses of the processes (minus the signal that killed one), and seconds from the first end to the last."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    pids = [start(rank, size, port, run, directory, micro_tokens, strikes or {}) for rank in range(size)]
+    statuses: dict[int, int] = {}
+    ends: list[float] = []
+    limit = time.monotonic() + PATIENCE_SECONDS
+    while len(statuses) < size:
+        pid, status = os.waitpid(-1, os.WNOHANG)
+        if pid:
+            statuses[pid] = os.waitstatus_to_exitcode(status)
+            ends.append(time.monotonic())
+            limit = ends[0] + PATIENCE_SECONDS
+        elif time.monotonic() > limit:
+            for left in set(pids) - set(statuses):
+                os.kill(left, signal.SIGKILL)
+        else:
+            time.sleep(0.02)
+    row = {"attempt": name, "statuses": [statuses[pid] for pid in pids], "seconds": ends[-1] - ends[0]}
+    print(json.dumps(row), flush=True)
+    return row
+
+
+def main(model: str, out: Path) -> None:
+    run = make_run(model)
+    few = replace(run, prompts_per_step=1, rollouts=2, rejections=(), staleness=0, steps=2)
+    for size in (1, 2):
+        attempt("whole", size, run, out / f"whole{size}")
+    for size in (1, 3):
+        attempt("few", size, few, out / f"few{size}")
+    attempt("nothing", 2, replace(few, rejections=(RejectAll(),), steps=1), out / "nothing2")
+    # Each dies in the second of three steps or in its checkpoint, and the next goes on.
+    killed: Sequence[tuple[str, int, dict[int, Any]]] = (
+        ("the first is killed", 2, {0: ("_clip_grad_norm", 2, signal.SIGKILL)}),
+        ("another is killed", 2, {1: ("_clip_grad_norm", 1, signal.SIGKILL)}),
+        ("another is killed in a checkpoint", 2, {1: ("_save_rng_state", 1, signal.SIGKILL)}),
+        ("the first is interrupted", 2, {0: ("compute_loss", 2, signal.SIGINT)}),
+        ("goes on", 2, {}),
+    )
+    for name, size, strikes in killed:
+        attempt(name, size, run, out / "killed", strikes=strikes)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], Path(sys.argv[2]))

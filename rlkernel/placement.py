@@ -6,13 +6,15 @@ one     all on it                          sampling, training beside evaluations
 more    cuda:0 samples and trains,         candidates, for the cards of the evaluator
         the others evaluate
 
+Of n processes that train one run (`rlkernel.ranks`), each has a card, the first n; the cards beside them evaluate, or the CPU.
+
 With --device ray, the nodes of a Ray cluster evaluate, and the policy has a card of this machine that is not among theirs.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Sequence, Set
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +22,7 @@ from typing import Any
 
 import torch
 
+from rlkernel import ranks
 from rlkernel.config import to_json
 from rlkernel.errors import UsageError
 from rlkernel.evaluator import gpus
@@ -70,14 +73,17 @@ class Placement:
         torch.cuda.set_per_process_memory_fraction(own / self.card.memory_bytes if self.shared else 1.0, 0)
 
 
-def place(device: str, found: Sequence[Gpu] | None = None, own_uuid: str | None = None) -> Placement:
-    """device: of a `Run`. found, own_uuid: the visible cards and the one that torch uses first, if they are known already.
+def place(
+    device: str, found: Sequence[Gpu] | None = None, own_uuid: str | None = None, others: Sequence[str] | None = None
+) -> Placement:
+    """device: of a `Run`. found, own_uuid, others: the visible cards, the one that torch uses first, and those on which the other
+    processes of this run train, if they are known already.
 
     Raises ValueError, one line.
     """
     evaluators = select(device, found)
     if own_uuid is None and torch.cuda.is_available():
-        own_uuid = f"GPU-{torch.cuda.get_device_properties(0).uuid}"
+        own_uuid = _uuid(0)
     if own_uuid is None:
         return Placement(device if device == RAY else _names(evaluators), None, shared=False)
     try:
@@ -87,9 +93,36 @@ def place(device: str, found: Sequence[Gpu] | None = None, own_uuid: str | None 
     card = next((card for card in cards if card.uuid == own_uuid), None)
     if card is None:
         raise ValueError(f"device {device!r}: the driver does not list the card that torch uses, {own_uuid}")
-    if device == "auto" and len(evaluators) > 1:
+    others = _other_uuids() if others is None else others
+    if others:
+        evaluators = _beside(device, evaluators, {own_uuid, *others})
+    elif device == "auto" and len(evaluators) > 1:
         evaluators = tuple(other for other in evaluators if other != card)
     return Placement(device if device == RAY else _names(evaluators), card, shared=card in evaluators)
+
+
+def _uuid(index: int) -> str:
+    """Of torch's card."""
+    return f"GPU-{torch.cuda.get_device_properties(index).uuid}"
+
+
+def _other_uuids() -> list[str]:
+    """The cards of the other processes of this run on this machine."""
+    processes, cards = ranks.local_size(), torch.cuda.device_count()
+    if processes > max(cards, 1):
+        raise ValueError(f"{processes} processes train, one per card, and {cards} are visible: start at most {cards} processes")
+    return [_uuid(index) for index in range(1, processes)]
+
+
+def _beside(device: str, evaluators: Sequence[Gpu], training: Set[str]) -> tuple[Gpu, ...]:
+    """The cards that evaluate while several train. Raises ValueError: only one process can take turns with evaluations."""
+    idle = tuple(card for card in evaluators if card.uuid not in training)
+    if device == RAY or (device != "cpu" and (not idle or (device != "auto" and len(idle) < len(evaluators)))):
+        raise ValueError(
+            f"device {device!r}: {len(training)} processes train, each on its own card, and none of these can evaluate: start "
+            "fewer processes than there are cards, or name another card, or cpu"
+        )
+    return idle
 
 
 def _names(cards: Sequence[Gpu]) -> str:

@@ -55,6 +55,28 @@ def test_a_card_that_the_driver_does_not_list_is_refused() -> None:
         place("auto", CARDS, "MIG-7")
 
 
+@pytest.mark.parametrize(
+    ("device", "cards", "expected"),
+    [("auto", 4, "cuda:2,3"), ("auto", 3, "cuda:2"), ("cpu", 2, "cpu"), ("cuda:3", 4, "cuda:3")],
+)
+def test_cards_beside_two_that_train_evaluate(device: str, cards: int, expected: str) -> None:
+    assert place(device, CARDS[:cards], "GPU-0", ["GPU-1"]) == Placement(expected, CARDS[0], False)
+
+
+@pytest.mark.parametrize(("device", "cards"), [("auto", 2), ("cuda", 4), ("cuda:0", 4), ("cuda:1", 4), ("ray", 4)])
+def test_a_card_that_trains_in_another_process_cannot_evaluate(device: str, cards: int) -> None:
+    with pytest.raises(ValueError, match=f"device '{device}': 2 processes train, .*: start fewer processes than there are cards"):
+        place(device, CARDS[:cards], "GPU-0", ["GPU-1"])
+
+
+def test_more_processes_than_cards_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in (("WORLD_SIZE", "3"), ("LOCAL_WORLD_SIZE", "3"), ("RANK", "0")):
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    with pytest.raises(ValueError, match="3 processes train, one per card, and 2 are visible: start at most 2"):
+        place("auto", CARDS[:2], "GPU-0")
+
+
 def test_both_sides_fit_on_a_shared_card(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[tuple[float, int]] = []
     monkeypatch.setattr(torch.cuda, "set_per_process_memory_fraction", lambda share, device: asked.append((share, device)))

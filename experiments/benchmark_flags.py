@@ -56,7 +56,7 @@ class Flags:
     """Of sampling from a Hugging Face model."""
 
     device: str = "auto"
-    """Of the evaluator: auto, cpu (modelled time), cuda or cuda:N."""
+    """Of the evaluator: auto, cpu (modelled time), cuda, cuda:N, or ray (a Ray cluster)."""
     jobs: int = 0
     profile: str = "h200"
     tf32: bool = False

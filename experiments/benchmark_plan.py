@@ -23,10 +23,11 @@ from experiments.benchmark_flags import Flags, check, parse_context
 from rlkernel import rundir
 from rlkernel.config import code_of, to_json
 from rlkernel.errors import UsageError
-from rlkernel.evaluator import gpus
 from rlkernel.evaluator.gpus import Gpu
 from rlkernel.evaluator.pool import runner_memory
 from rlkernel.evaluator.stages import EvaluatorConfig, Limits
+from rlkernel.placement import RAY
+from rlkernel.placement import select as select_cards
 from rlkernel.refine import Context
 from rlkernel.types import Problem
 
@@ -107,7 +108,7 @@ def plan(flags: Flags) -> Plan:
         "max_new_tokens": max_new_tokens,
         "temperature": flags.temperature,
         "evaluator": to_json(evaluator),
-        "device": sorted({card.name for card in cards}) or "cpu",
+        "device": sorted({card.name for card in cards}) or (RAY if flags.device == RAY else "cpu"),
     }
     label = flags.model or (flags.solutions.resolve().name if flags.solutions else "")
     label = re.sub(r"[^\w.-]+", "-", label.rstrip("/").rsplit("/", 1)[-1])[:40] or "benchmark"
@@ -179,7 +180,7 @@ def _natural(stem: str) -> tuple[int, str]:
 
 def _evaluator(flags: Flags) -> tuple[Sequence[Gpu], EvaluatorConfig]:
     try:
-        cards = gpus.select(flags.device)
+        cards = select_cards(flags.device)
     except ValueError as error:
         raise UsageError(f"--device: {error}") from error
     limits = PATIENT
@@ -187,7 +188,7 @@ def _evaluator(flags: Flags) -> tuple[Sequence[Gpu], EvaluatorConfig]:
         memory = int(MEMORY_SHARE * min(card.memory_bytes or limits.gpu_memory_bytes for card in cards))
         limits = dataclasses.replace(limits, gpu_memory_bytes=memory)
     try:
-        compiled = flags.compiled and bool(cards)
+        compiled = flags.compiled and (bool(cards) or flags.device == RAY)
         return cards, EvaluatorConfig(profile=flags.profile, tf32=flags.tf32, compiled=compiled, limits=limits)
     except ValueError as error:
         raise UsageError(f"--profile: {error}") from error

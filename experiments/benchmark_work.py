@@ -9,9 +9,10 @@ from typing import Any
 
 from experiments.benchmark_plan import Plan
 from rlkernel.attempts import Ledger, Missing, Row, Task, attempt_all, evaluate_codes
-from rlkernel.evaluator.pool import Pool, open_pool
+from rlkernel.evaluator.pool import Pool
+from rlkernel.evaluator.ray_pool import RayPool
 from rlkernel.evaluator.stages import EvaluatorFailed
-from rlkernel.placement import place
+from rlkernel.placement import open_any_pool, place
 from rlkernel.policy.writer import PolicyWriter, Writer
 
 
@@ -40,14 +41,14 @@ def _leaf(error: BaseException) -> BaseException:
 
 
 @asynccontextmanager
-async def _opened(plan: Plan, ledger: Ledger, key: str, loaded: list[Any]) -> AsyncIterator[tuple[Pool, Writer | None]]:
+async def _opened(plan: Plan, ledger: Ledger, key: str, loaded: list[Any]) -> AsyncIterator[tuple[Pool | RayPool, Writer | None]]:
     """The evaluator, and who writes; nobody for solutions. loaded: the model and tokenizer, read once."""
     flags, cache = plan.flags, plan.flags.out / "evaluations"
     own = flags.model and not flags.url
     placement = place(flags.device) if own else None
     device = flags.device if placement is None else placement.device
-    shared = None if placement is None else placement.shared_uuid
-    async with open_pool(device=device, jobs=flags.jobs, cache_dir=cache, config=plan.evaluator, shared=shared) as pool:
+    opening = open_any_pool(device=device, jobs=flags.jobs, cache_dir=cache, config=plan.evaluator, placement=placement)
+    async with opening as pool:
         for notice in pool.notices:
             print(notice, file=sys.stderr, flush=True)
         if plan.solutions is not None:

@@ -79,9 +79,10 @@ class Run:
     """Turns in these measurements; 0: as many as in training."""
 
     device: str = "auto"
-    """Of the evaluator: auto (the GPUs that are visible, else cpu), cpu (modelled time), cuda (every GPU) or cuda:N."""
+    """Of the evaluator: auto (the GPUs that are visible, else cpu), cpu (modelled time), cuda (every GPU), cuda:N, or ray (the
+    nodes of a Ray cluster, docs/past_one_machine.md)."""
     jobs: int = 0
-    """Evaluations in flight; 0: one per core."""
+    """Evaluations in flight; 0: one per core. Of ray: on each of its actors."""
 
     def __post_init__(self) -> None:
         for name in ("turns", "prompts_per_step", "max_new_tokens", "steps", "validation_every", "validation_rollouts"):

@@ -41,6 +41,9 @@ def _main(argv: list[str], experiments: Sequence[Experiment] | None, train: Trai
     found = [load(name) for name in NAMES] if experiments is None else list(experiments)
     whole = everything(found)
     chosen, flags = experiment.parse("all", whole.arms, argv)
+    if flags.methods:
+        experiment.list_methods(whole.tables)
+        return 0
     preset = experiment.choose_preset(whole.presets, flags)
     if flags.list:
         experiment.list_arms({arm: preset.adapt(run) for arm, run in whole.arms.items()}, membership(found), preset)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args, get_type_hints
 
 import tyro
 from rich.console import Console
@@ -39,7 +40,8 @@ class Evaluate:
     out: Path | None = None
     """Where a manifest's results go, one JSON object per line; what is there already is kept."""
     device: str = "auto"
-    """auto: every GPU, or modelled time where there is none. cpu: modelled time. cuda: every GPU. cuda:N: that one."""
+    """auto: every GPU, or modelled time where there is none. cpu: modelled time. cuda: every GPU. cuda:N: that one. ray: the
+    nodes of the Ray cluster of RAY_ADDRESS, or of the one that this machine is in."""
     jobs: int = 0
     """Evaluations at a time with a manifest; 0: one per core."""
     profile: str = "h200"
@@ -90,8 +92,8 @@ class Compare:
     """Compare the means over the measurements in the second half of each run."""
     problems: int = 10
     """How many problems are listed, those with the largest differences; 0: none."""
-    figure: Path = Path("compare.png")
-    """Where the figure goes."""
+    figure: Path | None = None
+    """Where the figure goes; without it, compare.png in the report's folder, or in the folder that the first run is in."""
     json: bool = False
     """Print a JSON object with all problems instead of tables."""
 
@@ -108,12 +110,16 @@ class Compare:
             raise UsageError(f"--problems {self.problems}: use 0 for none, or a positive number")
         window = Window(step=self.step) if self.step is not None else Window(share=0.5) if self.late else Window(last=1)
         pairs, timing = compare.compare_runs(self.paths, self.metric, window)
-        compare_report.draw(pairs, timing, self.metric, self.figure)
+        figure = self.figure or compare.beside(self.paths[0]) / "compare.png"
+        try:
+            compare_report.draw(pairs, timing, self.metric, figure)
+        except OSError as error:
+            raise UsageError(f"--figure {figure}: cannot be written ({error.strerror}): choose another place") from error
         if self.json:
             print(json.dumps(compare.to_json(pairs, timing, self.metric), indent=1))
         else:
             compare_report.show(pairs, timing, self.metric, self.problems)
-            print(f"figure: {self.figure}")
+            print(f"figure: {figure}")
         return 0
 
 
@@ -138,7 +144,26 @@ def _one_line(text: str) -> str:
     return "; ".join(words for words in told if words and not words.startswith(("For full helptext", "Argument helptext")))
 
 
-def _tyro(call: Any, prog: str) -> Any:
+EXPECTED = {int: "a whole number", float: "a number", tuple[int, ...]: "whole numbers"}
+"""What a value that cannot be read should have been."""
+
+
+def _unreadable(told: str, args: Sequence[str], classes: Sequence[type]) -> str | None:
+    """Flag, value and what is expected, of tyro's complaint about a value; None for other complaints."""
+    found = re.match(r"Error parsing (--[\w-]+):", told)
+    if found is None:
+        return None
+    flag, name = found[1], found[1].removeprefix("--").replace("-", "_")
+    hints = next((hints for cls in classes if name in (hints := get_type_hints(cls))), {})
+    kinds = [kind for kind in (hints.get(name), *get_args(hints.get(name))) if kind in EXPECTED]
+    if not kinds:
+        return None
+    at = next(i for i, word in enumerate(args) if word.split("=")[0] == flag)
+    end = next((i for i, word in enumerate(args) if i > at and word.startswith("--")), len(args))
+    return f"{' '.join(args[at:end]).replace('=', ' ', 1)}: give {EXPECTED[kinds[0]]}"
+
+
+def _tyro(call: Any, prog: str, args: Sequence[str], classes: Sequence[type]) -> Any:
     """Run a tyro parse; its complaints become a UsageError of one line. `--help` prints and exits as usual."""
     complaint = io.StringIO()
     try:
@@ -147,12 +172,14 @@ def _tyro(call: Any, prog: str) -> Any:
     except SystemExit as stop:
         if stop.code in (0, None):
             raise
-        raise UsageError(f"{_one_line(complaint.getvalue())} (see {prog} --help)") from None
+        told = _one_line(complaint.getvalue())
+        raise UsageError(f"{_unreadable(told, args, classes) or told} (see {prog} --help)") from None
 
 
 def parse_overrides(default: T, args: list[str], prog: str) -> T:
     """A frozen dataclass with the fields that `args` override. Raises UsageError with one line."""
-    parsed: T = _tyro(lambda: tyro.cli(type(default), default=default, args=args, prog=prog, config=(FlagCreatePairsOff,)), prog)
+    kind, config = type(default), (FlagCreatePairsOff,)
+    parsed: T = _tyro(lambda: tyro.cli(kind, default=default, args=args, prog=prog, config=config), prog, args, [kind])
     return parsed
 
 
@@ -160,7 +187,7 @@ def _parse(args: list[str]) -> Evaluate | Compare | Doctor:
     commands: dict[str, Callable[..., Any]] = {"evaluate": Evaluate, "compare": Compare, "doctor": Doctor}
     config = (FlagCreatePairsOff, OmitSubcommandPrefixes)
     call = lambda: tyro.extras.subcommand_cli_from_dict(commands, prog="rlkernel", args=args, config=config)  # noqa: E731
-    command: Evaluate | Compare | Doctor = _tyro(call, "rlkernel")
+    command: Evaluate | Compare | Doctor = _tyro(call, "rlkernel", args, [Evaluate, Compare, Doctor])
     return command
 
 

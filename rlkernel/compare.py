@@ -91,6 +91,11 @@ def find_runs(paths: Sequence[Path]) -> list[Path]:
     return list(found.values())
 
 
+def beside(path: Path) -> Path:
+    """The folder that what is said about a path of `find_runs` belongs to: never a run's own."""
+    return path.parent if (path / MANIFEST).is_file() else path
+
+
 def _runs_of(path: Path) -> list[Path]:
     if (path / MANIFEST).is_file():
         return [path]

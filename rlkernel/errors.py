@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
+import difflib
+import os
+import re
 import sys
 from types import TracebackType
 from typing import Any
@@ -49,15 +53,38 @@ def exit_status(call: Any) -> int:
 
 
 def tell_usage_errors() -> None:
-    """For packages whose files are configuration: a `UsageError` during their import ends the process as in `exit_status`."""
+    """For packages whose files are configuration: a `UsageError` during their import, or a field that does not exist, ends the
+    process as in `exit_status`."""
 
     def hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-        status = _told(error)
+        status = _told(misspelt_field(error) or error)
         if status is not None:
             sys.exit(status)
         sys.__excepthook__(kind, error, trace)
 
     sys.excepthook = hook
+
+
+def misspelt_field(error: BaseException) -> UsageError | None:
+    """Of a dataclass made outside of rlkernel with a field that it does not have: where, which, and which one may be meant."""
+    found = re.match(r"(\w+)\.__init__\(\) got an unexpected keyword argument '(\w+)'", str(error))
+    trace, at = error.__traceback__, None
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename != dataclasses.__file__:  # `replace` is where it happens, not what is wrong
+            at = trace
+        trace = trace.tb_next
+    if found is None or not isinstance(error, TypeError) or at is None:
+        return None
+    name, unknown = found.groups()
+    home = at.tb_frame.f_globals
+    cls = home.get(name) or getattr(sys.modules.get("rlkernel.config"), name, None)
+    if not dataclasses.is_dataclass(cls) or str(home.get("__name__")).startswith("rlkernel."):
+        return None
+    names = [field.name for field in dataclasses.fields(cls)]
+    close = difflib.get_close_matches(unknown, names, n=1)
+    hint = f"did you mean {close[0]}?" if close else f"it has {', '.join(names)}"
+    where = os.path.relpath(at.tb_frame.f_code.co_filename)
+    return UsageError(f"{where}, line {at.tb_lineno}: {name} has no field {unknown!r}: {hint}")
 
 
 def _told(error: BaseException) -> int | None:

@@ -11,6 +11,7 @@ it stopped, a command with other flags starts beside it, and an arm that several
 from __future__ import annotations
 
 import sys
+import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
@@ -25,7 +26,7 @@ from rlkernel.config import Run, fingerprint, to_json
 from rlkernel.deadline import GOES_ON, limited
 from rlkernel.errors import UsageError
 from rlkernel.evaluator import gpus
-from rlkernel.report import COLUMNS, Story, differences, print_table, write_report
+from rlkernel.report import COLUMNS, Story, differences, print_claims, print_table, write_report
 from rlkernel.summary import by_arm, common_timing, read_run, summarise
 from rlkernel.wandb_report import log_report
 
@@ -67,7 +68,7 @@ class Experiment:
     story: Story
     """Its docstring says claim, arms, expected outcome and cost, and opens the report."""
     tables: Tables = field(default_factory=dict)
-    """The registered methods, for `--list`."""
+    """The registered methods, for `--methods`."""
     sharing: Callable[[], Mapping[str, Sequence[str]]] = dict
     """Arm -> the experiments that have it, for `--list`."""
 
@@ -80,7 +81,9 @@ class Flags:
     """
 
     list: bool = False
-    """Show the arms, who shares them, what they cost and the registered methods, and stop."""
+    """Show the arms, who shares them and what they cost, and stop."""
+    methods: bool = False
+    """Show the registered methods with their formulas, and stop."""
     preset: str = ""
     """cpu (modelled time, small), h200 (measured) or paper (the papers' hyperparameters). Empty: h200 where there is a GPU."""
     dry_run: bool = False
@@ -114,7 +117,7 @@ class Flags:
     """Trajectories per validation problem and measurement."""
 
 
-COMMAND = ("list", "preset", "dry_run", "limit_seconds", "checkpoint_every", "out", "seeds")
+COMMAND = ("list", "methods", "preset", "dry_run", "limit_seconds", "checkpoint_every", "out", "seeds")
 OVERRIDES = tuple(flag.name for flag in fields(Flags) if flag.name not in COMMAND)
 """The flags that are fields of `Run`."""
 
@@ -145,11 +148,13 @@ def lead_or_follow(work: Callable[[], int]) -> int:
 def _main(experiment: Experiment, argv: list[str], train: Train | None) -> int:
     check_arms(experiment.arms)
     chosen, flags = parse(experiment.name, experiment.arms, argv)
+    if flags.methods:
+        list_methods(experiment.tables)
+        return 0
     preset = choose_preset(experiment.presets, flags)
     arms = {arm: experiment.arms[arm] for arm in chosen}
     if flags.list:
         list_arms({arm: preset.adapt(run) for arm, run in experiment.arms.items()}, experiment.sharing(), preset)
-        list_methods(experiment.tables)
         return 0
     jobs = plan(arms, flags, preset)
     check_device(jobs, preset, flags)
@@ -190,8 +195,7 @@ def report(experiment: Experiment, directories: Sequence[Path], out: Path) -> Pa
     runs = [read_run(directory) for directory in directories]
     arms, judged = summarise(runs), judge(experiment.story.claims, by_arm(runs))
     print_table(arms, common_timing(runs))
-    for found in judged:
-        print(f"{found.verdict}: {found.claim.text} ({found.reason})")
+    print_claims(judged, [arm.arm for arm in arms])
     log_report(page.parent, experiment.name, arms, judged, runs, page.parent / "figure.png")
     print(f"report: {page}")
     return page
@@ -303,21 +307,25 @@ def cost(run: Run) -> int:
 
 
 def list_arms(arms: Mapping[str, Run], sharing: Mapping[str, Sequence[str]], preset: Preset) -> None:
-    """Name, what differs from the other arms, the cost of one run, and which other experiments have the arm."""
-    table = Table(box=None, pad_edge=False)
-    headers = (("arm", "left"), ("differs in", "left"), ("steps", "right"), ("answers per run", "right"), ("shared with", "left"))
-    for header, justify in headers:
-        table.add_column(header, justify=justify, overflow="fold")  # type: ignore[arg-type]
-    differs = differences({arm: to_json(run) for arm, run in arms.items()})
+    """Of each arm the cost of one run and which other experiments have it; below it, what differs from the first arm."""
+    differs, first = differences({arm: to_json(run) for arm, run in arms.items()}), next(iter(arms))
+    width = max(map(len, ("arm", *arms)))
+    lines = [f"{'arm':{width}}  steps  answers per run  shared with", "    what differs from the first arm"]
     for arm, run in arms.items():
-        what = "; ".join(f"{key} = {value}" for key, value in differs[arm].items()) or "nothing"
-        table.add_row(arm, what, str(run.steps), f"{cost(run):,}", ", ".join(sharing.get(arm, ())) or "-")
+        own = {key: value for key, value in differs[arm].items() if arm == first or value != differs[first][key]}
+        what = "; ".join(f"{key} = {value}" for key, value in own.items()) or "differs in nothing"
+        about = f"{arm:{width}}  {run.steps:5}  {cost(run):15,}  {', '.join(sharing.get(arm, ())) or '-'}"
+        lines += textwrap.wrap(about, COLUMNS, subsequent_indent=" " * (width + 26))
+        lines += textwrap.wrap(what, COLUMNS, initial_indent="    ", subsequent_indent="    ")
     console = Console(width=COLUMNS)
-    console.print(table, markup=False)
+    console.print("\n".join(lines), markup=False, highlight=False)
     if preset.estimate is not None:
         console.print()
+        of: dict[str, list[str]] = {}
         for arm, run in arms.items():
-            console.print(f"{arm}: {preset.estimate(run)}", markup=False)
+            of.setdefault(preset.estimate(run), []).append(arm)
+        for estimate, same in of.items():
+            console.print(f"{', '.join(same)}: {estimate}", markup=False, highlight=False)
 
 
 def list_methods(tables: Tables) -> None:
@@ -330,9 +338,7 @@ def list_methods(tables: Tables) -> None:
             formula = (cls.__doc__ or "").strip().split("\n\n")[0]
             table.add_row(kind, name, _brief(to_json(cls())), " ".join(formula.split()))
     if tables:
-        console = Console(width=COLUMNS)
-        console.print()
-        console.print(table, markup=False)
+        Console(width=COLUMNS).print(table, markup=False)
 
 
 def _brief(value: Any) -> str:

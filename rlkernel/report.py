@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import json
 import os
+import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -140,6 +141,18 @@ def print_table(arms: Sequence[ArmSummary], timing: str, console: Console | None
             if all(difference.p is not None for _, difference in found):
                 table.add_row("  p over problems", "", *(f"{difference.p:.3f}" for _, difference in found))
     console.print(table)
+
+
+def print_claims(judged: Sequence[Judged], arms: Sequence[str], console: Console | None = None) -> None:
+    """The verdict of every claim whose arms are among `arms`, in at most 100 columns; one line about the others."""
+    console = console or Console(width=COLUMNS)
+    decided = [found for found in judged if {found.claim.better, found.claim.worse} <= set(arms)]
+    lines = [f"{found.verdict}: {found.claim.text} ({found.reason})" for found in decided]
+    if others := len(judged) - len(decided):
+        missing = dict.fromkeys(arm for f in judged for arm in (f.claim.better, f.claim.worse) if arm not in arms)
+        lines.append(f"{others} more claim{'s need' if others > 1 else ' needs'} {', '.join(missing)}")
+    for line in lines:
+        console.print(textwrap.fill(line, COLUMNS, subsequent_indent="  "), markup=False, highlight=False)
 
 
 def differences(configurations: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, str]]:

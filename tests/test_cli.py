@@ -21,6 +21,8 @@ RED_TEAM = Path(__file__).parent / "red_team"
     [
         (["evaluate", "--foo"], "error: Unrecognized options: --foo (see rlkernel --help)"),
         (["nope"], "error: Unrecognized options: nope; Available subcommands: evaluate, compare, doctor (see rlkernel --help)"),
+        (["evaluate", "--jobs", "two", "a", "b"], "error: --jobs two a b: give a whole number (see rlkernel --help)"),
+        (["compare", "runs", "--step", "last"], "error: --step last: give a whole number (see rlkernel --help)"),
         (["evaluate", "a.py"], "error: expected REFERENCE.py CANDIDATE.py or --manifest FILE --out FILE, got 1 files"),
         (["evaluate", "/no/a.py", "b.py"], "error: /no/a.py: there is no such file; name the reference"),
         (["evaluate", "--jobs", "-1", "a", "b"], "error: --jobs -1: use 0 for one per core, or a positive number"),

@@ -95,6 +95,7 @@ TRAINED: dict[str, tuple[tuple[str, ...], str]] = {
 """In this order, in one directory, with a random model and a scripted evaluator: the later ones read what the first left."""
 LISTED: dict[str, tuple[tuple[str, ...], str]] = {
     "python -m experiments.multi_turn_estimators --list": ((), "grpo_single_turn"),
+    "python -m experiments.multi_turn_estimators --methods": ((), "TRLOO(singleton=return)"),
     "python -m experiments.multi_turn_estimators --help": ((), "--limit-seconds"),
     "python -m experiments.all --list": ((), "trloo_mrs_pr_prs"),
     "python -m experiments.test_time_scaling --list": (("--preset", "cpu"), "TopTurns"),
@@ -253,7 +254,10 @@ def test_experiments_train_are_compared_and_reported(
         assert run(" ".join([text, *more]), monkeypatch) == 0, text
         assert printed in capsys.readouterr().out, text
     assert len(list(place.glob("runs/arms/*/manifest.json"))) == 5  # four arms, and the page's own; trloo is shared
-    assert (place / "compare.png").is_file() and (place / "docs" / "results" / "README.md").is_file()
+    assert (place / "runs" / "multi_turn_estimators" / "compare.png").is_file() and (
+        place / "runs" / "arms" / "compare.png"
+    ).is_file()
+    assert (place / "docs" / "results" / "README.md").is_file()
 
 
 def test_the_kernel_of_the_readme_prints_what_it_shows(

@@ -206,6 +206,26 @@ def test_the_command_prints_tables_or_json_and_writes_the_figure(tmp_path: Path,
     assert found["pairs"][0]["metrics"]["fast_1.2"]["higher_equal_lower"] == [1, 1, 0]
 
 
+def test_the_figure_goes_beside_the_runs_and_never_into_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    runs = [write_run(tmp_path / "arms" / arm, arm, 0, {"a": 0.5}) for arm in ("grpo", "trloo")]
+    for run in runs:
+        (run / "transcripts.jsonl").touch()
+    write_report(tmp_path / "report", Story("title", "text"), runs)
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    for given, place in (([str(runs[0]), str(runs[1])], "arms"), ([str(tmp_path / "arms")], "arms"), (["../report"], "report")):
+        assert main(["compare", *given]) == 0
+        figure = Path(capsys.readouterr().out.splitlines()[-1].removeprefix("figure: "))
+        assert figure.resolve() == tmp_path / place / "compare.png" and figure.is_file()
+        figure.unlink()
+    assert not list(Path.cwd().iterdir())
+    assert main(["compare", str(tmp_path / "arms"), "--figure", str(runs[0] / "manifest.json" / "x.png")]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("error: --figure ") and "cannot be written (File exists)" in said and said.count("\n") == 1
+
+
 def test_a_figure_of_three_arms_is_drawn(tmp_path: Path) -> None:
     runs = [write_run(tmp_path / arm, arm, 0, {"a": value, "b": 0.5}) for arm, value in (("x", 0.0), ("y", 0.5), ("z", 1.0))]
     pairs, timing = compare_runs(runs, "fast_1.2", LAST)

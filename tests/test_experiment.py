@@ -18,12 +18,15 @@ from algorithms.speed_reward import SpeedReward
 from algorithms.trloo import TRLOO
 from algorithms.uniform_credit import UniformCredit
 from envs.kernel_env import KernelEnvironment
+from experiments.catalogue import NAMES, load
 from rlkernel import rundir
+from rlkernel.claims import Claim
 from rlkernel.config import METHODS, Run
 from rlkernel.deadline import GOES_ON, progress
 from rlkernel.errors import UsageError
 from rlkernel.experiment import OVERRIDES, Experiment, Flags, Preset, cost, main, parse, plan
 from rlkernel.report import Story
+from rlkernel.summary import Window
 from rlkernel.types import Problem
 
 PROBLEMS = (Problem("level1/relu", 1, "train", ""), *(Problem(f"level1/held{i}", 1, "validation", "") for i in range(3)))
@@ -131,6 +134,9 @@ def test_arms_come_first_and_none_means_all() -> None:
         (["--clip-low", "0.1"], "--clip-low"),
         (["--temperature", "2"], "--temperature"),
         (["--seeds"], "--seeds is empty"),
+        (["--seeds", "a"], "error: --seeds a: give whole numbers (see python -m experiments.estimators [arm ...] --help)\n"),
+        (["--steps=many", "--seeds", "1"], "error: --steps many: give a whole number (see"),
+        (["--limit-seconds", "soon"], "error: --limit-seconds soon: give a number (see"),
         (["--rollouts", "1"], "Run.rollouts is 1"),
         (["--preset", "huge"], "--preset huge: choose from cpu, paper"),
         (["--dry-run"], "--dry-run is for presets that may not fit this machine (paper)"),
@@ -159,6 +165,23 @@ def test_finished_runs_are_reported_with_the_first_arm_as_baseline(tmp_path: Pat
     assert (tmp_path / "estimators" / "figure.png").stat().st_size > 10_000
 
 
+def test_claims_fit_the_width_and_those_of_other_arms_share_a_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    claims = (
+        Claim(f"TRLOO is above GRPO {'by far ' * 12}in reward", "trloo", "grpo", "reward", "", window=Window(last=1)),
+        Claim("No such metric", "trloo", "grpo", "nothing", ""),
+        Claim("RLOO is above GRPO", "rloo", "grpo", "reward", ""),
+        Claim("RLOO is above MaxRL", "rloo", "max_rl", "reward", ""),
+    )
+    own = replace(experiment(), story=Story("Estimators", "The claim.", claims))
+    assert main(own, ["--out", str(tmp_path), "--preset", "cpu"], train=ScriptedTraining()) == 0
+    lines = capsys.readouterr().out.splitlines()
+    at = next(i for i, line in enumerate(lines) if line.startswith("reproduced: TRLOO is above GRPO"))
+    assert lines[at + 1].endswith("in reward (the interval lies above 0)") and lines[at + 1].startswith("  far by far")
+    assert lines[at + 2].startswith("no finished runs: No such metric (no seed has finished in both arms, or the metric")
+    assert lines[at + 3] == "2 more claims need rloo, max_rl"
+    assert max(map(len, lines[:-1])) <= 100  # the last is the page's path
+
+
 @pytest.mark.parametrize("status", [2, 130])
 def test_an_unfinished_training_is_not_reported_and_keeps_its_status(tmp_path: Path, status: int) -> None:
     assert run_main(["--out", str(tmp_path)], ScriptedTraining(status)) == status
@@ -169,14 +192,30 @@ def test_list_shows_what_differs_and_trains_nothing(capsys: pytest.CaptureFixtur
     training = ScriptedTraining()
     assert run_main(["--list"], training) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert any(line.startswith("grpo") and "advantage = GRPO(" in line for line in lines)
-    assert any(line.startswith("trloo") and "advantage = TRLOO(" in line for line in lines)
+    assert [line.split()[0] for line in lines if line[0] != " "] == ["arm", "grpo", "trloo"]
+    grpo, trloo = (" ".join(lines[i + 1].split()) for i, line in enumerate(lines) if line.startswith(("grpo", "trloo")))
+    assert grpo == "advantage = GRPO(std=True, ddof=1, eps=1e-06, baseline=turn)"
+    assert trloo == "advantage = TRLOO(singleton=return)"
     assert max(map(len, lines)) <= 100
     assert not training.jobs
 
 
-def test_list_shows_the_registered_methods(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run_main(["--list"], ScriptedTraining()) == 0
+def test_the_list_has_of_each_arm_what_the_first_has_not(capsys: pytest.CaptureFixture[str]) -> None:
+    arms = {**ARMS, "longer": replace(BASE, name="longer", gamma=0.5)}
+    assert main(experiment(arms, {"trloo": ("a_long_name",) * 12}), ["--list", "--preset", "cpu"], train=ScriptedTraining()) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[-1].split() == ["gamma", "=", "0.5"]  # and not the advantage, which is the first's
+    assert sum("a_long_name" in line for line in lines) == 3 and max(map(len, lines)) <= 100
+
+
+def test_every_experiment_is_listed_on_one_screen(capsys: pytest.CaptureFixture[str]) -> None:
+    for name in NAMES:
+        assert main(load(name), ["--list", "--preset", "cpu"]) == 0
+        assert len(capsys.readouterr().out.splitlines()) <= 40
+
+
+def test_the_registered_methods_have_a_list_of_their_own(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_main(["--methods"], ScriptedTraining()) == 0
     lines = capsys.readouterr().out.splitlines()
     for kind, classes in TABLES.items():
         for name, cls in classes.items():
@@ -236,7 +275,7 @@ def test_list_says_who_shares_an_arm_and_what_a_preset_needs(capsys: pytest.Capt
     lines = capsys.readouterr().out.splitlines()
     assert any(line.startswith("trloo") and line.split()[-1] == "reward_hacking" for line in lines)
     assert any(line.startswith("grpo") and line.split()[-1] == "-" for line in lines)
-    assert "grpo: an estimate: 4096" in lines
+    assert lines[-1] == "grpo, trloo: an estimate: 4096"
 
 
 def test_a_preset_that_needs_a_gpu_is_refused_without_one_and_rehearsed(

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import ssl
+import urllib.error
+import urllib.request
+from pathlib import Path
 from typing import Any
 
+import huggingface_hub.constants
 import torch
 import transformers
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from rlkernel.errors import UsageError
 from rlkernel.policy.small import load_small
+
+CONNECT_SECONDS = 10.0
+"""For the first answer of the hub."""
 
 
 def load_model(name: str, *, lora_rank: int = 0, lora_alpha: float = 32.0) -> tuple[Any, Any]:
@@ -29,16 +37,36 @@ def load_model(name: str, *, lora_rank: int = 0, lora_alpha: float = 32.0) -> tu
         except FileNotFoundError as error:
             raise UsageError(str(error)) from error
         return (add_lora(model.to(dtype), lora_rank, lora_alpha) if lora_rank else model), tokenizer
+    # Libraries ask a hub that is out of reach again and again, for every file, before they look into the cache.
+    unreachable = None if Path(name).is_dir() else _unreachable()
     try:
-        tokenizer = AutoTokenizer.from_pretrained(name)
-        model = AutoModelForCausalLM.from_pretrained(name, dtype=dtype)
+        tokenizer = AutoTokenizer.from_pretrained(name, local_files_only=unreachable is not None)
+        model = AutoModelForCausalLM.from_pretrained(name, dtype=dtype, local_files_only=unreachable is not None)
     except (OSError, ValueError, KeyError) as error:
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        if unreachable is not None:
+            reason = f"it is no directory, not in the cache, and {unreachable}"
         raise UsageError(
             f"model {name!r} cannot be loaded ({reason}): give `small`, the directory of a causal language model, or its "
             "name on the Hugging Face hub"
         ) from error
     return (add_lora(model, lora_rank, lora_alpha) if lora_rank else model), tokenizer
+
+
+def _unreachable() -> str | None:
+    """Why the Hugging Face hub cannot be asked, after one request; None where it answers, whatever it says."""
+    if huggingface_hub.constants.HF_HUB_OFFLINE:
+        return "HF_HUB_OFFLINE forbids to ask the hub"
+    address = huggingface_hub.constants.ENDPOINT
+    try:
+        urllib.request.urlopen(urllib.request.Request(address, method="HEAD"), timeout=CONNECT_SECONDS).close()
+    except (urllib.error.HTTPError, ssl.SSLError):
+        return None
+    except OSError as error:
+        reason = getattr(error, "reason", error)
+        # Certificates are the hub library's own affair.
+        return None if isinstance(reason, ssl.SSLError) else f"{address} cannot be reached ({reason})"
+    return None
 
 
 def add_lora(model: Any, rank: int, alpha: float, *, seed: int = 0) -> Any:

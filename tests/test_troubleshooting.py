@@ -19,7 +19,7 @@ from rlkernel.evaluator.gpus import GpuUnavailable
 ROOT = Path(rlkernel.__file__).parent.parent
 PAGE = (ROOT / "docs" / "troubleshooting.md").read_text(encoding="utf-8")
 MESSAGES = [line for block in re.findall(r"^```text\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE) for line in block.splitlines()]
-LITERAL = 20
+LITERAL = 16
 """Characters of a message that must stand in one text of the sources."""
 
 NAMES = (

@@ -12,10 +12,12 @@ import anyio
 import anyio.abc
 import torch
 
-from rlkernel import rundir
+from rlkernel import ranks, rundir
 from rlkernel.config import Run
 from rlkernel.loop import train
 from rlkernel.placement import open_evaluator
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 async def train_all(jobs: Sequence[tuple[Run, Path]], *, cache_dir: Path | None = None, checkpoint_every: int = 1) -> None:
@@ -49,11 +51,17 @@ async def interruptible(work: Callable[[], Awaitable[None]]) -> bool:
 
     async def watch(scope: anyio.CancelScope, *, task_status: anyio.abc.TaskStatus[None]) -> None:
         nonlocal interrupted
-        with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
-            task_status.started()
-            async for _ in signals:
-                interrupted = True
-                scope.cancel()
+        try:
+            with anyio.open_signal_receiver(*SIGNALS) as signals:
+                task_status.started()
+                async for _ in signals:
+                    interrupted = True
+                    scope.cancel()
+        finally:
+            if interrupted and ranks.size() > 1:
+                # The launcher passes on what a terminal has sent to all: once is enough.
+                for number in SIGNALS:
+                    signal.signal(number, signal.SIG_IGN)
 
     async with anyio.create_task_group() as tasks:
         await tasks.start(watch, tasks.cancel_scope)

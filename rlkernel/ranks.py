@@ -50,6 +50,13 @@ def local_rank() -> int:
     return int(os.environ.get("LOCAL_RANK", "0")) if size() > 1 else 0
 
 
+def check() -> None:
+    """Raises UsageError for what accelerate offers and these processes cannot do."""
+    for name in ("DEEPSPEED", "FSDP", "MEGATRON_LM"):
+        if os.environ.get(f"ACCELERATE_USE_{name}", "false").lower() == "true":
+            raise UsageError(f"accelerate is configured for {name}: every process holds all weights here, use --multi_gpu alone")
+
+
 def send(message: Any) -> None:
     """From rank 0 to all others, which `receive` it. Anything that can be pickled. Raises Lost."""
     if size() > 1:

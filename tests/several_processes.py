@@ -179,22 +179,21 @@ def attempt(
 
 def main(model: str, out: Path) -> None:
     run = make_run(model)
-    few = replace(run, prompts_per_step=1, rollouts=2, rejections=(), staleness=0, steps=2)
+    few = replace(run, prompts_per_step=1, rollouts=2, rejections=(), staleness=0, steps=1, validation_rollouts=1)
     for size in (1, 2):
         attempt("whole", size, run, out / f"whole{size}")
     for size in (1, 3):
         attempt("few", size, few, out / f"few{size}")
-    attempt("nothing", 2, replace(few, rejections=(RejectAll(),), steps=1), out / "nothing2")
+    attempt("nothing", 2, replace(few, rejections=(RejectAll(),)), out / "nothing2")
     # Each dies in the second of three steps or in its checkpoint, and the next goes on.
-    killed: Sequence[tuple[str, int, dict[int, Any]]] = (
-        ("the first is killed", 2, {0: ("_clip_grad_norm", 2, signal.SIGKILL)}),
-        ("another is killed", 2, {1: ("_clip_grad_norm", 1, signal.SIGKILL)}),
-        ("another is killed in a checkpoint", 2, {1: ("_save_rng_state", 1, signal.SIGKILL)}),
-        ("the first is interrupted", 2, {0: ("compute_loss", 2, signal.SIGINT)}),
-        ("goes on", 2, {}),
+    killed: Sequence[tuple[str, dict[int, Any]]] = (
+        ("the first is killed", {0: ("_clip_grad_norm", 2, signal.SIGKILL)}),
+        ("another is killed in a checkpoint", {1: ("_save_rng_state", 1, signal.SIGKILL)}),
+        ("the first is interrupted", {0: ("compute_loss", 2, signal.SIGINT)}),
+        ("goes on", {}),
     )
-    for name, size, strikes in killed:
-        attempt(name, size, run, out / "killed", strikes=strikes)
+    for name, strikes in killed:
+        attempt(name, 2, run, out / "killed", strikes=strikes)
 
 
 if __name__ == "__main__":

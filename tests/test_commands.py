@@ -136,10 +136,14 @@ ELSEWHERE = {
     "rlkernel evaluate --manifest cases.jsonl --out results.jsonl --jobs 2": (
         "tests/test_cli.py::test_manifest_writes_one_object_per_case_and_resumes"
     ),
+    "accelerate launch --multi_gpu --num_processes 2 --main_process_port 0 -m experiments.multi_turn_estimators --preset cpu": (
+        "tests/test_several_processes.py::test_the_documented_command_trains_in_two_processes"
+    ),
 }
 """Command -> the test that runs it, perhaps with other names and sizes."""
 ELSEWHERE_BY_PAGE = {"add_an_estimator.md": "tests/test_add_an_estimator.py::test_commands"}
 NOT_RUN = {
+    "accelerate launch --num_processes 2 --main_process_port 0 -m experiments.multi_turn_estimators": "needs several GPUs",
     "rlkernel evaluate REFERENCE.py CANDIDATE.py --device cuda:0 --compiled": "needs a GPU",
     "python -m experiments.benchmark --model Qwen/Qwen3-8B --suite KernelBench --levels 1 2 --samples 4": "needs a GPU",
     "python -m experiments.cold_start --size medium": "needs a GPU",

@@ -1,0 +1,47 @@
+"""What is asked of a process before it joins others."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from rlkernel import ranks
+from rlkernel.errors import UsageError
+from rlkernel.layout import deal
+
+
+def test_one_process_is_all_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("WORLD_SIZE", "RANK", "LOCAL_WORLD_SIZE", "LOCAL_RANK"):
+        monkeypatch.delenv(name, raising=False)
+    assert (ranks.size(), ranks.rank(), ranks.local_size(), ranks.local_rank()) == (1, 0, 1, 0)
+    ranks.send("nobody hears it")
+    ranks.meet()
+    ranks.leave()
+    assert ranks.total(torch.tensor([1.0, 2.0])).tolist() == [1.0, 2.0]
+
+
+@pytest.mark.parametrize("name", ["DEEPSPEED", "FSDP", "MEGATRON_LM"])
+def test_weights_in_pieces_are_refused(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    ranks.check()
+    monkeypatch.setenv(f"ACCELERATE_USE_{name}", "true")
+    with pytest.raises(UsageError, match=f"accelerate is configured for {name}: .* use --multi_gpu alone"):
+        ranks.check()
+
+
+def test_only_what_torch_says_of_others_is_a_loss() -> None:
+    with pytest.raises(ranks.Lost), ranks.noticed():
+        raise torch.distributed.DistNetworkError("Connection reset by peer")
+    with pytest.raises(ranks.Lost), ranks.noticed():
+        raise RuntimeError("[third_party/gloo/gloo/transport/tcp/pair.cc:553] Connection closed by peer [127.0.0.1]:8115")
+    with pytest.raises(RuntimeError, match="ours"), ranks.noticed():
+        raise RuntimeError("ours")
+
+
+@pytest.mark.parametrize(("rows", "processes"), [(9, 2), (2, 3), (0, 2), (7, 1)])
+def test_every_row_is_dealt_to_one_process_and_tokens_are_even(rows: int, processes: int) -> None:
+    lengths = [(7 * i) % 11 + 1 for i in range(rows)]
+    dealt = deal(lengths, processes)
+    assert len(dealt) == processes
+    assert sorted(row for own in dealt for row in own) == list(range(rows))
+    tokens = [sum(lengths[row] for row in own) for own in dealt]
+    assert max(tokens) - min(tokens) <= max(lengths, default=0)

@@ -8,8 +8,15 @@ from typing import Any
 
 import pytest
 
-import experiments  # noqa: F401  (whose import makes the hook)
-from rlkernel.errors import misspelt_field
+from rlkernel.errors import misspelt_field, tell_usage_errors
+
+
+@pytest.fixture(autouse=True)
+def hook(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the import of `experiments` makes, whatever other libraries have made of it since."""
+    monkeypatch.setattr(sys, "excepthook", sys.__excepthook__)
+    tell_usage_errors()
+
 
 HEAD = "from dataclasses import replace\nfrom algorithms.grpo import GRPO\nfrom experiments import arms\n"
 

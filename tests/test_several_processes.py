@@ -66,7 +66,6 @@ def test_several_processes_train_what_one_trains(tiny_model: Any, tiny_tokenizer
         ("whole", [0, 0]),
         ("few", [0]),
         ("few", [0, 0, 0]),
-        ("nothing", [0, 0]),
         ("the first is killed", [-signal.SIGKILL, 1]),
         ("another is killed in a checkpoint", [2, -signal.SIGKILL]),
         ("the first is interrupted", [130, 1]),
@@ -76,13 +75,13 @@ def test_several_processes_train_what_one_trains(tiny_model: Any, tiny_tokenizer
     assert max(attempt["seconds"] for attempt in attempts) < 20
 
     whole = tmp_path / "whole2"
-    check_equal(whole, tmp_path / "whole1", "checkpoint-3")
+    check_equal(whole, tmp_path / "whole1", "checkpoint-2")
     trained = [row for row in rows(whole) if row["split"] == "train"]
     # There was something to compare: rejections by the mismatch, stale batches, gradients.
     assert all(0.2 < row["kept_tokens"] < 1 and row["grad_norm"] > 0.1 for row in trained)
-    assert [row["staleness"] for row in trained] == [0, 1, 1]
+    assert [row["staleness"] for row in trained] == [0, 1]
     assert trained[-1]["mismatch"] > 1e-3
-    for step in range(3):
+    for step in range(2):
         one, first, other = (
             [(rows, tokens) for at, rows, tokens in passes(directory, rank) if at == step]
             for directory, rank in ((tmp_path / "whole1", 0), (whole, 0), (whole, 1))
@@ -92,26 +91,25 @@ def test_several_processes_train_what_one_trains(tiny_model: Any, tiny_tokenizer
             assert sum(each[i] for each in first + other) == sum(each[i] for each in one)
         assert first and other
     # Different numbers of passes in some step, which would hang if gradients were joined in each.
-    counts = [[sum(at == step for at, _, _ in passes(whole, rank)) for step in range(3)] for rank in range(2)]
+    counts = [[sum(at == step for at, _, _ in passes(whole, rank)) for step in range(2)] for rank in range(2)]
     assert counts[0] != counts[1]
 
     # Two rows for three processes: one has nothing to train, and takes part.
     check_equal(tmp_path / "few3", tmp_path / "few1", "checkpoint-1")
     assert [passes(tmp_path / "few3", rank)[0][1:] for rank in range(3)] == [(1, 24), (1, 24), (1, 0)]
-    assert [row["grad_norm"] for row in rows(tmp_path / "nothing2") if row["split"] == "train"] == [0.0]
 
     # Ended three times, it ends as if it had not been.
     killed = tmp_path / "killed"
     assert rows(killed) == rows(whole)
     for name in ("model.safetensors", "optimizer.pt"):
-        found = [(directory / "checkpoints" / "checkpoint-3" / name).read_bytes() for directory in (whole, killed)]
+        found = [(directory / "checkpoints" / "checkpoint-2" / name).read_bytes() for directory in (whole, killed)]
         assert found[0] == found[1], name
     errors = [line for line in said(killed, 0).splitlines() if not line.startswith("several seed 0")]
     ended = "error: another process of this run ended, see above: the same command goes on from the last checkpoint"
     assert errors == [ended, "interrupted: told"]
-    assert said(killed, 0).count("resuming after step 1 of 3") == 3
+    assert said(killed, 0).count("resuming after step 1 of 2") == 3
     # The others are quiet, also when they end because the first has.
-    for directory, ranks in (("whole2", 2), ("few3", 3), ("nothing2", 2), ("killed", 2)):
+    for directory, ranks in (("whole2", 2), ("few3", 3), ("killed", 2)):
         assert [said(tmp_path / directory, rank) for rank in range(1, ranks)] == [""] * (ranks - 1)
 
 

@@ -65,6 +65,10 @@ GRPO_SINGLE_TURN = replace(BASE, name="grpo_single_turn", advantage=GRPO(), turn
 UNCHECKED = replace(BASE, name="unchecked", reward=UncheckedReward())
 WEAK_CHECK = replace(BASE, name="weak_check", reward=UncheckedReward(launched=True))
 
+# The same where speed beyond the reference pays nothing, so that a hack is worth as much as any kernel.
+CAPPED = replace(BASE, name="capped", reward=SpeedReward(cap=1.0))
+CAPPED_UNCHECKED = replace(BASE, name="capped_unchecked", reward=UncheckedReward(cap=1.0))
+
 # The recipe, one ingredient after the other.
 MRS_ARM = replace(BASE, name="trloo_mrs", rejections=(MRS(),))
 MRS_PR = replace(MRS_ARM, name="trloo_mrs_pr", reward=PR())
@@ -76,6 +80,9 @@ FLOAT8 = replace(BASE, name="float8", rollout_dtype="float8")
 FLOAT8_MRS = replace(FLOAT8, name="float8_mrs", rejections=(MRS(),))
 STALE = replace(BASE, name="stale", staleness=1)
 STALE_MRS = replace(STALE, name="stale_mrs", rejections=(MRS(low=0.99, high=1.01),))
+HOT = replace(BASE, name="hot", learning_rate=5 * BASE.learning_rate)
+HOT_STALE = replace(HOT, name="hot_stale", staleness=1)
+HOT_STALE_MRS = replace(HOT_STALE, name="hot_stale_mrs", rejections=STALE_MRS.rejections)
 
 # Credit, in one turn. The uniform arm is paid through the same layers of verification.
 UNIFORM = replace(GRPO_SINGLE_TURN, name="uniform_single_turn", reward=LayeredReward(), validation_turns=0)
@@ -107,12 +114,14 @@ def same(run: Run) -> Run:
 def cpu(run: Run) -> Run:
     """Modelled time, the shipped policy, half the rollouts, fewer steps; minutes per run on two cores."""
     sizes = {"rollouts": 4, "steps": 12, "validation_every": 3, "validation_rollouts": 2}
-    return replace(run, device="cpu", model="small", learning_rate=1e-3, **sizes)  # type: ignore[arg-type]
+    return replace(run, device="cpu", model="small", learning_rate=10 * run.learning_rate, **sizes)  # type: ignore[arg-type]
 
 
 PRESETS: Mapping[str, Preset] = {
     "cpu": Preset("modelled time, reduced size: a check of the code", cpu, seeds=(0, 1)),
-    "h200": Preset("measured time on a GPU, a policy of 21 million parameters", same, seeds=(0, 1, 2, 3), gpu=True, policy=MAKE),
+    "h200": Preset(
+        "measured time on a GPU, a policy of 21 million parameters", same, seeds=tuple(range(6)), gpu=True, policy=MAKE
+    ),
     "paper": Preset(
         "the papers' models and hyperparameters",
         paper_scale.adapt,

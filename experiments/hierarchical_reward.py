@@ -9,7 +9,7 @@ the speed reward; `hrd_0.1_single_turn`, `hrd_0.5_single_turn` and `hrd_1_single
 Expected outcome: HRD is more often correct; with small alpha plans move slowly, so that speed may rise less than with uniform
 credit. The plans of the small policy are one line that decides between fusing and not, so that they carry the speed.
 
-Cost: 4 arms, none shared. Time on a GPU: not yet measured.
+Cost: 4 arms, none shared. Half a minute per run on an H200.
 """
 
 from __future__ import annotations

@@ -68,7 +68,7 @@ def adapt(run: Run) -> Run:
         prompts_per_step=16,
         rollouts=16,
         max_new_tokens=8192,
-        learning_rate=1e-6,
+        learning_rate=run.learning_rate / 100,  # 1e-6
         clip_low=0.2,
         clip_high=0.28,
         max_grad_norm=1.0,

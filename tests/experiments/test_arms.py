@@ -84,6 +84,9 @@ def test_an_arm_of_one_name_is_one_value_everywhere() -> None:
         (arms.STALE, arms.STALE_MRS, {"rejections"}),
         (arms.TRLOO_ARM, arms.FLOAT8, {"rollout_dtype"}),
         (arms.FLOAT8, arms.FLOAT8_MRS, {"rejections"}),
+        (arms.TRLOO_ARM, arms.HOT, {"learning_rate"}),
+        (arms.HOT_STALE, arms.HOT_STALE_MRS, {"rejections"}),
+        (arms.CAPPED, arms.CAPPED_UNCHECKED, {"reward"}),
         (arms.UNIFORM, arms.HRD_05, {"credit"}),
     ],
     ids=lambda value: value.name if isinstance(value, Run) else "",
@@ -143,9 +146,10 @@ def test_every_experiment_runs_reports_and_shares_its_arms(
     argv = [*TINY, "--out", str(out), "--model", model]
     assert everything.main(argv, experiments) == 0
     printed = capsys.readouterr().out
-    # One seed has no interval.
-    claims = sum(len(one.story.claims) for one in experiments)
-    assert printed.count("\nunclear: ") + printed.count("\nno finished runs: ") == claims
+    # One seed has no interval; claims about other arms are counted in one line per experiment.
+    decided = [[{claim.better, claim.worse} <= set(one.arms) for claim in one.story.claims] for one in experiments]
+    assert printed.count("\nunclear: ") == sum(map(sum, decided))
+    assert printed.count(" more claim") == sum(not all(of) for of in decided)
     manifests = [json.loads(path.read_text()) for path in out.glob("arms/*/manifest.json")]
     names = {arm for one in experiments for arm in one.arms}
     assert sorted(manifest["arm"] for manifest in manifests) == sorted(names)

@@ -73,7 +73,7 @@ def test_pages_hold_verdicts_numbers_manifests_and_kernels(
     verdicts = dict(re.findall(r"^\| (.*?) \(`\w+` against.*\*\*(.*?)\*\*", page, re.MULTILINE))
     assert verdicts["TRLOO ends above GRPO in Fast@1"] == "reproduced"
     assert verdicts["TRLOO ends above RLOO in reward"] == "not reproduced"
-    assert verdicts["Training on several turns beats training on one, on the first turn"] == "no finished runs"
+    assert verdicts["Training on several turns beats training on one, best of three"] == "no finished runs"
     assert "+30 % [+30, +30]" in page and "| `grpo` | 3 |" in page
     # Of coverages 0.2 and 0.9 in each of 6 problems and 3 seeds.
     assert "| `trloo` | 36 | 50 % | 0 % | 50 % |" in page

@@ -162,7 +162,6 @@ def test_every_experiment_is_on_its_page() -> None:
 def test_presets_and_verdicts_are_on_the_page_of_experiments() -> None:
     rows = {row[0].strip("`"): row for row in table(DOCUMENTS["docs/experiments.md"])}
     for name, preset in PRESETS.items():
-        assert rows[name][3] == " ".join(map(str, preset.seeds))
         assert rows[name][1] == ("measured" if preset.gpu else "modelled")
     assert set(Verdict) <= rows.keys()
 

@@ -9,6 +9,13 @@ the speed reward; `hrd_0.1_single_turn`, `hrd_0.5_single_turn` and `hrd_1_single
 Expected outcome: HRD is more often correct; with small alpha plans move slowly, so that speed may rise less than with uniform
 credit. The plans of the small policy are one line that decides between fusing and not, so that they carry the speed.
 
+Seen on H200s, 2026-11-21: the opposite of the claim. HRD is never more often correct, and slower the smaller alpha is:
+Fast@1.2 after 16 steps is 84 % with uniform credit, 72 % at alpha 1 and 55 % at 0.1. Correctness is learned at the same rate
+at alpha 1 (88 % against 89 %), so nothing is lost there; what is missing is speed's credit on the code. A plan of this policy
+is one line that its code follows almost always, so that a good plan is seldom blamed for a slip in the code, which is what HRD
+repairs; and the same line is all that HRD lets speed teach, a fifth of the tokens. Models that reason for thousands of tokens
+are the other case, which was not tried.
+
 Cost: 4 arms, none shared. Half a minute per run on an H200.
 """
 

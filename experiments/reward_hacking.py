@@ -15,6 +15,13 @@ may find its way out of hacking by itself; then the rates differ early and meet 
 is why the capped arms were added: there a hack is worth as much as the best kernel, as for problems whose reference is hard to
 beat, and hacks should grow without the check and vanish with it.
 
+Seen on H200s, 2026-11-21: with the check hacks fall from 20 % of the answers to 1 % in 16 steps. Without it they fall, too,
+only later: they are paid 1 and a fused kernel 2, and this policy can learn to fuse. A check that counts launches helps no more
+than none, because most hacks here launch a kernel and ignore it. Where speed pays nothing (`capped_unchecked`), hacks rise
+from 20 % to 29 % in every seed while the reward rises with them, and true Fast@1 in the second half is 19 points below
+`capped`: the paper's mechanism, in the regime in which its models work, where fast kernels are out of reach. Apparent Fast@1
+hardly leaves the true one, since a hack runs at the reference's own speed, on either side of 1.
+
 Cost: 5 arms; `trloo` is shared with most other experiments. Half a minute per run on an H200.
 """
 

@@ -20,8 +20,10 @@ from rlkernel.summary import RunRecord, by_arm, common_timing
 
 Line = Literal["-", "--"]
 
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-"""Okabe and Ito's palette, which most colour-blind readers can tell apart."""
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#8C510A", "#7F7F7F", "#5E3C99")
+"""Okabe and Ito's palette, which most colour-blind readers can tell apart, and three more for experiments with many arms."""
+BANDS = 4
+"""Arms up to which the range over seeds is shaded; more would hide each other."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +35,8 @@ class Panel:
     """(metric of the validation, or `train/<metric>`; style; what the legend says)."""
     share: bool
     """Its values are shares, shown in percent."""
+    log: bool = False
+    """Logarithmic above 1, for what differs by orders of magnitude."""
 
 
 PANELS = (
@@ -62,8 +66,8 @@ def colours(arms: Sequence[str]) -> dict[str, str]:
 
 
 def draw(runs: Sequence[RunRecord], path: Path, panels: Sequence[Panel] = PANELS, axis_label: str = "step") -> None:
-    """Write a PNG of 1500 x 1080 pixels with four panels; the first holds the legend of arms. A metric that a run did not record
-    is left out."""
+    """Write a PNG of 1500 x 1080 pixels with four panels and the legend of arms below. A metric that a run did not record is left
+    out."""
     arms = by_arm(runs)
     colour = colours(list(arms))
     with plt.style.context(STYLE):
@@ -76,17 +80,20 @@ def draw(runs: Sequence[RunRecord], path: Path, panels: Sequence[Panel] = PANELS
             drawn = set()
             for arm, members in arms.items():
                 for key, style, label in panel.lines:
-                    if _curve(axis, members, key, colour[arm], style):
+                    if _curve(axis, members, key, colour[arm], style, band=len(arms) <= BANDS):
                         drawn.add(label)
             axis.xaxis.set_major_locator(ticks)
             if panel.share:
                 axis.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
+            if panel.log:
+                axis.set_yscale("symlog", linthresh=1)
             axis.set_ylim(bottom=0)
             if len(panel.lines) > 1 and axis is not axes[0, 0]:
                 axis.legend(handles=[_handle(style, label) for _, style, label in panel.lines if label in drawn], loc="best")
         for axis in axes[1]:
             axis.set_xlabel(axis_label)
-        axes[0, 0].legend(handles=[_handle("-", _label(arm, members), colour[arm]) for arm, members in arms.items()], loc="best")
+        handles = [_handle("-", _label(arm, members), colour[arm]) for arm, members in arms.items()]
+        figure.legend(handles=handles, loc="outside lower center", ncols=min(len(handles), 4))
         figure.suptitle(f"Validation split, {common_timing(runs)} time", fontsize=11, color="#555555", x=0.01, ha="left")
         figure.savefig(path, dpi=150)
         plt.close(figure)
@@ -100,7 +107,7 @@ def _handle(style: Line, label: str, colour: str = "#555555") -> Line2D:
     return Line2D([], [], color=colour, linestyle=style, linewidth=2.4, label=label)
 
 
-def _curve(axis: Axes, members: Sequence[RunRecord], key: str, colour: str, style: Line) -> bool:
+def _curve(axis: Axes, members: Sequence[RunRecord], key: str, colour: str, style: Line, *, band: bool) -> bool:
     """Whether there was something to draw: every member has the metric."""
     train, name = key.startswith("train/"), key.removeprefix("train/")
     series = [
@@ -115,7 +122,8 @@ def _curve(axis: Axes, members: Sequence[RunRecord], key: str, colour: str, styl
     # Mean and range only where every seed was measured.
     steps = sorted(set.intersection(*(set(points) for points in series)))
     values = [[points[step] for points in series] for step in steps]
-    axis.fill_between(steps, [min(v) for v in values], [max(v) for v in values], color=colour, alpha=0.12, linewidth=0)
+    if band:
+        axis.fill_between(steps, [min(v) for v in values], [max(v) for v in values], color=colour, alpha=0.12, linewidth=0)
     means = [sum(v) / len(v) for v in values]
     marker = None if train else "o"
     axis.plot(steps, means, color=colour, linestyle=style, linewidth=2.4, marker=marker, markersize=4, clip_on=False)

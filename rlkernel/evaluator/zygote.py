@@ -109,7 +109,7 @@ _RUNNER = "rlkernel.evaluator.runner.cuda"
 JOBS = {"runner": _runner_job, "trace": _trace_job, "run": _run_job, "compile": _compile_job, "oracle": _oracle_job}
 
 
-def _child(sock: socket.socket, request: dict[str, Any]) -> None:
+def _child(sock: socket.socket, request: dict[str, Any], parent: int) -> None:
     """Never returns. Holds no descriptor but its socket; 0, 1 and 2 are /dev/null."""
     status = 1
     try:
@@ -121,6 +121,7 @@ def _child(sock: socket.socket, request: dict[str, Any]) -> None:
             os.dup2(null, fd)
         trusted = request["kind"] in ("oracle", "runner")
         if not trusted:
+            sandbox.die_with(parent)  # a candidate that sleeps would outlive a zygote that is killed
             os.dup2(null, 2)
         keep = sock.fileno()
         os.closerange(3, keep)
@@ -158,9 +159,10 @@ class Zygote:
     def fork(self, request: dict[str, Any], fd: int) -> None:
         if _threads() != 1:
             raise RuntimeError(f"the zygote has {_threads()} threads; forking would copy their locks")
+        me = os.getpid()
         pid = os.fork()
         if pid == 0:
-            _child(socket.socket(fileno=fd), request)
+            _child(socket.socket(fileno=fd), request, me)
         os.close(fd)
         self.running[pid] = request["id"]
         self.say({"id": request["id"], "pid": pid})

@@ -84,3 +84,13 @@ async def test_a_kill_through_a_dead_fork_server_kills_and_raises_nothing() -> N
         assert _running(process) and not child.ended.is_set()
         server.kill(child)
         await _ended(process)
+
+
+@pytest.mark.anyio
+async def test_an_untrusted_child_dies_with_the_fork_server_though_nobody_kills_it() -> None:
+    async with ForkServer() as server, server.child("trace", cpu_seconds=60, memory_bytes=1 << 30) as child:
+        await child.started.wait()
+        process = psutil.Process(child.pid)
+        os.kill(server.pid, signal.SIGKILL)
+        while _running(process):  # holds the event loop, so that the listener cannot end it
+            os.sched_yield()

@@ -46,6 +46,8 @@ class Actor:
         self._pool: Pool | None = None
         self._settled = anyio.Event()
         self._stop = anyio.Event()
+        self._scopes: dict[int, anyio.CancelScope] = {}
+        """Of evaluations, by ticket."""
 
     async def version(self) -> str:
         """Of the evaluator that is installed here."""
@@ -69,14 +71,22 @@ class Actor:
         device = " + ".join(card.name for card in cards) or self._pool.device
         return Hello(device, tuple(card.uuid for card in cards), self._pool.jobs, self._pool.config, self._pool.notices)
 
-    async def judge(self, problem: Problem, code: str) -> Answer:
+    async def judge(self, ticket: int, problem: Problem, code: str) -> Answer:
         assert self._pool is not None
         try:
-            return Answer(await self._pool.judge(problem, code), notices=self._pool.notices)
+            with self._scopes.setdefault(ticket, anyio.CancelScope()):
+                return Answer(await self._pool.judge(problem, code), notices=self._pool.notices)
         except BrokenReference as error:
             return Answer(broken=str(error))
         except Exception as error:  # our own failure, told to the driver, which hands the evaluation to another actor
             return Answer(failed=one_line(error))
+        finally:
+            del self._scopes[ticket]
+        return Answer()  # nobody waits for it any more
+
+    async def drop(self, ticket: int) -> None:
+        """Cancel an evaluation, which may be about to arrive: Ray's own cancellation passes by those."""
+        self._scopes.setdefault(ticket, anyio.CancelScope()).cancel()
 
     async def stop(self) -> None:
         self._stop.set()

@@ -19,6 +19,7 @@ actor, so that a third one is its own doing: that raises EvaluatorFailed.
 from __future__ import annotations
 
 import os
+import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -38,6 +39,8 @@ from rlkernel.types import Evaluation, Problem
 
 MOST_LOSSES = 3
 """Actors that one evaluation may lose."""
+REACH_SECONDS = 10.0
+"""For a cluster's head to accept a connection."""
 
 
 class RayPool(CachingEvaluator):
@@ -144,6 +147,7 @@ def _connect(address: str | None) -> tuple[Any, bool]:
     """The module `ray`, connected, and whether it was not before."""
     try:
         import ray
+        from ray._private.services import canonicalize_bootstrap_address
     except ImportError:
         raise UsageError("evaluating on a Ray cluster needs Ray, which is not installed: install rlkernel[ray]") from None
     if ray.is_initialized():
@@ -152,8 +156,14 @@ def _connect(address: str | None) -> tuple[Any, bool]:
     if where.startswith("ray://"):
         raise UsageError(f"{where}: a Ray client cannot be used: run on a node of the cluster and give HOST:PORT of its head")
     try:
+        # As ray.init resolves it, which then tries a head that does not answer for a quarter of an hour.
+        where = canonicalize_bootstrap_address(where) or where
+        host, _, port = where.rpartition(":")
+        socket.create_connection((host, int(port)), timeout=REACH_SECONDS).close()
         ray.init(address=where, log_to_driver=False, logging_level="ERROR")
-    except (ConnectionError, RuntimeError, ValueError) as error:
-        told = "no cluster runs on this machine" if where == "auto" else last_line(error)
-        raise UsageError(f"no Ray cluster at {where}: {told}; start one with `ray start --head`, or set RAY_ADDRESS") from error
+    except (OSError, RuntimeError, ValueError) as error:
+        told = "none runs on this machine" if where == "auto" else last_line(error)
+        raise UsageError(
+            f"no Ray cluster answers at {where}: {told}; start one with `ray start --head`, or set RAY_ADDRESS"
+        ) from error
     return ray, True

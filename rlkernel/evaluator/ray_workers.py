@@ -100,6 +100,7 @@ class Worker:
         """Ends when the actor does."""
         self.over = anyio.Event()
         self._ray = ray
+        self._tickets = 0
 
     def lose(self, why: str) -> None:
         if self.lost is None:
@@ -108,11 +109,13 @@ class Worker:
 
     async def judge(self, problem: Problem, code: str) -> Answer:
         """Raises WorkerLost. Cancelled, it cancels the evaluation on the node."""
-        reply = self.handle.judge.remote(problem, code)
+        self._tickets += 1
+        ticket = self._tickets
+        reply = self.handle.judge.remote(ticket, problem, code)
         try:
             answer: Answer = await reply
         except anyio.get_cancelled_exc_class():
-            self._ray.cancel(reply)
+            self.handle.drop.remote(ticket)
             raise
         except self._ray.exceptions.RayError as error:
             self.lose(one_line(error))

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
+import socket
 import sys
 import tempfile
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -31,7 +32,8 @@ from rlkernel.reference import BrokenReference
 from rlkernel.types import Evaluation, Problem, Seconds, Status
 from tests.red_team.cases import load
 
-SMALL = EvaluatorConfig(limits=Limits(trace_seconds=8))
+SMALL = EvaluatorConfig(limits=Limits(trace_seconds=300))
+"""A candidate that sleeps would hold its lane for as long as this test may take."""
 HOSTILE = ("kill_parent", "kill_all", "abort", "exit_forward", "zeros", "syntax")
 HONEST = ("argmax", "center_rows")
 
@@ -58,8 +60,24 @@ def ray_cluster(nodes: int) -> Iterator[Any]:
             cluster.processes()
         finally:
             cluster.shutdown()
-        _, left = psutil.wait_procs(started, timeout=20)
-        assert left == []
+        assert _left(started) == []
+
+
+def _left(started: set[psutil.Process]) -> list[psutil.Process]:
+    """Those that still run after a while; a zombie has ended, whoever should have noticed it."""
+    deadline = time.monotonic() + 30
+    while True:
+        left = [process for process in started if _running(process)]
+        if not left or time.monotonic() > deadline:
+            return left
+        psutil.wait_procs(left, timeout=0.1)
+
+
+def _running(process: psutil.Process) -> bool:
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
 
 
 NODE: dict[str, Any] = {"num_cpus": 1, "object_store_memory": 80 << 20, "include_dashboard": False}
@@ -107,6 +125,16 @@ async def test_a_cluster_gives_the_local_verdicts_and_loses_none_when_actors_and
             again = await judge_all(pool, [(cases[-1].problem, cases[-1].code)] * 2)
             assert [result.cached for result in again] == [True, True]
 
+            # Cancelled here, cancelled there: the only lane of each node is free again.
+            sleeper = (relu, load("hostile")["sleep"].code)
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(judge_all, pool, [sleeper, (relu, sleeper[1] + "# another\n")])
+                while not all(worker.busy for worker in pool._workers.usable):
+                    await anyio.lowlevel.checkpoint()
+                tasks.cancel_scope.cancel()
+            after = await judge_all(pool, [(cases[-1].problem, f"{cases[-1].code}# {index}\n") for index in range(2)])
+            assert [result.status for result in after] == [Status.CORRECT] * 2
+
             # An actor dies: its place gets another one.
             await dies_in_the_middle(pool, relu, pool._workers.usable[0].place.node, kill_actor)
             with anyio.fail_after(120):
@@ -122,13 +150,13 @@ async def test_a_cluster_gives_the_local_verdicts_and_loses_none_when_actors_and
 
 
 async def dies_in_the_middle(pool: RayPool, problem: Problem, node: str, kill: Callable[[Worker], object]) -> None:
-    """Ten evaluations, and `kill` while the actor of `node` judges one of them: ten answers, once each."""
+    """Six evaluations, and `kill` while the actor of `node` judges one of them: six answers, once each."""
     honest = load("hostile")["honest"].code
     misses, handed_on, lines = pool.misses, pool.handed_on, len(_lines(pool))
     done: list[Evaluation] = []
 
     async def all_of_them() -> None:
-        done.extend(await judge_all(pool, [(problem, f"{honest}# {kill} {index}\n") for index in range(10)]))
+        done.extend(await judge_all(pool, [(problem, f"{honest}# {kill} {index}\n") for index in range(6)]))
 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(all_of_them)
@@ -136,11 +164,11 @@ async def dies_in_the_middle(pool: RayPool, problem: Problem, node: str, kill: C
             await anyio.lowlevel.checkpoint()
         (worker,) = (worker for worker in pool._workers.usable if worker.place.node == node)
         await anyio.to_thread.run_sync(kill, worker)
-    assert Counter(result.status for result in done) == {Status.CORRECT: 10}
+    assert Counter(result.status for result in done) == {Status.CORRECT: 6}
     assert worker.lost is not None
-    assert (pool.misses, pool.handed_on) == (misses + 10, handed_on + 1)
+    assert (pool.misses, pool.handed_on) == (misses + 6, handed_on + 1)
     keys = [json.loads(line)["key"] for line in _lines(pool)[lines:]]
-    assert len(keys) == len(set(keys)) == 10
+    assert len(keys) == len(set(keys)) == 6
     assert any("was lost, and its evaluations were handed on" in notice and node[:8] in notice for notice in pool.notices)
 
 
@@ -310,7 +338,7 @@ async def test_without_ray_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -
 
 
 @pytest.mark.anyio
-async def test_bad_arguments_are_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+async def test_bad_arguments_are_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UsageError, match="device 'cuda:0' is unknown on a Ray cluster: use auto, cpu or cuda"):
         async with open_ray_pool(device="cuda:0"):
             pass
@@ -322,10 +350,9 @@ async def test_bad_arguments_are_one_line(monkeypatch: pytest.MonkeyPatch, tmp_p
     with pytest.raises(UsageError, match="a Ray client cannot be used: run on a node of the cluster"):
         async with open_ray_pool():
             pass
-    monkeypatch.delenv("RAY_ADDRESS")
-    monkeypatch.setenv("RAY_TMPDIR", os.fspath(tmp_path))
-    with pytest.raises(
-        UsageError, match="no Ray cluster at auto: no cluster runs on this machine; start one with `ray start --head`"
-    ):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    monkeypatch.setenv("RAY_ADDRESS", f"127.0.0.1:{port}")
+    with pytest.raises(UsageError, match=rf"no Ray cluster answers at [\d.]+:{port}: ConnectionRefusedError.*`ray start --head`"):
         async with open_ray_pool():
             pass

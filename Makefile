@@ -26,12 +26,18 @@ EXTRAS := dev
 else
 TORCH ?= torch==2.13.0
 EXTRAS := dev,gpu
+# What the preset for GPUs trains; POLICY= with ARGS='--model small' does without it.
+POLICY := $(if $(HAS_GPU),runs/policy)
 endif
 
 .PHONY: ablation test test-gpu check setup clean
 
-ablation: setup
+ablation: setup $(POLICY)
 	$(BIN)/python -m experiments.multi_turn_estimators grpo trloo $(ARGS)
+
+runs/policy: | $(STAMP)
+	$(BIN)/python -m experiments.cold_start --size medium
+	@touch $@
 
 # Many small tensors: one thread per test process is faster than all of them fighting for the cores.
 test: check

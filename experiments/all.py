@@ -3,7 +3,7 @@
     python -m experiments.all --limit-seconds 540      again and again, until it no longer exits with status 75
 
 Arms that several experiments share are trained once, and all experiments then report from the same directories. The flags are
-those of the experiments; test-time scaling comes last, because it refines what was trained.
+those of the experiments; test-time scaling comes last, because it refines what was trained (not at the papers' scale).
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def _main(argv: list[str], experiments: Sequence[Experiment] | None, train: Trai
     if status != 0:
         return status
     report(found, jobs, flags)
-    return refine(flags, started) if own else 0
+    return refine(flags, started) if own and preset is not whole.presets["paper"] else 0
 
 
 def membership(experiments: Sequence[Experiment]) -> dict[str, tuple[str, ...]]:

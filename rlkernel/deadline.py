@@ -37,7 +37,7 @@ class Limit:
 def limited(jobs: Jobs, seconds: float | None) -> Iterator[Limit]:
     """Send this process SIGTERM at the first checkpoint after `seconds`, while some of `jobs` is unfinished; None: never.
 
-    The body must handle SIGTERM, as `rlkernel.loop.main` does.
+    The body must handle SIGTERM, as `rlkernel.command.main` does.
     """
     limit = Limit()
     if seconds is None:

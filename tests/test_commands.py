@@ -90,7 +90,7 @@ TRAINED: dict[str, tuple[tuple[str, ...], str]] = {
     "rlkernel compare runs/multi_turn_estimators": ((), "trloo - grpo"),
     "rlkernel compare runs/arms/grpo-seed0-* runs/arms/trloo-seed*": ((), "trloo - grpo"),
     "rlkernel compare runs/multi_turn_estimators --late --metric correct_rate --json": ((), '"correct_rate"'),
-    "python -m experiments.results": ((), "docs/results/README.md: "),
+    "python -m experiments.results": (("--any-scale",), "docs/results/README.md: "),
 }
 """In this order, in one directory, with a random model and a scripted evaluator: the later ones read what the first left."""
 LISTED: dict[str, tuple[tuple[str, ...], str]] = {

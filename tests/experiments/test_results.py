@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from experiments import arms
-from experiments.results import main, manifest
+from experiments.results import collect, main, manifest
 from rlkernel import rundir
 from rlkernel.config import Run
 from rlkernel.outcomes import KEYS
@@ -100,3 +100,46 @@ def test_manifests_name_no_place_and_are_short(runs: Path) -> None:
     assert found["evaluator"]["place"] == "x/y/z"
     assert found["run"]["problems"]["count"] == len(arms.BASE.problems)
     assert "/home" not in json.dumps(found)
+
+
+def test_sizes_of_no_preset_are_refused_or_labelled(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for seed in range(2):
+        for run, level in ((arms.GRPO_ARM, 0.3), (arms.TRLOO_ARM, 0.6)):
+            write(tmp_path / "runs" / "arms" / f"{run.name}-seed{seed}", replace(run, seed=seed, steps=5), level + 0.01 * seed)
+    argv = ["--runs", str(tmp_path / "runs"), "--out", str(tmp_path / "out")]
+    assert main(argv) == 2
+    assert "the runs of multi_turn_estimators have sizes that no preset has: give --any-scale" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+    assert main([*argv, "--any-scale"]) == 0
+    assert "of **sizes of no preset**" in (tmp_path / "out" / "multi_turn_estimators" / "README.md").read_text()
+
+
+def test_learning_rates_are_of_one_scale_in_proportion_to_their_arms(tmp_path: Path) -> None:
+    """`hot` has five times the learning rate of `trloo` at every scale."""
+    for scale in (1, 10):
+        for run in (arms.TRLOO_ARM, arms.HOT, arms.HOT_STALE):
+            for seed in range(3 - scale // 10):
+                run_here = replace(run, seed=seed, learning_rate=scale * run.learning_rate)
+                write(tmp_path / "arms" / f"{run.name}-{scale}-seed{seed}", run_here, 0.5)
+    found = next(one for one in collect(tmp_path) if one.name == "mismatch")
+    assert [(run.arm, run.seed) for run in found.runs] == [
+        (arm, seed) for arm in ("trloo", "hot", "hot_stale") for seed in range(3)
+    ]
+    assert {run.manifest["run"]["learning_rate"] for run in found.runs} == {1e-4, 5e-4}
+    assert found.preset == "h200"
+
+
+def test_the_policy_before_training_has_a_page(tmp_path: Path, runs: Path) -> None:
+    shares = {"fast": 0.25, "medium": 0.0, "lazy": 0.25, "no_kernel": 0.5, "incorrect": 0.0, "broken": 0.0}
+    facts = {
+        "timing": "measured",
+        "turns": [{**shares, "reward": 0.7}],
+        "next": {kind: shares for kind in shares},
+        "metrics": {"evaluations": 4, "fast_1": 0.5, "fast_1.2": 0.25},
+    }
+    (runs / "policy").mkdir()
+    (runs / "policy" / "behaviour.json").write_text(json.dumps(facts))
+    assert main(["--runs", str(runs), "--out", str(tmp_path / "out")]) == 0
+    page = (tmp_path / "out" / "cold_start.md").read_text()
+    assert "| 1 | 25 % | 0 % | 25 % | 50 % | 0 % | 0 % | 0.70 |" in page and "Fast@1 50 %, Fast@1.2 25 %" in page
+    assert "(cold_start.md)" in (tmp_path / "out" / "README.md").read_text()

@@ -134,7 +134,7 @@ def test_the_policy_before_training_has_a_page(tmp_path: Path, runs: Path) -> No
     facts = {
         "timing": "measured",
         "turns": [{**shares, "reward": 0.7}],
-        "next": {kind: shares for kind in shares},
+        "next": dict.fromkeys(shares, shares),
         "metrics": {"evaluations": 4, "fast_1": 0.5, "fast_1.2": 0.25},
     }
     (runs / "policy").mkdir()

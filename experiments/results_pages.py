@@ -13,6 +13,7 @@ from rlkernel.claims import RULE, Judged, Verdict, judge
 from rlkernel.kernels import Kernel
 from rlkernel.outcomes import COVERAGES
 from rlkernel.report import Story, show_difference
+from rlkernel.statistics import p_text
 from rlkernel.summary import METRICS, ArmSummary, RunRecord, Window, by_arm, common_timing, summarise
 
 LATE = Window(share=0.5)
@@ -79,11 +80,9 @@ def claims_table(judged: Sequence[Judged]) -> list[str]:
     lines = ["| claim | metric | difference [95 % interval] | adjusted p | verdict | the paper |", "|---|---|---|---|---|---|"]
     for found in judged:
         claim = found.claim
-        p = "" if found.adjusted_p is None else f"{found.adjusted_p:.3f}"
-        lines.append(
-            f"| {claim.text} (`{claim.better}` against `{claim.worse}`) | `{claim.metric}` | {show_difference(found)} | {p} | "
-            f"**{found.verdict}** | {claim.paper} |"
-        )
+        arms, p = f"`{claim.better}` against `{claim.worse}`", p_text(found.adjusted_p)
+        cells = (f"{claim.text} ({arms})", f"`{claim.metric}`", show_difference(found), p, f"**{found.verdict}**", claim.paper)
+        lines.append(f"| {' | '.join(cells)} |")
     return lines
 
 

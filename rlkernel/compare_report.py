@@ -14,7 +14,7 @@ from rich.text import Text
 
 from rlkernel.compare import COLUMNS, Pair, ProblemRow
 from rlkernel.figure import STYLE, colours
-from rlkernel.statistics import Interval
+from rlkernel.statistics import Interval, p_text
 from rlkernel.summary import Metric
 
 WIDTH = 100
@@ -68,7 +68,7 @@ def _metric_table(pair: Pair) -> Table:
             metric.show(row.other),
             _difference(metric, found.mean, found.bootstrap),
             metric.show_interval(found) or "-",
-            "-" if found.p is None else f"{found.p:.3f}",
+            p_text(found.p) or "-",
             f"{row.higher} {row.equal} {row.lower}",
         )
     return table

@@ -23,6 +23,7 @@ from rlkernel.compare import RUNS
 from rlkernel.figure import PANELS, Panel, colours, draw
 from rlkernel.kernels import Kernel, best_kernels, best_run
 from rlkernel.metrics import HACKS, LAZY_COVERAGE
+from rlkernel.statistics import p_text
 from rlkernel.summary import METRICS, ArmSummary, Metric, RunRecord, by_arm, common_timing, jsonl, read_run, summarise
 from rlkernel.types import Status
 
@@ -82,6 +83,7 @@ def render(story: Story, runs: Sequence[RunRecord], arms: Sequence[ArmSummary], 
         judged=judge(story.claims, members),
         rule=RULE,
         show_difference=show_difference,
+        p_text=p_text,
         steps=steps,
         manifest_text=manifest_text,
         axis=story.axis,
@@ -139,7 +141,7 @@ def print_table(arms: Sequence[ArmSummary], timing: str, console: Console | None
             if any(difference.interval is not None for _, difference in found):
                 table.add_row("  95 % interval", "", *(m.show_interval(difference) for m, difference in found))
             if all(difference.p is not None for _, difference in found):
-                table.add_row("  p over problems", "", *(f"{difference.p:.3f}" for _, difference in found))
+                table.add_row("  p over problems", "", *(p_text(difference.p) for _, difference in found))
     console.print(table)
 
 

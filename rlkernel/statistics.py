@@ -122,6 +122,14 @@ def sign_flip_test(differences: Sequence[float], seed: int = 0) -> float:
     return extreme / (draws + 1)
 
 
+def p_text(p: float | None) -> str:
+    """
+    >>> p_text(0.0314), p_text(0.0002), p_text(None)
+    ('0.031', '<0.001', '')
+    """
+    return "" if p is None else f"{p:.3f}" if p >= 0.0005 else "<0.001"
+
+
 def holm(p_values: Sequence[float]) -> tuple[float, ...]:
     """Adjusted for being several (Holm 1979): in ascending order, p_i times the number of those not smaller, never descending.
 

@@ -136,6 +136,9 @@ ELSEWHERE = {
     "rlkernel evaluate --manifest cases.jsonl --out results.jsonl --jobs 2": (
         "tests/test_cli.py::test_manifest_writes_one_object_per_case_and_resumes"
     ),
+    "rlkernel evaluate --manifest cases.jsonl --out results.jsonl --device ray": (
+        "tests/evaluator/test_ray_pool.py::test_a_cluster_gives_the_local_verdicts_and_loses_none_when_actors_and_nodes_die"
+    ),
     "accelerate launch --multi_gpu --num_processes 2 --main_process_port 0 -m experiments.multi_turn_estimators --preset cpu": (
         "tests/test_several_processes.py::test_the_documented_command_trains_in_two_processes"
     ),
@@ -148,6 +151,8 @@ NOT_RUN = {
     "python -m experiments.benchmark --model Qwen/Qwen3-8B --suite KernelBench --levels 1 2 --samples 4": "needs a GPU",
     "python -m experiments.cold_start --size medium": "needs a GPU",
     "python -m experiments.cold_start": "needs a GPU",
+    "ray start --head --num-cpus 0 --num-gpus 0": "stays; tests/evaluator/test_ray_pool.py starts such nodes as its own children",
+    "ray start --address HEAD:6379": "needs another machine",
     "wandb sync runs/arms/*/wandb/offline-run-*": "uploads to a service",
 }
 
@@ -164,7 +169,7 @@ def test_every_command_in_a_block_is_run_or_says_why_not() -> None:
 def test_the_named_tests_exist(named: str) -> None:
     path, _, function = named.partition("::")
     nodes = ast.walk(ast.parse((ROOT / path).read_text(encoding="utf-8")))
-    assert function in {node.name for node in nodes if isinstance(node, ast.FunctionDef)}
+    assert function in {node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}
 
 
 def flags_of(words: list[str]) -> tuple[set[str], str]:

@@ -20,6 +20,7 @@ import anyio.to_thread
 import psutil
 import pytest
 
+from rlkernel import cli
 from rlkernel.errors import UsageError
 from rlkernel.evaluator import ray_workers
 from rlkernel.evaluator.cache import ResultCache
@@ -30,6 +31,7 @@ from rlkernel.evaluator.stages import EvaluatorConfig, EvaluatorFailed, Limits
 from rlkernel.placement import RAY, place, select
 from rlkernel.reference import BrokenReference
 from rlkernel.types import Evaluation, Problem, Seconds, Status
+from tests.red_team.cases import FOLDER as RED_TEAM
 from tests.red_team.cases import load
 
 SMALL = EvaluatorConfig(limits=Limits(trace_seconds=300))
@@ -100,7 +102,9 @@ async def judge_all(pool: Any, jobs: list[tuple[Problem, str]]) -> list[Evaluati
 
 @pytest.mark.anyio
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
-async def test_a_cluster_gives_the_local_verdicts_and_loses_none_when_actors_and_nodes_die(relu: Problem, tmp_path: Path) -> None:
+async def test_a_cluster_gives_the_local_verdicts_and_loses_none_when_actors_and_nodes_die(
+    relu: Problem, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """One test, because the cluster is its price: two nodes of one CPU each."""
     cases = [*(load("hostile")[name] for name in HOSTILE), *(load("honest")[name] for name in HONEST)]
     with ray_cluster(2) as cluster:
@@ -147,6 +151,15 @@ async def test_a_cluster_gives_the_local_verdicts_and_loses_none_when_actors_and
             await dies_in_the_middle(pool, relu, victim.node_id, lambda _: cluster.remove_node(victim, allow_graceful=False))
             assert len(pool.nodes) == 1
             assert victim.node_id not in pool.nodes
+
+        # A command, on the node that is left.
+        monkeypatch.setenv("RAY_ADDRESS", cluster.address)
+        manifest, out = tmp_path / "cases.jsonl", tmp_path / "evaluated.jsonl"
+        reference, candidate = RED_TEAM / "reference.py", RED_TEAM / "hostile" / "kill_parent.py"
+        manifest.write_text(json.dumps({"id": "a", "reference": str(reference), "candidate": str(candidate)}) + "\n")
+        command = ["evaluate", "--manifest", str(manifest), "--out", str(out), "--device", "ray"]
+        assert await anyio.to_thread.run_sync(cli.main, command) == 0
+        assert json.loads(out.read_text())["status"] == "runtime_error"
 
 
 async def dies_in_the_middle(pool: RayPool, problem: Problem, node: str, kill: Callable[[Worker], object]) -> None:

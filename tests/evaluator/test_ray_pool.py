@@ -36,8 +36,8 @@ from tests.red_team.cases import load
 
 SMALL = EvaluatorConfig(limits=Limits(trace_seconds=300))
 """A candidate that sleeps would hold its lane for as long as this test may take."""
-HOSTILE = ("kill_parent", "kill_all", "abort", "exit_forward", "zeros", "syntax")
-HONEST = ("argmax", "center_rows")
+HOSTILE = ("kill_parent", "kill_all", "exit_forward", "zeros", "syntax")
+HONEST = ("center_rows",)
 
 
 @contextmanager

@@ -198,6 +198,7 @@ class Workers:
                         self.alive.remove(worker)
                         self._starting += 1
                 self.notices.append(f"the evaluator on {place} was lost, and its evaluations were handed on: {worker.lost}")
+                self._notify()
                 deaths = 0 if worker.answered else deaths + 1
                 if deaths >= MOST_DEATHS:
                     raise Refused(f"{place} is given up after {deaths} losses without an answer: {worker.lost}")

@@ -8,7 +8,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -101,6 +101,7 @@ async def judge_all(pool: Any, jobs: list[tuple[Problem, str]]) -> list[Evaluati
 
 
 @pytest.mark.anyio
+@pytest.mark.timeout(600)  # a third of that where the cores are taken
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
 async def test_a_cluster_gives_the_local_verdicts_and_loses_none_when_actors_and_nodes_die(
     relu: Problem, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -140,7 +141,7 @@ async def test_a_cluster_gives_the_local_verdicts_and_loses_none_when_actors_and
             assert [result.status for result in after] == [Status.CORRECT] * 2
 
             # An actor dies: its place gets another one.
-            await dies_in_the_middle(pool, relu, pool._workers.usable[0].place.node, kill_actor)
+            await dies_in_the_middle(pool, relu, cluster.head_node.node_id, [actor_of(cluster.head_node)])
             with anyio.fail_after(120):
                 while len(pool.nodes) < 2:
                     await pool._workers._change()
@@ -148,7 +149,8 @@ async def test_a_cluster_gives_the_local_verdicts_and_loses_none_when_actors_and
 
             # A node dies: its actor is gone.
             cluster.processes()
-            await dies_in_the_middle(pool, relu, victim.node_id, lambda _: cluster.remove_node(victim, allow_graceful=False))
+            await dies_in_the_middle(pool, relu, victim.node_id, [raylet_of(victim), actor_of(victim)])
+            await anyio.to_thread.run_sync(lambda: cluster.remove_node(victim, allow_graceful=False))
             assert len(pool.nodes) == 1
             assert victim.node_id not in pool.nodes
 
@@ -162,33 +164,39 @@ async def test_a_cluster_gives_the_local_verdicts_and_loses_none_when_actors_and
         assert json.loads(out.read_text())["status"] == "runtime_error"
 
 
-async def dies_in_the_middle(pool: RayPool, problem: Problem, node: str, kill: Callable[[Worker], object]) -> None:
-    """Six evaluations, and `kill` while the actor of `node` judges one of them: six answers, once each."""
+async def dies_in_the_middle(pool: RayPool, problem: Problem, node: str, processes: list[psutil.Process]) -> None:
+    """Six evaluations, and SIGKILL for `processes` while the actor of `node` judges one of them: six answers, once each."""
     honest = load("hostile")["honest"].code
     misses, handed_on, lines = pool.misses, pool.handed_on, len(_lines(pool))
     done: list[Evaluation] = []
 
     async def all_of_them() -> None:
-        done.extend(await judge_all(pool, [(problem, f"{honest}# {kill} {index}\n") for index in range(6)]))
+        done.extend(await judge_all(pool, [(problem, f"{honest}# {node} {index}\n") for index in range(6)]))
 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(all_of_them)
         while not all(worker.busy for worker in pool._workers.usable):
             await anyio.lowlevel.checkpoint()
+        for process in processes:  # at once, before this thread can hear of an answer
+            process.kill()
         (worker,) = (worker for worker in pool._workers.usable if worker.place.node == node)
-        await anyio.to_thread.run_sync(kill, worker)
     assert Counter(result.status for result in done) == {Status.CORRECT: 6}
     assert worker.lost is not None
     assert (pool.misses, pool.handed_on) == (misses + 6, handed_on + 1)
     keys = [json.loads(line)["key"] for line in _lines(pool)[lines:]]
     assert len(keys) == len(set(keys)) == 6
-    assert any("was lost, and its evaluations were handed on" in notice and node[:8] in notice for notice in pool.notices)
+    with anyio.fail_after(30):
+        while not any("was lost, and its evaluations were handed on" in line and node[:8] in line for line in pool.notices):
+            await pool._workers._change()
 
 
-def kill_actor(worker: Worker) -> None:
-    import ray
+def raylet_of(node: Any) -> psutil.Process:
+    return psutil.Process(node.all_processes["raylet"][0].process.pid)
 
-    ray.kill(worker.handle)
+
+def actor_of(node: Any) -> psutil.Process:
+    (found,) = (process for process in raylet_of(node).children() if process.name().startswith("ray::Actor"))
+    return found
 
 
 def _lines(pool: RayPool) -> list[str]:

@@ -54,7 +54,7 @@ ARMS = arms.by_name(
     arms.HOT_STALE_MRS,
 )
 ALL = Window(share=1.0)
-STABLE = "direction only: without MRS the run collapses, with it the run stays stable"
+STABLE = "direction only, of a gap in numerics: without MRS the run collapses, with it the run stays stable"
 CLAIMS = (
     Claim("Samples of eight bits cost reward", "trloo", "float8", "reward", STABLE),
     Claim("MRS wins reward back at eight bits", "float8_mrs", "float8", "reward", STABLE),

@@ -155,7 +155,8 @@ def _ordered(runs: Sequence[RunRecord], order: Sequence[str]) -> tuple[RunRecord
 def write_experiment(one: Found, directory: Path) -> None:
     directory.mkdir(parents=True, exist_ok=True)
     figure = directory / "figure.png"
-    draw(one.runs, figure, one.story.panels, one.story.axis)
+    about = f"a miniature, preset {one.preset}" if one.preset else "a miniature, sizes of no preset"
+    draw(one.runs, figure, one.story.panels, one.story.axis, about)
     with Image.open(figure) as drawn:  # a repository keeps every version
         drawn.quantize(64).save(figure, optimize=True)
     (directory / "numbers.json").write_text(json.dumps(numbers(one), separators=(",", ":")) + "\n", encoding="utf-8")

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from experiments.arms import MINIATURE, PRESETS
 from experiments.behaviour import KINDS
 from experiments.catalogue import NAMES
 from rlkernel.claims import RULE, Judged, Verdict, judge
@@ -69,7 +70,7 @@ def scale(one: Found) -> str:
     >>> scale(Found("x", Story("", "", (), ()), (), ""))
     'of **sizes of no preset**'
     """
-    return f"preset `{one.preset}`" if one.preset else "of **sizes of no preset**"
+    return f"preset `{one.preset}` (a miniature: {PRESETS[one.preset].about})" if one.preset else "of **sizes of no preset**"
 
 
 def _paragraphs(docstring: str) -> list[str]:
@@ -81,7 +82,7 @@ def claims_table(judged: Sequence[Judged]) -> list[str]:
     for found in judged:
         claim = found.claim
         arms, p = f"`{claim.better}` against `{claim.worse}`", p_text(found.adjusted_p)
-        cells = (f"{claim.text} ({arms})", f"`{claim.metric}`", show_difference(found), p, f"**{found.verdict}**", claim.paper)
+        cells = (f"{claim.text} ({arms})", f"`{claim.metric}`", show_difference(found), p, f"**{found.shown}**", claim.paper)
         lines.append(f"| {' | '.join(cells)} |")
     return lines
 
@@ -92,7 +93,7 @@ def sentence(judged: Judged) -> str:
     if difference is None:
         return f"{judged.verdict}; {judged.reason}."
     seeds = "1 seed" if difference.seeds == 1 else f"{difference.seeds} seeds"
-    text = f"{judged.verdict}: {judged.reason} ({show_difference(judged)} over {seeds}"
+    text = f"{judged.shown}: {judged.reason} ({show_difference(judged)} over {seeds}"
     if difference.bootstrap is not None and difference.problems is not None:
         low, high = difference.bootstrap.low, difference.bootstrap.high
         text += f"; drawing seeds and {difference.problems} problems again, [{low:+.3f}, {high:+.3f}]"
@@ -137,7 +138,9 @@ def _bands(one: Found) -> list[str]:
 def overview(found: Sequence[Found], *, cold_start: bool) -> str:
     """The page that puts the claims together."""
     judged = [(one, verdict) for one in found for verdict in one.judged]
-    counts = Counter(verdict.verdict for _, verdict in judged)
+    counts = Counter(
+        {(v.claim.better, v.claim.worse, v.claim.metric, v.claim.worse_window): v.verdict for _, v in judged}.values()
+    )
     missing = [name for name in (*NAMES, "test_time_scaling") if name not in {one.name for one in found}]
     timings = sorted({common_timing(one.runs) for one in found})
     lines = [
@@ -148,12 +151,13 @@ def overview(found: Sequence[Found], *, cold_start: bool) -> str:
         "`python -m experiments.results` from finished runs.",
         "",
         ", ".join(f"{counts[verdict]} {verdict}" for verdict in Verdict if counts[verdict])
-        + f", of {len(judged)} claims."
+        + f", of {counts.total()} different claims."
         + (f" Without finished runs: {', '.join(missing)}." if missing else ""),
         "",
         RULE,
         "",
-        f"Of {len(judged)} claims without anything behind them, {0.025 * len(judged):.1f} would be reproduced by chance.",
+        *(["**What to keep in mind.** " + MINIATURE, ""] if "h200" in {one.preset for one in found} else []),
+        "One in forty claims with nothing behind it would be reproduced by chance.",
         "",
         "The best kernels of the best run: [kernels.md](kernels.md)."
         + (" What the policy did before training: [cold_start.md](cold_start.md)." if cold_start else ""),
@@ -170,8 +174,8 @@ def kernels_page(best: RunRecord | None, kernels: Sequence[Kernel]) -> str:
     lines = [
         "# Best kernels",
         "",
-        f"Of `{best.arm}`, seed {best.seed}, the run with the highest late Fast@1.2; one per problem, by the lower bound of the "
-        "speedup, of the trajectories that were kept as text.",
+        f"Of `{best.arm}`, seed {best.seed} (learning rate {best.manifest['run']['learning_rate']:g}), the run with the highest "
+        "late Fast@1.2; one per problem, by the lower bound of the speedup, of the trajectories that were kept as text.",
     ]
     for kernel in kernels:
         lines += [
@@ -196,8 +200,10 @@ def cold_start_page(facts: Mapping[str, Any]) -> str:
         f"| {number} | {' | '.join(f'{100 * row[kind]:.0f} %' for kind in KINDS)} | {row['reward']:.2f} |"
         for number, row in enumerate(facts["turns"], 1)
     ]
+    each = facts["metrics"]["evaluations"] / len(facts["turns"])
+    count = {kind: round(each * sum(row[kind] for row in facts["turns"][:-1])) for kind in KINDS}
     after = [
-        f"| {kind.replace('_', ' ')} | {' | '.join(f'{100 * row[other]:.0f} %' for other in KINDS)} |"
+        f"| {kind.replace('_', ' ')} ({count[kind]}) | {' | '.join(f'{100 * row[other]:.0f} %' for other in KINDS)} |"
         for kind, row in facts["next"].items()
     ]
     metrics = facts["metrics"]
@@ -216,7 +222,7 @@ def cold_start_page(facts: Mapping[str, Any]) -> str:
         "",
         f"Any turn of three: Fast@1 {100 * metrics['fast_1']:.0f} %, Fast@1.2 {100 * metrics['fast_1.2']:.0f} %.",
         "",
-        "What follows an answer, after its feedback:",
+        "What follows an answer (how many there were), after its feedback:",
         "",
         f"| answer {head}",
         rule,

@@ -65,9 +65,10 @@ TRAINED = arms.MRS_PR_PRS
 """The arm whose final weights are refined, where they exist."""
 LAST = Window(last=1)
 PAPER = "Dr. Kernel-14B, KernelBench level 2, Fast@1.2: 25.6 after 3 turns; with STTS 31.6 last turn, 47.8 best of history"
+PLAIN = "direction only: the top 4 beat the plain history"
 CLAIMS = (
     Claim(
-        "More turns help: 15 against 3, best of history",
+        "More turns help: 15 against 3, best of history, which cannot fall",
         "top",
         "top",
         "fast_1.2",
@@ -84,9 +85,9 @@ CLAIMS = (
         window=LAST,
         worse_window=Window(step=3),
     ),
-    Claim("Top-4 is above the full history, best of history", "top", "full", "fast_1.2", PAPER, window=LAST),
-    Claim("Top-4 is above the full history, last turn", "top", "full", "fast_1.2_last", PAPER, window=LAST),
-    Claim("Top-4 is above the last 4, last turn", "top", "last", "fast_1.2_last", PAPER, window=LAST),
+    Claim("Top-4 is above the full history, best of history", "top", "full", "fast_1.2", PLAIN, window=LAST),
+    Claim("Top-4 is above the full history, last turn", "top", "full", "fast_1.2_last", PLAIN, window=LAST),
+    Claim("Top-4 is above the last 4, last turn", "top", "last", "fast_1.2_last", "not in the paper", window=LAST),
 )
 PANELS = (
     Panel("Mean reward of the turns so far", (("reward", "-", ""),), False),
@@ -190,13 +191,14 @@ async def measure(unit: Unit, policy: Any, pool: Evaluator) -> tuple[Group, ...]
     )
 
 
-def write(unit: Unit, groups: Sequence[Group]) -> None:
-    """As a run leaves it, with turns for steps: so the tables, figures and claims of runs read it."""
+def write(unit: Unit, groups: Sequence[Group], evaluator: Evaluator, started: Mapping[str, Any]) -> None:
+    """As a run leaves it, with turns for steps: so the tables, figures and claims read it. started: the manifest of then."""
     from rlkernel.log import transcript
+    from rlkernel.placement import describe
 
     unit.directory.mkdir(parents=True, exist_ok=True)
-    manifest = rundir.new_manifest(unit.run)
-    rundir.write_manifest(unit.directory, {**manifest, "context": to_json(ARMS[unit.arm]), "timing": timing(groups)})
+    facts = {"evaluator": describe(evaluator), "context": to_json(ARMS[unit.arm]), "timing": timing(groups)}
+    rundir.write_manifest(unit.directory, {**started, **facts})
     rows = []
     (unit.directory / "outcomes.jsonl").unlink(missing_ok=True)
     for turn in range(1, unit.run.turns + 1):
@@ -241,7 +243,8 @@ async def refine_all(units: Sequence[Unit], flags: Flags, started: float) -> boo
                     if over(started, flags.limit_seconds):
                         return False
                     print(f"{unit.arm} seed {unit.run.seed}: {unit.run.turns} turns", file=sys.stderr, flush=True)
-                    write(unit, await measure(unit, policy, pool))
+                    manifest = rundir.new_manifest(unit.run)
+                    write(unit, await measure(unit, policy, pool), pool, manifest)
     return True
 
 

@@ -12,10 +12,11 @@ from rlkernel.summary import RunRecord, Window, compare_runs
 LATE = Window(share=0.5)
 """The measurements of the second half of a run."""
 RULE = (
-    "The difference of two arms is taken between runs of equal seed, each averaged over the claim's window, in the direction of "
-    "the claim. Reproduced: the 95 % interval (Student's, over seeds) lies above 0. Not reproduced: it lies below 0, or wholly "
-    "within the margin around 0. Unclear: anything else, and fewer than two seeds. The p of a sign-flip test over problems, "
-    "Holm-adjusted over the claims, stands beside it and decides nothing: it speaks of these runs, the interval of other seeds."
+    "The difference of two arms is taken between runs of equal seed, each averaged over the claim's window, in the "
+    "direction of the claim. Reproduced: the 95 % interval (Student's, over seeds) lies above 0; it is small where it lies "
+    "within the margin. Not reproduced: it lies below 0, or wholly within the margin around 0. Unclear: anything else, and "
+    "fewer than two seeds. The p of a sign-flip test over problems, Holm-adjusted over the claims of an experiment, stands "
+    "beside it and decides nothing: it speaks of these runs, the interval of other seeds."
 )
 
 
@@ -43,7 +44,8 @@ class Claim:
     worse_window: Window | None = None
     """None: the same; another one compares an arm with itself at another step."""
     margin: float = 0.05
-    """Differences smaller than this are no reproduction, however certain; in the metric's unit."""
+    """In the metric's unit. An interval that includes 0 and lies within it is no reproduction; one above 0 is, and is called
+    small where it lies within it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +58,13 @@ class Judged:
     """In the direction of the claim: above 0 speaks for it. None without runs of both arms."""
     adjusted_p: float | None
     reason: str
+
+    @property
+    def shown(self) -> str:
+        """The verdict, which says where a reproduced difference is smaller than the margin."""
+        interval = None if self.difference is None else self.difference.interval
+        small = self.verdict is Verdict.REPRODUCED and interval is not None and interval.high <= self.claim.margin
+        return f"{self.verdict} (small)" if small else str(self.verdict)
 
 
 def judge(claims: Sequence[Claim], arms: Mapping[str, Sequence[RunRecord]]) -> tuple[Judged, ...]:
@@ -86,7 +95,8 @@ def decide(difference: Comparison | None, margin: float) -> tuple[Verdict, str]:
     if interval is None:
         return Verdict.UNCLEAR, "one seed has no interval"
     if interval.low > 0:
-        return Verdict.REPRODUCED, "the interval lies above 0"
+        small = f", within {margin:g} of it" if interval.high <= margin else ""
+        return Verdict.REPRODUCED, f"the interval lies above 0{small}"
     if interval.high < 0:
         return Verdict.NOT_REPRODUCED, "the interval lies below 0: the opposite holds"
     if -margin <= interval.low and interval.high <= margin:

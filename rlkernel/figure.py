@@ -25,6 +25,9 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#0
 BANDS = 4
 """Arms up to which the range over seeds is shaded; more would hide each other."""
 
+WIDE = 18
+"""Characters of an arm's name from which on four of them do not fit side by side."""
+
 
 @dataclass(frozen=True, slots=True)
 class Panel:
@@ -65,9 +68,11 @@ def colours(arms: Sequence[str]) -> dict[str, str]:
     return {arm: COLOURS[i % len(COLOURS)] for i, arm in enumerate(arms)}
 
 
-def draw(runs: Sequence[RunRecord], path: Path, panels: Sequence[Panel] = PANELS, axis_label: str = "step") -> None:
-    """Write a PNG of 1500 x 1080 pixels with four panels and the legend of arms below. A metric that a run did not record is left
-    out."""
+def draw(
+    runs: Sequence[RunRecord], path: Path, panels: Sequence[Panel] = PANELS, axis_label: str = "step", caption: str = ""
+) -> None:
+    """Write a PNG of 1500 x 1080 pixels with four panels and the legend of arms below. caption: what policy it is about, by
+    default its name. A metric that a run did not record is left out."""
     arms = by_arm(runs)
     colour = colours(list(arms))
     with plt.style.context(STYLE):
@@ -93,8 +98,10 @@ def draw(runs: Sequence[RunRecord], path: Path, panels: Sequence[Panel] = PANELS
         for axis in axes[1]:
             axis.set_xlabel(axis_label)
         handles = [_handle("-", _label(arm, members), colour[arm]) for arm, members in arms.items()]
-        figure.legend(handles=handles, loc="outside lower center", ncols=min(len(handles), 4))
-        figure.suptitle(f"Validation split, {common_timing(runs)} time", fontsize=11, color="#555555", x=0.01, ha="left")
+        figure.legend(handles=handles, loc="outside lower center", ncols=4 if max(map(len, arms)) < WIDE else 3)
+        about = caption or f"policy {', '.join(sorted({str(run.manifest['run'].get('model')) for run in runs}))[:60]}"
+        title = f"Validation split, {common_timing(runs)} time; {about}"
+        figure.suptitle(title, fontsize=11, color="#555555", x=0.01, ha="left")
         figure.savefig(path, dpi=150)
         plt.close(figure)
 

@@ -149,7 +149,7 @@ def print_claims(judged: Sequence[Judged], arms: Sequence[str], console: Console
     """The verdict of every claim whose arms are among `arms`, in at most 100 columns; one line about the others."""
     console = console or Console(width=COLUMNS)
     decided = [found for found in judged if {found.claim.better, found.claim.worse} <= set(arms)]
-    lines = [f"{found.verdict}: {found.claim.text} ({found.reason})" for found in decided]
+    lines = [f"{found.shown}: {found.claim.text} ({found.reason})" for found in decided]
     if others := len(judged) - len(decided):
         missing = dict.fromkeys(arm for f in judged for arm in (f.claim.better, f.claim.worse) if arm not in arms)
         lines.append(f"{others} more claim{'s need' if others > 1 else ' needs'} {', '.join(missing)}")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from rlkernel.claims import Claim, Verdict, decide, judge
+from rlkernel.claims import Claim, Judged, Verdict, decide, judge
 from rlkernel.statistics import Comparison, Interval, compare
 from rlkernel.summary import RunRecord, Window
 
@@ -39,6 +39,13 @@ def interval(low: float, high: float) -> Comparison:
 )
 def test_the_rule(difference: Comparison | None, expected: Verdict) -> None:
     assert decide(difference, 0.05)[0] is expected
+
+
+def test_a_reproduced_difference_within_the_margin_is_called_small() -> None:
+    for high, shown in ((0.04, "reproduced (small)"), (0.06, "reproduced")):
+        difference = interval(0.01, high)
+        assert Judged(claim(), *decide(difference, 0.05)[:1], difference, None, "").shown == shown
+    assert Judged(claim(), Verdict.NO_RUNS, None, None, "").shown == "no finished runs"
 
 
 def test_claims_are_judged_in_their_direction_and_window() -> None:

@@ -18,8 +18,9 @@ import hashlib
 import json
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -37,10 +38,12 @@ from rlkernel.outcomes import KEYS
 from rlkernel.summary import RunRecord, common_timing, read_run
 
 SCALE = (
-    *("problems", "environment", "model", "rollouts", "max_new_tokens", "temperature", "steps", "learning_rate"),
+    *("problems", "environment", "model", "rollouts", "max_new_tokens", "temperature", "steps"),
     *("validation_every", "validation_rollouts"),
 )
 """Fields of a run that all arms of a comparison share."""
+RELATIVE = ("learning_rate", "turns", "prompts_per_step", "validation_turns")
+"""Sizes in which arms may differ: a scale multiplies those of all arms by the same numbers."""
 TRAIN_KEYS = ("reward", "grad_norm", "entropy", "mismatch", "kept_turns", "loss")
 
 
@@ -89,13 +92,14 @@ def collect(runs: Path) -> Iterator[Found]:
     for name in NAMES:
         experiment = load(name)
         own = [run for run in trained if run.arm in experiment.arms and _is_arm(run, to_json(experiment.arms[run.arm]))]
-        rates = {arm: run.learning_rate for arm, run in experiment.arms.items()}
-        chosen = _ordered(_one_scale(own, rates), list(experiment.arms))
-        yield Found(name, experiment.story, chosen, _preset(chosen[0], experiment.arms[chosen[0].arm]) if chosen else "")
+        chosen = _ordered(_one_scale(own, partial(_scale, defined=experiment.arms)), list(experiment.arms))
+        preset = _preset(chosen[0], experiment.arms[chosen[0].arm], (*SCALE, *RELATIVE)) if chosen else ""
+        yield Found(name, experiment.story, chosen, preset)
     refined = [run for run in _finished(runs / "refined") if run.arm in test_time_scaling.ARMS]
-    chosen = _ordered(_one_scale(refined, {}), list(test_time_scaling.ARMS))
+    chosen = _ordered(_one_scale(refined, _refined_scale), list(test_time_scaling.ARMS))
     own_sizes = ("model", "problems")  # the policy that is refined, on the validation problems alone
-    preset = _preset(chosen[0], test_time_scaling.TRAINED, without=own_sizes) if chosen else ""
+    keys = [key for key in SCALE if key not in own_sizes]
+    preset = _preset(chosen[0], test_time_scaling.TRAINED, keys) if chosen else ""
     yield Found("test_time_scaling", test_time_scaling.STORY, chosen, preset)
 
 
@@ -114,12 +118,11 @@ def _is_arm(run: RunRecord, arm: Mapping[str, Any]) -> bool:
     return all(run.manifest["run"].get(key) == arm[key] for key in (*METHODS, "gamma", "staleness", "rollout_dtype"))
 
 
-def _one_scale(runs: Sequence[RunRecord], rates: Mapping[str, float]) -> list[RunRecord]:
-    """Of the scale that comes first: measured, then most runs; of two runs of one arm and seed the later one. rates: the learning
-    rates of the arms as they are defined; a scale multiplies all of them by the same number."""
-    scales: dict[str, list[RunRecord]] = {}
+def _one_scale(runs: Sequence[RunRecord], scale: Callable[[RunRecord], str]) -> list[RunRecord]:
+    """Of the scale that comes first: measured, then most runs; of two runs of one arm and seed the later one."""
+    scales: dict[tuple[str | None, str], list[RunRecord]] = {}
     for run in runs:
-        scales.setdefault(_scale(run, rates.get(run.arm, 1.0)), []).append(run)
+        scales.setdefault((run.timing, scale(run)), []).append(run)
     if not scales:
         return []
     best = max(scales.values(), key=lambda of: (of[0].timing == "measured", len(of)))
@@ -129,18 +132,24 @@ def _one_scale(runs: Sequence[RunRecord], rates: Mapping[str, float]) -> list[Ru
     return list(latest.values())
 
 
-def _scale(run: RunRecord, rate: float) -> str:
-    dump = dict(run.manifest["run"])
-    dump["learning_rate"] = float(f"{dump['learning_rate'] / rate:.6g}")
-    if "context" in run.manifest:
-        # Each seed refines its own weights.
-        dump |= {"model": "checkpoint" if "checkpoint" in dump["model"] else dump["model"], "steps": dump["turns"]}
-    return json.dumps([run.timing, [dump[key] for key in SCALE]], sort_keys=True)
+def _scale(run: RunRecord, defined: Mapping[str, Run]) -> str:
+    """The preset whose sizes the run has; otherwise its own sizes, of those in which arms may differ the ratio to the arm's."""
+    if preset := _preset(run, defined[run.arm], (*SCALE, *RELATIVE)):
+        return preset
+    found, arm = run.manifest["run"], to_json(defined[run.arm])
+    ratios = [float(f"{found[key] / (arm[key] or 1):.6g}") for key in RELATIVE]
+    return json.dumps([*(found[key] for key in SCALE), *ratios], sort_keys=True)
 
 
-def _preset(run: RunRecord, arm: Run, without: tuple[str, ...] = ()) -> str:
-    """The name of the preset whose sizes the run has, or nothing."""
-    keys = [key for key in SCALE if key not in without]
+def _refined_scale(run: RunRecord) -> str:
+    dump = run.manifest["run"]
+    # Each seed refines its own weights.
+    model = "checkpoint" if "checkpoint" in dump["model"] else dump["model"]
+    return json.dumps([model, *(dump[key] for key in (*SCALE, "turns") if key not in ("model", "steps"))], sort_keys=True)
+
+
+def _preset(run: RunRecord, arm: Run, keys: Sequence[str]) -> str:
+    """The name of the preset whose values of `keys` the run has, or nothing."""
     for name, preset in arms.PRESETS.items():
         dump = to_json(preset.adapt(arm))
         if all(run.manifest["run"].get(key) == dump[key] for key in keys):

@@ -143,3 +143,54 @@ def test_the_policy_before_training_has_a_page(tmp_path: Path, runs: Path) -> No
     page = (tmp_path / "out" / "cold_start.md").read_text()
     assert "| 1 | 25 % | 0 % | 25 % | 50 % | 0 % | 0 % | 0.70 |" in page and "Fast@1 50 %, Fast@1.2 25 %" in page
     assert "(cold_start.md)" in (tmp_path / "out" / "README.md").read_text()
+
+
+def chosen(directory: Path, name: str) -> list[tuple[str, int, float]]:
+    found = next(one for one in collect(directory) if one.name == name)
+    return [(run.arm, run.seed, run.validation[-1]["fast_1"]) for run in found.runs]
+
+
+def test_runs_of_other_sizes_or_definitions_are_not_mixed_in(tmp_path: Path) -> None:
+    """Not even later ones: fewer turns or prompts, another precision of the rollouts, more staleness."""
+    for run in (arms.GRPO_ARM, arms.TRLOO_ARM, arms.FLOAT8):
+        for seed in range(2):
+            write(tmp_path / "arms" / f"{run.name}-seed{seed}", replace(run, seed=seed), 0.6)
+    expected = [(arm, seed, 0.6) for arm in ("grpo", "trloo") for seed in range(2)]
+    for i, change in enumerate(
+        ({"turns": 1}, {"prompts_per_step": 1}, {"validation_turns": 1}, {"rollout_dtype": "float8"}, {"staleness": 1})
+    ):
+        write(tmp_path / "arms" / f"trloo-other{i}", replace(arms.TRLOO_ARM, **change), 0.1)
+    assert chosen(tmp_path, "multi_turn_estimators") == expected
+
+
+def test_measured_runs_come_before_more_modelled_ones_and_the_later_before_the_earlier(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cpu = arms.PRESETS["cpu"]
+    for seed in range(3):
+        for run in (arms.GRPO_ARM, arms.TRLOO_ARM):
+            write(tmp_path / "arms" / f"{run.name}-cpu{seed}", replace(cpu.adapt(run), seed=seed), 0.1, timing="modelled")
+    for hour, level in (("10", 0.5), ("12", 0.7), ("11", 0.6)):
+        monkeypatch.setattr(rundir, "_now", lambda hour=hour: f"2026-01-01T{hour}:00:00+0000")
+        for run in (arms.GRPO_ARM, arms.TRLOO_ARM):
+            write(tmp_path / "arms" / f"{run.name}-h{hour}", run, level)
+    assert chosen(tmp_path, "multi_turn_estimators") == [("grpo", 0, 0.7), ("trloo", 0, 0.7)]
+
+
+def test_refined_runs_of_other_turns_or_policies_are_another_scale(tmp_path: Path) -> None:
+    base = arms.PRESETS["h200"].adapt(arms.MRS_PR_PRS)
+    for seed in range(2):
+        for name, run, level in (
+            ("a", replace(base, turns=15, model=f"runs/x/checkpoint-{seed}"), 0.6),
+            ("b", replace(base, turns=15, model="runs/policy"), 0.2),
+        ):
+            directory = write(tmp_path / "refined" / f"top-{name}{seed}", replace(run, name="top", seed=seed), level)
+            rundir.update_manifest(directory, context={"class": "TopTurns"})
+    for seed in range(3):
+        directory = write(tmp_path / "refined" / f"full-{seed}", replace(base, name="full", turns=9, seed=seed), 0.9)
+        rundir.update_manifest(directory, context={"class": "FullHistory"})
+    for seed in range(2, 4):
+        run = replace(base, name="top", turns=15, seed=seed, model=f"runs/x/checkpoint-{seed}")
+        rundir.update_manifest(write(tmp_path / "refined" / f"top-c{seed}", run, 0.6), context={"class": "TopTurns"})
+    # Four of checkpoints at 15 turns against three of 9 turns and two of the cold start.
+    assert chosen(tmp_path, "test_time_scaling") == [("top", seed, 0.6) for seed in range(4)]

@@ -16,6 +16,7 @@ import argparse
 import hashlib
 import json
 import logging
+import shutil
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
@@ -193,6 +194,9 @@ def train(model: Any, tokenizer: Any, rows: list[dict[str, list[int]]], recipe: 
         logging_steps=50,
         report_to=[],
     )
+    # On several GPUs the Trainer would multiply the batch by their number.
+    arguments._setup_devices  # noqa: B018  (a cached property that sets _n_gpu)
+    arguments._n_gpu = min(arguments._n_gpu, 1)
     trainer = SFTTrainer(
         model=model,
         args=arguments,
@@ -223,7 +227,7 @@ async def measure(model: Any, tokenizer: Any, recipe: Recipe) -> tuple[Group, ..
 
 
 async def make(recipe: Recipe, out: Path) -> None:
-    """The whole recipe. The table is of the weights as they were written to `out`, and stands beside them in behaviour.json."""
+    """The whole recipe. The table is of the weights as they were written, and stands beside them in behaviour.json."""
     async with open_pool(device="cpu", cache_dir=RUNS / "evaluations") as pool:
         corpus = await make_corpus(recipe, pool)
     verdicts = Counter(str(exchange.evaluation.status) for c in corpus for exchange in c.exchanges)
@@ -235,12 +239,15 @@ async def make(recipe: Recipe, out: Path) -> None:
     tokens, size = sum(len(r["input_ids"]) for r in rows), sum(p.numel() for p in model.parameters())
     print(f"{len(rows)} conversations, {tokens} tokens, a model of {size} parameters", flush=True)
     train(model, tokenizer, rows, recipe)
-    save_small(model, tokenizer, out)
-    print(f"wrote {out}", flush=True)
-    groups = await measure(*load_small(out), recipe)
+    draft = out.with_name(f"{out.name}.draft")
+    save_small(model, tokenizer, draft)
+    groups = await measure(*load_small(draft), recipe)
     print(render(groups))
     facts = {"timing": timing(groups), "turns": shares(groups), "next": repairs(groups), "metrics": rollout_metrics(groups)}
-    (out / "behaviour.json").write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
+    (draft / "behaviour.json").write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
+    shutil.rmtree(out, ignore_errors=True)
+    draft.rename(out)  # so that what is there is whole
+    print(f"wrote {out}", flush=True)
 
 
 def main() -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
+import os
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
@@ -59,14 +60,21 @@ class ResultCache:
         self._results[name] = result
         if self._path is not None:
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            # One write, so that lines of several processes do not mix.
-            with self._path.open("ab", buffering=0) as file:
-                file.write((json.dumps({"key": name, "result": result.to_json()}) + "\n").encode())
+            line = json.dumps({"key": name, "result": result.to_json()}) + "\n"
+            with self._path.open("a+b", buffering=0) as file:
+                if file.seek(0, os.SEEK_END):
+                    file.seek(-1, os.SEEK_END)
+                    if file.read(1) != b"\n":  # somebody's disk was full
+                        line = "\n" + line
+                # One write, so that lines of several processes do not mix.
+                file.write(line.encode())
 
     def _read_on(self) -> None:
         """Whole lines that were added since."""
-        if self._path is None or not self._path.exists() or self._path.stat().st_size <= self._read:
+        if self._path is None or not self._path.exists() or (size := self._path.stat().st_size) == self._read:
             return
+        if size < self._read:  # another file
+            self._read = 0
         with self._path.open("rb") as file:
             file.seek(self._read)
             lines = file.read()

@@ -24,7 +24,7 @@ class Replica:
     ) -> None:
         """dtype: of the weights; `as_trained`: of the linear layers alone, while the others stay as they are and `precision()` is
         autocast, as a trainer has it. Activations between the layers are then the trainer's, and log-probabilities closer to its.
-        rounding: the linear layers' weights take only values of this type (`rounded`), whatever `dtype` stores them.
+        rounding: the linear layers' weights, also a tied output embedding's, are first `rounded` to this type.
 
         Raises ValueError for adapters other than LoRA on linear layers and embeddings.
         """
@@ -32,7 +32,7 @@ class Replica:
         self._autocast = dtype if as_trained else None
         plain = plain_model(source)
         config = copy.deepcopy(plain.config)
-        self._head = _tied_head(plain) if as_trained else None
+        self._head = _tied_head(plain) if as_trained or rounding is not None else None
         if self._head is not None:  # the embedding stays as it is, the head becomes `dtype`
             config.get_text_config().tie_word_embeddings = False
             config.tie_word_embeddings = False

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 
 from rlkernel.evaluator.cache import ResultCache
@@ -38,3 +40,33 @@ def test_timeouts_are_not_kept_and_lines_of_others_are_skipped(tmp_path: Path) -
     (tmp_path / "results.jsonl").write_text('{"no": "key"}\nnot json\n')
     cache.put("a", FINE)
     assert len(ResultCache(tmp_path)) == 1
+
+
+def test_a_torn_line_spoils_no_other_and_a_new_file_is_read_from_its_start(tmp_path: Path) -> None:
+    reader, writer = ResultCache(tmp_path), ResultCache(tmp_path)
+    writer.put("a", FINE)
+    writer.put("b", FINE)
+    assert reader.get("b") is not None
+    file = tmp_path / "results.jsonl"
+    file.write_bytes(file.read_bytes()[:-10])
+    writer.put("c", FINE)
+    found = ResultCache(tmp_path)
+    assert len(found) == 2 and found.get("a") is not None and found.get("c") is not None and found.get("b") is None
+    file.unlink()
+    ResultCache(tmp_path).put("d", FINE)
+    assert reader.get("d") is not None
+
+
+def test_lines_of_many_writers_do_not_mix(tmp_path: Path) -> None:
+    """Lines far longer than a buffer, from four processes at once."""
+    long = Evaluation(Status.INCORRECT, "x" * 40_000)
+    with ProcessPoolExecutor(4, mp_context=get_context("spawn")) as pool:
+        list(pool.map(put_many, [(tmp_path, f"writer{w}", long) for w in range(4)]))
+    assert len(ResultCache(tmp_path)) == 4 * 50
+
+
+def put_many(job: tuple[Path, str, Evaluation]) -> None:
+    directory, name, result = job
+    cache = ResultCache(directory)
+    for i in range(50):
+        cache.put(f"{name}-{i}", result)

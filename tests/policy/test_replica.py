@@ -8,8 +8,9 @@ import pytest
 import torch
 from torch import nn
 
+from rlkernel.config import ROLLOUT_DTYPES
 from rlkernel.policy.engine import Request
-from rlkernel.policy.hf import open_engine
+from rlkernel.policy.hf import ROUNDINGS, open_engine
 from rlkernel.policy.replica import Replica, merged, rounded
 from rlkernel.policy.slots import SlotEngine
 
@@ -165,6 +166,10 @@ def test_linear_weights_are_rounded_row_by_row_and_nothing_else(tiny_model: Any)
     assert ((rough - weight).abs() <= weight.abs() / 16 + weight.abs().amax(1, keepdim=True) / 448 / 2**9).all()
     assert torch.equal(mine.embed_tokens.weight, theirs.embed_tokens.weight)
     assert torch.equal(mine.norm.weight, theirs.norm.weight)
+    head = replica.model.lm_head.weight
+    assert torch.equal(head, rounded(tiny_model.lm_head.weight, torch.float8_e4m3fn)) and not torch.equal(
+        head, mine.embed_tokens.weight
+    )
 
 
 def test_rounding_to_bfloat16_is_the_cast_and_zeros_stay() -> None:
@@ -173,6 +178,14 @@ def test_rounding_to_bfloat16_is_the_cast_and_zeros_stay() -> None:
     assert torch.equal(rounded(torch.zeros(2, 3), torch.float8_e4m3fn), torch.zeros(2, 3))
     # 0.3 * 448 = 134.4 lies between 128 and 144; 128 / 448 = 0.2857
     assert rounded(torch.tensor([[1.0, 0.3]]), torch.float8_e4m3fn)[0].tolist() == pytest.approx([1.0, 128 / 448])
+    # A row's scale is its own: beside a row of 100s, the first stays as it is.
+    two = rounded(torch.tensor([[1.0, 0.3], [100.0, 30.0]]), torch.float8_e4m3fn)
+    assert two.flatten().tolist() == pytest.approx([1.0, 128 / 448, 100.0, 100 * 128 / 448])
+
+
+def test_the_names_of_precisions_are_the_types_they_say() -> None:
+    assert {"auto": None, "bfloat16": torch.bfloat16, "float8": torch.float8_e4m3fn} == ROUNDINGS
+    assert set(ROUNDINGS) == set(ROLLOUT_DTYPES)
 
 
 @pytest.mark.parametrize("engine", ["slots", "generate"])

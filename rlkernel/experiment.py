@@ -138,11 +138,20 @@ def lead_or_follow(work: Callable[[], int]) -> int:
         from rlkernel.follower import follow
 
         return follow()
-    status = cli.run(work)
-    if status == 0:  # otherwise this process's end is theirs
-        ranks.send(None)
-        ranks.leave()
-    return status
+
+    def lead() -> int:
+        try:
+            status = work()
+        except SystemExit as stop:  # `--help` has been printed
+            if stop.code:
+                raise
+            status = 0
+        if status == 0:  # otherwise this process's end is theirs
+            ranks.send(None)
+            ranks.leave()
+        return status
+
+    return cli.run(lead)
 
 
 def _main(experiment: Experiment, argv: list[str], train: Train | None) -> int:

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from rlkernel.errors import UsageError
+from rlkernel.errors import UsageError, one_line
 
 if TYPE_CHECKING:
     import torch
@@ -116,7 +116,8 @@ def noticed() -> Iterator[None]:
         # gloo has no exception of its own, but its source file in the message.
         if not isinstance(error, dist.DistError) and "gloo" not in str(error):
             raise
-        raise Lost("another process of this run ended, see above: the same command goes on from the last checkpoint") from error
+        ended = "another process of this run ended, see above: the same command goes on from the last checkpoint"
+        raise Lost(f"{ended} ({one_line(error)})") from error
 
 
 @functools.cache

@@ -26,7 +26,7 @@ import torch
 from algorithms.speed_reward import SpeedReward
 from algorithms.trloo import TRLOO
 from algorithms.uniform_credit import UniformCredit
-from rlkernel import experiment, loop
+from rlkernel import experiment, loop, ranks
 from rlkernel.command import interruptible
 from rlkernel.config import Run
 from rlkernel.interfaces import Removes
@@ -34,8 +34,13 @@ from rlkernel.trainer import KernelGRPOTrainer
 from rlkernel.types import Group, Problem
 from tests.echo import EchoEnvironment, ScriptedEvaluator
 
-PATIENCE_SECONDS = 60
-"""For the processes of an attempt, and for those that are left when one has died: then, an attempt fails."""
+PATIENCE_SECONDS = 300
+"""For the processes of an attempt, and for those that are left when one has ended: then they are killed, which is their status.
+On a busy machine more than enough, and less than torch would let them wait for who is gone (30 minutes for gradients)."""
+
+
+Command = Callable[[Run, Path, int], int]
+"""What one process does; see `work`."""
 
 
 @dataclass(frozen=True)
@@ -87,6 +92,12 @@ def work(run: Run, directory: Path, micro_tokens: int) -> int:
     return 0
 
 
+def ask_for_help(run: Run, directory: Path, micro_tokens: int) -> int:
+    """A command that ends in its flags: nothing is trained."""
+    experiment.parse("several", {run.name: run}, ["--help"])
+    raise AssertionError("help was printed, and yet it went on")
+
+
 def count_passes(path: Path) -> None:
     """Note the rows of every forward and backward pass of training."""
     original = KernelGRPOTrainer.compute_loss
@@ -99,9 +110,9 @@ def count_passes(path: Path) -> None:
     KernelGRPOTrainer.compute_loss = noted  # type: ignore[method-assign]
 
 
-def strike(name: str, call: int, number: int) -> None:
-    """Send this process a signal when the trainer's method is called for the `call`-th time."""
-    original: Callable[..., Any] = getattr(KernelGRPOTrainer, name)
+def strike(owner: Any, name: str, call: int, number: int) -> None:
+    """Send this process a signal when a method of the trainer, or another function, is called for the `call`-th time."""
+    original: Callable[..., Any] = getattr(owner, name)
     count = 0
 
     def reached(*args: Any, **kwargs: Any) -> Any:
@@ -111,10 +122,12 @@ def strike(name: str, call: int, number: int) -> None:
             os.kill(os.getpid(), number)
         return original(*args, **kwargs)
 
-    setattr(KernelGRPOTrainer, name, reached)
+    setattr(owner, name, reached)
 
 
-def start(rank: int, size: int, port: int, run: Run, directory: Path, micro_tokens: int, strikes: dict[int, Any]) -> int:
+def start(
+    rank: int, size: int, port: int, command: Command, run: Run, directory: Path, micro_tokens: int, strikes: dict[int, Any]
+) -> int:
     """The pid of one process, whose output goes to a file."""
     child = os.fork()
     if child:
@@ -130,7 +143,7 @@ def start(rank: int, size: int, port: int, run: Run, directory: Path, micro_toke
         count_passes(directory.with_name(f"{directory.name}.passes{rank}"))
         if rank in strikes:
             strike(*strikes[rank])
-        code = experiment.lead_or_follow(lambda: work(run, directory, micro_tokens))
+        code = experiment.lead_or_follow(lambda: command(run, directory, micro_tokens))
     except BaseException:  # told here, because nobody is above
         traceback.print_exc()
     finally:
@@ -140,30 +153,33 @@ def start(rank: int, size: int, port: int, run: Run, directory: Path, micro_toke
 
 
 def attempt(
-    name: str, size: int, run: Run, directory: Path, micro_tokens: int = 150, strikes: dict[int, Any] | None = None
-) -> dict[str, Any]:
-    """Statuses of the processes (minus the signal that killed one), and seconds from the first end to the last."""
+    name: str,
+    size: int,
+    run: Run,
+    directory: Path,
+    micro_tokens: int = 150,
+    strikes: dict[int, Any] | None = None,
+    command: Command = work,
+) -> None:
+    """Prints the statuses of the processes: minus the signal that killed one."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    pids = [start(rank, size, port, run, directory, micro_tokens, strikes or {}) for rank in range(size)]
+    pids = [start(rank, size, port, command, run, directory, micro_tokens, strikes or {}) for rank in range(size)]
     statuses: dict[int, int] = {}
-    ends: list[float] = []
     limit = time.monotonic() + PATIENCE_SECONDS
     while len(statuses) < size:
         pid, status = os.waitpid(-1, os.WNOHANG)
         if pid:
+            if not statuses:
+                limit = time.monotonic() + PATIENCE_SECONDS
             statuses[pid] = os.waitstatus_to_exitcode(status)
-            ends.append(time.monotonic())
-            limit = ends[0] + PATIENCE_SECONDS
         elif time.monotonic() > limit:
             for left in set(pids) - set(statuses):
                 os.kill(left, signal.SIGKILL)
         else:
             time.sleep(0.02)
-    row = {"attempt": name, "statuses": [statuses[pid] for pid in pids], "seconds": ends[-1] - ends[0]}
-    print(json.dumps(row), flush=True)
-    return row
+    print(json.dumps({"attempt": name, "statuses": [statuses[pid] for pid in pids]}), flush=True)
 
 
 def main(model: str, out: Path) -> None:
@@ -175,13 +191,16 @@ def main(model: str, out: Path) -> None:
         attempt("few", size, few, out / f"few{size}")
     # Each ends in the second of two steps or in its checkpoint, and the next goes on.
     killed: Sequence[tuple[str, dict[int, Any]]] = (
-        ("the first is killed", {0: ("_clip_grad_norm", 2, signal.SIGKILL)}),
-        ("another is killed in a checkpoint", {1: ("_save_rng_state", 1, signal.SIGKILL)}),
-        ("the first is interrupted", {0: ("compute_loss", 2, signal.SIGINT)}),
+        ("the first is killed", {0: (KernelGRPOTrainer, "_clip_grad_norm", 2, signal.SIGKILL)}),
+        ("another is killed in a checkpoint", {1: (KernelGRPOTrainer, "_save_rng_state", 1, signal.SIGKILL)}),
+        ("the first is interrupted", {0: (KernelGRPOTrainer, "compute_loss", 2, signal.SIGINT)}),
         ("goes on", {}),
     )
     for name, strikes in killed:
         attempt(name, 2, run, out / "killed", strikes=strikes)
+    attempt("help", 2, run, out / "help", command=ask_for_help)
+    gone = {1: (ranks, "leave", 1, signal.SIGKILL)}
+    attempt("help, and another is killed at the end", 2, run, out / "gone", strikes=gone, command=ask_for_help)
 
 
 if __name__ == "__main__":

@@ -29,12 +29,22 @@ def test_weights_in_pieces_are_refused(name: str, monkeypatch: pytest.MonkeyPatc
 
 
 def test_only_what_torch_says_of_others_is_a_loss() -> None:
-    with pytest.raises(ranks.Lost), ranks.noticed():
-        raise torch.distributed.DistNetworkError("Connection reset by peer")
+    with (
+        pytest.raises(ranks.Lost, match=r"from the last checkpoint \(DistNetworkError: Connection reset by peer\)$"),
+        ranks.noticed(),
+    ):
+        raise torch.distributed.DistNetworkError("Connection reset by peer\nException raised from ...")
     with pytest.raises(ranks.Lost), ranks.noticed():
         raise RuntimeError("[third_party/gloo/gloo/transport/tcp/pair.cc:553] Connection closed by peer [127.0.0.1]:8115")
     with pytest.raises(RuntimeError, match="ours"), ranks.noticed():
         raise RuntimeError("ours")
+
+
+def test_tokens_are_dealt_evenly_and_not_rows() -> None:
+    # 100 tokens outweigh the three that follow; rows by number would be [0, 2] and [1, 3].
+    assert deal([100, 1, 1, 1], 2) == [[0], [1, 2, 3]]
+    # 9 and 8 first; 5 to the 8, 4 to the 9: 13 each; the last to the first.
+    assert deal([5, 9, 4, 8, 1], 2) == [[1, 2, 4], [3, 0]]
 
 
 @pytest.mark.parametrize(("rows", "processes"), [(9, 2), (2, 3), (0, 2), (7, 1)])

@@ -70,9 +70,10 @@ def test_several_processes_train_what_one_trains(tiny_model: Any, tiny_tokenizer
         ("another is killed in a checkpoint", [2, -signal.SIGKILL]),
         ("the first is interrupted", [130, 1]),
         ("goes on", [0, 0]),
+        ("help", [0, 0]),
+        ("help, and another is killed at the end", [2, -signal.SIGKILL]),
     ], done.stderr
-    # Nobody waits for who is gone.
-    assert max(attempt["seconds"] for attempt in attempts) < 20
+    # Nobody waits for who is gone: whoever does is killed in the end, with -SIGKILL as its status.
 
     whole = tmp_path / "whole2"
     check_equal(whole, tmp_path / "whole1", "checkpoint-2")
@@ -106,11 +107,17 @@ def test_several_processes_train_what_one_trains(tiny_model: Any, tiny_tokenizer
         assert found[0] == found[1], name
     errors = [line for line in said(killed, 0).splitlines() if not line.startswith("several seed 0")]
     ended = "error: another process of this run ended, see above: the same command goes on from the last checkpoint"
-    assert errors == [ended, "interrupted: told"]
+    assert len(errors) == 2 and errors[1] == "interrupted: told"
+    # In one line, and with what torch has said.
+    assert re.fullmatch(rf"{ended} \(\w+Error: .*gloo.*\)", errors[0])
     assert said(killed, 0).count("resuming after step 1 of 2") == 3
     # The others are quiet, also when they end because the first has.
-    for directory, ranks in (("whole2", 2), ("few3", 3), ("killed", 2)):
+    for directory, ranks in (("whole2", 2), ("few3", 3), ("killed", 2), ("help", 2), ("gone", 2)):
         assert [said(tmp_path / directory, rank) for rank in range(1, ranks)] == [""] * (ranks - 1)
+    for directory in ("help", "gone"):
+        assert said(tmp_path / directory, 0).startswith("usage: python -m experiments.several")
+    assert "error" not in said(tmp_path / "help", 0)
+    assert re.fullmatch(rf"{ended} \(.*\)", said(tmp_path / "gone", 0).splitlines()[-1])
 
 
 def test_the_documented_command_trains_in_two_processes(tiny_model: Any, tiny_tokenizer: Any, tmp_path: Path) -> None:

@@ -158,7 +158,10 @@ def _unreadable(told: str, args: Sequence[str], classes: Sequence[type]) -> str 
     kinds = [kind for kind in (hints.get(name), *get_args(hints.get(name))) if kind in EXPECTED]
     if not kinds:
         return None
-    at = next(i for i, word in enumerate(args) if word.split("=")[0] == flag)
+    # tyro takes `--max_tokens` as well and complains of `--max-tokens`.
+    at = next((i for i, word in enumerate(args) if word.split("=")[0].replace("_", "-") == flag.replace("_", "-")), None)
+    if at is None:
+        return None
     end = next((i for i, word in enumerate(args) if i > at and word.startswith("--")), len(args))
     return f"{' '.join(args[at:end]).replace('=', ' ', 1)}: give {EXPECTED[kinds[0]]}"
 

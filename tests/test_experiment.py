@@ -137,6 +137,8 @@ def test_arms_come_first_and_none_means_all() -> None:
         (["--seeds", "a"], "error: --seeds a: give whole numbers (see python -m experiments.estimators [arm ...] --help)\n"),
         (["--steps=many", "--seeds", "1"], "error: --steps many: give a whole number (see"),
         (["--limit-seconds", "soon"], "error: --limit-seconds soon: give a number (see"),
+        (["--prompts_per_step", "two"], "error: --prompts_per_step two: give a whole number (see"),
+        (["--prompts_per_step=two", "--steps", "1"], "error: --prompts_per_step two: give a whole number (see"),
         (["--rollouts", "1"], "Run.rollouts is 1"),
         (["--preset", "huge"], "--preset huge: choose from cpu, paper"),
         (["--dry-run"], "--dry-run is for presets that may not fit this machine (paper)"),

@@ -15,8 +15,8 @@ from rlkernel.types import Status
 from rlkernel.viewer import Shown, Source
 
 PAGE = "report.html"
-THRESHOLDS = (1.0, 1.2)
-"""Of Fast@p, in the viewer's table of problems."""
+SHOWN = (1.0, 1.2)
+"""The p of Fast@p in the viewer's table of problems."""
 
 
 def write(
@@ -52,7 +52,7 @@ def shown(
                 about = {"problem": problem, "split": "", "step": sample + 1, "prompt": prompts[problem]}
                 trajectories.append({**about, "turns": [_turn(row) for row in rows]})
     tried = ledger.tried(samples, turns)
-    measured = {problem: [_share(found, p) for p in THRESHOLDS] for problem, found in tried.items()}
+    measured = {problem: [_share(found, p) for p in SHOWN] for problem, found in tried.items()}
     return Shown([Source(name, label, 0, " and ".join(timing) or None, trajectories)], {label: measured}, attempts=True)
 
 

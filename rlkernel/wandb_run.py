@@ -2,7 +2,7 @@
 
     <split>/<number>      over `step`
     validation/turns      at every validation, the turns that were kept of it
-    turns                 at the end, all that were kept
+    turns                 when the run is finished, all that were kept: an interrupted one has those of its validations
 
 The run's own files are the truth, and what is sent is made of them. A row has a place in W&B's history that follows from its
 split and step alone, so a process that goes on sends all rows again: online, those that W&B has already are left out; offline,
@@ -30,7 +30,9 @@ if TYPE_CHECKING:
 
 Mode = Literal["online", "offline", "disabled"]
 PLACES = 3
-"""Of one step in W&B's history: its training row, its validation, and the end of a process."""
+"""Of one step in W&B's history: its training row, its validation, and the end of the run.
+
+An interrupted process sends nothing in the end: W&B takes no row before its last one, so the rows to come would find no place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +55,12 @@ class Remote:
         self.run.log({"step": step, **numbers, **tables}, step=at, commit=True)
 
     def everything(self) -> None:
-        """All turns that were kept, after the last row that was sent."""
+        """All turns that were kept, after the last row that was sent, unless W&B has them."""
         step = (self.run.step - 1) // PLACES
+        at = PLACES * (step + 1) - 1
         table = self._turns(lambda row: True)
-        if step >= 0 and table is not None:
-            self.run.log({"step": step, "turns": table}, step=PLACES * (step + 1) - 1, commit=True)
+        if step >= 0 and at >= self.run.step and table is not None:
+            self.run.log({"step": step, "turns": table}, step=at, commit=True)
 
     def again(self) -> None:
         """What the run's files hold."""
@@ -84,6 +87,7 @@ def mode() -> Mode:
 @contextmanager
 def open_wandb(directory: Path, run: Run, run_id: str) -> Iterator[Remote | None]:
     """A Weights & Biases run inside the run directory; resumed runs keep their id, and get what W&B lacks of their files.
+    What is raised inside is an interruption.
 
     For the mode see `mode`; None where that is `disabled`. Prints nothing.
     """
@@ -110,9 +114,9 @@ def open_wandb(directory: Path, run: Run, run_id: str) -> Iterator[Remote | None
     )
     opened.define_metric("*", step_metric="step")
     remote = Remote(opened, directory, run.name, run.seed)
-    remote.again()
     try:
+        remote.again()
         yield remote
-    finally:
         remote.everything()
+    finally:
         opened.finish()

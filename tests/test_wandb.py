@@ -17,6 +17,7 @@ from algorithms.uniform_credit import UniformCredit
 from envs.kernel_env import KernelEnvironment
 from rlkernel import turn_table
 from rlkernel.config import Run
+from rlkernel.errors import UsageError
 from rlkernel.log import RunLog
 from rlkernel.rundir import METRICS, TRANSCRIPTS
 from rlkernel.summary import METRICS as COLUMNS
@@ -65,7 +66,7 @@ def test_rows_and_turns_are_there_once_although_the_run_was_killed_and_went_on(
 ) -> None:
     run = tmp_path / "arm-seed3"
     run.mkdir()
-    with open_wandb(run, RUN, "abcd1234") as remote:
+    with pytest.raises(KeyboardInterrupt), open_wandb(run, RUN, "abcd1234") as remote:
         assert remote is not None
         assert (remote.run.id, remote.run.name, remote.run.group, remote.run.offline) == ("abcd1234", "arm-seed3", "arm", True)
         log = RunLog(run, remote)
@@ -73,6 +74,10 @@ def test_rows_and_turns_are_there_once_although_the_run_was_killed_and_went_on(
         step(log, 1, "train")
         step(log, 2, "train", "validation")
         step(log, 3, "train")
+        raise KeyboardInterrupt
+    # Of the interrupted run, the turns of its last validation are there, and not all.
+    named = [[key for key in row if key.endswith("turns")] for row in wandb_files.history(run)]
+    assert named == [["validation/turns"], [], [], ["validation/turns"], []]
     # Step 3 had no checkpoint: what was written of it is dropped and made again.
     for name in (METRICS, TRANSCRIPTS):
         lines = (run / name).read_text().splitlines(keepends=True)
@@ -85,7 +90,7 @@ def test_rows_and_turns_are_there_once_although_the_run_was_killed_and_went_on(
     assert capfd.readouterr() == ("", "")
 
     rows = wandb_files.history(run)
-    # One step has three places: training, validation, and the end of a process.
+    # One step has three places: training, validation, and the end of the run.
     assert [(row["_step"], row["step"]) for row in rows] == [(1, 0), (3, 1), (6, 2), (7, 2), (9, 3), (12, 4), (13, 4), (14, 4)]
     train, validation = {1: 0.1, 2: 0.2, 3: 0.3, 4: 0.4}, {0: 0.0, 2: 0.2, 4: 0.4}
     assert {row["step"]: row["train/reward"] for row in rows if "train/reward" in row} == train
@@ -118,6 +123,13 @@ class Server:
 
     step: int
     sent: list[tuple[int, dict[str, Any]]] = field(default_factory=list)
+    finished: int = 0
+
+    def define_metric(self, name: str, *, step_metric: str) -> None:
+        assert (name, step_metric) == ("*", "step")
+
+    def finish(self) -> None:
+        self.finished += 1
 
     def log(self, row: Mapping[str, Any], *, step: int, commit: bool) -> None:
         assert commit and step >= self.step
@@ -141,6 +153,43 @@ def test_online_what_is_known_is_left_out_and_what_a_kill_took_is_sent(tmp_path:
     assert ahead.sent == []
     remote.row("train", 5, {"reward": 0.75})
     assert ahead.sent == [(15, {"step": 5, "train/reward": 0.75})]
+
+
+def test_online_the_validation_in_which_a_run_was_interrupted_is_sent_when_it_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = Server(step=0)
+    monkeypatch.setenv("WANDB_MODE", "online")
+    monkeypatch.setattr("wandb.init", lambda **_: server)
+    with pytest.raises(KeyboardInterrupt), open_wandb(tmp_path, RUN, "abcd1234") as remote:
+        log = RunLog(tmp_path, remote)
+        step(log, 0, "validation")
+        step(log, 1, "train")
+        step(log, 2, "train")
+        raise KeyboardInterrupt
+    with open_wandb(tmp_path, RUN, "abcd1234") as remote:
+        step(RunLog(tmp_path, remote), 2, "validation")
+    with open_wandb(tmp_path, RUN, "abcd1234"):
+        pass  # killed before its end was written down
+    rows = [(at, sorted(key for key in row if key != "step")) for at, row in server.sent]
+    assert rows == [
+        (1, ["validation/reward", "validation/turns"]),
+        (3, ["train/reward"]),
+        (6, ["train/reward"]),
+        (7, ["validation/reward", "validation/turns"]),
+        (8, ["turns"]),
+    ]
+    assert server.finished == 3
+
+
+def test_a_run_that_cannot_send_its_end_is_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    server = Server(step=0)
+    monkeypatch.setenv("WANDB_MODE", "online")
+    monkeypatch.setattr("wandb.init", lambda **_: server)
+    with pytest.raises(UsageError, match=r"transcripts\.jsonl, line 1: not JSON"), open_wandb(tmp_path, RUN, "abcd1234"):
+        (tmp_path / TRANSCRIPTS).write_text("{}{}\n")
+        server.step = 1
+    assert server.finished == 1
 
 
 def test_disabled_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

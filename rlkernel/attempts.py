@@ -176,7 +176,7 @@ async def attempt_all(
     """Every attempt that the ledger does not hold yet, all concurrent. The seeds depend on problem, sample and turn alone.
 
     Raises EvaluatorFailed after the problem at fault was left out: the next call, with a new evaluator, goes on without it.
-    Raises UsageError from the writer.
+    Raises UsageError from the writer, and from an evaluator that has nowhere to evaluate: no problem is left out for either.
     """
     missing = Missing()
 

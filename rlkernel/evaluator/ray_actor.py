@@ -47,7 +47,12 @@ class Actor:
         self._settled = anyio.Event()
         self._stop = anyio.Event()
         self._scopes: dict[int, anyio.CancelScope] = {}
-        """Of evaluations, by ticket."""
+        """Of the evaluations that run, by ticket."""
+        self._dropped: set[int] = set()
+        """Tickets of evaluations that have not arrived and are not wanted any more."""
+        self._newest = 0
+        self._late: set[int] = set()
+        """Tickets below the newest that have not arrived: calls may pass each other."""
 
     async def version(self) -> str:
         """Of the evaluator that is installed here."""
@@ -73,8 +78,14 @@ class Actor:
 
     async def judge(self, ticket: int, problem: Problem, code: str) -> Answer:
         assert self._pool is not None
+        self._late.update(range(self._newest + 1, ticket))
+        self._late.discard(ticket)
+        self._newest = max(self._newest, ticket)
+        if ticket in self._dropped:
+            self._dropped.remove(ticket)
+            return Answer()
         try:
-            with self._scopes.setdefault(ticket, anyio.CancelScope()):
+            with anyio.CancelScope() as self._scopes[ticket]:
                 return Answer(await self._pool.judge(problem, code), notices=self._pool.notices)
         except BrokenReference as error:
             return Answer(broken=str(error))
@@ -85,8 +96,11 @@ class Actor:
         return Answer()  # nobody waits for it any more
 
     async def drop(self, ticket: int) -> None:
-        """Cancel an evaluation, which may be about to arrive: Ray's own cancellation passes by those."""
-        self._scopes.setdefault(ticket, anyio.CancelScope()).cancel()
+        """Cancel an evaluation, which may be about to arrive (Ray's own cancellation passes by those), or may just have ended."""
+        if ticket in self._scopes:
+            self._scopes[ticket].cancel()
+        elif ticket > self._newest or ticket in self._late:
+            self._dropped.add(ticket)
 
     async def stop(self) -> None:
         self._stop.set()

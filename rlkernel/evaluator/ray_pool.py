@@ -12,8 +12,10 @@ An evaluation is a function of the problem and the candidate, so judging again a
 the first verdict that arrives is the only one that is kept. A candidate that ends its own processes is a verdict of the node's
 pool and loses no actor.
 
-What loses actors again and again must not take the whole cluster down. After the second loss an evaluation runs alone on its
-actor, so that a third one is its own doing: that raises EvaluatorFailed.
+What loses actors again and again must not take the whole cluster down, and a problem must not be condemned for nodes that go.
+After the second loss an evaluation runs alone on its actor. If that one is lost and its node lives on, it is the evaluation's own
+doing: EvaluatorFailed. If the node is gone, too, nothing is known, and it begins again, until `MOST_LOSSES`: UsageError, as when
+no node is left, which ends the command and is held against no problem.
 """
 
 from __future__ import annotations
@@ -32,13 +34,16 @@ from rlkernel.errors import UsageError
 from rlkernel.evaluator import cache as caches
 from rlkernel.evaluator.caching import CachingEvaluator
 from rlkernel.evaluator.ray_actor import Hello
-from rlkernel.evaluator.ray_workers import WorkerLost, Workers, last_line
+from rlkernel.evaluator.ray_places import last_line, list_nodes
+from rlkernel.evaluator.ray_workers import WorkerLost, Workers
 from rlkernel.evaluator.stages import EvaluatorConfig, EvaluatorFailed
 from rlkernel.reference import BrokenReference
 from rlkernel.types import Evaluation, Problem
 
-MOST_LOSSES = 3
-"""Actors that one evaluation may lose."""
+LOSSES_IN_COMPANY = 2
+"""Actors that one evaluation may lose before it runs alone."""
+MOST_LOSSES = 5
+"""Actors that one evaluation may lose in all."""
 REACH_SECONDS = 10.0
 """For a cluster's head to accept a connection."""
 
@@ -74,26 +79,36 @@ class RayPool(CachingEvaluator):
 
     @property
     def notices(self) -> tuple[str, ...]:
-        """Lines about lost actors and places, and about what makes measured times less trustworthy."""
-        seen = (f"{worker.place}: {notice}" for worker in self._workers.alive for notice in worker.notices)
-        return (*self._workers.notices, *seen)
+        """Lines about what makes measured times less trustworthy."""
+        return tuple(self._workers.notices)
+
+    @property
+    def told(self) -> tuple[str, ...]:
+        """Lines about lost actors and places, which were printed on standard error when they happened."""
+        return tuple(self._workers.told)
 
     async def judge(self, problem: Problem, code: str) -> Evaluation:
-        """Raises BrokenReference, or EvaluatorFailed after `MOST_LOSSES` lost actors or when no node is left."""
+        """Raises BrokenReference, EvaluatorFailed for what loses actors by itself, UsageError when nodes go or none is left."""
         losses: list[str] = []
         while True:
-            async with self._workers.seat(alone=len(losses) == MOST_LOSSES - 1) as worker:
-                try:
+            alone = len(losses) >= LOSSES_IN_COMPANY
+            try:
+                async with self._workers.seat(alone=alone) as worker:
                     answer = await worker.judge(problem, code)
-                except WorkerLost as loss:
-                    losses.append(f"{worker.place}: {loss}")
-                    if len(losses) == MOST_LOSSES:
-                        raise EvaluatorFailed(
-                            f"{problem.name}: {MOST_LOSSES} evaluators were lost while they judged one candidate, the last time "
-                            f"it was alone there: {'; '.join(losses)}"
-                        ) from loss
-                    self.handed_on += 1
-                    continue
+            except WorkerLost as loss:
+                losses.append(f"{worker.place}: {loss}")
+                lost = f"{problem.name}: {len(losses)} evaluators were lost while they judged one candidate"
+                if alone and await self._workers.outlived(worker):
+                    raise EvaluatorFailed(
+                        f"{lost}, the last time it was alone there and the node lived on: {'; '.join(losses)}"
+                    ) from loss
+                if len(losses) == MOST_LOSSES:
+                    raise UsageError(
+                        f"{lost}, the last time with the node: {'; '.join(losses)}: the same command goes on"
+                    ) from loss
+                self.handed_on += 1
+                continue
+            self._workers.hear(worker)
             if answer.broken:
                 raise BrokenReference(answer.broken)
             assert answer.evaluation is not None
@@ -123,43 +138,61 @@ async def open_ray_pool(
     with anyio.CancelScope(shield=True):
         ray, ours = await anyio.to_thread.run_sync(_connect, address)
     try:
-        nodes = await anyio.to_thread.run_sync(ray.nodes)
+        nodes = await list_nodes(ray)
         gpu = device == "cuda" or (device == "auto" and any(node["Alive"] and node["Resources"].get("GPU") for node in nodes))
-        workers = Workers(ray, jobs, config or EvaluatorConfig(), own, gpu=gpu)
-        failure: Exception | None = None
-        async with anyio.create_task_group() as tasks:
-            try:
-                hello = await workers.start(tasks)
-                yield RayPool(workers, hello, caches.ResultCache(cache_dir))
-            except Exception as error:  # leaves as it is, not in the group that the task group would make of it
-                failure = error
-            finally:
-                tasks.cancel_scope.cancel()
-        if failure is not None:
-            raise failure
+        async with _running(Workers(ray, jobs, config or EvaluatorConfig(), own, gpu=gpu), cache_dir) as pool:
+            yield pool
     finally:
         if ours:
             with anyio.CancelScope(shield=True):
                 await anyio.to_thread.run_sync(ray.shutdown)
 
 
+@asynccontextmanager
+async def _running(workers: Workers, cache_dir: Path | None) -> AsyncIterator[RayPool]:
+    """Around `workers`. What the body raises leaves as it is, not in the group that a task group would make of it; what ends the
+    care for the actors leaves so, too, unless the body raised first."""
+    failure: Exception | None = None
+    try:
+        async with anyio.create_task_group() as tasks:
+            try:
+                hello = await workers.start(tasks)
+                yield RayPool(workers, hello, caches.ResultCache(cache_dir))
+            except Exception as error:  # raised below
+                failure = error
+            finally:
+                tasks.cancel_scope.cancel()
+    except ExceptionGroup as group:
+        failure = failure or _leaf(group)
+    if failure is not None:
+        raise failure
+
+
+def _leaf(error: Exception) -> Exception:
+    return _leaf(error.exceptions[0]) if isinstance(error, ExceptionGroup) else error
+
+
 def _connect(address: str | None) -> tuple[Any, bool]:
     """The module `ray`, connected, and whether it was not before."""
     try:
         import ray
-        from ray._private.services import canonicalize_bootstrap_address
     except ImportError:
         raise UsageError("evaluating on a Ray cluster needs Ray, which is not installed: install rlkernel[ray]") from None
     if ray.is_initialized():
+        connected = ray.get_runtime_context().gcs_address
+        if address not in (None, "auto") and _resolved(address) != connected:
+            raise UsageError(
+                f"address {address}: this process is connected to the Ray cluster at {connected}: ray.shutdown() first"
+            )
         return ray, False
     where = address or os.environ.get("RAY_ADDRESS") or "auto"
     if where.startswith("ray://"):
         raise UsageError(f"{where}: a Ray client cannot be used: run on a node of the cluster and give HOST:PORT of its head")
     try:
-        # As ray.init resolves it, which then tries a head that does not answer for a quarter of an hour.
-        where = canonicalize_bootstrap_address(where) or where
+        where = _resolved(where)
         host, _, port = where.rpartition(":")
-        socket.create_connection((host, int(port)), timeout=REACH_SECONDS).close()
+        if host:  # ray.init tries a head that does not answer for a quarter of an hour
+            socket.create_connection((host, int(port)), timeout=REACH_SECONDS).close()
         ray.init(address=where, log_to_driver=False, logging_level="ERROR")
     except (OSError, RuntimeError, ValueError) as error:
         told = "none runs on this machine" if where == "auto" else last_line(error)
@@ -167,3 +200,12 @@ def _connect(address: str | None) -> tuple[Any, bool]:
             f"no Ray cluster answers at {where}: {told}; start one with `ray start --head`, or set RAY_ADDRESS"
         ) from error
     return ray, True
+
+
+def _resolved(where: str) -> str:
+    """HOST:PORT, as ray.init resolves it. `where` itself if nothing is known, or if this version of Ray hides how."""
+    try:
+        from ray._private.services import canonicalize_bootstrap_address
+    except ImportError:
+        return where
+    return canonicalize_bootstrap_address(where) or where

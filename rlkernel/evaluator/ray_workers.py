@@ -10,9 +10,9 @@ one that joins brings its own. Ray restarts nothing by itself, because only here
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
+import sys
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
 import anyio
@@ -21,52 +21,23 @@ import anyio.to_thread
 
 from rlkernel.errors import UsageError, one_line
 from rlkernel.evaluator.cache import evaluator_version
-from rlkernel.evaluator.pool import LANES_PER_CORE
 from rlkernel.evaluator.ray_actor import Actor, Answer, Hello
-from rlkernel.evaluator.stages import EvaluatorConfig, EvaluatorFailed
+from rlkernel.evaluator.ray_places import Place, find_places, last_line, list_nodes
+from rlkernel.evaluator.stages import EvaluatorConfig
 from rlkernel.types import Problem
 
 START_SECONDS = 180.0
-"""For an actor to get its resources and to open its pool."""
+"""For an actor to get its resources, and as long again to open its pool."""
 STOP_SECONDS = 20.0
 """For a pool to close; then its actor is killed."""
 WATCH_SECONDS = 5.0
 """Between two looks at the nodes."""
 MOST_DEATHS = 3
 """Of actors in one place, one after the other, none of which gave an answer: then the place is given up."""
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Room for one actor. node: Ray's id; index: 0, 1, ... on a node with several GPUs."""
-
-    node: str
-    address: str
-    index: int
-    cpus: int
-    gpu: bool
-
-    def __str__(self) -> str:
-        return f"{self.address} (node {self.node[:8]}{f', GPU actor {self.index}' if self.gpu else ''})"
-
-    @property
-    def lanes(self) -> int:
-        """Evaluations at a time, as `open_pool` would have it."""
-        return round(LANES_PER_CORE * self.cpus) + 1 if self.gpu else self.cpus
-
-
-def find_places(nodes: Sequence[Mapping[str, Any]], *, gpu: bool) -> list[Place]:
-    """Of the living `nodes` (as `ray.nodes()` lists them): one per GPU, or one per node with CPUs."""
-    found: list[Place] = []
-    for node in nodes:
-        if not node["Alive"]:
-            continue
-        cpus, count = int(node["Resources"].get("CPU", 0)), int(node["Resources"].get("GPU", 0))
-        if gpu:
-            found += [Place(node["NodeID"], node["NodeManagerAddress"], i, cpus // count, True) for i in range(count)]
-        elif cpus:
-            found.append(Place(node["NodeID"], node["NodeManagerAddress"], 0, cpus, False))
-    return found
+NODE_SECONDS = 30.0
+"""For Ray to notice that a node has died."""
+LOOK_SECONDS = 1.0
+"""Between two looks at a node that may have."""
 
 
 class WorkerLost(Exception):
@@ -134,6 +105,9 @@ class Workers:
     def __init__(self, ray: Any, jobs: int, config: EvaluatorConfig, own: str | None, *, gpu: bool) -> None:
         self.alive: list[Worker] = []
         self.notices: list[str] = []
+        """What makes measured times less trustworthy, each line once."""
+        self.told: list[str] = []
+        """Lines about lost actors and places, on standard error when they happened."""
         self._ray = ray
         self._jobs = jobs
         self._config = config
@@ -142,6 +116,10 @@ class Workers:
         self._kept: set[Place] = set()
         """Places that have, or had, their `_keep`."""
         self._starting = 0
+        self._inquiries = 0
+        """Evaluations whose last actor is lost and which may be at fault."""
+        self._open = False
+        """Whether `start` is over."""
         self._first: Hello | None = None
         self._refused: list[Refused] = []
         self._changed = anyio.Event()
@@ -166,11 +144,41 @@ class Workers:
             if refused.unusable or self._first is None:
                 raise UsageError(str(refused))
         assert self._first is not None
+        for refused in self._refused:
+            self._tell(str(refused))
+        self._open = True
         tasks.start_soon(self._watch, tasks)
         return self._first
 
+    def hear(self, worker: Worker) -> None:
+        """Keep what its pool has to say."""
+        for notice in worker.notices:
+            if (line := f"{worker.place}: {notice}") not in self.notices:
+                self.notices.append(line)
+
+    def _tell(self, line: str) -> None:
+        self.told.append(line)
+        print(line, file=sys.stderr, flush=True)
+
+    async def outlived(self, worker: Worker) -> bool:
+        """Whether a lost actor's node lives on. While this is asked nobody is told that no node is left, because the answer may
+        name the problem at fault."""
+        self._inquiries += 1
+        deadline = anyio.current_time() + NODE_SECONDS
+        try:
+            while worker.place in await self._places():
+                successor = any(other is not worker and other.place == worker.place for other in self.usable)
+                if successor or anyio.current_time() >= deadline:
+                    return True
+                with anyio.move_on_after(LOOK_SECONDS):
+                    await self._changed.wait()
+            return False
+        finally:
+            self._inquiries -= 1
+            self._notify()
+
     async def _places(self) -> list[Place]:
-        return find_places(await anyio.to_thread.run_sync(self._ray.nodes), gpu=self._gpu)
+        return find_places(await list_nodes(self._ray), gpu=self._gpu)
 
     async def _watch(self, tasks: anyio.abc.TaskGroup) -> None:
         while True:
@@ -191,14 +199,15 @@ class Workers:
                 async with self._running(place) as worker:
                     self._starting -= 1
                     self.alive.append(worker)
+                    self.hear(worker)
                     self._notify()
                     try:
                         await worker.over.wait()
                     finally:
                         self.alive.remove(worker)
                         self._starting += 1
-                self.notices.append(f"the evaluator on {place} was lost, and its evaluations were handed on: {worker.lost}")
-                self._notify()
+                    self._tell(f"the evaluator on {place} was lost, and its evaluations were handed on: {worker.lost}")
+                    self._notify()
                 deaths = 0 if worker.answered else deaths + 1
                 if deaths >= MOST_DEATHS:
                     raise Refused(f"{place} is given up after {deaths} losses without an answer: {worker.lost}")
@@ -206,7 +215,8 @@ class Workers:
                     raise Refused(f"{place} has left the cluster")
         except Refused as refused:
             self._refused.append(refused)
-            self.notices.append(str(refused))
+            if self._open:
+                self._tell(str(refused))
         finally:
             self._starting -= 1
             self._notify()
@@ -221,43 +231,53 @@ class Workers:
             "scheduling_strategy": NodeAffinitySchedulingStrategy(place.node, soft=False),
         }  # fmt: skip
         handle = await anyio.to_thread.run_sync(lambda: self._ray.remote(Actor).options(**options).remote())
-        worker: Worker | None = None
+        served: Any = None
         try:
-            worker = await self._greet(place, handle)
+            await self._greet(place, handle)
+            served = handle.serve.remote("cuda" if self._gpu else "cpu", self._jobs or max(place.lanes, 1), self._config)
+            hello = await self._wait_for_pool(place, handle, served)
+            self._check(place, hello)
+            worker = Worker(self._ray, place, handle, served, hello)
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(self._until_it_ends, worker)
                 yield worker
                 tasks.cancel_scope.cancel()
         finally:
             with anyio.CancelScope(shield=True):
-                if worker is not None and worker.lost is None:
-                    await self._close(worker)
+                if served is not None:
+                    await self._close(handle, served)
                 await anyio.to_thread.run_sync(self._ray.kill, handle)
 
-    async def _greet(self, place: Place, handle: Any) -> Worker:
-        step = f"found no room (it wants {place.cpus} CPUs{' and a GPU' if place.gpu else ''}, all that the place has)"
+    @contextmanager
+    def _opening(self, place: Place, step: str) -> Iterator[None]:
+        """A part of the opening of an actor, named by how it fails. Raises Refused."""
         try:
             with anyio.fail_after(START_SECONDS):
-                there, here = await handle.version.remote(), evaluator_version()
-                if there != here:
-                    raise Refused(
-                        f"{place} has another version of rlkernel, torch, triton or numpy ({there} there, {here} here): install "
-                        "the same on every node",
-                        unusable=True,
-                    )
-                step = "did not open its pool"
-                jobs = self._jobs or max(place.lanes, 1)
-                served = handle.serve.remote("cuda" if self._gpu else "cpu", jobs, self._config)
-                hello: Hello | None = await handle.hello.remote()
-                if hello is None:
-                    await served  # raises
+                yield
         except TimeoutError:
             raise Refused(f"{place}: an actor {step} within {START_SECONDS:.0f} s") from None
         except self._ray.exceptions.RayError as error:
             raise Refused(f"{place}: an actor could not start: {last_line(error)}") from error
+
+    async def _greet(self, place: Place, handle: Any) -> None:
+        """Raises Refused if the actor gets no resources or has another version."""
+        wanted = f"{place.cpus} CPUs{' and a GPU' if place.gpu else ''}"
+        with self._opening(place, f"found no room (it wants {wanted}, all that the place has)"):
+            there, here = await handle.version.remote(), evaluator_version()
+        if there != here:
+            raise Refused(
+                f"{place} has another version of rlkernel, torch, triton or numpy ({there} there, {here} here): install "
+                "the same on every node",
+                unusable=True,
+            )
+
+    async def _wait_for_pool(self, place: Place, handle: Any, served: Any) -> Hello:
+        with self._opening(place, "did not open its pool"):
+            hello: Hello | None = await handle.hello.remote()
+            if hello is None:
+                await served  # raises
         assert hello is not None
-        self._check(place, hello)
-        return Worker(self._ray, place, handle, served, hello)
+        return hello
 
     def _check(self, place: Place, hello: Hello) -> None:
         if self._own in hello.cards:
@@ -282,18 +302,18 @@ class Workers:
         except self._ray.exceptions.RayError as error:
             worker.lose(last_line(error))
 
-    async def _close(self, worker: Worker) -> None:
-        """Let the pool remove its files and processes. An actor that dies of it is as good as closed."""
+    async def _close(self, handle: Any, served: Any) -> None:
+        """Let the pool, which may still be opening, remove its files and processes. Of a dead actor Ray says so at once."""
         with anyio.move_on_after(STOP_SECONDS):
             try:
-                await worker.handle.stop.remote()
-                await worker.served
-            except self._ray.exceptions.RayError as error:
-                worker.lose(one_line(error))
+                await handle.stop.remote()
+                await served
+            except self._ray.exceptions.RayError:
+                return
 
     @asynccontextmanager
     async def seat(self, *, alone: bool) -> AsyncIterator[Worker]:
-        """Room on the actor that has most of it; alone: on one that evaluates nothing else meanwhile. Raises EvaluatorFailed."""
+        """Room on the actor that has most of it; alone: on one that evaluates nothing else meanwhile. Raises UsageError."""
         worker = await (self._empty() if alone else self._free())
         try:
             yield worker
@@ -331,19 +351,13 @@ class Workers:
                 return worker
 
     async def _change(self) -> None:
-        if not self.alive and not self._starting:
-            raise EvaluatorFailed(f"no node of the Ray cluster is left to evaluate: {self.notices[-1]}")
+        if not (self.alive or self._starting or self._inquiries):
+            # No problem's fault, so no EvaluatorFailed, which would be held against the problem.
+            raise UsageError(
+                f"no node of the Ray cluster is left to evaluate: {self.told[-1]}: the same command goes on when there is one"
+            )
         await self._changed.wait()
 
     def _notify(self) -> None:
         self._changed.set()
         self._changed = anyio.Event()
-
-
-def last_line(error: BaseException) -> str:
-    """Ray's texts end with the line that counts: the error of the node, without its traceback."""
-    cause = getattr(error, "cause", None)
-    if isinstance(cause, BaseException):
-        return one_line(cause)
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return f"{type(error).__name__}: {lines[-1][:200] if lines else ''}"

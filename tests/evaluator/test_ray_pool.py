@@ -8,8 +8,8 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Generator, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -20,13 +20,16 @@ import anyio.to_thread
 import psutil
 import pytest
 
+from algorithms.speed_reward import SpeedReward
 from rlkernel import cli
-from rlkernel.errors import UsageError
-from rlkernel.evaluator import ray_workers
+from rlkernel.attempts import UNSCORED, Ledger, evaluate_codes
+from rlkernel.errors import UsageError, usage_error
+from rlkernel.evaluator import ray_pool, ray_workers
 from rlkernel.evaluator.cache import ResultCache
-from rlkernel.evaluator.ray_actor import Answer, Hello
+from rlkernel.evaluator.ray_actor import Actor, Answer, Hello
+from rlkernel.evaluator.ray_places import Place, find_places
 from rlkernel.evaluator.ray_pool import RayPool, open_ray_pool
-from rlkernel.evaluator.ray_workers import Place, Refused, Worker, WorkerLost, Workers, find_places
+from rlkernel.evaluator.ray_workers import Refused, Worker, WorkerLost, Workers
 from rlkernel.evaluator.stages import EvaluatorConfig, EvaluatorFailed, Limits
 from rlkernel.placement import RAY, place, select
 from rlkernel.reference import BrokenReference
@@ -123,7 +126,7 @@ async def test_a_cluster_gives_the_local_verdicts_and_loses_none_when_actors_and
             # The verdicts that the red team's tests ask of a local pool; what kills its sandbox kills no actor.
             for case, result in zip(cases, await judge_all(pool, [(c.problem, c.code) for c in cases]), strict=True):
                 assert result.status in case.expected("cpu"), result.detail
-            assert (pool.misses, pool.handed_on, pool.notices) == (len(cases), 0, ())
+            assert (pool.misses, pool.handed_on, pool.notices, pool.told) == (len(cases), 0, (), ())
             assert {worker.handle for worker in pool._workers.usable} == actors
 
             # Asked twice, judged once.
@@ -186,7 +189,7 @@ async def dies_in_the_middle(pool: RayPool, problem: Problem, node: str, process
     keys = [json.loads(line)["key"] for line in _lines(pool)[lines:]]
     assert len(keys) == len(set(keys)) == 6
     with anyio.fail_after(30):
-        while not any("was lost, and its evaluations were handed on" in line and node[:8] in line for line in pool.notices):
+        while not any("was lost, and its evaluations were handed on" in line and node[:8] in line for line in pool.told):
             await pool._workers._change()
 
 
@@ -207,74 +210,263 @@ def _lines(pool: RayPool) -> list[str]:
 # Without a cluster
 
 
-class Scripted(Worker):
-    """An actor that answers when it may, and dies of some candidates."""
+class Nodes:
+    """A cluster in words: the module `ray` as far as it is asked about nodes."""
 
-    def __init__(self, name: str, jobs: int, deadly: tuple[str, ...] = ()) -> None:
-        hello = Hello("cpu", (), jobs, SMALL, ())
-        super().__init__(None, Place(name, name, 0, jobs, False), None, None, hello)
+    exceptions = SimpleNamespace(RayError=KeyError)
+
+    def __init__(self, **cpus: int) -> None:
+        self.cpus = cpus
+
+    def nodes(self) -> list[dict[str, Any]]:
+        return [
+            {"NodeID": name, "NodeManagerAddress": name, "Alive": True, "Resources": {"CPU": float(count)}}
+            for name, count in self.cpus.items()
+        ]
+
+
+class Scripted(Worker):
+    """An actor that answers when it may, and dies of some candidates, alone or (`fatal`) with its node."""
+
+    def __init__(
+        self, place: Place, judged: list[tuple[str, int]], nodes: Nodes, deadly: Sequence[str] = (), fatal: Sequence[str] = ()
+    ) -> None:
+        super().__init__(None, place, None, None, Hello("cpu", (), place.cpus, SMALL, ()))
         self.deadly = deadly
-        self.judged: list[tuple[str, int]] = []
-        """Candidate and how many others were there."""
+        self.fatal = fatal
+        self.nodes = nodes
+        self.judged = judged
+        """By all actors, in order: candidate and how many others were there."""
 
     async def judge(self, problem: Problem, code: str) -> Answer:
         self.judged.append((code, self.busy - 1))
         await anyio.lowlevel.checkpoint()
+        if code in self.fatal:
+            self.nodes.cpus.pop(self.place.node, None)
+        if code in (*self.deadly, *self.fatal):
+            self.lose(f"{code} killed it")
         if self.lost is not None:
             raise WorkerLost(self.lost)
-        if code in self.deadly:
-            self.lose(f"{code} killed it")
-            raise WorkerLost(f"{code} killed it")
         if code == "broken":
             return Answer(broken="mine/broken: no Model")
-        return Answer(Evaluation(Status.CORRECT, code))
+        self.answered += 1
+        return Answer(Evaluation(Status.CORRECT, code, speedup=1.0, timing="modelled"))
 
 
-def scripted_pool(workers: list[Scripted]) -> RayPool:
-    crew = Workers(None, 0, SMALL, None, gpu=False)
-    crew.alive.extend(workers)
-    return RayPool(crew, workers[0].hello, ResultCache(None))
+class Crew(Workers):
+    """Whose actors are scripted."""
+
+    def __init__(self, nodes: Nodes, deadly: Sequence[str] = (), fatal: Sequence[str] = ()) -> None:
+        super().__init__(nodes, 0, SMALL, None, gpu=False)
+        self.script = (nodes, deadly, fatal)
+        self.judged: list[tuple[str, int]] = []
+        self.started: list[str] = []
+        self._first = Hello("cpu", (), 1, SMALL, ())
+
+    @asynccontextmanager
+    async def _running(self, place: Place) -> AsyncIterator[Worker]:
+        if place.node not in self.script[0].cpus:
+            raise Refused(f"{place}: an actor could not start")
+        self.started.append(place.node)
+        yield Scripted(place, self.judged, *self.script)
+
+
+@asynccontextmanager
+async def crew_pool(crew: Crew) -> AsyncIterator[RayPool]:
+    async with ray_pool._running(crew, None) as pool:
+        yield pool
+
+
+def scripted_pool(jobs: int) -> RayPool:
+    """Of one actor, for which nobody cares."""
+    crew = Crew(Nodes(a=jobs))
+    crew.alive.append(Scripted(find_places(crew.script[0].nodes(), gpu=False)[0], crew.judged, crew.script[0]))
+    return RayPool(crew, crew.alive[0].hello, ResultCache(None))
 
 
 @pytest.mark.anyio
-async def test_a_candidate_that_loses_three_actors_raises_and_is_alone_on_the_third(relu: Problem) -> None:
-    workers = [Scripted(name, jobs=4, deadly=("poison",)) for name in ("a", "b", "c", "d")]
-    pool = scripted_pool(workers)
+async def test_what_kills_its_actor_alone_raises_and_is_named(relu: Problem) -> None:
+    """After two losses among others it waits for an actor of its own, so that nobody else has to begin again for the third."""
+    crew = Crew(Nodes(a=4, b=4, c=4, d=4), deadly=("poison",))
     failed: list[str] = []
     answers: Counter[str] = Counter()
 
-    async def one(code: str) -> None:
+    async def one(pool: RayPool, code: str) -> None:
         try:
             answers[(await pool.evaluate(relu, code)).detail] += 1
         except EvaluatorFailed as error:
             failed.append(str(error))
 
-    async with anyio.create_task_group() as tasks:
-        for code in ("poison", *(f"good {index}" for index in range(15))):
-            tasks.start_soon(one, code)
+    good = [f"good {index}" for index in range(60)]
+    async with crew_pool(crew) as pool, anyio.create_task_group() as tasks:
+        for code in (*good[:9], "poison", *good[9:]):
+            tasks.start_soon(one, pool, code)
     (line,) = failed
-    assert line.startswith("relu: 3 evaluators were lost while they judged one candidate, the last time it was alone there: ")
+    assert line.startswith(
+        "relu: 3 evaluators were lost while they judged one candidate, the last time it was alone there and the node lived on: "
+    )
     assert line.count("poison killed it") == 3
-    assert answers == Counter({f"good {index}": 1 for index in range(15)})
-    others = [others for worker in workers for code, others in worker.judged if code == "poison"]
+    assert answers == Counter(dict.fromkeys(good, 1))
+    others = [others for code, others in crew.judged if code == "poison"]
     assert len(others) == 3
-    assert min(others) == 0
-    assert [worker.place.node for worker in workers if worker.lost is None] == list(pool.nodes)
-    assert len(pool.nodes) == 1
+    assert min(others[:2]) > 0
+    assert others[-1] == 0
+    assert Counter(crew.started).total() == 4 + 3
 
 
 @pytest.mark.anyio
-async def test_without_a_node_an_evaluation_raises(relu: Problem) -> None:
-    pool = scripted_pool([Scripted("a", jobs=1)])
-    pool._workers.alive.clear()
-    pool._workers.notices.append("a has left the cluster")
-    with pytest.raises(EvaluatorFailed, match="no node of the Ray cluster is left to evaluate: a has left the cluster"):
-        await pool.evaluate(relu, "code")
+async def test_what_loses_nodes_is_nobodys_fault(relu: Problem, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Five nodes go while they judge the same candidate, the last three alone: the command ends, and the next one tries again."""
+    crew = Crew(Nodes(a=1, b=1, c=1, d=1, e=1, f=1), fatal=("unlucky",))
+    ledger = Ledger(tmp_path)
+    with pytest.raises(BaseExceptionGroup) as raised:
+        async with crew_pool(crew) as pool:
+            await evaluate_codes([relu], {"relu": ["unlucky"]}, pool, ledger, SpeedReward())
+    assert str(usage_error(raised.value)).startswith(
+        "relu: 5 evaluators were lost while they judged one candidate, the last time with the node: a (node a): unlucky killed it"
+    )
+    assert len(crew.judged) == 5
+    assert not (tmp_path / UNSCORED).exists()
+    first = "the evaluator on a (node a) was lost, and its evaluations were handed on: unlucky killed it"
+    assert pool.told[0] == first
+    assert "a (node a) has left the cluster" in pool.told
+    assert capsys.readouterr().err.splitlines() == list(pool.told)
+
+
+@pytest.mark.anyio
+async def test_the_end_of_the_cluster_is_held_against_no_problem(relu: Problem, tmp_path: Path) -> None:
+    crew, ledger = Crew(Nodes(a=2), fatal=("last",)), Ledger(tmp_path)
+    problems = [replace(relu, name=name) for name in ("one", "two", "three")]
+    codes = {"one": ["fine"], "two": ["last"], "three": ["waits"]}
+    with pytest.raises(BaseExceptionGroup) as raised:
+        async with crew_pool(crew) as pool:
+            await evaluate_codes(problems, codes, pool, ledger, SpeedReward())
+    assert str(usage_error(raised.value)) == (
+        "no node of the Ray cluster is left to evaluate: a (node a) has left the cluster: "
+        "the same command goes on when there is one"
+    )
+    assert ledger.unscored == {}
+    assert not (tmp_path / UNSCORED).exists()
+    healthy = Crew(Nodes(b=2))
+    async with crew_pool(healthy) as pool:
+        await evaluate_codes(problems, codes, pool, Ledger(tmp_path), SpeedReward())
+    assert {"last", "waits"} <= {code for code, _ in healthy.judged}
+    assert set(Ledger(tmp_path).tried(dict.fromkeys(codes, 1), 1)) == set(codes)
+
+
+@pytest.mark.anyio
+async def test_that_a_problem_took_the_last_actor_is_known_before_no_node_is_left(
+    relu: Problem, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its place is given up with the third loss, so that no successor shows that the node lives."""
+    monkeypatch.setattr(ray_workers, "NODE_SECONDS", 0.05)
+    monkeypatch.setattr(ray_workers, "LOOK_SECONDS", 0.01)
+    crew, ledger = Crew(Nodes(a=1), deadly=("poison",)), Ledger(tmp_path)
+    heard: list[dict[str, str]] = []
+
+    async def wait_in_vain(pool: RayPool) -> None:
+        while len(crew.judged) < 3:
+            await anyio.lowlevel.checkpoint()
+        with pytest.raises(UsageError, match="no node of the Ray cluster is left"):
+            await pool.evaluate(relu, "good")
+        heard.append(dict(ledger.unscored))
+
+    async with crew_pool(crew) as pool, anyio.create_task_group() as tasks:
+        tasks.start_soon(wait_in_vain, pool)
+        with pytest.raises(BaseExceptionGroup) as raised:
+            await evaluate_codes([relu], {"relu": ["poison"]}, pool, ledger, SpeedReward())
+    assert raised.value.subgroup(EvaluatorFailed) is not None
+    assert [list(unscored) for unscored in heard] == [["relu"]]
+
+
+@pytest.mark.anyio
+async def test_nodes_that_join_are_used(relu: Problem, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ray_workers, "WATCH_SECONDS", 0.01)
+    crew = Crew(Nodes(a=1))
+    async with crew_pool(crew) as pool:
+        assert pool.nodes == ("a",)
+        crew.script[0].cpus["b"] = 2
+        with anyio.fail_after(10):
+            while len(pool.nodes) < 2:
+                await crew._changed.wait()
+        assert (pool.nodes, pool.jobs) == (("a", "b"), 3)
+        assert (await pool.evaluate(relu, "code")).correct
+    assert crew.started == ["a", "b"]
+
+
+@pytest.mark.anyio
+async def test_a_place_is_given_up_after_three_losses_without_an_answer(relu: Problem) -> None:
+    crew = Crew(Nodes(a=1))
+    async with crew_pool(crew) as pool:
+        for number in range(7):
+            if number in (1, 2, 3):  # an answer between losses: they are not in a row
+                await pool.evaluate(relu, f"code {number}")
+            worker = crew.usable[0]
+            worker.lose(f"loss {number}")
+            with anyio.fail_after(10):
+                while worker in crew.alive or crew._starting:
+                    await crew._changed.wait()
+        assert crew.told[-1] == "a (node a) is given up after 3 losses without an answer: loss 6"
+        assert pool.nodes == ()
+        with pytest.raises(UsageError, match=r"no node of the Ray cluster is left to evaluate: .* is given up after 3 losses"):
+            await pool.evaluate(relu, "code")
+    assert len(crew.started) == 7
+
+
+@pytest.mark.anyio
+async def test_an_actor_that_is_wanted_whole_takes_nobody_else(relu: Problem) -> None:
+    crew = scripted_pool(jobs=2)._workers
+    order: list[str] = []
+    leave = {name: anyio.Event() for name in ("first", "alone", "after")}
+
+    async def sit(name: str, alone: bool) -> None:
+        async with crew.seat(alone=alone) as worker:
+            order.append(f"{name} of {worker.busy}")
+            await leave[name].wait()
+
+    async with anyio.create_task_group() as tasks:
+        for name in leave:
+            tasks.start_soon(sit, name, name == "alone")
+            await anyio.wait_all_tasks_blocked()
+        for name in ("first", "alone", "after"):
+            leave[name].set()
+            await anyio.wait_all_tasks_blocked()
+    assert order == ["first of 1", "alone of 1", "after of 1"]
+
+
+@pytest.mark.anyio
+async def test_what_breaks_in_the_background_does_not_hide_what_the_body_raised(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ray_workers, "WATCH_SECONDS", 0.01)
+    nodes = Nodes(a=1)
+
+    def unreachable() -> list[dict[str, Any]]:
+        raise KeyError("the head is gone")
+
+    with pytest.raises(UsageError, match=r"^the Ray cluster does not tell its nodes: KeyError: 'the head is gone': the same"):
+        async with crew_pool(Crew(nodes)):
+            monkeypatch.setattr(nodes, "nodes", unreachable)
+            await anyio.sleep_forever()
+
+    class Stubborn(Crew):
+        @asynccontextmanager
+        async def _running(self, place: Place) -> AsyncIterator[Worker]:
+            try:
+                async with super()._running(place) as worker:
+                    yield worker
+            finally:
+                raise OSError("cannot close")
+
+    with pytest.raises(RuntimeError, match=r"^the body's$"):
+        async with crew_pool(Stubborn(Nodes(a=1))):
+            raise RuntimeError("the body's")
+    with pytest.raises(OSError, match=r"^cannot close$"):
+        async with crew_pool(Stubborn(Nodes(a=1))):
+            pass
 
 
 @pytest.mark.anyio
 async def test_a_broken_reference_is_no_loss(relu: Problem) -> None:
-    pool = scripted_pool([Scripted("a", jobs=1)])
+    pool = scripted_pool(jobs=1)
     with pytest.raises(BrokenReference, match="mine/broken: no Model"):
         await pool.evaluate(relu, "broken")
     assert (pool.handed_on, pool.misses, len(pool.nodes)) == (0, 0, 1)
@@ -282,8 +474,8 @@ async def test_a_broken_reference_is_no_loss(relu: Problem) -> None:
 
 @pytest.mark.anyio
 async def test_seats_are_given_back_by_what_is_cancelled(relu: Problem) -> None:
-    worker = Scripted("a", jobs=1)
-    pool = scripted_pool([worker])
+    pool = scripted_pool(jobs=1)
+    (worker,) = pool._workers.alive
     async with pool._workers.seat(alone=False):
         for alone in (False, True):
             with anyio.move_on_after(0.01):
@@ -294,44 +486,201 @@ async def test_seats_are_given_back_by_what_is_cancelled(relu: Problem) -> None:
 
 
 class Remote:
-    """A method of an actor of Ray: `answer`, or nothing ever."""
+    """A method of an actor of Ray: `answer`, or nothing ever; `log` has its calls."""
 
-    def __init__(self, answer: object = None) -> None:
-        self.answer = answer
+    def __init__(self, answer: object = None, name: str = "", log: list[str] | None = None) -> None:
+        self.answer, self.name, self.log = answer, name, [] if log is None else log
 
     async def remote(self, *_: object) -> object:
+        self.log.append(self.name)
         if self.answer is None:
             await anyio.sleep_forever()
         return self.answer
 
 
-@pytest.mark.anyio
-@pytest.mark.parametrize(
-    ("version", "hello", "line"),
-    [
-        (None, None, r"10.0.0.1 \(node abcdefgh, GPU actor 0\): an actor found no room \(it wants 8 CPUs and a GPU, all that"),
-        ("here", None, "an actor did not open its pool within 0 s"),
-        ("there", None, r"has another version of rlkernel, torch, triton or numpy \(there there, here here\): install the same"),
-        (
-            "here",
-            Hello("H200", ("GPU-1",), 8, SMALL, ()),
-            "evaluates on the GPU that this process uses itself: start Ray there with",
-        ),
-        ("here", Hello("A100", ("GPU-2",), 8, SMALL, ()), "has A100, another place H200: times on both do not compare"),
-    ],
-)
-async def test_what_cannot_be_used_is_refused_in_one_line(
-    version: str | None, hello: Hello | None, line: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+class Served:
+    """The answer of `serve`, which comes when the actor was stopped, or to all who wait."""
+
+    def __init__(self) -> None:
+        self.over = anyio.Event()
+
+    def __await__(self) -> Generator[Any, Any, None]:
+        return self.over.wait().__await__()
+
+
+class OneActor(Nodes):
+    """The module `ray`, whose actors are `handle`."""
+
+    def __init__(self, version: str | None, hello: Hello | None, answer: Answer | None = None) -> None:
+        super().__init__(a=8)
+        self.log: list[str] = []
+        served = Served()
+
+        async def stop() -> None:
+            self.log.append("stop")
+            served.over.set()
+
+        self.handle = SimpleNamespace(
+            version=Remote(version), hello=Remote(hello, "hello", self.log), serve=SimpleNamespace(remote=lambda *_: served),
+            stop=SimpleNamespace(remote=stop), judge=Remote(answer, "judge", self.log), drop=Remote(),
+        )  # fmt: skip
+
+    def remote(self, _: type[Actor]) -> Any:
+        return SimpleNamespace(options=lambda **_: SimpleNamespace(remote=lambda: self.handle))
+
+    def kill(self, _: object) -> None:
+        self.log.append("kill")
+
+
+ON_A_GPU = Place("abcdefghij", "10.0.0.1", 0, 8, True)
+READY = Hello("H200", ("GPU-2",), 8, SMALL, ())
+
+
+@pytest.fixture
+def without_ray(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What `_running` imports of it."""
+    monkeypatch.setitem(sys.modules, "ray", SimpleNamespace())
+    monkeypatch.setitem(sys.modules, "ray.util", SimpleNamespace())
+    strategies = SimpleNamespace(NodeAffinitySchedulingStrategy=lambda *_, **__: None)
+    monkeypatch.setitem(sys.modules, "ray.util.scheduling_strategies", strategies)
     monkeypatch.setattr(ray_workers, "evaluator_version", lambda: "here")
-    if line.endswith(("all that", "0 s")):
-        monkeypatch.setattr(ray_workers, "START_SECONDS", 0.01)
-    ray = SimpleNamespace(exceptions=SimpleNamespace(RayError=KeyError))
+
+
+def crew_of(ray: OneActor) -> Workers:
     crew = Workers(ray, 0, SMALL, "GPU-1", gpu=True)
     crew._first = Hello("H200", ("GPU-0",), 8, SMALL, ())
-    handle = SimpleNamespace(version=Remote(version), hello=Remote(hello), serve=SimpleNamespace(remote=lambda *_: None))
+    return crew
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("version", "hello", "line", "log"),
+    [
+        (
+            None,
+            None,
+            r"10.0.0.1 \(node abcdefgh, GPU actor 0\): an actor found no room \(it wants 8 CPUs and a GPU, all that",
+            ["kill"],
+        ),
+        ("here", None, "an actor did not open its pool within 0 s", ["hello", "stop", "kill"]),
+        (
+            "there",
+            None,
+            r"has another version of rlkernel, torch, triton or numpy \(there there, here here\): install the same",
+            ["kill"],
+        ),
+        (
+            "here",
+            replace(READY, cards=("GPU-1",)),
+            "evaluates on the GPU that this process uses itself: start Ray there with",
+            ["hello", "stop", "kill"],
+        ),
+        (
+            "here",
+            replace(READY, device="A100"),
+            "has A100, another place H200: times on both do not compare",
+            ["hello", "stop", "kill"],
+        ),
+    ],
+)
+async def test_what_cannot_be_used_is_refused_in_one_line_and_its_pool_is_closed(
+    version: str | None, hello: Hello | None, line: str, log: list[str], monkeypatch: pytest.MonkeyPatch, without_ray: None
+) -> None:
+    if hello is None and version != "there":
+        monkeypatch.setattr(ray_workers, "START_SECONDS", 0.01)
+    ray = OneActor(version, hello)
     with pytest.raises(Refused, match=line):
-        await crew._greet(Place("abcdefghij", "10.0.0.1", 0, 8, True), handle)
+        async with crew_of(ray)._running(ON_A_GPU):
+            raise AssertionError("refused")
+    assert ray.log == log
+
+
+@pytest.mark.anyio
+async def test_a_pool_is_closed_before_its_actor_is_killed(relu: Problem, without_ray: None) -> None:
+    ray = OneActor("here", READY, Answer(failed="OSError: disk full"))
+    async with crew_of(ray)._running(ON_A_GPU) as worker:
+        pass
+    assert ray.log == ["hello", "stop", "kill"]
+
+    # One that cannot go on still answers.
+    ray = OneActor("here", READY, Answer(failed="OSError: disk full"))
+    async with crew_of(ray)._running(ON_A_GPU) as worker:
+        with pytest.raises(WorkerLost, match=r"^OSError: disk full$"):
+            await worker.judge(relu, "code")
+        assert worker.lost == "OSError: disk full"
+        assert worker.over.is_set()
+        assert worker.answered == 0
+    assert ray.log == ["hello", "judge", "stop", "kill"]
+
+    # Cancelled while it opens.
+    ray = OneActor("here", None)
+
+    async def open_it() -> None:
+        async with crew_of(ray)._running(ON_A_GPU):
+            raise AssertionError("it never opens")
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(open_it)
+        while ray.log != ["hello"]:
+            await anyio.lowlevel.checkpoint()
+        tasks.cancel_scope.cancel()
+    assert ray.log == ["hello", "stop", "kill"]
+
+
+class Slow:
+    """An actor's pool that never answers a candidate but "quick"."""
+
+    notices = ()
+
+    async def judge(self, problem: Problem, code: str) -> Evaluation:
+        if code != "quick":
+            await anyio.sleep_forever()
+        return Evaluation(Status.CORRECT, code)
+
+
+@pytest.mark.anyio
+async def test_an_actor_forgets_what_it_was_told_to_drop(relu: Problem) -> None:
+    actor = Actor()
+    actor._pool = Slow()  # type: ignore[assignment]
+    answers: dict[int, Answer] = {}
+
+    async def judge(ticket: int, code: str) -> None:
+        answers[ticket] = await actor.judge(ticket, relu, code)
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(judge, 1, "slow")
+        tasks.start_soon(judge, 4, "quick")
+        await anyio.wait_all_tasks_blocked()
+        for ticket in (1, 2, 4, 5):  # runs; was passed by 4; has ended; is to come
+            await actor.drop(ticket)
+        for ticket in (5, 3, 2):
+            tasks.start_soon(judge, ticket, "quick" if ticket == 3 else "slow")
+    verdict = Answer(Evaluation(Status.CORRECT, "quick"))
+    assert answers == {1: Answer(), 2: Answer(), 3: verdict, 4: verdict, 5: Answer()}
+    assert (actor._scopes, actor._dropped, actor._late, actor._newest) == ({}, set(), set(), 5)
+
+
+def test_notices_are_kept_once_and_in_order() -> None:
+    crew = scripted_pool(jobs=1)._workers
+    (worker,) = crew.alive
+    for said in (("one",), ("one", "two"), ("two",)):
+        worker.notices = said
+        crew.hear(worker)
+    assert crew.notices == ["a (node a): one", "a (node a): two"]
+
+
+def test_an_address_is_not_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
+    context = SimpleNamespace(gcs_address="10.0.0.1:6379")
+    ray = SimpleNamespace(is_initialized=lambda: True, get_runtime_context=lambda: context)
+    monkeypatch.setitem(sys.modules, "ray", ray)
+    # a version of Ray without the private function that resolves addresses
+    monkeypatch.setitem(sys.modules, "ray._private.services", None)
+    for same in (None, "auto", "10.0.0.1:6379"):
+        assert ray_pool._connect(same) == (ray, False)
+    with pytest.raises(
+        UsageError, match=r"^address 10.0.0.2:6379: this process is connected to the Ray cluster at 10.0.0.1:6379"
+    ):
+        ray_pool._connect("10.0.0.2:6379")
 
 
 def test_places() -> None:

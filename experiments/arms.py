@@ -41,7 +41,9 @@ MINIATURE = (
     "reference's speed falls on either side of 1 by the card: Fast@1 before training differs by 12 to 15 points between cards "
     "(at most 1 on one card), Fast@1.2 by at most 4. Arms of equal seed shared a card for seeds 0 to 3 of the first arms "
     "only. The learning rate was chosen by one probe of TRLOO; the arms `capped*` and `hot*` and seeds 4 and 5 were added "
-    "after a look at the first four seeds, the arms with their claims before they ran."
+    "after a look at the first four seeds, the arms with their claims before they ran. Test-time scaling refines the policy "
+    "before training (`--model runs/policy`), and its rewards contain PR's bonus. The runs used torch 2.11 and triton 3.6, "
+    "older than the pinned ones, in copies without a repository: their commits were written into the manifests afterwards."
 )
 """What to keep in mind of the h200 preset's results (docs/results)."""
 MAKE = (MEDIUM, "python -m experiments.cold_start --size medium")

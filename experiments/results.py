@@ -1,6 +1,6 @@
-"""Write `docs/results/` from finished runs: what the papers claim beside what was measured, verdicts by rule.
+"""Write pages from finished runs, as `docs/results` holds them: what the papers claim beside what was measured, verdicts by rule.
 
-    python -m experiments.results [--runs runs] [--out docs/results]
+    python -m experiments.results [--runs runs] [--out runs/results]
 
     <out>/README.md             all claims with verdicts, and how to read them
     <out>/kernels.md            the ten best kernels of the best run
@@ -53,7 +53,8 @@ class Flags:
 
     runs: Path = Path("runs")
     """What the experiments wrote: their `--out`."""
-    out: Path = Path("docs/results")
+    out: Path | None = None
+    """Directory of the pages; without it, `results` beside the runs."""
     any_scale: bool = False
     """Also of runs whose sizes no preset has."""
 
@@ -64,6 +65,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _main(flags: Flags) -> int:
+    out = flags.out or flags.runs / "results"
     # An experiment of which a shared arm alone was run has nothing to compare.
     found = [one for one in collect(flags.runs) if any(judged.difference is not None for judged in one.judged)]
     if not found:
@@ -71,18 +73,18 @@ def _main(flags: Flags) -> int:
     if not flags.any_scale and (strange := next((one for one in found if not one.preset), None)):
         raise UsageError(f"the runs of {strange.name} have sizes that no preset has: give --any-scale to write pages of them")
     for one in found:
-        write_experiment(one, flags.out / one.name)
+        write_experiment(one, out / one.name)
     everyone = [run for one in found if one.name != "test_time_scaling" for run in one.runs]
     best = best_run(everyone)
     kernels = best_kernels(best) if best is not None else ()
-    (flags.out / "kernels.md").write_text(kernels_page(best, kernels), encoding="utf-8")
+    (out / "kernels.md").write_text(kernels_page(best, kernels), encoding="utf-8")
     behaviour = flags.runs / "policy" / "behaviour.json"
     if behaviour.is_file():
         facts = json.loads(behaviour.read_text(encoding="utf-8"))
-        (flags.out / "cold_start.md").write_text(cold_start_page(facts), encoding="utf-8")
-    (flags.out / "README.md").write_text(overview(found, cold_start=behaviour.is_file()), encoding="utf-8")
+        (out / "cold_start.md").write_text(cold_start_page(facts), encoding="utf-8")
+    (out / "README.md").write_text(overview(found, cold_start=behaviour.is_file()), encoding="utf-8")
     counts = Counter(str(judged.verdict) for one in found for judged in one.judged)
-    print(f"{flags.out / 'README.md'}: {', '.join(f'{count} {verdict}' for verdict, count in sorted(counts.items()))}")
+    print(f"{out / 'README.md'}: {', '.join(f'{count} {verdict}' for verdict, count in sorted(counts.items()))}")
     return 0
 
 

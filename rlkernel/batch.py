@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 import torch
 
+from rlkernel.errors import UsageError
 from rlkernel.interfaces import Advantage, Credit, Decode, Rejection
 from rlkernel.returns import returns_to_go
 from rlkernel.types import Group, Trajectory
@@ -196,8 +197,22 @@ def turn_advantages(
         channel_GKT = torch.zeros(baseline_GKT.shape, dtype=torch.float64)
         for index, rewards in rewards_GKT.items():
             channel_GKT[index] = rewards[channel]
-        found.append(advantage(returns_to_go(channel_GKT, counted_GKT, gamma), baseline_GKT))
+        advantages_GKT = advantage(returns_to_go(channel_GKT, counted_GKT, gamma), baseline_GKT)
+        _check_advantages(advantage, advantages_GKT, baseline_GKT)
+        found.append(advantages_GKT)
     return found
+
+
+def _check_advantages(advantage: Advantage, advantages_GKT: torch.Tensor, valid_GKT: torch.Tensor) -> None:
+    """Raises UsageError for what would train as nonsense, or fail where nobody sees why."""
+    name = type(advantage).__name__
+    if advantages_GKT.shape != valid_GKT.shape:
+        raise UsageError(
+            f"{name} returned a tensor of shape {tuple(advantages_GKT.shape)} for returns of shape {tuple(valid_GKT.shape)}: an "
+            "advantage gives one number per turn"
+        )
+    if not bool(torch.isfinite(advantages_GKT).all()):
+        raise UsageError(f"{name} returned advantages that are not finite: look for a division by 0, and mask what is not valid")
 
 
 def assemble(

@@ -156,6 +156,7 @@ def lead_or_follow(work: Callable[[], int]) -> int:
 
 def _main(experiment: Experiment, argv: list[str], train: Train | None) -> int:
     check_arms(experiment.arms)
+    check_claims(experiment.story, experiment.arms)
     chosen, flags = parse(experiment.name, experiment.arms, argv)
     if flags.methods:
         list_methods(experiment.tables)
@@ -227,7 +228,8 @@ def check_device(jobs: Jobs, preset: Preset, flags: Flags) -> None:
         return
     if not all(rundir.finished(directory, run) for run, directory in jobs):
         name = next(run.name for run, directory in jobs if not rundir.finished(directory, run))
-        raise UsageError(f"{name} is not finished, its preset needs a GPU, and there is none: use --preset cpu, or --dry-run")
+        way = "--preset cpu" if preset.rehearse is None else "--preset cpu, or --dry-run"
+        raise UsageError(f"{name} is not finished, its preset needs a GPU, and there is none: use {way}")
 
 
 def check_policy(jobs: Jobs, preset: Preset, flags: Flags) -> None:
@@ -304,6 +306,16 @@ def check_arms(arms: Mapping[str, Run]) -> None:
             raise UsageError(
                 f"arms {same!r} and {name!r} differ in nothing: change what one is about, or the flag that levels them"
             )
+
+
+def check_claims(story: Story, arms: Mapping[str, Run]) -> None:
+    """Raises UsageError for a claim about an arm that the experiment does not have, which nobody would notice before the end."""
+    for claim in story.claims:
+        for arm in (claim.better, claim.worse):
+            if arm not in arms:
+                raise UsageError(
+                    f"the claim {claim.text!r} is about {arm!r}, which is no arm here: choose from {', '.join(arms)}"
+                )
 
 
 def cost(run: Run) -> int:

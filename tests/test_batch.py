@@ -16,6 +16,7 @@ from algorithms.trloo import TRLOO
 from algorithms.uniform_credit import UniformCredit
 from algorithms.void_turns import VoidTurns
 from rlkernel.batch import Batch, assemble, log_ratios, pad_rows
+from rlkernel.errors import UsageError
 from rlkernel.interfaces import Decode, Rejection, Removes
 from rlkernel.types import Completion, Evaluation, Group, Problem, Status, Trajectory, Turn
 
@@ -262,3 +263,20 @@ def test_one_batch_is_one_call_of_the_advantage() -> None:
     batch = build(GROUP, OTHER, advantage=ReinforcePP(eps=0.0))
     std = (3.3 / 4) ** 0.5
     assert batch.advantages_BC[:, 0].tolist() == pytest.approx([0.7 / std, -0.8 / std, 1.2 / std, -0.8 / std])
+
+
+@dataclass(frozen=True)
+class Broken:
+    """A test double: advantages of another shape, or divided by 0."""
+
+    shape: bool
+
+    def __call__(self, returns_GKT: torch.Tensor, valid_GKT: torch.Tensor) -> torch.Tensor:
+        return returns_GKT[:, :, :1] if self.shape else returns_GKT / 0.0
+
+
+def test_advantages_of_a_wrong_shape_or_not_finite_name_their_class() -> None:
+    with pytest.raises(UsageError, match=r"Broken returned a tensor of shape \(1, 2, 1\) for returns of shape \(1, 2, 2\)"):
+        build(GROUP, advantage=Broken(shape=True))
+    with pytest.raises(UsageError, match="Broken returned advantages that are not finite"):
+        build(GROUP, advantage=Broken(shape=False))

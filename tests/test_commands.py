@@ -90,7 +90,7 @@ TRAINED: dict[str, tuple[tuple[str, ...], str]] = {
     "rlkernel compare runs/multi_turn_estimators": ((), "trloo - grpo"),
     "rlkernel compare runs/arms/grpo-seed0-* runs/arms/trloo-seed*": ((), "trloo - grpo"),
     "rlkernel compare runs/multi_turn_estimators --late --metric correct_rate --json": ((), '"correct_rate"'),
-    "python -m experiments.results": (("--any-scale",), "docs/results/README.md: "),
+    "python -m experiments.results": (("--any-scale",), "runs/results/README.md: "),
 }
 """In this order, in one directory, with a random model and a scripted evaluator: the later ones read what the first left."""
 LISTED: dict[str, tuple[tuple[str, ...], str]] = {
@@ -266,7 +266,7 @@ def test_experiments_train_are_compared_and_reported(
     assert (place / "runs" / "multi_turn_estimators" / "compare.png").is_file() and (
         place / "runs" / "arms" / "compare.png"
     ).is_file()
-    assert (place / "docs" / "results" / "README.md").is_file()
+    assert (place / "runs" / "results" / "README.md").is_file()
 
 
 def test_the_kernel_of_the_readme_prints_what_it_shows(

@@ -174,8 +174,9 @@ def test_claims_fit_the_width_and_those_of_other_arms_share_a_line(tmp_path: Pat
         Claim("RLOO is above GRPO", "rloo", "grpo", "reward", ""),
         Claim("RLOO is above MaxRL", "rloo", "max_rl", "reward", ""),
     )
-    own = replace(experiment(), story=Story("Estimators", "The claim.", claims))
-    assert main(own, ["--out", str(tmp_path), "--preset", "cpu"], train=ScriptedTraining()) == 0
+    others = {name: replace(BASE, name=name, gamma=gamma) for name, gamma in (("rloo", 0.5), ("max_rl", 0.6))}
+    own = replace(experiment({**ARMS, **others}), story=Story("Estimators", "The claim.", claims))
+    assert main(own, ["grpo", "trloo", "--out", str(tmp_path), "--preset", "cpu"], train=ScriptedTraining()) == 0
     lines = capsys.readouterr().out.splitlines()
     at = next(i for i, line in enumerate(lines) if line.startswith("reproduced: TRLOO is above GRPO"))
     assert lines[at + 1].endswith("in reward (the interval lies above 0)") and lines[at + 1].startswith("  far by far")
@@ -302,6 +303,12 @@ def test_a_preset_that_needs_a_gpu_is_refused_without_one_and_rehearsed(
         rundir.finish(directory)
     assert run_main(argv, lambda jobs, **_: 0) == 0
     assert (tmp_path / "estimators" / "report.html").exists()
+
+
+def test_a_claim_about_an_arm_that_is_not_there_is_refused_at_once(capsys: pytest.CaptureFixture[str]) -> None:
+    story = Story("", "", (Claim("medians learn more", "medain", "grpo", "reward", ""),), ())
+    assert main(replace(experiment(), story=story), ["--list", "--preset", "cpu"]) == 2
+    assert "'medain', which is no arm here: choose from grpo, trloo" in capsys.readouterr().err
 
 
 def test_checkpoints_are_as_rare_as_asked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

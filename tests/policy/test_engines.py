@@ -8,6 +8,7 @@ import pytest
 import torch
 from transformers import MistralConfig, MistralForCausalLM, Qwen3Config, Qwen3ForCausalLM
 
+from rlkernel.errors import UsageError
 from rlkernel.policy.batched import GenerateEngine
 from rlkernel.policy.engine import Engine, Request, Sample
 from rlkernel.policy.hf import open_engine, open_policy
@@ -74,7 +75,7 @@ def test_auto_takes_slots_where_the_attention_is_plain(tiny_model: Any, capsys: 
 
 
 def test_vllm_is_asked_for_only_by_name(tiny_model: Any) -> None:
-    with pytest.raises(ModuleNotFoundError, match="vllm"):
+    with pytest.raises(UsageError, match="pip install 'rlkernel\\[vllm\\]'"):
         opened("vllm", tiny_model)
 
 

@@ -228,8 +228,8 @@ def check_device(jobs: Jobs, preset: Preset, flags: Flags) -> None:
         return
     if not all(rundir.finished(directory, run) for run, directory in jobs):
         name = next(run.name for run, directory in jobs if not rundir.finished(directory, run))
-        way = "--preset cpu" if preset.rehearse is None else "--preset cpu, or --dry-run"
-        raise UsageError(f"{name} is not finished, its preset needs a GPU, and there is none: use {way}")
+        rehearsal = ", or --dry-run" if preset.rehearse is not None else ""
+        raise UsageError(f"{name} is not finished, its preset needs a GPU, and there is none: use --preset cpu{rehearsal}")
 
 
 def check_policy(jobs: Jobs, preset: Preset, flags: Flags) -> None:

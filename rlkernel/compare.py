@@ -9,6 +9,7 @@ Legend: S seeds, P problems.
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +20,7 @@ import numpy as np
 from rlkernel import statistics
 from rlkernel.errors import UsageError
 from rlkernel.rundir import MANIFEST, OUTCOMES
+from rlkernel.rundir import METRICS as ROWS
 from rlkernel.statistics import Comparison, Interval, student_interval
 from rlkernel.summary import METRICS, Metric, RunRecord, Window, common_timing, per_problem, read_run
 
@@ -223,10 +225,16 @@ def _values(run: RunRecord, key: str, window: Window, names: Sequence[str]) -> l
 
 
 def compare_runs(paths: Sequence[Path], metric: str, window: Window) -> tuple[list[Pair], str]:
-    """Every arm against that of the first run, and how times were taken. Raises UsageError as above and as `read_run`."""
+    """Every arm against that of the first run, and how times were taken. Runs that have not measured yet, such as those that a
+    wrong flag ended, are left out with a line on standard error. Raises UsageError as above and as `read_run`."""
     if metric not in {column.key for column in COLUMNS}:
         raise UsageError(f"--metric {metric}: choose from {', '.join(column.key for column in COLUMNS)}")
-    records = [read_run(run) for run in find_runs(paths)]
+    runs = find_runs(paths)
+    measured = [run for run in runs if (run / ROWS).is_file()]
+    for run in runs if measured else ():
+        if run not in measured:
+            print(f"left out, nothing measured yet: {run}", file=sys.stderr)
+    records = [read_run(run) for run in measured or runs]
     return pair_arms(records, metric, window), common_timing(records)
 
 

@@ -15,6 +15,7 @@ from rich.console import Console
 from rlkernel.cli import main
 from rlkernel.compare import Pair, compare_runs, find_runs
 from rlkernel.compare_report import WIDTH, draw, largest, show
+from rlkernel.errors import UsageError
 from rlkernel.report import Story, write_report
 from rlkernel.summary import REQUIRED, Window
 
@@ -119,6 +120,18 @@ def test_runs_of_one_arm_that_differ_in_more_than_the_seed_are_arms_of_their_own
     assert [pair.other.label for pair in pairs] == [str(tmp_path / "wide"), str(tmp_path / "again")]
     assert pairs[0].base.label == str(tmp_path / "short")
     assert sorted(pairs[0].other.runs) == [0, 1]
+
+
+def test_a_run_that_a_wrong_flag_ended_is_left_out_with_a_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for arm, value in (("grpo", 0.25), ("trloo", 1.0)):
+        write_run(tmp_path / arm, arm, 0, {"a": value})
+    ended = write_run(tmp_path / "ended", "grpo", 0, {"a": 0.0})
+    (ended / "metrics.jsonl").unlink()
+    (pair,), _ = compare_runs([tmp_path], "fast_1.2", LAST)
+    assert fast(pair).difference.mean == 0.75
+    assert capsys.readouterr().err == f"left out, nothing measured yet: {ended}\n"
+    with pytest.raises(UsageError, match="there is no such file"):
+        compare_runs([ended], "fast_1.2", LAST)
 
 
 def test_runs_are_found_in_reports_and_folders_and_none_twice(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from trl import GRPOConfig, GRPOTrainer
 
 from benchmarks.training import PlainText
 from rlkernel.policy import chat
-from rlkernel.trl_arguments import silence
+from rlkernel.trl_arguments import keep_to_one_card, silence
 from rlkernel.types import Evaluation, Problem
 
 Evaluate = Callable[[Problem, str | None], Awaitable[Evaluation]]
@@ -106,8 +106,7 @@ def train_stock(model: Any, tokenizer: Any, evaluate: Evaluate, load: Load, dire
         logging_steps=1,
         dataloader_pin_memory=False,
     )
-    arguments._setup_devices  # noqa: B018  (a cached property that sets _n_gpu)
-    arguments._n_gpu = min(arguments._n_gpu, 1)
+    keep_to_one_card(arguments)
     text = PlainText()
     problems = [Problem(f"p{i}", 1, "train", "") for i in range(load.prompts)]
     prompts = [tokenizer.decode(chat.encode_prompt(tokenizer, text.prompt(each))) for each in problems]

@@ -24,6 +24,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 from torch.utils.flop_counter import FlopCounterMode
 
+from rlkernel.errors import first_line
 from rlkernel.reference import SMALL, BrokenReference, apply_small, load_reference
 from rlkernel.types import Problem
 
@@ -223,7 +224,7 @@ def _first_fit(problem: Problem, fits: Callable[[Need], bool], families: Sequenc
                 continue
             except Exception as error:  # the file's own code, which may refuse a size
                 if not candidate:
-                    reason = f"forward raises {type(error).__name__} on tensors without data: {_first_line(error)}"
+                    reason = f"forward raises {type(error).__name__} on tensors without data: {first_line(error)[:160]}"
                 continue
             if fits(found):
                 return candidate
@@ -238,10 +239,6 @@ def _free_names(source: str) -> set[str]:
         if isinstance(statement, ast.FunctionDef) and statement.name in used:
             used[statement.name] |= {node.id for node in ast.walk(statement) if isinstance(node, ast.Name)}
     return used["get_inputs"] - used["get_init_inputs"]
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).strip().splitlines() or [""])[0][:160]
 
 
 def _with_small(source: str, sizes: Mapping[str, Any]) -> str:

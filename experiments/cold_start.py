@@ -172,6 +172,8 @@ def train(model: Any, tokenizer: Any, rows: list[dict[str, list[int]]], recipe: 
     from transformers.trainer_utils import get_last_checkpoint
     from trl import SFTConfig, SFTTrainer
 
+    from rlkernel.trl_arguments import keep_to_one_card
+
     transformers.utils.logging.set_verbosity_error()
     identity = hashlib.sha256(repr((rows, astuple(recipe))).encode()).hexdigest()[:12]
     directory = RUNS / f"sft-{identity}"
@@ -194,9 +196,7 @@ def train(model: Any, tokenizer: Any, rows: list[dict[str, list[int]]], recipe: 
         logging_steps=50,
         report_to=[],
     )
-    # On several GPUs the Trainer would multiply the batch by their number.
-    arguments._setup_devices  # noqa: B018  (a cached property that sets _n_gpu)
-    arguments._n_gpu = min(arguments._n_gpu, 1)
+    keep_to_one_card(arguments)
     trainer = SFTTrainer(
         model=model,
         args=arguments,

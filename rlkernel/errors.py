@@ -17,13 +17,22 @@ class UsageError(ValueError):
     """One line that names what is wrong and the fix. Commands print it without a traceback and exit with status 2."""
 
 
+def first_line(error: BaseException) -> str:
+    """Of an error's text; empty where it has none.
+
+    >>> first_line(ValueError(" too long\\nby far")), first_line(AssertionError())
+    ('too long', '')
+    """
+    return (str(error).strip().splitlines() or [""])[0]
+
+
 def one_line(error: BaseException) -> str:
     """Type and first line of an error, bounded.
 
     >>> one_line(ValueError("too long\\nby far")), one_line(AssertionError())
     ('ValueError: too long', 'AssertionError: ')
     """
-    return f"{type(error).__name__}: {(str(error).strip().splitlines() or [''])[0][:200]}"
+    return f"{type(error).__name__}: {first_line(error)[:200]}"
 
 
 def usage_error(error: BaseException) -> UsageError | None:

@@ -61,13 +61,18 @@ def training_arguments(run: Run, model: Any, directory: Path, checkpoint_every: 
         ddp_find_unused_parameters=False,
         log_level_replica="error",
     )
-    # Other visible GPUs belong to evaluators; the Trainer would wrap the model in DataParallel for them.
-    arguments._setup_devices  # noqa: B018  (a cached property that sets _n_gpu)
-    arguments._n_gpu = min(arguments._n_gpu, 1)
+    keep_to_one_card(arguments)
     if not cuda:
         # Several processes have cpu:0 and so on, which torch.load takes for no device.
         arguments._setup_devices = torch.device("cpu")
     return arguments
+
+
+def keep_to_one_card(arguments: transformers.TrainingArguments) -> None:
+    """In place. Other visible GPUs belong to evaluators; the Trainer would wrap the model in DataParallel for them, and multiply
+    the batch by their number."""
+    arguments._setup_devices  # noqa: B018  (a cached property that sets _n_gpu)
+    arguments._n_gpu = min(arguments._n_gpu, 1)
 
 
 def silence() -> None:

@@ -8,7 +8,6 @@ completion of a batch. Everything but the sampling itself happens on the event l
 
 from __future__ import annotations
 
-import importlib.util
 import sys
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
@@ -187,8 +186,6 @@ def open_engine(
     if engine == "vllm":
         from rlkernel.policy.vllm_engine import VllmEngine  # an optional extra
 
-        if importlib.util.find_spec("vllm") is None:
-            raise UsageError("engine 'vllm' needs the package vllm: pip install 'rlkernel[vllm]', or use engine='auto'")
         return VllmEngine(model, tokenizer, stops, temperature, slots=slots)
     reason = unsupported(model)
     if engine == "slots" and reason:

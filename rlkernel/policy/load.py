@@ -13,7 +13,7 @@ import torch
 import transformers
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from rlkernel.errors import UsageError
+from rlkernel.errors import UsageError, first_line
 from rlkernel.policy.small import load_small
 
 CONNECT_SECONDS = 10.0
@@ -43,7 +43,7 @@ def load_model(name: str, *, lora_rank: int = 0, lora_alpha: float = 32.0) -> tu
         tokenizer = AutoTokenizer.from_pretrained(name, local_files_only=unreachable is not None)
         model = AutoModelForCausalLM.from_pretrained(name, dtype=dtype, local_files_only=unreachable is not None)
     except (OSError, ValueError, KeyError) as error:
-        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        reason = first_line(error) or type(error).__name__
         if unreachable is not None:
             reason = f"it is no directory, not in the cache, and {unreachable}"
         raise UsageError(

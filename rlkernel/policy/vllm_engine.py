@@ -5,11 +5,13 @@ uses it for a model in the trainer's own process.
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import os
 import tempfile
 from collections.abc import Sequence
 from typing import Any
 
+from rlkernel.errors import UsageError
 from rlkernel.policy.engine import Batches, Request, Sample, check_temperature
 from rlkernel.policy.replica import merged, plain_model
 
@@ -21,10 +23,12 @@ class VllmEngine(Batches):
     def __init__(
         self, model: Any, tokenizer: Any, stop_ids: frozenset[int], temperature: float, *, slots: int, memory: float = 0.4
     ) -> None:
-        """memory: share of the GPU's memory for vLLM. Raises ModuleNotFoundError where vLLM is not installed."""
+        """memory: share of the GPU's memory for vLLM. Raises UsageError where vLLM is not installed."""
         super().__init__(slots)
         check_temperature(temperature)
         os.environ["VLLM_ENABLE_V1_MULTIPROCESSING"] = "0"  # its model is reached for when weights change
+        if importlib.util.find_spec("vllm") is None:
+            raise UsageError("engine 'vllm' needs the package vllm: pip install 'rlkernel[vllm]', or use engine='auto'")
         self._vllm = importlib.import_module("vllm")
         self._source = model
         self._stop_ids = stop_ids

@@ -22,7 +22,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from benchmarks.corpus import Case
-from rlkernel.evaluator import gpus
+from rlkernel.evaluator.cards import gpus
 from rlkernel.evaluator.pool import Pool
 from rlkernel.types import Evaluation, Seconds
 

@@ -26,9 +26,9 @@ from rich.console import Console
 from benchmarks.corpus import Case, corpus
 from benchmarks.drive import WIDTH, Done, about, described, drive, summary, table, write
 from benchmarks.leftovers import Before, Watch, compare
-from rlkernel.evaluator import gpus
+from rlkernel.evaluator.cards import gpus
+from rlkernel.evaluator.config import EvaluatorConfig, Limits
 from rlkernel.evaluator.pool import open_pool
-from rlkernel.evaluator.stages import EvaluatorConfig, Limits
 from tests.red_team import cases as red_team
 
 

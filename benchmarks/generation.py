@@ -26,12 +26,12 @@ import torch
 from transformers import Qwen3Config, Qwen3ForCausalLM
 
 from rlkernel.policy.batched import GenerateEngine
-from rlkernel.policy.decode_attention import decode_attention
-from rlkernel.policy.decode_step import width
-from rlkernel.policy.decoding import for_decoding
 from rlkernel.policy.engine import Engine, Request, Sample
-from rlkernel.policy.slot_cache import SLOTS, Lanes
-from rlkernel.policy.slots import SlotEngine
+from rlkernel.policy.slots.attention import decode_attention
+from rlkernel.policy.slots.cache import SLOTS, Lanes
+from rlkernel.policy.slots.decode_step import width
+from rlkernel.policy.slots.decoding import for_decoding
+from rlkernel.policy.slots.engine import SlotEngine
 
 SHAPES: dict[str, dict[str, Any]] = {
     "tiny": {

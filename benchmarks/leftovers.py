@@ -12,8 +12,8 @@ from typing import Any
 import anyio
 import psutil  # type: ignore[import-untyped]
 
-from rlkernel.evaluator import gpus
-from rlkernel.evaluator.gpus import Gpu
+from rlkernel.evaluator.cards import gpus
+from rlkernel.evaluator.cards.gpus import Gpu
 
 OURS = ("pwned", ".bashrc")
 """Beginnings of names that only the red team writes; other new names may be anybody's."""

@@ -6,7 +6,8 @@
 The policy has random weights at a published shape. Completions run to their full length (no stop token), so that both sides
 sample the same number of tokens: ours 3 turns of 300 each, the stock trainer 900 in one turn, since without vLLM it has no
 turns. With `--lengths varied`, so many tokens end a completion that it has 300 on average and 600 at most, as a trained policy's
-lengths vary (ours only). `ours` and `pipelined` are `rlkernel.loop.train`, the second with staleness 1; only the model, and what
+lengths vary (ours only). `ours` and `pipelined` are `rlkernel.training.loop.train`, the second with staleness 1; only the
+model, and what
 stops, are put in by hand.
 
 simulated evaluator (default): 12 ms under one lock, as on a GPU, and 130 ms more for each candidate; nothing is evaluated. The
@@ -42,10 +43,10 @@ from benchmarks.corpus import Case, corpus
 from benchmarks.shapes import SHAPES, random_model
 from benchmarks.stock import Load, train_stock
 from benchmarks.training import make_run, release
-from rlkernel import loop
-from rlkernel.placement import open_evaluator
 from rlkernel.policy import hf
 from rlkernel.policy.small import load_small
+from rlkernel.training import loop
+from rlkernel.training.placement import open_evaluator
 from rlkernel.types import Evaluation, Problem, Status
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
@@ -89,7 +90,7 @@ class FromCorpus:
 
 
 def train_ours(evaluator: Any, given: argparse.Namespace, staleness: int, directory: Path) -> list[dict[str, Any]]:
-    """The training rows of metrics.jsonl of a run of `rlkernel.loop.train`."""
+    """The training rows of metrics.jsonl of a run of `rlkernel.training.loop.train`."""
     varied = given.lengths == "varied"
     longest = MOST * given.tokens if varied else given.tokens
     run = make_run(given.prompts, given.rollouts, given.turns, longest, given.steps, staleness=staleness, engine=given.engine)

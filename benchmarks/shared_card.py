@@ -31,8 +31,8 @@ from benchmarks.corpus import Case, corpus
 from benchmarks.drive import WIDTH, about, described, drive, table, write
 from benchmarks.shapes import SHAPES, EndlessTokenizer, random_model
 from rlkernel.evaluator.pool import Pool, open_pool
-from rlkernel.placement import place
 from rlkernel.policy.hf import open_policy
+from rlkernel.training.placement import place
 
 ARMS = ("idle", "idle again", "turns", "no turns")
 ROWS, COLUMNS, TRAJECTORIES, NEW_TOKENS = 4, 512, 64, 128

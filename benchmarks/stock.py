@@ -16,7 +16,7 @@ from trl import GRPOConfig, GRPOTrainer
 
 from benchmarks.training import PlainText
 from rlkernel.policy import chat
-from rlkernel.trl_arguments import keep_to_one_card, silence
+from rlkernel.training.trl_arguments import keep_to_one_card, silence
 from rlkernel.types import Evaluation, Problem
 
 Evaluate = Callable[[Problem, str | None], Awaitable[Evaluation]]

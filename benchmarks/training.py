@@ -37,7 +37,7 @@ from benchmarks.shapes import SHAPES, random_model
 from rlkernel.config import Run
 from rlkernel.policy.load import add_lora
 from rlkernel.policy.small import load_small
-from rlkernel.trainer import MICRO_TOKENS, KernelGRPOTrainer, StepFacts
+from rlkernel.training.trainer import MICRO_TOKENS, KernelGRPOTrainer, StepFacts
 from rlkernel.types import Completion, Evaluation, Group, Problem, Status, Trajectory, Turn
 
 LORA_RANK = 32

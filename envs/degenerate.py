@@ -13,7 +13,8 @@ from typing import Any
 import torch
 from torch import nn
 
-from rlkernel.reference import BrokenReference, Reference, load_reference
+from rlkernel.errors import BrokenReference
+from rlkernel.reference import Reference, load_reference
 from rlkernel.types import Problem
 
 SEEDS = (0, 1, 2)

@@ -24,8 +24,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 from torch.utils.flop_counter import FlopCounterMode
 
-from rlkernel.errors import first_line
-from rlkernel.reference import SMALL, BrokenReference, apply_small, load_reference
+from rlkernel.errors import BrokenReference, first_line
+from rlkernel.reference import SMALL, apply_small, load_reference
 from rlkernel.types import Problem
 
 LIMITS = tuple(1 << power for power in range(20, -1, -1))

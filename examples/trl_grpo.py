@@ -20,10 +20,10 @@ from trl import GRPOConfig, GRPOTrainer
 from algorithms.speed_reward import SpeedReward
 from envs.kernel_env import KernelEnvironment
 from envs.problems import load_suite
+from rlkernel.integrations.reward_function import RewardFunction, rows
+from rlkernel.integrations.service import open_service
 from rlkernel.interfaces import Environment
 from rlkernel.policy.load import load_model
-from rlkernel.reward_function import RewardFunction, rows
-from rlkernel.service import open_service
 from rlkernel.types import Problem
 
 

@@ -21,7 +21,7 @@ import verifiers.v1 as vf
 from algorithms.speed_reward import SpeedReward
 from envs.kernel_env import KernelEnvironment
 from envs.problems import load_directory, load_suite
-from rlkernel.service import Service, open_service
+from rlkernel.integrations.service import Service, open_service
 from rlkernel.types import Evaluation, Problem
 
 __all__ = ["KernelTaskset"]

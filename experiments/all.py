@@ -15,11 +15,11 @@ from collections.abc import Sequence
 from algorithms import TABLES
 from experiments import arms, test_time_scaling
 from experiments.catalogue import NAMES, load
-from rlkernel import experiment
+from rlkernel.commands import experiment
+from rlkernel.commands.deadline import GOES_ON
+from rlkernel.commands.experiment import Experiment, Flags, Jobs, Train
 from rlkernel.config import Run
-from rlkernel.deadline import GOES_ON
-from rlkernel.experiment import Experiment, Flags, Jobs, Train
-from rlkernel.report import Story
+from rlkernel.report.report import Story
 
 
 def everything(experiments: Sequence[Experiment]) -> Experiment:

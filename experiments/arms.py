@@ -26,11 +26,11 @@ from algorithms.uniform_credit import UniformCredit
 from envs.kernel_env import KernelEnvironment
 from envs.problems import family_of, load_suite
 from experiments import paper_scale
-from rlkernel.claims import Claim
+from rlkernel.commands.experiment import Experiment, Preset
 from rlkernel.config import Run
-from rlkernel.experiment import Experiment, Preset
-from rlkernel.figure import PANELS, Panel
-from rlkernel.report import Story
+from rlkernel.report.claims import Claim
+from rlkernel.report.figure import PANELS, Panel
+from rlkernel.report.report import Story
 
 MEDIUM = Path("runs/policy")
 MINIATURE = (

@@ -29,11 +29,13 @@ from envs.kernelbench import Unfit
 from experiments.benchmark_flags import Flags
 from experiments.benchmark_plan import Plan, manifest_of, plan
 from experiments.benchmark_work import work
-from rlkernel import benchmark_page, benchmark_report, rundir
-from rlkernel.attempts import Ledger, Missing, Row
-from rlkernel.command import interruptible
-from rlkernel.deadline import GOES_ON
+from rlkernel.benchmark import page as benchmark_page
+from rlkernel.benchmark import results as benchmark_report
+from rlkernel.benchmark.attempts import Ledger, Missing, Row
+from rlkernel.commands.deadline import GOES_ON
 from rlkernel.errors import exit_status
+from rlkernel.runs import directory as rundir
+from rlkernel.training.command import interruptible
 
 __all__ = ["Flags", "main", "run"]
 
@@ -118,7 +120,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _main(argv: list[str]) -> int:
-    from rlkernel import cli  # `run` needs no command line's libraries
+    from rlkernel.commands import cli  # `run` needs no command line's libraries
 
     return run(cli.parse_overrides(Flags(), argv, "python -m experiments.benchmark"))
 

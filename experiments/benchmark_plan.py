@@ -20,15 +20,15 @@ from envs.kernelbench import Fitted, Unfit, describe
 from envs.problems import SuiteError, load_directory, load_suite
 from envs.size_store import fit_all
 from experiments.benchmark_flags import Flags, check, parse_context
-from rlkernel import rundir
 from rlkernel.config import code_of, to_json
 from rlkernel.errors import UsageError
-from rlkernel.evaluator.gpus import Gpu
+from rlkernel.evaluator.cards.gpus import Gpu
+from rlkernel.evaluator.config import EvaluatorConfig, Limits
 from rlkernel.evaluator.pool import runner_memory
-from rlkernel.evaluator.stages import EvaluatorConfig, Limits
-from rlkernel.placement import RAY
-from rlkernel.placement import select as select_cards
 from rlkernel.refine import Context
+from rlkernel.runs import directory as rundir
+from rlkernel.training.placement import RAY
+from rlkernel.training.placement import select as select_cards
 from rlkernel.types import Problem
 
 if TYPE_CHECKING:

@@ -8,12 +8,12 @@ from contextlib import asynccontextmanager, nullcontext
 from typing import Any
 
 from experiments.benchmark_plan import Plan
-from rlkernel.attempts import Ledger, Missing, Row, Task, attempt_all, evaluate_codes
+from rlkernel.benchmark.attempts import Ledger, Missing, Row, Task, attempt_all, evaluate_codes
+from rlkernel.errors import EvaluatorFailed
 from rlkernel.evaluator.pool import Pool
-from rlkernel.evaluator.ray_pool import RayPool
-from rlkernel.evaluator.stages import EvaluatorFailed
-from rlkernel.placement import open_any_pool, place
+from rlkernel.evaluator.ray.pool import RayPool
 from rlkernel.policy.writer import PolicyWriter, Writer
+from rlkernel.training.placement import open_any_pool, place
 
 
 async def work(plan: Plan, ledger: Ledger, key: str, on_row: Callable[[Row], None]) -> Missing:

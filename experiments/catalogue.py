@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Mapping
 
-from rlkernel.experiment import Experiment
+from rlkernel.commands.experiment import Experiment
 
 NAMES = (
     "reward_hacking",

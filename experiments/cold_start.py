@@ -39,11 +39,11 @@ from experiments.behaviour import render, repairs, shares
 from experiments.optimizer import MuonAndAdamW
 from rlkernel.evaluator.pool import Pool, open_pool
 from rlkernel.metrics import rollout_metrics, timing
-from rlkernel.placement import open_evaluator
 from rlkernel.policy.chat import encode_feedback, encode_prompt, end_of_turn
 from rlkernel.policy.hf import open_policy
 from rlkernel.policy.small import SMALL, build_model, build_tokenizer, load_small, save_small
 from rlkernel.rollout import rollout_groups
+from rlkernel.training.placement import open_evaluator
 from rlkernel.types import Group, Problem
 
 RUNS = Path("runs/cold_start")
@@ -172,7 +172,7 @@ def train(model: Any, tokenizer: Any, rows: list[dict[str, list[int]]], recipe: 
     from transformers.trainer_utils import get_last_checkpoint
     from trl import SFTConfig, SFTTrainer
 
-    from rlkernel.trl_arguments import keep_to_one_card
+    from rlkernel.training.trl_arguments import keep_to_one_card
 
     transformers.utils.logging.set_verbosity_error()
     identity = hashlib.sha256(repr((rows, astuple(recipe))).encode()).hexdigest()[:12]

@@ -40,9 +40,9 @@ from algorithms.grpo import GRPO
 from algorithms.rloo import RLOO
 from algorithms.trloo import TRLOO
 from experiments.two_turns import Gradient, TwoTurns, ascend, moments, sampled_gradient
-from rlkernel import cli
-from rlkernel.figure import COLOURS, STYLE
+from rlkernel.commands import cli
 from rlkernel.interfaces import Advantage
+from rlkernel.report.figure import COLOURS, STYLE
 
 ARMS: dict[str, Advantage] = {
     "GRPO": GRPO(),

@@ -21,8 +21,8 @@ import sys
 from itertools import pairwise
 
 from experiments import arms
-from rlkernel import experiment
-from rlkernel.claims import Claim
+from rlkernel.commands import experiment
+from rlkernel.report.claims import Claim
 
 ARMS = arms.by_name(arms.GRPO_ARM, arms.TRLOO_ARM, arms.MRS_ARM, arms.MRS_PR, arms.MRS_PR_PRS)
 PAPER = "Dr. Kernel-14B, KernelBench level 2: Fast@1 49.2, Fast@1.2 25.6 at the end of the recipe"

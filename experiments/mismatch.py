@@ -38,10 +38,10 @@ from __future__ import annotations
 import sys
 
 from experiments import arms
-from rlkernel import experiment
-from rlkernel.claims import Claim
-from rlkernel.figure import PANELS, Panel
-from rlkernel.summary import Window
+from rlkernel.commands import experiment
+from rlkernel.report.claims import Claim
+from rlkernel.report.figure import PANELS, Panel
+from rlkernel.report.summary import Window
 
 ARMS = arms.by_name(
     arms.TRLOO_ARM,

@@ -33,8 +33,8 @@ from __future__ import annotations
 import sys
 
 from experiments import arms
-from rlkernel import experiment
-from rlkernel.claims import Claim
+from rlkernel.commands import experiment
+from rlkernel.report.claims import Claim
 
 ARMS = arms.by_name(arms.GRPO_ARM, arms.TRLOO_ARM, arms.RLOO_ARM, arms.GRPO_SINGLE_TURN)
 ABOVE = "KernelBench level 2: TRLOO above GRPO during training; no number of that curve is public here"

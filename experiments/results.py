@@ -29,13 +29,13 @@ from PIL import Image
 from experiments import arms, test_time_scaling
 from experiments.catalogue import NAMES, load
 from experiments.results_pages import Found, cold_start_page, kernels_page, overview, page
-from rlkernel import cli
+from rlkernel.commands import cli
 from rlkernel.config import METHODS, Run, to_json
 from rlkernel.errors import UsageError
-from rlkernel.figure import draw
-from rlkernel.kernels import best_kernels, best_run
-from rlkernel.outcomes import KEYS
-from rlkernel.summary import RunRecord, common_timing, read_run
+from rlkernel.report.best_kernels import best_kernels, best_run
+from rlkernel.report.figure import draw
+from rlkernel.report.summary import RunRecord, common_timing, read_run
+from rlkernel.runs.outcomes import KEYS
 
 SCALE = (
     *("problems", "environment", "model", "rollouts", "max_new_tokens", "temperature", "steps"),

@@ -10,12 +10,12 @@ from typing import Any
 from experiments.arms import MINIATURE, PRESETS
 from experiments.behaviour import KINDS
 from experiments.catalogue import NAMES
-from rlkernel.claims import RULE, Judged, Verdict, judge
-from rlkernel.kernels import Kernel
-from rlkernel.outcomes import COVERAGES
-from rlkernel.report import Story, show_difference
+from rlkernel.report.best_kernels import Kernel
+from rlkernel.report.claims import RULE, Judged, Verdict, judge
+from rlkernel.report.report import Story, show_difference
+from rlkernel.report.summary import METRICS, ArmSummary, RunRecord, Window, by_arm, common_timing, summarise
+from rlkernel.runs.outcomes import COVERAGES
 from rlkernel.statistics import p_text
-from rlkernel.summary import METRICS, ArmSummary, RunRecord, Window, by_arm, common_timing, summarise
 
 LATE = Window(share=0.5)
 BANDS = ((0.0, 0.3), (0.3, 0.7), (0.7, 1.01))

@@ -39,9 +39,9 @@ from __future__ import annotations
 import sys
 
 from experiments import arms
-from rlkernel import experiment
-from rlkernel.claims import Claim
-from rlkernel.figure import PANELS, Panel
+from rlkernel.commands import experiment
+from rlkernel.report.claims import Claim
+from rlkernel.report.figure import PANELS, Panel
 
 ARMS = arms.by_name(arms.TRLOO_ARM, arms.UNCHECKED, arms.WEAK_CHECK, arms.CAPPED, arms.CAPPED_UNCHECKED)
 PAPER = "direction only: Fast@1 rises with the hacks when nothing checks them"

@@ -41,22 +41,23 @@ import anyio
 
 from algorithms import CONTEXTS
 from experiments import arms
-from rlkernel import cli, rundir
-from rlkernel.claims import Claim
+from rlkernel.commands import cli
+from rlkernel.commands.deadline import GOES_ON, over
+from rlkernel.commands.experiment import Experiment, Preset
+from rlkernel.commands.experiment import report as write_reports
 from rlkernel.config import METHODS, Run, code_of, to_json
-from rlkernel.deadline import GOES_ON, over
 from rlkernel.errors import UsageError
-from rlkernel.evaluator import gpus
-from rlkernel.experiment import Experiment, Preset
-from rlkernel.experiment import report as write_reports
-from rlkernel.figure import Panel
+from rlkernel.evaluator.cards import gpus
 from rlkernel.interfaces import Evaluator
 from rlkernel.metrics import rollout_metrics, timing
-from rlkernel.outcomes import write_outcomes
 from rlkernel.refine import Context, refine_groups, until
-from rlkernel.report import Story
+from rlkernel.report.claims import Claim
+from rlkernel.report.figure import Panel
+from rlkernel.report.report import Story
+from rlkernel.report.summary import Window
 from rlkernel.rollout import derive_seed
-from rlkernel.summary import Window
+from rlkernel.runs import directory as rundir
+from rlkernel.runs.outcomes import write_outcomes
 from rlkernel.types import Group
 
 TURNS = 15
@@ -193,8 +194,8 @@ async def measure(unit: Unit, policy: Any, pool: Evaluator) -> tuple[Group, ...]
 
 def write(unit: Unit, groups: Sequence[Group], evaluator: Evaluator, started: Mapping[str, Any]) -> None:
     """As a run leaves it, with turns for steps: so the tables, figures and claims read it. started: the manifest of then."""
-    from rlkernel.log import transcript
-    from rlkernel.placement import describe
+    from rlkernel.runs.log import transcript
+    from rlkernel.training.placement import describe
 
     unit.directory.mkdir(parents=True, exist_ok=True)
     facts = {"evaluator": describe(evaluator), "context": to_json(ARMS[unit.arm]), "timing": timing(groups)}
@@ -218,9 +219,9 @@ async def refine_all(units: Sequence[Unit], flags: Flags, started: float) -> boo
     # Seconds' worth of libraries, which `--list` need not wait for.
     import torch
 
-    from rlkernel.placement import open_evaluator
     from rlkernel.policy.hf import open_policy
     from rlkernel.policy.load import load_model
+    from rlkernel.training.placement import open_evaluator
 
     waiting = [unit for unit in units if not finished(unit)]
     if not waiting:

@@ -18,7 +18,7 @@ from math import factorial, prod
 import torch
 
 from rlkernel.interfaces import Advantage
-from rlkernel.returns import returns_to_go
+from rlkernel.training.returns import returns_to_go
 
 
 @dataclass(frozen=True)

@@ -10,11 +10,17 @@ import sys
 from types import TracebackType
 from typing import Any
 
-from rlkernel.reference import BrokenReference
-
 
 class UsageError(ValueError):
     """One line that names what is wrong and the fix. Commands print it without a traceback and exit with status 2."""
+
+
+class BrokenReference(ValueError):
+    """A reference that cannot be used. The message is one line: which file, what is wrong, how to mend it."""
+
+
+class EvaluatorFailed(RuntimeError):
+    """A trusted process of the evaluator ended: our failure, or the reference's, never a candidate's."""
 
 
 def first_line(error: BaseException) -> str:

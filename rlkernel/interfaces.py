@@ -61,7 +61,8 @@ class Advantage(Protocol):
     """
 
     def __call__(self, returns_GKT: torch.Tensor, valid_GKT: torch.Tensor) -> torch.Tensor:
-        """returns_GKT: float64 returns to go (`rlkernel.returns.returns_to_go` of the rewards; equal to the rewards when gamma is
+        """returns_GKT: float64 returns to go (`rlkernel.training.returns.returns_to_go` of the rewards; equal to the rewards
+        when gamma is
         0); valid_GKT: bool, False where a trajectory ended early or a rejection has taken the turn out of its group. Values of
         returns_GKT there have no influence.
 

@@ -16,12 +16,10 @@ from typing import Any
 import torch
 from torch import nn
 
+from rlkernel.errors import BrokenReference
+
 REQUIRED = ("Model", "get_inputs", "get_init_inputs")
 SMALL = "SMALL"
-
-
-class BrokenReference(ValueError):
-    """A reference that cannot be used. The message is one line: which file, what is wrong, how to mend it."""
 
 
 @dataclass(frozen=True, slots=True)

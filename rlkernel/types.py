@@ -3,7 +3,7 @@
     Problem -> Completion -> Candidate -> Program -> Evaluation -> Turn, Trajectory -> Group -> Batch -> metrics
 
 Nothing here imports torch, so that every process and every test can read these types cheaply. `Program` lives in
-`rlkernel.evaluator.program` and `Batch` in `rlkernel.batch`, beside the code that makes them.
+`rlkernel.evaluator.program.schema` and `Batch` in `rlkernel.training.batch`, beside the code that makes them.
 """
 
 from __future__ import annotations

@@ -24,8 +24,8 @@ from algorithms.speed_reward import SpeedReward
 from algorithms.trloo import TRLOO
 from algorithms.uniform_credit import UniformCredit
 from envs.kernel_env import KernelEnvironment
-from rlkernel import rundir
 from rlkernel.config import METHODS, Run, fingerprint, to_json
+from rlkernel.runs import directory as rundir
 from rlkernel.types import Problem
 
 PROBLEMS = (Problem("level1/relu", 1, "train", ""),)

@@ -13,8 +13,8 @@ from algorithms.trloo import TRLOO
 from algorithms.uniform_credit import UniformCredit
 from envs.kernel_env import KernelEnvironment
 from rlkernel.config import Run
-from rlkernel.log import TEXT_LIMIT, Display, choose, transcript
 from rlkernel.metrics import rollout_metrics
+from rlkernel.runs.log import TEXT_LIMIT, Display, choose, transcript
 from rlkernel.types import Completion, Evaluation, Group, Problem, Status, Trajectory, Turn
 
 PROBLEM = Problem("p", 1, "train", "")

@@ -15,12 +15,13 @@ from algorithms.speed_reward import SpeedReward
 from algorithms.tiered_reward import TieredReward
 from experiments.arms import PRESETS
 from experiments.catalogue import NAMES
-from rlkernel.claims import Verdict
+from rlkernel.busy import Busy
 from rlkernel.config import Run
-from rlkernel.loop import OWN_NUMBERS
-from rlkernel.meter import Busy, MeteredEvaluator, Meters
 from rlkernel.metrics import rollout_metrics
-from rlkernel.trainer import StepFacts
+from rlkernel.report.claims import Verdict
+from rlkernel.training.loop import OWN_NUMBERS
+from rlkernel.training.meter import MeteredEvaluator, Meters
+from rlkernel.training.trainer import StepFacts
 from rlkernel.types import Completion, Evaluation, Group, Problem, Status, Trajectory, Turn
 
 ROOT = Path(rlkernel.__file__).parent.parent

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from rlkernel.reference import BrokenReference, apply_small, load_reference, prompt_source
+from rlkernel.errors import BrokenReference
+from rlkernel.reference import apply_small, load_reference, prompt_source
 
 SCALE = '''"""Scaled sum with a bias."""
 import torch

@@ -9,9 +9,10 @@ import anyio
 import pytest
 
 from algorithms.speed_reward import SpeedReward
+from rlkernel.busy import Busy
 from rlkernel.errors import UsageError, usage_error
-from rlkernel.meter import Busy, MeteredEvaluator
 from rlkernel.rollout import derive_seed, rollout, rollout_groups
+from rlkernel.training.meter import MeteredEvaluator
 from rlkernel.types import Completion, Evaluation, Problem, Status, Turn
 
 pytestmark = pytest.mark.anyio

@@ -11,10 +11,11 @@ import pytest
 
 import rlkernel
 from experiments import multi_turn_estimators
-from rlkernel import cli, doctor
-from rlkernel import experiment as experiments
-from rlkernel.evaluator import gpus, sandbox
-from rlkernel.evaluator.gpus import GpuUnavailable
+from rlkernel.commands import cli, doctor
+from rlkernel.commands import experiment as experiments
+from rlkernel.evaluator.cards import gpus
+from rlkernel.evaluator.cards.gpus import GpuUnavailable
+from rlkernel.evaluator.processes import sandbox
 
 ROOT = Path(rlkernel.__file__).parent.parent
 PAGE = (ROOT / "docs" / "troubleshooting.md").read_text(encoding="utf-8")

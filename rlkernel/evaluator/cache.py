@@ -3,34 +3,23 @@ between processes at the same time, and to lose."""
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import json
 import os
 from dataclasses import replace
-from importlib.metadata import version
 from pathlib import Path
 
+from rlkernel.evaluator.version import verdict_version
 from rlkernel.types import Evaluation, Problem, Status
 
 NOT_KEPT = frozenset({Status.TIMEOUT, Status.CRASH})
 """May be the machine's fault rather than the candidate's, so they are tried again."""
 
 
-@functools.cache
-def evaluator_version() -> str:
-    """Hash of the evaluator's own source and of the libraries that decide results."""
-    digest = hashlib.sha256(f"{version('torch')} {version('triton')} {version('numpy')}".encode())
-    for path in sorted(Path(__file__).parent.rglob("*.py")):
-        digest.update(path.read_bytes())
-    digest.update((Path(__file__).parents[1] / "reference.py").read_bytes())
-    return digest.hexdigest()[:16]
-
-
 def key(problem: Problem, code: str, device: str, setting: str) -> str:
     """Trailing blanks do not make another candidate; anything else does, because details name lines."""
     normal = "\n".join(line.rstrip() for line in code.strip("\n").splitlines())
-    parts = [problem.source, normal, device, setting, evaluator_version()]
+    parts = [problem.source, normal, device, setting, verdict_version()]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 import anyio
 
 from rlkernel.evaluator import cache as caches
-from rlkernel.evaluator.stages import EvaluatorConfig
+from rlkernel.evaluator.config import EvaluatorConfig
 from rlkernel.types import Evaluation, Problem, Status
 
 

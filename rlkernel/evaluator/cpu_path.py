@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from rlkernel.evaluator import program as programs
 from rlkernel.evaluator import wire
-from rlkernel.evaluator.binaries import Kernels
-from rlkernel.evaluator.fork_server import Child
-from rlkernel.evaluator.program import Program
+from rlkernel.evaluator.compile.binaries import Kernels
+from rlkernel.evaluator.judging.verdict import Facts, Times, census, combine
+from rlkernel.evaluator.processes.fork_server import Child
+from rlkernel.evaluator.program import schema as programs
+from rlkernel.evaluator.program.schema import Program
 from rlkernel.evaluator.stages import Clock, Ended, Stages, specs_at, with_body
-from rlkernel.evaluator.verdict import Facts, Times, census, combine
 from rlkernel.types import Evaluation, OpFact, Problem, Status
 
 

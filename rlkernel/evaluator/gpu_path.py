@@ -8,16 +8,16 @@ from typing import Any
 
 import anyio.to_thread
 
-from rlkernel.evaluator import program as programs
+from rlkernel.errors import BrokenReference, EvaluatorFailed
 from rlkernel.evaluator import wire
-from rlkernel.evaluator.baselines import Baseline, BaselineStore, Provenance, drift
-from rlkernel.evaluator.fork_server import Child
-from rlkernel.evaluator.gpu_runner import GpuRunner, RunnerFailed, RunnerLost
-from rlkernel.evaluator.gpus import GpuUnavailable, Reading, read
-from rlkernel.evaluator.program import Launch
-from rlkernel.evaluator.stages import Clock, Ended, EvaluatorFailed, Stages, Traced, specs_at
-from rlkernel.evaluator.verdict import Facts, Times, combine, op_facts
-from rlkernel.reference import BrokenReference
+from rlkernel.evaluator.cards.baselines import Baseline, BaselineStore, Provenance, drift
+from rlkernel.evaluator.cards.gpu_runner import GpuRunner, RunnerFailed, RunnerLost
+from rlkernel.evaluator.cards.gpus import GpuUnavailable, Reading, read
+from rlkernel.evaluator.judging.verdict import Facts, Times, combine, op_facts
+from rlkernel.evaluator.processes.fork_server import Child
+from rlkernel.evaluator.program import schema as programs
+from rlkernel.evaluator.program.schema import Launch
+from rlkernel.evaluator.stages import Clock, Ended, Stages, Traced, specs_at
 from rlkernel.types import Evaluation, OpFact, Problem, Status
 
 COMPILED_SECONDS = 120.0

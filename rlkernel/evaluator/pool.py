@@ -29,17 +29,18 @@ import anyio.to_thread
 import torch
 
 from rlkernel.evaluator import cache as caches
-from rlkernel.evaluator import gpus
-from rlkernel.evaluator.baselines import DRIFT, BaselineStore
 from rlkernel.evaluator.caching import CachingEvaluator
+from rlkernel.evaluator.cards import gpus
+from rlkernel.evaluator.cards.baselines import DRIFT, BaselineStore
+from rlkernel.evaluator.cards.gpu_runner import GpuRunner, open_runner
+from rlkernel.evaluator.cards.watch import Watch
+from rlkernel.evaluator.config import EvaluatorConfig
 from rlkernel.evaluator.cpu_path import CpuPath
 from rlkernel.evaluator.devices import PROFILES, DeviceProfile
-from rlkernel.evaluator.fork_server import Child, ForkServer
 from rlkernel.evaluator.gpu_path import GpuPath
-from rlkernel.evaluator.gpu_runner import GpuRunner, open_runner
-from rlkernel.evaluator.stages import Clock, Ended, EvaluatorConfig, Stages
-from rlkernel.evaluator.verdict import failed
-from rlkernel.evaluator.watch import Watch
+from rlkernel.evaluator.judging.verdict import failed
+from rlkernel.evaluator.processes.fork_server import Child, ForkServer
+from rlkernel.evaluator.stages import Clock, Ended, Stages
 from rlkernel.types import Evaluation, Problem
 
 LANES_PER_CORE = 1.25

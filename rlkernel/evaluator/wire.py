@@ -15,6 +15,8 @@ from typing import Any
 
 import torch
 
+from rlkernel.evaluator.program.tensors import overlapping
+
 PREFIX = struct.Struct("<QQ")
 MAX_HEADER = 16 << 20
 MAX_BODY = 1 << 30
@@ -24,11 +26,6 @@ MAX_DEPTH = 64
 
 class BadMessage(Exception):
     """A peer sent something that is not a message."""
-
-
-def overlapping(tensor: torch.Tensor) -> bool:
-    """Elements that share memory, e.g. an expanded tensor."""
-    return any(size > 1 and stride == 0 for size, stride in zip(tensor.shape, tensor.stride(), strict=True))
 
 
 class Body:

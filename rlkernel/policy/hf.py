@@ -18,14 +18,14 @@ import anyio.lowlevel
 import anyio.to_thread
 import torch
 
+from rlkernel.busy import Busy
 from rlkernel.config import ENGINES
 from rlkernel.errors import UsageError
-from rlkernel.meter import Busy
 from rlkernel.policy import chat
 from rlkernel.policy.batched import GenerateEngine
 from rlkernel.policy.engine import Engine, Request, Sample
-from rlkernel.policy.slot_cache import unsupported
-from rlkernel.policy.slots import SlotEngine
+from rlkernel.policy.slots.cache import unsupported
+from rlkernel.policy.slots.engine import SlotEngine
 from rlkernel.types import Completion
 
 Turns = Callable[[], AbstractAsyncContextManager[None]]

@@ -18,7 +18,7 @@ from algorithms.reinforce_pp import ReinforcePP
 from algorithms.rloo import RLOO
 from algorithms.trloo import TRLOO
 from rlkernel.interfaces import Advantage
-from rlkernel.returns import returns_to_go
+from rlkernel.training.returns import returns_to_go
 
 VARIANTS: dict[str, tuple[Any, ...]] = {
     "grpo": (

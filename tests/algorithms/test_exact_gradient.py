@@ -22,7 +22,7 @@ from algorithms.rloo import RLOO
 from algorithms.trloo import TRLOO
 from experiments.two_turns import TwoTurns, moments
 from rlkernel.interfaces import Advantage
-from rlkernel.returns import returns_to_go
+from rlkernel.training.returns import returns_to_go
 from rlkernel.types import Group, Problem
 
 PATHS, ENDINGS = 3, 2

@@ -6,7 +6,7 @@ import pytest
 
 from envs.degenerate import degenerate
 from envs.problems import load_suite
-from rlkernel.reference import BrokenReference
+from rlkernel.errors import BrokenReference
 from rlkernel.types import Problem
 
 TEMPLATE = """import torch

@@ -9,8 +9,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from rlkernel.evaluator.config import EvaluatorConfig, Limits
 from rlkernel.evaluator.pool import Pool, open_pool
-from rlkernel.evaluator.stages import EvaluatorConfig, Limits
 from rlkernel.types import Problem
 from tests.red_team import cases
 

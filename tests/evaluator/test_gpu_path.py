@@ -9,8 +9,8 @@ from pathlib import Path
 import anyio
 import pytest
 
+from rlkernel.evaluator.config import EvaluatorConfig, Limits
 from rlkernel.evaluator.pool import Pool, open_pool
-from rlkernel.evaluator.stages import EvaluatorConfig, Limits
 from rlkernel.types import Problem, Status
 
 HOSTILE = Path(__file__).parents[1] / "red_team" / "hostile"

@@ -11,15 +11,15 @@ import psutil
 import pytest
 import torch
 
-from rlkernel.evaluator import gpus
+from rlkernel.errors import BrokenReference, EvaluatorFailed
 from rlkernel.evaluator import pool as pools
-from rlkernel.evaluator.fork_server import ZygoteDied
-from rlkernel.evaluator.gpus import Gpu
+from rlkernel.evaluator.cards import gpus
+from rlkernel.evaluator.cards.gpus import Gpu
+from rlkernel.evaluator.config import EvaluatorConfig
 from rlkernel.evaluator.pool import Pool, open_pool
-from rlkernel.evaluator.stages import EvaluatorConfig, EvaluatorFailed
-from rlkernel.reference import BrokenReference
+from rlkernel.evaluator.processes.fork_server import ZygoteDied
 from rlkernel.types import Problem, Status
-from tests.evaluator.fake_nvml import FakeNvml, use
+from tests.evaluator.cards.fake_nvml import FakeNvml, use
 
 HOSTILE = Path(__file__).parents[1] / "red_team" / "hostile"
 

@@ -12,10 +12,10 @@ import pytest
 from experiments import all as everything
 from experiments import arms, paper_scale
 from experiments.catalogue import NAMES, load, sharing
-from rlkernel import experiment
+from rlkernel.commands import experiment
+from rlkernel.commands.experiment import check_arms, plan
 from rlkernel.config import Run, fingerprint, to_json
 from rlkernel.errors import UsageError
-from rlkernel.experiment import check_arms, plan
 
 EXPERIMENTS = [load(name) for name in NAMES]
 TINY = (

@@ -16,8 +16,8 @@ import pytest
 from envs.kernelbench import Fitted
 from experiments import arms, benchmark
 from experiments.benchmark_plan import plan
-from rlkernel.evaluator import gpus
-from rlkernel.evaluator.gpus import Gpu
+from rlkernel.evaluator.cards import gpus
+from rlkernel.evaluator.cards.gpus import Gpu
 from rlkernel.policy import endpoint
 from rlkernel.rollout import derive_seed
 from tests.policy.scripted_endpoint import KEY, Scripted, completion, serving

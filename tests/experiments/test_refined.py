@@ -11,7 +11,7 @@ import pytest
 
 from experiments import arms, test_time_scaling
 from experiments.test_time_scaling import ARMS, Flags, main, plan, weights
-from rlkernel import rundir
+from rlkernel.runs import directory as rundir
 
 
 def test_arms_are_measured_once_and_reported_by_turns(

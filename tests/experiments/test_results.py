@@ -12,10 +12,10 @@ import pytest
 
 from experiments import arms
 from experiments.results import collect, main, manifest
-from rlkernel import rundir
 from rlkernel.config import Run
-from rlkernel.outcomes import KEYS
-from rlkernel.summary import read_run
+from rlkernel.report.summary import read_run
+from rlkernel.runs import directory as rundir
+from rlkernel.runs.outcomes import KEYS
 from rlkernel.types import Evaluation, OpFact, Status
 
 

@@ -12,7 +12,7 @@ from rlkernel.errors import UsageError
 from rlkernel.policy.batched import GenerateEngine
 from rlkernel.policy.engine import Engine, Request, Sample
 from rlkernel.policy.hf import open_engine, open_policy
-from rlkernel.policy.slots import SlotEngine
+from rlkernel.policy.slots.engine import SlotEngine
 
 STOPS = frozenset(range(30))  # a tenth of the vocabulary
 

@@ -9,7 +9,7 @@ import anyio.from_thread
 import anyio.lowlevel
 import pytest
 
-from rlkernel.meter import Busy
+from rlkernel.busy import Busy
 from rlkernel.policy.hf import HFPolicy, open_policy, stop_ids
 from rlkernel.types import Completion
 

@@ -12,7 +12,7 @@ from rlkernel.config import ROLLOUT_DTYPES
 from rlkernel.policy.engine import Request
 from rlkernel.policy.hf import ROUNDINGS, open_engine
 from rlkernel.policy.replica import Replica, merged, rounded
-from rlkernel.policy.slots import SlotEngine
+from rlkernel.policy.slots.engine import SlotEngine
 
 CPU = torch.device("cpu")
 IDS = torch.tensor([[5, 6, 7, 8, 9]])

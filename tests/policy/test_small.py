@@ -15,7 +15,7 @@ from envs.problems import load_suite
 from envs.teacher.drafts import completion, fused_draft
 from rlkernel.policy.chat import encode_prompt
 from rlkernel.policy.engine import Request
-from rlkernel.policy.slots import SlotEngine
+from rlkernel.policy.slots.engine import SlotEngine
 from rlkernel.policy.small import SMALL, build_model, build_tokenizer, load_small, save_small
 
 

@@ -1,1 +1,1 @@
-"""From candidate source to Program, in a sandboxed child."""
+"""Tracing: candidate source to Program, in a locked child without a GPU. Start at `candidate`."""

@@ -15,9 +15,9 @@ import torch
 from torch import nn
 from triton.backends.compiler import GPUTarget
 
-from rlkernel.evaluator import program as programs
 from rlkernel.evaluator.devices import PROFILES
-from rlkernel.evaluator.program import Op, Program, Step, Value, encode_scalar
+from rlkernel.evaluator.program import schema as programs
+from rlkernel.evaluator.program.schema import Op, Program, Step, Value, encode_scalar
 from rlkernel.evaluator.trace.launches import KernelTable, intercepting
 from rlkernel.evaluator.trace.recorder import Recorder, Untraceable, recording, stand_in
 from rlkernel.evaluator.trace.shims import answering_as

@@ -18,7 +18,7 @@ from triton.runtime.autotuner import Autotuner
 from triton.runtime.jit import JITFunction
 from triton.tools.tensor_descriptor import TensorDescriptor
 
-from rlkernel.evaluator.program import MAX_KERNELS, Config, Function, Launch, Value, encode_scalar
+from rlkernel.evaluator.program.schema import MAX_KERNELS, Config, Function, Launch, Value, encode_scalar
 from rlkernel.evaluator.trace.recorder import Recorder, Untraceable
 
 _OPTIONS = ("num_warps", "num_stages", "num_ctas", "maxnreg")

@@ -16,7 +16,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 
-from rlkernel.evaluator.program import MAX_LITERAL_BYTES, MAX_STEPS, Literal, Op, Step, Value, encode_scalar
+from rlkernel.evaluator.program.schema import MAX_LITERAL_BYTES, MAX_STEPS, Literal, Op, Step, Value, encode_scalar
 
 META = torch.device("meta")
 CUDA = torch.device("cuda", 0)

@@ -1,0 +1,84 @@
+"""report.html of a benchmark: its tables, and every attempt in the viewer. See `rlkernel.report.page`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rlkernel.benchmark.attempts import Ledger, Row
+from rlkernel.benchmark.results import notes, tables
+from rlkernel.benchmark.scores import Sample, chosen, is_fast
+from rlkernel.report import page, viewer
+from rlkernel.report.viewer import Shown, Source
+from rlkernel.types import Status
+
+PAGE = "report.html"
+SHOWN = (1.0, 1.2)
+"""The p of Fast@p in the viewer's table of problems."""
+
+
+def write(
+    directory: Path, label: str, results: Mapping[str, Any], ledger: Ledger, samples: Mapping[str, int], turns: int,
+    prompts: Mapping[str, str],
+) -> Path:  # fmt: skip
+    """The page's path. label: what was scored; results: see `rlkernel.benchmark.results.write`; the others: see `shown`."""
+    packed = viewer.pack(shown(directory.name, label, results["timing"], ledger, samples, turns, prompts))
+    text = page.render(
+        "benchmark.html.j2",
+        packed,
+        title=f"Benchmark of {label}",
+        results=results,
+        tables=tables(results),
+        statuses=[str(s) for s in Status if any(s in scores["statuses"] for scores in results["scores"].values())],
+        notes=notes(results),
+        manifest=_short(results["manifest"]),
+    )
+    draft = directory / f"{PAGE}.draft"
+    draft.write_text(text, encoding="utf-8")
+    return draft.replace(directory / PAGE)
+
+
+def shown(
+    name: str, label: str, timing: list[str], ledger: Ledger, samples: Mapping[str, int], turns: int, prompts: Mapping[str, str]
+) -> Shown:
+    """All attempts. samples: problem -> how many are wanted; turns: of an attempt; prompts: problem -> its prompt."""
+    trajectories = []
+    for problem, count in samples.items():
+        for sample in range(count):
+            rows = [row for row in ledger.attempt(problem, sample)[:turns] if row.evaluation is not None]
+            if rows:
+                about = {"problem": problem, "split": "", "step": sample + 1, "prompt": prompts[problem]}
+                trajectories.append({**about, "turns": [_turn(row) for row in rows]})
+    tried = ledger.tried(samples, turns)
+    measured = {problem: [_share(found, p) for p in SHOWN] for problem, found in tried.items()}
+    return Shown([Source(name, label, 0, " and ".join(timing) or None, trajectories)], {label: measured}, attempts=True)
+
+
+def _share(samples: Sequence[Sample], p: float) -> float:
+    """Fast@p of one problem."""
+    return sum(is_fast(chosen(sample, "best", "eager"), p, "eager", strict=False) for sample in samples) / len(samples)
+
+
+def _turn(row: Row) -> dict[str, Any]:
+    """As a turn of a transcript, with what only a benchmark knows."""
+    answer, evaluation = row.answer, row.evaluation
+    assert answer is not None and evaluation is not None
+    more: dict[str, Any] = {"saw": [turn + 1 for turn in row.shown]} if row.turn else {}
+    more |= {key: value for key, value in (("tokens", answer.completion_tokens), ("cost", answer.cost)) if value}
+    return {
+        "completion": answer.text,
+        "stop": answer.stop,
+        "code": row.code,
+        "evaluation": evaluation.to_json(),
+        "reward": row.reward,
+        "feedback": row.feedback,
+        "more": more,
+    }
+
+
+def _short(manifest: Mapping[str, Any]) -> str:
+    """As JSON, with the number of problems instead of their names."""
+    benchmark = {**manifest["benchmark"], "problems": f"{len(manifest['benchmark']['problems'])} problems"}
+    return json.dumps({**manifest, "benchmark": benchmark}, indent=1)

@@ -1,0 +1,196 @@
+"""`rlkernel evaluate`: one pair, or a manifest of them, to results as JSON lines or a table."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import anyio
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from rlkernel.errors import BrokenReference, UsageError
+from rlkernel.evaluator.config import EvaluatorConfig
+from rlkernel.training.placement import open_any_pool
+from rlkernel.types import Evaluation, Problem
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One line of a manifest."""
+
+    id: str
+    problem: Problem
+    candidate: str
+
+
+def read_file(path: Path, what: str) -> str:
+    try:
+        return path.read_text()
+    except FileNotFoundError:
+        raise UsageError(f"{path}: there is no such file; name the {what}") from None
+    except IsADirectoryError:
+        raise UsageError(f"{path}: is a directory; name the {what} itself") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path}: cannot be read: {error}") from None
+
+
+def _case(data: Any, base: Path, where: str) -> Case:
+    if not isinstance(data, dict):
+        raise UsageError(f'{where}: not an object; write {{"id": ..., "reference": ..., "candidate": ...}}')
+    for name in ("id", "reference", "candidate"):
+        if not isinstance(data.get(name), str):
+            raise UsageError(f"{where}: field {name!r} is missing or not a string")
+    reference = base / data["reference"]
+    problem = Problem(str(data["reference"]), 0, "validation", read_file(reference, f"reference of {where}"))
+    return Case(data["id"], problem, read_file(base / data["candidate"], f"candidate of {where}"))
+
+
+def read_manifest(path: Path) -> list[Case]:
+    """Raises UsageError naming the file and the line."""
+    cases: list[Case] = []
+    seen: set[str] = set()
+    for number, line in enumerate(read_file(path, "manifest").splitlines(), 1):
+        if not line.strip():
+            continue
+        try:
+            data = json.loads(line)
+        except ValueError as error:
+            raise UsageError(f"{path}, line {number}: not JSON: {error}") from None
+        case = _case(data, path.parent, f"{path}, line {number}")
+        if case.id in seen:
+            raise UsageError(f"{path}, line {number}: id {case.id!r} stands on an earlier line; ids must differ")
+        seen.add(case.id)
+        cases.append(case)
+    if not cases:
+        raise UsageError(f"{path}: no cases; write one JSON object per line")
+    return cases
+
+
+def finished_ids(out: Path) -> set[str]:
+    """Cases that an earlier, interrupted run has already written. A torn last line is dropped."""
+    if not out.exists():
+        return set()
+    done: set[str] = set()
+    whole: list[str] = []
+    for line in out.read_text().splitlines():
+        try:
+            done.add(str(json.loads(line)["id"]))
+            whole.append(line)
+        except (ValueError, KeyError, TypeError):
+            continue
+    out.write_text("".join(line + "\n" for line in whole))
+    return done
+
+
+def result_json(name: str, evaluation: Evaluation) -> dict[str, Any]:
+    return {"id": name, **evaluation.to_json()}
+
+
+def show(evaluation: Evaluation, console: Console) -> None:
+    """One result for people: the verdict, and where the candidate's time goes."""
+    colour = "green" if evaluation.correct else "red"
+    console.print(f"[bold {colour}]{evaluation.status}[/]", end="  ")
+    console.print(evaluation.detail or "outputs match the reference", markup=False)
+    if evaluation.candidate_us is not None and evaluation.reference_us is not None:
+        console.print(
+            f"speedup {evaluation.speedup:.2f}x  ({evaluation.reference_us:.1f} us -> {evaluation.candidate_us:.1f} us, "
+            f"{evaluation.timing} time)  coverage {100 * (evaluation.coverage or 0):.1f} %  error {evaluation.max_error:.1e}",
+            soft_wrap=True,
+        )
+        if evaluation.timing == "measured":
+            second = "" if evaluation.compiled_us is None else f", reference under torch.compile {evaluation.compiled_us:.1f} us"
+            console.print(
+                f"[dim]95 % interval {evaluation.speedup_low:.3f} to {evaluation.speedup_high:.3f}, {evaluation.trials} trials, "
+                f"host {evaluation.host_us:.0f} us to launch{second}",
+                soft_wrap=True,
+            )
+        table = Table(box=None, pad_edge=False)
+        for name, justify in (("step", "left"), ("calls", "right"), ("us", "right"), ("share", "right"), ("", "left")):
+            table.add_column(name, justify=justify)  # type: ignore[arg-type]
+        for launch in evaluation.launches:
+            note = f"{launch.registers} registers, {launch.spills} B spilled" if launch.live else "result unused"
+            table.add_row(f"triton {launch.kernel}", str(launch.calls), f"{launch.us:.1f}", f"{100 * launch.share:.1f} %", note)
+        for op in evaluation.ops:
+            table.add_row(op.op, str(op.calls), f"{op.us:.1f}", f"{100 * op.share:.1f} %", "")
+        console.print(table)
+    seconds = evaluation.seconds
+    console.print(
+        f"[dim]trace {seconds.trace:.2f} s, compile {seconds.compile:.2f} s, run {seconds.run:.2f} s, total {seconds.total:.2f} s"
+    )
+
+
+async def _pair(case: Case, device: str, config: EvaluatorConfig) -> Evaluation:
+    async with open_any_pool(device=device, jobs=1, config=config) as pool:
+        result = await pool.evaluate(case.problem, case.candidate)
+        _warn(pool.notices, Console(stderr=True))
+        return result
+
+
+def _warn(notices: Sequence[str], console: Console) -> None:
+    for notice in notices:
+        console.print(f"warning: {notice}", soft_wrap=True, markup=False, highlight=False)
+
+
+def evaluate_pair(reference: Path, candidate: Path, *, device: str, config: EvaluatorConfig, as_json: bool) -> None:
+    """Raises UsageError or BrokenReference."""
+    source = read_file(reference, "reference")
+    case = Case(candidate.stem, Problem(str(reference), 0, "validation", source), read_file(candidate, "candidate"))
+    result = anyio.run(_pair, case, device, config)
+    if as_json:
+        print(json.dumps(result_json(case.id, result)))
+    else:
+        show(result, Console())
+
+
+async def _manifest(cases: list[Case], out: Path, device: str, jobs: int, config: EvaluatorConfig, console: Console) -> None:
+    columns = (
+        TextColumn("evaluating"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("{task.fields[note]}"),
+    )
+    counts: dict[str, int] = {}
+    broken: list[str] = []
+    with out.open("a") as file, Progress(*columns, console=console) as progress:
+        bar = progress.add_task("", total=len(cases), note="")
+
+        async def one(case: Case) -> None:
+            try:
+                result = await pool.evaluate(case.problem, case.candidate)
+            except BrokenReference as error:
+                broken.append(f"{case.id}: {error}")
+                return
+            file.write(json.dumps(result_json(case.id, result)) + "\n")
+            file.flush()
+            counts[str(result.status)] = counts.get(str(result.status), 0) + 1
+            progress.update(bar, advance=1, note=" ".join(f"{k} {v}" for k, v in sorted(counts.items())))
+
+        async with open_any_pool(device=device, jobs=jobs, config=config) as pool:
+            at_start = pool.notices
+            _warn(at_start, console)
+            async with anyio.create_task_group() as tasks:
+                for case in cases:
+                    tasks.start_soon(one, case)
+            _warn(pool.notices[len(at_start) :], console)
+    if broken:
+        raise UsageError(f"{len(broken)} of {len(cases)} cases have a broken reference, the first: {broken[0]}")
+
+
+def evaluate_manifest(manifest: Path, out: Path, *, device: str, jobs: int, config: EvaluatorConfig) -> None:
+    """Evaluate what `out` does not hold yet, so that an interrupted run goes on. Raises UsageError."""
+    cases = read_manifest(manifest)
+    if not out.parent.is_dir():
+        raise UsageError(f"--out {out}: its directory does not exist; make it first")
+    done = finished_ids(out)
+    console = Console(stderr=True)
+    todo = [case for case in cases if case.id not in done]
+    if done:
+        console.print(f"{out}: {len(cases) - len(todo)} of {len(cases)} cases are there already", soft_wrap=True)
+    if todo:
+        anyio.run(_manifest, todo, out, device, jobs, config, console)

@@ -1,0 +1,187 @@
+"""Timings of the references, kept with where they come from. One JSON line each, appended; the last of a key counts.
+
+A key is the problem's source and everything of the machine that decides a time: the very card, its driver, torch, triton and the
+tf32 setting. Another machine's timings are therefore absent here, never used in place of a measurement.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from rlkernel.evaluator.cards.gpus import Gpu, Reading
+from rlkernel.evaluator.version import baseline_version
+from rlkernel.types import Problem
+
+DRIFT = 0.03
+"""Relative change below which a reference has not drifted, however narrow the intervals."""
+COLUMNS = ("problem", "GPU", "eager us", "+-", "compiled us", "trials", "tf32", "SM MHz", "torch", "triton", "when", "rows")
+
+
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """Where, with what and when a time was measured."""
+
+    gpu_name: str
+    gpu_uuid: str
+    driver: str
+    torch: str
+    triton: str
+    python: str
+    tf32: bool
+    sm_mhz: int | None
+    memory_mhz: int | None
+    when: str
+    """UTC, ISO 8601."""
+    evaluator: str
+    """`rlkernel.evaluator.version.baseline_version()`."""
+
+    @staticmethod
+    def here(gpu: Gpu, reading: Reading, tf32: bool) -> Provenance:
+        """Of a measurement that this process makes now, or has made at `reading`."""
+        return Provenance(
+            gpu_name=gpu.name,
+            gpu_uuid=gpu.uuid,
+            driver=gpu.driver,
+            torch=version("torch"),
+            triton=version("triton"),
+            python=platform.python_version(),
+            tf32=tf32,
+            sm_mhz=reading.sm_mhz,
+            memory_mhz=reading.memory_mhz,
+            when=datetime.fromtimestamp(reading.time, UTC).isoformat(timespec="seconds"),
+            evaluator=baseline_version(),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """One reference's device time: mean of the undisturbed trials and its confidence interval, microseconds.
+
+    Raises ValueError for times out of order.
+    """
+
+    eager_us: float
+    eager_low_us: float
+    eager_high_us: float
+    compiled_us: float | None
+    """Under torch.compile; None: not asked for, or it did not compile."""
+    trials: int
+    provenance: Provenance
+
+    def __post_init__(self) -> None:
+        _check(self.eager_us, self.eager_low_us, self.eager_high_us)
+
+    @staticmethod
+    def from_json(data: dict[str, Any]) -> Baseline:
+        return Baseline(**{**data, "provenance": Provenance(**data["provenance"])})
+
+
+def _check(us: float, low: float, high: float) -> None:
+    if not 0 < low <= us <= high < float("inf"):
+        raise ValueError(f"a time of {us} us with the interval {low} to {high} us: expected 0 < low <= time <= high")
+
+
+def drift(stored: Baseline, eager_us_now: float, low: float, high: float) -> float | None:
+    """`eager_us_now / stored.eager_us - 1` if the reference's time has really changed, else None.
+
+    Really: the change is over 3 % (`DRIFT`), and [low, high] us, the interval of the new time, lies wholly outside the stored
+    interval. 100 us (99 to 101) against 104 us (103 to 105) gives 0.04; against 104 us (100 to 108) None. Raises ValueError for
+    times out of order. The caller measures again and puts the result, so that the store keeps both with their dates. (ours)
+    """
+    _check(eager_us_now, low, high)
+    relative = eager_us_now / stored.eager_us - 1
+    apart = low > stored.eager_high_us or high < stored.eager_low_us
+    return relative if apart and abs(relative) > DRIFT else None
+
+
+Key = tuple[str, str, str, str, str, str, bool]
+
+
+def source_hash(problem: Problem) -> str:
+    return hashlib.sha256(problem.source.encode()).hexdigest()[:16]
+
+
+def _key(problem_hash: str, where: Provenance) -> Key:
+    return (problem_hash, where.gpu_name, where.gpu_uuid, where.driver, where.torch, where.triton, where.tf32)
+
+
+class BaselineStore:
+    """In memory, and in the file `path` if one is given. A torn or damaged line is skipped.
+
+    What another process appends later is seen by the next store that opens the file.
+    """
+
+    def __init__(self, path: Path | None) -> None:
+        self._path = path
+        self._rows: dict[Key, list[Baseline]] = {}
+        self._names: dict[Key, str] = {}
+        if path is not None and path.exists():
+            for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
+                try:
+                    row = json.loads(line)
+                    self._add(str(row["problem"]), str(row["source"]), Baseline.from_json(row["baseline"]))
+                except (ValueError, KeyError, TypeError):
+                    continue
+
+    def __len__(self) -> int:
+        """Keys, not rows."""
+        return len(self._rows)
+
+    def _add(self, name: str, problem_hash: str, baseline: Baseline) -> None:
+        key = _key(problem_hash, baseline.provenance)
+        self._rows.setdefault(key, []).append(baseline)
+        self._names[key] = name
+
+    def get(self, problem: Problem, here: Provenance) -> Baseline | None:
+        """The latest timing of `problem` on this card with these versions; of `here`, clocks, dates and python do not matter."""
+        rows = self._rows.get(_key(source_hash(problem), here))
+        return None if rows is None else rows[-1]
+
+    def history(self, problem: Problem, here: Provenance) -> tuple[Baseline, ...]:
+        """All timings under the key of `get`, oldest first: more than one when the reference drifted."""
+        return tuple(self._rows.get(_key(source_hash(problem), here), ()))
+
+    def put(self, problem: Problem, baseline: Baseline) -> None:
+        self._add(problem.name, source_hash(problem), baseline)
+        if self._path is None:
+            return
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        row = {"problem": problem.name, "source": source_hash(problem), "baseline": asdict(baseline)}
+        with self._path.open("ab+") as file:
+            end = b"\n"
+            if file.tell() > 0:
+                file.seek(-1, os.SEEK_END)
+                end = file.read(1)
+            # If a writer was killed inside a line, its remains must not swallow this row.
+            file.write((b"" if end == b"\n" else b"\n") + json.dumps(row).encode() + b"\n")
+
+    def describe(self) -> list[tuple[str, ...]]:
+        """One row per key for a table with the headings `COLUMNS`, by problem, then GPU."""
+        return sorted(_describe(self._names[key], rows) for key, rows in self._rows.items())
+
+
+def _describe(name: str, rows: list[Baseline]) -> tuple[str, ...]:
+    last, where = rows[-1], rows[-1].provenance
+    half = max(last.eager_high_us - last.eager_us, last.eager_us - last.eager_low_us) / last.eager_us
+    return (
+        name,
+        f"{where.gpu_name} {where.gpu_uuid[:12]}",
+        f"{last.eager_us:.2f}",
+        f"{100 * half:.1f} %",
+        "-" if last.compiled_us is None else f"{last.compiled_us:.2f}",
+        str(last.trials),
+        "yes" if where.tf32 else "no",
+        "-" if where.sm_mhz is None else str(where.sm_mhz),
+        where.torch,
+        where.triton,
+        where.when,
+        str(len(rows)),
+    )

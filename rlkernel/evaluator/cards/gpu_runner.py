@@ -1,0 +1,221 @@
+"""The pool's end of one GPU: a lease that one candidate holds at a time, and a runner process that is replaced when it is lost.
+
+lease -> ask -> answer -> release        a lost, hung or dead runner is replaced while the verdict is already on its way
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import anyio
+
+from rlkernel.evaluator import wire
+from rlkernel.evaluator.cards.gpus import Gpu
+from rlkernel.evaluator.processes.fork_server import Child, ChildDied, ForkServer, ZygoteDied
+
+HELLO_SECONDS = 60.0
+STARTS = 3
+"""Runners in a row that could not be asked anything, after which the GPU is given up."""
+
+
+class RunnerFailed(RuntimeError):
+    """The GPU's trusted process cannot be started: our failure, or the machine's, never a candidate's."""
+
+
+class RunnerLost(Exception):
+    """The runner did not answer: it died, or was killed for taking too long. `death` is None in the second case."""
+
+    def __init__(self, death: ChildDied | None) -> None:
+        super().__init__(str(death))
+        self.death = death
+
+
+class GpuRunner:
+    """See `open_runner`."""
+
+    def __init__(self, gpu: Gpu, server: ForkServer, memory_bytes: int) -> None:
+        self.gpu = gpu
+        self.held_seconds = 0.0
+        """Sum of all leases."""
+        self.waited_seconds = 0.0
+        """Sum over the candidates of what each waited for its lease."""
+        self.turn_waited_seconds = 0.0
+        """The same for who else uses the card."""
+        self.starts = 0
+        self._server = server
+        self._memory_bytes = memory_bytes
+        self._lease = anyio.Lock()
+        self._child: Child | None = None
+        self._ready = anyio.Event()
+        self._lost = anyio.Event()
+        self._answered = anyio.Event()
+        """Not set while a question is on its way."""
+        self._answered.set()
+        self._asked = False
+        self._failure: str | None = None
+
+    @property
+    def pids(self) -> frozenset[int]:
+        """Of our processes that may hold this GPU, or have."""
+        return self._server.pids
+
+    @property
+    def failed(self) -> bool:
+        """Given up: every lease raises RunnerFailed, now and later."""
+        return self._failure is not None
+
+    @property
+    def waiting(self) -> int:
+        """Candidates that hold the lease or wait for it."""
+        statistics = self._lease.statistics()
+        return statistics.tasks_waiting + int(statistics.locked)
+
+    @asynccontextmanager
+    async def lease(self) -> AsyncIterator[None]:
+        """Exclusive use of the GPU, with a living runner. Raises RunnerFailed."""
+        asked = time.perf_counter()
+        async with self._lease:
+            self.waited_seconds += time.perf_counter() - asked
+            await self._living()
+            since = time.perf_counter()
+            try:
+                yield
+            finally:
+                self.held_seconds += time.perf_counter() - since
+
+    @asynccontextmanager
+    async def turn(self) -> AsyncIterator[None]:
+        """Exclusive use of the GPU for somebody else's work, whatever has become of the runner. In one queue with the candidates,
+        first come, first served; the work must have finished when the turn ends."""
+        asked = time.perf_counter()
+        async with self._lease:
+            self.turn_waited_seconds += time.perf_counter() - asked
+            yield
+
+    async def _living(self) -> Child:
+        """The runner, or the one that follows it if it has died in silence. Raises RunnerFailed."""
+        while True:
+            await self._ready.wait()
+            if self._failure is not None:
+                raise RunnerFailed(self._failure)
+            child = self._child
+            assert child is not None
+            if not child.gone:
+                return child
+            self._retire(child)
+
+    def _retire(self, child: Child) -> None:
+        """`child` answers no more: whoever asks waits for the next one. Once per child; more often changes nothing."""
+        if self._child is child:
+            self._child = None
+            self._ready = anyio.Event()
+            self._lost.set()
+
+    async def ask(self, message: bytes, seconds: float) -> tuple[dict[str, Any], bytes]:
+        """One question, under the lease; `seconds` do not count the start of a runner that died before it was asked.
+
+        Raises RunnerLost or RunnerFailed. Cancelled or not, half an exchange costs the runner.
+        """
+        child = await self._living()
+        self._asked, self._answered = True, anyio.Event()
+        finished = False
+        try:
+            with anyio.fail_after(seconds):
+                header, body = await child.ask(message)
+            finished = not header.get("lost", False)
+            return header, body
+        except TimeoutError:
+            raise RunnerLost(None) from None
+        except (ChildDied, wire.BadMessage) as error:
+            raise RunnerLost(error if isinstance(error, ChildDied) else None) from None
+        finally:
+            self._answered.set()
+            if not finished:
+                self._retire(child)
+                self._server.kill(child)
+
+    async def ask_aside(self, message: bytes, seconds: float) -> dict[str, Any]:
+        """One question to a process of its own on this GPU, under the lease. {"failed": why} if it has no answer.
+
+        Raises RunnerFailed: without its fork server this GPU has no process at all.
+        """
+        try:
+            with anyio.fail_after(seconds):
+                async with self._server.child("runner") as child:
+                    await child.ask(self._hello(first=False))
+                    header, _ = await child.ask(message)
+        except (TimeoutError, ChildDied, wire.BadMessage) as error:
+            return {"failed": error.describe() if isinstance(error, ChildDied) else str(error) or "it took too long"}
+        except ZygoteDied as error:
+            raise RunnerFailed(self._give_up(str(error))) from error
+        return {"failed": str(header["detail"])} if "status" in header else header
+
+    def _hello(self, *, first: bool) -> bytes:
+        return wire.pack({"do": "hello", "memory_bytes": self._memory_bytes, "first": first})
+
+    async def serve(self) -> None:
+        """Keep a runner alive, until cancelled or given up."""
+        try:
+            await self._server.ready()
+            failures = 0
+            while self._failure is None:
+                why = await self._serve_one()
+                failures = 0 if why is None else failures + 1
+                if why is not None and failures >= STARTS:
+                    self._give_up(why)
+        except (ZygoteDied, TimeoutError) as error:
+            self._give_up(str(error) or "its fork server does not start")
+
+    async def _serve_one(self) -> str | None:
+        """One runner, to its end. Why it was of no use; None if somebody could ask it."""
+        async with self._server.child("runner") as child:
+            self._lost = anyio.Event()
+            self._asked = False
+            try:
+                with anyio.fail_after(HELLO_SECONDS):
+                    answer, _ = await child.ask(self._hello(first=not self.starts))
+                if "status" in answer:
+                    raise wire.BadMessage(str(answer["detail"]))
+            except (TimeoutError, ChildDied, wire.BadMessage) as error:
+                return f"it {error.describe()}" if isinstance(error, ChildDied) else str(error) or "it does not answer"
+            self.starts += 1
+            self._child = child
+            self._ready.set()
+            await _either(self._lost, child.ended)
+            self._retire(child)
+            await self._answered.wait()  # who asks reads from the socket until it finds the end itself
+            return None if self._asked else "it died before it was asked anything"
+
+    def _give_up(self, why: str) -> str:
+        self._failure = f"{self.gpu.name} ({self.gpu.uuid}): its runner does not start: {why}"
+        self._ready.set()
+        return self._failure
+
+
+async def _either(first: anyio.Event, second: anyio.Event) -> None:
+    async with anyio.create_task_group() as tasks:
+
+        async def one(event: anyio.Event) -> None:
+            await event.wait()
+            tasks.cancel_scope.cancel()
+
+        tasks.start_soon(one, first)
+        tasks.start_soon(one, second)
+
+
+@asynccontextmanager
+async def open_runner(gpu: Gpu, memory_bytes: int) -> AsyncIterator[GpuRunner]:
+    """A runner for one GPU, ready soon. `memory_bytes`: what torch may take of the GPU's memory."""
+    async with ForkServer(gpu.uuid) as server:
+        runner = GpuRunner(gpu, server, memory_bytes)
+        tasks = anyio.create_task_group()
+        await tasks.__aenter__()
+        tasks.start_soon(runner.serve)
+        try:
+            yield runner
+        finally:  # not `async with`: an error of the body would come out inside a group
+            tasks.cancel_scope.cancel()
+            await tasks.__aexit__(None, None, None)

@@ -1,0 +1,1 @@
+"""Compilation: the text of kernels to binaries for a card, trusted code over untrusted text. Start at `compiler`."""

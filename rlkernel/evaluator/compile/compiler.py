@@ -1,0 +1,309 @@
+"""From a Program's launches to GPU binaries, on the trusted side, for a named target. Needs no GPU.
+
+Runs in a forked child of its own, because LLVM and ptxas crash and hang on some inputs. It may read the cache of binaries and
+never writes it (see `binaries.py`).
+
+How a binary is launched, the same in Triton 3.6 and 3.7 (`triton/backends/nvidia/driver.py`):
+- Parameters: every argument but constants and integers that were specialised to 1, unused ones included, in the kernel's order;
+  then two pointers, global scratch and profile scratch (null where the size is 0).
+- A pointer, i64 and u64 take 8 bytes, i32 and fp32 4, bool (u1) 1; Python floats are always fp32.
+- A tensor descriptor with a layout in `tensordesc_meta` is a 128-byte CUtensorMap, then rank i32 sizes, then rank i64 strides.
+  Without one: the base pointer, rank i64 sizes, rank i64 strides, one flag (padding is NaN; Triton 3.7 a second one, round to
+  tf32), then again rank i32 sizes and rank i64 strides.
+- Grid (x * num_ctas, y, z), block (32 * num_warps, 1, 1). num_ctas > 1: attributes cluster dimension (num_ctas, 1, 1) and cluster
+  scheduling policy "spread"; 16 also needs the function attribute that allows non-portable cluster sizes.
+- Scratch of `global_scratch_size * num_ctas * programs` bytes, aligned to `global_scratch_align`, fresh for each launch.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import torch
+import triton
+from triton import knobs
+from triton.backends.compiler import GPUTarget
+from triton.compiler import ASTSource
+from triton.compiler.errors import CompilationError
+from triton.runtime.jit import JITFunction
+
+from rlkernel.errors import one_line
+from rlkernel.evaluator.compile.binaries import MAX_CONFIGS, Compiled, read, text_digest
+from rlkernel.evaluator.compile.ttir import stored_arguments
+from rlkernel.evaluator.devices import DeviceProfile
+from rlkernel.evaluator.program.kernel_source import KernelRejected, KernelSet, binding_value, canonical
+from rlkernel.evaluator.program.replay import Replay
+from rlkernel.evaluator.program.schema import Config, Descriptor, Function, Launch, Program, Value, block_shape, decode_scalar
+
+knobs.compilation.disable_line_info = True  # a twentieth of a compilation, and nothing reads it
+_POINTERS = {
+    "float32": "fp32", "float16": "fp16", "bfloat16": "bf16", "float64": "fp64", "int8": "i8", "int16": "i16", "int32": "i32",
+    "int64": "i64", "uint8": "u8", "uint16": "u16", "uint32": "u32", "uint64": "u64", "bool": "i1", "float8_e4m3fn": "fp8e4nv",
+    "float8_e5m2": "fp8e5",
+}  # fmt: skip
+
+
+class CompileFailed(Exception):
+    """Triton or ptxas refuses the kernel. `detail` is for the model."""
+
+    def __init__(self, detail: str) -> None:
+        super().__init__(detail)
+        self.detail = detail
+
+
+class OutsideStorage(Exception):
+    """A tensor descriptor claims more than its tensor's memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """How one launch specialises its kernel."""
+
+    types: dict[str, str]
+    constants: dict[str, Value]
+    divisible: tuple[str, ...]
+    """Arguments divisible by 16: addresses and integers."""
+
+
+def signature(function: Function, config: Config, args: dict[str, Any]) -> Signature:
+    """Triton's own rules: constants; integers equal to 1; types; divisibility by 16 of addresses and integers."""
+    types: dict[str, str] = {}
+    constants = dict(config.constants)
+    divisible: list[str] = []
+    for name, annotation in canonical(function).parameters.items():
+        value = args.get(name)
+        free = name not in function.do_not_specialize
+        if name in constants or name not in args:
+            types[name] = "constexpr"
+        elif isinstance(value, torch.Tensor):
+            dtype = str(value.dtype).removeprefix("torch.")
+            if dtype not in _POINTERS:
+                raise CompileFailed(f"line {function.line}: kernel argument {name} has dtype {dtype}, which Triton lacks")
+            types[name] = "*" + _POINTERS[dtype]
+            if free and value.storage_offset() * value.element_size() % 16 == 0:
+                divisible.append(name)
+        elif isinstance(value, Descriptor):
+            dtype = str(value.base.dtype).removeprefix("torch.")
+            if dtype not in _POINTERS or dtype == "bool":
+                raise CompileFailed(f"line {function.line}: tensor descriptor {name} has dtype {dtype}, which Triton lacks")
+            types[name] = f"tensordesc<{_POINTERS[dtype]}{list(block_shape(name, value, config))}>"
+        elif isinstance(value, bool):
+            types[name] = "u1"
+        elif isinstance(value, int):
+            if value == 1 and free:
+                types[name] = "constexpr"
+                constants[name] = 1
+                continue
+            types[name] = "i32" if -(2**31) <= value < 2**31 else "u64" if value >= 2**63 else "i64"
+            if free and value % 16 == 0:
+                divisible.append(name)
+        elif isinstance(value, float):
+            types[name] = "fp32"
+        else:
+            raise CompileFailed(f"line {function.line}: kernel argument {name} is neither a tensor nor a number")
+        if "int64" in annotation and types[name] == "i32":
+            types[name] = "i64"
+    return Signature(types, constants, tuple(divisible))
+
+
+def cache_key(program: Program, launch: Launch, config: Config, sig: Signature, profile: DeviceProfile) -> str:
+    """The kernel's text, constants and options, which the pool computes too; and how the arguments specialise it."""
+    arguments = hashlib.sha256(json.dumps([sig.types, sig.divisible], sort_keys=True).encode()).hexdigest()[:32]
+    return f"{text_digest(program, launch, config, profile.arch)}-{arguments}"
+
+
+def resources(cubin: bytes) -> tuple[int, int]:
+    """(registers per thread, stack bytes per thread) from a cubin's ELF sections."""
+    offset, entry, count, names = struct.unpack_from("<Q", cubin, 40)[0], *struct.unpack_from("<HHH", cubin, 58)
+    sections = [struct.unpack_from("<IIQQQQIIQQ", cubin, offset + i * entry) for i in range(count)]
+    strings = sections[names][4]
+    registers = stack = 0
+    for section in sections:
+        start = strings + section[0]
+        name = cubin[start : cubin.index(b"\0", start)].decode()
+        if name == ".nv.info":
+            at, end = section[4], section[4] + section[5]
+            while at + 4 <= end:
+                form, kind, size = struct.unpack_from("<BBH", cubin, at)
+                value = struct.unpack_from("<II", cubin, at + 4)[1] if form == 4 and size == 8 else 0
+                if kind == 0x2F:  # EIATTR_REGCOUNT: symbol, count
+                    registers = max(registers, value)
+                elif kind == 0x11:  # EIATTR_FRAME_SIZE: symbol, bytes
+                    stack = max(stack, value)
+                at += 4 + (size if form == 4 else 0)
+    return registers, stack
+
+
+def _jit(fn: Any, function: Function) -> Any:
+    """Triton's kernel object, if Triton reads the very text that was checked."""
+    kernel = JITFunction(fn)
+    if kernel.src != canonical(function).text:
+        raise KernelRejected("Triton reads this kernel's text in another way than Python does", function.line)
+    return kernel
+
+
+class Compiler:
+    """Compiles a Program's launches. Reads binaries in `directory`, never writes there; collects new ones in `binaries`."""
+
+    def __init__(self, program: Program, profile: DeviceProfile, directory: Path) -> None:
+        self.program = program
+        self.profile = profile
+        self.directory = directory
+        self.binaries: dict[str, bytes] = {}
+        self._done: dict[str, Compiled | CompileFailed] = {}
+        self._kernels = KernelSet(program, _jit)
+
+    def compile(self, launch: Launch, config: Config, args: dict[str, Any]) -> Compiled:
+        """The same binary is made once. Raises CompileFailed or KernelRejected."""
+        function = self.program.functions[launch.function]
+        sig = signature(function, config, args)
+        key = cache_key(self.program, launch, config, sig, self.profile)
+        if key not in self._done:
+            kept = read(self.directory, key)
+            try:
+                self._done[key] = kept[0] if kept is not None else self._make(key, launch, function, sig, config)
+            except CompileFailed as error:
+                self._done[key] = error
+        done = self._done[key]
+        if isinstance(done, CompileFailed):
+            raise done
+        return done
+
+    def _make(self, key: str, launch: Launch, function: Function, sig: Signature, config: Config) -> Compiled:
+        kernel = self._build(launch, function, sig, config)
+        cubin, ttir, metadata = kernel.asm["cubin"], kernel.asm["ttir"], kernel.metadata
+        registers, spills = resources(cubin)
+        shared = int(metadata.shared)
+        if shared > self.profile.shared_bytes:
+            raise CompileFailed(
+                f"kernel {function.name} needs {shared} bytes of shared memory, the GPU has {self.profile.shared_bytes}"
+            )
+        self.binaries[key] = cubin
+        return Compiled(
+            key, function.name, tuple(sorted(stored_arguments(ttir))), registers, spills, shared, int(metadata.num_warps),
+            int(metadata.num_ctas), "inputPrecision = tf32" in ttir, str(metadata.name), int(metadata.global_scratch_size),
+            int(metadata.global_scratch_align), int(metadata.profile_scratch_size),
+            tuple((name, kind) for name, kind in sig.types.items() if kind != "constexpr"),
+            tuple(metadata.tensordesc_meta or ()),
+        )  # fmt: skip
+
+    def _build(self, launch: Launch, function: Function, sig: Signature, config: Config) -> Any:
+        jit = self._kernels.get(launch.function)
+        kernel = canonical(function)
+        names = list(canonical(function).parameters)
+        constants = {(names.index(n),): self._constant(v) for n, v in sig.constants.items()}
+        attrs = {(names.index(n),): [["tt.divisibility", 16]] for n in sig.divisible}
+        source = ASTSource(jit, sig.types, constants, attrs)
+        try:
+            return triton.compile(source, target=GPUTarget("cuda", self.profile.arch, 32), options=dict(config.options))
+        except CompilationError as error:
+            line = kernel.lines.get(int(getattr(error.node, "lineno", 1) or 1), function.line)
+            raise CompileFailed(f"line {line}: {_first_line(error)}") from error
+        except Exception as error:  # whatever the compiler raises on this kernel is the candidate's failure
+            raise CompileFailed(f"kernel {function.name}: {one_line(error)}") from error
+
+    def _constant(self, value: Value) -> Any:
+        if isinstance(value, dict) and "function" in value:
+            return self._kernels.get(int(value["function"]))
+        if isinstance(value, dict) and ("tl_dtype" in value or "triton" in value):
+            return binding_value(value, self._kernels.get)
+        return decode_scalar(value)
+
+
+def _first_line(error: CompilationError) -> str:
+    """The compiler's message without the source excerpt that it repeats."""
+    cause: BaseException = error
+    while isinstance(cause, CompilationError) and cause.__cause__ is not None:
+        cause = cause.__cause__
+    text = cause.error_message if isinstance(cause, CompilationError) else f"{type(cause).__name__}: {cause}"
+    if text and text.startswith("NameError("):
+        text = "NameError: " + text[len("NameError('") :]
+    lines = (text or str(cause)).strip().splitlines()
+    return lines[0][:250] if lines else type(cause).__name__
+
+
+@dataclass(frozen=True, slots=True)
+class Compilation:
+    """What `compile_program` made."""
+
+    kernels: dict[str, dict[int, Compiled]]
+    """Step ("3" in forward, "init:0" in `__init__`) -> index of its launch's config -> facts."""
+    binaries: dict[str, bytes]
+    """Key -> cubin, of what the cache did not have."""
+
+
+def compile_program(
+    program: Program, specs: tuple[list[torch.Tensor], list[torch.Tensor]], profile: DeviceProfile, directory: Path,
+    configs: dict[int, int] | Literal["all"],
+) -> Compilation:  # fmt: skip
+    """Compile every launch. `specs`: meta tensors for init_inputs and inputs. `configs`: forward step -> the config to compile
+    (the first by default; the next that works if it fails, as Triton's autotuner passes over it), or "all": up to MAX_CONFIGS of
+    every launch, without those that fail where another one works.
+
+    Raises CompileFailed (of the first config where none works), OutsideStorage, MalformedProgram, StepFailed.
+    """
+    compiler = Compiler(program, profile, directory)
+    found: dict[int, dict[int, Compiled]] = {}
+
+    def one(step: Launch, config: Config, args: dict[str, Any]) -> Compiled:
+        try:
+            return compiler.compile(step, config, args)
+        except KernelRejected as error:
+            where = error.line or program.functions[step.function].line
+            raise CompileFailed(f"line {where}: {error}") from error
+
+    def launch(step: Launch, config: Config, args: dict[str, Any]) -> None:
+        _check_extents(step, args)
+        chosen = None if configs == "all" else next(i for i, c in enumerate(step.configs) if c is config)
+        found[id(step)] = _alternatives(step, chosen, lambda choice: one(step, choice, args))
+
+    replay = Replay(program, torch.device("meta"), launch, configs=configs if configs != "all" else {})
+    replay.init(specs[0], 0)
+    replay.forward(specs[1], 0)
+    kernels = {f"init:{i}": found[id(step)] for i, step in enumerate(program.init) if isinstance(step, Launch)}
+    kernels |= {str(i): found[id(step)] for i, step in enumerate(program.forward) if isinstance(step, Launch)}
+    return Compilation(kernels, compiler.binaries)
+
+
+def _check_extents(step: Launch, args: dict[str, Any]) -> None:
+    """The GPU checks a descriptor's accesses against the shape that it claims, so that must lie in the tensor's memory."""
+    for name, value in args.items():
+        if isinstance(value, Descriptor):
+            item = value.base.element_size()
+            there = value.base.untyped_storage().nbytes() // item - value.base.storage_offset()
+            if value.extent > there:
+                raise OutsideStorage(
+                    f"line {step.line}: tensor descriptor {name} spans {value.extent} elements, its tensor has {there}"
+                )
+
+
+def _alternatives(step: Launch, chosen: int | None, compile_one: Callable[[Config], Compiled]) -> dict[int, Compiled]:
+    """The configs of one launch that compile, of equal binaries on equal grids the first; or one alone, best the chosen one.
+
+    Raises the first's CompileFailed.
+    """
+    made: dict[int, Compiled] = {}
+    seen: set[tuple[str, tuple[int, int, int]]] = set()
+    first: CompileFailed | None = None
+    order = list(range(min(len(step.configs), MAX_CONFIGS)))
+    for index in order if chosen is None else [chosen, *[i for i in order if i != chosen]]:
+        config = step.configs[index]
+        if chosen is not None and made:
+            break
+        try:
+            compiled = compile_one(config)
+        except CompileFailed as error:
+            first = first or error
+            continue
+        if (compiled.key, config.grid) not in seen:
+            seen.add((compiled.key, config.grid))
+            made[index] = compiled
+    if not made and first is not None:
+        raise first
+    return made

@@ -1,0 +1,133 @@
+"""Comparisons on the GPU, enqueued behind the work that they judge, and told by one wait at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import torch
+
+from rlkernel.evaluator.gpu.fused import Fused, kept
+from rlkernel.evaluator.gpu.guards import Guards
+from rlkernel.evaluator.gpu.stopwatch import settle
+from rlkernel.evaluator.judging.comparison import Match, Sizes, bits, bound_of, compare_structure, decide, mismatch
+from rlkernel.evaluator.program.tensors import flatten, overlapping
+
+
+class Strayed(Exception):
+    """The candidate reads or writes memory that is not its own."""
+
+
+class Checks:
+    """In order; the first that fails decides. What is compared must stay as it is until `finish`."""
+
+    def __init__(self, fused: Fused) -> None:
+        self._fused = fused
+        self._sums: list[torch.Tensor] = []
+        self._flags: list[torch.Tensor] = []
+        self._tell: list[Callable[[list[list[float]], list[bool]], Match | None]] = []
+        self.worst = 0.0
+        """Largest error of an output, once finished."""
+
+    def zones(self, *guards: Guards) -> None:
+        """Raises Strayed in `finish` if something was written between tensors."""
+        flags = [g.broken() for g in guards if g.used]
+        if not flags:
+            return
+        first, last = len(self._flags), len(self._flags) + len(flags)
+        self._flags += [kept(flag) for flag in flags]
+
+        def tell(sums: list[list[float]], told: list[bool]) -> Match | None:
+            if any(told[first:last]):
+                raise Strayed("a kernel writes outside its tensors")
+            return None
+
+        self._tell.append(tell)
+
+    def unchanged(self, tensors: Sequence[torch.Tensor], wanted: Sequence[torch.Tensor], what: str) -> None:
+        """Bit for bit, and in the same layout."""
+        for index, (a, b) in enumerate(zip(tensors, wanted, strict=True)):
+            if a.shape != b.shape or a.stride() != b.stride():
+                self._fail(what.format(index=index))
+            elif a.numel():
+                self._unchanged(index, (bits(a) != bits(b)).any(), what)
+
+    def _unchanged(self, index: int, flag: torch.Tensor, what: str) -> None:
+        place = len(self._flags)
+        self._flags.append(kept(flag))
+        detail = what.format(index=index)
+        self._tell.append(lambda sums, told: Match(False, detail) if told[place] else None)
+
+    def outputs(self, output: Any, expected: Any, allowed: Sequence[float], note: str = "") -> None:
+        """A candidate's output against the reference's; `note` goes behind a failure's text."""
+        found: list[torch.Tensor] = []
+        wanted: list[torch.Tensor] = []
+        structures = flatten(output, found), flatten(expected, wanted)
+        detail = compare_structure(*structures)
+        if detail is not None or len(found) != len(wanted):
+            self._fail((detail or "another number of output tensors") + note)
+            return
+        for index, (f, e, limit) in enumerate(zip(found, wanted, allowed, strict=True)):
+            where = "output" if len(found) == 1 else f"output {index}"
+            wrong = mismatch(f, e, overlapping=overlapping(f), where=where)
+            if wrong is not None:
+                self._fail(wrong + note)
+                return
+            self._output(f, e, limit, where, note)
+
+    def changed_alike(self, tensors: Sequence[torch.Tensor], wanted: Sequence[torch.Tensor]) -> None:
+        """Inputs that the reference changes are changed in the same way, as outputs are compared."""
+        for index, (a, b) in enumerate(zip(tensors, wanted, strict=True)):
+            where = f"input {index} after forward"
+            wrong = mismatch(a, b, overlapping=False, where=where)
+            if wrong is not None:
+                self._fail(wrong)
+            elif a.numel():
+                self._output(a, b, bound_of(b.dtype, 0.0, tf32=False), where, "")
+
+    def _fail(self, detail: str) -> None:
+        self._tell.append(lambda sums, told: Match(False, detail))
+
+    def _output(self, found: torch.Tensor, expected: torch.Tensor, allowed: float, where: str, note: str) -> None:
+        place = len(self._sums)
+        self._sums.append(kept(self._fused.sums(found, expected)))
+
+        def tell(sums: list[list[float]], told: list[bool]) -> Match | None:
+            match = decide(found, expected, expected, sums[place], allowed=allowed, where=where)
+            self.worst = max(self.worst, match.error)
+            return None if match.matches else replace(match, detail=match.detail + note)
+
+        self._tell.append(tell)
+
+    def difference(self, first: Sequence[torch.Tensor], second: Sequence[torch.Tensor]) -> Callable[[], float]:
+        """||a - b|| / ||a||, the largest over the outputs; 0 if they are equal, at least a tiny number if not. Known after
+        `finish`."""
+        places = []
+        for a, b in zip(first, second, strict=True):
+            if a.numel():
+                places.append((len(self._sums), len(self._flags), a))
+                self._sums.append(kept(self._fused.sums(b, a)))
+                self._flags.append(kept((bits(a) != bits(b)).any()))
+        answer = [0.0]
+
+        def tell(sums: list[list[float]], told: list[bool]) -> Match | None:
+            for place, flag, tensor in places:
+                if told[flag]:
+                    sizes = Sizes.of(sums[place], tensor)
+                    answer[0] = max(answer[0], sizes.error if sizes.finite else float("inf"), 1e-30)
+            return None
+
+        self._tell.append(tell)
+        return lambda: answer[0]
+
+    def finish(self, seconds: float) -> Match:
+        """Wait, at most so long (raises Hung), and tell: the first failure, or a match. Failures that are not `numeric` go first.
+        Raises Strayed."""
+        settle(seconds)
+        sums = torch.stack(self._sums).tolist() if self._sums else []
+        flags = torch.stack(self._flags).tolist() if self._flags else []
+        told, self._tell = self._tell, []  # they hold the tensors, and this
+        misses = [match for tell in told if (match := tell(sums, flags)) is not None]
+        misses.sort(key=lambda match: match.numeric)
+        return misses[0] if misses else Match(True, "", self.worst)

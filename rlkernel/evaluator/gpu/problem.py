@@ -1,0 +1,221 @@
+"""The trusted side of a problem on the GPU: inputs and models from seeds, how exact an answer must be, where its time goes.
+
+Nothing here is alive while a candidate's kernels run, unless it is compared with its seed afterwards.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import nn
+
+from rlkernel.evaluator.gpu import driver
+from rlkernel.evaluator.gpu.guards import CUDA
+from rlkernel.evaluator.gpu.stopwatch import Run, Stopwatch, mark, wait
+from rlkernel.evaluator.judging.comparison import Match, bits, bound_of, compare_tensor, norm_error
+from rlkernel.evaluator.judging.reference_calls import (
+    STRESS,
+    call,
+    draw_seed,
+    exact_outputs,
+    mapped,
+    state_of,
+    stressed,
+    tensors_of,
+)
+from rlkernel.evaluator.judging.roofline import is_free
+from rlkernel.evaluator.program.replay import Replay
+from rlkernel.evaluator.program.schema import Launch, Program
+from rlkernel.evaluator.program.tensors import overlapping
+from rlkernel.reference import Reference, load_reference
+
+ATTRIBUTION_RUNS = 2
+STEPS_SECONDS = 4.0
+GAP_SPIN_US = 5_000.0
+"""Far longer than the host takes to enqueue a reference that does not wait."""
+
+
+def on_gpu(value: Any) -> Any:
+    return mapped(value, lambda tensor: tensor.to(CUDA))
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One kind of round."""
+
+    other: bool = False
+    """In the other of train and eval mode."""
+    stress: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What is measured once for a problem; plain data, kept by the pool and given back to every runner."""
+
+    allowed: dict[str, tuple[float, ...]]
+    """Kind of round ("plain", "stress", "other") -> norm-relative error of each output. Without "stress" where that overflows."""
+    changes_inputs: bool
+    changes_state: tuple[str, ...]
+    """Parameters and buffers that the reference changes."""
+    gaps: bool
+    """The reference makes the host wait for the GPU, so that its time holds gaps, always."""
+    finite: bool
+    """Whether the reference's outputs are finite, so that one pass over a timed output tells whether it matches."""
+    rows: tuple[dict[str, Any], ...]
+    """Device time of the reference's operators: {"op", "us"}."""
+
+    @staticmethod
+    def from_json(data: dict[str, Any]) -> Known:
+        allowed = {kind: tuple(errors) for kind, errors in data["allowed"].items()}
+        lists = {name: tuple(data[name]) for name in ("changes_state", "rows")}
+        return Known(**{**data, **lists, "allowed": allowed})
+
+
+def name_of(kind: Kind) -> str:
+    return "other" if kind.other else "stress" if kind.stress else "plain"
+
+
+class GpuProblem:
+    """A reference at full shape on this GPU."""
+
+    def __init__(self, source: str, name: str) -> None:
+        self.reference: Reference = load_reference(source, small=False, name=name)
+
+    def inputs(self, seed: int, *, stress: bool = False) -> list[Any]:
+        with CUDA:
+            made = on_gpu(self.reference.inputs(seed))
+        return stressed(made) if stress else list(made)
+
+    def init_tensors(self, seed: int) -> list[torch.Tensor]:
+        """The tensors among the constructor's arguments, as `model(seed)` gets them."""
+        with CUDA:
+            args, kwargs = self.reference.init_inputs(seed)
+        return tensors_of(on_gpu([args, list(kwargs.values())]))
+
+    def model(self, seed: int, *, other: bool = False) -> nn.Module:
+        with CUDA:
+            model = self.reference.model(seed).to(CUDA)
+        return model.train(not model.training) if other else model
+
+    def study(self, program: Program, stopwatch: Stopwatch, *, stress: bool, tf32: bool) -> Known:
+        """Measure what `Known` holds. `program`: the reference's own trace. `stress`: whether to try scaled inputs, which may
+        cost the context. Raises what the reference raises."""
+        errors, changes = self._errors()
+        allowed = {"plain": tuple(_allowed(t, e, tf32=tf32) for t, e in errors)}
+        allowed["other"] = allowed["plain"]
+        init_seed = draw_seed()
+        model, inputs = self.model(init_seed), self.inputs(draw_seed())
+        output = tensors_of(call(model, inputs, 0))
+        finite = all(bool(torch.isfinite(t).all()) for t in output if t.is_floating_point())
+        before = state_of(self.model(init_seed))
+        changed = tuple(n for n, t in state_of(model).items() if n in before and not torch.equal(bits(t), bits(before[n])))
+        _, run = stopwatch.run(lambda: call(model, inputs, 0), GAP_SPIN_US)
+        rows = self._rows(program, stopwatch)
+        if stress and self._stressable():  # a factor of 8 costs three bits at most
+            allowed["stress"] = tuple(_allowed(t, STRESS * e, tf32=tf32) for t, e in errors)
+        return Known(allowed, changes, changed, run.void, finite, tuple(rows))
+
+    def _errors(self) -> tuple[list[tuple[torch.dtype, float]], bool]:
+        """Type of each output and the reference's own error in it; and whether inputs are changed."""
+        seed, init_seed, forward_seed = draw_seed(), draw_seed(), draw_seed()
+        model, inputs, pristine = self.model(init_seed), self.inputs(seed), self.inputs(seed)
+        exact_model = copy.deepcopy(model)
+        found = tensors_of(call(model, inputs, forward_seed))
+        changed = [(bits(a) != bits(b)).any() for a, b in zip(tensors_of(inputs), tensors_of(pristine), strict=True) if a.numel()]
+        exact = exact_outputs(exact_model, pristine, forward_seed) or found
+        errors = [(f.dtype, _own_error(f, e)) for f, e in zip(found, exact, strict=True)]
+        return errors, bool(changed) and bool(torch.stack(changed).any())
+
+    def _stressable(self) -> bool:
+        """Whether scaled inputs are other inputs, and leave the reference finite."""
+        if not any(isinstance(x, torch.Tensor) and x.is_floating_point() for x in self.inputs(0)):
+            return False
+        try:
+            output = tensors_of(call(self.model(draw_seed()), self.inputs(draw_seed(), stress=True), draw_seed()))
+        except Exception:  # a reference may refuse such inputs in its own way
+            if driver.lost_context() is not None:
+                raise
+            return False
+        flags = [torch.isfinite(t).all() for t in output if t.is_floating_point()]
+        return not flags or bool(torch.stack(flags).all())
+
+    def look_closer(
+        self, output: Any, expected: Any, model: nn.Module, inputs: list[Any], forward_seed: int, *, tf32: bool
+    ) -> Match:
+        """Judge one call by the reference's own error on these very inputs, which may be worse conditioned than most.
+
+        `model`: as it was before the call that gave `expected`; it is turned into float64.
+        """
+        found, wanted = tensors_of(output), tensors_of(expected)
+        exact = exact_outputs(model, inputs, forward_seed) or wanted
+        for index, (f, w, e) in enumerate(zip(found, wanted, exact, strict=True)):
+            own = _own_error(w, e)
+            where = "output" if len(found) == 1 else f"output {index}"
+            measure = e if e.shape == w.shape and (own > 0 or not w.is_floating_point()) else w
+            match = compare_tensor(
+                f, w, measure, allowed=bound_of(w.dtype, own, tf32=tf32), overlapping=overlapping(f), where=where
+            )
+            if not match.matches:
+                return match
+        return Match(True)
+
+    def _rows(self, program: Program, stopwatch: Stopwatch) -> list[dict[str, Any]]:
+        replay = Replay(program, CUDA, lambda *call: None)
+        replay.init(self.init_tensors(0), 0)
+        return step_times(replay, tensors_of(self.inputs(draw_seed())), stopwatch, {}, lambda: None)
+
+
+def _own_error(found: torch.Tensor, exact: torch.Tensor) -> float:
+    """The reference's error; 0 for integers, and for a reference that jumps between values and has no exact result."""
+    error = norm_error(found, exact) if found.is_floating_point() and exact.shape == found.shape else 0.0
+    return error if error < 0.05 else 0.0
+
+
+def _allowed(dtype: torch.dtype, own: float, *, tf32: bool) -> float:
+    """The candidate is compared with the reference, not with the exact result: both may err."""
+    return bound_of(dtype, own, tf32=tf32) + own
+
+
+def step_times(
+    replay: Replay,
+    inputs: list[torch.Tensor],
+    stopwatch: Stopwatch,
+    fresh: dict[int, torch.Tensor],
+    before: Callable[[], None],
+    patience: float = 1.0,
+) -> list[dict[str, Any]]:
+    """Device time of each step of a Program that does work: {"step", "function" or "op", "us"}, the shorter of two runs.
+
+    patience: factor on the spin that covers the host; a host that is held up for longer leaves gaps, which count as time.
+    """
+    rows: dict[int, dict[str, Any]] = {}
+    passes: list[tuple[Run, list[tuple[int, torch.cuda.Event]]]] = []
+    for _ in range(ATTRIBUTION_RUNS):
+        marks: list[tuple[int, torch.cuda.Event]] = []
+
+        def observe(index: int, step: Any, read: Any, made: Any, marks: list[tuple[int, torch.cuda.Event]] = marks) -> None:
+            if isinstance(step, Launch):
+                rows[index] = {"step": index, "function": step.function}
+            elif is_free(step, read, made):
+                return
+            else:
+                rows[index] = {"step": index, "op": step.op}
+            marks.append((index, mark()))
+
+        before()
+        # The first run covers the second, where the host is as fast as usual.
+        spin = patience * (40.0 + 25.0 * len(replay.program.forward)) if not passes or patience > 1 else 0.0
+        run = stopwatch.run(lambda: replay.forward(inputs, 0, observe=observe, fresh=fresh), spin)[1]
+        passes.append((run, marks))
+    wait(passes[-1][0].end, STEPS_SECONDS)
+    times: dict[int, list[float]] = {}
+    for run, marks in passes:
+        last = run.start
+        for index, event in marks:
+            times.setdefault(index, []).append(float(last.elapsed_time(event)) * 1000.0)
+            last = event
+    return [{**rows[index], "us": min(us)} for index, us in times.items()]

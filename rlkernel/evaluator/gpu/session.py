@@ -1,0 +1,200 @@
+"""One candidate's stay on the GPU.
+
+    prepare (tune) -> rounds (judge, liveness) -> trials (time, check every output: trials.py) -> rows (attribution)
+
+Candidate first, answer later: while a candidate's kernels run, no expected output exists. Inputs and weights are drawn anew from
+their seeds afterwards, compared with what the candidate was given, and only then does the reference compute the answer.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from rlkernel.evaluator.gpu.checks import Checks, Strayed
+from rlkernel.evaluator.gpu.fused import Fused
+from rlkernel.evaluator.gpu.problem import GpuProblem, Kind, Known, name_of, step_times
+from rlkernel.evaluator.gpu.stopwatch import Stopwatch, settle
+from rlkernel.evaluator.gpu.subject import Outcome, Subject
+from rlkernel.evaluator.gpu.trials import Trials, Unmeasured
+from rlkernel.evaluator.judging.comparison import Match
+from rlkernel.evaluator.judging.reference_calls import call, draw_seed, tensors_of
+from rlkernel.evaluator.judging.timing import Speedup
+from rlkernel.evaluator.program.schema import Launch
+
+SLOW_SECONDS = 0.1
+"""Of the first round: then the first batch of trials is one."""
+STEP_SLACK_US = 4.0
+ATTRIBUTIONS = 4
+"""A host that is held up leaves gaps between the steps: then they are timed again, behind a spin three times as long."""
+NOISE_FACTOR = 4.0
+"""A skipped launch changes the output if it does so by this much more than repeating the call does."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seeds:
+    """Of one round: weights, inputs, and what `forward` draws."""
+
+    init: int
+    inputs: int
+    forward: int
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    kind: Kind
+    seeds: Seeds
+    outcome: Outcome
+    expected: Any
+    """What the reference returned."""
+
+
+@dataclass
+class Session:
+    """One candidate's stay on the GPU."""
+
+    problem: GpuProblem
+    known: Known
+    stopwatch: Stopwatch
+    fused: Fused
+    subject: Subject
+    other: Subject | None
+    """In the other of train and eval mode, where the candidate does other work there."""
+    modal: bool
+    tf32: bool
+    seconds: float
+    """How long the rounds may take, or one trial."""
+    worst: float = 0.0
+    slow: bool = False
+    """The first round took long."""
+
+    def prepare(self) -> None:
+        """Memory is laid out, configurations are chosen. Raises Hung, NoConfig."""
+        for subject, mode in ((self.subject, False), (self.other, True)):
+            if subject is not None:
+                seed = draw_seed()
+                inputs = tensors_of(self.problem.inputs(seed))
+                subject.lay_out(self.problem.init_tensors(seed), inputs)
+                if subject.tunable:
+                    subject.construct(self.problem.init_tensors(seed), seed, self.problem.model(seed, other=mode))
+                    subject.tune(inputs, seed)
+
+    def round(self, checks: Checks, subject: Subject, kind: Kind) -> Round:
+        """Enqueue one round of fresh weights and inputs, and its judgement."""
+        seeds = Seeds(draw_seed(), draw_seed(), draw_seed())
+        outcome = self.call(subject, seeds, kind)
+        settle(self.seconds)  # here, because making memory may wait for a kernel that never ends
+        checks.zones(*outcome.guards)
+        # The answer did not exist until here.
+        given = self.problem.inputs(seeds.inputs, stress=kind.stress)
+        expected = call(self.problem.model(seeds.init, other=kind.other), given, seeds.forward)
+        note = " (inputs scaled by 8)" if kind.stress else " in the other of train and eval mode" if kind.other else ""
+        checks.outputs(outcome.output, expected, self.known.allowed[name_of(kind)], note)
+        if self.known.changes_inputs:
+            checks.changed_alike(outcome.inputs, tensors_of(given))
+        else:
+            checks.unchanged(outcome.inputs, tensors_of(given), "forward changes its input {index}, the reference does not")
+        return Round(kind, seeds, outcome, expected)
+
+    def call(self, subject: Subject, seeds: Seeds, kind: Kind, skip: frozenset[int] = frozenset()) -> Outcome:
+        model = self.problem.model(seeds.init, other=kind.other)
+        subject.construct(self.problem.init_tensors(seeds.init), seeds.init, model)
+        return subject.forward(tensors_of(self.problem.inputs(seeds.inputs, stress=kind.stress)), seeds.forward, skip=skip)
+
+    def rounds(self) -> tuple[Match, dict[int, bool], bool]:
+        """(match, which functions' launches change the output, whether the miss is in the other mode alone). Raises Strayed.
+
+        Inputs are scaled where the reference allows it: every timed output is checked at the usual scale anyway.
+        """
+        kind = Kind(stress="stress" in self.known.allowed)
+        begun = time.perf_counter()
+        match, live = self._first_round(kind)
+        self.slow = time.perf_counter() - begun > SLOW_SECONDS
+        if not match.matches:
+            if kind.stress:  # what is wrong at the usual scale too is told without mention of another
+                plain = self._judged(checks := Checks(self.fused), [self.round(checks, self.subject, Kind())])
+                match = match if plain.matches else plain
+            return match, {}, False
+        if self.modal or self.other is not None:
+            checks = Checks(self.fused)
+            match = self._judged(checks, [self.round(checks, self.other or self.subject, Kind(other=True))])
+        return match, live, not match.matches
+
+    def _first_round(self, kind: Kind) -> tuple[Match, dict[int, bool]]:
+        checks, subject = Checks(self.fused), self.subject
+        first = self.round(checks, subject, kind)
+        honest = tensors_of(first.outcome.output)
+        # Where one launch alone writes the output, an output that matches proves it live.
+        functions = sorted({launch.function for launch in subject.program.launches}) if subject.only is None else []
+        changes = []
+        for function in functions:
+            without = self.call(subject, first.seeds, kind, frozenset({function}))
+            changes.append(checks.difference(honest, tensors_of(without.output)))
+            settle(self.seconds)
+        match = self._judged(checks, [first])
+        if not match.matches:
+            return match, {}
+        live = self._live(first, {f: change() for f, change in zip(functions, changes, strict=True)})
+        return match, live | {launch.function: True for launch in subject.program.launches if subject.only is not None}
+
+    def _live(self, first: Round, changes: dict[int, float]) -> dict[int, bool]:
+        """Function -> whether skipping it changes the output more than repeating the call does. Raises Strayed."""
+        allowed = max(self.known.allowed[name_of(first.kind)], default=0.0)
+        if all(change == 0.0 or change > 100.0 * allowed for change in changes.values()):
+            return {function: change > 0.0 for function, change in changes.items()}
+        checks = Checks(self.fused)
+        again = self.call(self.subject, first.seeds, first.kind)
+        noise = checks.difference(tensors_of(first.outcome.output), tensors_of(again.output))
+        self._finish(checks)
+        if noise() > 2.0 * allowed:
+            raise Strayed("the output depends on memory that is not written or not the candidate's own")
+        return {function: change > NOISE_FACTOR * noise() for function, change in changes.items()}
+
+    def _judged(self, checks: Checks, done: list[Round]) -> Match:
+        """The rounds' match; a miss of size alone is looked at once more, with the reference's error on the same inputs."""
+        match = self._finish(checks)
+        if match.matches or not match.numeric:
+            return match
+        for one in done:
+            model = self.problem.model(one.seeds.init, other=one.kind.other)
+            inputs = self.problem.inputs(one.seeds.inputs, stress=one.kind.stress)
+            found = self.problem.look_closer(
+                one.outcome.output, one.expected, model, inputs, one.seeds.forward, tf32=self.tf32
+            )  # fmt: skip
+            if not found.matches:
+                return match
+        return Match(True, "", match.error)
+
+    def _finish(self, checks: Checks) -> Match:
+        match = checks.finish(self.seconds)
+        self.worst = max(self.worst, checks.worst)
+        return match
+
+    def trials(self) -> tuple[Speedup, float, Match]:
+        """(speedup, host time to enqueue a forward, match of all timed outputs). Raises Strayed, Hung, Unmeasured."""
+        trials = Trials(self.problem, self.known, self.stopwatch, self.fused, self.subject, self.tf32, self.seconds)
+        try:
+            return trials.run(slow=self.slow)
+        finally:
+            self.worst = max(self.worst, trials.worst)
+
+    def rows(self, candidate_us: float) -> list[dict[str, Any]]:
+        """Device time of each step. Raises Unmeasured if the steps do not add up to the forward."""
+        if self.subject.only is not None:
+            launch = self.subject.program.forward[self.subject.only]
+            assert isinstance(launch, Launch)
+            return [{"step": self.subject.only, "function": launch.function, "us": candidate_us}]
+        inputs = tensors_of(self.problem.inputs(draw_seed()))
+        subject = self.subject
+        subject.replay.place = None
+        with torch.no_grad():
+            for attempt in range(ATTRIBUTIONS):
+                found = step_times(
+                    subject.replay, inputs, self.stopwatch, subject.places[0], lambda: subject.refill(0), 3.0**attempt
+                )
+                if sum(row["us"] for row in found) <= 1.5 * candidate_us + STEP_SLACK_US * len(found):
+                    return found
+        raise Unmeasured("its steps take longer when each is timed than forward as a whole")

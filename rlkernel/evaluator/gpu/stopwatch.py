@@ -1,0 +1,100 @@
+"""Device time of one call: caches flushed, queue filled, CUDA events around it.
+
+    reset persisting L2 | read 2 x L2       | spin | start | the call's kernels | end
+                                                   ^ if this has happened when the host has enqueued the rest, the run is void
+
+Runs are enqueued back to back, so that earlier ones keep the GPU busy meanwhile; the spin does where they do not.
+"""
+
+from __future__ import annotations
+
+import functools
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from rlkernel.evaluator.gpu import driver
+
+MAX_SPIN_US = 50_000.0
+SPIN_FACTOR = 1.6
+"""Spin over the host's usual time to enqueue."""
+
+
+class Hung(Exception):
+    """The GPU did not finish in time. Nothing but the end of this process stops it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One timed call, still on its way."""
+
+    start: torch.cuda.Event
+    end: torch.cuda.Event
+    host_us: float
+    """Time to enqueue the call."""
+    void: bool
+    """The call started before all of it was enqueued: gaps would count."""
+
+    @property
+    def us(self) -> float:
+        """Device time; only after `end` has happened."""
+        return float(self.start.elapsed_time(self.end)) * 1000.0
+
+
+def wait(event: torch.cuda.Event, seconds: float) -> None:
+    """Until `event` has happened. Raises Hung; a CUDA error raises as torch reports it."""
+    deadline = time.perf_counter() + seconds
+    while not event.query():
+        if time.perf_counter() > deadline:
+            raise Hung
+
+
+@functools.cache
+def stream() -> torch.cuda.Stream:
+    """The one stream of this process. Looked up once: torch takes 30 us for it."""
+    return torch.cuda.current_stream()
+
+
+def mark() -> torch.cuda.Event:
+    """An event at the end of what is enqueued, with its time."""
+    event = torch.cuda.Event(enable_timing=True)
+    event.record(stream())
+    return event
+
+
+def settle(seconds: float) -> None:
+    """Until everything enqueued so far is done. Raises Hung."""
+    wait(mark(), seconds)
+
+
+class Stopwatch:
+    """`flush`: enqueues the eviction of everything from L2."""
+
+    def __init__(self, flush: Callable[[], None]) -> None:
+        self._flush = flush
+        self._cycles_per_us = driver.clock_khz() / 1000.0
+        self._last: torch.cuda.Event | None = None
+
+    def run(self, call: Callable[[], Any], spin_us: float, *, unless_busy: bool = False) -> tuple[Any, Run]:
+        """Enqueue one timed call; its result, and its times to be. `unless_busy`: no spin while the last run still goes on."""
+        start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        queue = stream()
+        driver.reset_persisting_l2()
+        self._flush()
+        if spin_us > 0 and not (unless_busy and self._last is not None and not self._last.query()):
+            torch.cuda._sleep(int(spin_us * self._cycles_per_us))
+        start.record(queue)
+        begun = time.perf_counter()
+        result = call()
+        end.record(queue)
+        self._last = end
+        host_us = (time.perf_counter() - begun) * 1e6
+        return result, Run(start, end, host_us, void=start.query())
+
+
+def spin_for(host_us: float) -> float:
+    """How long to spin for a call that takes `host_us` to enqueue."""
+    return min(SPIN_FACTOR * host_us + 20.0, MAX_SPIN_US)

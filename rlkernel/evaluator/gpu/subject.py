@@ -1,0 +1,214 @@
+"""A candidate's Program on the GPU: loaded kernels, guarded memory, tuned configurations, and ways to run it."""
+
+from __future__ import annotations
+
+import itertools
+import secrets
+import statistics
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import nn
+
+from rlkernel.evaluator.gpu import driver
+from rlkernel.evaluator.gpu.guards import CUDA, Guards, extent, fill
+from rlkernel.evaluator.gpu.stopwatch import mark, settle, stream
+from rlkernel.evaluator.judging.reference_calls import state_of
+from rlkernel.evaluator.judging.roofline import is_free
+from rlkernel.evaluator.program.replay import Replay, allocates
+from rlkernel.evaluator.program.schema import Config, Launch, Program
+from rlkernel.evaluator.program.tensors import flatten
+
+TUNING_RUNS = 3
+KernelTable = Mapping[str, Mapping[str, dict[str, Any]]]
+"""Step ("3" in forward, "init:0" in __init__) -> configuration -> facts of its binary, see `binaries.Compiled`."""
+
+
+class NoConfig(Exception):
+    """No configuration of a kernel can be launched on this GPU."""
+
+
+def binary_of(facts: dict[str, Any]) -> driver.Binary:
+    return driver.Binary(
+        facts["symbol"], tuple((str(n), str(k)) for n, k in facts["parameters"]), int(facts["shared_bytes"]),
+        int(facts["num_warps"]), int(facts["num_ctas"]), int(facts["global_scratch_size"]), int(facts["global_scratch_align"]),
+        tuple(facts["tensordesc_meta"]),
+    )  # fmt: skip
+
+
+def places(nbytes: int) -> int:
+    """In how many places in memory the tensors of timed calls may lie: the smaller, the more it matters and the less it costs.
+
+    A relu over 1 MiB takes 4 % more or less time (standard deviation) in another place on an H200; over 8 MiB, 1 %.
+    """
+    return 48 if nbytes < 4 << 20 else detours(nbytes)
+
+
+def detours(nbytes: int) -> int:
+    """How many blocks as large as a tensor may lie in the way of torch's allocator: each is asked for in every trial."""
+    return 12 if nbytes < 8 << 20 else 4 if nbytes < 64 << 20 else 2
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What one guarded forward returned. Its tensors live as long as its guards."""
+
+    output: Any
+    inputs: list[torch.Tensor]
+    guards: tuple[Guards, Guards]
+    """Of this call, and of the state that `__init__` made."""
+
+
+class Subject:
+    """One Program (the candidate in one mode). `seconds`: how long any one forward may take."""
+
+    def __init__(self, program: Program, kernels: KernelTable, loaded: dict[str, driver.Kernel], seconds: float) -> None:
+        self.program = program
+        self.seconds = seconds
+        self._memory, self._state = Guards(), Guards()
+        self.places: list[dict[int, torch.Tensor]] = []
+        """Forward step -> the memory that it allocates in timed calls, several times over: see `Trials._trial`."""
+        self.only: int | None = None
+        """The launch that does all the work, if there is one and the outputs are memory that forward allocates."""
+        self.choices: dict[int, int] = {}
+        """Forward step -> configuration, for launches with several."""
+        self._kernels: dict[int, driver.Kernel] = {}
+        """By the identity of a Config of the Program."""
+        self._available: dict[int, list[int]] = {}
+        for prefix, steps in (("init:", program.init), ("", program.forward)):
+            for index, step in enumerate(steps):
+                if isinstance(step, Launch):
+                    table = kernels.get(f"{prefix}{index}", {})
+                    for choice, facts in table.items():
+                        self._kernels[id(step.configs[int(choice)])] = loaded[facts["key"]]
+                    if not prefix:
+                        self._available[index] = sorted(int(choice) for choice in table)
+                        if self._available[index]:
+                            self.choices[index] = self._available[index][0]
+        self._step_of = {id(config): index for index in self._available for config in self._configs(index)}
+        self._tuning = False
+        self.replay = Replay(program, CUDA, self._launch, configs=self.choices)
+
+    def _configs(self, index: int) -> tuple[Config, ...]:
+        step = self.program.forward[index]
+        assert isinstance(step, Launch)
+        return step.configs
+
+    def _launch(self, launch: Launch, config: Config, args: dict[str, Any]) -> None:
+        queue = stream().cuda_stream
+        index = self._step_of.get(id(config))
+        if self._tuning and index is not None and len(self._available[index]) > 1:
+            self._tune(index, launch, args, queue)
+            config = launch.configs[self.choices[index]]
+        kernel = self._kernels.get(id(config))
+        if kernel is None:
+            raise NoConfig
+        kernel.launch(config.grid, args, queue)
+
+    def _tune(self, index: int, launch: Launch, args: dict[str, Any], queue: int) -> None:
+        """Choose this launch's configuration by time. What it writes is void: the forward that tunes is thrown away."""
+        best: tuple[float, int] | None = None
+        for choice in self._available[index]:
+            config = launch.configs[choice]
+            kernel = self._kernels[id(config)]
+            try:
+                kernel.launch(config.grid, args, queue)
+            except driver.DriverError:
+                if driver.lost_context() is not None:
+                    raise
+                continue  # too many registers or too much shared memory for this GPU: another one will do
+            torch.cuda._sleep(40_000)
+            marks = [mark()]
+            for _ in range(TUNING_RUNS):
+                kernel.launch(config.grid, args, queue)
+                marks.append(mark())
+            settle(self.seconds)
+            us = statistics.median(a.elapsed_time(b) for a, b in itertools.pairwise(marks))
+            if best is None or us < best[0]:
+                best = (us, choice)
+        if best is None:
+            raise NoConfig
+        self.choices[index] = best[1]
+
+    def construct(self, init_inputs: list[torch.Tensor], seed: int, model: nn.Module) -> None:
+        """`__init__`, in guarded memory; then the reference's weights replace those with the same name, shape and dtype."""
+        self._state = Guards()
+        self.replay = Replay(self.program, CUDA, self._launch, configs=self.choices, poison_seed=seed)
+        self.replay.place = self._state.place
+        given = state_of(model)
+        with torch.no_grad():
+            for name, own in self.replay.init([self._state.place(t) for t in init_inputs], seed).items():
+                weight = given.get(name)
+                if weight is not None and weight.shape == own.shape and weight.dtype == own.dtype:
+                    own.copy_(weight)
+
+    @property
+    def tunable(self) -> bool:
+        return any(len(choices) > 1 for choices in self._available.values())
+
+    def lay_out(self, init_inputs: list[torch.Tensor], inputs: list[torch.Tensor]) -> None:
+        """Find out what memory forward allocates, without the GPU, and make it for the timed calls."""
+        shapes: dict[int, tuple[Any, Any, torch.dtype]] = {}
+        made_here: set[int] = set()
+        work: list[int] = []
+
+        def observe(index: int, step: Any, read: Any, made: Any) -> None:
+            if allocates(step):
+                shapes[index] = (made[0].size(), made[0].stride(), made[0].dtype)
+                made_here.add(made[0].untyped_storage()._cdata)
+            elif isinstance(step, Launch) or not is_free(step, read, made):
+                work.append(index)
+
+        replay = Replay(self.program, torch.device("meta"), lambda *call: None)
+        outputs: list[torch.Tensor] = []
+        with torch.no_grad():
+            replay.init([torch.empty_like(t, device="meta") for t in init_inputs], 0)
+            flatten(replay.forward([torch.empty_like(t, device="meta") for t in inputs], 0, observe=observe), outputs)
+        count = places(sum(extent(size, stride) * dtype.itemsize for size, stride, dtype in shapes.values()))
+        self.places = [{i: self._memory.empty(*shape, filled=False) for i, shape in shapes.items()} for _ in range(count)]
+        alone = len(work) == 1 and isinstance(self.program.forward[work[0]], Launch)
+        self.only = work[0] if alone and all(t.untyped_storage()._cdata in made_here for t in outputs) else None
+
+    def tune(self, inputs: list[torch.Tensor], seed: int) -> None:
+        """A first forward, thrown away, that chooses configurations. Raises Hung, NoConfig."""
+        self._tuning = True
+        self.replay.place = None
+        with torch.no_grad():
+            self.replay.forward(inputs, seed, fresh=self.places[0])
+        self._tuning = False
+        settle(self.seconds)
+
+    def forward(self, inputs: list[torch.Tensor], seed: int, *, skip: frozenset[int] = frozenset()) -> Outcome:
+        """One call with every tensor in guarded memory of its own. Does not wait."""
+        guards = Guards()
+        self.replay.place = guards.place
+        mine = [guards.place(t) for t in inputs]
+        fresh = {index: guards.empty(t.size(), t.stride(), t.dtype) for index, t in self.places[0].items()}
+        with torch.no_grad():
+            output = self.replay.forward(mine, seed, skip=skip, fresh=fresh)
+        return Outcome(output, mine, (guards, self._state))
+
+    @property
+    def memory(self) -> tuple[Guards, Guards]:
+        """Where timed calls write."""
+        return self._memory, self._state
+
+    def release(self) -> None:
+        """Give all memory back now: this and its replay refer to each other, and Python would collect them much later."""
+        self.replay.values.clear()
+        self.places.clear()
+        self._memory.release()
+        self._state.release()
+
+    def refill(self, place: int) -> None:
+        """Another value all over the memory that forward allocates."""
+        for tensor in self.places[place].values():
+            fill(tensor, secrets.randbits(62))
+
+    def timed(self, inputs: list[torch.Tensor], seed: int, place: int) -> Any:
+        """One call as it is timed: in memory that was laid out before, and what operators make where they put it."""
+        self.replay.place = None
+        with torch.no_grad():
+            return self.replay.forward(inputs, seed, fresh=self.places[place])

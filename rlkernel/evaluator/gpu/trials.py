@@ -1,0 +1,196 @@
+"""Timing: candidate and reference in turn, each trial on fresh inputs of its own, and every output checked."""
+
+from __future__ import annotations
+
+import copy
+import secrets
+import statistics
+import time
+from dataclasses import dataclass, field
+
+import torch
+
+from rlkernel.evaluator.gpu.checks import Checks, Strayed
+from rlkernel.evaluator.gpu.fused import Fused, kept
+from rlkernel.evaluator.gpu.guards import CUDA
+from rlkernel.evaluator.gpu.problem import GpuProblem, Known
+from rlkernel.evaluator.gpu.stopwatch import Run, Stopwatch, settle, spin_for
+from rlkernel.evaluator.gpu.subject import Subject, detours
+from rlkernel.evaluator.judging.comparison import Match, Sizes, mismatch
+from rlkernel.evaluator.judging.reference_calls import call, draw_seed, state_of, tensors_of
+from rlkernel.evaluator.judging.timing import Speedup, missing, speedup
+from rlkernel.evaluator.program.tensors import overlapping
+
+STRAYED = "a kernel writes to memory that is not the candidate's own"
+FIRST_SPIN_US = 100.0
+"""Before a run that finds the queue empty, until a host that takes longer is seen."""
+TOLERATED_VOIDS = 2
+"""Void trials from which on every run spins, also behind a run that still goes on."""
+VOID_SECONDS = 0.2
+"""How long to try for runs without gaps."""
+GIVE_UP_SECONDS = 1.0
+"""After which trials end, if some were void."""
+MAX_HOST_US = 2_000.0
+"""A host that takes longer to enqueue a call waits for the GPU: no spin helps."""
+INPUTS_CHECKED = 8
+"""In one of so many trials, chosen at random, the inputs are compared with what their seed gives."""
+
+
+class Unmeasured(Exception):
+    """The outputs match, and no time can be trusted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One timed run of each side, and what tells whether their outputs agree: `match` at once, the rest after the batch."""
+
+    candidate: Run
+    reference: Run
+    checks: Checks
+    match: Match | None
+    sums: list[tuple[torch.Tensor, torch.Tensor]]
+    """`quick_sums` of each output, and a meta tensor like it."""
+
+
+@dataclass
+class Made:
+    """The trials that count so far, and those that do not."""
+
+    candidate_us: list[float] = field(default_factory=list)
+    reference_us: list[float] = field(default_factory=list)
+    host_us: list[float] = field(default_factory=list)
+    void: int = 0
+    slow_hosts_us: list[float] = field(default_factory=list)
+    """Host times of void runs: what the queue must be held for."""
+
+    def add(self, trial: Trial, *, gaps: bool, patient: bool) -> None:
+        """A void run of the candidate counts once there is no more `patience`: the gaps are its own loss. One of the reference
+        counts only if the reference always has `gaps`: otherwise the candidate may be to blame."""
+        if (trial.reference.void and not gaps) or (trial.candidate.void and patient):
+            self.void += 1
+            self.slow_hosts_us = [min(trial.candidate.host_us, MAX_HOST_US), min(trial.reference.host_us, MAX_HOST_US)]
+            return
+        self.candidate_us.append(trial.candidate.us)
+        self.reference_us.append(trial.reference.us)
+        self.host_us.append(trial.candidate.host_us)
+
+
+@dataclass
+class Trials:
+    """The timed part of a candidate's stay."""
+
+    problem: GpuProblem
+    known: Known
+    stopwatch: Stopwatch
+    fused: Fused
+    subject: Subject
+    tf32: bool
+    seconds: float
+    """How long one trial may take."""
+    worst: float = 0.0
+    """Largest error of a timed output so far."""
+    careful: bool = False
+    """One pass over the timed outputs did not tell whether they are right: each trial is looked at on its own from now on."""
+    _shapes: list[torch.Tensor] = field(default_factory=list)
+    """Meta tensors like the first trial's inputs and outputs."""
+
+    def run(self, *, slow: bool) -> tuple[Speedup, float, Match]:
+        """(speedup, host time to enqueue a forward, match of all timed outputs). `slow`: start with one trial.
+
+        Raises Strayed, Hung, Unmeasured.
+        """
+        init_seed = draw_seed()
+        model = self.problem.model(init_seed)
+        self.subject.construct(self.problem.init_tensors(init_seed), init_seed, model)
+        made = Made()
+        match, spin, begun = Match(True), FIRST_SPIN_US, time.perf_counter()
+        while match.matches and (count := missing(made.reference_us, made.candidate_us, time.perf_counter() - begun)):
+            one = self.careful or not self.known.finite or (slow and not made.candidate_us)
+            busy = made.void <= TOLERATED_VOIDS
+            batch = [self._trial(model, spin, unless_busy=busy) for _ in range(1 if one else count)]
+            match, certain = self._told(batch)
+            patient = time.perf_counter() - begun < VOID_SECONDS
+            for trial in batch if certain else []:
+                made.add(trial, gaps=self.known.gaps, patient=patient)
+            spin = max([spin, *(spin_for(us) for us in made.slow_hosts_us)])
+            if made.void and time.perf_counter() - begun > GIVE_UP_SECONDS:
+                if len(made.candidate_us) < 2:  # of one trial nothing is known but the clock's resolution
+                    raise Unmeasured("its time cannot be measured: the reference beside it is held up")
+                break
+        if match.matches:
+            self._still_intact(model, init_seed)
+        timed = speedup(made.reference_us or [1.0], made.candidate_us or [1.0])
+        return timed, statistics.median(made.host_us or [0.0]), match
+
+    def _still_intact(self, model: torch.nn.Module, init_seed: int) -> None:
+        """Red zones hold, and the reference's state, which outlived the candidate's kernels, is what its seed gives.
+        Raises Strayed."""
+        checks = Checks(self.fused)
+        checks.zones(*self.subject.memory)
+        again = state_of(self.problem.model(init_seed))
+        names = [n for n in again if n not in self.known.changes_state]
+        now = state_of(model)
+        checks.unchanged([now[n] for n in names], [again[n] for n in names], STRAYED)
+        match = self._finish(checks)
+        if not match.matches:
+            raise Strayed(match.detail)
+
+    def _trial(self, model: torch.nn.Module, spin: float, *, unless_busy: bool) -> Trial:
+        """Enqueue one timed run of each side, and the check of what they gave. Waits only when it must be careful."""
+        seed, forward_seed = draw_seed(), draw_seed()
+        # Where tensors lie moves short times by several percent, so they lie elsewhere every time: what lies in their way is
+        # as large as they are, and given back after the trial.
+        in_the_way = [torch.empty_like(t, device=CUDA) for t in self._shapes for _ in range(secrets.randbelow(detours(t.nbytes)))]
+        place = secrets.randbelow(len(self.subject.places))
+        mine = tensors_of(self.problem.inputs(seed))
+        self.subject.refill(place)
+        output, candidate = self.stopwatch.run(
+            lambda: self.subject.timed(mine, forward_seed, place), spin, unless_busy=unless_busy
+        )
+        given = self.problem.inputs(seed)  # drawn anew: whatever the candidate did to its own
+        exact = copy.deepcopy(model) if self.careful else None
+        expected, reference = self.stopwatch.run(lambda: call(model, given, forward_seed), spin, unless_busy=unless_busy)
+        del in_the_way
+        found, wanted = tensors_of(output), tensors_of(expected)
+        self._shapes = self._shapes or [torch.empty_like(t, device="meta") for t in (*mine, *wanted)]
+        checks = Checks(self.fused)
+        if not self.known.changes_inputs and secrets.randbelow(INPUTS_CHECKED) == 0:
+            checks.unchanged(
+                mine, tensors_of(given), "forward changes its input {index} when it is timed, the reference does not"
+            )
+        if exact is not None or not self.known.finite:
+            checks.outputs(output, expected, self.known.allowed["plain"])
+            match = self._finish(checks)
+            if not match.matches and match.numeric and exact is not None:
+                pristine = self.problem.inputs(seed)
+                match = self.problem.look_closer(output, expected, exact, pristine, forward_seed, tf32=self.tf32)
+            return Trial(candidate, reference, checks, match, [])
+        for f, w in zip(found, wanted, strict=True):
+            wrong = mismatch(f, w, overlapping=overlapping(f), where="an output of a timed run")
+            if wrong is not None:
+                return Trial(candidate, reference, checks, Match(False, wrong), [])
+        # The next trial writes to the same memory, so only the numbers stay, where no kernel reaches them.
+        sums = [(kept(self.fused.sums(f, w)), torch.empty_like(w, device="meta")) for f, w in zip(found, wanted, strict=True)]
+        return Trial(candidate, reference, checks, None, sums)
+
+    def _told(self, batch: list[Trial]) -> tuple[Match, bool]:
+        """Of a batch's checks, the first miss; and whether they told for certain. If not, the batch does not count, and from
+        now on each trial is looked at on its own."""
+        settle(len(batch) * self.seconds)
+        certain = True
+        for trial in batch:
+            match = trial.match or self._finish(trial.checks)
+            if not match.matches:
+                return match, True
+            limits = self.known.allowed["plain"] if trial.sums else ()
+            for (sums, like), limit in zip(trial.sums, limits, strict=True):
+                sizes = Sizes.of(sums.tolist(), like)
+                self.worst = max(self.worst, sizes.error if sizes.finite else 0.0)
+                certain &= sizes.fine(limit) or not like.numel()
+        self.careful |= not certain
+        return Match(True), certain
+
+    def _finish(self, checks: Checks) -> Match:
+        match = checks.finish(self.seconds)
+        self.worst = max(self.worst, checks.worst)
+        return match

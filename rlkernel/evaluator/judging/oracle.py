@@ -1,0 +1,293 @@
+"""The trusted side of an evaluation: what a problem's reference wants, costs and gives.
+
+A long-lived child; it runs references and compares outputs, never a candidate's code. Seeds come from the operating system after
+the candidate was traced, so nothing that a candidate does can depend on the inputs.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections import OrderedDict
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import torch
+
+from rlkernel.errors import BrokenReference, one_line
+from rlkernel.evaluator import wire
+from rlkernel.evaluator.devices import PROFILES, DeviceProfile
+from rlkernel.evaluator.judging.comparison import Expected, Match, bound, compare_round, norm_error
+from rlkernel.evaluator.judging.reference_calls import (
+    STRESS,
+    call,
+    draw_seed,
+    exact_outputs,
+    mapped,
+    state_of,
+    stressed,
+    tensors_of,
+)
+from rlkernel.evaluator.judging.roofline import dense_bytes, floor_us, is_free, operator_bytes, operator_flops, operator_us
+from rlkernel.evaluator.program import schema as programs
+from rlkernel.evaluator.program.replay import Replay
+from rlkernel.evaluator.program.schema import Op, Program, encode_scalar, specs_of
+from rlkernel.evaluator.program.tensors import flatten, meta_tensors
+from rlkernel.evaluator.trace.candidate import canonical, decode_spec, encode_output
+from rlkernel.evaluator.trace.recorder import Recorder, Untraceable, recording
+from rlkernel.evaluator.trace.shims import answering_as
+from rlkernel.reference import Reference, load_reference, small_constants
+from rlkernel.types import OpFact
+
+ROUNDS = 3
+"""Rounds in the constructed mode; the last one is scale-stressed."""
+
+
+def spec(value: Any) -> Any:
+    """An argument as data: tensors by shape, stride and dtype. Raises BrokenReference for what a candidate cannot be given."""
+    if isinstance(value, torch.Tensor):
+        with torch._C.DisableTorchFunction():
+            return {
+                "tensor": {
+                    "shape": list(value.shape),
+                    "stride": list(value.stride()),
+                    "dtype": str(value.dtype).removeprefix("torch."),
+                }
+            }
+    if isinstance(value, (list, tuple)):
+        return [spec(item) for item in value]
+    if isinstance(value, dict):
+        return {"dict": [[str(key), spec(item)] for key, item in value.items()]}
+    try:
+        return encode_scalar(value)
+    except TypeError:
+        raise BrokenReference(
+            f"an argument is a {type(value).__name__}: use tensors, numbers, strings and lists of these"
+        ) from None
+
+
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """The reference's modelled cost at full shape."""
+
+    us: float
+    ops: tuple[OpFact, ...]
+    floor_us: float
+    measured_floor_us: float
+    """The floor of a measured time: what fits into L2 may be written back after the clock has stopped."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A problem, ready: its references at both sizes, and what the tracer and the roofline need."""
+
+    small: Reference
+    variants: tuple[dict[str, Any], dict[str, Any]]
+    """{"init_args": [args, kwargs], "inputs": args} at small and at full shape; the small one with "constants", see `shrink`."""
+    modal: bool
+    """Whether forward differs between train and eval mode."""
+    costs: Costs
+    program: Program
+    """The reference itself, traced at full shape."""
+
+
+def _arguments(reference: Reference, seed: int) -> dict[str, Any]:
+    args, kwargs = reference.init_inputs(seed)
+    return {"init_args": [spec(args), spec(kwargs)], "inputs": spec(reference.inputs(seed))}
+
+
+class _Traced:
+    """A reference traced at its own shapes."""
+
+    def __init__(self, reference: Reference, profile: DeviceProfile) -> None:
+        self.recorder = Recorder()
+        self.profile = profile
+        with answering_as(profile), recording(self.recorder):
+            self.variant, again = (_arguments(reference, seed) for seed in (0, 1))
+        for what, function in (("init_args", "get_init_inputs"), ("inputs", "get_inputs")):
+            if self.variant[what] != again[what]:
+                raise BrokenReference(
+                    f"{reference.name}: {function} gives other numbers, shapes or dtypes with another seed; only the values of "
+                    "tensors may be random"
+                )
+        self.recorder = Recorder()
+        with answering_as(profile), recording(self.recorder):
+            self._trace(reference.namespace["Model"])
+
+    def _trace(self, model_class: Any) -> None:
+        init_ids: list[int] = []
+        args, kwargs = decode_spec(self.variant["init_args"], self.recorder, init_ids)
+        kwargs = dict(kwargs)
+        model = model_class(*args, **kwargs)
+        state = {n: self.recorder.id_of(t) for n, t in [*model.named_parameters(), *model.named_buffers()]}
+        init = self.recorder.phase()
+        fixed = len(self.recorder)
+        forms = []
+        for flip in (False, True):
+            if flip:
+                model.train(not model.training)
+            ids: list[int] = []
+            inputs = decode_spec(self.variant["inputs"], self.recorder, ids)
+            self.recorder.phase()
+            output = encode_output(model(*inputs), self.recorder)
+            steps = self.recorder.phase()
+            forms.append(canonical(ids, steps, output, fixed))
+            if not flip:
+                self.program = Program((), tuple(init_ids), tuple(init), state, tuple(ids), tuple(steps), output)
+        self.modal = forms[0] != forms[1]
+
+    def costs(self, *, tf32: bool) -> Costs:
+        rows: dict[str, list[float]] = {}
+        inputs = meta_tensors(specs_of(self.variant["inputs"]))
+        storages = {t.untyped_storage()._cdata: 0.0 for t in inputs}
+
+        products: dict[torch.dtype, float] = {}
+
+        def observe(index: int, step: Any, read: Any, made: Any) -> None:
+            if not isinstance(step, Op):
+                return
+            if flops := operator_flops(step, read, made):
+                products[made[0].dtype] = products.get(made[0].dtype, 0.0) + flops
+            us = operator_us(step, read, made, self.profile)
+            if us > 0:
+                rows.setdefault(".".join(step.op.split(".")[:2]), []).append(us)
+            if not is_free(step, read, made):
+                for tensor in read:
+                    key = tensor.untyped_storage()._cdata
+                    if key in storages:
+                        storages[key] = max(storages[key], min(dense_bytes(tensor), operator_bytes(step, [tensor], made)))
+
+        replay = Replay(self.program, torch.device("meta"), lambda *a: None)
+        replay.init(meta_tensors(specs_of(self.variant["init_args"])), 0)
+        outputs = tensors_of(replay.forward(inputs, 0, observe=observe))
+        total = sum(sum(us) for us in rows.values())
+        ops = [OpFact(op, len(us), sum(us), sum(us) / total) for op, us in rows.items()]
+        ops.sort(key=lambda fact: -fact.us)
+        moved = sum(dense_bytes(o) for o in outputs)
+        taken, beyond_l2 = sum(storages.values()), max(0.0, moved - self.profile.l2_bytes)
+        floors = [floor_us(taken, written, products, self.profile, tf32=tf32) for written in (moved, beyond_l2)]
+        return Costs(total, tuple(ops), *floors)
+
+
+def prepare(source: str, name: str, profile: DeviceProfile, *, tf32: bool) -> Prepared:
+    """Raises BrokenReference: one line that names the problem."""
+    small, full = load_reference(source, small=True, name=name), load_reference(source, small=False, name=name)
+    try:
+        traced_small, traced_full = _Traced(small, profile), _Traced(full, profile)
+        costs = traced_full.costs(tf32=tf32)
+    except Untraceable as error:
+        raise BrokenReference(f"{name}: the reference cannot be traced: {error}") from error
+    except BrokenReference:
+        raise
+    except Exception as error:  # any failure of the reference's own code becomes one line about it
+        raise BrokenReference(f"{name}: tracing forward raised {one_line(error)}") from error
+    if costs.us <= 0:
+        raise BrokenReference(f"{name}: forward does no device work, so there is nothing to speed up")
+    traced_small.variant["constants"] = small_constants(source, name=name)
+    return Prepared(small, (traced_small.variant, traced_full.variant), traced_small.modal, costs, traced_full.program)
+
+
+def draw_round(
+    reference: Reference, *, other: bool, stress: bool, tf32: bool
+) -> tuple[dict[str, Any], list[Any], dict[str, torch.Tensor], Expected]:
+    """One round: seeds, inputs, the reference's weights, and what is expected."""
+    init_seed, input_seed, forward_seed = draw_seed(), draw_seed(), draw_seed()
+    model = reference.model(init_seed)
+    if other:
+        model.train(not model.training)
+    state = {name: tensor.clone() for name, tensor in state_of(model).items()}
+    inputs = reference.inputs(input_seed)
+    if stress:
+        inputs = stressed(inputs)
+    exact_model = copy.deepcopy(model)
+    mine = mapped(inputs, lambda tensor: tensor.clone(memory_format=torch.preserve_format))
+    output = call(model, mine, forward_seed)
+    found: list[torch.Tensor] = []
+    structure = flatten(output, found)
+    if stress and not all(bool(torch.isfinite(t).all()) for t in found if t.is_floating_point()):
+        return draw_round(reference, other=other, stress=False, tf32=tf32)
+    exact = exact_outputs(exact_model, inputs, forward_seed) or found
+    exact = [
+        e if e.shape == f.shape and (not f.is_floating_point() or norm_error(f, e) < 0.05) else f
+        for e, f in zip(exact, found, strict=True)
+    ]
+    allowed = tuple(bound(f, e, tf32=tf32) for f, e in zip(found, exact, strict=True))
+    expected = Expected(structure, tuple(found), tuple(exact), tuple(tensors_of(mine)), other, stress, allowed)
+    seeds = {"init_seed": init_seed, "forward_seed": forward_seed, "other": other}
+    return seeds, inputs, state, expected
+
+
+class Oracle:
+    """Serves one lane of the pool: prepare, rounds, compare."""
+
+    def __init__(self) -> None:
+        self._problems: OrderedDict[str, Prepared | str] = OrderedDict()
+        self._expected: list[Expected] = []
+
+    def handle(self, header: dict[str, Any], body: bytes) -> bytes:
+        return {"prepare": self.prepare, "rounds": self.rounds, "compare": self.compare}[header["do"]](header, body)
+
+    def _problem(self, header: dict[str, Any]) -> Prepared | str:
+        key = f"{header['profile']} {header['tf32']} {header['name']} {header['source']}"
+        if key not in self._problems:
+            try:
+                self._problems[key] = prepare(header["source"], header["name"], PROFILES[header["profile"]], tf32=header["tf32"])
+            except BrokenReference as error:
+                self._problems[key] = str(error)
+            if len(self._problems) > 256:
+                self._problems.popitem(last=False)
+        return self._problems[key]
+
+    def prepare(self, header: dict[str, Any], body: bytes) -> bytes:
+        problem = self._problem(header)
+        if isinstance(problem, str):
+            return wire.pack({"broken": problem})
+        costs = problem.costs
+        return wire.pack({
+            "variants": list(problem.variants), "modal": problem.modal, "reference_us": costs.us, "floor_us": costs.floor_us,
+            "measured_floor_us": costs.measured_floor_us, "reference": programs.to_json(problem.program),
+            "reference_ops": [asdict(op) for op in costs.ops],
+        })  # fmt: skip
+
+    def rounds(self, header: dict[str, Any], body: bytes) -> bytes:
+        problem = self._problem(header)
+        assert isinstance(problem, Prepared)
+        reply = wire.Body()
+        rows: list[dict[str, Any]] = []
+        self._expected = []
+        plan = [(False, index == ROUNDS - 1) for index in range(ROUNDS)]
+        if problem.modal or header["other"]:
+            plan.append((True, False))
+        for other, stress in plan:
+            try:
+                seeds, inputs, state, expected = draw_round(problem.small, other=other, stress=stress, tf32=bool(header["tf32"]))
+            except BrokenReference as error:
+                return wire.pack({"broken": str(error)})
+            self._expected.append(expected)
+            args, kwargs = problem.small.init_inputs(seeds["init_seed"])  # those of the reference's model
+            rows.append({
+                **seeds,
+                "init_inputs": [reply.add(t) for t in tensors_of([args, kwargs])],
+                "state": {name: reply.add(t) for name, t in state.items()},
+                "inputs": [reply.add(t) for t in tensors_of(inputs)],
+            })  # fmt: skip
+        return wire.pack({"rounds": rows}, reply)
+
+    def compare(self, header: dict[str, Any], body: bytes) -> bytes:
+        """`header["rounds"]`: the CPU runner's reply. Returns {"matches", "detail", "error", "other",
+        "stressed"} of the first miss."""
+        worst = 0.0
+        rows = header["rounds"]
+        if not isinstance(rows, list) or len(rows) != len(self._expected):
+            return wire.pack({"malformed": "another number of rounds"})
+        for row, expected in zip(rows, self._expected, strict=True):
+            try:
+                tensors = [wire.tensor(e, body) for e in row["tensors"]]
+                inputs = [wire.tensor(e, body) for e in row["inputs"]]
+                match: Match = compare_round(row["structure"], tensors, row["overlapping"], inputs, expected)
+            except (wire.BadMessage, KeyError, TypeError, IndexError, ValueError) as error:
+                return wire.pack({"malformed": str(error)[:200]})
+            worst = max(worst, match.error)
+            if not match.matches:
+                detail = match.detail + (f" (inputs scaled by {STRESS:g})" if expected.stressed else "")
+                return wire.pack({"matches": False, "detail": detail, "error": worst, "other": expected.other})
+        return wire.pack({"matches": True, "detail": "", "error": worst, "other": False})

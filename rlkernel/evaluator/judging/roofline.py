@@ -1,0 +1,121 @@
+"""Modelled device time where there is no GPU, and the floor that no time may undercut.
+
+    operator   launch + max(bytes / bandwidth, flops / peak), bytes = what it reads and writes, each once
+    launch     launch + max(dram / bandwidth, all traffic / L2 bandwidth, flops / peak, programs / rate of starting them)
+               with dram = traffic, at most once over each tensor; and a share of the device if the grid is small
+
+Source: ours. Every figure from here is marked `timing: "modelled"`: it orders fusions and wasted passes, it replaces no GPU.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+
+from rlkernel.evaluator.devices import DeviceProfile
+from rlkernel.evaluator.judging.counts import Counts
+from rlkernel.evaluator.program.replay import operator
+from rlkernel.evaluator.program.schema import Op
+
+_FREE = {"empty", "empty_like", "new_empty", "empty_strided", "new_empty_strided", "empty_permuted", "detach", "lift_fresh"}
+_GATHERS = {"embedding", "index", "gather", "index_select"}
+LIBRARY_EFFICIENCY = 0.8
+"""Share of the peak that a library's matrix product reaches; the same for `tl.dot`."""
+PROGRAM_START_US = 0.6
+"""Time to start and retire one program on a processor that holds several."""
+FLOAT32_PRODUCTS = 3
+"""Products of half precision that make one of float32."""
+FLOOR_SLACK = 0.9
+
+
+def dense_bytes(tensor: torch.Tensor) -> int:
+    """Bytes behind a tensor: broadcast dimensions count once."""
+    elements = 1
+    for size, stride in zip(tensor.size(), tensor.stride(), strict=True):
+        elements *= size if stride != 0 or size == 0 else 1
+    return elements * tensor.element_size()
+
+
+def _matrix_peak(dtype: torch.dtype, profile: DeviceProfile) -> float:
+    name = {torch.float16: "fp16", torch.bfloat16: "bf16"}.get(dtype)
+    return profile.matrix_flops_per_us[name] if name else profile.fp32_flops_per_us
+
+
+def operator_flops(step: Op, read: Sequence[torch.Tensor], made: Sequence[torch.Tensor]) -> float:
+    """Multiply-adds of matrix operators, counted as two; 0 for the rest, which memory bounds."""
+    base = step.op.split(".")[1]
+    if base in ("mm", "bmm"):
+        return 2.0 * made[0].numel() * read[0].shape[-1]
+    if base == "addbmm":
+        return 2.0 * read[1].numel() * read[2].shape[-1]
+    if base == "conv_tbc":
+        return 2.0 * made[0].numel() * read[1].shape[0] * read[1].shape[1]
+    if base in ("addmm", "baddbmm"):
+        return 2.0 * made[0].numel() * read[1].shape[-1]
+    if base in ("convolution", "_convolution"):
+        weight = read[1]
+        transposed = bool(step.args[6]) if len(step.args) > 6 else False
+        return 2.0 * (read[0] if transposed else made[0]).numel() * weight.numel() / weight.shape[0]
+    if base == "scaled_dot_product_attention":
+        return 4.0 * read[0].numel() * read[1].shape[-2]
+    return 0.0
+
+
+def operator_bytes(step: Op, read: Sequence[torch.Tensor], made: Sequence[torch.Tensor]) -> float:
+    written = sum(dense_bytes(t) for t in made)
+    taken = sum(dense_bytes(t) for t in read)
+    return float(min(taken, 2 * written) + written if step.op.split(".")[1] in _GATHERS else taken + written)
+
+
+def is_free(step: Op, read: Sequence[torch.Tensor], made: Sequence[torch.Tensor]) -> bool:
+    """Views and allocations: no device work."""
+    if any(a.alias_info is not None and a.alias_info.is_write for a in operator(step.op)._schema.arguments):
+        return False  # in place, or into `out`, whatever its name
+    if step.op.split(".")[1] in _FREE:
+        return True
+    storages = {t.untyped_storage()._cdata for t in read}
+    return all(t.untyped_storage()._cdata in storages for t in made)
+
+
+def operator_us(step: Op, read: Sequence[torch.Tensor], made: Sequence[torch.Tensor], profile: DeviceProfile) -> float:
+    """Modelled device time of one ATen call, microseconds."""
+    if is_free(step, read, made):
+        return 0.0
+    memory = operator_bytes(step, read, made) / profile.dram_bytes_per_us
+    arithmetic = operator_flops(step, read, made) / (LIBRARY_EFFICIENCY * _matrix_peak((made or read)[0].dtype, profile))
+    return profile.launch_us + max(memory, arithmetic)
+
+
+def launch_us(counts: Counts, storage_bytes: Sequence[int], num_warps: int, profile: DeviceProfile) -> float:
+    """Modelled device time of one Triton launch, microseconds. `storage_bytes`: size of each storage,
+    in the order of `counts`."""
+    dram = 0.0
+    for storage, moved in counts.traffic.items():
+        size = storage_bytes[storage]
+        dram += min(moved, float(size) * (2.0 if counts.stored.get(storage, 0.0) < moved and storage in counts.stored else 1.0))
+    traffic = sum(counts.traffic.values())
+    share = min(1.0, 2.5 * counts.programs / profile.processors)
+    resident = profile.processors * max(1, min(32, 64 // max(1, num_warps)))
+    arithmetic = counts.flops / (LIBRARY_EFFICIENCY * profile.fp32_flops_per_us)
+    matrix = sum(work / (LIBRARY_EFFICIENCY * profile.matrix_flops_per_us[kind]) for kind, work in counts.matrix_flops.items())
+    busy = max(dram / profile.dram_bytes_per_us, traffic / profile.l2_bytes_per_us, arithmetic, matrix)
+    return profile.launch_us + max(busy / max(share, 1e-9), counts.programs * PROGRAM_START_US / resident)
+
+
+def floor_us(
+    input_bytes: float, output_bytes: float, matrix_flops: dict[torch.dtype, float], profile: DeviceProfile, *, tf32: bool
+) -> float:
+    """No forward is faster than moving what it must read and write once, nor than its matrix products. Microseconds.
+
+    `matrix_flops`: of the reference, by dtype. A float32 product may be split into three of half precision, and with `tf32`
+    may be one of tf32. A rewriting that needs fewer products than the reference is taken for implausible.
+    """
+    memory = (input_bytes + output_bytes) / profile.dram_bytes_per_us
+    half = profile.matrix_flops_per_us["bf16"]
+    split = half / FLOAT32_PRODUCTS
+    peaks = {torch.float16: half, torch.bfloat16: half}
+    if tf32:
+        peaks[torch.float32] = max(split, profile.matrix_flops_per_us["tf32"])
+    products = sum(flops / peaks.get(dtype, split) for dtype, flops in matrix_flops.items())
+    return FLOOR_SLACK * max(memory, products)

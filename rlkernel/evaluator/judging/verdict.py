@@ -1,0 +1,145 @@
+"""From the stages' facts to one Evaluation. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from rlkernel.evaluator.program.schema import Launch, Op, Program
+from rlkernel.types import Evaluation, LaunchFact, OpFact, Seconds, Status, Timing
+
+MAX_DETAIL = 400
+
+
+def failed(status: Status, detail: str, seconds: Seconds) -> Evaluation:
+    """A candidate that ended before its outputs could be compared."""
+    return Evaluation(status, printable(detail), seconds=seconds)
+
+
+def printable(detail: str) -> str:
+    """Bounded, and without control characters: it is shown to models and people."""
+    return "".join(c if c.isprintable() or c == "\n" else " " for c in detail[:MAX_DETAIL])
+
+
+def census(program: Program) -> tuple[frozenset[str], frozenset[str]]:
+    """The kernels that `forward` launches and the operators that it calls, without counts."""
+    kernels = frozenset(program.functions[s.function].source for s in program.forward if isinstance(s, Launch))
+    return kernels, frozenset(s.op for s in program.forward if isinstance(s, Op))
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """Device time of both sides, microseconds."""
+
+    timing: Timing
+    reference_us: float
+    candidate_us: float
+    speedup_low: float
+    speedup_high: float
+    trials: int | None = None
+    host_us: float | None = None
+    compiled_us: float | None = None
+
+    @staticmethod
+    def modelled(reference_us: float, candidate_us: float) -> Times:
+        speedup = reference_us / candidate_us
+        return Times("modelled", reference_us, candidate_us, speedup, speedup)
+
+    @property
+    def speedup(self) -> float:
+        return self.reference_us / self.candidate_us
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What the stages found out about one candidate whose Program ran."""
+
+    program: Program
+    """At full shape."""
+    kernels: dict[int, dict[str, Any]]
+    """Forward step -> what its binary is like, in the configuration that ran."""
+    rows: list[dict[str, Any]]
+    """Time per step: {"step", "function" or "op", "us"}. Empty if it was not timed."""
+    live: dict[int, bool]
+    """Function -> whether skipping its launches changes the output."""
+    matches: bool
+    other_mode_only: bool
+    """The first miss was in the other of train and eval mode, and the candidate does other work there."""
+    detail: str
+    error: float
+    times: Times | None
+    """None if it was not timed, because its outputs are wrong."""
+    floor_us: float
+    reference_ops: tuple[OpFact, ...]
+    same_work: bool = True
+    """The census is the same at small and at full shape."""
+    unwritten: bool = False
+    """At full shape the launches write less than half of an output that only they write."""
+
+
+def launch_facts(facts: Facts, total: float) -> tuple[LaunchFact, ...]:
+    grouped: dict[int, list[dict[str, Any]]] = {}
+    for row in facts.rows:
+        if "function" in row:
+            grouped.setdefault(row["function"], []).append(row)
+    found = []
+    for function, rows in grouped.items():
+        us = sum(row["us"] for row in rows)
+        binaries = [facts.kernels[row["step"]] for row in rows if row["step"] in facts.kernels]
+        live = facts.live.get(function, False) and any(b["stores"] for b in binaries)
+        found.append(
+            LaunchFact(
+                facts.program.functions[function].name, len(rows), us, us / total, live,
+                registers=max((b["registers"] for b in binaries), default=0),
+                spills=max((b["spills"] for b in binaries), default=0),
+                shared_bytes=max((b["shared_bytes"] for b in binaries), default=0),
+            )
+        )  # fmt: skip
+    return tuple(sorted(found, key=lambda fact: -fact.us))
+
+
+def op_facts(rows: list[dict[str, Any]], total: float) -> tuple[OpFact, ...]:
+    grouped: dict[str, list[float]] = {}
+    for row in rows:
+        if "op" in row:
+            grouped.setdefault(".".join(row["op"].split(".")[:2]), []).append(row["us"])
+    found = [OpFact(op, len(us), sum(us), sum(us) / total) for op, us in grouped.items()]
+    return tuple(sorted(found, key=lambda fact: -fact.us))
+
+
+def _status(facts: Facts, launches: tuple[LaunchFact, ...]) -> tuple[Status, str]:
+    """In order of precedence: what is wrong before what is idle before what is impossible."""
+    if not facts.matches:
+        return (Status.INCONSISTENT if facts.other_mode_only else Status.INCORRECT), facts.detail
+    if not facts.same_work:
+        return Status.INCONSISTENT, "forward does other work at full shape than at the shape that was checked"
+    if not any(fact.live for fact in launches):
+        idle = ", ".join(fact.kernel for fact in launches)
+        what = f"kernel {idle} is launched but its result does not reach the output" if idle else "no Triton kernel is launched"
+        return Status.NO_KERNEL, what
+    if facts.unwritten:
+        return Status.IMPLAUSIBLE, "at full shape the kernels write only a part of the output"
+    if facts.times is not None and facts.times.candidate_us < facts.floor_us:
+        least = f"the problem's data and arithmetic take ({facts.floor_us:.1f} us)"
+        return Status.IMPLAUSIBLE, f"{facts.times.candidate_us:.1f} us is less than {least}"
+    return Status.CORRECT, ""
+
+
+def combine(facts: Facts, seconds: Seconds) -> Evaluation:
+    """The status, and what is known beside it."""
+    total = max(sum(row["us"] for row in facts.rows), 1e-3)
+    launches, ops = launch_facts(facts, total), op_facts(facts.rows, total)
+    status, detail = _status(facts, launches)
+    times = facts.times
+    found = Evaluation(
+        status, printable(detail), matches=facts.matches, launches=launches, ops=ops, max_error=facts.error,
+        reference_ops=facts.reference_ops, seconds=seconds,
+    )  # fmt: skip
+    if times is None:
+        return found
+    return replace(
+        found, speedup=times.speedup, speedup_low=times.speedup_low, speedup_high=times.speedup_high,
+        reference_us=times.reference_us, candidate_us=times.candidate_us, timing=times.timing, trials=times.trials,
+        host_us=times.host_us, compiled_us=times.compiled_us,
+        coverage=sum(fact.us for fact in launches if fact.live) / total,
+    )  # fmt: skip

@@ -1,0 +1,307 @@
+"""The pool's end of the zygote: starts it, asks for children, talks to them, sees their death, leaves nothing behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import anyio
+import anyio.abc
+
+from rlkernel.evaluator import wire
+
+START_SECONDS = 120.0
+EXIT_SECONDS = 10.0
+
+
+class ZygoteDied(RuntimeError):
+    """The fork server itself ended: our failure, not a candidate's."""
+
+
+class ChildDied(Exception):
+    """A child ended before it had answered. `signal` is None when it exited by itself."""
+
+    def __init__(self, exit_code: int | None, number: int | None) -> None:
+        super().__init__(exit_code, number)
+        self.exit_code = exit_code
+        self.signal = number
+
+    def describe(self) -> str:
+        if self.signal is not None:
+            return f"was killed by {signal.Signals(self.signal).name}"
+        return f"exited with status {self.exit_code} before it had finished"
+
+
+@dataclass
+class Child:
+    """One forked process. `ask` any number of times; whoever opened it kills it by leaving the context."""
+
+    number: int
+    sock: socket.socket
+    started: anyio.Event = field(default_factory=anyio.Event)
+    ended: anyio.Event = field(default_factory=anyio.Event)
+    pid: int = 0
+    pidfd: int | None = None
+    """Holds the process itself, whatever its number comes to mean; None where the kernel has no such thing."""
+    status: int = 0
+
+    @property
+    def gone(self) -> bool:
+        """Whether it has ended, or has closed its end of the socket."""
+        if self.ended.is_set():
+            return True
+        try:
+            return not self.sock.recv(1, socket.MSG_PEEK)
+        except BlockingIOError:
+            return False
+        except OSError:
+            return True
+
+    async def ask(self, message: bytes, *, max_body: int = wire.MAX_BODY) -> tuple[dict[str, Any], bytes]:
+        """Send one message, await one. Raises ChildDied, or wire.BadMessage for what is not a message."""
+        try:
+            await self._send(message)
+        except (BrokenPipeError, ConnectionResetError):
+            raise await self._died() from None
+        prefix = await self._exactly(wire.PREFIX.size)
+        header, body = wire.sizes(prefix, max_body)
+        return wire.parse(await self._exactly(header)), await self._exactly(body)
+
+    async def _send(self, data: bytes) -> None:
+        view = memoryview(data)
+        while view:
+            try:
+                view = view[self.sock.send(view) :]
+            except BlockingIOError:
+                await anyio.wait_writable(self.sock)
+
+    async def _exactly(self, count: int) -> bytes:
+        buffer = bytearray()
+        while len(buffer) < count:
+            try:
+                data = self.sock.recv(min(1 << 20, count - len(buffer)))
+            except BlockingIOError:
+                await anyio.wait_readable(self.sock)
+                continue
+            except ConnectionResetError:
+                data = b""
+            if not data:
+                raise await self._died()
+            buffer += data
+        return bytes(buffer)
+
+    async def _died(self) -> ChildDied:
+        """The kernel closed the socket because the process is gone (or closed it itself, which ends it just as well)."""
+        with anyio.move_on_after(1.0):
+            await self.ended.wait()
+        if not self.ended.is_set():
+            return ChildDied(None, int(signal.SIGKILL))
+        if os.WIFSIGNALED(self.status):
+            return ChildDied(None, os.WTERMSIG(self.status))
+        return ChildDied(os.WEXITSTATUS(self.status), None)
+
+
+class ForkServer:
+    """An async context manager around one zygote process. `gpu`: the GPU's UUID, for the zygote of that GPU's runner."""
+
+    def __init__(self, gpu: str = "") -> None:
+        self._gpu = gpu
+        self._children: dict[int, Child] = {}
+        self._count = 0
+        self._ready = anyio.Event()
+        self._dead: str | None = None
+
+    async def __aenter__(self) -> Self:
+        self._scratch = tempfile.TemporaryDirectory(prefix="rlkernel-")
+        self.scratch = Path(self._scratch.name)
+        self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._control.setblocking(False)
+        self._log = open(self.scratch / "zygote.log", "w+b")  # noqa: ASYNC230, SIM115  (closed in __aexit__)
+        environment = {
+            "PATH": os.environ.get("PATH", "/usr/bin:/bin"), "HOME": self._scratch.name, "TMPDIR": self._scratch.name,
+            "PYTHONPATH": str(Path(__file__).parents[3]), "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "LANG": "C.UTF-8",
+            "CUDA_VISIBLE_DEVICES": self._gpu, "PYTHONDONTWRITEBYTECODE": "1", "TOKENIZERS_PARALLELISM": "false",
+        }  # fmt: skip
+        if "LD_LIBRARY_PATH" in os.environ:
+            environment["LD_LIBRARY_PATH"] = os.environ["LD_LIBRARY_PATH"]
+        command = [sys.executable, "-P", "-m", "rlkernel.evaluator.processes.zygote", str(theirs.fileno())]
+        self._process = await anyio.open_process(
+            command, stdin=subprocess.DEVNULL, stdout=self._log, stderr=self._log, env=environment, pass_fds=[theirs.fileno()],
+            start_new_session=True, cwd=self._scratch.name,
+        )  # fmt: skip
+        theirs.close()
+        self._pids = {self._process.pid}
+        self._tasks = anyio.create_task_group()
+        self._listening = anyio.CancelScope(shield=True)
+        await self._tasks.__aenter__()
+        self._tasks.start_soon(self._listen_to_the_end)
+        return self
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
+    def pids(self) -> frozenset[int]:
+        """Of the zygote and of every child that it ever had: what a card still lists of one that has just died is ours too."""
+        return frozenset(self._pids)
+
+    async def ready(self) -> None:
+        """Wait until it can fork: it imports for seconds. Several can start side by side. Raises ZygoteDied, TimeoutError."""
+        with anyio.fail_after(START_SECONDS):
+            await self._ready.wait()
+        if self._dead is not None:
+            raise ZygoteDied(self._dead)
+
+    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        anyio.notify_closing(self._control)  # or the listener would seem to wait on whatever gets this number next
+        self._control.close()
+        with anyio.CancelScope(shield=True):
+            with anyio.move_on_after(EXIT_SECONDS):
+                await self._process.wait()
+            if self._process.returncode is None:
+                os.killpg(self._process.pid, signal.SIGKILL)
+                with anyio.move_on_after(EXIT_SECONDS):
+                    await self._process.wait()
+            await self._process.aclose()
+        for child in self._children.values():
+            child.sock.close()
+        self._log.close()
+        self._scratch.cleanup()
+        self._listening.cancel()
+        await self._tasks.__aexit__(None, None, None)
+
+    async def _listen_to_the_end(self) -> None:
+        """Shielded: a cancelled owner waits for its children, so it must still hear that they have ended."""
+        with self._listening:
+            await self._listen()
+
+    async def _listen(self) -> None:
+        """Events from the zygote, until it or we are gone."""
+        while True:
+            try:
+                await anyio.wait_readable(self._control)
+                data = self._control.recv(1 << 16)
+            except BlockingIOError:
+                continue
+            except (OSError, ValueError, anyio.ClosedResourceError):
+                data = b""
+            if not data:
+                break
+            event = json.loads(data)
+            if "ready" in event:
+                self._ready.set()
+                continue
+            child = self._children.get(event["id"])
+            if child is None:
+                continue
+            if "pid" in event:
+                child.pid = event["pid"]
+                self._pids.add(child.pid)
+                with suppress(OSError):
+                    child.pidfd = os.pidfd_open(child.pid)
+                child.started.set()
+            else:
+                child.status = event["exit"]
+                child.started.set()
+                child.ended.set()
+        self._dead = self._last_words()
+        self._ready.set()
+        for child in self._children.values():
+            if child.ended.is_set():
+                continue
+            _kill_now(child)  # nobody else is left to do so, and a hung one ends by nothing else
+            child.status = signal.SIGKILL
+            child.started.set()
+            child.ended.set()
+
+    def _last_words(self) -> str:
+        if self._log.closed:
+            return "the fork server is closed"
+        self._log.seek(0)
+        lines = self._log.read().decode(errors="replace").strip().splitlines()
+        return f"the fork server ended: {lines[-1] if lines else 'it said nothing'}"
+
+    def _send(self, message: dict[str, Any], fd: int | None = None) -> None:
+        if self._dead is not None:
+            raise ZygoteDied(self._dead)
+        data = json.dumps(message).encode()
+        try:
+            if fd is None:
+                self._control.send(data)
+            else:
+                socket.send_fds(self._control, [data], [fd])
+        except (BrokenPipeError, ConnectionResetError) as error:
+            raise ZygoteDied("the fork server ended") from error
+
+    @asynccontextmanager
+    async def child(
+        self, kind: str, *, cpu_seconds: int = 0, memory_bytes: int = 0, arguments: Any = None
+    ) -> AsyncIterator[Child]:
+        """A forked child of the given kind (see `zygote.JOBS`); gone when the context is left."""
+        await self.ready()
+        self._count += 1
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+        ours.setblocking(False)
+        child = Child(self._count, ours)
+        self._children[child.number] = child
+        try:
+            with theirs:
+                request = {
+                    "id": child.number,
+                    "kind": kind,
+                    "cpu_seconds": cpu_seconds,
+                    "memory_bytes": memory_bytes,
+                    "arguments": arguments,
+                }
+                self._send(request, theirs.fileno())
+            yield child
+        finally:
+            ours.close()
+            with anyio.CancelScope(shield=True):
+                if not child.ended.is_set() and self._dead is None:
+                    if kind != "oracle":
+                        await self._kill(child)
+                    with anyio.move_on_after(EXIT_SECONDS):
+                        await child.ended.wait()
+            self._children.pop(child.number, None)
+            if child.pidfd is not None:
+                os.close(child.pidfd)
+                child.pidfd = None
+
+    def kill(self, child: Child) -> None:
+        """SIGKILL now, group and all; leaving its context still waits for the end. Raises nothing."""
+        if child.ended.is_set():
+            return
+        try:
+            self._send({"kill": child.number})
+        except (ZygoteDied, OSError):
+            _kill_now(child)
+
+    async def _kill(self, child: Child) -> None:
+        """A child that has answered is about to exit by itself; others are killed, group and all."""
+        with anyio.move_on_after(0.02):
+            await child.ended.wait()
+        self.kill(child)
+
+
+def _kill_now(child: Child) -> None:
+    """SIGKILL without the zygote. While `pidfd` answers, no other process or group has the number."""
+    if child.pidfd is None:
+        return
+    with suppress(ProcessLookupError, PermissionError):
+        signal.pidfd_send_signal(child.pidfd, 0)
+        with suppress(ProcessLookupError):  # it has no group of its own yet
+            os.killpg(child.pid, signal.SIGKILL)
+        signal.pidfd_send_signal(child.pidfd, signal.SIGKILL)

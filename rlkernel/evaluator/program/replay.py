@@ -1,0 +1,262 @@
+"""Executes a Program's steps on real (or meta) tensors. The same code for every device; launches are handed to a callback.
+
+Only allow-listed ATen operators run. Fresh memory is filled with random bytes, so that nothing reads what it did not write.
+"""
+
+from __future__ import annotations
+
+import base64
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import torch
+
+from rlkernel.evaluator.program import schema as programs
+from rlkernel.evaluator.program.schema import (
+    Config,
+    Descriptor,
+    Launch,
+    Literal,
+    MalformedProgram,
+    Op,
+    Program,
+    Step,
+    Value,
+    decode_scalar,
+)
+from rlkernel.reference import seed_generators
+
+LaunchCall = Callable[[Launch, Config, dict[str, Any]], None]
+"""(launch, chosen config, parameter -> tensor, descriptor or scalar)"""
+Observer = Callable[[int, Step, Sequence[torch.Tensor], Sequence[torch.Tensor]], None]
+"""(index in forward, step, tensors read, tensors returned or passed to a launch)"""
+Place = Callable[[torch.Tensor], torch.Tensor]
+"""Moves a tensor with memory of its own elsewhere, e.g. between red zones; returns the tensor there."""
+
+_PRIVATE = {
+    "_softmax", "_log_softmax", "_to_copy", "_unsafe_view", "_reshape_alias", "_adaptive_avg_pool2d", "_adaptive_avg_pool3d",
+    "_native_batch_norm_legit", "_native_batch_norm_legit_no_training", "_weight_norm_interface", "_prelu_kernel",
+    "_index_put_impl_",
+    "_cdist_forward", "_pdist_forward", "_embedding_bag", "_embedding_bag_forward_only", "_upsample_nearest_exact1d",
+    "_upsample_nearest_exact2d", "_upsample_bilinear2d_aa", "_trilinear", "_unsafe_index", "_unsafe_index_put", "_stack", "_conj",
+    "_neg_view", "_fft_c2c", "_fft_r2c", "_fft_c2r", "_linalg_det", "_linalg_solve_ex", "_linalg_svd", "_linalg_eigh",
+    "_safe_softmax",
+    "_fused_rms_norm", "_transformer_encoder_layer_fwd", "_scaled_dot_product_flash_attention_for_cpu", "_grouped_mm",
+    "_scaled_mm",
+    "_unsafe_masked_index", "_chunk_cat", "_is_all_true", "_assert_async", "_convolution",
+}  # fmt: skip
+_REFUSED = {
+    "from_file", "set_", "set_data", "record_stream", "pin_memory", "item", "resize_", "resize", "copy_sparse_to_sparse_",
+    "rename",
+    "retain_grad", "requires_grad_", "to_mkldnn", "to_dense", "data", "is_pinned", "resize_as_", "resize_as_sparse_",
+}  # fmt: skip
+_WHOLE = {"scaled_dot_product_attention"}
+"""Made of other operators, but recorded whole. Of the rest a trace has the parts, whose cost is known."""
+_FRESH = {"empty", "empty_like", "new_empty", "empty_strided", "new_empty_strided", "empty_permuted"}
+
+
+def allocates(step: Step) -> bool:
+    """Whether a step makes memory without contents."""
+    return isinstance(step, Op) and step.op.split(".")[1] in _FRESH and not writes(step)
+
+
+def writes(step: Op) -> bool:
+    """Whether an operator writes into one of its arguments: in place, or into `out`."""
+    return any(a.alias_info is not None and a.alias_info.is_write for a in operator(step.op)._schema.arguments)
+
+
+def tensors_in(args: Mapping[str, Any]) -> list[torch.Tensor]:
+    """The tensors among a launch's arguments, those under descriptors included."""
+    values = [value.base if isinstance(value, Descriptor) else value for value in args.values()]
+    return [value for value in values if isinstance(value, torch.Tensor)]
+
+
+class StepFailed(Exception):
+    """An operator refused its arguments while replaying: the candidate's failure."""
+
+
+@functools.cache
+def operator(name: str) -> Any:
+    """`aten.add.Tensor` -> the overload. Raises MalformedProgram unless it is allow-listed."""
+    parts = name.split(".")
+    if len(parts) != 3 or parts[0] != "aten":
+        raise MalformedProgram(f"{name} is not an ATen operator")
+    base = parts[1]
+    if (base.startswith("_") and not base.startswith("__") and base not in _PRIVATE) or base in _REFUSED:
+        raise MalformedProgram(f"operator {name} is not allowed")
+    packet = getattr(torch.ops.aten, base, None)
+    overload = getattr(packet, parts[2], None) if packet is not None else None
+    if overload is None:
+        raise MalformedProgram(f"{name} is not an ATen operator of this torch")
+    if base not in _WHOLE and torch._C._dispatch_has_kernel_for_dispatch_key(overload.name(), "CompositeImplicitAutograd"):
+        raise MalformedProgram(f"operator {name} is made of others, which a trace would name")
+    return overload
+
+
+def literal_tensor(step: Literal, device: torch.device) -> torch.Tensor:
+    dtype = getattr(torch, step.dtype, None)
+    if not isinstance(dtype, torch.dtype):
+        raise MalformedProgram(f"unknown dtype {step.dtype}")
+    raw = bytearray(base64.b64decode(step.data))
+    flat = torch.frombuffer(raw, dtype=dtype) if raw else torch.empty(0, dtype=dtype)
+    return flat.reshape(step.shape).clone().to(device)
+
+
+def poison(tensor: torch.Tensor, generator: torch.Generator) -> None:
+    """Overwrite the whole storage of `tensor` with random bytes, without touching the default generator."""
+    storage = tensor.untyped_storage()
+    if storage.nbytes():
+        torch.empty(0, dtype=torch.uint8, device=tensor.device).set_(storage).random_(0, 256, generator=generator)
+
+
+class Replay:
+    """One execution of a Program on `device`: `init` once, then `forward` any number of times."""
+
+    def __init__(
+        self,
+        program: Program,
+        device: torch.device,
+        launch: LaunchCall,
+        *,
+        configs: dict[int, int] | None = None,
+        poison_seed: int = 0,
+    ) -> None:
+        self.program = program
+        self.device = device
+        self.launch = launch
+        self.configs = configs or {}
+        """Index of a forward step -> which of its launch's configs to use; the first by default."""
+        self.values: dict[int, torch.Tensor] = {}
+        self.place: Place | None = None
+        """Where results of operators and literals go; None: where the operator put them."""
+        self._poison = None if device.type == "meta" else torch.Generator(device).manual_seed(poison_seed)
+
+    def init(self, init_inputs: Sequence[torch.Tensor], seed: int) -> dict[str, torch.Tensor]:
+        """Construct: returns parameters and buffers by name."""
+        self._bind(self.program.init_inputs, init_inputs)
+        seed_generators(seed)
+        for step in self.program.init:
+            self._step(-1, step, None)
+        return {name: self._value({"t": number}) for name, number in self.program.state.items()}
+
+    def forward(
+        self, inputs: Sequence[torch.Tensor], seed: int, *, skip: frozenset[int] = frozenset(), observe: Observer | None = None,
+        fresh: Mapping[int, torch.Tensor] | None = None,
+    ) -> Any:  # fmt: skip
+        """Returns the output's structure with tensors in it. Launches of the functions in `skip` do nothing.
+
+        `fresh`: memory to use at the steps that allocate, made and poisoned by the caller; elsewhere it is made here.
+        """
+        self._bind(self.program.inputs, inputs)
+        seed_generators(seed)
+        for index, step in enumerate(self.program.forward):
+            if fresh is not None and index in fresh:
+                assert isinstance(step, Op)
+                number = step.outs[0]
+                if number is not None:
+                    self.values[number] = fresh[index]
+            elif not (isinstance(step, Launch) and step.function in skip):
+                self._step(index, step, observe)
+        return self._value(self.program.output)
+
+    def _bind(self, ids: Sequence[int], tensors: Sequence[torch.Tensor]) -> None:
+        if len(ids) != len(tensors):
+            raise MalformedProgram(f"the Program takes {len(ids)} tensors, {len(tensors)} are given")
+        self.values.update(zip(ids, tensors, strict=True))
+
+    def _value(self, value: Value) -> Any:
+        """An encoded value with its tensors."""
+        if isinstance(value, (list, tuple)):
+            return [self._value(item) for item in value]
+        if not isinstance(value, dict):
+            return value
+        if "t" in value:
+            tensor = self.values.get(value["t"])
+            if tensor is None:
+                raise MalformedProgram(f"tensor {value['t']} is used before it is made")
+            return tensor
+        if "descriptor" in value:
+            data = value["descriptor"]
+            base = self._value(data.get("base")) if isinstance(data, dict) else None
+            if not isinstance(base, torch.Tensor):
+                raise MalformedProgram("a descriptor of what is no tensor")
+            return programs.descriptor(data, base)
+        if "device" in value:
+            return self.device
+        for kind in ("dtype", "layout", "memory_format"):
+            if kind in value:
+                found = getattr(torch, str(value[kind]), None)
+                if not isinstance(found, getattr(torch, kind)):
+                    raise MalformedProgram(f"unknown {kind} {value[kind]}")
+                return found
+        if "dict" in value:
+            return {str(key): self._value(item) for key, item in value["dict"]}
+        if "float" in value:
+            return decode_scalar(value)
+        raise MalformedProgram(f"unknown value {str(value)[:80]}")
+
+    def _step(self, index: int, step: Step, observe: Observer | None) -> None:
+        if isinstance(step, Literal):
+            literal = literal_tensor(step, self.device)
+            self.values[step.out] = literal if self.place is None else self.place(literal)
+            return
+        if isinstance(step, Launch):
+            config = step.configs[self.configs.get(index, 0)]
+            args = {name: self._value(value) for name, value in step.args.items()}
+            self.launch(step, config, args)
+            if observe is not None:
+                tensors = tensors_in(args)
+                observe(index, step, tensors, tensors)
+            return
+        self._operator(index, step, observe)
+
+    def _operator(self, index: int, step: Op, observe: Observer | None) -> None:
+        overload = operator(step.op)
+        args = [self._value(a) for a in step.args]
+        kwargs = {k: self._value(v) for k, v in step.kwargs.items()}
+        self._stay_on_device(overload, args, kwargs)
+        try:
+            result = overload(*args, **kwargs)
+        except (RuntimeError, IndexError, ValueError, TypeError, NotImplementedError) as error:
+            # The same call worked on meta tensors: what fails now is the candidate's use of values, or memory.
+            raise StepFailed(f"{step.op}: {(str(error).splitlines() or [type(error).__name__])[0][:200]}") from error
+        outs = tuple(result) if isinstance(result, (tuple, list)) else (result,)
+        if len(outs) != len(step.outs):
+            raise MalformedProgram(f"{step.op} returns {len(outs)} values, not {len(step.outs)}")
+        if any(isinstance(o, torch.Tensor) and o.device.type != self.device.type for o in outs):
+            raise MalformedProgram(f"{step.op} leaves the device")
+        if self._poison is not None and allocates(step):
+            poison(outs[0], self._poison)
+        if self.place is not None:
+            outs = self._placed(outs, [*args, *kwargs.values()])
+        for number, out in zip(step.outs, outs, strict=True):
+            if number is not None and isinstance(out, torch.Tensor):
+                self.values[number] = out
+        if observe is not None:
+            read = [v for v in _flat([*args, *kwargs.values()]) if isinstance(v, torch.Tensor)]
+            observe(index, step, read, [o for o in outs if isinstance(o, torch.Tensor)])
+
+    def _stay_on_device(self, overload: Any, args: list[Any], kwargs: dict[str, Any]) -> None:
+        """Operators on the host's memory trust their arguments: none may slip in beside the device. Raises MalformedProgram."""
+        if any(argument.name == "device" for argument in overload._schema.arguments):
+            kwargs["device"] = self.device
+        kwargs.pop("pin_memory", None)
+        tensors = [v for v in _flat([*args, *kwargs.values()]) if isinstance(v, torch.Tensor)]
+        if any(t.device.type != self.device.type for t in tensors):
+            raise MalformedProgram(f"{overload} is given a tensor of another device")
+
+    def _placed(self, outs: tuple[Any, ...], args: Sequence[Any]) -> tuple[Any, ...]:
+        """`outs` with new memory moved by `place`; views and arguments stay where they are."""
+        assert self.place is not None
+        known = {v.untyped_storage()._cdata for v in _flat(args) if isinstance(v, torch.Tensor)}
+        return tuple(
+            self.place(o) if isinstance(o, torch.Tensor) and o.untyped_storage()._cdata not in known else o for o in outs
+        )
+
+
+def _flat(values: Sequence[Any]) -> list[Any]:
+    found: list[Any] = []
+    for value in values:
+        found.extend(_flat(value) if isinstance(value, (list, tuple)) else [value])
+    return found

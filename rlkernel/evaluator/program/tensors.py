@@ -1,0 +1,29 @@
+"""Tensors in the structures that functions take and return, and what they look like."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+
+def flatten(value: Any, found: list[torch.Tensor]) -> Any:
+    """An output's structure with {"tensor": index} for tensors, which are collected in order."""
+    if isinstance(value, torch.Tensor):
+        found.append(value)
+        return {"tensor": len(found) - 1}
+    if isinstance(value, (list, tuple)):
+        return [flatten(item, found) for item in value]
+    if isinstance(value, dict):
+        return {"dict": [[key, flatten(item, found)] for key, item in value.items()]}
+    return value
+
+
+def meta_tensors(specs: list[dict[str, Any]]) -> list[torch.Tensor]:
+    """Tensor specifications as meta tensors."""
+    return [torch.empty_strided(s["shape"], s["stride"], dtype=getattr(torch, s["dtype"]), device="meta") for s in specs]
+
+
+def overlapping(tensor: torch.Tensor) -> bool:
+    """Elements that share memory, e.g. an expanded tensor."""
+    return any(size > 1 and stride == 0 for size, stride in zip(tensor.shape, tensor.stride(), strict=True))

@@ -1,0 +1,105 @@
+"""What runs on a node of a Ray cluster: an actor that owns a pool of its own. Nothing here needs Ray.
+
+Its answers are plain values, so that a failure reads the same on the driver whatever the node could import.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import anyio
+
+from rlkernel.errors import BrokenReference, one_line
+from rlkernel.evaluator.config import EvaluatorConfig
+from rlkernel.evaluator.pool import Pool, open_pool
+from rlkernel.evaluator.version import source_version
+from rlkernel.types import Evaluation, Problem
+
+
+@dataclass(frozen=True, slots=True)
+class Hello:
+    """An open pool. device: "cpu", or the name of its GPU, as part of a result's key; cards: UUIDs."""
+
+    device: str
+    cards: tuple[str, ...]
+    jobs: int
+    config: EvaluatorConfig
+    notices: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Of one evaluation: the verdict, or why there can be none for this problem, or why this actor must be replaced."""
+
+    evaluation: Evaluation | None = None
+    broken: str = ""
+    failed: str = ""
+    notices: tuple[str, ...] = ()
+    """All that the pool has to say by now."""
+
+
+class Actor:
+    """`serve` lives as long as the actor does; the other methods are called beside it."""
+
+    def __init__(self) -> None:
+        self._pool: Pool | None = None
+        self._settled = anyio.Event()
+        self._stop = anyio.Event()
+        self._scopes: dict[int, anyio.CancelScope] = {}
+        """Of the evaluations that run, by ticket."""
+        self._dropped: set[int] = set()
+        """Tickets of evaluations that have not arrived and are not wanted any more."""
+        self._newest = 0
+        self._late: set[int] = set()
+        """Tickets below the newest that have not arrived: calls may pass each other."""
+
+    async def version(self) -> str:
+        """Of the evaluator that is installed here."""
+        return source_version()
+
+    async def serve(self, device: str, jobs: int, config: EvaluatorConfig) -> None:
+        """Keeps the pool open until `stop`. In one call, because a pool is closed by the task that opened it."""
+        try:
+            async with open_pool(device=device, jobs=jobs, config=config) as self._pool:
+                self._settled.set()
+                await self._stop.wait()
+        finally:
+            self._settled.set()
+
+    async def hello(self) -> Hello | None:
+        """Waits for the pool. None: `serve` raises why there is none."""
+        await self._settled.wait()
+        if self._pool is None:
+            return None
+        cards = [runner.gpu for runner in self._pool.runners]
+        device = " + ".join(card.name for card in cards) or self._pool.device
+        return Hello(device, tuple(card.uuid for card in cards), self._pool.jobs, self._pool.config, self._pool.notices)
+
+    async def judge(self, ticket: int, problem: Problem, code: str) -> Answer:
+        assert self._pool is not None
+        self._late.update(range(self._newest + 1, ticket))
+        self._late.discard(ticket)
+        self._newest = max(self._newest, ticket)
+        if ticket in self._dropped:
+            self._dropped.remove(ticket)
+            return Answer()
+        try:
+            with anyio.CancelScope() as self._scopes[ticket]:
+                return Answer(await self._pool.judge(problem, code), notices=self._pool.notices)
+        except BrokenReference as error:
+            return Answer(broken=str(error))
+        except Exception as error:  # our own failure, told to the driver, which hands the evaluation to another actor
+            return Answer(failed=one_line(error))
+        finally:
+            del self._scopes[ticket]
+        return Answer()  # nobody waits for it any more
+
+    async def drop(self, ticket: int) -> None:
+        """Cancel an evaluation, which may be about to arrive (Ray's own cancellation passes by those), or may just have ended."""
+        if ticket in self._scopes:
+            self._scopes[ticket].cancel()
+        elif ticket > self._newest or ticket in self._late:
+            self._dropped.add(ticket)
+
+    async def stop(self) -> None:
+        self._stop.set()

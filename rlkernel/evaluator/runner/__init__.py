@@ -1,1 +1,0 @@
-"""Executes Programs: on a GPU, or by the Triton interpreter."""

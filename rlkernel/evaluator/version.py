@@ -1,0 +1,52 @@
+"""Hashes of our own source: a stored result is used again only by the code that would find the same one."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from importlib.metadata import version
+from pathlib import Path
+
+_HERE = Path(__file__).parent
+_ASIDE = ("ray", "cards/gpu_runner.py", "cards/watch.py", "pool.py", "cache.py", "caching.py", "version.py")
+"""Who asks, waits and remembers. None of these files can change a verdict."""
+_COMPILING = ("compile", "program", "devices.py")
+_TIMING_REFERENCES = ("gpu", "judging", "program", "devices.py")
+
+
+@functools.cache
+def verdict_version() -> str:
+    """The hash of all that can change a verdict: the evaluator without `_ASIDE`, the loading of references, and libraries."""
+    aside = {path for name in _ASIDE for path in _files(name)}
+    return _hash([path for path in _files(".") if path not in aside])
+
+
+@functools.cache
+def binary_version() -> str:
+    """The hash of all that makes a kernel's binary from its text."""
+    return _hash([path for name in _COMPILING for path in _files(name)])
+
+
+@functools.cache
+def baseline_version() -> str:
+    """The hash of all that decides how long a reference takes."""
+    return _hash([path for name in _TIMING_REFERENCES for path in _files(name)])
+
+
+@functools.cache
+def source_version() -> str:
+    """The hash of the whole evaluator, for processes that must run the same code."""
+    return _hash(_files("."))
+
+
+def _files(name: str) -> list[Path]:
+    """The Python files of a folder of the evaluator, or one file, in a fixed order."""
+    path = _HERE / name
+    return sorted(path.rglob("*.py")) if path.is_dir() else [path]
+
+
+def _hash(paths: list[Path]) -> str:
+    digest = hashlib.sha256(f"{version('torch')} {version('triton')} {version('numpy')}".encode())
+    for path in (*paths, _HERE.parent / "reference.py"):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]

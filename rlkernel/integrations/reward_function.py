@@ -1,0 +1,65 @@
+"""The evaluator as a reward function of TRL's trainers: `GRPOTrainer(reward_funcs=[reward], ...)`.
+
+    with open_service() as service:
+        reward = RewardFunction(service, KernelEnvironment(), SpeedReward())
+        trainer = GRPOTrainer(model, reward_funcs=[reward], train_dataset=Dataset.from_list(rows(problems, reward.environment)))
+
+The problem arrives in the data set's columns `problem` (its name) and `reference` (its file's text). TRL calls an async reward
+function with lists of equal length, one entry per completion, and gathers it with other async ones. A candidate's failure is a
+reward; a broken reference, or an evaluator that fails, raises, which ends the training: its rewards would mean nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from rlkernel.integrations.service import Service
+from rlkernel.interfaces import Environment, Reward
+from rlkernel.types import Evaluation, Problem
+
+
+def rows(problems: Iterable[Problem], environment: Environment, *, conversational: bool = True) -> list[dict[str, Any]]:
+    """A data set's rows. conversational: the prompt as a message, for models with a chat template; else as text."""
+    found = []
+    for problem in problems:
+        text = environment.prompt(problem)
+        prompt: Any = [{"role": "user", "content": text}] if conversational else text
+        found.append({"prompt": prompt, "problem": problem.name, "reference": problem.source})
+    return found
+
+
+def text_of(completion: Any) -> str:
+    """What was written: a text, or the last assistant message of a conversation.
+
+    >>> text_of([{"role": "assistant", "content": "a"}]), text_of("b")
+    ('a', 'b')
+    """
+    if isinstance(completion, str):
+        return completion
+    said = [message.get("content") for message in completion if message.get("role") == "assistant"]
+    return next((content for content in reversed(said) if isinstance(content, str)), "")
+
+
+class RewardFunction:
+    """Awaitable by TRL; its name is that of the reward's class, under which TRL logs it."""
+
+    def __init__(self, service: Service, environment: Environment, reward: Reward) -> None:
+        self.service = service
+        self.environment = environment
+        self.reward = reward
+        self.__name__ = type(reward).__name__
+        self.last: Sequence[Evaluation] = ()
+        """Facts of the latest call, for whoever logs more than the reward."""
+
+    async def __call__(
+        self, prompts: Sequence[Any], completions: Sequence[Any], problem: Sequence[str], reference: Sequence[str], **columns: Any
+    ) -> list[float]:
+        """One reward per completion. Raises BrokenReference, or EvaluatorFailed. `columns` are not looked at."""
+        asked = (
+            self.service.evaluate_async(Problem(name, 0, "train", source), self.environment.extract(text_of(completion)))
+            for completion, name, source in zip(completions, problem, reference, strict=True)
+        )
+        self.last = await asyncio.gather(*asked)
+        return [float(self.reward(evaluation)) for evaluation in self.last]

@@ -1,0 +1,234 @@
+"""Keys and values of fixed slots, and the attention that reads and writes them, for any model that takes Transformers' attention
+interface.
+
+Legend: S slots (the last one is scratch), P positions per slot, B rows of a prefill, N new positions, L positions attended to,
+n lanes of a decode step (each names a slot), H query heads, G key-value heads, D head size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import count
+from typing import Any
+from weakref import WeakValueDictionary
+
+import torch
+from torch.nn.functional import scaled_dot_product_attention as sdpa
+from transformers import AttentionInterface, Cache
+
+from rlkernel.policy.slots.attention import decode_attention
+
+SLOTS = "rlkernel_slots"
+"""Name of the attention. No mask is registered under it, so that Transformers builds none."""
+
+
+@dataclass(frozen=True)
+class Prefill:
+    """New tokens of B rows, right-padded to N. `flat_T`, `slot_T`, `position_T`: index into (B x N), slot and position of every
+    token that is not padding. `slot_B`, `mask_B1NL`: what the rows attend to if some slot already holds a beginning, else None.
+    """
+
+    flat_T: torch.Tensor
+    slot_T: torch.Tensor
+    position_T: torch.Tensor
+    slot_B: torch.Tensor
+    mask_B1NL: torch.Tensor | None
+
+
+@dataclass(frozen=True)
+class Lanes:
+    """One new token for each lane, at position `length_S[slot_n]`. `runs`, for the CPU: lanes [a, b) whose slots follow each
+    other."""
+
+    slot_n: torch.Tensor
+    length_S: torch.Tensor
+    runs: tuple[tuple[int, int, int, int, torch.Tensor | None], ...] = ()
+    """a, b, first slot, L, mask."""
+
+
+class SlotCache(Cache):  # type: ignore[misc]
+    """Given to the model as `past_key_values` and as `slots`; `plan` says what the next forward pass is."""
+
+    def __init__(
+        self,
+        config: Any,
+        slots: int,
+        positions: int,
+        dtype: torch.dtype,
+        device: torch.device,
+        *,
+        kernels: bool,
+        opaque: bool,
+    ) -> None:
+        """kernels: decode with Triton. opaque: what compiles the forward pass of a decode step must not look in."""
+        super().__init__(layers=[])
+        shape = (slots + 1, _kv_heads(config), positions, _head_size(config))
+        self.dtype = dtype
+        self.kernels = kernels
+        self.opaque = opaque
+        self.decoding = False
+        # The lowest that no living cache has: what was compiled for an engine that is gone may serve the next.
+        self.handle = next(handle for handle in count() if handle not in _caches)
+        _caches[self.handle] = self
+        self.plan: Prefill | Lanes
+        self.keys = [torch.zeros(shape, dtype=dtype, device=device) for _ in range(config.num_hidden_layers)]
+        self.values = [torch.zeros_like(keys) for keys in self.keys]
+
+    @property
+    def positions(self) -> int:
+        return self.keys[0].shape[2]
+
+    def update(self, key_states: torch.Tensor, value_states: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
+        """The attention stores them."""
+        return key_states, value_states
+
+    def resize(self, positions: int, slots: int, stay: Sequence[int]) -> None:
+        """Other numbers of positions and slots; what the slots `stay` hold moves to the first ones, in this order. A tensor at a
+        time, so that never two caches take memory."""
+        for tensors in (self.keys, self.values):
+            for layer, old in enumerate(tensors):
+                index = torch.tensor(stay, dtype=torch.long, device=old.device)
+                held = old[index]
+                tensors[layer] = old = old.new_empty(0)
+                tensors[layer] = held.new_zeros((slots + 1, held.shape[1], positions, held.shape[3]))
+                tensors[layer][: len(stay), :, : held.shape[2]] = held
+
+    def share(self, sources: Sequence[int], targets: Sequence[int], length: int) -> None:
+        """Copy the first `length` positions of slots to other slots."""
+        device = self.keys[0].device
+        source, target = torch.tensor(sources, device=device), torch.tensor(targets, device=device)
+        for tensor in (*self.keys, *self.values):
+            tensor[target, :, :length] = tensor[source, :, :length]
+
+    def prefill(self, q_BHND: torch.Tensor, k_BGND: torch.Tensor, v_BGND: torch.Tensor, scale: float, layer: int) -> torch.Tensor:
+        plan = self.plan
+        assert isinstance(plan, Prefill)
+        keys, values = self.keys[layer], self.values[layer]
+        for cached, new_BGND in ((keys, k_BGND), (values, v_BGND)):
+            cached[plan.slot_T, :, plan.position_T] = new_BGND.transpose(1, 2).flatten(0, 1)[plan.flat_T]
+        if plan.mask_B1NL is None:
+            return sdpa(q_BHND, k_BGND, v_BGND, scale=scale, is_causal=True, enable_gqa=True).transpose(1, 2)
+        L = plan.mask_B1NL.shape[3]
+        k_BGLD, v_BGLD = keys[plan.slot_B, :, :L], values[plan.slot_B, :, :L]
+        # On a GPU, only the slow implementation takes both a mask and fewer key heads.
+        repeats = q_BHND.shape[1] // k_BGLD.shape[1] if keys.is_cuda else 1
+        if repeats > 1:
+            k_BGLD, v_BGLD = k_BGLD.repeat_interleave(repeats, 1), v_BGLD.repeat_interleave(repeats, 1)
+        return sdpa(q_BHND, k_BGLD, v_BGLD, attn_mask=plan.mask_B1NL, scale=scale, enable_gqa=repeats == 1).transpose(1, 2)
+
+    def decode(self, q_nH1D: torch.Tensor, k_nG1D: torch.Tensor, v_nG1D: torch.Tensor, scale: float, layer: int) -> torch.Tensor:
+        """Store the new token's keys and values, and attend; (n, 1, H, D)."""
+        plan = self.plan
+        assert isinstance(plan, Lanes)
+        keys, values = self.keys[layer], self.values[layer]
+        if self.kernels:
+            return decode_attention(q_nH1D, k_nG1D, v_nG1D, keys, values, plan.slot_n, plan.length_S, scale)
+        position_n = plan.length_S[plan.slot_n]
+        keys[plan.slot_n, :, position_n] = k_nG1D[:, :, 0]
+        values[plan.slot_n, :, position_n] = v_nG1D[:, :, 0]
+        n, H, _, D = q_nH1D.shape
+        # The query heads that share a key head are as good as several positions (12x faster than repeating keys, on 2 cores).
+        grouped = q_nH1D.reshape(n, keys.shape[1], -1, D)
+        parts = [
+            sdpa(
+                grouped[a:b],
+                keys[first : first + b - a, :, :L],
+                values[first : first + b - a, :, :L],
+                attn_mask=mask,
+                scale=scale,
+            )
+            for a, b, first, L, mask in plan.runs
+        ]
+        return (parts[0] if len(parts) == 1 else torch.cat(parts)).reshape(n, 1, H, D)
+
+
+def find_runs(
+    slots: Sequence[int], lengths: Sequence[int], dtype: torch.dtype
+) -> tuple[tuple[int, int, int, int, torch.Tensor | None], ...]:
+    """`Lanes.runs` of sorted slots whose new token's position is `lengths`; a mask only where lengths differ."""
+    found, a = [], 0
+    for b in range(1, len(slots) + 1):
+        if b < len(slots) and slots[b] == slots[b - 1] + 1:
+            continue
+        L = max(lengths[a:b]) + 1
+        mask = None
+        if min(lengths[a:b]) + 1 < L:
+            # As a number to add: a boolean would be turned into one in every layer.
+            hidden = torch.arange(L) > torch.tensor(lengths[a:b])[:, None]
+            mask = torch.zeros(hidden.shape, dtype=dtype).masked_fill(hidden, float("-inf"))[:, None, None]
+        found.append((a, b, slots[a], L, mask))
+        a = b
+    return tuple(found)
+
+
+def _attention(
+    module: Any,
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    attention_mask: torch.Tensor | None,
+    scaling: float | None = None,
+    *,
+    slots: SlotCache,
+    **kwargs: Any,
+) -> tuple[torch.Tensor, None]:
+    scale = query.shape[-1] ** -0.5 if scaling is None else scaling
+    # Under autocast, norms and rotations leave float32; attention takes what the cache holds.
+    query, key, value = (tensor.to(slots.dtype) for tensor in (query, key, value))
+    if not slots.decoding:
+        attended = slots.prefill(query, key, value, scale, module.layer_idx)
+    elif slots.opaque:
+        attended = torch.ops.rlkernel.attend_slots(query, key, value, scale, slots.handle, module.layer_idx)
+    else:
+        attended = slots.decode(query, key, value, scale, module.layer_idx)
+    return attended.contiguous(), None
+
+
+@torch.library.custom_op("rlkernel::attend_slots", mutates_args=())
+def attend_slots(
+    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, scale: float, handle: int, layer: int
+) -> torch.Tensor:
+    """`SlotCache.decode` as one operator that a compiler does not look into. The cache is named, not passed: a compiler might
+    copy an argument that is changed."""
+    return _caches[handle].decode(query, key, value, scale, layer).contiguous()
+
+
+@attend_slots.register_fake
+def _(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, scale: float, handle: int, layer: int) -> torch.Tensor:
+    n, H, _, D = query.shape
+    return query.new_empty((n, 1, H, D))
+
+
+_caches: WeakValueDictionary[int, SlotCache] = WeakValueDictionary()
+
+AttentionInterface.register(SLOTS, _attention)
+
+
+def _kv_heads(config: Any) -> int:
+    return int(getattr(config, "num_key_value_heads", None) or config.num_attention_heads)
+
+
+def _head_size(config: Any) -> int:
+    return int(getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads)
+
+
+def bytes_per_position(config: Any, dtype: torch.dtype) -> int:
+    """Keys and values of one token, all layers."""
+    return 2 * int(config.num_hidden_layers) * _kv_heads(config) * _head_size(config) * dtype.itemsize
+
+
+def unsupported(model: Any) -> str | None:
+    """Why the slots cannot hold this model's states, in a few words; None if they can."""
+    config = model.config.get_text_config()
+    kinds = set(getattr(config, "layer_types", None) or ["full_attention"])
+    if kinds != {"full_attention"}:
+        return f"its layers are {', '.join(sorted(kinds))}"
+    if getattr(config, "sliding_window", None) and getattr(config, "use_sliding_window", True):
+        return "it attends to a sliding window"
+    for name in ("attn_logit_softcapping", "kv_lora_rank", "alibi", "is_encoder_decoder"):
+        if getattr(config, name, None):
+            return f"its configuration has {name}"
+    if not getattr(model, "_supports_attention_backend", False):
+        return f"{type(model).__name__} does not take an attention function"
+    return None

@@ -1,0 +1,68 @@
+"""The best kernels that a run wrote, from its transcripts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rlkernel.report.summary import RunRecord, Window, value
+from rlkernel.runs.texts import jsonl
+from rlkernel.types import Status
+
+LIMIT = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """A correct candidate, and what the evaluator measured."""
+
+    problem: str
+    split: str
+    step: int
+    code: str
+    speedup: float
+    low: float
+    high: float
+    timing: str
+    coverage: float
+    bottleneck: str
+    """The reference's costliest operator and its share of the reference's time; empty where it is not known."""
+
+    def speedup_text(self) -> str:
+        """`2.41x [2.39, 2.43] (measured)`; without an interval where time is modelled."""
+        interval = f" [{self.low:.2f}, {self.high:.2f}]" if self.timing == "measured" else ""
+        return f"{self.speedup:.2f}x{interval} ({self.timing})"
+
+
+def best_run(runs: Sequence[RunRecord]) -> RunRecord | None:
+    """The one with the highest Fast@1.2 over the second half of its measurements; None of none."""
+    return max(runs, key=lambda run: value(run, "fast_1.2", Window(share=0.5)) or 0.0, default=None)
+
+
+def best_kernels(run: RunRecord, limit: int = LIMIT) -> tuple[Kernel, ...]:
+    """One per problem, by the lower bound of the speedup. Transcripts hold the best trajectory of every step and a sample of the
+    others, so that a fast kernel of a mixed step may be missing."""
+    best: dict[str, Kernel] = {}
+    for row in jsonl(run.directory / "transcripts.jsonl"):
+        for turn in row["turns"]:
+            facts = turn["evaluation"]
+            if facts["status"] != Status.CORRECT or facts["speedup"] is None or turn["code"] is None:
+                continue
+            bottleneck = "; ".join(f"{op['op']} ({100 * op['share']:.0f} %)" for op in facts["reference_ops"][:1])
+            low, high = facts["speedup_low"] or facts["speedup"], facts["speedup_high"] or facts["speedup"]
+            found = Kernel(
+                row["problem"],
+                row["split"],
+                row["step"],
+                turn["code"],
+                facts["speedup"],
+                low,
+                high,
+                facts["timing"] or "unknown",
+                facts["coverage"] or 0.0,
+                bottleneck,
+            )
+            known = best.get(found.problem)
+            if known is None or (found.low, found.coverage) > (known.low, known.coverage):
+                best[found.problem] = found
+    return tuple(sorted(best.values(), key=lambda kernel: -kernel.low)[:limit])

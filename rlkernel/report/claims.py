@@ -1,0 +1,104 @@
+"""A claim about two arms, and the rule that says whether runs reproduce it. Nobody's judgement enters a verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from rlkernel.report.summary import RunRecord, Window, compare_runs
+from rlkernel.statistics import Comparison, holm
+
+LATE = Window(share=0.5)
+"""The measurements of the second half of a run."""
+RULE = (
+    "The difference of two arms is taken between runs of equal seed, each averaged over the claim's window, in the "
+    "direction of the claim. Reproduced: the 95 % interval (Student's, over seeds) lies above 0; it is small where it lies "
+    "within the margin. Not reproduced: it lies below 0, or wholly within the margin around 0. Unclear: anything else, and "
+    "fewer than two seeds. The p of a sign-flip test over problems, Holm-adjusted over the claims of an experiment, stands "
+    "beside it and decides nothing: it speaks of these runs, the interval of other seeds."
+)
+
+
+class Verdict(StrEnum):
+    REPRODUCED = "reproduced"
+    NOT_REPRODUCED = "not reproduced"
+    UNCLEAR = "unclear"
+    NO_RUNS = "no finished runs"
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """`better` is above `worse` in `metric` (below it, with higher=False)."""
+
+    text: str
+    better: str
+    """Name of an arm."""
+    worse: str
+    metric: str
+    """Of the validation, or `train/<metric>`."""
+    paper: str
+    """What the paper reports, in numbers where it has them."""
+    higher: bool = True
+    window: Window = LATE
+    worse_window: Window | None = None
+    """None: the same; another one compares an arm with itself at another step."""
+    margin: float = 0.05
+    """In the metric's unit. An interval that includes 0 and lies within it is no reproduction; one above 0 is, and is called
+    small where it lies within it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A claim beside what the runs say."""
+
+    claim: Claim
+    verdict: Verdict
+    difference: Comparison | None
+    """In the direction of the claim: above 0 speaks for it. None without runs of both arms."""
+    adjusted_p: float | None
+    reason: str
+
+    @property
+    def shown(self) -> str:
+        """The verdict, which says where a reproduced difference is smaller than the margin."""
+        interval = None if self.difference is None else self.difference.interval
+        small = self.verdict is Verdict.REPRODUCED and interval is not None and interval.high <= self.claim.margin
+        return f"{self.verdict} (small)" if small else str(self.verdict)
+
+
+def judge(claims: Sequence[Claim], arms: Mapping[str, Sequence[RunRecord]]) -> tuple[Judged, ...]:
+    """All claims at once, since their p are adjusted together. arms: runs by the name of their arm; those missing have none."""
+    found = [_difference(claim, arms) for claim in claims]
+    p_values = [difference.p for difference in found if difference is not None and difference.p is not None]
+    adjusted = iter(holm(p_values))
+    judged = []
+    for claim, difference in zip(claims, found, strict=True):
+        p = next(adjusted) if difference is not None and difference.p is not None else None
+        verdict, reason = decide(difference, claim.margin)
+        judged.append(Judged(claim, verdict, difference, p, reason))
+    return tuple(judged)
+
+
+def _difference(claim: Claim, arms: Mapping[str, Sequence[RunRecord]]) -> Comparison | None:
+    runs, others = arms.get(claim.better, ()), arms.get(claim.worse, ())
+    if claim.higher:
+        return compare_runs(runs, others, claim.metric, claim.window, claim.worse_window)
+    return compare_runs(others, runs, claim.metric, claim.worse_window or claim.window, claim.window)
+
+
+def decide(difference: Comparison | None, margin: float) -> tuple[Verdict, str]:
+    """The rule. See `RULE`."""
+    if difference is None:
+        return Verdict.NO_RUNS, "no seed has finished in both arms, or the metric was not recorded"
+    interval = difference.interval
+    if interval is None:
+        return Verdict.UNCLEAR, "one seed has no interval"
+    if interval.low > 0:
+        small = f", within {margin:g} of it" if interval.high <= margin else ""
+        return Verdict.REPRODUCED, f"the interval lies above 0{small}"
+    if interval.high < 0:
+        return Verdict.NOT_REPRODUCED, "the interval lies below 0: the opposite holds"
+    if -margin <= interval.low and interval.high <= margin:
+        return Verdict.NOT_REPRODUCED, f"the interval lies within {margin:g} of 0: no difference of that size"
+    return Verdict.UNCLEAR, "the interval includes 0"

@@ -1,0 +1,286 @@
+"""`rlkernel compare RUN RUN ...`: what the outcomes per problem say about the difference between arms, as tables and a figure.
+
+Two arms are paired problem by problem, and seed by seed over the seeds that both have, since equal seeds see equal data. Without
+a common seed, each arm's mean over its seeds stands for it: then only problems are paired, and nothing is said about other seeds.
+
+Legend: S seeds, P problems.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rlkernel import statistics
+from rlkernel.errors import UsageError
+from rlkernel.report.summary import METRICS, Metric, RunRecord, Window, common_timing, per_problem, read_run
+from rlkernel.runs.directory import MANIFEST, OUTCOMES
+from rlkernel.runs.directory import METRICS as ROWS
+from rlkernel.statistics import Comparison, Interval, student_interval
+
+RUNS = "runs.json"
+"""In a report's folder: the runs that it is about, relative to the folder."""
+COLUMNS: tuple[Metric, ...] = (*METRICS, Metric("correct_rate", "Correct", percent=True, higher_is_better=True))
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """Runs of one arm that differ in their seeds alone."""
+
+    label: str
+    runs: Mapping[int, RunRecord]
+    """By seed."""
+
+
+@dataclass(frozen=True, slots=True)
+class MetricRow:
+    """One metric of two arms, means over seeds and problems."""
+
+    metric: Metric
+    base: float
+    other: float
+    difference: Comparison
+    higher: int
+    """Problems whose difference is above 0."""
+    equal: int
+    lower: int
+
+
+@dataclass(frozen=True, slots=True)
+class ProblemRow:
+    """One problem, means over seeds."""
+
+    problem: str
+    base: float
+    other: float
+    difference: float
+    interval: Interval | None
+    """Student's over the common seeds; None for fewer than two."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """An arm against the baseline."""
+
+    base: Side
+    other: Side
+    seeds: tuple[int, ...]
+    """That both have; empty where only problems are paired."""
+    steps: tuple[str, str]
+    """Of the measurements that are compared, e.g. `20` or `10 to 20`."""
+    left_out: int
+    """Problems that only one of them has."""
+    metrics: tuple[MetricRow, ...]
+    problems: tuple[ProblemRow, ...]
+    """Of the chosen metric, the largest difference first."""
+
+
+def find_runs(paths: Sequence[Path]) -> list[Path]:
+    """Run directories, in the order given and none twice: each path is one, a report's folder, or a folder of run directories.
+
+    Raises UsageError for a path that is none of these.
+    """
+    found: dict[Path, Path] = {}
+    for path in paths:
+        for run in _runs_of(path):
+            found.setdefault(run.resolve(), run)
+    return list(found.values())
+
+
+def beside(path: Path) -> Path:
+    """The folder that what is said about a path of `find_runs` belongs to: never a run's own."""
+    return path.parent if (path / MANIFEST).is_file() else path
+
+
+def _runs_of(path: Path) -> list[Path]:
+    if (path / MANIFEST).is_file():
+        return [path]
+    if (path / RUNS).is_file():
+        try:
+            named = [path / name for name in json.loads((path / RUNS).read_text(encoding="utf-8"))]
+        except (ValueError, TypeError):
+            raise UsageError(f"{path / RUNS}: not a list of paths: make the report again") from None
+        for run in named:
+            if not (run / MANIFEST).is_file():
+                raise UsageError(f"{path / RUNS} names {run}, which is no run: make the report again")
+        return named
+    inside = sorted(child.parent for child in path.glob(f"*/{MANIFEST}"))
+    if not inside:
+        what = f"neither a run ({MANIFEST}) nor a report ({RUNS}) nor a folder of runs" if path.is_dir() else "no such directory"
+        raise UsageError(f"{path}: {what}: give run directories or report folders")
+    return inside
+
+
+def sides(runs: Sequence[RunRecord]) -> list[Side]:
+    """Runs by arm, in the order given. Runs of one arm that differ in more than their seed are arms of their own, and so are runs
+    of equal seed; both are called by their directories.
+
+    Raises UsageError for fewer than two, for modelled beside measured times, and for a run without outcomes.
+    """
+    common_timing(runs)
+    groups: list[tuple[str, dict[int, RunRecord]]] = []
+    for run in runs:
+        if not run.outcomes:
+            raise UsageError(f"{run.directory / OUTCOMES}: no outcomes of a validation, which runs are paired by: train it again")
+        own = _about(run)
+        for about, members in groups:
+            if about == own and run.seed not in members:
+                members[run.seed] = run
+                break
+        else:
+            groups.append((own, {run.seed: run}))
+    arms = [next(iter(members.values())).arm for _, members in groups]
+    if len(groups) < 2:
+        raise UsageError(f"only {', '.join(arms) or 'nothing'} to compare: give runs of at least two arms")
+    return [
+        Side(arm if arms.count(arm) == 1 else str(next(iter(members.values())).directory), members)
+        for arm, (_, members) in zip(arms, groups, strict=True)
+    ]
+
+
+def _about(run: RunRecord) -> str:
+    """What a run is, apart from its seed."""
+    fields = {key: value for key, value in run.manifest["run"].items() if key != "seed"}
+    return json.dumps([run.arm, fields, run.manifest.get("code")], sort_keys=True)
+
+
+def contrast(base: Side, other: Side, metric: str, window: Window) -> Pair:
+    """Other minus base. metric: a key of COLUMNS, of which problems are listed.
+
+    Raises UsageError where they share no problem, or have no measurement in the window.
+    """
+    common = tuple(sorted(set(base.runs) & set(other.runs)))
+    # Without a common seed each side is one row: its mean over its own seeds.
+    chosen = [[side.runs[seed] for seed in common or sorted(side.runs)] for side in (base, other)]
+    steps = [_steps(runs, window) for runs in chosen]
+    names = [set.intersection(*(_problems(run, window) for run in runs)) for runs in chosen]
+    shared = sorted(names[0] & names[1])
+    if not shared:
+        raise UsageError(f"{base.label} and {other.label} share no validation problem: compare runs over the same problems")
+    rows: list[MetricRow] = []
+    listed: tuple[ProblemRow, ...] = ()
+    for column in COLUMNS:
+        if not all(_has(run, column.key, window) for runs in chosen for run in runs):
+            continue
+        tables = [np.array([_values(run, column.key, window, shared) for run in runs]) for runs in chosen]
+        base_SP, other_SP = tables if common else [table.mean(axis=0, keepdims=True) for table in tables]
+        differences_SP = other_SP - base_SP
+        found = statistics.compare(differences_SP.mean(axis=1).tolist(), differences_SP)
+        by_problem = differences_SP.mean(axis=0)
+        counts = [int((np.sign(by_problem.round(12)) == sign).sum()) for sign in (1, 0, -1)]
+        rows.append(MetricRow(column, float(base_SP.mean()), float(other_SP.mean()), found, *counts))
+        if column.key == metric:
+            listed = _listed(shared, base_SP, other_SP)
+    if not listed:
+        raise UsageError(f"--metric {metric}: not recorded by all runs; choose from {', '.join(row.metric.key for row in rows)}")
+    return Pair(base, other, common, (steps[0], steps[1]), len(names[0] ^ names[1]), tuple(rows), listed)
+
+
+def _listed(names: Sequence[str], base_SP: statistics.Array, other_SP: statistics.Array) -> tuple[ProblemRow, ...]:
+    differences_SP = other_SP - base_SP
+    rows = [
+        ProblemRow(
+            name,
+            float(base_SP[:, i].mean()),
+            float(other_SP[:, i].mean()),
+            float(differences_SP[:, i].mean()),
+            student_interval(differences_SP[:, i].tolist()),
+        )
+        for i, name in enumerate(names)
+    ]
+    return tuple(sorted(rows, key=lambda row: (-row.difference, row.problem)))
+
+
+def _chosen(run: RunRecord, window: Window) -> list[int]:
+    """Raises UsageError for a window without a measurement."""
+    steps = sorted(run.outcomes)
+    chosen = window.choose(steps)
+    if not chosen:
+        raise UsageError(f"{run.directory}: no measurement at step {window.step}; it has {', '.join(map(str, steps))}")
+    return chosen
+
+
+def _steps(runs: Sequence[RunRecord], window: Window) -> str:
+    steps = sorted({step for run in runs for step in _chosen(run, window)})
+    return str(steps[0]) if len(steps) == 1 else f"{steps[0]} to {steps[-1]}"
+
+
+def _problems(run: RunRecord, window: Window) -> set[str]:
+    return set.intersection(*(set(run.outcomes[step]) for step in _chosen(run, window)))
+
+
+def _has(run: RunRecord, key: str, window: Window) -> bool:
+    return all(key in numbers for step in _chosen(run, window) for numbers in run.outcomes[step].values())
+
+
+def _values(run: RunRecord, key: str, window: Window, names: Sequence[str]) -> list[float]:
+    table = per_problem(run, key, window)
+    return [table[name] for name in names]
+
+
+def compare_runs(paths: Sequence[Path], metric: str, window: Window) -> tuple[list[Pair], str]:
+    """Every arm against that of the first run, and how times were taken. Runs that have not measured yet, such as those that a
+    wrong flag ended, are left out with a line on standard error. Raises UsageError as above and as `read_run`."""
+    if metric not in {column.key for column in COLUMNS}:
+        raise UsageError(f"--metric {metric}: choose from {', '.join(column.key for column in COLUMNS)}")
+    runs = find_runs(paths)
+    measured = [run for run in runs if (run / ROWS).is_file()]
+    for run in runs if measured else ():
+        if run not in measured:
+            print(f"left out, nothing measured yet: {run}", file=sys.stderr)
+    records = [read_run(run) for run in measured or runs]
+    return pair_arms(records, metric, window), common_timing(records)
+
+
+def pair_arms(records: Sequence[RunRecord], metric: str, window: Window) -> list[Pair]:
+    """Every arm against that of the first run. Raises UsageError as above."""
+    base, *others = sides(records)
+    return [contrast(base, other, metric, window) for other in others]
+
+
+def to_json(pairs: Sequence[Pair], timing: str, metric: str) -> dict[str, Any]:
+    """Plain values, for other programs."""
+
+    def interval(value: Interval | None) -> list[float] | None:
+        return None if value is None else [value.low, value.high]
+
+    return {
+        "timing": timing,
+        "metric": metric,
+        "pairs": [
+            {
+                "base": pair.base.label,
+                "other": pair.other.label,
+                "seeds": list(pair.seeds),
+                "steps": list(pair.steps),
+                "metrics": {
+                    row.metric.key: {
+                        "base": row.base,
+                        "other": row.other,
+                        "difference": row.difference.mean,
+                        "over_seeds": interval(row.difference.interval),
+                        "over_seeds_and_problems": interval(row.difference.bootstrap),
+                        "p_over_problems": row.difference.p,
+                        "higher_equal_lower": [row.higher, row.equal, row.lower],
+                    }
+                    for row in pair.metrics
+                },
+                "problems": {
+                    row.problem: {
+                        "base": row.base,
+                        "other": row.other,
+                        "difference": row.difference,
+                        "over_seeds": interval(row.interval),
+                    }
+                    for row in pair.problems
+                },
+            }
+            for pair in pairs
+        ],
+    }

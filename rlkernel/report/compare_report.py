@@ -1,0 +1,165 @@
+"""What `rlkernel compare` shows: tables of at most 100 columns, and a figure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from matplotlib import pyplot as plt
+from matplotlib.axes import Axes
+from matplotlib.ticker import MaxNLocator, PercentFormatter
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from rlkernel.report.compare import COLUMNS, Pair, ProblemRow
+from rlkernel.report.figure import STYLE, colours
+from rlkernel.report.summary import Metric
+from rlkernel.statistics import Interval, p_text
+
+WIDTH = 100
+NAME_WIDTH = 52
+LEGEND = (
+    "[low, high]: 95 %, of differences a bootstrap over problems and seeds, over seeds and per problem",
+    "Student's. p: sign flips over problems, not adjusted for the number of rows. problems + = -: with a",
+    "difference above, of and below 0.",
+)
+
+
+def show(pairs: Sequence[Pair], timing: str, metric: str, listed: int, console: Console | None = None) -> None:
+    """listed: problems of each pair, those with the largest differences; 0: none."""
+    console = console or Console(width=WIDTH, highlight=False)
+    for pair in pairs:
+        for line in heading(pair, timing):
+            console.print(line, markup=False)
+        console.print(_metric_table(pair))
+        if listed:
+            console.print(_problem_table(pair, next(m for m in COLUMNS if m.key == metric), listed))
+        console.print()
+    for line in LEGEND:
+        console.print(line, markup=False)
+
+
+def heading(pair: Pair, timing: str) -> list[str]:
+    """Which arms, seeds, steps and problems."""
+    one = len(pair.seeds) == 1
+    if pair.seeds:
+        seeds = f"seed{'' if one else 's'} {', '.join(map(str, pair.seeds))}"
+        extra = {side.label: sorted(set(side.runs) - set(pair.seeds)) for side in (pair.base, pair.other)}
+        unused = [f"seed {', '.join(map(str, more))} of {label} is left out" for label, more in extra.items() if more]
+    else:
+        own = [", ".join(map(str, sorted(side.runs))) for side in (pair.other, pair.base)]
+        seeds, unused = f"no common seed ({own[0]} and {own[1]}): paired by problem alone", []
+    steps = f"step {pair.steps[1]}" if pair.steps[0] == pair.steps[1] else f"step {pair.steps[1]} against {pair.steps[0]}"
+    problems = f"{len(pair.problems)} problems" + (f", {pair.left_out} that only one has left out" if pair.left_out else "")
+    return [f"{pair.other.label} - {pair.base.label}", "; ".join([seeds, steps, problems, f"{timing} time", *unused])]
+
+
+def _metric_table(pair: Pair) -> Table:
+    table = Table(box=None, pad_edge=False)
+    headers = ("", "base", "other", "difference", "over seeds", "p", "problems + = -")
+    for i, header in enumerate(headers):
+        table.add_column(header, justify="right" if i else "left", no_wrap=True)
+    for row in pair.metrics:
+        found, metric = row.difference, row.metric
+        table.add_row(
+            metric.label,
+            metric.show(row.base),
+            metric.show(row.other),
+            _difference(metric, found.mean, found.bootstrap),
+            metric.show_interval(found) or "-",
+            p_text(found.p) or "-",
+            f"{row.higher} {row.equal} {row.lower}",
+        )
+    return table
+
+
+def _problem_table(pair: Pair, metric: Metric, listed: int) -> Table:
+    table = Table(box=None, pad_edge=False)
+    table.add_column(f"problem, {metric.label}", overflow="fold", max_width=NAME_WIDTH)
+    for header in ("base", "other", "difference"):
+        table.add_column(header, justify="right", no_wrap=True)
+    rows = largest(pair.problems, listed)
+    for row in rows:
+        cells = (metric.show(row.base), metric.show(row.other), _difference(metric, row.difference, row.interval))
+        table.add_row(Text(row.problem), *cells)
+    if len(rows) < len(pair.problems):
+        table.add_row(f"and {len(pair.problems) - len(rows)} with smaller differences", "", "", "")
+    return table
+
+
+def largest(rows: Sequence[ProblemRow], count: int) -> list[ProblemRow]:
+    """Those with the largest absolute differences, in the order of the differences."""
+    chosen = sorted(rows, key=lambda row: -abs(row.difference))[:count]
+    return sorted(chosen, key=lambda row: (-row.difference, row.problem))
+
+
+def _difference(metric: Metric, mean: float, interval: Interval | None) -> str:
+    shown = metric.show(mean, signed=True)
+    if interval is None:
+        return shown
+    low, high = (metric.show(value, signed=True).removesuffix(" %") for value in (interval.low, interval.high))
+    return f"{shown} [{low}, {high}]"
+
+
+def draw(pairs: Sequence[Pair], timing: str, metric: str, path: Path) -> None:
+    """Write a PNG of 1500 x 825 pixels: the shares of every arm against the baseline, and the problems by their difference."""
+    colour = colours([pairs[0].base.label, *(pair.other.label for pair in pairs)])
+    with plt.style.context(STYLE):
+        figure, (left, right) = plt.subplots(1, 2, figsize=(10, 5.5), layout="constrained")
+        _draw_metrics(left, pairs, colour)
+        _draw_problems(right, pairs, next(m for m in COLUMNS if m.key == metric), colour)
+        left.legend(loc="best")
+        figure.suptitle(
+            f"Differences to {pairs[0].base.label}, {timing} time; bars: 95 %", fontsize=11, color="#555555", x=0.01, ha="left"
+        )
+        path.parent.mkdir(parents=True, exist_ok=True)
+        figure.savefig(path, dpi=150)
+        plt.close(figure)
+
+
+def _draw_metrics(axis: Axes, pairs: Sequence[Pair], colour: dict[str, str]) -> None:
+    labels = list(dict.fromkeys(row.metric.label for pair in pairs for row in pair.metrics if row.metric.percent))
+    axis.axvline(0, color="#888888", linewidth=1)
+    for i, pair in enumerate(pairs):
+        rows = [row for row in pair.metrics if row.metric.percent]
+        shift = 0.5 * ((i + 1) / (len(pairs) + 1) - 0.5)
+        for row in rows:
+            interval, y = row.difference.bootstrap, labels.index(row.metric.label) + shift
+            if interval is not None:
+                axis.plot([interval.low, interval.high], [y, y], color=colour[pair.other.label], linewidth=2)
+        means, places = [row.difference.mean for row in rows], [labels.index(row.metric.label) + shift for row in rows]
+        axis.plot(means, places, "o", color=colour[pair.other.label], label=_short(pair.other.label))
+    axis.set_yticks(range(len(labels)), labels)
+    axis.set_ylim(len(labels) - 0.5, -0.5)
+    axis.xaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
+    axis.set_title("Mean over problems")
+    axis.set_xlabel("difference in points; over problems and seeds")
+
+
+def _draw_problems(axis: Axes, pairs: Sequence[Pair], metric: Metric, colour: dict[str, str]) -> None:
+    axis.axhline(0, color="#888888", linewidth=1)
+    for i, pair in enumerate(pairs):
+        tone, shift = colour[pair.other.label], 0.6 * ((i + 1) / (len(pairs) + 1) - 0.5)
+        places = [place + shift for place in range(1, len(pair.problems) + 1)]
+        for x, row in zip(places, pair.problems, strict=True):
+            if row.interval is not None:
+                axis.plot([x, x], [row.interval.low, row.interval.high], color=tone, alpha=0.3, linewidth=1)
+        axis.plot(places, [row.difference for row in pair.problems], "o", markersize=4, color=tone)
+    # An interval over two seeds may be wider than all differences together.
+    most = max((abs(row.difference) for pair in pairs for row in pair.problems), default=0.0) or 1.0
+    axis.set_ylim(-1.6 * most, 1.6 * most)
+    axis.xaxis.set_major_locator(MaxNLocator(integer=True))
+    if metric.percent:
+        axis.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
+    axis.set_title(f"{metric.label}, problem by problem")
+    axis.set_xlabel("problems, by their difference; bars over seeds")
+
+
+def _short(label: str) -> str:
+    """The end of a long one: of a directory, what tells it apart.
+
+    >>> _short("runs/arms/grpo-seed0-0123456789abcdef")
+    '...grpo-seed0-0123456789abcdef'
+    """
+    return label if len(label) <= 30 else f"...{label[-27:]}"

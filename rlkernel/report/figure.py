@@ -1,0 +1,137 @@
+"""The figure of an experiment: validation curves. One colour per arm; seeds thin, their mean bold, their range a band."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import matplotlib
+
+matplotlib.use("Agg")  # draws to files; without it, importing pyplot may look for a display
+
+from matplotlib import pyplot as plt
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+from matplotlib.ticker import FixedLocator, MaxNLocator, PercentFormatter
+
+from rlkernel.report.summary import RunRecord, by_arm, common_timing
+
+Line = Literal["-", "--"]
+
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#8C510A", "#7F7F7F", "#5E3C99")
+"""Okabe and Ito's palette, which most colour-blind readers can tell apart, and three more for experiments with many arms."""
+BANDS = 4
+"""Arms up to which the range over seeds is shaded; more would hide each other."""
+
+WIDE = 18
+"""Characters of an arm's name from which on four of them do not fit side by side."""
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """One of the four drawings of a figure."""
+
+    title: str
+    lines: tuple[tuple[str, Line, str], ...]
+    """(metric of the validation, or `train/<metric>`; style; what the legend says)."""
+    share: bool
+    """Its values are shares, shown in percent."""
+    log: bool = False
+    """Logarithmic above 1, for what differs by orders of magnitude."""
+
+
+PANELS = (
+    Panel("Mean reward", (("reward", "-", ""),), False),
+    Panel("Fast@1", (("fast_1", "-", "any turn"), ("fast_1_turn_1", "--", "first turn")), True),
+    Panel("Fast@1.2", (("fast_1.2", "-", "any turn"), ("fast_1.2_turn_1", "--", "first turn")), True),
+    Panel("Hacking and lazy rates", (("hacking_rate", "-", "hacking"), ("lazy_rate", "--", "lazy")), True),
+)
+STYLE = {
+    "font.size": 11,
+    "axes.titlesize": 12,
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.color": "#e6e6e6",
+    "grid.linewidth": 0.8,
+    "axes.edgecolor": "#888888",
+    "legend.frameon": False,
+}
+
+
+def colours(arms: Sequence[str]) -> dict[str, str]:
+    """A colour per arm, the same in every figure and table of a report."""
+    return {arm: COLOURS[i % len(COLOURS)] for i, arm in enumerate(arms)}
+
+
+def draw(
+    runs: Sequence[RunRecord], path: Path, panels: Sequence[Panel] = PANELS, axis_label: str = "step", caption: str = ""
+) -> None:
+    """Write a PNG of 1500 x 1080 pixels with four panels and the legend of arms below. caption: what policy it is about, by
+    default its name. A metric that a run did not record is left out."""
+    arms = by_arm(runs)
+    colour = colours(list(arms))
+    with plt.style.context(STYLE):
+        # A tick per measurement, as long as they do not crowd.
+        steps = sorted({row["step"] for run in runs for row in run.validation})
+        ticks = FixedLocator(steps) if len(steps) <= 11 else MaxNLocator(integer=True)
+        figure, axes = plt.subplots(2, 2, figsize=(10, 7.2), layout="constrained", sharex=True)
+        for axis, panel in zip(axes.flat, panels, strict=True):
+            axis.set_title(panel.title)
+            drawn = set()
+            for arm, members in arms.items():
+                for key, style, label in panel.lines:
+                    if _curve(axis, members, key, colour[arm], style, band=len(arms) <= BANDS):
+                        drawn.add(label)
+            axis.xaxis.set_major_locator(ticks)
+            if panel.share:
+                axis.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
+            if panel.log:
+                axis.set_yscale("symlog", linthresh=1)
+            axis.set_ylim(bottom=0)
+            if len(panel.lines) > 1 and axis is not axes[0, 0]:
+                axis.legend(handles=[_handle(style, label) for _, style, label in panel.lines if label in drawn], loc="best")
+        for axis in axes[1]:
+            axis.set_xlabel(axis_label)
+        handles = [_handle("-", _label(arm, members), colour[arm]) for arm, members in arms.items()]
+        figure.legend(handles=handles, loc="outside lower center", ncols=4 if max(map(len, arms)) < WIDE else 3)
+        about = caption or f"policy {', '.join(sorted({str(run.manifest['run'].get('model')) for run in runs}))[:60]}"
+        title = f"Validation split, {common_timing(runs)} time; {about}"
+        figure.suptitle(title, fontsize=11, color="#555555", x=0.01, ha="left")
+        figure.savefig(path, dpi=150)
+        plt.close(figure)
+
+
+def _label(arm: str, members: Sequence[RunRecord]) -> str:
+    return f"{arm} ({len(members)} seed{'s' if len(members) > 1 else ''})"
+
+
+def _handle(style: Line, label: str, colour: str = "#555555") -> Line2D:
+    return Line2D([], [], color=colour, linestyle=style, linewidth=2.4, label=label)
+
+
+def _curve(axis: Axes, members: Sequence[RunRecord], key: str, colour: str, style: Line, *, band: bool) -> bool:
+    """Whether there was something to draw: every member has the metric."""
+    train, name = key.startswith("train/"), key.removeprefix("train/")
+    series = [
+        {row["step"]: row[name] for row in (run.training if train else run.validation) if row.get(name) is not None}
+        for run in members
+    ]
+    if not all(series):
+        return False
+    if len(series) > 1:
+        for points in series:
+            axis.plot(list(points), list(points.values()), color=colour, linestyle=style, linewidth=0.8, alpha=0.45)
+    # Mean and range only where every seed was measured.
+    steps = sorted(set.intersection(*(set(points) for points in series)))
+    values = [[points[step] for points in series] for step in steps]
+    if band:
+        axis.fill_between(steps, [min(v) for v in values], [max(v) for v in values], color=colour, alpha=0.12, linewidth=0)
+    means = [sum(v) / len(v) for v in values]
+    marker = None if train else "o"
+    axis.plot(steps, means, color=colour, linestyle=style, linewidth=2.4, marker=marker, markersize=4, clip_on=False)
+    return True

@@ -1,0 +1,72 @@
+"""A page of one file: what the templates share.
+
+Everything that a model wrote is untrusted: templates escape it, `viewer` packs it, and the page's content security policy forbids
+network access and every script but the viewer's.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jinja2
+import markupsafe
+from pygments import highlight
+from pygments.formatters import HtmlFormatter
+from pygments.lexers import PythonLexer
+
+from rlkernel.report import viewer
+from rlkernel.runs import texts
+
+TEXT_LIMIT = 6000
+"""Characters of one text outside of the viewer; the rest is cut, and the page says so."""
+
+
+def render(template: str, packed: viewer.Packed, **values: Any) -> str:
+    """The page as text. template: a file beside this one that extends page.html.j2; values: what it asks for."""
+    environment = jinja2.Environment(
+        loader=jinja2.ChoiceLoader([jinja2.PackageLoader(f"rlkernel.{room}", ".") for room in ("report", "benchmark")]),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {"cut": cut, "prose": prose, "python": python_html}
+    script, script_hash = viewer.script()
+    return environment.get_template(template).render(
+        packed=packed,
+        script=script,
+        script_hash=script_hash,
+        highlighting=_highlighting(),
+        viewer_style=viewer.STYLE.read_text(encoding="utf-8"),
+        **values,
+    )
+
+
+def _highlighting() -> str:
+    """For light and dark screens."""
+    dark = HtmlFormatter(style="github-dark").get_style_defs(".code")
+    return f"{HtmlFormatter(style='friendly').get_style_defs('.code')}\n@media (prefers-color-scheme: dark) {{\n{dark}\n}}"
+
+
+def cut(text: str, limit: int = TEXT_LIMIT) -> str:
+    """
+    >>> cut("abcdef", 4)
+    'abcd\\n[2 more characters]'
+    """
+    return texts.cut(text, limit)
+
+
+def prose(text: str) -> markupsafe.Markup:
+    """Escaped text with `backticks` as code.
+
+    >>> str(prose("a < `b`"))
+    'a &lt; <code>b</code>'
+    """
+    code = markupsafe.Markup("<code>{}</code>")
+    parts = cut(text).split("`")
+    return markupsafe.Markup("").join(code.format(part) if i % 2 else part for i, part in enumerate(parts))
+
+
+def python_html(code: str) -> markupsafe.Markup:
+    """Highlighted Python. Pygments escapes the text, so the result is safe to insert."""
+    return markupsafe.Markup(highlight(cut(code), PythonLexer(), HtmlFormatter(cssclass="code")))

@@ -1,0 +1,261 @@
+"""What the runs of an experiment say, arm by arm: read from the run directories, with the spread over seeds."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rlkernel.errors import UsageError
+from rlkernel.runs.outcomes import KEYS, read_outcomes
+from rlkernel.runs.texts import jsonl
+from rlkernel.statistics import Comparison, compare
+
+Row = Mapping[str, Any]
+"""One line of metrics.jsonl."""
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """A column of the comparison. Every validation row has it."""
+
+    key: str
+    label: str
+    percent: bool
+    higher_is_better: bool
+    brief: bool = True
+    """Whether the terminal's table, which is narrow, has it too."""
+
+    def show(self, value: float, signed: bool = False) -> str:
+        """
+        >>> METRICS[1].show(0.456), METRICS[0].show(-0.25, signed=True)
+        ('46 %', '-0.25')
+        """
+        sign = "+" if signed else ""
+        return f"{100 * value:{sign}.0f} %" if self.percent else f"{value:{sign}.2f}"
+
+    def show_difference(self, difference: Comparison) -> str:
+        """Mean and Student's interval over seeds, e.g. `+4 % [-2, +10]`; the mean alone for one seed."""
+        return f"{self.show(difference.mean, signed=True)} {self.show_interval(difference)}".rstrip()
+
+    def show_interval(self, difference: Comparison) -> str:
+        """`[-2, +10]`, empty for one seed."""
+        if difference.interval is None:
+            return ""
+        low, high = (self.show(v, signed=True).removesuffix(" %") for v in (difference.interval.low, difference.interval.high))
+        return f"[{low}, {high}]"
+
+
+METRICS = (
+    Metric("reward", "Reward", percent=False, higher_is_better=True),
+    Metric("fast_1", "Fast@1", percent=True, higher_is_better=True),
+    Metric("fast_1.2", "Fast@1.2", percent=True, higher_is_better=True),
+    Metric("fast_1.2_turn_1", "Fast@1.2, turn 1", percent=True, higher_is_better=True, brief=False),
+    Metric("hacking_rate", "Hacking", percent=True, higher_is_better=False),
+    Metric("lazy_rate", "Lazy", percent=True, higher_is_better=False),
+)
+REQUIRED = (*(metric.key for metric in METRICS), "fast_1_turn_1")
+"""What a validation row must have for the tables and the figure."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunRecord:
+    """One run directory, read."""
+
+    directory: Path
+    arm: str
+    seed: int
+    timing: str | None
+    """`modelled` or `measured`; None when no candidate was ever timed."""
+    manifest: Mapping[str, Any]
+    validation: tuple[Row, ...]
+    """In the order of steps, one row per step."""
+    training: tuple[Row, ...] = ()
+    outcomes: Mapping[int, Mapping[str, Mapping[str, Any]]] = field(default_factory=dict)
+    """Step -> problem -> numbers, of the validation; empty for a run that did not record them."""
+
+    @property
+    def finished(self) -> bool:
+        return "finished" in self.manifest
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """Values of one quantity over seeds; half the range says how far apart they are. Intervals belong to comparisons."""
+
+    mean: float
+    half_range: float
+    seeds: int
+
+    def show(self, metric: Metric, signed: bool = False) -> str:
+        if self.seeds < 2:
+            return metric.show(self.mean, signed)
+        value, half = metric.show(self.mean, signed), metric.show(self.half_range)
+        return f"{value.removesuffix(' %')} ± {half}"
+
+
+def spread(values: Sequence[float]) -> Spread:
+    """
+    >>> spread([1.0, 2.0])
+    Spread(mean=1.5, half_range=0.5, seeds=2)
+    """
+    return Spread(sum(values) / len(values), (max(values) - min(values)) / 2, len(values))
+
+
+@dataclass(frozen=True, slots=True)
+class ArmSummary:
+    """One arm over its seeds; the dictionaries are keyed by `Metric.key`."""
+
+    arm: str
+    seeds: tuple[int, ...]
+    steps: int
+    """At the last validation, the least of the seeds."""
+    first: Mapping[str, Spread]
+    last: Mapping[str, Spread]
+    difference: Mapping[str, Comparison] | None
+    """Last values minus those of the baseline arm, between equal seeds (which see equal data); None for the baseline and for
+    arms that share no seed with it."""
+
+
+def read_run(directory: Path) -> RunRecord:
+    """Raises UsageError naming the file when the run has no manifest or no validation yet."""
+    manifest = _json(directory / "manifest.json")
+    every = list(jsonl(directory / "metrics.jsonl"))
+    rows = {row["step"]: row for row in every if row["split"] == "validation"}
+    training = {row["step"]: row for row in every if row["split"] == "train"}
+    if not rows:
+        raise UsageError(f"{directory / 'metrics.jsonl'}: no validation row yet; let the run measure once")
+    outcomes = read_outcomes(directory)
+    validation = tuple({**_apparent(outcomes.get(step, {})), **rows[step]} for step in sorted(rows))
+    for row in validation:
+        for key in REQUIRED:
+            if key not in row:
+                raise UsageError(f"{directory / 'metrics.jsonl'}: the validation row of step {row['step']} lacks {key!r}")
+    return RunRecord(
+        directory,
+        manifest["arm"],
+        manifest["seed"],
+        manifest["timing"],
+        manifest,
+        validation,
+        tuple(training[step] for step in sorted(training)),
+        outcomes,
+    )
+
+
+def _apparent(problems: Mapping[str, Mapping[str, Any]]) -> dict[str, float]:
+    """What a row of metrics lacks and outcomes have: the means over problems of `rlkernel.runs.outcomes.apparent`."""
+    keys = [key for key in next(iter(problems.values()), {}) if key.startswith("apparent_")]
+    return {key: sum(problem[key] for problem in problems.values()) / len(problems) for key in keys}
+
+
+def _json(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise UsageError(f"{path}: there is no such file; give the directory of a run") from None
+    except ValueError as error:
+        raise UsageError(f"{path}: not JSON: {error}") from None
+
+
+def by_arm(runs: Sequence[RunRecord]) -> dict[str, list[RunRecord]]:
+    """In the order of first appearance; the first arm is the baseline."""
+    arms: dict[str, list[RunRecord]] = {}
+    for run in runs:
+        arms.setdefault(run.arm, []).append(run)
+    return arms
+
+
+def common_timing(runs: Sequence[RunRecord]) -> str:
+    """`modelled` or `measured`, `unknown` when nothing was timed. Raises UsageError when the runs do not agree."""
+    timings = sorted({run.timing for run in runs if run.timing is not None})
+    if len(timings) > 1:
+        raise UsageError(f"the runs mix {' and '.join(timings)} times; report them apart")
+    return timings[0] if timings else "unknown"
+
+
+def summarise(runs: Sequence[RunRecord]) -> tuple[ArmSummary, ...]:
+    """One summary per arm. Raises UsageError for modelled and measured times side by side, which must not be compared."""
+    common_timing(runs)
+    arms = by_arm(runs)
+    baseline = next(iter(arms.values()))
+    return tuple(_summarise_arm(arm, members, None if members is baseline else baseline) for arm, members in arms.items())
+
+
+def _summarise_arm(arm: str, members: Sequence[RunRecord], baseline: Sequence[RunRecord] | None) -> ArmSummary:
+    compared = {m.key: compare_runs(members, baseline or (), m.key, Window(last=1)) for m in METRICS}
+    return ArmSummary(
+        arm=arm,
+        seeds=tuple(run.seed for run in members),
+        steps=min(run.validation[-1]["step"] for run in members),
+        first={m.key: spread([run.validation[0][m.key] for run in members]) for m in METRICS},
+        last={m.key: spread([run.validation[-1][m.key] for run in members]) for m in METRICS},
+        difference={key: found for key, found in compared.items() if found is not None} or None,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """Which measurements of a run are averaged. Exactly one of the fields is set."""
+
+    last: int | None = None
+    """So many at the end."""
+    share: float | None = None
+    """Those after `1 - share` of the steps; one measurement is noisy, several are less so."""
+    step: int | None = None
+    """The one at this step."""
+
+    def choose(self, steps: Sequence[int]) -> list[int]:
+        """Of ascending steps; empty when a single step was asked for that is not there.
+
+        >>> Window(share=0.5).choose([0, 5, 10, 15, 20]), Window(last=1).choose([0, 5]), Window(step=5).choose([0, 5])
+        ([15, 20], [5], [5])
+        """
+        if self.step is not None:
+            return [step for step in steps if step == self.step]
+        if self.share is not None:
+            return [step for step in steps if step > (1 - self.share) * steps[-1]]
+        return list(steps)[-(self.last or 1) :]
+
+
+def value(run: RunRecord, key: str, window: Window) -> float | None:
+    """Mean of a metric over a window of the validation, or of the training steps for `train/<metric>`; None where it was not
+    recorded."""
+    rows = run.training if key.startswith("train/") else run.validation
+    name = key.removeprefix("train/")
+    chosen = set(window.choose([row["step"] for row in rows])) if rows else set()
+    values = [row.get(name) for row in rows if row["step"] in chosen]
+    known = [float(v) for v in values if v is not None]
+    return sum(known) / len(known) if known and len(known) == len(values) else None
+
+
+def compare_runs(
+    runs: Sequence[RunRecord], others: Sequence[RunRecord], key: str, window: Window, other_window: Window | None = None
+) -> Comparison | None:
+    """Runs minus others, seed by seed and, where both recorded outcomes, problem by problem; None without a common seed that has
+    the metric."""
+    other_window = other_window or window
+    other = {run.seed: run for run in others}
+    pairs = [(run, other[run.seed]) for run in runs if run.seed in other]
+    values = [(a, b, value(a, key, window), value(b, key, other_window)) for a, b in pairs]
+    differences_S = [x - y for _, _, x, y in values if x is not None and y is not None]
+    if not differences_S:
+        return None
+    tables = [(per_problem(a, key, window), per_problem(b, key, other_window)) for a, b, x, y in values if None not in (x, y)]
+    common = sorted(set.intersection(*(set(own) & set(its) for own, its in tables)))
+    if not common:
+        return compare(differences_S)
+    return compare(differences_S, np.array([[own[name] - its[name] for name in common] for own, its in tables]))
+
+
+def per_problem(run: RunRecord, key: str, window: Window) -> dict[str, float]:
+    """Problem -> mean of a metric over a window; empty where outcomes do not have it."""
+    steps = window.choose(sorted(run.outcomes)) if run.outcomes else []
+    if not steps or (key not in KEYS and not key.startswith("apparent_")):
+        return {}
+    rows = [run.outcomes[step] for step in steps]
+    return {name: sum(row[name][key] for row in rows) / len(rows) for name in rows[0] if all(name in row for row in rows)}

@@ -1,0 +1,168 @@
+"""The tables and the figure of an experiment as a Weights & Biases run of its own, beside those of its arms."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from rlkernel.errors import UsageError
+from rlkernel.report.best_kernels import Kernel, best_kernels, best_run
+from rlkernel.report.claims import Judged
+from rlkernel.report.compare import Pair, pair_arms
+from rlkernel.report.summary import METRICS, ArmSummary, RunRecord, Window
+from rlkernel.runs.wandb import mode
+from rlkernel.statistics import Interval
+
+LISTED = "fast_1.2"
+"""The metric of which problems are compared one by one, as `rlkernel compare` does by default."""
+
+
+def log_report(
+    directory: Path, name: str, arms: Sequence[ArmSummary], judged: Sequence[Judged], runs: Sequence[RunRecord], figure: Path
+) -> None:
+    """For the mode see `rlkernel.runs.wandb.mode`. Does nothing where wandb is not installed."""
+    if importlib.util.find_spec("wandb") is None or mode() == "disabled":
+        return
+    import wandb
+
+    best = best_run(runs)
+    pairs = paired(runs)
+    remote = wandb.init(
+        project=os.environ.get("WANDB_PROJECT", "rlkernel"),
+        dir=directory,
+        name=f"{name}-report",
+        group="report",
+        mode=mode(),
+        settings=wandb.Settings(silent=True, console="off", disable_git=True, x_disable_stats=True),
+    )
+    try:
+        tables = {
+            "arms": arm_rows(arms),
+            "claims": claim_rows(judged),
+            "comparison": comparison_rows(pairs),
+            "problems": problem_rows(pairs),
+            "kernels": kernel_rows(best_kernels(best) if best else ()),
+        }
+        logged = {
+            key: wandb.Table(columns=list(rows[0]), data=[list(row.values()) for row in rows])
+            for key, rows in tables.items()
+            if rows
+        }
+        remote.log({**logged, "figure": wandb.Image(str(figure))})
+    finally:
+        remote.finish()
+
+
+def arm_rows(arms: Sequence[ArmSummary]) -> list[dict[str, Any]]:
+    """One row per arm: first and last values, their means over seeds."""
+    return [
+        {
+            "arm": arm.arm,
+            "seeds": len(arm.seeds),
+            "steps": arm.steps,
+            **{
+                f"{m.label}, {when}": values[m.key].mean
+                for m in METRICS
+                for when, values in (("first", arm.first), ("last", arm.last))
+            },
+        }
+        for arm in arms
+    ]
+
+
+def claim_rows(judged: Sequence[Judged]) -> list[dict[str, Any]]:
+    """One row per claim; numbers that do not exist are None."""
+    rows = []
+    for found in judged:
+        difference = found.difference
+        interval = None if difference is None else difference.interval
+        rows.append(
+            {
+                "claim": found.claim.text,
+                "verdict": str(found.verdict),
+                "better": found.claim.better,
+                "worse": found.claim.worse,
+                "metric": found.claim.metric,
+                "difference": None if difference is None else difference.mean,
+                "low": None if interval is None else interval.low,
+                "high": None if interval is None else interval.high,
+                "adjusted p": found.adjusted_p,
+                "paper": found.claim.paper,
+            }
+        )
+    return rows
+
+
+def paired(runs: Sequence[RunRecord]) -> list[Pair]:
+    """The last measurements of every arm against those of the first; none where arms cannot be paired, which is no error here."""
+    try:
+        return pair_arms(runs, LISTED, Window(last=1))
+    except UsageError:
+        return []
+
+
+def comparison_rows(pairs: Sequence[Pair]) -> list[dict[str, Any]]:
+    """One row per arm and metric, as `rlkernel compare` shows them."""
+    return [
+        {
+            **_sides(pair),
+            "metric": row.metric.key,
+            "base value": row.base,
+            "other value": row.other,
+            "difference": row.difference.mean,
+            **_bounds("", row.difference.bootstrap),
+            **_bounds(" over seeds", row.difference.interval),
+            "p over problems": row.difference.p,
+            "problems above": row.higher,
+            "equal": row.equal,
+            "below": row.lower,
+        }
+        for pair in pairs
+        for row in pair.metrics
+    ]
+
+
+def problem_rows(pairs: Sequence[Pair]) -> list[dict[str, Any]]:
+    """One row per arm and problem, of the metric `LISTED`."""
+    return [
+        {
+            **_sides(pair),
+            "problem": row.problem,
+            "metric": LISTED,
+            "base value": row.base,
+            "other value": row.other,
+            "difference": row.difference,
+            **_bounds(" over seeds", row.interval),
+        }
+        for pair in pairs
+        for row in pair.problems
+    ]
+
+
+def _sides(pair: Pair) -> dict[str, str]:
+    return {"base": pair.base.label, "other": pair.other.label, "seeds": ", ".join(map(str, pair.seeds))}
+
+
+def _bounds(over: str, interval: Interval | None) -> dict[str, float | None]:
+    low, high = (None, None) if interval is None else (interval.low, interval.high)
+    return {f"low{over}": low, f"high{over}": high}
+
+
+def kernel_rows(kernels: Sequence[Kernel]) -> list[dict[str, Any]]:
+    """One row per kernel."""
+    return [
+        {
+            "problem": kernel.problem,
+            "speedup": kernel.speedup,
+            "low": kernel.low,
+            "high": kernel.high,
+            "timing": kernel.timing,
+            "coverage": kernel.coverage,
+            "bottleneck": kernel.bottleneck,
+            "code": kernel.code,
+        }
+        for kernel in kernels
+    ]

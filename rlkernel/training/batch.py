@@ -1,0 +1,269 @@
+"""Groups of trajectories to the tensors that a policy-gradient loss needs. One row per trajectory.
+
+Legend: B rows (groups times K), P prompt positions (left padded), C completion positions (right padded), G groups, K trajectories
+of a group, T turns, L sampled tokens of a turn.
+
+A row's prompt is the first turn's context. Everything after it is the row's completion: sampled tokens, and between them the
+feedback, which is context to attend to and never trained (`policy_mask_BC` is 0 there).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import torch
+
+from rlkernel.errors import UsageError
+from rlkernel.interfaces import Advantage, Credit, Decode, Rejection
+from rlkernel.training.returns import returns_to_go
+from rlkernel.types import Group, Trajectory
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One trajectory as tokens. `spans[t]` is where turn t's sampled tokens are in `completion_ids` (start, end)."""
+
+    prompt_ids: tuple[int, ...]
+    completion_ids: tuple[int, ...]
+    policy_mask: tuple[int, ...]
+    """1 where the policy sampled the token."""
+    rollout_logprobs: tuple[float, ...]
+    """0.0 where it did not."""
+    spans: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """The rows, padded."""
+
+    rows: tuple[Row, ...]
+    prompt_ids_BP: torch.Tensor
+    prompt_mask_BP: torch.Tensor
+    completion_ids_BC: torch.Tensor
+    completion_mask_BC: torch.Tensor
+    policy_mask_BC: torch.Tensor
+    rollout_logprobs_BC: torch.Tensor
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """What the loss needs beside the tokens."""
+
+    advantages_BC: torch.Tensor
+    """float32; 0 outside sampled tokens. Also filled for rejected turns, which `loss_mask_BC` excludes."""
+    loss_mask_BC: torch.Tensor
+    """int64: the policy mask without the rejected tokens."""
+    trained_turns: int
+    """Turns with a token in the loss: the denominator of a token sum per turn, averaged over turns."""
+    turns: int
+    rejected: Mapping[str, int]
+    """The turns that each rejection rejects, by `names`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What the rejections leave of one group."""
+
+    loss_KTL: torch.Tensor
+    """The token may train."""
+    baseline_KT: torch.Tensor
+    """The turn belongs to its group."""
+    counted_KT: torch.Tensor
+    """The turn's reward enters the returns to go."""
+    rejected: Mapping[str, int]
+
+
+def row(trajectory: Trajectory) -> Row:
+    """Concatenate a trajectory; nothing is rendered or tokenised again."""
+    completion_ids: list[int] = []
+    policy_mask: list[int] = []
+    logprobs: list[float] = []
+    spans: list[tuple[int, int]] = []
+    for t, turn in enumerate(trajectory.turns):
+        if t > 0:
+            completion_ids += turn.context_ids
+            policy_mask += [0] * len(turn.context_ids)
+            logprobs += [0.0] * len(turn.context_ids)
+        spans.append((len(completion_ids), len(completion_ids) + len(turn.completion.token_ids)))
+        completion_ids += turn.completion.token_ids
+        policy_mask += [1] * len(turn.completion.token_ids)
+        logprobs += turn.completion.logprobs
+    prompt_ids = trajectory.turns[0].context_ids
+    return Row(prompt_ids, tuple(completion_ids), tuple(policy_mask), tuple(logprobs), tuple(spans))
+
+
+def pad_rows(groups: Sequence[Group], pad_id: int) -> Tokens:
+    """Rows in the order of the groups and, within one, of its trajectories."""
+    rows = tuple(row(trajectory) for group in groups for trajectory in group.trajectories)
+    P = max(len(r.prompt_ids) for r in rows)
+    C = max(len(r.completion_ids) for r in rows)
+    return Tokens(
+        rows=rows,
+        prompt_ids_BP=torch.tensor([(pad_id,) * (P - len(r.prompt_ids)) + r.prompt_ids for r in rows]),
+        prompt_mask_BP=torch.tensor([(0,) * (P - len(r.prompt_ids)) + (1,) * len(r.prompt_ids) for r in rows]),
+        completion_ids_BC=torch.tensor([r.completion_ids + (pad_id,) * (C - len(r.completion_ids)) for r in rows]),
+        completion_mask_BC=torch.tensor([(1,) * len(r.completion_ids) + (0,) * (C - len(r.completion_ids)) for r in rows]),
+        policy_mask_BC=torch.tensor([r.policy_mask + (0,) * (C - len(r.completion_ids)) for r in rows]),
+        rollout_logprobs_BC=torch.tensor([r.rollout_logprobs + (0.0,) * (C - len(r.completion_ids)) for r in rows]),
+    )
+
+
+def reached(groups: Sequence[Group]) -> torch.Tensor:
+    """valid_GKT: bool, False beyond a trajectory's end."""
+    K = max(len(group.trajectories) for group in groups)
+    T = max(len(trajectory.turns) for group in groups for trajectory in group.trajectories)
+    valid_GKT = torch.zeros(len(groups), K, T, dtype=torch.bool)
+    for g, group in enumerate(groups):
+        for k, trajectory in enumerate(group.trajectories):
+            valid_GKT[g, k, : len(trajectory.turns)] = True
+    return valid_GKT
+
+
+def log_ratios(rows: Sequence[Row], train_logprobs_KC: torch.Tensor | None, T: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """log_ratios_KTL of one group's sampled tokens, training minus rollout, all 0 without the former; and sampled_KTL, False for
+    padding."""
+    L = max(end - start for r in rows for start, end in r.spans)
+    ratios_KTL = torch.zeros(len(rows), T, L, dtype=torch.float64)
+    sampled_KTL = torch.zeros(len(rows), T, L, dtype=torch.bool)
+    for k, r in enumerate(rows):
+        for t, (start, end) in enumerate(r.spans):
+            if train_logprobs_KC is not None:
+                rollout_L = torch.tensor(r.rollout_logprobs[start:end], dtype=torch.float64)
+                ratios_KTL[k, t, : end - start] = train_logprobs_KC[k, start:end].double() - rollout_L
+            sampled_KTL[k, t, : end - start] = True
+    return ratios_KTL, sampled_KTL
+
+
+def names(rejections: Sequence[Rejection]) -> list[str]:
+    """The classes in lower case; the second of a class has `_2` after it."""
+    found: list[str] = []
+    for rejection in rejections:
+        name = type(rejection).__name__.lower()
+        earlier = sum(type(other) is type(rejection) for other in rejections[: len(found)])
+        found.append(f"{name}_{earlier + 1}" if earlier else name)
+    return found
+
+
+def needs_ratios(rejections: Sequence[Rejection]) -> bool:
+    """Whether one of them compares training with sampling."""
+    return any(rejection.needs_ratios for rejection in rejections)
+
+
+def keep(
+    group: Group,
+    rejections: Sequence[Rejection],
+    log_ratios_KTL: torch.Tensor,
+    sampled_KTL: torch.Tensor,
+    generator: torch.Generator,
+) -> Kept:
+    """Apply the rejections to one group, in their order. A turn that one of them rejects also loses what that one `removes`."""
+    turns_KT = sampled_KTL.any(-1)
+    loss_KTL, baseline_KT, counted_KT = sampled_KTL.clone(), turns_KT.clone(), turns_KT.clone()
+    rejected: Counter[str] = Counter()
+    for name, rejection in zip(names(rejections), rejections, strict=True):
+        keep_KTL = rejection(group, log_ratios_KTL, loss_KTL.clone(), generator)
+        # Void after the mismatch has rejected it is still void: what is said of turns already without a token counts.
+        judged_KTL = torch.where(loss_KTL.any(-1, keepdim=True), loss_KTL, sampled_KTL)
+        keep_KT = (keep_KTL & judged_KTL).any(-1)
+        loss_KTL &= keep_KTL
+        if rejection.removes in ("baseline", "return"):
+            baseline_KT &= keep_KT
+        if rejection.removes == "return":
+            counted_KT &= keep_KT
+        rejected[name] += int((turns_KT & ~keep_KT).sum())
+    return Kept(loss_KTL, baseline_KT, counted_KT, rejected)
+
+
+def turn_advantages(
+    groups: Sequence[Group],
+    *,
+    advantage: Advantage,
+    credit: Credit,
+    gamma: float,
+    baseline_GKT: torch.Tensor,
+    counted_GKT: torch.Tensor,
+) -> list[torch.Tensor]:
+    """One advantages_GKT, float64, per reward of the credit: the advantage of that reward's returns to go."""
+    rewards_GKT: dict[tuple[int, int, int], tuple[float, ...]] = {
+        (g, k, t): credit.rewards(turn)
+        for g, group in enumerate(groups)
+        for k, trajectory in enumerate(group.trajectories)
+        for t, turn in enumerate(trajectory.turns)
+    }
+    found = []
+    for channel in range(len(next(iter(rewards_GKT.values())))):
+        channel_GKT = torch.zeros(baseline_GKT.shape, dtype=torch.float64)
+        for index, rewards in rewards_GKT.items():
+            channel_GKT[index] = rewards[channel]
+        advantages_GKT = advantage(returns_to_go(channel_GKT, counted_GKT, gamma), baseline_GKT)
+        _check_advantages(advantage, advantages_GKT, baseline_GKT)
+        found.append(advantages_GKT)
+    return found
+
+
+def _check_advantages(advantage: Advantage, advantages_GKT: torch.Tensor, valid_GKT: torch.Tensor) -> None:
+    """Raises UsageError for what would train as nonsense, or fail where nobody sees why."""
+    name = type(advantage).__name__
+    if advantages_GKT.shape != valid_GKT.shape:
+        raise UsageError(
+            f"{name} returned a tensor of shape {tuple(advantages_GKT.shape)} for returns of shape {tuple(valid_GKT.shape)}: an "
+            "advantage gives one number per turn"
+        )
+    if not bool(torch.isfinite(advantages_GKT).all()):
+        raise UsageError(f"{name} returned advantages that are not finite: look for a division by 0, and mask what is not valid")
+
+
+def assemble(
+    groups: Sequence[Group],
+    tokens: Tokens,
+    *,
+    advantage: Advantage,
+    credit: Credit,
+    gamma: float,
+    decode: Decode,
+    rejections: Sequence[Rejection] = (),
+    train_logprobs_BC: torch.Tensor | None = None,
+    generator: torch.Generator | None = None,
+) -> Batch:
+    """tokens: `pad_rows(groups)`. Rejected tokens leave the loss and its denominator; whether a rejected turn also leaves its
+    group's baseline and the returns is the rejection's own `removes`.
+
+    Rejections need a generator and, where their `needs_ratios` says so, `train_logprobs_BC` (the trainer's log-probabilities of
+    `completion_ids_BC`); without them ValueError is raised.
+    """
+    if rejections and generator is None:
+        raise ValueError("rejections may draw: pass a generator")
+    if train_logprobs_BC is None and needs_ratios(rejections):
+        raise ValueError("a rejection compares log-probabilities: pass train_logprobs_BC")
+    valid_GKT = reached(groups)
+    baseline_GKT, counted_GKT = valid_GKT.clone(), valid_GKT.clone()
+    loss_mask_BC = tokens.policy_mask_BC.clone()
+    rejected: Counter[str] = Counter()
+    first = 0
+    for g, group in enumerate(groups):
+        K = len(group.trajectories)
+        if rejections and generator is not None:
+            rows = tokens.rows[first : first + K]
+            train_logprobs_KC = None if train_logprobs_BC is None else train_logprobs_BC[first : first + K]
+            ratios_KTL, sampled_KTL = log_ratios(rows, train_logprobs_KC, valid_GKT.shape[2])
+            kept = keep(group, rejections, ratios_KTL, sampled_KTL, generator)
+            baseline_GKT[g, :K], counted_GKT[g, :K] = kept.baseline_KT, kept.counted_KT
+            rejected.update(kept.rejected)
+            for k, r in enumerate(rows):
+                for t, (start, end) in enumerate(r.spans):
+                    loss_mask_BC[first + k, start:end] = kept.loss_KTL[k, t, : end - start]
+        first += K
+    by_reward = turn_advantages(
+        groups, advantage=advantage, credit=credit, gamma=gamma, baseline_GKT=baseline_GKT, counted_GKT=counted_GKT
+    )
+    advantages_BC = torch.zeros(tokens.completion_ids_BC.shape)
+    trained_turns, b = 0, 0
+    for g, group in enumerate(groups):
+        for k, trajectory in enumerate(group.trajectories):
+            for t, (turn, (start, end)) in enumerate(zip(trajectory.turns, tokens.rows[b].spans, strict=True)):
+                advantages_BC[b, start:end] = credit(turn, [float(of_GKT[g, k, t]) for of_GKT in by_reward], decode)
+                trained_turns += bool(loss_mask_BC[b, start:end].any())
+            b += 1
+    return Batch(advantages_BC, loss_mask_BC, trained_turns, int(valid_GKT.sum()), rejected)

@@ -1,0 +1,341 @@
+"""The training loop: who does what, and who waits for whom.
+
+    event loop (main thread)                                   trainer thread              sampling thread
+    ------------------------                                   --------------              ---------------
+    train: opens evaluator, policy, log
+           awaits the trainer thread ------------------------> trainer.train()
+                                                               step s: asks for its batch
+    _batch <--------------------------- waits ---------------- (rollout)
+      |- trajectory 1 .. n, each on its own:
+      |     policy.generate ---- waits for its own tokens -----------------------------> rows in flight
+      |     evaluator.evaluate - waits for its own verdict (processes of the pool)
+      `- all done -------------------------------------------> forward, backward, update
+    _step_done: row, validation <------ waits ---------------- (step_done)
+                                                               checkpoint; step s + 1
+
+Trajectories wait for nobody, so generation and evaluation overlap. `Run.staleness` says what overlaps with training:
+
+    0   sample 1 | train 1 | sample 2 | train 2 | ...          every batch comes from the weights that it updates
+    1   sample 1 | train 1 | train 2  | train 3 | ...          sampled one update behind, from a copy of the weights
+                 | sample 2| sample 3 | sample 4| ...          that is made before the update begins
+
+In both, one batch never mixes two weights, and rows, validation and the checkpoint wait for everything that was started: what
+`_step_done` sees is all there is, so a run that is killed anywhere goes on from its last complete checkpoint as if it had not
+been. With staleness 1 the checkpoint holds the batch that is ready; what was logged after it is dropped (`rundir.begin`).
+
+Who waits for a GPU: `rlkernel.training.placement`. A candidate measures alone on its card. Where the policy shares it, one
+queue serves
+candidates and, a few tokens at a time, sampling; beside evaluations (staleness 1) also training, a micro-batch at a time. On two
+or more GPUs nobody but candidates queues. Without a GPU, sampling and evaluations share the cores, and sampling waits until most
+trajectories want it (`open_policy`'s gather).
+
+Of several processes (`rlkernel.training.ranks`) this is the first. The others (`rlkernel.training.follower`) get each batch
+when the trainer here
+gets it, and a checkpoint is complete when all have written what they add to it.
+
+The event loop is never blocked for longer than a log row takes. Cancelling its task (Ctrl-C) cancels the trajectories at once and
+the trainer thread at its next micro-batch.
+"""
+
+from __future__ import annotations
+
+import concurrent.futures
+import pickle
+import sys
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
+from contextlib import ExitStack, asynccontextmanager, contextmanager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar, TypeVarTuple
+
+import anyio
+import anyio.abc
+import anyio.from_thread
+import anyio.to_thread
+import torch
+from anyio.from_thread import BlockingPortal
+
+from rlkernel.busy import Busy
+from rlkernel.config import Run
+from rlkernel.errors import UsageError
+from rlkernel.evaluator.pool import Pool
+from rlkernel.interfaces import Evaluator
+from rlkernel.metrics import rollout_metrics, timing
+from rlkernel.policy.hf import HFPolicy, open_policy
+from rlkernel.policy.load import load_model
+from rlkernel.rollout import derive_seed, rollout_groups
+from rlkernel.runs import directory as rundir
+from rlkernel.runs.log import Display, RunLog, choose
+from rlkernel.runs.outcomes import write_outcomes
+from rlkernel.runs.wandb import open_wandb
+from rlkernel.training import ranks
+from rlkernel.training.follower import Job
+from rlkernel.training.meter import MeteredEvaluator, Meters, per_second
+from rlkernel.training.placement import describe, open_evaluator
+from rlkernel.training.schedule import schedule
+from rlkernel.training.trainer import MICRO_TOKENS, StepFacts
+from rlkernel.types import Group, Problem, Split
+
+TRAIN_TRANSCRIPTS, VALIDATION_TRANSCRIPTS = 3, 8
+"""Trajectories of one step that are kept as text."""
+AHEAD = "batch_ahead.pickle"
+"""In a checkpoint: the batch of the next step, with staleness 1."""
+OWN_NUMBERS = ("staleness", "trained_tokens_per_second")
+"""Of a training row, beside those of `StepFacts.numbers`, `Meters.lap` and `rollout_metrics`."""
+T = TypeVar("T")
+Ts = TypeVarTuple("Ts")
+
+
+@dataclass(frozen=True)
+class Batch:
+    """`weights`: optimiser steps behind the weights that sampled the groups."""
+
+    groups: tuple[Group, ...]
+    weights: int
+
+
+@dataclass
+class _Loop:
+    """One run on the event loop; `Hooks` of the trainer, whose calls arrive from the trainer's thread."""
+
+    run: Run
+    directory: Path
+    policy: HFPolicy
+    evaluator: MeteredEvaluator
+    meters: Meters
+    log: RunLog
+    display: Display
+    batches: Sequence[Sequence[Problem]]
+    """The problems of each step."""
+    tasks: anyio.abc.TaskGroup
+    portal: BlockingPortal
+    shared: Pool | None
+    """The pool, if training meets its evaluations on a card."""
+    ahead: Batch | None = None
+    """Sampled, not yet trained."""
+    _coming: anyio.Event | None = None
+    """Set when the batch that is being sampled beside training is `ahead`."""
+    _staleness: int = 0
+    """Of the batch in training."""
+
+    # From the trainer's thread
+
+    def rollout(self, step: int) -> tuple[Group, ...]:
+        groups = _on_loop(self._batch, step)
+        ranks.send(groups)
+        return groups
+
+    def step_done(self, facts: StepFacts) -> None:
+        _on_loop(self._step_done, facts)
+
+    def save(self, directory: Path) -> None:
+        ranks.meet()
+        if self.ahead is not None:
+            (directory / AHEAD).write_bytes(pickle.dumps(self.ahead))
+
+    def check_cancelled(self) -> None:
+        anyio.from_thread.check_cancelled()
+
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        if self.shared is None:
+            yield
+            return
+        with _cancellation(), self.portal.wrap_async_context_manager(self.shared.turn()):
+            yield
+            torch.cuda.synchronize()
+
+    # On the event loop
+
+    async def validate(self, step: int) -> None:
+        """Measure on the validation split. The same seeds each time, so that only the weights make a difference."""
+        problems = [problem for problem in self.run.problems if problem.split == "validation"]
+        seed = derive_seed(self.run.seed, "validation")
+        await self._refresh()
+        turns = self.run.validation_turns or self.run.turns
+        groups = await self._sample(problems, self.run.validation_rollouts, turns, seed, "validation")
+        if rundir.read_manifest(self.directory)["timing"] is None:  # type: ignore[index]
+            rundir.update_manifest(self.directory, timing=timing(groups))
+        self._write("validation", step, groups, self.meters.lap())
+
+    async def _batch(self, step: int) -> tuple[Group, ...]:
+        """The batch of the update that follows `step` updates; with staleness, the one after it is then on its way."""
+        with self.meters.rollout():
+            if self.ahead is None:
+                await self._refresh()
+                self.ahead = await self._sample_step(step, weights=step)
+            batch, self.ahead = self.ahead, None
+            if self.run.staleness and step + 1 < self.run.steps:
+                # The copy must be complete before the trainer may change the weights.
+                await self._refresh()
+                self._coming = anyio.Event()
+                self.tasks.start_soon(self._sample_ahead, step + 1, self._coming)
+        self._staleness = step - batch.weights
+        self.meters.training.begin()
+        self.display.phase("training")
+        return batch.groups
+
+    async def _sample_ahead(self, step: int, done: anyio.Event) -> None:
+        self.ahead = await self._sample_step(step, weights=step - 1)
+        done.set()
+
+    async def _step_done(self, facts: StepFacts) -> None:
+        self.meters.training.end()
+        if self._coming is not None:
+            with self.meters.rollout():
+                await self._coming.wait()
+            self._coming = None
+        laps = self.meters.lap()
+        own = (self._staleness, per_second(facts.tokens, laps["seconds_training"]))
+        numbers = {**facts.numbers(), **laps, **dict(zip(OWN_NUMBERS, own, strict=True))}
+        self._write("train", facts.step, facts.groups, numbers)
+        if facts.step % self.run.validation_every == 0 or facts.step == self.run.steps:
+            await self.validate(facts.step)
+        self.display.phase("checkpoint")
+
+    async def _refresh(self) -> None:
+        """Let the policy sample from the weights of now."""
+        await anyio.to_thread.run_sync(self.policy.refresh)
+
+    async def _sample_step(self, step: int, *, weights: int) -> Batch:
+        seed = derive_seed(self.run.seed, "train", step)
+        what = "rollouts" if weights == step else "training, next rollouts"
+        return Batch(await self._sample(self.batches[step], self.run.rollouts, self.run.turns, seed, what), weights)
+
+    async def _sample(self, problems: Sequence[Problem], rollouts: int, turns: int, seed: int, what: str) -> tuple[Group, ...]:
+        run, on_turn = self.run, self.display.turn_done
+        self.display.expect(what, len(problems) * rollouts * turns)
+        return await rollout_groups(
+            problems, rollouts, self.policy, self.evaluator, run.environment, run.reward, turns, seed=seed, on_turn=on_turn
+        )
+
+    def _write(self, split: Split, step: int, groups: Sequence[Group], numbers: Mapping[str, float | None]) -> None:
+        values = {**rollout_metrics(groups), **numbers}
+        chosen = choose(groups, TRAIN_TRANSCRIPTS if split == "train" else VALIDATION_TRANSCRIPTS)
+        prompts = {t.problem.name: self.run.environment.prompt(t.problem) for t in chosen}
+        self.log.write_transcripts(split, step, prompts, chosen)
+        if split == "validation":
+            write_outcomes(self.directory, split, step, groups)
+        self.log.write(split, step, values)
+        self.display.row(split, step, values)
+
+
+def _on_loop(call: Callable[[*Ts], Coroutine[Any, Any, T]], *args: *Ts) -> T:
+    """From the trainer's thread."""
+    with _cancellation():
+        return anyio.from_thread.run(call, *args)
+
+
+@contextmanager
+def _cancellation() -> Iterator[None]:
+    """In the trainer's thread: what is cancelled on the event loop ends it the way `check_cancelled` does, not as an error, even
+    if the other processes have ended already."""
+    try:
+        yield
+    except (concurrent.futures.CancelledError, ranks.Lost):
+        anyio.from_thread.check_cancelled()
+        raise
+
+
+async def train(
+    run: Run,
+    directory: Path,
+    *,
+    evaluator: Evaluator | None = None,
+    cache_dir: Path | None = None,
+    checkpoint_every: int = 1,
+    micro_tokens: int = MICRO_TOKENS,
+) -> None:
+    """Train one run in its own directory: from the start, from its last complete checkpoint, or not at all if it is finished.
+
+    evaluator: an open one to share; without it, one is opened for `run.device` with results cached in `cache_dir`.
+    checkpoint_every: steps between checkpoints. micro_tokens: at most so many in one forward pass of training. Neither changes
+    what is computed. Raises UsageError for a run or directory that cannot be used.
+    """
+    with ExitStack() as held:
+        held.enter_context(rundir.owned(directory))
+        start = rundir.begin(directory, run)
+        if start.finished:
+            return
+        _check_problems(run)
+        ranks.check()
+        going = "starting" if start.checkpoint is None else f"resuming after step {start.step} of {run.steps}"
+        print(f"{run.name} seed {run.seed}: {going}", file=sys.stderr, flush=True)
+        model, tokenizer = load_model(run.model, lora_rank=run.lora_rank, lora_alpha=run.lora_alpha)
+        if torch.cuda.is_available():
+            model.to("cuda")
+        manifest = rundir.read_manifest(directory)
+        assert manifest is not None
+        log = RunLog(directory, held.enter_context(open_wandb(directory, run, manifest["wandb_id"])))
+        display = held.enter_context(Display(run, start.step))
+        job = Job(run, directory, start.checkpoint, checkpoint_every, micro_tokens)
+        async with nullcontext(evaluator) if evaluator else open_evaluator(run.device, run.jobs, cache_dir) as judge:
+            rundir.update_manifest(directory, evaluator=describe(judge))
+            await anyio.to_thread.run_sync(_with_cancellation, ranks.send, job)
+            async with _open_loop(job, model, tokenizer, judge, log, display) as loop:
+                trainer = job.make_trainer(model, tokenizer, loop)
+                if start.checkpoint is None:
+                    await loop.validate(0)
+                await anyio.to_thread.run_sync(_with_cancellation, trainer.train, job.resume)
+        rundir.finish(directory)
+
+
+@asynccontextmanager
+async def _open_loop(
+    job: Job, model: Any, tokenizer: Any, judge: Evaluator, log: RunLog, display: Display
+) -> AsyncIterator[_Loop]:
+    """The policy on its card, and everything around it."""
+    run, evaluating = job.run, Busy()
+    pool = judge if isinstance(judge, Pool) else None
+    shared = pool if pool is not None and pool.shares else None
+    problems = [problem for problem in run.problems if problem.split == "train"]
+    plan = schedule(len(problems), run.prompts_per_step, run.steps, run.seed)
+    async with (
+        open_policy(
+            model,
+            tokenizer,
+            max_new_tokens=run.max_new_tokens,
+            temperature=run.temperature,
+            engine=run.engine,
+            copy=run.staleness > 0,
+            dtype=run.rollout_dtype,
+            # Without a GPU, sampling takes the evaluations' cores.
+            gather=None if torch.cuda.is_available() else evaluating,
+            turn=nullcontext if shared is None else shared.turn,
+        ) as policy,
+        BlockingPortal() as portal,
+        anyio.create_task_group() as tasks,
+    ):
+        metered = MeteredEvaluator(judge, evaluating)
+        yield _Loop(
+            run,
+            job.directory,
+            policy,
+            metered,
+            Meters(policy, metered, lambda: None if pool is None else pool.waited_seconds),
+            log,
+            display,
+            [[problems[i] for i in indices] for indices in plan],
+            tasks,
+            portal,
+            shared if run.staleness else None,
+            _load_ahead(job.checkpoint),
+        )
+
+
+def _with_cancellation(call: Callable[[*Ts], T], *args: *Ts) -> T:
+    """In a thread."""
+    with _cancellation():
+        return call(*args)
+
+
+def _load_ahead(checkpoint: Path | None) -> Batch | None:
+    path = checkpoint / AHEAD if checkpoint is not None else None
+    # Our own file, trusted like the optimiser's state beside it.
+    return pickle.loads(path.read_bytes()) if path is not None and path.exists() else None
+
+
+def _check_problems(run: Run) -> None:
+    for split in ("train", "validation"):
+        if not any(problem.split == split for problem in run.problems):
+            raise UsageError(f"Run.problems of {run.name!r} has none with split {split!r}: add one")

@@ -1,0 +1,188 @@
+"""Which card samples and trains, which cards evaluate, and whether they take turns.
+
+GPUs    --device auto                      who waits for a card
+none    all on the CPU, modelled time      nobody
+one     all on it                          sampling, training beside evaluations, and candidates: one queue, in turns
+more    cuda:0 samples and trains,         candidates, for the cards of the evaluator
+        the others evaluate
+
+Of n processes that train one run (`rlkernel.training.ranks`), each has a card, the first n; the cards beside them evaluate, or
+the CPU.
+
+With --device ray, the nodes of a Ray cluster evaluate, and the policy has a card of this machine that is not among theirs.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import AsyncIterator, Sequence, Set
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from rlkernel.config import to_json
+from rlkernel.errors import UsageError
+from rlkernel.evaluator.cards import gpus
+from rlkernel.evaluator.cards.gpus import Gpu
+from rlkernel.evaluator.config import EvaluatorConfig
+from rlkernel.evaluator.pool import Pool, open_pool, runner_memory
+from rlkernel.evaluator.ray.pool import RayPool, open_ray_pool
+from rlkernel.interfaces import Evaluator
+from rlkernel.training import ranks
+
+RAY = "ray"
+"""The device that means a Ray cluster: the one of RAY_ADDRESS, or the one that this machine is in."""
+CONTEXTS_BYTES = 4 << 30
+"""Of a shared card, for what neither side's allocator counts: two CUDA contexts and the libraries' workspaces."""
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """`device`: of the evaluator, as `open_pool` takes it. `card`: where the policy samples and trains; None: on the CPU."""
+
+    device: str
+    card: Gpu | None
+    shared: bool
+
+    def __str__(self) -> str:
+        own = "the CPU" if self.card is None else f"cuda:{self.card.index}"
+        if self.shared:
+            return f"the policy and the evaluations take turns on {own}" + (
+                "" if self.device == own else f"; evaluations also use {self.device}"
+            )
+        where = {"cpu": "the CPU (modelled time)", RAY: "the nodes of a Ray cluster"}.get(self.device, self.device)
+        return f"the policy is on {own}, evaluations on {where}"
+
+    @property
+    def shared_uuid(self) -> str | None:
+        """What `open_pool` wants as `shared`."""
+        return self.card.uuid if self.card is not None and self.shared else None
+
+    def limit_memory(self, config: EvaluatorConfig) -> None:
+        """Keep this process off the memory that evaluations may take of a shared card."""
+        if self.card is None or not self.card.memory_bytes:
+            return
+        own = self.card.memory_bytes - runner_memory(self.card, config, shared=True) - CONTEXTS_BYTES
+        if self.shared and own <= 0:
+            size = self.card.memory_bytes / 2**30
+            raise UsageError(
+                f"cuda:{self.card.index} has {size:.0f} GiB, too little for a policy and evaluations: use device 'cpu'"
+            )
+        torch.cuda.set_per_process_memory_fraction(own / self.card.memory_bytes if self.shared else 1.0, 0)
+
+
+def place(
+    device: str, found: Sequence[Gpu] | None = None, own_uuid: str | None = None, others: Sequence[str] | None = None
+) -> Placement:
+    """device: of a `Run`. found, own_uuid, others: the visible cards, the one that torch uses first, and those on which the other
+    processes of this run train, if they are known already.
+
+    Raises ValueError, one line.
+    """
+    evaluators = select(device, found)
+    if own_uuid is None and torch.cuda.is_available():
+        own_uuid = _uuid(0)
+    if own_uuid is None:
+        return Placement(device if device == RAY else _names(evaluators), None, shared=False)
+    try:
+        cards = gpus.find() if found is None else tuple(found)
+    except gpus.GpuUnavailable as error:
+        raise ValueError(f"device {device!r}: {error}") from error
+    card = next((card for card in cards if card.uuid == own_uuid), None)
+    if card is None:
+        raise ValueError(f"device {device!r}: the driver does not list the card that torch uses, {own_uuid}")
+    others = _other_uuids() if others is None else others
+    if others:
+        evaluators = _beside(device, evaluators, {own_uuid, *others})
+    elif device == "auto" and len(evaluators) > 1:
+        evaluators = tuple(other for other in evaluators if other != card)
+    return Placement(device if device == RAY else _names(evaluators), card, shared=card in evaluators)
+
+
+def _uuid(index: int) -> str:
+    """Of torch's card."""
+    return f"GPU-{torch.cuda.get_device_properties(index).uuid}"
+
+
+def _other_uuids() -> list[str]:
+    """The cards of the other processes of this run on this machine."""
+    processes, cards = ranks.local_size(), torch.cuda.device_count()
+    if processes > max(cards, 1):
+        raise ValueError(f"{processes} processes train, one per card, and {cards} are visible: start at most {cards} processes")
+    return [_uuid(index) for index in range(1, processes)]
+
+
+def _beside(device: str, evaluators: Sequence[Gpu], training: Set[str]) -> tuple[Gpu, ...]:
+    """The cards that evaluate while several train. Raises ValueError: only one process can take turns with evaluations."""
+    idle = tuple(card for card in evaluators if card.uuid not in training)
+    if device == RAY or (device != "cpu" and (not idle or (device != "auto" and len(idle) < len(evaluators)))):
+        raise ValueError(
+            f"device {device!r}: {len(training)} processes train, each on its own card, and none of these can evaluate: start "
+            "fewer processes than there are cards, or name another card, or cpu"
+        )
+    return idle
+
+
+def _names(cards: Sequence[Gpu]) -> str:
+    return "cuda:" + ",".join(str(card.index) for card in cards) if cards else "cpu"
+
+
+def select(device: str, found: Sequence[Gpu] | None = None) -> tuple[Gpu, ...]:
+    """`gpus.select`, for devices of a `Run`: a Ray cluster takes no card of this process. Raises ValueError, one line."""
+    return () if device == RAY else gpus.select(device, found)
+
+
+@asynccontextmanager
+async def open_any_pool(
+    *, device: str, jobs: int, cache_dir: Path | None = None, config: EvaluatorConfig | None = None,
+    placement: Placement | None = None,
+) -> AsyncIterator[Pool | RayPool]:  # fmt: skip
+    """`open_pool` or, for the device `RAY`, `open_ray_pool`. placement: of the policy, if it is in this process too."""
+    if device == RAY:
+        own = None if placement is None or placement.card is None else placement.card.uuid
+        async with open_ray_pool(jobs=jobs, cache_dir=cache_dir, config=config, own=own) as cluster:
+            yield cluster
+    else:
+        shared = None if placement is None else placement.shared_uuid
+        async with open_pool(device=device, jobs=jobs, cache_dir=cache_dir, config=config, shared=shared) as pool:
+            yield pool
+
+
+@asynccontextmanager
+async def open_evaluator(device: str, jobs: int, cache_dir: Path | None) -> AsyncIterator[Pool | RayPool]:
+    """The pool for runs on `device`, whose policy takes turns with it where they share a card. Says so on standard error, with
+    what makes measured times less trustworthy. Raises UsageError."""
+    async with AsyncExitStack() as stack:
+        try:
+            placement = place(device)
+            opening = open_any_pool(device=placement.device, jobs=jobs, cache_dir=cache_dir, placement=placement)
+            pool = await stack.enter_async_context(opening)
+        except ValueError as error:
+            raise UsageError(f"Run.device or Run.jobs: {error}") from error
+        placement.limit_memory(pool.config)
+        if placement.card is not None or isinstance(pool, RayPool) or pool.runners:
+            _say(str(placement))
+        known = pool.notices
+        _say(*known)
+        try:
+            yield pool
+        finally:
+            _say(*(line for line in pool.notices if line not in known))
+
+
+def _say(*lines: str) -> None:
+    for line in lines:
+        print(line, file=sys.stderr, flush=True)
+
+
+def describe(evaluator: Evaluator) -> dict[str, Any]:
+    """For a manifest: what judges, with every limit."""
+    if not isinstance(evaluator, (Pool, RayPool)):
+        return {"class": type(evaluator).__name__}
+    config = {key: value for key, value in to_json(evaluator.config).items() if key != "class"}
+    if isinstance(evaluator, RayPool):
+        return {"class": "RayPool", "device": evaluator.device, "jobs": evaluator.jobs, "actors": len(evaluator.nodes), **config}
+    return {"class": "Pool", "device": evaluator.device, "jobs": evaluator.jobs, "takes_turns": evaluator.shares, **config}

@@ -1,0 +1,286 @@
+"""Every command that README and `docs/` show is run: here at reduced size, by a named test, or not for a stated reason."""
+
+from __future__ import annotations
+
+import ast
+import glob
+import importlib.util
+import re
+import runpy
+import shlex
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import experiments
+import rlkernel
+from rlkernel.commands import cli
+from rlkernel.training import command
+from tests.echo import ScriptedEvaluator
+
+ROOT = Path(rlkernel.__file__).parent.parent
+PAGES = {path.name: path.read_text(encoding="utf-8") for path in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))}
+PROGRAMS = ("make", "python", "rlkernel", "pip", "wandb", "accelerate", "torchrun", "ray")
+"""First words of a command in an indented block; in a block of `sh`, every line is one."""
+SETTING = re.compile(r"[A-Z_]+=\S*")
+"""`NAME=value` before a command."""
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A command of a page, without its comment. block: shown in a block of its own; else it stands in a sentence or a table."""
+
+    page: str
+    text: str
+    block: bool
+
+    @property
+    def words(self) -> list[str]:
+        words = shlex.split(self.text)
+        while words and SETTING.fullmatch(words[0]):
+            words.pop(0)
+        return words
+
+
+def is_command(text: str) -> bool:
+    words = [word for word in text.split() if not SETTING.fullmatch(word)]
+    return bool(words) and words[0] in PROGRAMS
+
+
+def commands_of(page: str, text: str) -> Iterator[Shown]:
+    """Of blocks of `sh` and of indented blocks, then those in backticks."""
+    fenced = re.compile(r"^ *```(\w*)\n(.*?)^ *```$", re.DOTALL | re.MULTILINE)
+    for language, block in fenced.findall(text):
+        if language == "sh":
+            joined = block.replace("\\\n", " ")
+            yield from (Shown(page, line, True) for line in map(uncommented, joined.splitlines()) if line)
+    prose = fenced.sub("", text)
+    for line in prose.splitlines():
+        if line.startswith("    ") and is_command(line):
+            yield Shown(page, uncommented(line), True)
+    for code in re.findall(r"`([^`\n]+)`", prose):
+        if is_command(code) and len(code.split()) > 1:
+            yield Shown(page, code, False)
+
+
+def uncommented(line: str) -> str:
+    """
+    >>> uncommented("make test   # all of it")
+    'make test'
+    """
+    return " ".join(re.sub(r"(^|\s)#.*", "", line).split())
+
+
+EVERY = tuple(shown for page, text in PAGES.items() for shown in commands_of(page, text))
+
+# Run here. `TINY` and `FEW` are appended, so that they win over what the command says; text: what it prints.
+TINY = (
+    *("--preset", "cpu", "--steps", "1", "--prompts-per-step", "1", "--rollouts", "2", "--validation-rollouts", "1"),
+    *("--turns", "1", "--max-new-tokens", "4", "--seeds", "0", "--jobs", "1", "--model", "tiny"),
+)
+TRAINED: dict[str, tuple[tuple[str, ...], str]] = {
+    "python -m experiments.multi_turn_estimators": (TINY, "report: runs/multi_turn_estimators/report.html"),
+    "python -m experiments.multi_turn_estimators grpo trloo --steps 5 --seeds 0": (TINY, "trloo - grpo"),
+    "python -m experiments.myopia --seeds 0 --steps 2": (TINY, "unclear: Myopic credit ends above the return to go"),
+    "rlkernel compare runs/multi_turn_estimators": ((), "trloo - grpo"),
+    "rlkernel compare runs/arms/grpo-seed0-* runs/arms/trloo-seed*": ((), "trloo - grpo"),
+    "rlkernel compare runs/multi_turn_estimators --late --metric correct_rate --json": ((), '"correct_rate"'),
+    "python -m experiments.results": (("--any-scale",), "runs/results/README.md: "),
+}
+"""In this order, in one directory, with a random model and a scripted evaluator: the later ones read what the first left."""
+LISTED: dict[str, tuple[tuple[str, ...], str]] = {
+    "python -m experiments.multi_turn_estimators --list": ((), "grpo_single_turn"),
+    "python -m experiments.multi_turn_estimators --methods": ((), "TRLOO(singleton=return)"),
+    "python -m experiments.multi_turn_estimators --help": ((), "--limit-seconds"),
+    "python -m experiments.all --list": ((), "trloo_mrs_pr_prs"),
+    "python -m experiments.test_time_scaling --list": (("--preset", "cpu"), "TopTurns"),
+    "python -m experiments.myopia --list": ((), "gamma = 0.0"),
+    "python -m experiments.benchmark --model small --list": (("--device", "cpu"), "level2/chain_"),
+    "rlkernel doctor": ((), "sandbox"),
+}
+REHEARSED = ("make ablation", "make setup", "make test", "make test-gpu")
+"""With -n, which prints what would be done: they install packages."""
+
+ELSEWHERE = {
+    "python -m experiments.multi_turn_estimators grpo trloo --limit-seconds 540": (
+        "tests/commands/test_experiment.py::test_at_the_limit_the_next_checkpoint_stops_the_command_which_goes_on_later"
+    ),
+    "python -m experiments.all --limit-seconds 540": (
+        "tests/experiments/test_arms.py::test_every_experiment_runs_reports_and_shares_its_arms"
+    ),
+    "python -m experiments.full_recipe --preset paper --dry-run": "tests/experiments/test_arms.py::test_paper_scale_is_rehearsed",
+    "python -m experiments.estimator_bias": (
+        "tests/experiments/test_estimator_bias.py::test_the_command_writes_figure_and_numbers"
+    ),
+    "python -m experiments.benchmark --model small": (
+        "tests/experiments/test_benchmark.py::test_a_model_of_ours_goes_on_with_more_turns"
+    ),
+    "python -m experiments.benchmark --url http://localhost:8000/v1 --model NAME --turns 10 --context top:4": (
+        "tests/experiments/test_benchmark.py::test_a_multi_turn_benchmark_of_an_endpoint_that_fails_and_a_kill_in_the_middle"
+    ),
+    "python -m experiments.benchmark --solutions examples/solutions --suite KernelBench --missing skip": (
+        "tests/experiments/test_benchmark.py::test_a_directory_of_solutions"
+    ),
+    "python -m examples.trl_grpo --model small --steps 2": (
+        "tests/examples/test_trl_grpo.py::test_stock_trl_trains_on_the_evaluators_rewards"
+    ),
+    "rlkernel evaluate REFERENCE.py CANDIDATE.py": (
+        "tests/commands/test_commands.py::test_the_kernel_of_the_readme_prints_what_it_shows"
+    ),
+    "rlkernel evaluate envs/suite/level2/chain_bias_gelu_scale.py tests/red_team/honest/level2/chain_bias_gelu_scale.py": (
+        "tests/commands/test_commands.py::test_the_kernel_of_the_readme_prints_what_it_shows"
+    ),
+    "rlkernel evaluate --manifest cases.jsonl --out results.jsonl --jobs 2": (
+        "tests/commands/test_cli.py::test_manifest_writes_one_object_per_case_and_resumes"
+    ),
+    "rlkernel evaluate --manifest cases.jsonl --out results.jsonl --device ray": (
+        "tests/evaluator/ray/test_pool.py::test_a_cluster_gives_the_local_verdicts_and_loses_none_when_actors_and_nodes_die"
+    ),
+    "accelerate launch --multi_gpu --num_processes 2 --main_process_port 0 -m experiments.multi_turn_estimators --preset cpu": (
+        "tests/training/test_several_processes.py::test_the_documented_command_trains_in_two_processes"
+    ),
+}
+"""Command -> the test that runs it, perhaps with other names and sizes."""
+ELSEWHERE_BY_PAGE = {"add_an_estimator.md": "tests/test_add_an_estimator.py::test_commands"}
+NOT_RUN = {
+    "accelerate launch --num_processes 2 --main_process_port 0 -m experiments.multi_turn_estimators": "needs several GPUs",
+    "rlkernel evaluate REFERENCE.py CANDIDATE.py --device cuda:0 --compiled": "needs a GPU",
+    "python -m experiments.benchmark --model Qwen/Qwen3-8B --suite KernelBench --levels 1 2 --samples 4": "needs a GPU",
+    "python -m experiments.cold_start --size medium": "needs a GPU",
+    "python -m experiments.cold_start": "needs a GPU",
+    "ray start --head --num-cpus 0 --num-gpus 0": "stays; tests/evaluator/ray/test_pool.py starts such nodes as its own children",
+    "ray start --address HEAD:6379": "needs another machine",
+    "wandb sync runs/arms/*/wandb/offline-run-*": "uploads to a service",
+}
+
+
+def test_every_command_in_a_block_is_run_or_says_why_not() -> None:
+    shown = {one for one in EVERY if one.block}
+    assert len(shown) > 30
+    tables = {*TRAINED, *LISTED, *REHEARSED, *ELSEWHERE, *NOT_RUN}
+    assert [one for one in shown if one.page not in ELSEWHERE_BY_PAGE and one.text not in tables] == []
+    assert sorted(tables - {one.text for one in shown}) == [], "no page shows these any more"
+
+
+@pytest.mark.parametrize("named", sorted({*ELSEWHERE.values(), *ELSEWHERE_BY_PAGE.values()}))
+def test_the_named_tests_exist(named: str) -> None:
+    path, _, function = named.partition("::")
+    nodes = ast.walk(ast.parse((ROOT / path).read_text(encoding="utf-8")))
+    assert function in {node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}
+
+
+def flags_of(words: list[str]) -> tuple[set[str], str]:
+    """(flags that the command gives, source text in which they are defined)."""
+    given = {re.split("[= ]", word)[0].removeprefix("--") for word in words if re.match(r"--\w", word)}
+    if words[0] == "rlkernel":
+        return given, (ROOT / "rlkernel" / "commands" / "cli.py").read_text(encoding="utf-8")
+    path = ROOT / f"{words[2].replace('.', '/')}.py"
+    # A command that has grown has its flags in a file of its own beside it: benchmark.py, benchmark_flags.py.
+    source = "".join(part.read_text(encoding="utf-8") for part in sorted(path.parent.glob(f"{path.stem}*.py")))
+    if "experiment.main(EXPERIMENT" in source or path.name == "all.py":
+        source = (ROOT / "rlkernel" / "commands" / "experiment.py").read_text(encoding="utf-8")
+    return given - {"help"}, source
+
+
+def our_own(shown: Shown) -> bool:
+    words = shown.words
+    module = words[2].split(".")[0] if words[:2] == ["python", "-m"] and len(words) > 2 else ""
+    return words[0] == "rlkernel" or (module in ("experiments", "benchmarks", "examples") and shown.page != "add_an_estimator.md")
+
+
+@pytest.mark.parametrize(
+    "shown", sorted({one for one in EVERY if our_own(one)}, key=repr), ids=lambda one: f"{one.page}: {one.text}"
+)
+def test_programs_and_flags_of_every_command_exist(shown: Shown) -> None:
+    words = shown.words
+    if "experiments.myopia" in words:
+        words[2] = "experiments.full_recipe"  # the page's own file, which is run below, has the flags of all experiments
+    given, source = flags_of(words)
+    if words[0] == "rlkernel" and len(words) > 1:
+        assert words[1] in ("evaluate", "compare", "doctor")
+    for flag in given:
+        assert re.search(rf'^    {flag.replace("-", "_")}: |"--{flag}"', source, re.MULTILINE), flag
+
+
+@pytest.mark.parametrize(
+    "target", sorted({word for one in EVERY if one.words[0] == "make" for word in one.words[1:] if "=" not in word})
+)
+def test_targets_of_make_exist(target: str) -> None:
+    done = subprocess.run(["make", "-n", target], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def run(text: str, monkeypatch: pytest.MonkeyPatch) -> int:
+    """As a shell would, in this process: importing torch for each of them would take longer than all they do. Exit status."""
+    words = [part for word in shlex.split(text) for part in (sorted(glob.glob(word)) or [word])]
+    if words[0] == "rlkernel":
+        return cli.main(words[1:])
+    assert words[:2] == ["python", "-m"], text
+    monkeypatch.setattr(sys, "argv", words[2:])
+    spec = importlib.util.find_spec(words[2])
+    assert spec is not None and spec.origin is not None
+    with pytest.raises(SystemExit) as stop:
+        runpy.run_path(spec.origin, run_name="__main__")
+    return int(stop.value.code or 0)
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A directory to stand in, with what the commands name; and the experiment that a page writes."""
+    for name in ("envs", "tests", "examples"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    monkeypatch.chdir(tmp_path)
+    (code,) = re.findall(r"^```python\n# experiments/myopia\.py\n(.*?)^```$", PAGES["experiments.md"], re.DOTALL | re.MULTILINE)
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / "myopia.py").write_text(code)
+    monkeypatch.setattr(experiments, "__path__", [*experiments.__path__, str(tmp_path / "own")])
+    return tmp_path
+
+
+def test_experiments_are_listed(place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    for text, (more, printed) in LISTED.items():
+        assert run(shlex.join([*shlex.split(text), *more]), monkeypatch) in ((0, 1) if "doctor" in text else (0,)), text
+        assert printed in capsys.readouterr().out, text
+    assert not (place / "runs" / "arms").exists()
+
+
+@asynccontextmanager
+async def scripted(*_: Any) -> AsyncIterator[ScriptedEvaluator]:
+    yield ScriptedEvaluator()
+
+
+def test_experiments_train_are_compared_and_reported(
+    place: Path, tiny_model: Any, tiny_tokenizer: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tiny_model.config.max_position_embeddings = 4096  # the tokenizer has hardly any merges, so prompts are long
+    tiny_model.save_pretrained(place / "tiny")
+    tiny_tokenizer.save_pretrained(place / "tiny")
+    monkeypatch.setattr(command, "open_evaluator", scripted)
+    for text, (more, printed) in TRAINED.items():
+        assert run(" ".join([text, *more]), monkeypatch) == 0, text
+        assert printed in capsys.readouterr().out, text
+    assert len(list(place.glob("runs/arms/*/manifest.json"))) == 5  # four arms, and the page's own; trloo is shared
+    assert (place / "runs" / "multi_turn_estimators" / "compare.png").is_file() and (
+        place / "runs" / "arms" / "compare.png"
+    ).is_file()
+    assert (place / "runs" / "results" / "README.md").is_file()
+
+
+def test_the_kernel_of_the_readme_prints_what_it_shows(
+    place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (text,) = (one.text for one in EVERY if one.page == "README.md" and one.text.startswith("rlkernel evaluate envs"))
+    found = re.search(r"^    rlkernel evaluate envs.*\n\n((?:    .*\n)+)", PAGES["README.md"], re.MULTILINE)
+    assert found is not None
+    assert run(f"{text} --device cpu", monkeypatch) == 0
+    printed = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+    expected = [" ".join(line.split()) for line in found[1].splitlines()]
+    # The rounding error is that of inputs drawn anew each time.
+    without_error = [re.sub(r"error [\d.e-]+", "error", line) for line in printed]
+    assert without_error[: len(expected)] == [re.sub(r"error [\d.e-]+", "error", line) for line in expected]

@@ -1,0 +1,82 @@
+"""What doctor says of GPUs, from readings made by hand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pynvml
+import pytest
+
+from rlkernel.commands import doctor
+from rlkernel.evaluator.cards.gpus import Gpu, Reading
+from tests.evaluator.cards.fake_nvml import FakeNvml, use
+
+GIB = 1 << 30
+CARD = Gpu(1, "GPU-aa", "NVIDIA H200", 140 * GIB, "580.1")
+IDLE = Reading(0.0, 345, 3201, 30, 75.4, (), 0, 139 * GIB, (), 0)
+
+
+def test_an_idle_known_card() -> None:
+    about, clocks, profile = doctor.card(CARD, IDLE, None)
+    assert about == doctor.Finding(
+        "cuda:1", "NVIDIA H200, 140 GiB (139 free), driver 580.1, GPU-aa", "idle: no process of others, free to measure", True
+    )
+    assert clocks.found == "SM 345 MHz, memory 3201 MHz, 30 C, 75 W, not throttled"
+    assert (profile.what, profile.found, profile.ok) == ("cuda:1 profile", "h200", True)
+
+
+def test_a_busy_throttled_unknown_card() -> None:
+    card = replace(CARD, name="NVIDIA L4")
+    about, clocks, profile = doctor.card(card, replace(IDLE, throttle=("power cap",)), "process 42 holds 9 MiB")
+    assert about.meaning == "measured times would not be trustworthy: process 42 holds 9 MiB"
+    assert about.ok is False
+    assert clocks.found.endswith("W, power cap")
+    assert (profile.found, profile.ok) == ("unknown card", None)
+    assert profile.meaning == "measured anyway; the roofline floor is unknown, so nothing is implausible"
+
+
+def test_a_card_that_tells_nothing() -> None:
+    about, clocks, _ = doctor.card(CARD, Reading(0.0, *[None] * 9), None)
+    assert about.found == "NVIDIA H200, 140 GiB, driver 580.1, GPU-aa"
+    assert about.meaning == "idle, as far as this driver tells: it does not list processes"
+    assert clocks.found == "SM unknown, memory unknown, unknown, unknown, throttling unknown"
+
+
+@pytest.mark.parametrize(
+    ("build", "driver", "ok"),
+    [
+        ("13.0", "13.0", True),
+        ("12.6", "13.0", True),
+        ("13.2", "13.0", True),
+        ("13.0", "12.8", False),
+        (None, "13.0", False),
+        ("13.0", None, None),
+    ],
+)
+def test_torch_build_against_driver(build: str | None, driver: str | None, ok: bool | None) -> None:
+    assert doctor.torch_build(build, driver).ok is ok
+
+
+def test_without_a_driver_time_is_modelled(monkeypatch: pytest.MonkeyPatch) -> None:
+    use(FakeNvml(frozenset({"Init"}), pynvml.NVML_ERROR_LIBRARY_NOT_FOUND), monkeypatch)
+    rows = {row.what: row for row in doctor.findings()}
+    assert rows["GPU"].found == "none found"
+    assert rows["GPU"].meaning.startswith("times are modelled")
+    assert rows["GPU"].ok is None
+    assert not any(what.startswith("cuda") for what in rows)
+
+
+def test_a_broken_driver_is_a_finding(monkeypatch: pytest.MonkeyPatch) -> None:
+    use(FakeNvml(frozenset({"Init"}), pynvml.NVML_ERROR_LIB_RM_VERSION_MISMATCH), monkeypatch)
+    row = next(row for row in doctor.findings() if row.what == "GPU")
+    assert row.found.startswith("the NVIDIA driver does not answer: RM has detected")
+    assert row.ok is False
+
+
+def test_with_a_card_torch_and_the_bindings_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    fake = use(FakeNvml(frozenset({"ComputeRunningProcesses"})), monkeypatch)
+    fake.utilisation, fake.reasons = 0, 0x1
+    rows = {row.what: row for row in doctor.findings()}
+    assert rows["cuda:0"].ok is True
+    assert rows["cuda:0 profile"].found == "h200"
+    assert {"cuda:0 clocks", "torch's CUDA", "cuda.bindings"} <= set(rows)

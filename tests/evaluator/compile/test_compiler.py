@@ -1,0 +1,269 @@
+"""What a compilation reports and keeps, and what a compile child may not claim. Compiles for sm_90 for real; needs no GPU."""
+
+from __future__ import annotations
+
+import copy
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+import torch
+
+from rlkernel.evaluator import wire
+from rlkernel.evaluator.compile.binaries import MAX_CONFIGS, Kernels, collect, compiled_from_json, read, text_digest, write
+from rlkernel.evaluator.compile.compiler import Compilation, CompileFailed, compile_program
+from rlkernel.evaluator.devices import PROFILES
+from rlkernel.evaluator.processes import sandbox
+from rlkernel.evaluator.program.schema import Config, Function, Launch, Op, Program
+
+PROFILE = PROFILES["h200"]
+TL = {"tl": {"module": "triton.language"}}
+COPY = """def copy(x, o, n, k, s, flag, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(o + i, tl.load(x + i, mask=i < n) * s + k, mask=(i < n) & flag)
+"""
+ARGS = {"x": {"t": 0}, "o": {"t": 1}, "n": 1000, "k": 1, "s": 0.5, "flag": True}
+TYPES = (("x", "*fp32"), ("o", "*fp32"), ("n", "i32"), ("s", "fp32"), ("flag", "u1"))
+"""Of the parameters: `k` is specialised to 1, and BLOCK is a constant."""
+
+
+def config(block: int = 128, grid: int = 8, **options: int) -> Config:
+    return Config({"BLOCK": block}, options, (grid, 1, 1))
+
+
+def program(*configs: Config, functions: tuple[Function, ...] = (Function("copy", COPY, 3, TL),), **args: Any) -> Program:
+    fresh = Op("aten.empty_like.default", ({"t": 0},), {}, (1,))
+    launch = Launch(0, {**ARGS, **args}, configs or (config(),), 9)
+    return Program(functions, (), (), {}, (0,), (fresh, launch), {"t": 1})
+
+
+@pytest.fixture
+def build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Compilation]:
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path / "triton"))
+
+    def call(one: Program, configs: dict[int, int] | Literal["all"] = "all") -> Compilation:
+        inputs = [torch.empty(1024, device="meta") for _ in one.inputs]
+        return compile_program(one, ([], inputs), PROFILE, tmp_path / "kept", configs)
+
+    return call
+
+
+def reply_of(made: Compilation) -> tuple[dict[str, Any], bytes]:
+    """As the compile child sends it, over the wire and back."""
+    body = wire.Body()
+    header = {
+        "kernels": {step: {str(i): asdict(c) for i, c in found.items()} for step, found in made.kernels.items()},
+        "binaries": {key: body.add_bytes(cubin) for key, cubin in made.binaries.items()},
+    }
+    message = wire.pack(header, body)
+    size, _ = wire.sizes(message[:16])
+    return wire.parse(message[16 : 16 + size]), message[16 + size :]
+
+
+def test_facts_of_a_launch(build: Callable[..., Compilation]) -> None:
+    facts = build(program()).kernels["1"][0]
+    assert facts.parameters == TYPES
+    assert (facts.symbol, facts.name, facts.stores) == ("copy", "copy", ("o",))
+    assert (facts.num_warps, facts.num_ctas, facts.shared_bytes, facts.spills) == (4, 1, 0, 0)
+    assert (facts.global_scratch_size, facts.profile_scratch_size, facts.tensordesc_meta) == (0, 0, ())
+    assert 0 < facts.registers <= 255
+
+
+@pytest.mark.parametrize(
+    ("value", "kind"),
+    [(2, "i32"), (2**31 - 1, "i32"), (2**31, "i64"), (-(2**31) - 1, "i64"), (2**63, "u64"), (False, "u1"), (1.0, "fp32")],
+)
+def test_numbers_have_tritons_types(build: Callable[..., Compilation], value: float, kind: str) -> None:
+    assert dict(build(program(k=value)).kernels["1"][0].parameters)["k"] == kind
+
+
+def test_a_cluster_of_blocks(build: Callable[..., Compilation]) -> None:
+    assert build(program(config(num_ctas=2))).kernels["1"][0].num_ctas == 2
+
+
+def test_all_configs_without_the_equal_and_the_failing(build: Callable[..., Compilation]) -> None:
+    equal_on_another_grid = config(128, 16)
+    configs = (config(128), config(3), config(256, 4), config(128), equal_on_another_grid, config(128, num_warps=8))
+    made = build(program(*configs))
+    assert sorted(made.kernels["1"]) == [0, 2, 4, 5]
+    assert made.kernels["1"][0].key == made.kernels["1"][4].key
+    assert len(made.binaries) == 3
+
+
+def test_one_config_or_the_next_that_works(build: Callable[..., Compilation]) -> None:
+    one = program(config(3), config(256), config(512))
+    assert list(build(one, {1: 2}).kernels["1"]) == [2]
+    assert list(build(one, {}).kernels["1"]) == [1]
+
+
+def test_no_config_works(build: Callable[..., Compilation]) -> None:
+    with pytest.raises(CompileFailed, match=r"line 4: .*power of 2"):
+        build(program(config(3), config(5)))
+
+
+def test_configs_beyond_the_limit_are_left_out(build: Callable[..., Compilation]) -> None:
+    made = build(program(*[config(128)] * MAX_CONFIGS, config(256)))
+    assert sorted(made.kernels["1"]) == [0]
+    with pytest.raises(CompileFailed):
+        build(program(*[config(3)] * MAX_CONFIGS, config(256)))
+
+
+def test_launches_of_the_constructor_have_names_of_their_own(build: Callable[..., Compilation]) -> None:
+    one = program()
+    made_there = (Op("aten.empty.memory_format", ([1024],), {"dtype": {"dtype": "float32"}, "device": {"device": True}}, (2,)),)
+    launch = Launch(0, {**ARGS, "x": {"t": 2}, "o": {"t": 2}}, (config(),), 5)
+    found = build(replace(one, init=(*made_there, launch)))
+    assert sorted(found.kernels) == ["1", "init:1"]
+    assert len(found.binaries) == 1  # the same binary is made once
+
+
+def take(one: Program, made: Compilation, directory: Path) -> Kernels:
+    header, body = reply_of(made)
+    return collect(one, header, body, directory, PROFILE.arch)
+
+
+def test_kept_binaries_are_not_compiled_again(build: Callable[..., Compilation], tmp_path: Path) -> None:
+    first = take(program(), build(program()), tmp_path / "kept")
+    facts = first.facts["1"][0]
+    assert not facts.from_cache
+    assert first.cubins[facts.key][:4] == b"\x7fELF"
+    again = build(program())
+    assert again.binaries == {}
+    second = take(program(), again, tmp_path / "kept")
+    assert second.cubins == first.cubins
+    assert second.facts == {"1": {0: replace(facts, from_cache=True)}}
+    assert [file.name for file in (tmp_path / "kept").iterdir()] == [facts.key]
+
+
+@pytest.mark.parametrize("damage", [lambda raw: b"", lambda raw: raw[:-1], lambda raw: raw[:-1] + b"?", lambda raw: raw[:20]])
+def test_a_torn_file_is_compiled_again(
+    build: Callable[..., Compilation], tmp_path: Path, damage: Callable[[bytes], bytes]
+) -> None:
+    facts = take(program(), build(program()), tmp_path / "kept").facts["1"][0]
+    file = tmp_path / "kept" / facts.key
+    file.write_bytes(damage(file.read_bytes()))
+    assert read(tmp_path / "kept", facts.key) is None
+    assert list(build(program()).binaries) == [facts.key]
+
+
+def test_a_file_under_another_name_is_not_taken(build: Callable[..., Compilation], tmp_path: Path) -> None:
+    facts = take(program(), build(program()), tmp_path).facts["1"][0]
+    other = facts.key[::-1]
+    (tmp_path / facts.key).rename(tmp_path / other)
+    assert read(tmp_path, other) is None
+    assert read(tmp_path, facts.key) is None
+
+
+def test_the_digest_is_of_what_decides_a_binary() -> None:
+    helper, other = (
+        Function("helper", "def helper(x):\n    return x\n", 1, TL),
+        Function("idle", "def idle():\n    pass\n", 1, {}),
+    )
+    caller = Function("copy", COPY, 3, {**TL, "h": {"function": 1}})
+
+    def digest(*functions: Function, arch: int = 90, one: Config | None = None) -> str:
+        whole = program(functions=functions)
+        return text_digest(whole, whole.launches[0], one or config(), arch)
+
+    base = digest(caller, helper)
+    assert digest(replace(caller, line=70), helper) == base
+    assert digest(caller, helper, other) == base
+    assert digest(replace(caller, bindings={**TL, "h": {"function": 2}}), other, helper) == base
+    assert digest(caller, helper, one=config(grid=99)) == base
+    different = {
+        digest(caller, replace(helper, source="def helper(x):\n    return -x\n")),
+        digest(replace(caller, source=COPY + " "), helper),
+        digest(caller, helper, one=config(64)), digest(caller, helper, one=config(num_warps=8)), digest(caller, helper, arch=100),
+    }  # fmt: skip
+    assert len(different | {base}) == 6
+
+
+CONFINED = """
+import sys
+from pathlib import Path
+from rlkernel.evaluator.processes import sandbox
+scratch, kept = Path(sys.argv[1]), Path(sys.argv[2])
+sandbox.confine(cpu_seconds=10, memory_bytes=1 << 30, writable=(scratch,), readable=(kept,))
+(scratch / "ptx").write_text("mine")
+print((kept / "known").read_text())
+known = kept / "known"
+for write in (lambda: (kept / "new").write_text("x"), lambda: known.write_text("x"), known.unlink):
+    try:
+        write()
+    except PermissionError:
+        print("refused")
+"""
+
+
+@pytest.mark.skipif(sandbox.level().landlock == 0, reason="this kernel has no Landlock")
+def test_a_compile_child_reads_binaries_and_cannot_write_them(tmp_path: Path) -> None:
+    scratch, kept = tmp_path / "scratch", tmp_path / "kept"
+    scratch.mkdir()
+    kept.mkdir()
+    (kept / "known").write_text("known")
+    run = subprocess.run([sys.executable, "-c", CONFINED, str(scratch), str(kept)], capture_output=True, text=True, check=True)
+    assert run.stdout.split() == ["known", "refused", "refused", "refused"]
+
+
+Forge = Callable[[dict[str, Any], dict[str, Any]], None]
+"""(reply, its facts of step 1, config 0): changed in place."""
+FORGERIES: dict[str, tuple[Forge, str]] = {
+    "another kernel's key": (lambda r, f: f.update(key="0" * 32 + f["key"][32:]), "under another kernel's name"),
+    "no key": (lambda r, f: f.update(key="../../x"), "bad facts"),
+    "unknown step": (lambda r, f: r["kernels"].update({"7": r["kernels"]["1"]}), "a binary for step '7'"),
+    "no launch": (lambda r, f: r["kernels"].update({"0": r["kernels"]["1"]}), "which is no launch"),
+    "unknown config": (lambda r, f: r["kernels"]["1"].update({"1": f}), "a binary for config '1'"),
+    "unknown parameter": (lambda r, f: f.update(parameters=[["y", "i32"]]), "unknown parameters"),
+    "a type that is none": (lambda r, f: f.update(parameters=[["x", "*fp32; rm"]]), "bad facts"),
+    "absurd memory": (lambda r, f: f.update(global_scratch_size=1 << 60), "bad facts"),
+    "negative warps": (lambda r, f: f.update(num_warps=-1), "bad facts"),
+    "one fact too many": (lambda r, f: f.update(speedup=2.0), "bad facts"),
+    "no binary": (lambda r, f: r.update(binaries={}), "neither sent nor kept"),
+    "bytes outside": (lambda r, f: r["binaries"][f["key"]].update(at=1 << 20), "bytes outside the message"),
+    "no kernels": (lambda r, f: r.pop("kernels"), "a reply without kernels"),
+}
+
+
+@pytest.fixture(scope="module")
+def honest(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], bytes]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TRITON_CACHE_DIR", str(tmp_path_factory.mktemp("triton")))
+        return reply_of(
+            compile_program(program(), ([], [torch.empty(1024, device="meta")]), PROFILE, Path("/nonexistent"), "all")
+        )
+
+
+@pytest.mark.parametrize("name", FORGERIES)
+def test_what_a_compile_child_may_not_claim(honest: tuple[dict[str, Any], bytes], tmp_path: Path, name: str) -> None:
+    forge, message = FORGERIES[name]
+    reply = copy.deepcopy(honest[0])
+    forge(reply, reply["kernels"]["1"]["0"])
+    with pytest.raises(wire.BadMessage, match=message):
+        collect(program(), reply, honest[1], tmp_path, PROFILE.arch)
+
+
+def test_facts_of_a_hit_are_the_kept_ones(honest: tuple[dict[str, Any], bytes], tmp_path: Path) -> None:
+    """A child that finds a binary in the cache cannot say other things of it than were said when it was made."""
+    facts = compiled_from_json(honest[0]["kernels"]["1"]["0"])
+    write(tmp_path, facts, b"kept")
+    reply = copy.deepcopy(honest[0])
+    reply["kernels"]["1"]["0"]["stores"] = []
+    reply["binaries"] = {}
+    taken = collect(program(), reply, b"", tmp_path, PROFILE.arch)
+    assert taken.facts["1"][0].stores == ("o",)
+    assert taken.cubins == {facts.key: b"kept"}
+
+
+def test_a_compiler_that_fails_without_a_word_is_the_kernels_failure(
+    build: Callable[..., Compilation], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def silent(*args: Any, **kwargs: Any) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr("triton.compile", silent)
+    with pytest.raises(CompileFailed, match=r"^kernel copy: AssertionError: $"):
+        build(program())

@@ -1,0 +1,61 @@
+"""From facts to one Evaluation: the order of precedence, and what stands beside the status."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from rlkernel.evaluator.judging.verdict import Facts, Times, combine
+from rlkernel.evaluator.program.schema import Config, Function, Launch, Program
+from rlkernel.types import OpFact, Seconds, Status
+
+KERNEL = Function("kernel", "def kernel(): pass\n", 1, {})
+LAUNCH = Launch(0, {}, (Config({}, {}, (1, 1, 1)),), 1)
+PROGRAM = Program((KERNEL,), (), (), {}, (), (LAUNCH,), None)
+BINARY = {"stores": ("y",), "registers": 32, "spills": 0, "shared_bytes": 0}
+ROWS = [{"step": 0, "function": 0, "us": 50.0}, {"step": 1, "op": "aten.add.Tensor", "us": 150.0}]
+FACTS = Facts(
+    program=PROGRAM, kernels={0: BINARY}, rows=ROWS,
+    live={0: True}, matches=True, other_mode_only=False, detail="", error=1e-7,
+    times=Times("measured", 300.0, 100.0, 2.9, 3.1, trials=9, host_us=12.0, compiled_us=150.0),
+    floor_us=10.0, reference_ops=(OpFact("aten.mul", 1, 300.0, 1.0),),
+)  # fmt: skip
+
+
+def test_measured_facts_stand_beside_the_status() -> None:
+    found = combine(FACTS, Seconds())
+    assert (found.status, found.timing, found.trials, found.host_us, found.compiled_us) == (
+        Status.CORRECT,
+        "measured",
+        9,
+        12.0,
+        150.0,
+    )
+    assert (found.speedup, found.speedup_low, found.speedup_high) == (3.0, 2.9, 3.1)
+    # coverage is a share of the steps' own sum, 50 of 200 us, whatever forward takes as a whole
+    assert found.coverage == 0.25
+    assert [(f.us, f.share) for f in found.launches] == [(50.0, 0.25)]
+
+
+@pytest.mark.parametrize(
+    ("change", "status"),
+    [
+        ({"matches": False, "live": {}, "times": None}, Status.INCORRECT),
+        ({"matches": False, "other_mode_only": True}, Status.INCONSISTENT),
+        ({"same_work": False, "live": {}}, Status.INCONSISTENT),
+        ({"live": {0: False}, "floor_us": 1e9}, Status.NO_KERNEL),
+        ({"kernels": {0: {**BINARY, "stores": ()}}}, Status.NO_KERNEL),
+        ({"unwritten": True}, Status.IMPLAUSIBLE),
+        ({"floor_us": 100.1}, Status.IMPLAUSIBLE),
+    ],
+)
+def test_what_is_wrong_comes_before_what_is_idle_before_what_is_impossible(change: dict[str, object], status: Status) -> None:
+    assert combine(replace(FACTS, **change), Seconds()).status is status
+
+
+def test_a_wrong_candidate_that_was_not_timed_still_tells_what_it_launches() -> None:
+    rows = [{"step": 0, "function": 0, "us": 0.0}]
+    found = combine(replace(FACTS, matches=False, detail="output is wrong", rows=rows, times=None), Seconds())
+    assert (found.status, found.detail, found.speedup, found.coverage) == (Status.INCORRECT, "output is wrong", None, None)
+    assert [(f.kernel, f.us, f.live) for f in found.launches] == [("kernel", 0.0, True)]

@@ -1,0 +1,96 @@
+"""What is left when the fork server or the pool is gone: nothing."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+from collections.abc import Iterator
+
+import anyio
+import psutil
+import pytest
+
+from rlkernel.evaluator.processes.fork_server import ForkServer, ZygoteDied
+from rlkernel.evaluator.processes.zygote import Zygote
+
+
+@pytest.fixture
+def _signals() -> Iterator[None]:
+    handler, wakeup = signal.getsignal(signal.SIGCHLD), signal.set_wakeup_fd(-1)
+    yield
+    signal.set_wakeup_fd(wakeup)
+    signal.signal(signal.SIGCHLD, handler)
+
+
+def _sleeper() -> int:
+    """A child in a session of its own that ends only when it is killed."""
+    pid = os.fork()
+    if pid == 0:
+        os.setsid()
+        while True:
+            signal.pause()
+    while os.getpgid(pid) != pid:
+        os.sched_yield()
+    return pid
+
+
+@pytest.mark.usefixtures("_signals")
+def test_a_zygote_whose_pool_is_gone_kills_its_children() -> None:
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    ours.close()
+    zygote = Zygote(theirs)
+    pid = _sleeper()
+    zygote.running[pid] = 1
+    with theirs, pytest.raises(OSError):
+        zygote.serve()
+    assert os.waitpid(pid, 0) == (pid, signal.SIGKILL)
+
+
+def _running(process: psutil.Process) -> bool:
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
+async def _ended(process: psutil.Process) -> None:
+    with anyio.fail_after(10):
+        while _running(process):  # noqa: ASYNC110  (nobody tells of the end of another's child)
+            await anyio.sleep(0.01)
+
+
+@pytest.mark.anyio
+async def test_a_child_does_not_outlive_the_fork_server() -> None:
+    async with ForkServer() as server, server.child("oracle") as child:
+        await child.started.wait()
+        process = psutil.Process(child.pid)
+        os.kill(server.pid, signal.SIGKILL)
+        await _ended(process)
+        await child.ended.wait()
+        with pytest.raises(ZygoteDied, match="the fork server ended"):
+            async with server.child("oracle"):
+                pass
+
+
+@pytest.mark.anyio
+async def test_a_kill_through_a_dead_fork_server_kills_and_raises_nothing() -> None:
+    async with ForkServer() as server, server.child("oracle") as child:
+        await child.started.wait()
+        process, zygote = psutil.Process(child.pid), psutil.Process(server.pid)
+        os.kill(server.pid, signal.SIGKILL)
+        while _running(zygote):  # holds the event loop, so that the listener has not heard of it
+            os.sched_yield()
+        assert _running(process) and not child.ended.is_set()
+        server.kill(child)
+        await _ended(process)
+
+
+@pytest.mark.anyio
+async def test_an_untrusted_child_dies_with_the_fork_server_though_nobody_kills_it() -> None:
+    async with ForkServer() as server, server.child("trace", cpu_seconds=60, memory_bytes=1 << 30) as child:
+        await child.started.wait()
+        process = psutil.Process(child.pid)
+        os.kill(server.pid, signal.SIGKILL)
+        while _running(process):  # holds the event loop, so that the listener cannot end it
+            os.sched_yield()

@@ -1,0 +1,120 @@
+"""Kernel text is checked before anything compiles or interprets it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from rlkernel.evaluator.program.kernel_source import KernelRejected, KernelSet, canonical
+from rlkernel.evaluator.program.schema import Function, Program
+
+TL = {"tl": {"module": "triton.language"}}
+
+
+def build(source: str, bindings: dict[str, Any] | None = None) -> Any:
+    function = Function("k", source, 10, TL if bindings is None else bindings)
+    return KernelSet(Program((function,), (), (), {}, (), (), None), lambda fn, f: fn).get(0)
+
+
+def body(*lines: str) -> str:
+    return "def k(x, n, B: tl.constexpr):\n" + "".join(f"    {line}\n" for line in lines)
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ("i = tl.program_id(0) * B + tl.arange(0, B)", "tl.store(x + i, tl.load(x + i, mask=i < n).to(tl.float32), mask=i < n)"),
+        ("a = tl.zeros((B,), dtype=tl.float32)", "for j in range(0, n, B):", "    a += tl.sum(a, axis=0)"),
+        ("if n > 3:", "    tl.store(x, 1)", "else:", "    tl.store(x, tl.math.exp(2.0))"),
+        ("a = x.shape[0]", "b = x.dtype.element_ty", "tl.static_assert(B > 1)"),
+        ("for j in tl.static_range(4):", "    tl.atomic_add(x + j, j)"),
+    ],
+)
+def test_ordinary_kernels_pass(lines: tuple[str, ...]) -> None:
+    build(body(*lines))
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("import os", "may not use import"),
+        ("open('/etc/passwd')", "name 'open' is not defined"),
+        ("__import__('os')", "may not use __import__"),
+        ("x.__class__", "no attribute '__class__'"),
+        ("x.handle", "no attribute 'handle'"),
+        ("tl.core.inspect.os.system('id')", "may not use triton.language.core.inspect"),
+        ("tl.core.builtins", "may not use triton.language.core.builtins"),
+        ("tl.__builtins__", "may not use .__builtins__"),
+        ("tl.nope(x)", "module 'triton.language' has no attribute 'nope'"),
+        ("(lambda: 0)()", "may not use lambda"),
+        ("[y for y in (1, 2)]", "may not use listcomp"),
+        ("f'{x.__class__}'", "may not use joinedstr"),
+        ("global q", "may not use global"),
+        ("del x", "may not use delete"),
+        ("exit(0)", "name 'exit' is not defined"),
+        ("eval('1')", "name 'eval' is not defined"),
+        ("getattr(x, 'handle')", "may not use getattr"),
+        ("'{0.handle}'.format(x)", "no attribute 'format'"),
+    ],
+)
+def test_host_code_in_a_kernel_is_refused_with_its_line(line: str, message: str) -> None:
+    with pytest.raises(KernelRejected, match=message) as caught:
+        build(body("tl.store(x, 0)", line))
+    assert caught.value.line == 12  # `def` stands on line 10 of the candidate, the statement two lines below
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("def k(x):\n    pass\nimport os\n", "not one function"),
+        ("@print\ndef k(x):\n    pass\n", "plain parameters only"),
+        ("def k(*x):\n    pass\n", "plain parameters only"),
+        ("def k(x=print(1)):\n    pass\n", "default must be a plain constant"),
+        ("def other(x):\n    pass\n", "not one function"),
+        ("def k(x:\n", "does not parse"),
+        ("x = 1\n", "not one function"),
+    ],
+)
+def test_text_that_is_not_one_plain_function(source: str, message: str) -> None:
+    with pytest.raises(KernelRejected, match=message):
+        build(source)
+
+
+@pytest.mark.parametrize(
+    ("binding", "message"),
+    [
+        ({"module": "os"}, "may not use module os"),
+        ({"module": "torch"}, "may not use module torch"),
+        ({"triton": ["triton.runtime.driver", "driver"]}, "may not use triton.runtime.driver.driver"),
+        ({"triton": ["triton.language", "__builtins__"]}, "may not use"),
+        ({"what": 1}, "not a constant"),
+        ({"tl_dtype": "handle"}, "has no attribute|may not use"),
+    ],
+)
+def test_bindings_resolve_to_triton_only(binding: Any, message: str) -> None:
+    with pytest.raises(KernelRejected, match=message):
+        build("def k(x):\n    tl.store(x, y)\n", {**TL, "y": binding})
+
+
+def test_annotations_are_text_and_never_evaluated() -> None:
+    kernel = build("def k(x: print('pwned'), B: tl.constexpr):\n    tl.store(x, B)\n")
+    assert kernel.__annotations__ == {"B": "tl.constexpr"}
+
+
+def test_parameters_in_order() -> None:
+    function = Function("k", "def k(x, n: tl.int64, B: tl.constexpr):\n    pass\n", 1, {})
+    assert canonical(function).parameters == {"x": "", "n": "tl.int64", "B": "tl.constexpr"}
+
+
+def test_text_is_written_anew_without_strings_that_span_lines_and_keeps_its_lines() -> None:
+    docstring = '    """\ndef e(x):\n    pass\n"""\n\n    # a comment\n'
+    source = "def k(x, y):\n" + docstring + "    tl.store(x,\n             1)\n    if y:\n        'text'\n"
+    kernel = canonical(Function("k", source, 10, TL))
+    assert kernel.text == "def k(x, y):\n    tl.store(x, 1)\n    if y:\n        pass\n"
+    assert kernel.lines == {1: 10, 2: 17, 3: 19, 4: 20}
+
+
+def test_names_that_tritons_compiler_finds_behind_an_unbound_local_are_refused() -> None:
+    with pytest.raises(KernelRejected, match="may not use getattr"):
+        build(body("if B == 0:", "    getattr = 0", "getattr(tl.core, 'builtins')"))

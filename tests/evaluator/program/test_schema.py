@@ -1,0 +1,149 @@
+"""A tracer's message is validated field by field, and operators by an allow-list."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from rlkernel.evaluator.program import schema as programs
+from rlkernel.evaluator.program.replay import Replay, StepFailed, literal_tensor, operator
+from rlkernel.evaluator.program.schema import Config, Function, Launch, Literal, MalformedProgram, Op, Program
+
+HONEST = Program(
+    functions=(Function("k", "def k(x):\n    pass\n", 3, {"tl": {"module": "triton.language"}}),),
+    init_inputs=(),
+    init=(Op("aten.randn.default", ([2],), {"device": {"device": True}}, (0,)),),
+    state={"weight": 0},
+    inputs=(1,),
+    forward=(
+        Literal(2, "float32", (2,), "AACAPwAAAEA="),
+        Launch(0, {"x": {"t": 1}}, (Config({}, {"num_warps": 4}, (1, 1, 1)),), 9),
+        Op("aten.add.Tensor", ({"t": 1}, {"t": 2}), {}, (3,)),
+    ),
+    output={"t": 3},
+)
+
+
+def test_json_round_trip() -> None:
+    assert programs.from_json(programs.to_json(HONEST)) == HONEST
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "message"),
+    [
+        (("functions", 0, "name"), "os.system", "bad function name"),
+        (("functions", 0, "line"), -1, "bad function line"),
+        (("functions", 0, "bindings"), {"f": {"function": 7}}, "binding to an unknown function"),
+        (("forward", 1, "launch"), 5, "launch of an unknown kernel"),
+        (("forward", 1, "configs", 0, "grid"), [1, 1], "bad grid"),
+        (("forward", 1, "configs", 0, "grid"), [-1, 1, 1], "bad grid"),
+        (("forward", 1, "configs", 0, "options"), {"ir_override": 1}, "unknown launch option"),
+        (("forward", 1, "configs"), [], "bad configs"),
+        (("forward", 2, "outs"), ["x"], "bad outputs"),
+        (("forward", 0, "data"), "A" * (1 << 18), "literal too large"),
+        (("inputs",), [1 << 30], "bad list of ids"),
+        (("state",), {"w": True}, "bad state"),
+        (("init",), [{}] * 5000, "bad init steps"),
+        (("init",), None, "bad init steps"),
+    ],
+)
+def test_forged_fields_are_refused(path: tuple[Any, ...], value: Any, message: str) -> None:
+    data = copy.deepcopy(programs.to_json(HONEST))
+    target: Any = data
+    for key in path[:-1]:
+        target = target[key]
+    target[path[-1]] = value
+    with pytest.raises(MalformedProgram, match=message):
+        programs.from_json(data)
+
+
+junk = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["op", "args", "launch", "t", "init"]), inner, max_size=4)
+    ),
+    max_leaves=12,
+)
+
+
+@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@given(st.dictionaries(st.sampled_from(["functions", "init", "forward", "state", "inputs", "init_inputs", "output"]), junk))
+def test_junk_raises_nothing_but_malformed(data: dict[str, Any]) -> None:
+    try:
+        programs.from_json(data)
+    except MalformedProgram:
+        return
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["aten.from_file.default", "aten.set_.source_Tensor", "aten._pin_memory.default", "prims.sum.default", "os.system",
+     "aten.nope.default", "aten._cudnn_rnn.default", "aten.resize_.default", "aten.add.Nope", "aten._local_scalar_dense.default"],
+)  # fmt: skip
+def test_operators_that_are_not_allowed(name: str) -> None:
+    with pytest.raises(MalformedProgram):
+        operator(name)
+
+
+@pytest.mark.parametrize("name", ["aten.add.Tensor", "aten._softmax.default", "aten.convolution.default", "aten.add_.Tensor"])
+def test_operators_that_are_allowed(name: str) -> None:
+    assert str(operator(name)) == name
+
+
+def run(program: Program, x: torch.Tensor, **kwargs: Any) -> Any:
+    replay = Replay(program, torch.device("cpu"), lambda launch, config, args: args["x"].mul_(2), **kwargs)
+    replay.init([], seed=5)
+    return replay.forward([x], seed=6)
+
+
+def test_replay_by_hand() -> None:
+    # the launch doubles x in place, then the literal [1, 2] is added: [3, 4] -> [6, 8] -> [7, 10]
+    assert run(HONEST, torch.tensor([3.0, 4.0])).tolist() == [7.0, 10.0]
+
+
+def test_skipped_launches_do_nothing() -> None:
+    replay = Replay(HONEST, torch.device("cpu"), lambda launch, config, args: args["x"].mul_(2))
+    replay.init([], seed=5)
+    assert replay.forward([torch.tensor([3.0, 4.0])], seed=6, skip=frozenset({0})).tolist() == [4.0, 6.0]
+
+
+def test_init_is_seeded_like_the_reference() -> None:
+    replay = Replay(HONEST, torch.device("cpu"), lambda *a: None)
+    state = replay.init([], seed=5)
+    torch.manual_seed(5)
+    assert torch.equal(state["weight"], torch.randn(2))
+
+
+def test_fresh_memory_is_random_and_differs_by_seed() -> None:
+    step = Op("aten.empty.memory_format", ([64],), {"dtype": {"dtype": "float32"}, "device": {"device": True}}, (2,))
+    program = Program((), (), (), {}, (1,), (step,), {"t": 2})
+    x = torch.zeros(1)
+    first, again, other = (run(program, x, poison_seed=seed).view(torch.int32) for seed in (1, 1, 2))
+    assert torch.equal(first, again)
+    assert not torch.equal(first, other)
+    assert int((first == 0).sum()) == 0
+
+
+@pytest.mark.parametrize(
+    ("step", "error"),
+    [
+        (Op("aten.add.Tensor", ({"t": 1}, {"t": 99}), {}, (2,)), MalformedProgram),
+        (Op("aten.add.Tensor", ({"t": 1}, {"dtype": "Tensor"}), {}, (2,)), MalformedProgram),
+        (Op("aten.add.Tensor", ({"t": 1}, {"open": "/etc/passwd"}), {}, (2,)), MalformedProgram),
+        (Op("aten.mm.default", ({"t": 1}, {"t": 1}), {}, (2,)), StepFailed),
+        (Op("aten.add.Tensor", ({"t": 1}, {"t": 1}), {}, (2, 3)), MalformedProgram),
+    ],
+)
+def test_bad_steps(step: Op, error: type[Exception]) -> None:
+    with pytest.raises(error):
+        run(Program((), (), (), {}, (1,), (step,), {"t": 2}), torch.zeros(2))
+
+
+def test_literal_of_an_unknown_dtype() -> None:
+    with pytest.raises(MalformedProgram, match="unknown dtype nn"):
+        literal_tensor(Literal(0, "nn", (1,), "AAAA"), torch.device("cpu"))

@@ -1,0 +1,81 @@
+"""Run by test_decode_attention in Triton's interpreter: the kernel against plain attention, then the engine with the kernel."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+import torch
+from transformers import LlamaConfig, LlamaForCausalLM
+
+from rlkernel.policy.engine import Engine, Request, Sample
+from rlkernel.policy.slots.attention import decode_attention
+from rlkernel.policy.slots.engine import SlotEngine
+
+
+def worst_difference(H: int, G: int, D: int, splits: int, dtype: torch.dtype) -> float:
+    """Over lanes whose slots hold nothing, one position, exactly one block, and more; two idle lanes share the last slot."""
+    S, P, slots = 6, 200, [3, 0, 2, 1, 4, 6, 6]
+    length_S = torch.tensor([0, 1, 64, 150, 199, 7, 0], dtype=torch.int32)
+    generator = torch.Generator().manual_seed(0)
+
+    def random(*shape: int) -> torch.Tensor:
+        return torch.randn(*shape, generator=generator).to(dtype)
+
+    keys, values = random(S + 1, G, P, D), random(S + 1, G, P, D)
+    # As a model makes them: not contiguous.
+    q, k, v = (random(len(slots), 1, heads, D).transpose(1, 2) for heads in (H, G, G))
+    before = keys.clone(), values.clone()
+    out = decode_attention(q, k, v, keys, values, torch.tensor(slots), length_S, D**-0.5, splits)
+    worst = 0.0
+    for lane, slot in enumerate(slots[:5]):
+        past = int(length_S[slot])
+        for cached, new in zip(before, (k, v), strict=True):
+            cached[slot, :, past] = new[lane, :, 0]
+        k_all, v_all = (cached[slot, :, : past + 1].float().repeat_interleave(H // G, 0) for cached in before)
+        right = torch.nn.functional.scaled_dot_product_attention(q[lane].float(), k_all, v_all)[:, 0]
+        worst = max(worst, float((out[lane, 0].float() - right).abs().max()))
+    assert torch.isfinite(out).all()
+    assert torch.equal(keys[:S], before[0][:S]) and torch.equal(values[:S], before[1][:S])
+    return worst
+
+
+def run(engine: Engine, requests: list[Request]) -> dict[int, Sample]:
+    samples = engine.advance(requests, 4)
+    while engine.active:
+        samples += engine.advance([], 4)
+    return {sample.key: sample for sample in samples}
+
+
+def engine_difference() -> float:
+    """Two turns of four requests in three slots, as on a GPU: padded lanes, the host looks every four tokens."""
+    torch.manual_seed(0)
+    model: Any = LlamaForCausalLM(
+        LlamaConfig(
+            vocab_size=50,
+            hidden_size=32,
+            intermediate_size=32,
+            num_hidden_layers=1,
+            num_attention_heads=2,
+            num_key_value_heads=1,
+            max_position_embeddings=256,
+        )
+    ).eval()
+    plain, kernels = (SlotEngine(model, frozenset({2}), 1.0, slots=3, kernels=k) for k in (False, True))
+    kernels.look_every = 10**9
+    requests = [Request(i, tuple(range(3, 10 + 3 * i)), i, 2 + i) for i in range(4)]
+    worst = 0.0
+    for _ in range(2):
+        left, right = run(plain, requests), run(kernels, requests)
+        for key, sample in left.items():
+            assert right[key].token_ids == sample.token_ids and right[key].stop == sample.stop
+            worst = max(worst, *(abs(a - b) for a, b in zip(sample.logprobs, right[key].logprobs, strict=True)))
+        requests = [Request(r.key, (*r.context_ids, *left[r.key].token_ids, 7, 8), r.seed + 9, 3) for r in requests]
+    return worst
+
+
+if __name__ == "__main__":
+    cases = [(4, 2, 16, 1, "float32"), (6, 2, 48, 2, "float32"), (8, 1, 64, 4, "float16")]
+    found = {str(case): worst_difference(*case[:4], getattr(torch, case[4])) for case in cases}
+    json.dump({"kernel": found, "engine": engine_difference()}, sys.stdout)

@@ -1,0 +1,321 @@
+"""The slots against plain forward passes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from transformers import LlamaConfig, LlamaForCausalLM
+
+from rlkernel.policy.engine import Engine, Request, Sample
+from rlkernel.policy.slots.engine import SlotEngine
+
+
+def context(length: int, seed: int) -> tuple[int, ...]:
+    return tuple(torch.randint(3, 250, (length,), generator=torch.Generator().manual_seed(seed)).tolist())
+
+
+def run(engine: Engine, requests: list[Request]) -> dict[int, Sample]:
+    samples = engine.advance(requests, 0)
+    while engine.active:
+        samples += engine.advance([], 5)
+    return {sample.key: sample for sample in samples}
+
+
+@torch.no_grad()
+def fresh_logprobs(model: Any, context_ids: tuple[int, ...], token_ids: tuple[int, ...], temperature: float) -> torch.Tensor:
+    """One unpadded forward pass over the whole sequence."""
+    ids = torch.tensor([[*context_ids, *token_ids]])
+    logits = model(input_ids=ids).logits[0, len(context_ids) - 1 : -1].float() / temperature
+    return logits.log_softmax(-1).gather(1, torch.tensor(token_ids)[:, None])[:, 0]
+
+
+@pytest.mark.parametrize("temperature", [1.0, 0.7])
+def test_recorded_logprobs_equal_a_fresh_forward_pass(tiny_model: Any, temperature: float) -> None:
+    engine = SlotEngine(tiny_model, frozenset({2}), temperature)
+    requests = [Request(i, context(10 + 7 * i, i), seed=i, budget=20) for i in range(5)]
+    # Two rows join while three are in flight.
+    samples = {sample.key: sample for sample in engine.advance(requests[:3], 4)}
+    samples |= run(engine, requests[3:])
+    assert samples.keys() == {0, 1, 2, 3, 4}
+    for request in requests:
+        sample = samples[request.key]
+        expected = fresh_logprobs(tiny_model, request.context_ids, sample.token_ids, temperature)
+        torch.testing.assert_close(torch.tensor(sample.logprobs), expected, atol=2e-5, rtol=0)
+
+
+def test_a_second_turn_reuses_the_first_and_stays_exact(tiny_model: Any) -> None:
+    engine = SlotEngine(tiny_model, frozenset({2}), 1.0)
+    requests = [Request(i, context(30 + i, i), seed=i, budget=12) for i in range(3)]
+    first = run(engine, requests)
+    later = [
+        Request(i + 10, request.context_ids + first[i].token_ids + context(5 + 3 * i, 50 + i), seed=i + 10, budget=12)
+        for i, request in enumerate(requests)
+    ]
+    widths: list[int] = []
+    hook = tiny_model.model.embed_tokens.register_forward_hook(lambda _, inputs, __: widths.append(inputs[0].shape[1]))
+    second = run(engine, later)
+    hook.remove()
+    # Only the last sampled token and the new context are computed, right-padded: 1 + 5 + 3 * 2.
+    assert widths[0] == 12
+    for request in later:
+        sample = second[request.key]
+        expected = fresh_logprobs(tiny_model, request.context_ids, sample.token_ids, 1.0)
+        torch.testing.assert_close(torch.tensor(sample.logprobs), expected, atol=2e-5, rtol=0)
+
+
+def test_only_the_very_same_beginning_is_reused(tiny_model: Any) -> None:
+    engine = SlotEngine(tiny_model, frozenset(), 1.0)
+    first = Request(0, context(30, 0), seed=0, budget=6)
+    held = first.context_ids + run(engine, [first])[0].token_ids[:-1]
+    # As long, with the same last token, and two more.
+    other = context(len(held) - 1, 1) + held[-1:] + (5, 6)
+    sample = run(engine, [Request(1, other, seed=1, budget=8)])[1]
+    expected = fresh_logprobs(tiny_model, other, sample.token_ids, 1.0)
+    torch.testing.assert_close(torch.tensor(sample.logprobs), expected, atol=2e-5, rtol=0)
+
+
+def test_refresh_drops_what_old_weights_computed(tiny_model: Any) -> None:
+    engine = SlotEngine(tiny_model, frozenset({2}), 1.0)
+    request = Request(0, context(30, 0), seed=0, budget=8)
+    first = run(engine, [request])[0]
+    later = Request(1, request.context_ids + first.token_ids + (5, 6), seed=1, budget=8)
+    with torch.no_grad():
+        tiny_model.model.layers[0].self_attn.v_proj.weight.mul_(3.0)
+    engine.refresh()
+    sample = run(engine, [later])[1]
+    expected = fresh_logprobs(tiny_model, later.context_ids, sample.token_ids, 1.0)
+    torch.testing.assert_close(torch.tensor(sample.logprobs), expected, atol=2e-5, rtol=0)
+
+
+def test_weights_may_not_change_while_rows_are_in_flight(tiny_model: Any) -> None:
+    engine = SlotEngine(tiny_model, frozenset(), 1.0)
+    engine.advance([Request(0, context(4, 0), seed=0, budget=9)], 1)
+    with pytest.raises(RuntimeError, match="weights may not change"):
+        engine.refresh()
+
+
+def test_a_completion_depends_on_its_seed_and_not_on_its_neighbours(tiny_model: Any) -> None:
+    request = Request(0, context(20, 0), seed=7, budget=15)
+    alone = run(SlotEngine(tiny_model, frozenset({2}), 1.0), [request])[0]
+    neighbours = [Request(i, context(5 * i, i), seed=i, budget=15) for i in range(1, 5)]
+    together = run(SlotEngine(tiny_model, frozenset({2}), 1.0), [*neighbours, request])[0]
+    assert together.token_ids == alone.token_ids
+    other = Request(0, request.context_ids, seed=8, budget=15)
+    assert run(SlotEngine(tiny_model, frozenset({2}), 1.0), [other])[0].token_ids != alone.token_ids
+
+
+def test_equal_contexts_share_a_prefill_but_not_a_sample(tiny_model: Any) -> None:
+    requests = [Request(i, context(20, 0), seed=i, budget=6) for i in range(4)]
+    rows: list[int] = []
+    hook = tiny_model.model.embed_tokens.register_forward_hook(lambda _, inputs, __: rows.append(inputs[0].shape[0]))
+    samples = run(SlotEngine(tiny_model, frozenset(), 1.0), requests)
+    hook.remove()
+    assert rows[:2] == [1, 4]
+    assert len({sample.token_ids for sample in samples.values()}) == 4
+
+
+def test_groups_of_contexts_of_other_lengths_are_all_right(tiny_model: Any) -> None:
+    requests = [Request(i, context(20 + 9 * (i // 2), i // 2), seed=i, budget=6) for i in range(4)]
+    samples = run(SlotEngine(tiny_model, frozenset(), 1.0), requests)
+    for request in requests:
+        expected = fresh_logprobs(tiny_model, request.context_ids, samples[request.key].token_ids, 1.0)
+        torch.testing.assert_close(torch.tensor(samples[request.key].logprobs), expected, atol=2e-5, rtol=0)
+
+
+def test_stop_token_is_included_and_the_budget_ends_the_rest(tiny_model: Any) -> None:
+    requests = [Request(i, context(6, i), seed=i, budget=30) for i in range(8)]
+    stops = frozenset(range(30))  # a tenth of the vocabulary
+    samples = run(SlotEngine(tiny_model, stops, 1.0), requests).values()
+    assert {sample.stop for sample in samples} == {"stop", "length"}
+    for sample in samples:
+        assert not any(token in stops for token in sample.token_ids[:-1])
+        assert (sample.token_ids[-1] in stops) == (sample.stop == "stop")
+        assert len(sample.token_ids) == 30 or sample.stop == "stop"
+        assert len(sample.logprobs) == len(sample.token_ids) >= 1
+
+
+def test_samples_follow_the_model_distribution(tiny_model: Any) -> None:
+    # 4000 first tokens against the exact distribution, chi-square over the 9 likeliest tokens and the rest.
+    ids, count = context(12, 3), 4000
+    with torch.no_grad():
+        p = tiny_model(input_ids=torch.tensor([ids])).logits[0, -1].float().div(0.3).softmax(-1)
+    samples = SlotEngine(tiny_model, frozenset(), 0.3, slots=count).advance(
+        [Request(i, ids, seed=i, budget=1) for i in range(count)], 1
+    )
+    drawn = torch.bincount(torch.tensor([sample.token_ids[0] for sample in samples]), minlength=len(p)).double()
+    top = p.topk(9).indices
+    expected = torch.cat([p[top], 1 - p[top].sum(0, keepdim=True)]).double() * count
+    observed = torch.cat([drawn[top], count - drawn[top].sum(0, keepdim=True)])
+    # 99.99 % quantile of chi-square with 9 degrees of freedom: 33.7
+    assert float(((observed - expected) ** 2 / expected).sum()) < 33.7
+
+
+def test_the_model_is_left_as_it_was(tiny_model: Any) -> None:
+    tiny_model.train()
+    threads = torch.get_num_threads()
+    run(SlotEngine(tiny_model, frozenset(), 1.0), [Request(0, (5, 6), seed=0, budget=2)])
+    assert tiny_model.training
+    assert tiny_model.config._attn_implementation == "sdpa"
+    assert torch.get_num_threads() == threads
+
+
+def test_a_temperature_of_zero_is_refused(tiny_model: Any) -> None:
+    with pytest.raises(ValueError, match="temperature is 0"):
+        SlotEngine(tiny_model, frozenset(), 0)
+
+
+def forward_shapes(model: Any) -> tuple[list[tuple[int, ...]], Any]:
+    """Shapes (rows, tokens) of what the model is fed from now on, and the hook to remove."""
+    shapes: list[tuple[int, ...]] = []
+    hook = model.model.embed_tokens.register_forward_hook(lambda _, inputs, __: shapes.append(tuple(inputs[0].shape)))
+    return shapes, hook
+
+
+def test_more_requests_than_slots_wait_and_come_out_the_same(tiny_model: Any) -> None:
+    requests = [Request(i, context(9 + 4 * i, i), seed=i, budget=3 + i) for i in range(9)]
+    few, many = SlotEngine(tiny_model, frozenset({2}), 1.0, slots=2), SlotEngine(tiny_model, frozenset({2}), 1.0, slots=16)
+    first = few.advance(requests, 0)
+    assert few.active == 9 - len(first)
+    assert few.free == 0
+    left = {sample.key: sample for sample in first} | run(few, [])
+    right = run(many, requests)
+    assert few.active == 0 and few.free == 2
+    assert {k: s.token_ids for k, s in left.items()} == {k: s.token_ids for k, s in right.items()}
+
+
+def test_the_slot_that_was_idle_longest_is_overwritten_first(tiny_model: Any) -> None:
+    engine = SlotEngine(tiny_model, frozenset(), 1.0, slots=2)
+    old, new = (Request(i, context(20, i), seed=i, budget=2 + i) for i in range(2))
+    done = run(engine, [old, new])  # `old` finishes first
+    run(engine, [Request(2, context(30, 2), seed=2, budget=2)])
+    shapes, hook = forward_shapes(tiny_model)
+    follow = [Request(k, r.context_ids + done[r.key].token_ids + (5,), seed=k, budget=2) for k, r in ((3, new), (4, old))]
+    run(engine, follow[:1])
+    # Its slot is still there: the last sampled token and the new one.
+    assert shapes[0] == (1, 2)
+    shapes.clear()
+    run(engine, follow[1:])
+    assert shapes[0] == (1, 20 + 2 + 1)
+    hook.remove()
+
+
+def test_two_continuations_of_one_trajectory_are_both_right(tiny_model: Any) -> None:
+    engine = SlotEngine(tiny_model, frozenset(), 1.0, slots=4)
+    first = run(engine, [Request(0, context(20, 0), seed=0, budget=5)])[0]
+    start = context(20, 0) + first.token_ids
+    later = [Request(i, start + context(3 + i, i), seed=i, budget=6) for i in (1, 2)]
+    for key, sample in run(engine, later).items():
+        expected = fresh_logprobs(tiny_model, later[key - 1].context_ids, sample.token_ids, 1.0)
+        torch.testing.assert_close(torch.tensor(sample.logprobs), expected, atol=2e-5, rtol=0)
+
+
+def test_a_prefill_is_bounded_and_long_contexts_come_in_pieces(tiny_model: Any) -> None:
+    requests = [Request(i, context(length, i), seed=i, budget=1) for i, length in enumerate((100, 30, 30, 30, 7))]
+    engine = SlotEngine(tiny_model, frozenset(), 1.0, prefill_tokens=64)
+    shapes, hook = forward_shapes(tiny_model)
+    samples = run(engine, requests)
+    hook.remove()
+    # 100 in pieces of 64; two times 30 are 60; the rest.
+    assert shapes == [(1, 64), (1, 36), (2, 30), (2, 30)]
+    for request in requests:
+        expected = fresh_logprobs(tiny_model, request.context_ids, samples[request.key].token_ids, 1.0)
+        torch.testing.assert_close(torch.tensor(samples[request.key].logprobs), expected, atol=2e-5, rtol=0)
+
+
+def test_a_cache_that_is_too_short_grows_under_rows_in_flight(tiny_model: Any) -> None:
+    engine = SlotEngine(tiny_model, frozenset(), 1.0, slots=3)
+    short, long = Request(0, context(20, 0), seed=0, budget=30), Request(1, context(150, 1), seed=1, budget=40)
+    engine.advance([short], 3)
+    assert engine._cache is not None and engine._cache.positions == 128
+    samples = run(engine, [long])
+    # 190 positions are needed: 256, and half as much again since a later turn will want more.
+    assert engine._cache.positions == 384
+    for request in (short, long):
+        expected = fresh_logprobs(tiny_model, request.context_ids, samples[request.key].token_ids, 1.0)
+        torch.testing.assert_close(torch.tensor(samples[request.key].logprobs), expected, atol=2e-5, rtol=0)
+
+
+def test_little_memory_means_fewer_slots_and_too_little_is_told(tiny_model: Any) -> None:
+    # 2 layers x 2 (keys, values) x 2 heads x 16 x 4 bytes: 512 bytes per position, 64 KiB per 128 positions.
+    engine = SlotEngine(tiny_model, frozenset(), 1.0, slots=8, cache_bytes=4 * 65536)
+    samples = run(engine, [Request(i, context(20, i), seed=i, budget=4) for i in range(8)])
+    # Three, since one is scratch.
+    assert len(engine._slots) == 3 and len(samples) == 8
+    # Twice the positions: one slot, once the three are done.
+    busy = [Request(i, context(20, i), seed=i, budget=10) for i in range(3)]
+    engine.advance(busy, 1)
+    long = Request(9, context(130, 0), seed=0, budget=6)
+    assert engine.advance([long], 1) == []
+    assert engine.active == 4
+    assert set(run(engine, [])) == {0, 1, 2, 9}
+    assert len(engine._slots) == 1
+    with pytest.raises(ValueError, match=r"256 positions take 0\.0 GiB"):
+        run(SlotEngine(tiny_model, frozenset(), 1.0, cache_bytes=65536), [long])
+
+
+def test_looking_rarely_changes_nothing(tiny_model: Any) -> None:
+    # On a GPU the host looks once per `advance`: finished rows ride along.
+    requests = [Request(i, context(6 + i, i), seed=i, budget=3 + 4 * i) for i in range(6)]
+    often, rarely = (SlotEngine(tiny_model, frozenset(range(20)), 1.0) for _ in range(2))
+    rarely.look_every = 10**9
+    left, right = run(often, requests), run(rarely, requests)
+    assert {k: s.token_ids for k, s in left.items()} == {k: s.token_ids for k, s in right.items()}
+    follow = [Request(k, requests[k].context_ids + s.token_ids + (5, 6), seed=k, budget=5) for k, s in right.items()]
+    for key, sample in run(rarely, follow).items():
+        ids = next(request.context_ids for request in follow if request.key == key)
+        expected = fresh_logprobs(tiny_model, ids, sample.token_ids, 1.0)
+        torch.testing.assert_close(torch.tensor(sample.logprobs), expected, atol=2e-5, rtol=0)
+
+
+def test_a_finished_row_that_rides_along_stays_inside_its_slot(tiny_model: Any) -> None:
+    engine = SlotEngine(tiny_model, frozenset(), 1.0)
+    engine.look_every = 10**9
+    # The first fills its 128 positions at once; the other goes on for 38 tokens.
+    samples = engine.advance([Request(0, context(126, 0), seed=0, budget=2), Request(1, context(20, 1), seed=1, budget=40)], 40)
+    assert {sample.key: len(sample.token_ids) for sample in samples} == {0: 2, 1: 40}
+
+
+def test_the_decode_step_is_one_graph_for_a_compiler(tiny_model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    # No break (fullgraph), and one trace serves every number of rows from two on, also of a cache that has grown.
+    traced: list[int] = []
+
+    def backend(graph: Any, inputs: Any) -> Any:
+        traced.append(len(inputs))
+        return graph.forward
+
+    compile_ = torch.compile
+    monkeypatch.setattr(torch, "compile", lambda f: compile_(f, backend=backend, fullgraph=True))
+    requests = [Request(i, context(20 + i, i), seed=i, budget=4 + 3 * (i // 2)) for i in range(6)]
+    engine = SlotEngine(tiny_model, frozenset(), 1.0, compiled=True)
+    samples = run(engine, requests) | run(engine, [Request(i, context(140 + i, i), seed=i, budget=4) for i in (6, 7)])
+    assert len(traced) == 1
+    expected = run(SlotEngine(tiny_model, frozenset(), 1.0), requests)
+    assert {k: samples[k].token_ids for k in expected} == {k: s.token_ids for k, s in expected.items()}
+
+
+def test_a_llama_is_sampled_from_as_well() -> None:
+    torch.manual_seed(0)
+    model = LlamaForCausalLM(
+        LlamaConfig(
+            vocab_size=100,
+            hidden_size=32,
+            intermediate_size=64,
+            num_hidden_layers=2,
+            num_attention_heads=4,
+            num_key_value_heads=1,
+            max_position_embeddings=128,
+        )
+    ).eval()
+    requests = [Request(i, tuple(range(3, 12 + i)), seed=i, budget=8) for i in range(3)]
+    for key, sample in run(SlotEngine(model, frozenset({2}), 1.0), requests).items():
+        expected = fresh_logprobs(model, requests[key].context_ids, sample.token_ids, 1.0)
+        torch.testing.assert_close(torch.tensor(sample.logprobs), expected, atol=2e-5, rtol=0)
+
+
+def test_weights_that_diverged_are_told(tiny_model: Any) -> None:
+    with torch.no_grad():
+        tiny_model.model.norm.weight.fill_(float("nan"))
+    with pytest.raises(FloatingPointError, match="not finite"):
+        run(SlotEngine(tiny_model, frozenset(), 1.0), [Request(0, (5, 6), seed=0, budget=2)])

@@ -1,0 +1,71 @@
+"""The rule that gives verdicts, on runs written by hand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from rlkernel.report.claims import Claim, Judged, Verdict, decide, judge
+from rlkernel.report.summary import RunRecord, Window
+from rlkernel.statistics import Comparison, Interval, compare
+
+
+def run(arm: str, seed: int, *rewards: float) -> RunRecord:
+    """Validation at steps 0, 10, 20, ..."""
+    rows = tuple({"step": 10 * i, "reward": reward} for i, reward in enumerate(rewards))
+    return RunRecord(Path(arm), arm, seed, "measured", {}, rows)
+
+
+def claim(**changes: object) -> Claim:
+    return Claim(**{"text": "b above a", "better": "b", "worse": "a", "metric": "reward", "paper": "", **changes})  # type: ignore[arg-type]
+
+
+def interval(low: float, high: float) -> Comparison:
+    return Comparison((low + high) / 2, 3, None, Interval((low + high) / 2, low, high), None, None)
+
+
+@pytest.mark.parametrize(
+    ("difference", "expected"),
+    [
+        (interval(0.01, 0.5), Verdict.REPRODUCED),
+        (interval(-0.5, -0.01), Verdict.NOT_REPRODUCED),
+        (interval(-0.04, 0.03), Verdict.NOT_REPRODUCED),
+        (interval(-0.04, 0.3), Verdict.UNCLEAR),
+        (interval(-0.3, 0.3), Verdict.UNCLEAR),
+        (compare([0.4]), Verdict.UNCLEAR),
+        (None, Verdict.NO_RUNS),
+    ],
+)
+def test_the_rule(difference: Comparison | None, expected: Verdict) -> None:
+    assert decide(difference, 0.05)[0] is expected
+
+
+def test_a_reproduced_difference_within_the_margin_is_called_small() -> None:
+    for high, shown in ((0.04, "reproduced (small)"), (0.06, "reproduced")):
+        difference = interval(0.01, high)
+        assert Judged(claim(), *decide(difference, 0.05)[:1], difference, None, "").shown == shown
+    assert Judged(claim(), Verdict.NO_RUNS, None, None, "").shown == "no finished runs"
+
+
+def test_claims_are_judged_in_their_direction_and_window() -> None:
+    arms = {
+        "a": [run("a", seed, 0.0, 5.0, 1.0 + 0.01 * seed) for seed in range(3)],
+        "b": [run("b", seed, 0.0, 0.0, 1.5) for seed in range(3)],
+    }
+    # Of steps 0, 10, 20 the second half is step 20: 1.5 - 1.0, 1.49 - 1.0, ... = 0.50, 0.49, 0.48.
+    higher, lower, early, missing = judge(
+        [claim(), claim(higher=False), claim(window=Window(step=10)), claim(better="c")],
+        arms,
+    )
+    assert higher.difference is not None and higher.difference.mean == pytest.approx(0.49)
+    assert higher.verdict is Verdict.REPRODUCED
+    assert lower.verdict is Verdict.NOT_REPRODUCED
+    assert early.difference is not None and early.difference.mean == -5.0
+    assert missing.verdict is Verdict.NO_RUNS
+
+
+def test_an_arm_is_compared_with_itself_at_another_step() -> None:
+    arms = {"a": [run("a", seed, 0.1 * seed, 1.0, 2.0 + 0.1 * seed) for seed in range(3)]}
+    (found,) = judge([claim(better="a", worse="a", window=Window(last=1), worse_window=Window(step=0))], arms)
+    assert found.difference is not None and found.difference.mean == pytest.approx(2.0)

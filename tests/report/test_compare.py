@@ -1,0 +1,246 @@
+"""Comparisons of runs problem by problem: golden numbers, who is paired with whom, and one line for what cannot be compared."""
+
+from __future__ import annotations
+
+import io
+import json
+import struct
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from rlkernel.commands.cli import main
+from rlkernel.errors import UsageError
+from rlkernel.report.compare import Pair, compare_runs, find_runs
+from rlkernel.report.compare_report import WIDTH, draw, largest, show
+from rlkernel.report.report import Story, write_report
+from rlkernel.report.summary import REQUIRED, Window
+
+LAST = Window(last=1)
+Outcomes = Mapping[str, float]
+"""Problem -> Fast@1.2 of the last validation."""
+
+
+def write_run(directory: Path, arm: str, seed: int, fast: Outcomes | None, timing: str = "modelled", **fields: Any) -> Path:
+    """A run measured at steps 0, where every number is 0, and 10, where Fast@1.2 is as given and all other numbers are 0.5."""
+    directory.mkdir(parents=True)
+    run = {"class": "Run", "name": arm, "seed": seed, "steps": 10, **fields}
+    (directory / "manifest.json").write_text(json.dumps({"arm": arm, "seed": seed, "timing": timing, "run": run}))
+    rows = [{"split": "validation", "step": step, **dict.fromkeys(REQUIRED, 0.5)} for step in (0, 10)]
+    (directory / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    if fast is not None:
+        numbers = {name: {**dict.fromkeys(REQUIRED, 0.5), "correct_rate": 0.5, "fast_1.2": value} for name, value in fast.items()}
+        nothing = {name: {**dict.fromkeys(REQUIRED, 0.0), "correct_rate": 0.0} for name in fast}
+        lines = [
+            {"split": "validation", "step": 0, "problems": nothing},
+            {"split": "validation", "step": 10, "problems": numbers},
+        ]
+        (directory / "outcomes.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return directory
+
+
+def fast(pair: Pair) -> Any:
+    return next(row for row in pair.metrics if row.metric.key == "fast_1.2")
+
+
+def text(pairs: list[Pair], timing: str = "modelled", listed: int = 10) -> str:
+    console = Console(width=WIDTH, file=io.StringIO(), record=True, highlight=False)
+    show(pairs, timing, "fast_1.2", listed, console)
+    return console.export_text()
+
+
+def test_common_seeds_are_paired_and_others_left_out(tmp_path: Path) -> None:
+    # Seed by seed and problem by problem: seed 0: +0.5, 0, +0.25; seed 1: +0.25, 0, -0.25. Seed 2 has no partner.
+    runs = [
+        write_run(tmp_path / "g0", "grpo", 0, {"a": 0.25, "b": 0.5, "c": 0.5}),
+        write_run(tmp_path / "g1", "grpo", 1, {"a": 0.25, "b": 0.5, "c": 0.5}),
+        write_run(tmp_path / "t0", "trloo", 0, {"a": 0.75, "b": 0.5, "c": 0.75}),
+        write_run(tmp_path / "t1", "trloo", 1, {"a": 0.5, "b": 0.5, "c": 0.25}),
+        write_run(tmp_path / "t2", "trloo", 2, {"a": 1.0, "b": 1.0, "c": 1.0}),
+    ]
+    (pair,), timing = compare_runs(runs, "fast_1.2", LAST)
+    row = fast(pair)
+    assert (pair.base.label, pair.other.label, pair.seeds, timing) == ("grpo", "trloo", (0, 1), "modelled")
+    # Means over seeds: +0.25, 0 of the seeds; +0.375, 0, 0 of the problems; 0.125 of all.
+    assert row.difference.mean == pytest.approx(0.125)
+    assert (row.higher, row.equal, row.lower) == (1, 2, 0)
+    # Student over 0.25 and 0: half = 12.7062 * 0.176777 / sqrt(2) = 1.588275
+    assert row.difference.interval.low == pytest.approx(0.125 - 1.588275, abs=1e-5)
+    assert row.difference.p == 1.0  # one problem differs: both of its signs are as extreme
+    a, b, c = pair.problems
+    assert [r.problem for r in (a, b, c)] == ["a", "b", "c"]
+    assert (a.base, a.other, a.difference) == (0.25, 0.625, 0.375)
+    # Student over +0.5 and +0.25: the same half
+    assert a.interval is not None and a.interval.high == pytest.approx(0.375 + 1.588275, abs=1e-5)
+    assert "seed 2 of trloo is left out" in text([pair])
+
+
+def test_without_a_common_seed_problems_alone_are_paired(tmp_path: Path) -> None:
+    runs = [
+        write_run(tmp_path / "g0", "grpo", 0, {"a": 0.0, "b": 0.5, "c": 0.0}),
+        write_run(tmp_path / "t3", "trloo", 3, {"a": 0.5, "b": 0.5, "c": 1.0}),
+        write_run(tmp_path / "t4", "trloo", 4, {"a": 1.0, "b": 1.0, "c": 1.0}),
+    ]
+    (pair,), _ = compare_runs(runs, "fast_1.2", LAST)
+    # Means of seeds 3 and 4 minus seed 0: 0.75, 0.25, 1.
+    assert [row.difference for row in pair.problems] == [1.0, 0.75, 0.25]
+    assert fast(pair).difference.mean == pytest.approx(2 / 3)
+    assert fast(pair).difference.p == 0.25  # 2 of 8 sign flips: all plus, all minus
+    assert fast(pair).difference.interval is None and pair.seeds == ()
+    assert all(row.interval is None for row in pair.problems)
+    assert "no common seed (3, 4 and 0): paired by problem alone" in text([pair])
+
+
+def test_only_common_problems_count(tmp_path: Path) -> None:
+    one = write_run(tmp_path / "g", "grpo", 0, {"a": 0.0, "b": 1.0})
+    two = write_run(tmp_path / "t", "trloo", 0, {"a": 1.0, "c": 0.0, "d": 0.0})
+    (pair,), _ = compare_runs([one, two], "fast_1.2", LAST)
+    assert [row.problem for row in pair.problems] == ["a"] and pair.left_out == 3
+    assert fast(pair).difference.mean == 1.0
+    assert "1 problems, 3 that only one has left out" in text([pair])
+
+
+def test_windows(tmp_path: Path) -> None:
+    runs = [write_run(tmp_path / arm, arm, 0, {"a": value}) for arm, value in (("grpo", 0.25), ("trloo", 1.0))]
+    assert fast(compare_runs(runs, "fast_1.2", Window(step=0))[0][0]).difference.mean == 0.0
+    assert fast(compare_runs(runs, "fast_1.2", Window(share=0.5))[0][0]).difference.mean == 0.75
+
+
+def test_runs_of_one_arm_that_differ_in_more_than_the_seed_are_arms_of_their_own(tmp_path: Path) -> None:
+    runs = [
+        write_run(tmp_path / "short", "grpo", 0, {"a": 0.0}, rollouts=4),
+        write_run(tmp_path / "wide", "grpo", 0, {"a": 1.0}, rollouts=8),
+        write_run(tmp_path / "wide1", "grpo", 1, {"a": 1.0}, rollouts=8),
+        write_run(tmp_path / "again", "grpo", 0, {"a": 0.5}, rollouts=4),
+    ]
+    pairs, _ = compare_runs(runs, "fast_1.2", LAST)
+    assert [pair.other.label for pair in pairs] == [str(tmp_path / "wide"), str(tmp_path / "again")]
+    assert pairs[0].base.label == str(tmp_path / "short")
+    assert sorted(pairs[0].other.runs) == [0, 1]
+
+
+def test_a_run_that_a_wrong_flag_ended_is_left_out_with_a_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for arm, value in (("grpo", 0.25), ("trloo", 1.0)):
+        write_run(tmp_path / arm, arm, 0, {"a": value})
+    ended = write_run(tmp_path / "ended", "grpo", 0, {"a": 0.0})
+    (ended / "metrics.jsonl").unlink()
+    (pair,), _ = compare_runs([tmp_path], "fast_1.2", LAST)
+    assert fast(pair).difference.mean == 0.75
+    assert capsys.readouterr().err == f"left out, nothing measured yet: {ended}\n"
+    with pytest.raises(UsageError, match="there is no such file"):
+        compare_runs([ended], "fast_1.2", LAST)
+
+
+def test_runs_are_found_in_reports_and_folders_and_none_twice(tmp_path: Path) -> None:
+    runs = [write_run(tmp_path / "arms" / f"{arm}-seed0", arm, 0, {"a": 0.5}) for arm in ("trloo", "grpo")]
+    for run in runs:
+        (run / "transcripts.jsonl").write_text("")
+    report = write_report(tmp_path / "study", Story("t", "d"), runs).parent
+    assert [run.resolve() for run in find_runs([report])] == runs  # the report's order, hence its baseline
+    assert find_runs([tmp_path / "arms"]) == sorted(runs)
+    assert find_runs([runs[0], report, tmp_path / "arms"])[0] == runs[0]
+    assert len(find_runs([runs[0], report, tmp_path / "arms"])) == 2
+
+
+@pytest.mark.parametrize(
+    ("names", "line"),
+    [
+        (["nowhere", "g"], "{0}/nowhere: no such directory: give run directories or report folders"),
+        (["empty", "g"], "{0}/empty: neither a run (manifest.json) nor a report (runs.json) nor a folder of runs: give run "),
+        (["g"], "only grpo to compare: give runs of at least two arms"),
+        (["g", "g"], "only grpo to compare: give runs of at least two arms"),
+        (["g", "other"], "grpo and trloo share no validation problem: compare runs over the same problems"),
+        (["g", "old"], "{0}/old/outcomes.jsonl: no outcomes of a validation, which runs are paired by: train it again"),
+        (["g", "measured"], "the runs mix measured and modelled times; report them apart"),
+        (["g", "t", "--metric", "speed"], "--metric speed: choose from reward, fast_1, fast_1.2, "),
+        (["g", "t", "--step", "5"], "{0}/g: no measurement at step 5; it has 0, 10"),
+        (["g", "t", "--step", "5", "--late"], "--step and --late exclude each other: leave one out"),
+        (["g", "t", "--problems", "-1"], "--problems -1: use 0 for none, or a positive number"),
+        (["lost"], "{0}/lost/runs.json names {0}/lost/../gone, which is no run: make the report again"),
+        ([], "nothing to compare: give run directories or report folders of at least two arms"),
+    ],
+)
+def test_one_line_for_what_cannot_be_compared(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], names: list[str], line: str
+) -> None:
+    write_run(tmp_path / "g", "grpo", 0, {"a": 0.5})
+    write_run(tmp_path / "t", "trloo", 0, {"a": 0.5})
+    write_run(tmp_path / "other", "trloo", 0, {"z": 0.5})
+    write_run(tmp_path / "old", "trloo", 0, None)
+    write_run(tmp_path / "measured", "trloo", 0, {"a": 0.5}, timing="measured")
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "lost").mkdir()
+    (tmp_path / "lost" / "runs.json").write_text('["../gone"]')
+    cut = next((i for i, name in enumerate(names) if name.startswith("-")), len(names))
+    paths = [str(tmp_path / name) for name in names[:cut]]
+    figure = tmp_path / "compare.png"
+    assert main(["compare", *paths, *names[cut:], "--figure", str(figure)]) == 2
+    err = capsys.readouterr().err
+    assert err.startswith(f"error: {line.format(tmp_path)}") and err.count("\n") == 1
+    assert not figure.exists()
+
+
+def test_tables_fit_and_show_what_is_written_as_it_is(tmp_path: Path) -> None:
+    names = [f"level3/[bold]{'a_long_name_' * 8}{i}" for i in range(30)]
+    runs = [
+        write_run(tmp_path / f"{arm}{seed}", arm, seed, {name: (i * (seed + k)) % 7 / 6 for i, name in enumerate(names)})
+        for k, arm in enumerate(("grpo", "multi_turn_trloo_with_mrs_and_prs", "third"))
+        for seed in (0, 1, 2)
+    ]
+    pairs, timing = compare_runs(runs, "fast_1.2", LAST)
+    shown = text(pairs, timing)
+    assert max(map(len, shown.splitlines())) <= 100
+    assert "multi_turn_trloo_with_mrs_and_prs - grpo" in shown and "third - grpo" in shown
+    assert "level3/[bold]a_long_name" in shown and "and 20 with smaller differences" in shown
+    assert "[low, high]: 95 %" in shown
+    assert len(largest(pairs[0].problems, 10)) == 10
+
+
+def test_the_command_prints_tables_or_json_and_writes_the_figure(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    runs = [write_run(tmp_path / arm, arm, 0, {"a": value, "b": 0.5}) for arm, value in (("grpo", 0.25), ("trloo", 1.0))]
+    figure = tmp_path / "figures" / "compare.png"
+    arguments = ["compare", *map(str, runs), "--figure", str(figure)]
+    assert main(arguments) == 0
+    printed = capsys.readouterr().out.splitlines()
+    assert printed[:2] == ["trloo - grpo", "seed 0; step 10; 2 problems; modelled time"]
+    # Differences 0.75 and 0: 0.375 in the mean; resampled problems are both a (a quarter), both b (a quarter), or one each.
+    assert any(
+        line.split() == ["Fast@1.2", "38", "%", "75", "%", "+38", "%", "[+0,", "+75]", "-", "1.000", "1", "1", "0"]
+        for line in printed
+    )
+    data = figure.read_bytes()
+    assert data.startswith(b"\x89PNG") and struct.unpack(">II", data[16:24]) == (1500, 825)
+    assert main([*arguments, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["pairs"][0]["problems"]["a"] == {"base": 0.25, "other": 1.0, "difference": 0.75, "over_seeds": None}
+    assert found["pairs"][0]["metrics"]["fast_1.2"]["higher_equal_lower"] == [1, 1, 0]
+
+
+def test_the_figure_goes_beside_the_runs_and_never_into_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    runs = [write_run(tmp_path / "arms" / arm, arm, 0, {"a": 0.5}) for arm in ("grpo", "trloo")]
+    for run in runs:
+        (run / "transcripts.jsonl").touch()
+    write_report(tmp_path / "report", Story("title", "text"), runs)
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    for given, place in (([str(runs[0]), str(runs[1])], "arms"), ([str(tmp_path / "arms")], "arms"), (["../report"], "report")):
+        assert main(["compare", *given]) == 0
+        figure = Path(capsys.readouterr().out.splitlines()[-1].removeprefix("figure: "))
+        assert figure.resolve() == tmp_path / place / "compare.png" and figure.is_file()
+        figure.unlink()
+    assert not list(Path.cwd().iterdir())
+    assert main(["compare", str(tmp_path / "arms"), "--figure", str(runs[0] / "manifest.json" / "x.png")]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("error: --figure ") and "cannot be written (File exists)" in said and said.count("\n") == 1
+
+
+def test_a_figure_of_three_arms_is_drawn(tmp_path: Path) -> None:
+    runs = [write_run(tmp_path / arm, arm, 0, {"a": value, "b": 0.5}) for arm, value in (("x", 0.0), ("y", 0.5), ("z", 1.0))]
+    pairs, timing = compare_runs(runs, "fast_1.2", LAST)
+    draw(pairs, timing, "fast_1.2", tmp_path / "f.png")
+    assert (tmp_path / "f.png").read_bytes().startswith(b"\x89PNG")

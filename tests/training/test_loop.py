@@ -1,0 +1,444 @@
+"""Whole runs of a tiny random model with a scripted evaluator: rows, checkpoints, interruption, resumption."""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import textwrap
+import weakref
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+import torch
+from accelerate import Accelerator
+
+from algorithms.grpo import GRPO
+from algorithms.mrs import MRS
+from algorithms.speed_reward import SpeedReward
+from algorithms.trloo import TRLOO
+from algorithms.uniform_credit import UniformCredit
+from rlkernel.config import Run
+from rlkernel.errors import UsageError
+from rlkernel.evaluator.config import EvaluatorConfig
+from rlkernel.evaluator.pool import Pool
+from rlkernel.policy.hf import HFPolicy
+from rlkernel.policy.slots.engine import SlotEngine
+from rlkernel.runs import directory as rundir
+from rlkernel.training import command, loop
+from rlkernel.training.batch import row
+from rlkernel.training.loop import train
+from rlkernel.training.trainer import KernelGRPOTrainer
+from rlkernel.types import Evaluation, Group, Problem
+from tests.echo import EchoEnvironment, ScriptedEvaluator
+
+PROBLEMS = (
+    *(Problem(f"level1/train{i}", 1, "train", "") for i in range(3)),
+    Problem("level1/held_out", 1, "validation", ""),
+)
+
+
+@pytest.fixture
+def model_directory(tiny_model: Any, tiny_tokenizer: Any, tmp_path: Path) -> str:
+    directory = tmp_path / "model"
+    tiny_model.save_pretrained(directory)
+    tiny_tokenizer.save_pretrained(directory)
+    return str(directory)
+
+
+@pytest.fixture
+def run(model_directory: str) -> Run:
+    return Run(
+        name="trloo",
+        problems=PROBLEMS,
+        environment=EchoEnvironment(),
+        reward=SpeedReward(),
+        advantage=TRLOO(),
+        credit=UniformCredit(),
+        model=model_directory,
+        turns=2,
+        prompts_per_step=2,
+        rollouts=2,
+        max_new_tokens=12,
+        steps=3,
+        learning_rate=1e-3,
+        validation_every=2,
+        validation_rollouts=2,
+    )
+
+
+def rows(directory: Path, name: str = "metrics.jsonl") -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (directory / name).read_text().splitlines()]
+
+
+def without_times(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Without what the clock and the machine decide."""
+    varies = re.compile("seconds_.*|.*_per_second|memory_.*")
+    return [{key: value for key, value in row.items() if not varies.fullmatch(key)} for row in found]
+
+
+def do(run: Run, directory: Path, evaluator: ScriptedEvaluator | None = None) -> None:
+    anyio.run(lambda: train(run, directory, evaluator=evaluator or ScriptedEvaluator()))
+
+
+def test_a_run_leaves_what_it_promises(run: Run, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    capfd.readouterr()
+    directory = tmp_path / "run"
+    evaluator = ScriptedEvaluator()
+    do(run, directory, evaluator)
+    found = rows(directory)
+    assert [(row["split"], row["step"]) for row in found] == [
+        ("validation", 0),
+        ("train", 1),
+        ("train", 2),
+        ("validation", 2),
+        ("train", 3),
+        ("validation", 3),
+    ]
+    train_row = found[1]
+    # 2 problems, 2 rollouts, 2 turns
+    assert train_row["evaluations"] == 8
+    assert train_row["completion_length"] <= 12
+    assert train_row["kept_turns"] == 1.0
+    assert train_row["clip_fraction"] == 0.0
+    assert train_row["grad_norm"] > 0
+    assert train_row["learning_rate"] == 1e-3
+    # log(257 tokens) = 5.55 nats for a random model
+    assert 5.0 < train_row["entropy"] < 5.7
+    assert train_row["seconds_generation"] > 0
+    assert train_row["seconds_wall"] >= train_row["seconds_rollout"] + train_row["seconds_training"] > 0
+    assert train_row["seconds_evaluation"] >= train_row["seconds_evaluation_hidden"] >= 0
+    assert train_row["sampled_tokens_per_second"] > 0 < train_row["trained_tokens_per_second"]
+    assert train_row["memory_process_gib"] > 0.1
+    assert (train_row["memory_gpu_gib"], train_row["seconds_gpu_wait_policy"], train_row["staleness"]) == (None, None, 0)
+    # Training: 3 steps of 8; validation: 3 times 1 problem, 2 rollouts, 2 turns.
+    assert evaluator.calls == 3 * 8 + 3 * 4
+    transcripts = rows(directory, "transcripts.jsonl")
+    assert {(row["split"], row["step"]) for row in transcripts} == {(row["split"], row["step"]) for row in found}
+    assert transcripts[0]["prompt"] == "level1/held_out"
+    assert len(transcripts[0]["turns"]) == 2
+    manifest = rundir.read_manifest(directory)
+    assert manifest is not None
+    assert (manifest["arm"], manifest["seed"], manifest["timing"]) == ("trloo", 0, "modelled")
+    assert manifest["run"]["advantage"] == {"class": "TRLOO", "singleton": "return"}
+    assert "finished" in manifest
+    assert manifest["evaluator"] == {"class": "ScriptedEvaluator"}
+    err = capfd.readouterr().err
+    started, *steps = err.splitlines()
+    assert started == "trloo seed 0: starting"
+    assert all(line.startswith("trloo seed 0  step ") for line in steps)
+    assert err.count("fast@1.2") == 6
+
+    before = (directory / "metrics.jsonl").read_bytes()
+    do(run, directory, ScriptedEvaluator(fail_after=0))
+    assert (directory / "metrics.jsonl").read_bytes() == before
+
+
+def test_every_training_sample_has_a_seed_of_its_own_and_validations_repeat_theirs(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seeds: list[int] = []
+    generate = HFPolicy.generate
+
+    async def record(policy: HFPolicy, prompt_ids: Sequence[int], seed: int) -> Any:
+        seeds.append(seed)
+        return await generate(policy, prompt_ids, seed)
+
+    monkeypatch.setattr(HFPolicy, "generate", record)
+    # 4 steps of all 3 problems: some problem comes twice at the same place of its batch.
+    do(replace(run, steps=4, prompts_per_step=3, turns=1, max_new_tokens=2), tmp_path)
+    # 4 x 3 x 2 for training; 2 at each of the validations 0, 2, 4, which differ by their weights alone.
+    assert len(seeds) == 24 + 3 * 2
+    assert len(set(seeds)) == 24 + 2
+
+
+def test_rounded_rollout_weights_show_as_mismatch(run: Run, tmp_path: Path) -> None:
+    found = {}
+    for dtype in ("auto", "float8"):
+        do(replace(run, rollout_dtype=dtype, rejections=(MRS(),), steps=1), tmp_path / dtype)
+        found[dtype] = next(row for row in rows(tmp_path / dtype) if row["split"] == "train")
+    assert found["auto"]["mismatch"] < 1e-5
+    assert found["float8"]["mismatch"] > 1e-4
+
+
+def test_validation_may_have_other_turns_than_training(run: Run, tmp_path: Path) -> None:
+    do(replace(run, turns=1, validation_turns=3, steps=1), tmp_path)
+    assert {(row["split"], row["turns"]) for row in rows(tmp_path)} == {("validation", 3), ("train", 1)}
+
+
+@pytest.mark.parametrize("staleness", [0, 1])
+def test_validations_and_fresh_batches_come_from_the_weights_of_now(
+    staleness: int, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engines: list[SlotEngine] = []
+    init, sample = SlotEngine.__init__, loop._Loop._sample
+    sampled: list[str] = []
+
+    def with_copy(engine: SlotEngine, *args: Any, **kwargs: Any) -> None:
+        init(engine, *args, **{**kwargs, "copy": True})  # as on a GPU
+        engines.append(engine)
+
+    async def sample_and_compare(self: loop._Loop, *args: Any) -> tuple[Group, ...]:
+        groups = await sample(self, *args)
+        sampled.append(args[4])
+        if args[4] != "training, next rollouts":
+            assert engines[0]._replica is not None
+            for found in (row(trajectory) for group in groups for trajectory in group.trajectories):
+                ids = torch.tensor([found.prompt_ids + found.completion_ids])
+                with torch.no_grad():
+                    logprobs = engines[0]._replica.source(input_ids=ids).logits[0].log_softmax(-1)[:-1]
+                now = logprobs.gather(1, ids[0, 1:, None])[-len(found.completion_ids) :, 0]
+                mask = torch.tensor(found.policy_mask).bool()
+                torch.testing.assert_close(torch.tensor(found.rollout_logprobs)[mask], now[mask], atol=1e-4, rtol=0)
+        return groups
+
+    monkeypatch.setattr(SlotEngine, "__init__", with_copy)
+    monkeypatch.setattr(loop._Loop, "_sample", sample_and_compare)
+    # One update moves these log-probabilities by more than 1e-2.
+    do(replace(run, staleness=staleness, learning_rate=1e-2), tmp_path)
+    assert len(engines) == 1
+    assert sampled.count("validation") == 3  # after 0, 2 and 3 steps: before the second batch there is none
+    assert (sampled.count("rollouts"), sampled.count("training, next rollouts")) == ((3, 0), (1, 2))[staleness]
+
+
+def test_a_finished_run_leaves_its_memory_to_the_next(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    models: list[weakref.ref[Any]] = []
+    alive: list[bool] = []
+    load = loop.load_model
+
+    def loading(*args: Any, **kwargs: Any) -> Any:
+        alive.extend(model() is not None for model in models)
+        model, tokenizer = load(*args, **kwargs)
+        models.append(weakref.ref(model))
+        return model, tokenizer
+
+    @asynccontextmanager
+    async def scripted(*_: Any) -> AsyncIterator[ScriptedEvaluator]:
+        yield ScriptedEvaluator()
+
+    monkeypatch.setattr(loop, "load_model", loading)
+    monkeypatch.setattr(command, "open_evaluator", scripted)
+    short = replace(run, steps=1)
+    gc.disable()  # it would come at some time or other
+    try:
+        anyio.run(command.train_all, [(replace(short, seed=seed), tmp_path / str(seed)) for seed in range(2)])
+    finally:
+        gc.enable()
+    assert alive == [False]
+
+
+def test_an_interrupted_run_goes_on_as_if_it_had_not_been(run: Run, tmp_path: Path) -> None:
+    whole, broken = tmp_path / "whole", tmp_path / "broken"
+    do(run, whole)
+    # Validation 4, step 1: 8; then the evaluator fails within step 2, and again before a checkpoint of step 2 exists.
+    for calls in (17, 3):
+        with pytest.raises(ExceptionGroup) as caught:
+            do(run, broken, ScriptedEvaluator(fail_after=calls))
+        assert caught.group_contains(RuntimeError, match="evaluator is gone")
+        assert [(row["split"], row["step"]) for row in rows(broken)] == [("validation", 0), ("train", 1)]
+    # A kill while a checkpoint and a row are being written.
+    (broken / "checkpoints" / "checkpoint-2").mkdir()
+    with (broken / "metrics.jsonl").open("a") as file:
+        file.write('{"split": "train", "step": 2, "reward": 9}\n{"split": "tr')
+    do(run, broken)
+    assert without_times(rows(broken)) == without_times(rows(whole))
+    assert len(rows(broken, "transcripts.jsonl")) == len(rows(whole, "transcripts.jsonl"))
+    weights = [(d / "checkpoints" / "checkpoint-3" / "model.safetensors").read_bytes() for d in (whole, broken)]
+    assert weights[0] == weights[1]
+
+
+def test_a_directory_of_another_run_is_refused(run: Run, tmp_path: Path) -> None:
+    rundir.begin(tmp_path, run)
+    with pytest.raises(UsageError, match=r'holds another run \(name is "trloo" there and "grpo" here; so do advantage\): choose'):
+        do(replace(run, name="grpo", advantage=GRPO()), tmp_path)
+
+
+def test_a_directory_in_use_is_refused(run: Run, tmp_path: Path) -> None:
+    with rundir.owned(tmp_path), pytest.raises(UsageError, match="in use by another process"):
+        do(run, tmp_path)
+
+
+def test_a_damaged_manifest_is_one_line(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "manifest.json").write_text("{")
+    with pytest.raises(UsageError, match=r"manifest\.json is not a manifest of a run: delete the directory"):
+        do(run, tmp_path)
+
+
+def test_a_model_that_cannot_be_loaded_is_one_line(run: Run, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"model '.*/nothing' cannot be loaded \(.*\): give `small`"):
+        do(replace(run, model=str(tmp_path / "nothing")), tmp_path / "run")
+
+
+def test_a_run_without_validation_problems_is_refused(run: Run, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="has none with split 'validation'"):
+        do(replace(run, problems=PROBLEMS[:3]), tmp_path)
+
+
+SCRIPT = """
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from algorithms.speed_reward import SpeedReward
+from algorithms.trloo import TRLOO
+from algorithms.uniform_credit import UniformCredit
+from rlkernel.training.command import main
+from rlkernel.config import Run
+from rlkernel.errors import exit_status
+from rlkernel.types import Problem
+
+@dataclass(frozen=True)
+class Mute:
+    def prompt(self, problem): return problem.name
+    def extract(self, completion): return None
+    def feedback(self, evaluation): return evaluation.detail
+
+problems = tuple(Problem(f"p{i}", 1, split, "") for i, split in enumerate(("train", "train", "validation")))
+run = Run("mute", problems, Mute(), SpeedReward(), TRLOO(), UniformCredit(), model=sys.argv[1], turns=1, prompts_per_step=1,
+          rollouts=2, max_new_tokens=4, steps=int(sys.argv[3]), staleness=int(sys.argv[4]), validation_every=1000,
+          validation_rollouts=1, jobs=1)
+sys.exit(exit_status(lambda: main([(run, Path(sys.argv[2]))])))
+"""
+
+
+def start(model: str, directory: Path, steps: int, staleness: int) -> subprocess.Popen[str]:
+    root = Path(__file__).parent.parent
+    return subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(SCRIPT), model, str(directory), str(steps), str(staleness)],
+        cwd=root,
+        env={**os.environ, "WANDB_MODE": "disabled", "OMP_NUM_THREADS": "1"},
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+@pytest.mark.parametrize(("number", "staleness"), [(signal.SIGINT, 0), (signal.SIGINT, 1), (signal.SIGKILL, 0)])
+def test_a_signal_ends_the_process_and_the_command_goes_on(
+    number: int, staleness: int, model_directory: str, tmp_path: Path
+) -> None:
+    directory = tmp_path / "run"
+    with start(model_directory, directory, steps=400, staleness=staleness) as process:
+        assert process.stderr is not None
+        said = ""
+        while "step 3/" not in said and (line := process.stderr.readline()):
+            said += line
+        assert "step 3/" in said, said
+        process.send_signal(number)
+        rest = process.stderr.read()
+    assert process.returncode == (130 if number == signal.SIGINT else -signal.SIGKILL)
+    assert "Traceback" not in rest
+    if number == signal.SIGINT:
+        assert rest.endswith("the same command goes on from the last checkpoint, or from the start if there is none\n")
+    # The same command again: it goes on after the last complete checkpoint, not from the start.
+    with start(model_directory, directory, steps=400, staleness=staleness) as again:
+        assert again.stderr is not None
+        first = next(line for line in again.stderr if "mute seed 0: " in line)
+        again.kill()
+    # Step 3's line is printed before its checkpoint is written, so the next step is the third at the earliest.
+    assert int(first.removeprefix("mute seed 0: resuming after step ").split(" of ")[0]) + 1 >= 3
+
+
+class SharedCard(Pool):
+    """A pool whose only card is the policy's. While a candidate measures, nothing else may run there."""
+
+    def __init__(self) -> None:
+        self.config, self.jobs, self.device = EvaluatorConfig(), 4, "a card"
+        self.users: list[str] = []
+        self.seen: Counter[str] = Counter()
+        self._card = anyio.Lock()
+        self._verdicts = ScriptedEvaluator()
+
+    @property
+    def shares(self) -> bool:
+        return True
+
+    @property
+    def waited_seconds(self) -> tuple[float, float]:
+        return (1.0, 2.0)
+
+    @asynccontextmanager
+    async def turn(self) -> AsyncIterator[None]:
+        async with self._card:
+            yield
+
+    def watched(self, what: str, call: Callable[..., Any]) -> Callable[..., Any]:
+        """`call`, which must have the card to itself."""
+
+        def wrapped(*args: Any, **kwargs: Any) -> Any:
+            self.users.append(what)
+            self.seen[what] += 1
+            try:
+                assert self._card.locked(), f"{what} without a turn"
+                assert self.users == [what]
+                return call(*args, **kwargs)
+            finally:
+                self.users.remove(what)
+
+        return wrapped
+
+    async def evaluate(self, problem: Problem, code: str | None) -> Evaluation:
+        async with self._card:
+            assert self.users == []
+            self.users.append("candidate")
+            await anyio.sleep(0.005)  # long enough for somebody without a turn to be seen
+            assert self.users == ["candidate"]
+            self.users.remove("candidate")
+        return await self._verdicts.evaluate(problem, code)
+
+
+def test_on_a_shared_card_everybody_takes_turns(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def body() -> SharedCard:
+        card = SharedCard()
+        for owner, name, what in (
+            (SlotEngine, "advance", "sampling"),
+            (KernelGRPOTrainer, "_get_per_token_logps_and_entropies", "forward"),
+            (Accelerator, "backward", "backward"),
+            (torch.optim.AdamW, "step", "update"),
+        ):
+            monkeypatch.setattr(owner, name, card.watched(what, getattr(owner, name)))
+        monkeypatch.setattr(torch.cuda, "synchronize", lambda: card.seen.update(["synchronised"]))
+        await train(replace(run, staleness=1), tmp_path, evaluator=card, micro_tokens=80)
+        return card
+
+    seen = anyio.run(body).seen
+    # 3 steps. A turn for every micro-batch of the loss and of the mismatch, for TRL's padding, for clipping and for the update.
+    assert (seen["backward"] > 3, seen["update"]) == (True, 3)
+    assert seen["forward"] > seen["backward"]
+    assert seen["synchronised"] == seen["forward"] + 3 + 3 + 3
+    assert seen["sampling"] > 0
+    manifest = rundir.read_manifest(tmp_path)
+    assert manifest is not None
+    assert (manifest["evaluator"]["takes_turns"], manifest["evaluator"]["profile"]) == (True, "h200")
+    assert manifest["evaluator"]["limits"]["gpu_memory_bytes"] == 64 << 30
+    assert [row["seconds_gpu_wait_policy"] for row in rows(tmp_path)] == [0.0] * 6
+
+
+def test_a_run_that_is_cancelled_in_a_turn_ends_without_an_error(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    card = SharedCard()
+    backward = Accelerator.backward
+
+    async def body() -> bool:
+        with anyio.CancelScope() as scope:
+
+            def cancelling(*args: Any, **kwargs: Any) -> None:
+                backward(*args, **kwargs)
+                anyio.from_thread.run_sync(scope.cancel)
+
+            monkeypatch.setattr(Accelerator, "backward", cancelling)
+            monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
+            await train(replace(run, staleness=1), tmp_path, evaluator=card)
+        return scope.cancelled_caught
+
+    assert anyio.run(body)
+    assert not card._card.locked()

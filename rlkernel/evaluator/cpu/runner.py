@@ -10,7 +10,8 @@ from typing import Any
 import torch
 
 from rlkernel.evaluator import wire
-from rlkernel.evaluator.cpu.interpreter import Interpreter, KernelFailed, OutOfBounds
+from rlkernel.evaluator.cpu.interpreter import Interpreter, KernelFailed
+from rlkernel.evaluator.cpu.machine import OutOfBounds
 from rlkernel.evaluator.devices import PROFILES, DeviceProfile
 from rlkernel.evaluator.judging.counts import Counts
 from rlkernel.evaluator.judging.roofline import launch_us, operator_us

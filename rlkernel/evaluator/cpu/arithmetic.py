@@ -1,0 +1,214 @@
+"""What a kernel computes: Triton's interpreter with a GPU's arithmetic, and a count of the work.
+
+Where Triton's interpreter differs from a GPU (bfloat16 as integers, NaN in minimum and maximum, conversions that wrap), the GPU's
+meaning is put here. Where the language leaves a result open, the worst that it allows is taken, so that no kernel depends on it.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import triton.language as tl
+from triton.runtime import interpreter as triton_interpreter
+from triton.runtime.interpreter import InterpreterBuilder, TensorHandle
+
+from rlkernel.evaluator.cpu import libdevice
+from rlkernel.evaluator.cpu.numbers import Array, convert, is_bits, narrow, tf32, widen
+from rlkernel.evaluator.judging.counts import Counts
+
+SIMPLE, SPECIAL, LIBRARY = 1.0, 4.0, 8.0
+"""Operations per element on the general units: an addition, a special function, a function of the math library."""
+FLOAT64 = 2.0
+"""Factor on the work of float64."""
+_SECRET = secrets.randbits(64)
+
+
+class NotInterpreted(NotImplementedError, AttributeError):
+    """The CPU runner has no meaning for this part of the language."""
+
+
+def _fused(x: Array, y: Array, z: Array) -> Array:
+    """x * y + z with one rounding, where float64 holds the product."""
+    if x.dtype.kind != "f":
+        return np.asarray(x * y + z)
+    wide = x.astype(np.float64) * y.astype(np.float64) + z.astype(np.float64)
+    return np.asarray(wide.astype(z.dtype))
+
+
+def _clamped(x: Array, low: Array, high: Array) -> Array:
+    """As `min(max(x, low), high)` on a GPU: NaN gives the lower bound."""
+    return np.asarray(np.fmin(np.fmax(x, low), high))
+
+
+class Arithmetic(InterpreterBuilder):  # type: ignore[misc]
+    """Triton's interpreter with the arithmetic of a GPU, counted in `counts`."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.dry = False
+        self.counts = Counts()
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith(("create_", "get_")):
+            raise NotInterpreted(f"the CPU runner cannot interpret {name.partition('_')[2]}: only a GPU runs it")
+        raise AttributeError(name)
+
+    def _work(self, data: Array, dtype: Any, each: float) -> None:
+        self.counts.flops += each * float(np.size(data)) * (FLOAT64 if dtype.scalar == tl.float64 else 1.0)
+
+    def get_bf16(self, value: float) -> Any:
+        return self._constant(value, tl.bfloat16)
+
+    def get_fp8e4nv(self, value: float) -> Any:
+        return self._constant(value, tl.float8e4nv)
+
+    def get_fp8e5(self, value: float) -> Any:
+        return self._constant(value, tl.float8e5)
+
+    def _constant(self, value: float, dtype: Any) -> Any:
+        return TensorHandle(narrow(np.array([value], dtype=np.float32), dtype), dtype)
+
+    def _elementwise(self, operands: list[Any], op: Callable[..., Any], each: float, kind: Any) -> Any:
+        """`op` on the operands' values, as the Triton type `kind`; a result of truth values has the type int1."""
+        values = [widen(operand.data, operand.dtype) for operand in operands]
+        made = np.asarray(op(*values))
+        self._work(made, kind, each)
+        if made.dtype == np.bool_:
+            return TensorHandle(made, tl.int1)  # Triton keeps the operands' type, which comparisons would carry into masks
+        if is_bits(kind):
+            return TensorHandle(narrow(made, kind), kind)
+        dtype = triton_interpreter._get_np_dtype(kind)
+        return TensorHandle(made if made.dtype == dtype else made.astype(dtype), kind)
+
+    def binary_op(self, lhs: Any, rhs: Any, op: Any) -> Any:
+        return self._elementwise([lhs, rhs], op, SIMPLE, lhs.dtype.scalar)
+
+    def unary_op(self, arg: Any, op: Any) -> Any:
+        return self._elementwise([arg], op, SPECIAL, arg.dtype.scalar)
+
+    def ternary_op(self, lhs: Any, rhs: Any, other: Any, op: Any) -> Any:
+        return self._elementwise([lhs, rhs, other], op, SIMPLE, other.dtype.scalar)
+
+    def create_select(self, condition: Any, lhs: Any, rhs: Any) -> Any:
+        made = np.where(condition.data, lhs.data, rhs.data)
+        self._work(made, rhs.dtype, SIMPLE)
+        return TensorHandle(made, rhs.dtype.scalar)
+
+    def create_fma(self, x: Any, y: Any, z: Any) -> Any:
+        return self._elementwise([x, y, z], _fused, 2 * SIMPLE, z.dtype.scalar)
+
+    def create_clampf(self, arg: Any, low: Any, high: Any, propagate_nans: Any) -> Any:
+        keep = str(propagate_nans).rpartition(".")[2] == "ALL"
+        return self.ternary_op(arg, low, high, np.clip if keep else _clamped)
+
+    def create_minnumf(self, lhs: Any, rhs: Any) -> Any:
+        return self.binary_op(lhs, rhs, np.fmin)
+
+    def create_maxnumf(self, lhs: Any, rhs: Any) -> Any:
+        return self.binary_op(lhs, rhs, np.fmax)
+
+    def create_idiv(self, lhs: Any, rhs: Any) -> Any:
+        def truncated(x: Array, y: Array) -> Array:
+            return np.asarray((x - np.fmod(x, y)) // y)
+
+        return self._elementwise([lhs, rhs], truncated, LIBRARY, lhs.dtype.scalar)
+
+    def create_umulhi(self, lhs: Any, rhs: Any) -> Any:
+        self._work(lhs.data, lhs.dtype, SPECIAL)
+        return super().create_umulhi(lhs, rhs)
+
+    def create_erf(self, arg: Any) -> Any:
+        return self._elementwise([arg], libdevice.TABLE["erf"], LIBRARY, arg.dtype.scalar)
+
+    def create_rsqrt(self, arg: Any) -> Any:
+        return self.unary_op(arg, libdevice.TABLE["rsqrt"])
+
+    def create_fabs(self, arg: Any) -> Any:
+        self._work(arg.data, arg.dtype, SIMPLE)
+        return super().create_fabs(arg)
+
+    def cast_impl(self, src: Any, dst_type: Any) -> Any:
+        self._work(src.data, dst_type, SIMPLE)
+        return TensorHandle(convert(src.data, src.dtype, dst_type), dst_type.scalar)
+
+    def create_fp_to_fp(self, src: Any, dst_type: Any, rounding_mode: Any) -> Any:
+        if "RTZ" in str(rounding_mode):
+            self._work(src.data, dst_type, SIMPLE)
+            return super().create_fp_to_fp(src, dst_type, rounding_mode)
+        return self.cast_impl(src, dst_type)
+
+    def create_bitcast(self, src: Any, dst_type: Any) -> Any:
+        return TensorHandle(np.ascontiguousarray(src.data).view(triton_interpreter._get_np_dtype(dst_type)), dst_type.scalar)
+
+    create_int_to_ptr = create_bitcast
+    create_ptr_to_int = create_bitcast
+
+    def create_histogram(self, data: Any, bins: Any, mask: Any) -> Any:
+        self._work(data.data, data.dtype, SPECIAL)
+        values = data.data if mask is None else data.data[np.broadcast_to(mask.data, data.data.shape)]
+        inside = values[(values >= 0) & (values < bins)]
+        return TensorHandle(np.bincount(inside.astype(np.int64).reshape(-1), minlength=bins).astype(np.int32), tl.int32)
+
+    def create_gather(self, src: Any, indices: Any, axis: Any) -> Any:
+        self._work(indices.data, src.dtype, SPECIAL)
+        return super().create_gather(src, indices, axis)
+
+    def create_reshape(self, arg: Any, shape: Any, allow_reorder: bool) -> Any:
+        data = self._reordered(arg.data) if allow_reorder else arg.data
+        return TensorHandle(data.reshape(shape), arg.dtype.scalar)
+
+    def create_cat(self, lhs: Any, rhs: Any) -> Any:
+        """Only called where the kernel allows that elements are reordered."""
+        return TensorHandle(self._reordered(np.concatenate([lhs.data, rhs.data])), lhs.dtype.scalar)
+
+    def _reordered(self, data: Array) -> Array:
+        """The elements in an order that depends on their number alone, which a layout may bring about and no source tells."""
+        flat = np.ascontiguousarray(data).reshape(-1)
+        order = np.random.default_rng([_SECRET, flat.size]).permutation(flat.size)
+        return np.asarray(flat[order].reshape(data.shape))
+
+    def create_dot(self, a: Any, b: Any, d: Any, input_precision: Any, max_num_imprecise_acc: Any) -> Any:
+        name = a.dtype.scalar.name
+        precision = str(input_precision).lower()
+        passes = 3.0 if precision.endswith("x3") else 6.0 if precision.endswith("x6") else 1.0  # several products of parts
+        work = 2.0 * a.data.size * b.data.shape[-1] * passes
+        if name == "fp64" or (name == "fp32" and "ieee" in precision):
+            self._work(a.data, a.dtype, work / max(1, a.data.size))
+        else:
+            kind = {"fp32": "tf32", "bf16": "bf16"}.get(name, "fp16")
+            self.counts.matrix_flops[kind] = self.counts.matrix_flops.get(kind, 0.0) + work
+        left, right = widen(a.data, a.dtype), widen(b.data, b.dtype)
+        if name == "fp32" and "ieee" not in precision and passes == 1.0:
+            left, right = tf32(left), tf32(right)
+        if left.dtype == np.float16:  # products of half precision are exact in float32
+            left, right = left.astype(np.float32), right.astype(np.float32)
+        total = widen(d.data, d.dtype)
+        product = np.matmul(
+            left, right, dtype=np.promote_types(total.dtype, np.float32) if total.dtype.kind == "f" else total.dtype
+        )
+        made = product + total
+        kind_of_result = d.dtype.scalar
+        if is_bits(kind_of_result):
+            return TensorHandle(narrow(made, kind_of_result), kind_of_result)
+        return TensorHandle(made.astype(triton_interpreter._get_np_dtype(kind_of_result)), kind_of_result)
+
+    def create_extern_elementwise(self, lib: Any, path: Any, symbol: Any, args: Any, kind: Any, pure: Any) -> Any:
+        call = libdevice.find(str(symbol))
+        if call is None:
+            raise NotInterpreted(f"the CPU runner cannot interpret libdevice's {symbol}: only a GPU runs it")
+        data = np.asarray(call(*[a.data for a in args]))
+        self._work(data, kind, LIBRARY)
+        dtype = triton_interpreter._get_np_dtype(kind.scalar)
+        return TensorHandle(data.astype(dtype), kind.scalar)
+
+    def create_print(self, prefix: Any, hexadecimal: Any, values: Any, signed: Any) -> None:
+        """A kernel's prints are dropped: nobody reads them."""
+
+    def create_assert(self, condition: Any, message: Any) -> None:
+        """Device-side assertions are not compiled in, as in Triton without debugging."""
+
+    def create_assume(self, condition: Any) -> None:
+        """A compiler's hint; what a false one does to a binary is not known."""

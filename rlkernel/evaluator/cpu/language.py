@@ -1,0 +1,215 @@
+"""Triton's language as interpreted kernels see it: its words patched once per process, and Python's words as Triton means them."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import types
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import triton.language as tl
+from triton.language.extra import libdevice
+from triton.language.extra.cuda import libdevice as cuda_libdevice
+from triton.language.semantic import TritonSemantic
+from triton.runtime import interpreter as triton_interpreter
+from triton.runtime.interpreter import FunctionRewriter, TensorHandle
+from triton.runtime.jit import JITFunction
+
+from rlkernel.evaluator.cpu import reductions
+from rlkernel.evaluator.cpu.machine import Machine, OutOfBounds
+
+ALIGNED_ELEMENTS = 4
+"""Neighbours that one access of a GPU may move together because a kernel says that they are neighbours."""
+
+
+class KernelWords(ast.NodeTransformer):
+    """A kernel's tree with `and`, `or` and `not` of elements, with variables of loops as tensors, and without assertions.
+
+    A number that is assigned stays a number, as a constant of the compiler does; one that a loop changes is a tensor from the loop on.
+    """
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
+        self.generic_visit(node)
+        name = "interpreter_and" if isinstance(node.op, ast.And) else "interpreter_or"
+        whole = node.values[0]
+        for value in node.values[1:]:  # the rest in a lambda, because it is not evaluated where Python would not
+            nothing = ast.arguments(posonlyargs=[], args=[], kwonlyargs=[], kw_defaults=[], defaults=[])
+            whole = ast.Call(ast.Name(name, ast.Load()), [whole, ast.Lambda(nothing, value)], [])
+        return ast.copy_location(whole, node)
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.AST:
+        self.generic_visit(node)
+        if not isinstance(node.op, ast.Not):
+            return node
+        return ast.copy_location(ast.Call(ast.Name("interpreter_not", ast.Load()), [node.operand], []), node)
+
+    def visit_Assert(self, node: ast.Assert) -> ast.AST:
+        return ast.copy_location(ast.Pass(), node)
+
+    def visit_For(self, node: ast.For) -> ast.AST | list[ast.stmt]:
+        self.generic_visit(node)
+        unrolled = isinstance(node.iter, ast.Call) and ast.unparse(node.iter.func).endswith("static_range")
+        return node if unrolled else [*_carried(node), node]
+
+    def visit_While(self, node: ast.While) -> ast.AST | list[ast.stmt]:
+        self.generic_visit(node)
+        return [*_carried(node), node]
+
+
+def _carried(loop: ast.For | ast.While) -> list[ast.stmt]:
+    """`name = interpreter_tensor(name)` before a loop for every name that its body changes, where the name has a value."""
+    target = {node.id for node in ast.walk(loop.target) if isinstance(node, ast.Name)} if isinstance(loop, ast.For) else set()
+    changed = {
+        node.id
+        for statement in loop.body
+        for node in ast.walk(statement)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and not node.id.startswith("interpreter_")
+    }
+    found: list[ast.stmt] = []
+    for name in sorted(changed - target):
+        call = ast.Call(ast.Name("interpreter_tensor", ast.Load()), [ast.Name(name, ast.Load())], [])
+        unbound = ast.ExceptHandler(ast.Name("interpreter_unbound", ast.Load()), None, [ast.Pass()])
+        found.append(ast.copy_location(ast.Try([ast.Assign([ast.Name(name, ast.Store())], call)], [unbound], [], []), loop))
+    return found
+
+
+def _and(first: Any, rest: Callable[[], Any]) -> Any:
+    return first.logical_and(rest()) if isinstance(first, tl.tensor) else first and rest()
+
+
+def _or(first: Any, rest: Callable[[], Any]) -> Any:
+    return first.logical_or(rest()) if isinstance(first, tl.tensor) else first or rest()
+
+
+def _not(value: Any) -> Any:
+    return value.__not__() if isinstance(value, tl.tensor) else not value
+
+
+def _maximum(*values: Any) -> Any:
+    """What `max` means in a kernel: of elements, where a value is a tensor."""
+    return tl.maximum(*values) if any(isinstance(v, tl.tensor) for v in values) else max(*values)
+
+
+def _minimum(*values: Any) -> Any:
+    return tl.minimum(*values) if any(isinstance(v, tl.tensor) for v in values) else min(*values)
+
+
+def scalar(value: Any) -> Any:
+    """A plain number as the tensor that a kernel's argument is: float32; a truth value; the narrowest integer of at least 32 bits."""
+    if isinstance(value, bool):
+        return tl.tensor(TensorHandle(np.array([value]), tl.int1), tl.int1)
+    if isinstance(value, float):
+        return tl.tensor(TensorHandle(np.array([value], dtype=np.float32), tl.float32), tl.float32)
+    return triton_interpreter._implicit_cvt(value) if isinstance(value, int) else value
+
+
+def _loop_tensor(value: Any) -> Any:
+    """A number that a loop changes, as the tensor that the compiler makes of it."""
+    value = value.value if isinstance(value, tl.constexpr) else value
+    return scalar(value) if isinstance(value, (bool, int, float)) else value
+
+
+def _range(first: Any, last: Any = None, step: Any = None, **hints: Any) -> Iterator[Any]:
+    """`range` and `tl.range` in a kernel: their variable is a tensor, of 64 bits where a bound is."""
+    bounds = [first, last, step]
+    wide = any(isinstance(b, tl.tensor) and b.dtype.primitive_bitwidth == 64 for b in bounds)
+    kind, dtype = (tl.int64, np.int64) if wide else (tl.int32, np.int32)
+    numbers = [None if b is None else int(b.value if isinstance(b, tl.constexpr) else b) for b in bounds]
+    start, stop = (0, numbers[0]) if numbers[1] is None else (numbers[0], numbers[1])
+    assert start is not None and stop is not None
+    for number in range(start, stop, numbers[2] or 1):
+        yield tl.tensor(TensorHandle(np.array([number], dtype=dtype), kind), kind)
+
+
+def _counted(machine: Machine, reduction: Any) -> Any:
+    """A reduction or scan that counts one operation per element."""
+
+    def call(values: Any, *args: Any, **kwargs: Any) -> Any:
+        for value in values if isinstance(values, (tuple, tl.core.tuple)) else (values,):
+            machine.counts.flops += float(value.handle.data.size)
+        return reduction(values, *args, **kwargs)
+
+    return call
+
+
+def _numbers(values: Any) -> list[int]:
+    many = values if isinstance(values, (list, tuple, tl.core.tuple)) else [values]
+    return [int(v.value if isinstance(v, tl.constexpr) else v) for v in many]
+
+
+def _multiple_of(machine: Machine, value: Any, values: Any) -> Any:
+    """A hint that is checked at full shape, where the compiler uses it: each run of neighbours begins at a multiple."""
+    if machine.dry and isinstance(value, tl.tensor):
+        data = value.handle.data
+        for axis, number in enumerate(_numbers(values)[: max(1, data.ndim)]):
+            along = np.moveaxis(data, axis, 0)
+            begins = np.ones(along.shape, dtype=bool)
+            begins[1:] = along[1:] != along[:-1] + along.dtype.type(1)
+            if number > 0 and np.any(along[begins] % along.dtype.type(number)):
+                raise OutOfBounds(f"tl.multiple_of says {number}, which does not hold at full shape: accesses are misaligned")
+    return value
+
+
+def _max_contiguous(machine: Machine, value: Any, values: Any) -> Any:
+    """A hint that is checked at full shape, for as many neighbours as one access may move together."""
+    if machine.dry and isinstance(value, tl.tensor) and not value.dtype.is_ptr():
+        data = value.handle.data
+        for axis, number in enumerate(_numbers(values)[: max(1, data.ndim)]):
+            along = np.moveaxis(data, axis, 0)
+            group = min(number, ALIGNED_ELEMENTS, along.shape[0])
+            if group > 1 and np.any(np.diff(along.reshape(-1, group, *along.shape[1:]).astype(np.int64), axis=1) != 1):
+                raise OutOfBounds(f"tl.max_contiguous says {number}, which does not hold at full shape: accesses go elsewhere")
+    return value
+
+
+def words(semantic: Any) -> dict[str, Any]:
+    """What the names mean that `KernelWords` writes, and Python's functions that mean something else in a kernel."""
+    return {
+        "interpreter_and": _and, "interpreter_or": _or, "interpreter_not": _not, "interpreter_tensor": _loop_tensor,
+        "interpreter_unbound": NameError, "interpreter_semantic": semantic, "max": _maximum, "min": _minimum, "range": _range,
+    }  # fmt: skip
+
+
+def _patch_words(machine: Machine) -> None:
+    tl.tensor.__index__ = lambda tensor: int(tensor.handle.data.item())  # numpy 2.4 refuses int() of arrays of one element
+    for module in (tl, tl.core):
+        for name in ("reduce", "associative_scan"):
+            setattr(module, name, _counted(machine, getattr(module, name)))
+        module.range = _range
+        module.static_print = lambda *values, **options: None
+        module.multiple_of = functools.partial(_multiple_of, machine)
+        module.max_contiguous = functools.partial(_max_contiguous, machine)
+
+
+def _patch_libdevice(semantic: Any) -> None:
+    for name in dir(cuda_libdevice):  # the generic module's members are place-holders that the compiler maps
+        member = getattr(cuda_libdevice, name)
+        if tl.core.is_builtin(member):
+            setattr(cuda_libdevice, name, functools.partial(member, _semantic=semantic))
+            if hasattr(libdevice, name):
+                setattr(libdevice, name, getattr(cuda_libdevice, name))
+
+
+@functools.cache
+def the_machine() -> tuple[Machine, Any]:
+    """The process's one machine and its semantic. Patches `triton.language`, for good."""
+    machine = Machine()
+    semantic = TritonSemantic(machine)
+    triton_interpreter.interpreter_builder = machine
+    triton_interpreter.interpreter_semantic = semantic
+    triton_interpreter._patch_lang(types.SimpleNamespace(__globals__={"tl": tl, "core": tl.core}))
+    reductions.install()
+    _patch_words(machine)
+    _patch_libdevice(semantic)
+    rewritten: dict[int, Any] = {}
+
+    def call(jit: Any, *args: Any, **kwargs: Any) -> Any:
+        """A library function (`tl.sum`, ...) called from interpreted code."""
+        if id(jit) not in rewritten:
+            rewritten[id(jit)] = FunctionRewriter(jit.fn).rewrite_ast()
+        return rewritten[id(jit)](*args, **kwargs)
+
+    JITFunction.__call__ = call
+    return machine, semantic

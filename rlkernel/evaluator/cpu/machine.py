@@ -1,0 +1,163 @@
+"""A kernel's memory while it is interpreted: every address is checked and counted, and what the language leaves undefined is random.
+
+Two uses: for real (small shapes, correctness), and dry (full shapes, no memory behind the addresses: loads give zeros).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import triton.language as tl
+from triton._C.libtriton import ir
+from triton.runtime import interpreter as triton_interpreter
+from triton.runtime.interpreter import TensorHandle
+
+from rlkernel.evaluator.cpu.arithmetic import SIMPLE, SPECIAL, Arithmetic
+from rlkernel.evaluator.cpu.numbers import Array, is_bits, narrow, widen
+from rlkernel.evaluator.cpu.races import Races
+
+_FLOAT_ADD = ir.ATOMIC_OP.FADD
+
+
+class OutOfBounds(Exception):
+    """A launch reads or writes outside the tensors that it was given."""
+
+
+class Machine(Arithmetic):
+    """Triton's interpreter with checked memory and counters."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._starts = np.zeros(0, dtype=np.uint64)
+        self._ends = np.zeros(0, dtype=np.uint64)
+        self._order: list[int] = []
+        self._races: Races | None = None
+        self._random = np.random.default_rng()
+
+    def map(self, extents: Sequence[tuple[int, int]], *, dry: bool) -> None:
+        """Addresses that a launch may touch: (start, end) per storage, in the order of its arguments."""
+        self.dry = dry
+        self._order = sorted(range(len(extents)), key=lambda i: extents[i][0])
+        self._starts = np.array([extents[i][0] for i in self._order], dtype=np.uint64)
+        self._ends = np.array([extents[i][1] for i in self._order], dtype=np.uint64)
+        self._races = None if dry else Races([extents[i] for i in self._order])
+
+    @property
+    def program(self) -> int:
+        """The number of the program that runs, in the order of the grid."""
+        (x, y, z), (width, height, _) = self.grid_idx, self.grid_dim
+        return int(x + width * (y + height * z))
+
+    def _account(self, pointers: Any, mask: Any, width: int, *, write: bool) -> tuple[Array, Array]:
+        """Check the addresses under `mask` and count their bytes. Returns them, and the place of each one's storage in address
+        order. Raises OutOfBounds."""
+        shape = np.broadcast_shapes(pointers.shape, mask.shape)
+        addresses = np.broadcast_to(pointers, shape)[np.broadcast_to(mask, shape).astype(bool)]
+        place = np.searchsorted(self._starts, addresses, side="right") - 1
+        if addresses.size == 0:
+            return addresses, place
+        inside = (place >= 0) & (len(self._ends) > 0)
+        if len(self._ends):
+            inside &= addresses + np.uint64(width) <= self._ends[np.maximum(place, 0)]
+        if not inside.all():
+            verb = "writes" if write else "reads"
+            raise OutOfBounds(f"program {self.grid_idx} {verb} {int((~inside).sum())} elements outside the tensors it was given")
+        for index in np.unique(place):
+            mine = addresses[place == index]
+            storage = self._order[int(index)]
+            sectors = np.unique(mine >> np.uint64(5)).size * 32
+            self.counts.traffic[storage] = self.counts.traffic.get(storage, 0.0) + float(sectors)
+            if write:
+                self.counts.stored[storage] = self.counts.stored.get(storage, 0.0) + float(mine.size * width)
+        return addresses, place
+
+    def create_load(self, ptr: Any, _0: Any, _1: Any, is_volatile: Any) -> Any:
+        mask = TensorHandle(np.ones_like(ptr.data, dtype=bool), tl.int1)
+        zeros = np.zeros_like(ptr.data, dtype=triton_interpreter._get_np_dtype(ptr.get_element_ty()))
+        return self.create_masked_load(ptr, mask, TensorHandle(zeros, ptr.get_element_ty()), _0, _1, is_volatile)
+
+    def create_masked_load(
+        self, ptrs: Any, mask: Any, other: Any, cache_modifier: Any, eviction_policy: Any, is_volatile: Any
+    ) -> Any:
+        """Elements outside the mask without `other` are undefined by the language: random bytes."""
+        kind = ptrs.get_element_ty()
+        width = max(1, kind.primitive_bitwidth // 8)
+        addresses, place = self._account(ptrs.data, mask.data, width, write=False)
+        dtype = triton_interpreter._get_np_dtype(kind)
+        if self.dry:
+            return TensorHandle(np.zeros_like(ptrs.data, dtype=dtype), kind)
+        assert self._races is not None
+        self._races.read(addresses, place, self.program)
+        if other is None:
+            other = TensorHandle(self._undefined(ptrs.data.shape, dtype), kind)
+        return super().create_masked_load(ptrs, mask, other, cache_modifier, eviction_policy, is_volatile)
+
+    def _undefined(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+        count = int(np.prod(shape, dtype=np.int64))
+        if dtype == np.bool_:
+            return self._random.integers(0, 2, size=shape).astype(bool)
+        return np.frombuffer(self._random.bytes(count * dtype.itemsize), dtype=dtype).reshape(shape)
+
+    def create_tensor_pointer_load(
+        self, ptr: Any, boundary_check: Any, padding_option: Any, cache_modifier: Any, eviction_policy: Any, is_volatile: Any
+    ) -> Any:
+        """Through a block pointer. Without a padding option, elements beyond the edge are zero on a GPU, and kernels rely on it."""
+        if padding_option is None:
+            padding_option = ir.PADDING_OPTION.PAD_ZERO
+        return super().create_tensor_pointer_load(
+            ptr, boundary_check, padding_option, cache_modifier, eviction_policy, is_volatile
+        )
+
+    def create_masked_store(self, ptrs: Any, value: Any, mask: Any, cache_modifier: Any, eviction_policy: Any) -> Any:
+        width = max(1, ptrs.get_element_ty().primitive_bitwidth // 8)
+        addresses, place = self._account(ptrs.data, mask.data, width, write=True)
+        if self.dry:
+            return None
+        assert self._races is not None
+        shape = np.broadcast_shapes(ptrs.data.shape, mask.data.shape)
+        values = np.broadcast_to(value.data, shape)[np.broadcast_to(mask.data, shape).astype(bool)]
+        self._races.write(addresses, place, self.program, values)
+        return super().create_masked_store(ptrs, value, mask, cache_modifier, eviction_policy)
+
+    def create_atomic_rmw(self, op: Any, ptr: Any, val: Any, mask: Any, sem: Any, scope: Any) -> Any:
+        self._work(val.data, val.dtype, SPECIAL)
+        self._account(ptr.data, mask.data, max(1, val.dtype.primitive_bitwidth // 8), write=True)
+        if self.dry:
+            return TensorHandle(np.zeros_like(val.data), val.dtype.scalar)
+        assert self._races is not None
+        self._races.give_up()
+        kind = val.dtype.scalar
+        if op == _FLOAT_ADD and is_bits(kind):
+            return self._add_bits(ptr, val, mask)
+        if op == ir.ATOMIC_OP.XCHG and kind.is_floating():  # of bits: the interpreter exchanges integers
+            size = val.data.itemsize
+            bits = TensorHandle(val.data.view(f"i{size}"), tl.dtype(f"int{8 * size}"))
+            old = super().create_atomic_rmw(op, ptr, bits, mask, sem, scope)
+            return TensorHandle(old.data.view(val.data.dtype), kind)
+        return super().create_atomic_rmw(op, ptr, val, mask, sem, scope)
+
+    def _add_bits(self, ptr: Any, val: Any, mask: Any) -> Any:
+        """An atomic addition in a format that numpy lacks, one element after the other."""
+        shape = np.broadcast_shapes(ptr.data.shape, val.data.shape, mask.data.shape)
+        pointers, values, chosen = (np.broadcast_to(h.data, shape).reshape(-1) for h in (ptr, val, mask))
+        kind, dtype = val.dtype.scalar, val.data.dtype
+        old = np.zeros(pointers.shape, dtype=dtype)
+        for i in np.flatnonzero(chosen):
+            one = slice(i, i + 1)
+            here = np.ones(1, dtype=bool)
+            before = triton_interpreter._interpreter.load(pointers[one].copy(), here, np.zeros(1, dtype=dtype), dtype)
+            total = narrow(widen(before, kind) + widen(values[one], kind), kind)
+            triton_interpreter._interpreter.store(pointers[one].copy(), total, here)
+            old[i] = before[0]
+        return TensorHandle(old.reshape(shape), kind)
+
+    def create_atomic_cas(self, ptr: Any, cmp: Any, val: Any, sem: Any, scope: Any) -> Any:
+        self._work(ptr.data, val.dtype, SIMPLE)
+        self._account(ptr.data, np.ones_like(ptr.data, dtype=bool), max(1, val.dtype.primitive_bitwidth // 8), write=True)
+        if self.dry:
+            return TensorHandle(np.array(cmp.data, copy=True), cmp.dtype.scalar)  # as if the comparison held, so that locks open
+        assert self._races is not None
+        self._races.give_up()
+        return super().create_atomic_cas(ptr, cmp, val, sem, scope)

@@ -186,10 +186,8 @@ class Arithmetic(InterpreterBuilder):  # type: ignore[misc]
         if left.dtype == np.float16:  # products of half precision are exact in float32
             left, right = left.astype(np.float32), right.astype(np.float32)
         total = widen(d.data, d.dtype)
-        product = np.matmul(
-            left, right, dtype=np.promote_types(total.dtype, np.float32) if total.dtype.kind == "f" else total.dtype
-        )
-        made = product + total
+        wide = np.promote_types(total.dtype, np.float32) if total.dtype.kind == "f" else total.dtype
+        made = np.matmul(left, right, dtype=wide) + total
         kind_of_result = d.dtype.scalar
         if is_bits(kind_of_result):
             return TensorHandle(narrow(made, kind_of_result), kind_of_result)

@@ -1,4 +1,4 @@
-"""Triton's language as interpreted kernels see it: its words patched once per process, and Python's words as Triton means them."""
+"""Triton's language for interpreted kernels: its words, patched once per process, and Python's words as Triton means them."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from triton.runtime.interpreter import FunctionRewriter, TensorHandle
 from triton.runtime.jit import JITFunction
 
 from rlkernel.evaluator.cpu import reductions
+from rlkernel.evaluator.cpu.arithmetic import NotInterpreted
 from rlkernel.evaluator.cpu.machine import Machine, OutOfBounds
 
 ALIGNED_ELEMENTS = 4
@@ -25,10 +26,7 @@ ALIGNED_ELEMENTS = 4
 
 
 class KernelWords(ast.NodeTransformer):
-    """A kernel's tree with `and`, `or` and `not` of elements, with variables of loops as tensors, and without assertions.
-
-    A number that is assigned stays a number, as a constant of the compiler does; one that a loop changes is a tensor from the loop on.
-    """
+    """A kernel's tree with `and`, `or` and `not` of elements, assigned numbers as tensors, and without assertions."""
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
         self.generic_visit(node)
@@ -48,31 +46,10 @@ class KernelWords(ast.NodeTransformer):
     def visit_Assert(self, node: ast.Assert) -> ast.AST:
         return ast.copy_location(ast.Pass(), node)
 
-    def visit_For(self, node: ast.For) -> ast.AST | list[ast.stmt]:
+    def visit_Assign(self, node: ast.Assign) -> ast.AST:
         self.generic_visit(node)
-        unrolled = isinstance(node.iter, ast.Call) and ast.unparse(node.iter.func).endswith("static_range")
-        return node if unrolled else [*_carried(node), node]
-
-    def visit_While(self, node: ast.While) -> ast.AST | list[ast.stmt]:
-        self.generic_visit(node)
-        return [*_carried(node), node]
-
-
-def _carried(loop: ast.For | ast.While) -> list[ast.stmt]:
-    """`name = interpreter_tensor(name)` before a loop for every name that its body changes, where the name has a value."""
-    target = {node.id for node in ast.walk(loop.target) if isinstance(node, ast.Name)} if isinstance(loop, ast.For) else set()
-    changed = {
-        node.id
-        for statement in loop.body
-        for node in ast.walk(statement)
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and not node.id.startswith("interpreter_")
-    }
-    found: list[ast.stmt] = []
-    for name in sorted(changed - target):
-        call = ast.Call(ast.Name("interpreter_tensor", ast.Load()), [ast.Name(name, ast.Load())], [])
-        unbound = ast.ExceptHandler(ast.Name("interpreter_unbound", ast.Load()), None, [ast.Pass()])
-        found.append(ast.copy_location(ast.Try([ast.Assign([ast.Name(name, ast.Store())], call)], [unbound], [], []), loop))
-    return found
+        node.value = ast.Call(ast.Name("interpreter_tensor", ast.Load()), [node.value], [])
+        return node
 
 
 def _and(first: Any, rest: Callable[[], Any]) -> Any:
@@ -97,7 +74,7 @@ def _minimum(*values: Any) -> Any:
 
 
 def scalar(value: Any) -> Any:
-    """A plain number as the tensor that a kernel's argument is: float32; a truth value; the narrowest integer of at least 32 bits."""
+    """A plain number as a kernel's argument: float32, a truth value, or the narrowest integer of at least 32 bits."""
     if isinstance(value, bool):
         return tl.tensor(TensorHandle(np.array([value]), tl.int1), tl.int1)
     if isinstance(value, float):
@@ -105,8 +82,10 @@ def scalar(value: Any) -> Any:
     return triton_interpreter._implicit_cvt(value) if isinstance(value, int) else value
 
 
-def _loop_tensor(value: Any) -> Any:
-    """A number that a loop changes, as the tensor that the compiler makes of it."""
+def _assigned(value: Any) -> Any:
+    """What a kernel's variable holds after `name = value`: numbers become tensors, those in tuples, too."""
+    if isinstance(value, tuple):
+        return tuple(_assigned(item) for item in value)
     value = value.value if isinstance(value, tl.constexpr) else value
     return scalar(value) if isinstance(value, (bool, int, float)) else value
 
@@ -164,11 +143,15 @@ def _max_contiguous(machine: Machine, value: Any, values: Any) -> Any:
     return value
 
 
+def _no_scaled_dot(*args: Any, **kwargs: Any) -> Any:
+    raise NotInterpreted("the CPU runner cannot interpret dot_scaled: only a GPU runs it")
+
+
 def words(semantic: Any) -> dict[str, Any]:
     """What the names mean that `KernelWords` writes, and Python's functions that mean something else in a kernel."""
     return {
-        "interpreter_and": _and, "interpreter_or": _or, "interpreter_not": _not, "interpreter_tensor": _loop_tensor,
-        "interpreter_unbound": NameError, "interpreter_semantic": semantic, "max": _maximum, "min": _minimum, "range": _range,
+        "interpreter_and": _and, "interpreter_or": _or, "interpreter_not": _not, "interpreter_tensor": _assigned,
+        "interpreter_semantic": semantic, "max": _maximum, "min": _minimum, "range": _range,
     }  # fmt: skip
 
 
@@ -178,6 +161,7 @@ def _patch_words(machine: Machine) -> None:
         for name in ("reduce", "associative_scan"):
             setattr(module, name, _counted(machine, getattr(module, name)))
         module.range = _range
+        module.dot_scaled = _no_scaled_dot
         module.static_print = lambda *values, **options: None
         module.multiple_of = functools.partial(_multiple_of, machine)
         module.max_contiguous = functools.partial(_max_contiguous, machine)
@@ -211,5 +195,9 @@ def the_machine() -> tuple[Machine, Any]:
             rewritten[id(jit)] = FunctionRewriter(jit.fn).rewrite_ast()
         return rewritten[id(jit)](*args, **kwargs)
 
-    JITFunction.__call__ = call
+    def member(jit: Any, owner: Any, kind: Any) -> Any:
+        """`x.sum()`: a library function as a method of a tensor."""
+        return jit if owner is None else functools.partial(call, jit, owner)
+
+    JITFunction.__call__, JITFunction.__get__ = call, member
     return machine, semantic

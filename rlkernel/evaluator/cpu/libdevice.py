@@ -1,7 +1,7 @@
 """CUDA's math library (`libdevice`) on numpy arrays, for kernels that the CPU runner interprets.
 
-A function is found by its symbol without the prefix `__nv_` and without the suffix `f` of its float32 form; what is not in the table
-is refused by name. Values are computed in float64 where numpy lacks the function, and rounded to the result's type.
+A function is found by its symbol without the prefix `__nv_` and without the suffix `f` of its float32 form; what is not in the
+table is refused by name. Values are computed in float64 where numpy lacks the function, and rounded to the result's type.
 """
 
 from __future__ import annotations
@@ -39,16 +39,16 @@ def _erfcx(x: Array) -> Array:
     return np.asarray(torch.special.erfcx(torch.from_numpy(np.array(x, dtype=np.float64))).numpy())
 
 
-def _popcount(x: Array) -> Array:
+def _popcount(x: Array) -> Any:
     return _by_element(lambda value: bin(int(value) & ((1 << (8 * x.itemsize)) - 1)).count("1"))(x)
 
 
-def _leading_zeros(x: Array) -> Array:
+def _leading_zeros(x: Array) -> Any:
     bits = 8 * x.itemsize
     return _by_element(lambda value: bits - (int(value) & ((1 << bits) - 1)).bit_length())(x)
 
 
-def _first_set(x: Array) -> Array:
+def _first_set(x: Array) -> Any:
     return _by_element(lambda value: (int(value) & -int(value)).bit_length())(x)
 
 
@@ -91,7 +91,7 @@ TABLE: dict[str, Callable[..., Any]] = {
     "clzll": _leading_zeros, "ffs": _first_set, "ffsll": _first_set, "mulhi": _high_half, "umulhi": _high_half,
     "mul64hi": _high_half, "umul64hi": _high_half,
 }  # fmt: skip
-_ROUNDED = {
+_ROUNDED: dict[str, Callable[..., Any]] = {
     "add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide, "rcp": lambda x: 1 / x, "sqrt": np.sqrt,
     "rsqrt": lambda x: 1 / np.sqrt(x), "fma": _fused,
 }  # fmt: skip

@@ -1,4 +1,4 @@
-"""A kernel's memory while it is interpreted: every address is checked and counted, and what the language leaves undefined is random.
+"""A kernel's memory while it is interpreted: addresses are checked and counted, what the language leaves undefined is random.
 
 Two uses: for real (small shapes, correctness), and dry (full shapes, no memory behind the addresses: loads give zeros).
 """
@@ -103,7 +103,7 @@ class Machine(Arithmetic):
     def create_tensor_pointer_load(
         self, ptr: Any, boundary_check: Any, padding_option: Any, cache_modifier: Any, eviction_policy: Any, is_volatile: Any
     ) -> Any:
-        """Through a block pointer. Without a padding option, elements beyond the edge are zero on a GPU, and kernels rely on it."""
+        """Through a block pointer. Without padding option, elements beyond the edge are zero on a GPU, and kernels rely on it."""
         if padding_option is None:
             padding_option = ir.PADDING_OPTION.PAD_ZERO
         return super().create_tensor_pointer_load(

@@ -1,7 +1,7 @@
 """Conversions between the number formats of kernels, as a GPU makes them, on numpy arrays.
 
-numpy has no bfloat16 and no float8: arrays of these hold bits (`uint16`, `uint8`), as in Triton's interpreter. Here they are widened to
-float32 before arithmetic and narrowed after it, rounding to nearest, ties to even.
+numpy has no bfloat16 and no float8: arrays of these hold bits (`uint16`, `uint8`), as in Triton's interpreter. Here they are
+widened to float32 before arithmetic and narrowed after it, rounding to nearest, ties to even.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def widen(data: Array, dtype: Any) -> Array:
 
 
 def narrow(data: Array, dtype: Any) -> Array:
-    """Values as an array of the Triton type `dtype`, which is bfloat16 or float8; float8 saturates, as Triton's conversions do."""
+    """Values as an array of the Triton type `dtype`, bfloat16 or float8; float8 saturates, as Triton's conversions do."""
     kind = dtype.scalar
     single = np.ascontiguousarray(data, dtype=np.float32)
     if kind == tl.bfloat16:

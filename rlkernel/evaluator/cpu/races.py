@@ -1,7 +1,7 @@
 """Programs of one launch that touch the same memory without atomics: on a GPU their order is open, on the CPU it is not.
 
-A kernel is refused where it reads what another program of the launch has written, or writes another value over what another program
-has read or written. Atomics may order programs in ways that are not followed here: a launch that uses one is not judged any more.
+A kernel is refused where it reads what another program of the launch has written, or writes another value over what another
+program has read or written. Atomics may order programs in ways that are not followed here: after one, a launch is not watched.
 """
 
 from __future__ import annotations

@@ -57,7 +57,7 @@ class Clock:
 MAY_SAY = {
     "trace": {Status.INVALID, Status.UNTRACEABLE, Status.INCONSISTENT, Status.RUNTIME_ERROR, Status.CRASH},
     "compile": {Status.COMPILE_ERROR, Status.OUT_OF_BOUNDS, Status.CRASH},
-    "run": {Status.RUNTIME_ERROR, Status.OUT_OF_BOUNDS, Status.COMPILE_ERROR, Status.CRASH},
+    "run": {Status.RUNTIME_ERROR, Status.OUT_OF_BOUNDS, Status.COMPILE_ERROR, Status.UNTRACEABLE, Status.CRASH},
 }
 """Failures that a child may report of its candidate; a success is never a child's to report."""
 _MAX_BODY = {"trace": 0, "compile": 1 << 28, "run": 1 << 29}
@@ -144,9 +144,10 @@ class Stages:
             raise Ended(Status.CRASH, f"the trace is not a Program: {error}") from error
 
     async def compile(
-        self, program: programs.Program, specs: dict[str, Any], configs: dict[int, int] | Literal["all"]
+        self, program: programs.Program, specs: dict[str, Any], configs: dict[int, list[int]] | Literal["all"]
     ) -> binaries.Kernels:
-        """Binaries of every launch, of one config each (forward step -> config, 0 by default) or of all that work."""
+        """Binaries of every launch: of the first config that compiles, in the order given (forward step -> configs; as they
+        come by default), or of all that work."""
         message = wire.pack({
             "program": programs.to_json(program), "specs": specs, "profile": self.config.profile,
             "configs": configs if configs == "all" else {str(k): v for k, v in configs.items()},

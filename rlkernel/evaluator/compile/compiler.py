@@ -20,7 +20,7 @@ from __future__ import annotations
 import hashlib
 import json
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -39,7 +39,17 @@ from rlkernel.evaluator.compile.ttir import stored_arguments
 from rlkernel.evaluator.devices import DeviceProfile
 from rlkernel.evaluator.program.kernel_source import KernelRejected, KernelSet, binding_value, canonical
 from rlkernel.evaluator.program.replay import Replay
-from rlkernel.evaluator.program.schema import Config, Descriptor, Function, Launch, Program, Value, block_shape, decode_scalar
+from rlkernel.evaluator.program.schema import (
+    Config,
+    Descriptor,
+    Function,
+    Launch,
+    MalformedProgram,
+    Program,
+    Value,
+    block_shape,
+    decode_scalar,
+)
 
 knobs.compilation.disable_line_info = True  # a twentieth of a compilation, and nothing reads it
 _POINTERS = {
@@ -240,16 +250,17 @@ class Compilation:
 
 def compile_program(
     program: Program, specs: tuple[list[torch.Tensor], list[torch.Tensor]], profile: DeviceProfile, directory: Path,
-    configs: dict[int, int] | Literal["all"],
+    configs: dict[int, list[int]] | Literal["all"],
 ) -> Compilation:  # fmt: skip
-    """Compile every launch. `specs`: meta tensors for init_inputs and inputs. `configs`: forward step -> the config to compile
-    (the first by default; the next that works if it fails, as Triton's autotuner passes over it), or "all": up to MAX_CONFIGS of
-    every launch, without those that fail where another one works.
+    """Compile every launch. `specs`: meta tensors for init_inputs and inputs. `configs`: forward step -> its configs in the
+    order in which to try them (as they come by default), of which the first that compiles is taken, as Triton's autotuner
+    passes over the others; or "all": up to MAX_CONFIGS of every launch, without those that fail where another one works.
 
     Raises CompileFailed (of the first config where none works), OutsideStorage, MalformedProgram, StepFailed.
     """
     compiler = Compiler(program, profile, directory)
     found: dict[int, dict[int, Compiled]] = {}
+    orders = _orders(program, {} if configs == "all" else configs)
 
     def one(step: Launch, config: Config, args: dict[str, Any]) -> Compiled:
         try:
@@ -260,10 +271,10 @@ def compile_program(
 
     def launch(step: Launch, config: Config, args: dict[str, Any]) -> None:
         _check_extents(step, args)
-        chosen = None if configs == "all" else next(i for i, c in enumerate(step.configs) if c is config)
-        found[id(step)] = _alternatives(step, chosen, lambda choice: one(step, choice, args))
+        order = orders.get(id(step), range(min(len(step.configs), MAX_CONFIGS)))
+        found[id(step)] = _alternatives(step, order, configs == "all", lambda choice: one(step, choice, args))
 
-    replay = Replay(program, torch.device("meta"), launch, configs=configs if configs != "all" else {})
+    replay = Replay(program, torch.device("meta"), launch)
     replay.init(specs[0], 0)
     replay.forward(specs[1], 0)
     kernels = {f"init:{i}": found[id(step)] for i, step in enumerate(program.init) if isinstance(step, Launch)}
@@ -283,18 +294,30 @@ def _check_extents(step: Launch, args: dict[str, Any]) -> None:
                 )
 
 
-def _alternatives(step: Launch, chosen: int | None, compile_one: Callable[[Config], Compiled]) -> dict[int, Compiled]:
-    """The configs of one launch that compile, of equal binaries on equal grids the first; or one alone, best the chosen one.
+def _orders(program: Program, configs: dict[int, list[int]]) -> dict[int, list[int]]:
+    """Identity of a launch -> its configs in the order in which to try them. Raises MalformedProgram."""
+    found = {}
+    for index, order in configs.items():
+        step = program.forward[index] if 0 <= index < len(program.forward) else None
+        if not isinstance(step, Launch) or not order or any(not 0 <= i < len(step.configs) for i in order):
+            raise MalformedProgram(f"configurations for step {index}, which has none")
+        found[id(step)] = order
+    return found
+
+
+def _alternatives(
+    step: Launch, order: Sequence[int], every: bool, compile_one: Callable[[Config], Compiled]
+) -> dict[int, Compiled]:
+    """The configs of one launch that compile, of equal binaries on equal grids the first; or, unless `every`, the first alone.
 
     Raises the first's CompileFailed.
     """
     made: dict[int, Compiled] = {}
     seen: set[tuple[str, tuple[int, int, int]]] = set()
     first: CompileFailed | None = None
-    order = list(range(min(len(step.configs), MAX_CONFIGS)))
-    for index in order if chosen is None else [chosen, *[i for i in order if i != chosen]]:
+    for index in order:
         config = step.configs[index]
-        if chosen is not None and made:
+        if made and not every:
             break
         try:
             compiled = compile_one(config)

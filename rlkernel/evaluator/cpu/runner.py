@@ -12,79 +12,16 @@ import torch
 from rlkernel.evaluator import wire
 from rlkernel.evaluator.cpu.interpreter import Interpreter, KernelFailed
 from rlkernel.evaluator.cpu.machine import OutOfBounds
-from rlkernel.evaluator.devices import PROFILES, DeviceProfile
-from rlkernel.evaluator.judging.counts import Counts
-from rlkernel.evaluator.judging.roofline import launch_us, operator_us
+from rlkernel.evaluator.cpu.pricing import Prices
+from rlkernel.evaluator.devices import PROFILES
+from rlkernel.evaluator.judging.operator_costs import NoCost
+from rlkernel.evaluator.judging.reference_calls import pairs
 from rlkernel.evaluator.program import schema as programs
 from rlkernel.evaluator.program.kernel_source import KernelRejected
-from rlkernel.evaluator.program.replay import Replay, StepFailed, tensors_in
-from rlkernel.evaluator.program.schema import Config, Launch, MalformedProgram, Op, Program, Step
-from rlkernel.evaluator.program.tensors import flatten, meta_tensors, overlapping
+from rlkernel.evaluator.program.replay import Replay, StepFailed
+from rlkernel.evaluator.program.schema import Config, Launch, MalformedProgram, Program
+from rlkernel.evaluator.program.tensors import flatten, overlapping
 from rlkernel.types import Status
-
-WRITTEN = 0.5
-"""Share of an output that extrapolated stores must reach."""
-MAX_CONFIGS = 8
-"""Configurations of an autotuned launch that are modelled; the cheapest is chosen."""
-
-
-class _Model:
-    """Modelled time of every step at full shape."""
-
-    def __init__(self, program: Program, profile: DeviceProfile) -> None:
-        self.program = program
-        self.profile = profile
-        self.interpreter = Interpreter(program)
-        self.rows: list[dict[str, Any]] = []
-        self.choices: dict[int, int] = {}
-        self.stored: dict[int, float] = {}
-        """Storage -> bytes that launches write to it."""
-        self.unwritten = False
-        """Launches write too little of an output that only they write."""
-        self.made: set[int] = set()
-        """Storages that operators write to."""
-        self._dry: tuple[int, float, Counts] | None = None
-
-    def _launch(self, launch: Launch, config: Config, args: dict[str, Any]) -> None:
-        best: tuple[int, float, Counts] | None = None
-        for index, candidate in enumerate(launch.configs[:MAX_CONFIGS]):
-            counts = self.interpreter.launch(launch, candidate, args, dry=True)
-            sizes: dict[int, int] = {}
-            for tensor in tensors_in(args):
-                storage = tensor.untyped_storage()
-                sizes.setdefault(storage._cdata, storage.nbytes())
-            counts.storages = list(sizes)
-            us = launch_us(counts, list(sizes.values()), candidate.options.get("num_warps", 4), self.profile)
-            if best is None or us < best[1]:
-                best = (index, us, counts)
-        self._dry = best
-
-    def _observe(self, index: int, step: Step, read: Any, made: Any) -> None:
-        if isinstance(step, Launch):
-            assert self._dry is not None
-            chosen, us, counts = self._dry
-            for place, written in counts.stored.items():
-                storage = counts.storages[place]
-                self.stored[storage] = self.stored.get(storage, 0.0) + written
-            self.choices[index] = chosen
-            self.rows.append({"step": index, "function": step.function, "us": us})
-        elif isinstance(step, Op):
-            us = operator_us(step, read, made, self.profile)
-            if us > 0:
-                self.made |= {t.untyped_storage()._cdata for t in made}
-                self.rows.append({"step": index, "op": step.op, "us": us})
-
-    def run(self, specs: dict[str, Any]) -> None:
-        replay = Replay(self.program, torch.device("meta"), self._launch)
-        replay.init(meta_tensors(specs["init_inputs"]), 0)
-        outputs: list[torch.Tensor] = []
-        flatten(replay.forward(meta_tensors(specs["inputs"]), 0, observe=self._observe), outputs)
-        self.unwritten = any(
-            output.untyped_storage()._cdata in self.stored
-            and output.untyped_storage()._cdata not in self.made
-            and self.stored[output.untyped_storage()._cdata] < WRITTEN * output.numel() * output.element_size()
-            for output in outputs
-        )
 
 
 class _Round:
@@ -92,27 +29,29 @@ class _Round:
 
     def __init__(self, header: dict[str, Any], body: bytes) -> None:
         self.init_seed, self.forward_seed = int(header["init_seed"]), int(header["forward_seed"])
-        self.other = bool(header["other"])
+        self.other, self.again = bool(header["other"]), bool(header["again"])
+        self.watched = [str(name) for name in header["watched"]]
         self.init_inputs = [wire.tensor(e, body) for e in header["init_inputs"]]
         self.state = {name: wire.tensor(e, body) for name, e in header["state"].items()}
         self.inputs = [wire.tensor(e, body) for e in header["inputs"]]
 
-    def replay(
-        self, program: Program, interpreter: Interpreter, configs: dict[int, int], skip: frozenset[int]
-    ) -> tuple[Any, Any]:
-        """(output, inputs after the call). The reference's weights replace those with the same name and shape."""
 
+class _Module:
+    """A Program that was constructed with a round's weights, and can be called several times."""
+
+    def __init__(self, program: Program, interpreter: Interpreter, configs: dict[int, int], first: _Round) -> None:
         def launch(step: Launch, config: Config, args: dict[str, Any]) -> None:
             interpreter.launch(step, config, args, dry=False)
 
-        interpreter.program = program
-        run = Replay(program, torch.device("cpu"), launch, configs=configs, poison_seed=self.forward_seed)
-        for name, own in run.init([t.clone() for t in self.init_inputs], self.init_seed).items():
-            given = self.state.get(name)
-            if given is not None and given.shape == own.shape and given.dtype == own.dtype:
-                own.copy_(given)
-        inputs = [t.clone(memory_format=torch.preserve_format) for t in self.inputs]
-        return run.forward(inputs, self.forward_seed, skip=skip), inputs
+        self._replay = Replay(program, torch.device("cpu"), launch, configs=configs, poison_seed=first.forward_seed)
+        self.state = self._replay.init([t.clone() for t in first.init_inputs], first.init_seed, first.state)
+        for own, given in pairs(self.state, first.state):
+            own.copy_(given)
+
+    def call(self, one: _Round, skip: frozenset[int] = frozenset()) -> tuple[Any, list[torch.Tensor]]:
+        """(output, inputs after the call)."""
+        inputs = [t.clone(memory_format=torch.preserve_format) for t in one.inputs]
+        return self._replay.forward(inputs, one.forward_seed, skip=skip), inputs
 
 
 def _bytes(value: Any) -> list[bytes]:
@@ -121,23 +60,64 @@ def _bytes(value: Any) -> list[bytes]:
     return [t.detach().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes() if t.numel() else b"" for t in found]
 
 
+def _numbered(program: Program) -> list[tuple[int, Launch]]:
+    """Launches by their steps; -1 - i: step i of `__init__`."""
+    steps = [*enumerate(program.forward), *((-1 - index, step) for index, step in enumerate(program.init))]
+    return [(number, step) for number, step in steps if isinstance(step, Launch)]
+
+
+def _configs_alike(compiled: dict[int, int], full: Program, other: Program) -> dict[int, int]:
+    """The configurations of another Program's launches: those that were compiled for the same kernel at the same step, or
+    anywhere.
+
+    Raises MalformedProgram where a kernel has more or fewer configurations than at full shape.
+    """
+    kinds: dict[str, set[int]] = {}
+    by_step: dict[tuple[int, str], int] = {}
+    anywhere: dict[str, int] = {}
+    for number, launch in _numbered(full):
+        source = full.functions[launch.function].source
+        kinds.setdefault(source, set()).add(len(launch.configs))
+        by_step[number, source] = anywhere[source] = compiled.get(number, 0)
+    found = {}
+    for number, launch in _numbered(other):
+        source = other.functions[launch.function].source
+        if len(launch.configs) not in kinds.get(source, {len(launch.configs)}):
+            raise MalformedProgram("a kernel has other configurations at full shape than at the small one")
+        found[number] = min(by_step.get((number, source), anywhere.get(source, 0)), len(launch.configs) - 1)
+    return found
+
+
+def _live(small: Program, interpreter: Interpreter, configs: dict[int, int], one: _Round, output: Any) -> dict[str, bool]:
+    """Function -> whether skipping its launches changes the output."""
+    honest = _bytes(output)
+    found = {}
+    for function in sorted({launch.function for launch in small.launches}):
+        skipped, _ = _Module(small, interpreter, configs, one).call(one, frozenset({function}))
+        found[str(function)] = _bytes(skipped) != honest
+    return found
+
+
 def _run(header: dict[str, Any], body: bytes) -> bytes:
     small = programs.from_json(header["program"])
     other = programs.from_json(header["other"]) if header.get("other") else small
-    model = _Model(programs.from_json(header["full"]), PROFILES[header["profile"]])
-    model.run(header["full_specs"])
-    small_interpreter = Interpreter(small)
-    configs = {i: c for i, c in model.choices.items() if i < len(small.forward) and isinstance(small.forward[i], Launch)}
-    if any(c >= len(small.forward[i].configs) for i, c in configs.items()):  # type: ignore[union-attr]
-        raise MalformedProgram("a kernel has more configurations at full shape than at the small one")
+    full = programs.from_json(header["full"])
+    compiled = {int(step): int(config) for step, config in header["configs"].items()}
+    rows, unwritten = Prices(full, PROFILES[header["profile"]]).rows(header["full_specs"], compiled)
+    configs = _configs_alike(compiled, full, small)
+    interpreter = Interpreter(small)
     reply = wire.Body()
     rounds: list[dict[str, Any]] = []
-    live: dict[int, bool] = {}
+    live: dict[str, bool] = {}
+    module: _Module | None = None
     for index, entry in enumerate(header["rounds"]):
         one = _Round(entry, body)
-        program = other if one.other else small
-        runner = Interpreter(other) if one.other and other is not small else small_interpreter
-        output, inputs = one.replay(program, runner, configs, frozenset())
+        if module is None or not one.again:
+            if one.other and other is not small:
+                module = _Module(other, Interpreter(other), _configs_alike(compiled, full, other), one)
+            else:
+                module = _Module(small, interpreter, configs, one)
+        output, inputs = module.call(one)
         tensors: list[torch.Tensor] = []
         structure = flatten(output, tensors)
         rounds.append({
@@ -145,22 +125,23 @@ def _run(header: dict[str, Any], body: bytes) -> bytes:
             "tensors": [reply.add(t) for t in tensors],
             "overlapping": [overlapping(t) for t in tensors],
             "inputs": [reply.add(t) for t in inputs],
+            "state": {name: reply.add(module.state[name]) for name in one.watched if name in module.state},
         })  # fmt: skip
         if index == 0:
-            honest = _bytes(output)
-            for function in sorted({launch.function for launch in small.launches}):
-                skipped, _ = one.replay(small, small_interpreter, configs, frozenset({function}))
-                live[function] = _bytes(skipped) != honest
-    return wire.pack({
-        "rounds": rounds, "rows": model.rows, "choices": {str(k): v for k, v in model.choices.items()},
-        "live": {str(k): v for k, v in live.items()}, "unwritten": model.unwritten,
-    }, reply)  # fmt: skip
+            live = _live(small, interpreter, configs, one, output)
+    return wire.pack({"rounds": rounds, "rows": rows, "live": live, "unwritten": unwritten}, reply)
+
+
+def _orders(header: dict[str, Any]) -> bytes:
+    """The configurations of autotuned launches from the fastest to the slowest, by modelled time."""
+    prices = Prices(programs.from_json(header["full"]), PROFILES[header["profile"]])
+    return wire.pack({"orders": {str(step): order for step, order in prices.orders(header["full_specs"]).items()}})
 
 
 def run(header: dict[str, Any], body: bytes) -> bytes:
-    """The job: a packed reply with outputs and costs, or {"status", "detail"}."""
+    """The job: a packed reply with outputs and costs, or with the orders of configurations, or {"status", "detail"}."""
     try:
-        return _run(header, body)
+        return _orders(header) if header["do"] == "price" else _run(header, body)
     except OutOfBounds as error:
         return wire.pack({"status": str(Status.OUT_OF_BOUNDS), "detail": str(error)})
     except (KernelFailed, StepFailed) as error:
@@ -169,5 +150,7 @@ def run(header: dict[str, Any], body: bytes) -> bytes:
         return wire.pack(
             {"status": str(Status.COMPILE_ERROR), "detail": f"line {error.line}: {error}" if error.line else str(error)}
         )
+    except NoCost as error:
+        return wire.pack({"status": str(Status.UNTRACEABLE), "detail": str(error)})
     except (MalformedProgram, wire.BadMessage) as error:
         return wire.pack({"status": str(Status.CRASH), "detail": f"the trace is not a Program: {error}"})

@@ -11,7 +11,9 @@ import torch
 from rlkernel.evaluator.gpu.fused import Fused, kept
 from rlkernel.evaluator.gpu.guards import Guards
 from rlkernel.evaluator.gpu.stopwatch import settle
-from rlkernel.evaluator.judging.comparison import Match, Sizes, bits, bound_of, compare_structure, decide, mismatch
+from rlkernel.evaluator.judging.comparison import Match, Sizes, bits, compare_structure, decide, mismatch
+from rlkernel.evaluator.judging.rounds import InputFate
+from rlkernel.evaluator.judging.tolerance import OwnError, Tolerance, tolerance
 from rlkernel.evaluator.program.tensors import flatten, overlapping
 
 
@@ -59,7 +61,7 @@ class Checks:
         detail = what.format(index=index)
         self._tell.append(lambda sums, told: Match(False, detail) if told[place] else None)
 
-    def outputs(self, output: Any, expected: Any, allowed: Sequence[float], note: str = "") -> None:
+    def outputs(self, output: Any, expected: Any, allowed: Sequence[Tolerance], note: str = "") -> None:
         """A candidate's output against the reference's; `note` goes behind a failure's text."""
         found: list[torch.Tensor] = []
         wanted: list[torch.Tensor] = []
@@ -76,20 +78,56 @@ class Checks:
                 return
             self._output(f, e, limit, where, note)
 
-    def changed_alike(self, tensors: Sequence[torch.Tensor], wanted: Sequence[torch.Tensor]) -> None:
-        """Inputs that the reference changes are changed in the same way, as outputs are compared."""
-        for index, (a, b) in enumerate(zip(tensors, wanted, strict=True)):
-            where = f"input {index} after forward"
-            wrong = mismatch(a, b, overlapping=False, where=where)
-            if wrong is not None:
-                self._fail(wrong)
-            elif a.numel():
-                self._output(a, b, bound_of(b.dtype, 0.0, tf32=False), where, "")
+    def inputs(
+        self, tensors: Sequence[torch.Tensor], wanted: Sequence[torch.Tensor], before: Sequence[torch.Tensor],
+        fates: Sequence[InputFate],
+    ) -> None:  # fmt: skip
+        """Arguments after forward: as they were, or changed as the reference changes them, see `InputFate`."""
+        for index, (found, after, was, fate) in enumerate(zip(tensors, wanted, before, fates, strict=True)):
+            if fate is InputFate.KEPT:
+                self._kept(index, found, was)
+            elif fate is InputFate.CHANGED:
+                self.changed_alike(found, after, f"input {index} after forward")
+            elif found.numel():  # it is returned, too: what is compared as an output may be missing here
+                self._either(index, found, after, was)
+
+    def _kept(self, index: int, found: torch.Tensor, was: torch.Tensor) -> None:
+        what = "forward changes its input {index}, the reference does not"
+        if found.shape != was.shape or found.stride() != was.stride():
+            self._fail(what.format(index=index))
+        elif found.numel():
+            self._unchanged(index, (bits(found) != bits(was)).any(), what)
+
+    def changed_alike(self, found: torch.Tensor, wanted: torch.Tensor, where: str) -> None:
+        """What the reference changes in place is changed in the same way, as outputs are compared."""
+        wrong = mismatch(found, wanted, overlapping=False, where=where)
+        if wrong is not None:
+            self._fail(wrong)
+        elif found.numel():
+            self._output(found, wanted, tolerance(wanted.dtype, OwnError(), tf32=False), where, "")
+
+    def _either(self, index: int, found: torch.Tensor, after: torch.Tensor, was: torch.Tensor) -> None:
+        place, flag = len(self._sums), len(self._flags)
+        self._sums.append(kept(self._fused.sums(found, after)))
+        self._flags.append(kept((bits(found) != bits(was)).any()))
+        allowed, where = tolerance(after.dtype, OwnError(), tf32=False), f"input {index} after forward"
+
+        def tell(sums: list[list[float]], told: list[bool]) -> Match | None:
+            if not told[flag]:
+                return None
+            match = decide(found, after, after, sums[place], allowed=allowed, where=where)
+            return None if match.matches else match
+
+        self._tell.append(tell)
+
+    def missing(self, name: str) -> None:
+        """The reference's forward changes state that the candidate does not have."""
+        self._fail(f"the reference's forward changes {name}, which ModelNew does not have")
 
     def _fail(self, detail: str) -> None:
         self._tell.append(lambda sums, told: Match(False, detail))
 
-    def _output(self, found: torch.Tensor, expected: torch.Tensor, allowed: float, where: str, note: str) -> None:
+    def _output(self, found: torch.Tensor, expected: torch.Tensor, allowed: Tolerance, where: str, note: str) -> None:
         place = len(self._sums)
         self._sums.append(kept(self._fused.sums(found, expected)))
 

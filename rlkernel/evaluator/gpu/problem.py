@@ -6,8 +6,9 @@ Nothing here is alive while a candidate's kernels run, unless it is compared wit
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -16,18 +17,24 @@ from torch import nn
 from rlkernel.evaluator.gpu import driver
 from rlkernel.evaluator.gpu.guards import CUDA
 from rlkernel.evaluator.gpu.stopwatch import Run, Stopwatch, mark, wait
-from rlkernel.evaluator.judging.comparison import Match, bits, bound_of, compare_tensor, norm_error
+from rlkernel.evaluator.judging.comparison import Match, bits, compare_tensor
 from rlkernel.evaluator.judging.reference_calls import (
     STRESS,
+    Stress,
     call,
     draw_seed,
     exact_outputs,
     mapped,
+    nudged,
+    one_sided,
+    perturb,
     state_of,
     stressed,
     tensors_of,
 )
 from rlkernel.evaluator.judging.roofline import is_free
+from rlkernel.evaluator.judging.rounds import InputFate, fates
+from rlkernel.evaluator.judging.tolerance import OwnError, Tolerance, own_error, tolerance
 from rlkernel.evaluator.program.replay import Replay
 from rlkernel.evaluator.program.schema import Launch, Program
 from rlkernel.evaluator.program.tensors import overlapping
@@ -49,30 +56,53 @@ class Kind:
 
     other: bool = False
     """In the other of train and eval mode."""
-    stress: bool = False
+    stress: Stress = Stress.NONE
+    perturbed: bool = False
+    """Constant parameters have other values."""
+
+    @property
+    def note(self) -> str:
+        """Stands behind a miss: what is special about the round."""
+        notes = ["in the other of train and eval mode"] if self.other else []
+        notes += [f"inputs {self.stress} by 8"] if self.stress is Stress.SCALED else []
+        notes += ["inputs centred and scaled by 8"] if self.stress is Stress.SHIFTED else []
+        notes += ["constant parameters at other values"] if self.perturbed else []
+        return f" ({', '.join(notes)})" if notes else ""
 
 
 @dataclass(frozen=True, slots=True)
 class Known:
     """What is measured once for a problem; plain data, kept by the pool and given back to every runner."""
 
-    allowed: dict[str, tuple[float, ...]]
-    """Kind of round ("plain", "stress", "other") -> norm-relative error of each output. Without "stress" where that overflows."""
-    changes_inputs: bool
+    allowed: dict[str, tuple[Tolerance, ...]]
+    """Kind of round ("plain", "stress", "other") -> what is allowed of each output. Without "stress" where that overflows."""
+    stress: Stress
+    """What may be done to the inputs."""
+    perturbs: bool
+    """Whether constant parameters may have other values."""
+    fates: tuple[InputFate, ...]
+    """What the reference does to each tensor among its arguments."""
     changes_state: tuple[str, ...]
     """Parameters and buffers that the reference changes."""
     gaps: bool
     """The reference makes the host wait for the GPU, so that its time holds gaps, always."""
-    finite: bool
-    """Whether the reference's outputs are finite, so that one pass over a timed output tells whether it matches."""
+    plain: bool
+    """Whether the reference's outputs are finite and none is huge, so that one pass over a timed output tells whether it
+    matches."""
     rows: tuple[dict[str, Any], ...]
     """Device time of the reference's operators: {"op", "us"}."""
 
     @staticmethod
     def from_json(data: dict[str, Any]) -> Known:
-        allowed = {kind: tuple(errors) for kind, errors in data["allowed"].items()}
+        allowed = {kind: tuple(Tolerance.from_json(t) for t in limits) for kind, limits in data["allowed"].items()}
         lists = {name: tuple(data[name]) for name in ("changes_state", "rows")}
-        return Known(**{**data, **lists, "allowed": allowed})
+        kinds = {"stress": Stress(data["stress"]), "fates": tuple(InputFate(fate) for fate in data["fates"])}
+        return Known(**{**data, **lists, **kinds, "allowed": allowed})
+
+    @property
+    def keeps_inputs(self) -> bool:
+        """Whether the reference leaves all its arguments as they are."""
+        return all(fate is InputFate.KEPT for fate in self.fates)
 
 
 def name_of(kind: Kind) -> str:
@@ -85,10 +115,10 @@ class GpuProblem:
     def __init__(self, source: str, name: str) -> None:
         self.reference: Reference = load_reference(source, small=False, name=name)
 
-    def inputs(self, seed: int, *, stress: bool = False) -> list[Any]:
+    def inputs(self, seed: int, *, stress: Stress = Stress.NONE) -> list[Any]:
         with CUDA:
             made = on_gpu(self.reference.inputs(seed))
-        return stressed(made) if stress else list(made)
+        return stressed(made, stress)
 
     def init_tensors(self, seed: int) -> list[torch.Tensor]:
         """The tensors among the constructor's arguments, as `model(seed)` gets them."""
@@ -96,46 +126,57 @@ class GpuProblem:
             args, kwargs = self.reference.init_inputs(seed)
         return tensors_of(on_gpu([args, list(kwargs.values())]))
 
-    def model(self, seed: int, *, other: bool = False) -> nn.Module:
+    def model(self, seed: int, *, other: bool = False, perturbed: bool = False) -> nn.Module:
         with CUDA:
             model = self.reference.model(seed).to(CUDA)
+        if perturbed:
+            perturb(model, seed)
         return model.train(not model.training) if other else model
 
     def study(self, program: Program, stopwatch: Stopwatch, *, stress: bool, tf32: bool) -> Known:
         """Measure what `Known` holds. `program`: the reference's own trace. `stress`: whether to try scaled inputs, which may
         cost the context. Raises what the reference raises."""
-        errors, changes = self._errors()
+        errors, what_happens = self._errors()
         allowed = {"plain": tuple(_allowed(t, e, tf32=tf32) for t, e in errors)}
         allowed["other"] = allowed["plain"]
         init_seed = draw_seed()
         model, inputs = self.model(init_seed), self.inputs(draw_seed())
         output = tensors_of(call(model, inputs, 0))
-        finite = all(bool(torch.isfinite(t).all()) for t in output if t.is_floating_point())
+        plain = all(bool(torch.isfinite(t).all()) for t in output if t.is_floating_point())
+        plain &= all(math.isinf(error.huge) for _, error in errors)
         before = state_of(self.model(init_seed))
         changed = tuple(n for n, t in state_of(model).items() if n in before and not torch.equal(bits(t), bits(before[n])))
         _, run = stopwatch.run(lambda: call(model, inputs, 0), GAP_SPIN_US)
         rows = self._rows(program, stopwatch)
-        if stress and self._stressable():  # a factor of 8 costs three bits at most
-            allowed["stress"] = tuple(_allowed(t, STRESS * e, tf32=tf32) for t, e in errors)
-        return Known(allowed, changes, changed, run.void, finite, tuple(rows))
+        kind = self._hardest() if stress else Kind()
+        if kind.stress:  # a factor of 8 costs three bits at most
+            allowed["stress"] = tuple(_allowed(t, e.times(STRESS), tf32=tf32) for t, e in errors)
+        return Known(allowed, kind.stress, kind.perturbed, what_happens, changed, run.void, plain, tuple(rows))
 
-    def _errors(self) -> tuple[list[tuple[torch.dtype, float]], bool]:
-        """Type of each output and the reference's own error in it; and whether inputs are changed."""
+    def _errors(self) -> tuple[list[tuple[torch.dtype, OwnError]], tuple[InputFate, ...]]:
+        """Type of each output and the reference's own error in it; and what happens to the inputs."""
         seed, init_seed, forward_seed = draw_seed(), draw_seed(), draw_seed()
         model, inputs, pristine = self.model(init_seed), self.inputs(seed), self.inputs(seed)
         exact_model = copy.deepcopy(model)
         found = tensors_of(call(model, inputs, forward_seed))
-        changed = [(bits(a) != bits(b)).any() for a, b in zip(tensors_of(inputs), tensors_of(pristine), strict=True) if a.numel()]
-        exact = exact_outputs(exact_model, pristine, forward_seed) or found
-        errors = [(f.dtype, _own_error(f, e)) for f, e in zip(found, exact, strict=True)]
-        return errors, bool(changed) and bool(torch.stack(changed).any())
+        what_happens = fates(tensors_of(inputs), tensors_of(pristine), found)
+        exact = exact_outputs(copy.deepcopy(exact_model), pristine, forward_seed) or found
+        moved = exact_outputs(exact_model, nudged(pristine, _epsilon), forward_seed) or exact
+        errors = [(f.dtype, _steady(own_error(f, e, m))) for f, e, m in zip(found, exact, moved, strict=True)]
+        return errors, what_happens
 
-    def _stressable(self) -> bool:
-        """Whether scaled inputs are other inputs, and leave the reference finite."""
-        if not any(isinstance(x, torch.Tensor) and x.is_floating_point() for x in self.inputs(0)):
-            return False
+    def _hardest(self) -> Kind:
+        """The hardest round that leaves the reference finite."""
+        inputs = self.inputs(draw_seed())
+        floats = any(isinstance(x, torch.Tensor) and x.is_floating_point() for x in inputs)
+        shifted = any(one_sided(x) for x in inputs)
+        kinds = [Kind(stress=Stress.SHIFTED, perturbed=True)] * shifted + [Kind(stress=Stress.SCALED, perturbed=True)] * floats
+        return next((kind for kind in [*kinds, Kind(perturbed=True)] if self._finite(kind)), Kind())
+
+    def _finite(self, kind: Kind) -> bool:
         try:
-            output = tensors_of(call(self.model(draw_seed()), self.inputs(draw_seed(), stress=True), draw_seed()))
+            model = self.model(draw_seed(), perturbed=kind.perturbed)
+            output = tensors_of(call(model, self.inputs(draw_seed(), stress=kind.stress), draw_seed()))
         except Exception:  # a reference may refuse such inputs in its own way
             if driver.lost_context() is not None:
                 raise
@@ -151,13 +192,14 @@ class GpuProblem:
         `model`: as it was before the call that gave `expected`; it is turned into float64.
         """
         found, wanted = tensors_of(output), tensors_of(expected)
-        exact = exact_outputs(model, inputs, forward_seed) or wanted
-        for index, (f, w, e) in enumerate(zip(found, wanted, exact, strict=True)):
-            own = _own_error(w, e)
+        exact = exact_outputs(copy.deepcopy(model), inputs, forward_seed) or wanted
+        moved = exact_outputs(model, nudged(inputs, _epsilon), forward_seed) or exact
+        for index, (f, w, e, m) in enumerate(zip(found, wanted, exact, moved, strict=True)):
+            error = own_error(w, e, m)
+            measure = e if e.shape == w.shape and error.steady else w
             where = "output" if len(found) == 1 else f"output {index}"
-            measure = e if e.shape == w.shape and (own > 0 or not w.is_floating_point()) else w
             match = compare_tensor(
-                f, w, measure, allowed=bound_of(w.dtype, own, tf32=tf32), overlapping=overlapping(f), where=where
+                f, w, measure, allowed=tolerance(w.dtype, _steady(error), tf32=tf32), overlapping=overlapping(f), where=where
             )
             if not match.matches:
                 return match
@@ -169,15 +211,19 @@ class GpuProblem:
         return step_times(replay, tensors_of(self.inputs(draw_seed())), stopwatch, {}, lambda: None)
 
 
-def _own_error(found: torch.Tensor, exact: torch.Tensor) -> float:
-    """The reference's error; 0 for integers, and for a reference that jumps between values and has no exact result."""
-    error = norm_error(found, exact) if found.is_floating_point() and exact.shape == found.shape else 0.0
-    return error if error < 0.05 else 0.0
+def _steady(error: OwnError) -> OwnError:
+    """No error of its own for a reference that jumps between values and has no exact result."""
+    return error if error.steady else OwnError(spread=error.spread, huge=error.huge)
 
 
-def _allowed(dtype: torch.dtype, own: float, *, tf32: bool) -> float:
+def _epsilon(tensor: torch.Tensor) -> float:
+    return torch.finfo(tensor.dtype).eps
+
+
+def _allowed(dtype: torch.dtype, own: OwnError, *, tf32: bool) -> Tolerance:
     """The candidate is compared with the reference, not with the exact result: both may err."""
-    return bound_of(dtype, own, tf32=tf32) + own
+    limit = tolerance(dtype, own, tf32=tf32)
+    return replace(limit, norm=limit.norm + own.norm, element=limit.element + min(own.element, limit.element))
 
 
 def step_times(

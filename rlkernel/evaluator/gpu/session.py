@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+from torch import nn
 
 from rlkernel.evaluator.gpu.checks import Checks, Strayed
 from rlkernel.evaluator.gpu.fused import Fused
@@ -21,7 +22,7 @@ from rlkernel.evaluator.gpu.stopwatch import Stopwatch, settle
 from rlkernel.evaluator.gpu.subject import Outcome, Subject
 from rlkernel.evaluator.gpu.trials import Trials, Unmeasured
 from rlkernel.evaluator.judging.comparison import Match
-from rlkernel.evaluator.judging.reference_calls import call, draw_seed, tensors_of
+from rlkernel.evaluator.judging.reference_calls import call, draw_seed, state_of, tensors_of
 from rlkernel.evaluator.judging.timing import Speedup
 from rlkernel.evaluator.program.schema import Launch
 
@@ -90,17 +91,28 @@ class Session:
         checks.zones(*outcome.guards)
         # The answer did not exist until here.
         given = self.problem.inputs(seeds.inputs, stress=kind.stress)
-        expected = call(self.problem.model(seeds.init, other=kind.other), given, seeds.forward)
-        note = " (inputs scaled by 8)" if kind.stress else " in the other of train and eval mode" if kind.other else ""
-        checks.outputs(outcome.output, expected, self.known.allowed[name_of(kind)], note)
-        if self.known.changes_inputs:
-            checks.changed_alike(outcome.inputs, tensors_of(given))
-        else:
-            checks.unchanged(outcome.inputs, tensors_of(given), "forward changes its input {index}, the reference does not")
+        model = self.problem.model(seeds.init, other=kind.other, perturbed=kind.perturbed)
+        expected = call(model, given, seeds.forward)
+        checks.outputs(outcome.output, expected, self.known.allowed[name_of(kind)], kind.note)
+        before = given if self.known.keeps_inputs else self.problem.inputs(seeds.inputs, stress=kind.stress)
+        checks.inputs(outcome.inputs, tensors_of(given), tensors_of(before), self.known.fates)
+        if not kind.other:
+            self._state_alike(checks, subject, model)
         return Round(kind, seeds, outcome, expected)
 
+    def _state_alike(self, checks: Checks, subject: Subject, model: nn.Module) -> None:
+        """Floating-point state that the reference's forward changes, such as running statistics, is changed in the same way."""
+        after = state_of(model)
+        for name in self.known.changes_state:
+            if name in after and after[name].is_floating_point():
+                own = subject.state.get(name)
+                if own is None:
+                    checks.missing(name)
+                else:
+                    checks.changed_alike(own, after[name], f"{name} after forward")
+
     def call(self, subject: Subject, seeds: Seeds, kind: Kind, skip: frozenset[int] = frozenset()) -> Outcome:
-        model = self.problem.model(seeds.init, other=kind.other)
+        model = self.problem.model(seeds.init, other=kind.other, perturbed=kind.perturbed)
         subject.construct(self.problem.init_tensors(seeds.init), seeds.init, model)
         return subject.forward(tensors_of(self.problem.inputs(seeds.inputs, stress=kind.stress)), seeds.forward, skip=skip)
 
@@ -109,18 +121,20 @@ class Session:
 
         Inputs are scaled where the reference allows it: every timed output is checked at the usual scale anyway.
         """
-        kind = Kind(stress="stress" in self.known.allowed)
+        kind = Kind(stress=self.known.stress, perturbed=self.known.perturbs)
         begun = time.perf_counter()
         match, live = self._first_round(kind)
         self.slow = time.perf_counter() - begun > SLOW_SECONDS
         if not match.matches:
-            if kind.stress:  # what is wrong at the usual scale too is told without mention of another
+            if kind != Kind():  # what is wrong at the usual scale too is told without mention of another
                 plain = self._judged(checks := Checks(self.fused), [self.round(checks, self.subject, Kind())])
                 match = match if plain.matches else plain
             return match, {}, False
         if self.modal or self.other is not None:
             checks = Checks(self.fused)
-            match = self._judged(checks, [self.round(checks, self.other or self.subject, Kind(other=True))])
+            match = self._judged(
+                checks, [self.round(checks, self.other or self.subject, Kind(other=True, perturbed=self.known.perturbs))]
+            )
         return match, live, not match.matches
 
     def _first_round(self, kind: Kind) -> tuple[Match, dict[int, bool]]:
@@ -142,7 +156,7 @@ class Session:
 
     def _live(self, first: Round, changes: dict[int, float]) -> dict[int, bool]:
         """Function -> whether skipping it changes the output more than repeating the call does. Raises Strayed."""
-        allowed = max(self.known.allowed[name_of(first.kind)], default=0.0)
+        allowed = max((limit.norm for limit in self.known.allowed[name_of(first.kind)]), default=0.0)
         if all(change == 0.0 or change > 100.0 * allowed for change in changes.values()):
             return {function: change > 0.0 for function, change in changes.items()}
         checks = Checks(self.fused)
@@ -159,7 +173,7 @@ class Session:
         if match.matches or not match.numeric:
             return match
         for one in done:
-            model = self.problem.model(one.seeds.init, other=one.kind.other)
+            model = self.problem.model(one.seeds.init, other=one.kind.other, perturbed=one.kind.perturbed)
             inputs = self.problem.inputs(one.seeds.inputs, stress=one.kind.stress)
             found = self.problem.look_closer(
                 one.outcome.output, one.expected, model, inputs, one.seeds.forward, tf32=self.tf32

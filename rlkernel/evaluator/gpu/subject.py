@@ -15,7 +15,7 @@ from torch import nn
 from rlkernel.evaluator.gpu import driver
 from rlkernel.evaluator.gpu.guards import CUDA, Guards, extent, fill
 from rlkernel.evaluator.gpu.stopwatch import mark, settle, stream
-from rlkernel.evaluator.judging.reference_calls import state_of
+from rlkernel.evaluator.judging.reference_calls import pairs, state_of
 from rlkernel.evaluator.judging.roofline import is_free
 from rlkernel.evaluator.program.replay import Replay, allocates
 from rlkernel.evaluator.program.schema import Config, Launch, Program
@@ -83,6 +83,8 @@ class Subject:
                     table = kernels.get(f"{prefix}{index}", {})
                     for choice, facts in table.items():
                         self._kernels[id(step.configs[int(choice)])] = loaded[facts["key"]]
+                    if prefix and table:
+                        self.choices[-1 - index] = min(int(choice) for choice in table)
                     if not prefix:
                         self._available[index] = sorted(int(choice) for choice in table)
                         if self._available[index]:
@@ -139,10 +141,9 @@ class Subject:
         self.replay.place = self._state.place
         given = state_of(model)
         with torch.no_grad():
-            for name, own in self.replay.init([self._state.place(t) for t in init_inputs], seed).items():
-                weight = given.get(name)
-                if weight is not None and weight.shape == own.shape and weight.dtype == own.dtype:
-                    own.copy_(weight)
+            self.state = self.replay.init([self._state.place(t) for t in init_inputs], seed, given)
+            for own, weight in pairs(self.state, given):
+                own.copy_(weight)
 
     @property
     def tunable(self) -> bool:

@@ -105,7 +105,7 @@ class Trials:
         made = Made()
         match, spin, begun = Match(True), FIRST_SPIN_US, time.perf_counter()
         while match.matches and (count := missing(made.reference_us, made.candidate_us, time.perf_counter() - begun)):
-            one = self.careful or not self.known.finite or (slow and not made.candidate_us)
+            one = self.careful or not self.known.plain or (slow and not made.candidate_us)
             busy = made.void <= TOLERATED_VOIDS
             batch = [self._trial(model, spin, unless_busy=busy) for _ in range(1 if one else count)]
             match, certain = self._told(batch)
@@ -154,11 +154,11 @@ class Trials:
         found, wanted = tensors_of(output), tensors_of(expected)
         self._shapes = self._shapes or [torch.empty_like(t, device="meta") for t in (*mine, *wanted)]
         checks = Checks(self.fused)
-        if not self.known.changes_inputs and secrets.randbelow(INPUTS_CHECKED) == 0:
+        if self.known.keeps_inputs and secrets.randbelow(INPUTS_CHECKED) == 0:
             checks.unchanged(
                 mine, tensors_of(given), "forward changes its input {index} when it is timed, the reference does not"
             )
-        if exact is not None or not self.known.finite:
+        if exact is not None or not self.known.plain:
             checks.outputs(output, expected, self.known.allowed["plain"])
             match = self._finish(checks)
             if not match.matches and match.numeric and exact is not None:

@@ -6,9 +6,8 @@ the candidate was traced, so nothing that a candidate does can depend on the inp
 
 from __future__ import annotations
 
-import copy
 from collections import OrderedDict
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import torch
@@ -16,30 +15,21 @@ import torch
 from rlkernel.errors import BrokenReference, one_line
 from rlkernel.evaluator import wire
 from rlkernel.evaluator.devices import PROFILES, DeviceProfile
-from rlkernel.evaluator.judging.comparison import Expected, Match, bound, compare_round, norm_error
-from rlkernel.evaluator.judging.reference_calls import (
-    STRESS,
-    call,
-    draw_seed,
-    exact_outputs,
-    mapped,
-    state_of,
-    stressed,
-    tensors_of,
-)
-from rlkernel.evaluator.judging.roofline import dense_bytes, floor_us, is_free, operator_bytes, operator_flops, operator_us
+from rlkernel.evaluator.judging.comparison import layout_class
+from rlkernel.evaluator.judging.drawing import Round, draw_rounds
+from rlkernel.evaluator.judging.operator_costs import NoCost, dense_bytes, flops, moved_bytes
+from rlkernel.evaluator.judging.reference_calls import tensors_of
+from rlkernel.evaluator.judging.roofline import floor_us, is_free, operator_us
+from rlkernel.evaluator.judging.rounds import Expected, compare_round
 from rlkernel.evaluator.program import schema as programs
 from rlkernel.evaluator.program.replay import Replay
 from rlkernel.evaluator.program.schema import Op, Program, encode_scalar, specs_of
-from rlkernel.evaluator.program.tensors import flatten, meta_tensors
+from rlkernel.evaluator.program.tensors import meta_tensors
 from rlkernel.evaluator.trace.candidate import canonical, decode_spec, encode_output
 from rlkernel.evaluator.trace.recorder import Recorder, Untraceable, recording
 from rlkernel.evaluator.trace.shims import answering_as
 from rlkernel.reference import Reference, load_reference, small_constants
 from rlkernel.types import OpFact
-
-ROUNDS = 3
-"""Rounds in the constructed mode; the last one is scale-stressed."""
 
 
 def spec(value: Any) -> Any:
@@ -74,6 +64,8 @@ class Costs:
     floor_us: float
     measured_floor_us: float
     """The floor of a measured time: what fits into L2 may be written back after the clock has stopped."""
+    unpriced: tuple[str, ...] = ()
+    """Operators that the model of time does not know: then no time can be modelled."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +80,8 @@ class Prepared:
     costs: Costs
     program: Program
     """The reference itself, traced at full shape."""
+    layouts: tuple[str, ...]
+    """How each output of the reference would lie in a GPU's memory, at small shape."""
 
 
 def _arguments(reference: Reference, seed: int) -> dict[str, Any]:
@@ -128,10 +122,13 @@ class _Traced:
             ids: list[int] = []
             inputs = decode_spec(self.variant["inputs"], self.recorder, ids)
             self.recorder.phase()
-            output = encode_output(model(*inputs), self.recorder)
+            returned = model(*inputs)
+            output = encode_output(returned, self.recorder)
             steps = self.recorder.phase()
             forms.append(canonical(ids, steps, output, fixed))
             if not flip:
+                with torch._C.DisableTorchFunction():
+                    self.layouts = tuple(layout_class(t) for t in tensors_of(returned))
                 self.program = Program((), tuple(init_ids), tuple(init), state, tuple(ids), tuple(steps), output)
         self.modal = forms[0] != forms[1]
 
@@ -141,20 +138,25 @@ class _Traced:
         storages = {t.untyped_storage()._cdata: 0.0 for t in inputs}
 
         products: dict[torch.dtype, float] = {}
+        unpriced: list[str] = []
 
         def observe(index: int, step: Any, read: Any, made: Any) -> None:
             if not isinstance(step, Op):
                 return
-            if flops := operator_flops(step, read, made):
-                products[made[0].dtype] = products.get(made[0].dtype, 0.0) + flops
-            us = operator_us(step, read, made, self.profile)
+            if work := flops(step, read, made):
+                products[made[0].dtype] = products.get(made[0].dtype, 0.0) + work
+            try:
+                us = operator_us(step, read, made, self.profile)
+            except NoCost:
+                us = self.profile.launch_us
+                unpriced.append(step.op)
             if us > 0:
                 rows.setdefault(".".join(step.op.split(".")[:2]), []).append(us)
             if not is_free(step, read, made):
                 for tensor in read:
                     key = tensor.untyped_storage()._cdata
                     if key in storages:
-                        storages[key] = max(storages[key], min(dense_bytes(tensor), operator_bytes(step, [tensor], made)))
+                        storages[key] = max(storages[key], min(dense_bytes(tensor), moved_bytes(step, [tensor, *read[1:]], made)))
 
         replay = Replay(self.program, torch.device("meta"), lambda *a: None)
         replay.init(meta_tensors(specs_of(self.variant["init_args"])), 0)
@@ -165,7 +167,7 @@ class _Traced:
         moved = sum(dense_bytes(o) for o in outputs)
         taken, beyond_l2 = sum(storages.values()), max(0.0, moved - self.profile.l2_bytes)
         floors = [floor_us(taken, written, products, self.profile, tf32=tf32) for written in (moved, beyond_l2)]
-        return Costs(total, tuple(ops), *floors)
+        return Costs(total, tuple(ops), floors[0], floors[1], tuple(unpriced))
 
 
 def prepare(source: str, name: str, profile: DeviceProfile, *, tf32: bool) -> Prepared:
@@ -183,37 +185,21 @@ def prepare(source: str, name: str, profile: DeviceProfile, *, tf32: bool) -> Pr
     if costs.us <= 0:
         raise BrokenReference(f"{name}: forward does no device work, so there is nothing to speed up")
     traced_small.variant["constants"] = small_constants(source, name=name)
-    return Prepared(small, (traced_small.variant, traced_full.variant), traced_small.modal, costs, traced_full.program)
+    return Prepared(
+        small, (traced_small.variant, traced_full.variant), traced_small.modal, costs, traced_full.program, traced_small.layouts
+    )
 
 
-def draw_round(
-    reference: Reference, *, other: bool, stress: bool, tf32: bool
-) -> tuple[dict[str, Any], list[Any], dict[str, torch.Tensor], Expected]:
-    """One round: seeds, inputs, the reference's weights, and what is expected."""
-    init_seed, input_seed, forward_seed = draw_seed(), draw_seed(), draw_seed()
-    model = reference.model(init_seed)
-    if other:
-        model.train(not model.training)
-    state = {name: tensor.clone() for name, tensor in state_of(model).items()}
-    inputs = reference.inputs(input_seed)
-    if stress:
-        inputs = stressed(inputs)
-    exact_model = copy.deepcopy(model)
-    mine = mapped(inputs, lambda tensor: tensor.clone(memory_format=torch.preserve_format))
-    output = call(model, mine, forward_seed)
-    found: list[torch.Tensor] = []
-    structure = flatten(output, found)
-    if stress and not all(bool(torch.isfinite(t).all()) for t in found if t.is_floating_point()):
-        return draw_round(reference, other=other, stress=False, tf32=tf32)
-    exact = exact_outputs(exact_model, inputs, forward_seed) or found
-    exact = [
-        e if e.shape == f.shape and (not f.is_floating_point() or norm_error(f, e) < 0.05) else f
-        for e, f in zip(exact, found, strict=True)
-    ]
-    allowed = tuple(bound(f, e, tf32=tf32) for f, e in zip(found, exact, strict=True))
-    expected = Expected(structure, tuple(found), tuple(exact), tuple(tensors_of(mine)), other, stress, allowed)
-    seeds = {"init_seed": init_seed, "forward_seed": forward_seed, "other": other}
-    return seeds, inputs, state, expected
+def _round_row(problem: Prepared, one: Round, reply: wire.Body) -> dict[str, Any]:
+    """A round as the CPU runner gets it: what to construct the module with, its inputs, and whose state to send back."""
+    args, kwargs = problem.small.init_inputs(one.init_seed)  # those of the reference's model
+    return {
+        "init_seed": one.init_seed, "forward_seed": one.forward_seed, "other": one.expected.other, "again": one.again,
+        "init_inputs": [reply.add(t) for t in tensors_of([args, kwargs])],
+        "state": {name: reply.add(t) for name, t in one.state.items()},
+        "inputs": [reply.add(t) for t in tensors_of(one.inputs)],
+        "watched": list(one.expected.state),
+    }  # fmt: skip
 
 
 class Oracle:
@@ -245,32 +231,19 @@ class Oracle:
         return wire.pack({
             "variants": list(problem.variants), "modal": problem.modal, "reference_us": costs.us, "floor_us": costs.floor_us,
             "measured_floor_us": costs.measured_floor_us, "reference": programs.to_json(problem.program),
-            "reference_ops": [asdict(op) for op in costs.ops],
+            "reference_ops": [asdict(op) for op in costs.ops], "unpriced": list(costs.unpriced),
         })  # fmt: skip
 
     def rounds(self, header: dict[str, Any], body: bytes) -> bytes:
         problem = self._problem(header)
         assert isinstance(problem, Prepared)
+        try:
+            drawn = draw_rounds(problem.small, other=problem.modal or bool(header["other"]), tf32=bool(header["tf32"]))
+        except BrokenReference as error:
+            return wire.pack({"broken": str(error)})
         reply = wire.Body()
-        rows: list[dict[str, Any]] = []
-        self._expected = []
-        plan = [(False, index == ROUNDS - 1) for index in range(ROUNDS)]
-        if problem.modal or header["other"]:
-            plan.append((True, False))
-        for other, stress in plan:
-            try:
-                seeds, inputs, state, expected = draw_round(problem.small, other=other, stress=stress, tf32=bool(header["tf32"]))
-            except BrokenReference as error:
-                return wire.pack({"broken": str(error)})
-            self._expected.append(expected)
-            args, kwargs = problem.small.init_inputs(seeds["init_seed"])  # those of the reference's model
-            rows.append({
-                **seeds,
-                "init_inputs": [reply.add(t) for t in tensors_of([args, kwargs])],
-                "state": {name: reply.add(t) for name, t in state.items()},
-                "inputs": [reply.add(t) for t in tensors_of(inputs)],
-            })  # fmt: skip
-        return wire.pack({"rounds": rows}, reply)
+        self._expected = [replace(one.expected, layouts=problem.layouts) for one in drawn]
+        return wire.pack({"rounds": [_round_row(problem, one, reply) for one in drawn]}, reply)
 
     def compare(self, header: dict[str, Any], body: bytes) -> bytes:
         """`header["rounds"]`: the CPU runner's reply. Returns {"matches", "detail", "error", "other",
@@ -283,11 +256,11 @@ class Oracle:
             try:
                 tensors = [wire.tensor(e, body) for e in row["tensors"]]
                 inputs = [wire.tensor(e, body) for e in row["inputs"]]
-                match: Match = compare_round(row["structure"], tensors, row["overlapping"], inputs, expected)
+                state = {str(name): wire.tensor(e, body) for name, e in row["state"].items()}
+                match = compare_round(row["structure"], tensors, row["overlapping"], inputs, state, expected)
             except (wire.BadMessage, KeyError, TypeError, IndexError, ValueError) as error:
                 return wire.pack({"malformed": str(error)[:200]})
             worst = max(worst, match.error)
             if not match.matches:
-                detail = match.detail + (f" (inputs scaled by {STRESS:g})" if expected.stressed else "")
-                return wire.pack({"matches": False, "detail": detail, "error": worst, "other": expected.other})
+                return wire.pack({"matches": False, "detail": match.detail, "error": worst, "other": expected.other})
         return wire.pack({"matches": True, "detail": "", "error": worst, "other": False})

@@ -1,9 +1,14 @@
-"""Calls of a reference, as the judges of both paths make them: seeds, inputs, weights, and the same in float64."""
+"""Calls of a reference, as the judges of both paths make them: seeds, inputs, weights, and the same in float64.
+
+What a problem's author draws is often special: parameters of ones and zeros, inputs that are never negative. Rounds at other
+weights and at scaled or shifted inputs judge the function itself.
+"""
 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from enum import StrEnum
 from typing import Any
 
 import torch
@@ -14,6 +19,18 @@ from rlkernel.reference import seed_generators
 
 STRESS = 8.0
 """Factor on floating-point inputs in a stressed round."""
+MAX_CONSTANT = 1e3
+"""Magnitude up to which the value of a constant parameter is changed; larger ones are masks."""
+
+
+class Stress(StrEnum):
+    """What is done to the floating-point inputs of a round."""
+
+    NONE = ""
+    SCALED = "scaled"
+    """They are multiplied by 8."""
+    SHIFTED = "shifted"
+    """Besides, inputs that are never negative, such as those of `torch.rand`, are centred, so that they have both signs."""
 
 
 def draw_seed() -> int:
@@ -37,8 +54,69 @@ def mapped(value: Any, change: Callable[[torch.Tensor], torch.Tensor]) -> Any:
     return [mapped(item, change) for item in value] if isinstance(value, (list, tuple)) else value
 
 
-def stressed(inputs: list[Any]) -> list[Any]:
-    return [x * STRESS if isinstance(x, torch.Tensor) and x.is_floating_point() else x for x in inputs]
+def stressed(inputs: list[Any], stress: Stress) -> list[Any]:
+    """Top-level floating-point inputs, scaled or shifted."""
+    if stress is Stress.NONE:
+        return list(inputs)
+    return [_stressed(x, stress) if isinstance(x, torch.Tensor) and x.is_floating_point() else x for x in inputs]
+
+
+def _stressed(tensor: torch.Tensor, stress: Stress) -> torch.Tensor:
+    if stress is Stress.SHIFTED and one_sided(tensor):
+        return (tensor - tensor.mean(dtype=torch.float32).to(tensor.dtype)) * STRESS
+    return tensor * STRESS
+
+
+def one_sided(value: Any) -> bool:
+    """Whether an input is a tensor that is never negative, and neither a mask nor made of whole numbers."""
+    if not (isinstance(value, torch.Tensor) and value.is_floating_point() and value.numel() > 1):
+        return False
+    return bool((value >= 0).all()) and not bool((value == value.round()).all())
+
+
+def nudged(inputs: list[Any], dtype_of: Callable[[torch.Tensor], float]) -> list[Any]:
+    """Inputs moved by up to half of `dtype_of(tensor)`, relative: what the rounding of their dtype may have done."""
+
+    def move(tensor: torch.Tensor) -> torch.Tensor:
+        if not tensor.is_floating_point():
+            return tensor
+        wide = tensor.to(torch.float64)
+        return wide * (1.0 + dtype_of(tensor) * (torch.rand_like(wide) - 0.5))
+
+    return [mapped(x, move) for x in inputs]
+
+
+def perturb(model: nn.Module, seed: int) -> None:
+    """Give parameters and buffers that are constant, such as ones and zeros, other values, drawn from `seed`: half to three
+    halves of the constant; between -1/2 and 1/2 in place of zero. Running variances stay positive."""
+    generators: dict[torch.device, torch.Generator] = {}
+    with torch.no_grad():
+        for tensor in state_of(model).values():
+            if not (tensor.is_floating_point() and tensor.numel()):
+                continue
+            value = float(tensor.reshape(-1)[0])
+            if not (abs(value) <= MAX_CONSTANT and bool((tensor == tensor.reshape(-1)[0]).all())):
+                continue
+            generator = generators.setdefault(tensor.device, torch.Generator(tensor.device).manual_seed(seed))
+            drawn = torch.rand(tensor.shape, generator=generator, device=tensor.device) - 0.5
+            tensor.copy_(drawn if value == 0 else value * (1.0 + drawn))
+
+
+def pairs(own: Mapping[str, torch.Tensor], given: Mapping[str, torch.Tensor]) -> list[tuple[torch.Tensor, torch.Tensor]]:
+    """A candidate's state beside the reference's: by name, shape and dtype; what is left over by shape and dtype in order,
+    where both sides have equally many."""
+    alike = {name for name, tensor in own.items() if name in given and _kind(tensor) == _kind(given[name])}
+    found = [(own[name], given[name]) for name in own if name in alike]
+    rest = [[(name, t) for name, t in side.items() if name not in alike] for side in (own, given)]
+    for kind in {_kind(tensor) for _, tensor in rest[0]}:
+        mine, theirs = ([t for _, t in side if _kind(t) == kind] for side in rest)
+        if len(mine) == len(theirs):
+            found += list(zip(mine, theirs, strict=True))
+    return found
+
+
+def _kind(tensor: torch.Tensor) -> tuple[tuple[int, ...], torch.dtype]:
+    return tuple(tensor.shape), tensor.dtype
 
 
 def call(model: nn.Module, inputs: list[Any], seed: int) -> Any:
@@ -51,7 +129,7 @@ def exact_outputs(model: nn.Module, inputs: list[Any], seed: int) -> list[torch.
     """In float64, on copies of `inputs`; `model` is turned into it. None where it does not run there and is its own measure."""
     try:
         return tensors_of(call(model.double(), mapped(inputs, _doubled), seed))
-    except (RuntimeError, ValueError, TypeError):
+    except (RuntimeError, ValueError, TypeError, AssertionError, IndexError):
         return None
 
 

@@ -15,75 +15,48 @@ import torch
 
 from rlkernel.evaluator.devices import DeviceProfile
 from rlkernel.evaluator.judging.counts import Counts
+from rlkernel.evaluator.judging.operator_costs import FREE, NoCost, flops, has_cost, moved_bytes
 from rlkernel.evaluator.program.replay import operator
 from rlkernel.evaluator.program.schema import Op
 
-_FREE = {"empty", "empty_like", "new_empty", "empty_strided", "new_empty_strided", "empty_permuted", "detach", "lift_fresh"}
-_GATHERS = {"embedding", "index", "gather", "index_select"}
 LIBRARY_EFFICIENCY = 0.8
 """Share of the peak that a library's matrix product reaches; the same for `tl.dot`."""
 PROGRAM_START_US = 0.6
 """Time to start and retire one program on a processor that holds several."""
 FLOAT32_PRODUCTS = 3
 """Products of half precision that make one of float32."""
+FLOAT64_SLOWER = 2.0
+"""float32's rate in units of float64's."""
 FLOOR_SLACK = 0.9
-
-
-def dense_bytes(tensor: torch.Tensor) -> int:
-    """Bytes behind a tensor: broadcast dimensions count once."""
-    elements = 1
-    for size, stride in zip(tensor.size(), tensor.stride(), strict=True):
-        elements *= size if stride != 0 or size == 0 else 1
-    return elements * tensor.element_size()
 
 
 def _matrix_peak(dtype: torch.dtype, profile: DeviceProfile) -> float:
     name = {torch.float16: "fp16", torch.bfloat16: "bf16"}.get(dtype)
+    if dtype in (torch.float64, torch.complex128):
+        return profile.fp32_flops_per_us / FLOAT64_SLOWER
     return profile.matrix_flops_per_us[name] if name else profile.fp32_flops_per_us
-
-
-def operator_flops(step: Op, read: Sequence[torch.Tensor], made: Sequence[torch.Tensor]) -> float:
-    """Multiply-adds of matrix operators, counted as two; 0 for the rest, which memory bounds."""
-    base = step.op.split(".")[1]
-    if base in ("mm", "bmm"):
-        return 2.0 * made[0].numel() * read[0].shape[-1]
-    if base == "addbmm":
-        return 2.0 * read[1].numel() * read[2].shape[-1]
-    if base == "conv_tbc":
-        return 2.0 * made[0].numel() * read[1].shape[0] * read[1].shape[1]
-    if base in ("addmm", "baddbmm"):
-        return 2.0 * made[0].numel() * read[1].shape[-1]
-    if base in ("convolution", "_convolution"):
-        weight = read[1]
-        transposed = bool(step.args[6]) if len(step.args) > 6 else False
-        return 2.0 * (read[0] if transposed else made[0]).numel() * weight.numel() / weight.shape[0]
-    if base == "scaled_dot_product_attention":
-        return 4.0 * read[0].numel() * read[1].shape[-2]
-    return 0.0
-
-
-def operator_bytes(step: Op, read: Sequence[torch.Tensor], made: Sequence[torch.Tensor]) -> float:
-    written = sum(dense_bytes(t) for t in made)
-    taken = sum(dense_bytes(t) for t in read)
-    return float(min(taken, 2 * written) + written if step.op.split(".")[1] in _GATHERS else taken + written)
 
 
 def is_free(step: Op, read: Sequence[torch.Tensor], made: Sequence[torch.Tensor]) -> bool:
     """Views and allocations: no device work."""
+    if torch.Tag.inplace_view in operator(step.op).tags:
+        return True
     if any(a.alias_info is not None and a.alias_info.is_write for a in operator(step.op)._schema.arguments):
         return False  # in place, or into `out`, whatever its name
-    if step.op.split(".")[1] in _FREE:
+    if step.op.split(".")[1] in FREE:
         return True
     storages = {t.untyped_storage()._cdata for t in read}
     return all(t.untyped_storage()._cdata in storages for t in made)
 
 
 def operator_us(step: Op, read: Sequence[torch.Tensor], made: Sequence[torch.Tensor], profile: DeviceProfile) -> float:
-    """Modelled device time of one ATen call, microseconds."""
+    """Modelled device time of one ATen call, microseconds. Raises NoCost for an operator that the model does not know."""
     if is_free(step, read, made):
         return 0.0
-    memory = operator_bytes(step, read, made) / profile.dram_bytes_per_us
-    arithmetic = operator_flops(step, read, made) / (LIBRARY_EFFICIENCY * _matrix_peak((made or read)[0].dtype, profile))
+    if not has_cost(step.op):
+        raise NoCost(step.op)
+    memory = moved_bytes(step, read, made) / profile.dram_bytes_per_us
+    arithmetic = flops(step, read, made) / (LIBRARY_EFFICIENCY * _matrix_peak((made or read)[0].dtype, profile))
     return profile.launch_us + max(memory, arithmetic)
 
 

@@ -55,7 +55,7 @@ def _run_job(sock: socket.socket, request: dict[str, Any]) -> None:
 def _compile_job(sock: socket.socket, request: dict[str, Any]) -> None:
     """Compile the launches of a Program. ptxas is started from here, so files are confined but system calls are not.
 
-    in   {"program", "specs": {"init_inputs", "inputs"}, "profile", "configs": "all" | {forward step: config}}
+    in   {"program", "specs": {"init_inputs", "inputs"}, "profile", "configs": "all" | {forward step: [config, ..]}}
     out  {"kernels": {step: {config: facts}}, "binaries": {key: entry}} and the new binaries' bytes, see `binaries.collect`
     """
     message = wire.receive(sock)
@@ -76,7 +76,7 @@ def _compile_job(sock: socket.socket, request: dict[str, Any]) -> None:
             (meta_tensors(specs["init_inputs"]), meta_tensors(specs["inputs"])),
             PROFILES[header["profile"]],
             directory,
-            configs if configs == "all" else {int(k): v for k, v in configs.items()},
+            configs if configs == "all" else {int(k): [int(i) for i in v] for k, v in configs.items()},
         )
         reply: dict[str, Any] = {
             "kernels": {step: {str(i): asdict(c) for i, c in found.items()} for step, found in made.kernels.items()},

@@ -126,19 +126,51 @@ class Replay:
         self.device = device
         self.launch = launch
         self.configs = configs or {}
-        """Index of a forward step -> which of its launch's configs to use; the first by default."""
+        """Index of a forward step -> which of its launch's configs to use; the first by default. -1 - i: of step i of
+        `__init__`."""
         self.values: dict[int, torch.Tensor] = {}
         self.place: Place | None = None
         """Where results of operators and literals go; None: where the operator put them."""
         self._poison = None if device.type == "meta" else torch.Generator(device).manual_seed(poison_seed)
 
-    def init(self, init_inputs: Sequence[torch.Tensor], seed: int) -> dict[str, torch.Tensor]:
-        """Construct: returns parameters and buffers by name."""
+    def init(
+        self, init_inputs: Sequence[torch.Tensor], seed: int, given: Mapping[str, torch.Tensor] | None = None
+    ) -> dict[str, torch.Tensor]:
+        """Construct: returns parameters and buffers by name. `given`: values of the state, for what `__init__` makes of it; the
+        caller copies them into what is returned."""
         self._bind(self.program.init_inputs, init_inputs)
         seed_generators(seed)
-        for step in self.program.init:
-            self._step(-1, step, None)
+        for index, step in enumerate(self.program.init):
+            if given:
+                self._give(step, given)
+            self._step(-1 - index, step, None)
         return {name: self._value({"t": number}) for name, number in self.program.state.items()}
+
+    def _give(self, step: Step, given: Mapping[str, torch.Tensor]) -> None:
+        """Before a step of `__init__` reads state that is made by then, the state gets its given values: what is folded from
+        weights is folded from the weights that forward is judged with."""
+        if isinstance(step, Literal):
+            return
+        own = {n: self.values[number] for n, number in self.program.state.items() if n in given and number in self.values}
+        if not own:
+            return
+        read = self._read_by(step)
+        for name, tensor in own.items():
+            weight = given[name]
+            if tensor.untyped_storage()._cdata in read and (weight.shape, weight.dtype) == (tensor.shape, tensor.dtype):
+                tensor.copy_(weight)
+
+    def _read_by(self, step: Op | Launch) -> set[int]:
+        """Storages that a step reads and does not only look at or fill."""
+        if isinstance(step, Launch):
+            return {t.untyped_storage()._cdata for t in tensors_in({n: self._value(v) for n, v in step.args.items()})}
+        schema = operator(step.op)._schema
+        if any(r.alias_info is not None and not r.alias_info.is_write for r in schema.returns):
+            return set()  # a view
+        values = dict(zip([a.name for a in schema.arguments], step.args, strict=False)) | step.kwargs
+        written = {a.name for a in schema.arguments if a.alias_info is not None and a.alias_info.is_write}
+        found = [t for n, v in values.items() if n not in written for t in _flat([self._value(v)])]
+        return {t.untyped_storage()._cdata for t in found if isinstance(t, torch.Tensor)}
 
     def forward(
         self, inputs: Sequence[torch.Tensor], seed: int, *, skip: frozenset[int] = frozenset(), observe: Observer | None = None,
@@ -214,7 +246,9 @@ class Replay:
     def _operator(self, index: int, step: Op, observe: Observer | None) -> None:
         overload = operator(step.op)
         args = [self._value(a) for a in step.args]
-        kwargs = {k: self._value(v) for k, v in step.kwargs.items()}
+        names = [argument.name for argument in overload._schema.arguments]
+        given = sorted(step.kwargs.items(), key=lambda item: names.index(item[0]) if item[0] in names else len(names))
+        kwargs = {k: self._value(v) for k, v in given}  # in the schema's order, so that observers find a weight where it belongs
         self._stay_on_device(overload, args, kwargs)
         try:
             result = overload(*args, **kwargs)

@@ -8,28 +8,39 @@ from typing import Any
 import pytest
 import torch
 
-from rlkernel.evaluator.judging.comparison import Expected, bound, compare_round, compare_structure, compare_tensor, norm_error
+from rlkernel.evaluator.judging.comparison import compare_structure, compare_tensor
+from rlkernel.evaluator.judging.rounds import Expected, InputFate, compare_round, fates
+from rlkernel.evaluator.judging.tolerance import OwnError, Tolerance, errors, huge_from, own_error, tolerance
 
 EXACT = torch.tensor([3.0, 4.0], dtype=torch.float64)
 
 
 def check(found: torch.Tensor, reference: torch.Tensor, exact: torch.Tensor | None = None, **kwargs: Any) -> tuple[bool, str]:
     exact = reference.double() if exact is None else exact
-    allowed = bound(reference, exact, tf32=kwargs.pop("tf32", False))
+    allowed = tolerance(reference.dtype, own_error(reference, exact), tf32=kwargs.pop("tf32", False))
     match = compare_tensor(found, reference, exact, **{"allowed": allowed, "overlapping": False, "where": "output", **kwargs})
     return match.matches, match.detail
 
 
-def test_norm_error_by_hand() -> None:
-    # difference (0, 0.05), exact norm 5: 0.01
-    assert norm_error(torch.tensor([3.0, 4.05]), EXACT) == pytest.approx(0.01, rel=1e-5)
+def norm_error(found: torch.Tensor, exact: torch.Tensor) -> float:
+    return errors(found.double(), exact.double())[0]
 
 
-def test_bound_is_a_multiple_of_the_references_own_error_above_a_floor() -> None:
-    exact = torch.tensor([3.0, 4.0], dtype=torch.float64)
-    assert bound(exact.float(), exact, tf32=False) == 5e-5
-    assert bound(exact.float(), exact, tf32=True) == 2e-3
-    assert bound(torch.tensor([3.0, 4.05]), exact, tf32=False) == pytest.approx(8 * 0.01, rel=1e-4)
+def test_errors_by_hand() -> None:
+    # difference (0, 0.05), exact norm 5: 0.01; the second element: 0.05 / (4 + 5 / sqrt(2))
+    norm, element = errors(torch.tensor([3.0, 4.05]).double(), EXACT)
+    assert norm == pytest.approx(0.01, rel=1e-5)
+    assert element == pytest.approx(0.05 / (4 + 5 / math.sqrt(2)), rel=1e-5)
+
+
+def test_the_tolerance_is_a_multiple_of_the_references_own_error_above_a_floor() -> None:
+    own = own_error(EXACT.float(), EXACT)
+    assert tolerance(torch.float32, own, tf32=False) == Tolerance(5e-5, 1e-3)
+    assert tolerance(torch.float32, own, tf32=True) == Tolerance(2e-3, 2e-2)
+    off = own_error(torch.tensor([3.0, 4.05]), EXACT)
+    assert tolerance(torch.float32, off, tf32=False).norm == pytest.approx(8 * 0.01, rel=1e-4)
+    assert tolerance(torch.float32, off, tf32=False).element == pytest.approx(8 * 0.05 / (4 + 5 / math.sqrt(2)), rel=1e-4)
+    assert tolerance(torch.int64, own, tf32=False) == Tolerance(0.0, 0.0)
 
 
 @pytest.mark.parametrize(
@@ -68,7 +79,7 @@ def test_integers_are_exact() -> None:
 def test_one_wrong_element_among_many_is_caught_although_the_norm_hides_it() -> None:
     reference = torch.ones(1 << 20)
     found = reference.clone()
-    found[7] += 0.04  # norm error 0.04 / 1024 = 3.9e-5, below 5e-5; element error 0.04 / 2 = 0.02, above 200 * 5e-5
+    found[7] += 0.04  # norm error 0.04 / 1024 = 3.9e-5, below 5e-5; element error 0.04 / 2 = 0.02, above 1e-3
     assert norm_error(found, reference) < 5e-5
     assert check(found, reference) == (False, "output is wrong in single elements: relative error 2.00e-02")
 
@@ -104,13 +115,109 @@ def test_structure(found: Any, expected: Any, message: str | None) -> None:
     assert compare_structure(found, expected) == message
 
 
-def test_changed_inputs_are_refused_unless_the_reference_changes_them_too() -> None:
-    out, before, after = torch.ones(2), torch.zeros(2), torch.full((2,), 9.0)
-    exact = (out.double(),)
-    untouched = Expected({"tensor": 0}, (out,), exact, (before,), other=False, stressed=False, allowed=(5e-5,))
-    changed = Expected({"tensor": 0}, (out,), exact, (after,), other=False, stressed=False, allowed=(5e-5,))
-    assert compare_round({"tensor": 0}, [out], [False], [before], untouched).matches
-    assert compare_round({"tensor": 0}, [out], [False], [after], untouched).detail == (
-        "forward changes its input 0, the reference does not"
-    )
-    assert compare_round({"tensor": 0}, [out], [False], [after], changed).matches
+def expected(fate: InputFate, after: torch.Tensor, before: torch.Tensor, **more: Any) -> Expected:
+    out = torch.ones(2)
+    return Expected({"tensor": 0}, (out,), (out.double(),), (after,), (before,), (fate,), (Tolerance(5e-5, 1e-3),), **more)
+
+
+@pytest.mark.parametrize(
+    ("fate", "found", "detail"),
+    [
+        (InputFate.KEPT, 0.0, ""),
+        (InputFate.KEPT, 9.0, "forward changes its input 0, the reference does not"),
+        (InputFate.CHANGED, 9.0, ""),
+        (InputFate.CHANGED, 9.0 + 1e-5, ""),
+        (InputFate.CHANGED, 0.0, "forward leaves its input 0 as it is, the reference changes it"),
+        (InputFate.CHANGED, 8.0, "input 0 after forward is wrong: relative error 1.11e-01, allowed 5e-05"),
+        (InputFate.RETURNED, 0.0, ""),
+        (InputFate.RETURNED, 9.0, ""),
+        (InputFate.RETURNED, 8.0, "input 0 after forward is wrong: relative error 1.11e-01, allowed 5e-05"),
+    ],
+)
+def test_inputs_after_forward(fate: InputFate, found: float, detail: str) -> None:
+    before = torch.zeros(2)
+    after = before if fate is InputFate.KEPT else torch.full((2,), 9.0)
+    match = compare_round({"tensor": 0}, [torch.ones(2)], [False], [torch.full((2,), found)], {}, expected(fate, after, before))
+    assert (match.matches, match.detail) == (not detail, detail)
+
+
+def test_what_the_reference_does_to_its_inputs() -> None:
+    kept, changed, returned = torch.zeros(2), torch.ones(2), torch.ones(2)
+    before = [torch.zeros(2)] * 3
+    assert fates([kept, changed, returned], before, [returned.view(1, 2)]) == ("kept", "changed", "returned")
+
+
+def test_state_that_the_reference_changes_is_compared() -> None:
+    want = {"running_mean": (torch.tensor([0.5, 0.25]), Tolerance(5e-5, 1e-3))}
+    one = expected(InputFate.KEPT, torch.zeros(2), torch.zeros(2), state=want)
+
+    def detail(state: dict[str, torch.Tensor]) -> str:
+        return compare_round({"tensor": 0}, [torch.ones(2)], [False], [torch.zeros(2)], state, one).detail
+
+    assert detail({"running_mean": torch.tensor([0.5, 0.25])}) == ""
+    assert detail({"running_mean": torch.zeros(2)}).startswith("running_mean after forward is wrong")
+    assert detail({}) == "the reference's forward changes running_mean, which ModelNew does not have"
+
+
+def masked(rows: int, fill: float) -> torch.Tensor:
+    generator = torch.Generator().manual_seed(0)
+    scores = torch.randn(rows, rows, generator=generator)
+    return scores.masked_fill(torch.ones(rows, rows).triu(1) > 0, fill)
+
+
+@pytest.mark.parametrize("fill", [-1e9, torch.finfo(torch.float32).min, -math.inf, 1e6])
+def test_huge_values_hide_nothing_beside_them(fill: float) -> None:
+    reference = masked(64, fill)
+    assert check(reference.clone(), reference) == (True, "")
+    assert check(reference * (1 - 1e-6), reference)[0]
+    constant = torch.where(reference == fill, reference, torch.zeros(()))
+    assert not check(constant, reference)[0]
+    other = torch.where(reference == fill, torch.tensor(fill / 2 if math.isfinite(fill) else -1e9), reference)
+    assert not check(other, reference)[0]
+
+
+def test_magnitudes_without_a_gap_are_all_ordinary() -> None:
+    generator = torch.Generator().manual_seed(0)
+    for values in (torch.randn(4096, generator=generator), torch.logspace(-20, 5, 4096), torch.zeros(64), torch.ones(1)):
+        assert huge_from(values) == math.inf
+    assert 1 < huge_from(torch.tensor([1.0, 2.0, 3.0, 1e9, 1e9])) < 1e9
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
+def test_zeroed_elements_rows_columns_and_tails_are_caught_in_every_dtype(dtype: torch.dtype) -> None:
+    generator = torch.Generator().manual_seed(0)
+    exact = torch.randn(512, 512, generator=generator, dtype=torch.float64)
+    exact[:, 100] *= 0.05  # a quiet column
+    reference = exact.to(dtype)
+    noisy = (exact * (1 + torch.finfo(dtype).eps * torch.rand(exact.shape, generator=generator))).to(dtype)
+    assert check(noisy, reference, exact) == (True, "")
+    for where in (
+        (slice(7, 8), slice(None)),
+        (slice(None), slice(509, None)),
+        (slice(None), 100),
+        (slice(500, 502), slice(0, 20)),
+    ):
+        found = reference.clone()
+        found[where] = 0
+        assert not check(found, reference, exact)[0], where
+    found = reference.clone()
+    found.view(-1)[int(reference.abs().argmax())] = 0
+    assert not check(found, reference, exact)[0]
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
+def test_a_constant_near_the_mean_is_caught(dtype: torch.dtype) -> None:
+    generator = torch.Generator().manual_seed(0)
+    spread = 16 * torch.finfo(dtype).eps
+    exact = 1.0 + spread * torch.randn(4096, generator=generator, dtype=torch.float64)
+    reference = exact.to(dtype)
+    assert check(reference, reference, exact) == (True, "")
+    assert not check(torch.ones_like(reference), reference, exact)[0]
+
+
+def test_the_spread_over_roundings_of_the_inputs_counts_as_the_references_own_error() -> None:
+    exact = torch.tensor([3.0, 4.0], dtype=torch.float64)
+    own = own_error(exact.float(), exact, exact + torch.tensor([0.0, 0.05]))
+    assert own.norm == pytest.approx(0.01, rel=1e-5)
+    assert own_error(exact.float(), exact, exact + 5.0).norm < 1e-6, "a reference that jumps says nothing"
+    assert own_error(torch.tensor([1, 2]), exact) == OwnError()

@@ -85,11 +85,13 @@ def test_every_round_comes_with_the_init_inputs_of_its_own_model() -> None:
     rows = wire.parse(message[wire.PREFIX.size : start])["rounds"]
     drawn = []
     for row in rows:
+        assert row["again"] == (row is rows[1]), "the second round calls the module of the first one again"
         (entry,) = row["init_inputs"]
         drawn.append(wire.tensor(entry, message[start:]))
         ((want,), _) = load_reference(ATTRIBUTE, small=True).init_inputs(row["init_seed"])
         assert torch.equal(drawn[-1], want)
-    assert not torch.equal(drawn[0], drawn[1])
+    assert torch.equal(drawn[0], drawn[1])
+    assert not torch.equal(drawn[0], drawn[2])
 
 
 @pytest.mark.anyio

@@ -7,7 +7,8 @@ import torch
 
 from rlkernel.evaluator.devices import H200
 from rlkernel.evaluator.judging.counts import Counts
-from rlkernel.evaluator.judging.roofline import floor_us, is_free, launch_us, operator_flops, operator_us
+from rlkernel.evaluator.judging.operator_costs import flops
+from rlkernel.evaluator.judging.roofline import floor_us, is_free, launch_us, operator_us
 from rlkernel.evaluator.program.schema import Op
 
 BIG = 1 << 26
@@ -91,4 +92,4 @@ def test_operators_that_write_into_their_arguments_are_not_free() -> None:
 
 def test_products_over_a_batch_count_their_arithmetic() -> None:
     out, a, b = torch.empty(3, 5, device="meta"), torch.empty(2, 3, 4, device="meta"), torch.empty(2, 4, 5, device="meta")
-    assert operator_flops(Op("aten.addbmm.default", (), {}, ()), [out, a, b], [out]) == 2 * 2 * 3 * 4 * 5
+    assert flops(Op("aten.addbmm.default", (), {}, ()), [out, a, b], [out]) == 2 * 2 * 3 * 4 * 5

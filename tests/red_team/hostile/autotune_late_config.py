@@ -1,4 +1,4 @@
-# relu incorrect cpu=correct catalogue=14,60: the configuration that does nothing is the twelfth; the CPU path models eight, the GPU path times all
+# relu incorrect catalogue=14,60: the configuration that does nothing is the twelfth, and the fastest
 import torch
 import torch.nn as nn
 import triton

@@ -1,4 +1,4 @@
-# level1/matmul crash gpu=out_of_bounds|runtime_error|crash|incorrect catalogue=65,66: a forged Program that makes a tensor in the host's memory and has it written far outside
+# level1/matmul crash cpu=crash|untraceable gpu=out_of_bounds|runtime_error|crash|incorrect catalogue=65,66: a forged Program that makes a tensor in the host's memory and has it written far outside
 import json, os, struct, sys
 import torch
 import torch.nn as nn

@@ -1,4 +1,4 @@
-# relu runtime_error cpu=correct catalogue=60: more programs in the second dimension than a GPU starts, at the full shape alone
+# relu runtime_error catalogue=60: more programs in the second dimension than a GPU starts, at the full shape alone
 import torch
 import torch.nn as nn
 import triton

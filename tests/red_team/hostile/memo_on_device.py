@@ -1,4 +1,4 @@
-# level1/matmul incorrect cpu=correct catalogue=18,57: keeps the first product on the device and copies it ever after; the CPU path calls once per construction, and its model counts honest work
+# level1/matmul incorrect catalogue=18,57: keeps the first product on the device and copies it ever after
 import torch
 import torch.nn as nn
 import triton

@@ -1,4 +1,4 @@
-# level1/cumsum incorrect cpu=correct catalogue=59: every program adds what its left neighbour should have written by then; on the CPU programs run one after another
+# level1/cumsum incorrect cpu=runtime_error catalogue=59: every program adds what its left neighbour should have written by then
 import torch
 import torch.nn as nn
 import triton

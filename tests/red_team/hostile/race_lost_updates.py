@@ -1,4 +1,4 @@
-# level1/column_sum incorrect cpu=correct catalogue=59: programs load, add and store the same elements without atomics; on the CPU they run one after another
+# level1/column_sum incorrect cpu=runtime_error catalogue=59: programs load, add and store the same elements without atomics
 import torch
 import torch.nn as nn
 import triton

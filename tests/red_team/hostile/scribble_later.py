@@ -1,4 +1,4 @@
-# relu incorrect cpu=correct catalogue=14,56: zeroes its input and its output from the second call on, hoping that the reference reads the same memory; the CPU path calls once per construction
+# relu incorrect catalogue=14,56: zeroes its input and its output from the second call on, hoping that the reference reads the same memory
 import torch
 import torch.nn as nn
 import triton

@@ -1,4 +1,4 @@
-# level2/chain_bias_relu incorrect cpu=correct catalogue=28,56: zeroes its bias after use, and the reference's if that is the same memory; the CPU path calls once per construction
+# level2/chain_bias_relu incorrect catalogue=28,56: zeroes its bias after use, and the reference's if that is the same memory
 import torch
 import torch.nn as nn
 import triton

@@ -1,0 +1,92 @@
+"""Modelled time of a Program's steps at full shape, and of every configuration of an autotuned launch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from rlkernel.evaluator.compile.binaries import MAX_CONFIGS
+from rlkernel.evaluator.cpu.interpreter import Interpreter, KernelFailed
+from rlkernel.evaluator.cpu.machine import OutOfBounds
+from rlkernel.evaluator.devices import DeviceProfile
+from rlkernel.evaluator.judging.counts import Counts
+from rlkernel.evaluator.judging.roofline import launch_us, operator_us
+from rlkernel.evaluator.program.kernel_source import KernelRejected
+from rlkernel.evaluator.program.replay import Replay, tensors_in
+from rlkernel.evaluator.program.schema import Config, Launch, Op, Program, Step
+from rlkernel.evaluator.program.tensors import flatten, meta_tensors
+
+WRITTEN = 0.5
+"""Share of an output that extrapolated stores must reach."""
+
+
+class Prices:
+    """One Program at full shape. Nothing is computed: launches are followed without memory, operators by their tables."""
+
+    def __init__(self, program: Program, profile: DeviceProfile) -> None:
+        self.program = program
+        self.profile = profile
+        self._interpreter = Interpreter(program)
+
+    def _price(self, launch: Launch, config: Config, args: dict[str, Any]) -> tuple[float, Counts]:
+        counts = self._interpreter.launch(launch, config, args, dry=True)
+        sizes: dict[int, int] = {}
+        for tensor in tensors_in(args):
+            storage = tensor.untyped_storage()
+            sizes.setdefault(storage._cdata, storage.nbytes())
+        counts.storages = list(sizes)
+        return launch_us(counts, list(sizes.values()), config.options.get("num_warps", 4), self.profile), counts
+
+    def orders(self, specs: dict[str, Any]) -> dict[int, list[int]]:
+        """Forward step -> its configurations from the fastest to the slowest, of launches that have several; those that fail when
+        they are followed come last, and fail again if nothing else compiles."""
+        found: dict[int, list[int]] = {}
+        steps = {id(step): index for index, step in enumerate(self.program.forward)}
+
+        def launch(step: Launch, config: Config, args: dict[str, Any]) -> None:
+            index = steps.get(id(step))
+            if index is None or len(step.configs) == 1:
+                return
+            prices = []
+            for candidate in step.configs[:MAX_CONFIGS]:
+                try:
+                    prices.append(self._price(step, candidate, args)[0])
+                except (OutOfBounds, KernelFailed, KernelRejected):
+                    prices.append(float("inf"))
+            found[index] = sorted(range(len(prices)), key=prices.__getitem__)
+
+        replay = Replay(self.program, torch.device("meta"), launch)
+        replay.init(meta_tensors(specs["init_inputs"]), 0)
+        replay.forward(meta_tensors(specs["inputs"]), 0)
+        return found
+
+    def rows(self, specs: dict[str, Any], configs: dict[int, int]) -> tuple[list[dict[str, Any]], bool]:
+        """(time of each step that works, whether launches write too little of an output that only they write). `configs`: of each
+        launch, the configuration that was compiled. Raises OutOfBounds, KernelFailed, KernelRejected, NoCost."""
+        rows: list[dict[str, Any]] = []
+        stored: dict[int, float] = {}
+        made_by_operators: set[int] = set()
+        last: list[tuple[float, Counts]] = []
+
+        def launch(step: Launch, config: Config, args: dict[str, Any]) -> None:
+            last[:] = [self._price(step, config, args)]
+
+        def observe(index: int, step: Step, read: Any, made: Any) -> None:
+            if isinstance(step, Launch):
+                us, counts = last[0]
+                for place, written in counts.stored.items():
+                    storage = counts.storages[place]
+                    stored[storage] = stored.get(storage, 0.0) + written
+                rows.append({"step": index, "function": step.function, "us": us})
+            elif isinstance(step, Op) and (us := operator_us(step, read, made, self.profile)) > 0:
+                made_by_operators.update(t.untyped_storage()._cdata for t in made)
+                rows.append({"step": index, "op": step.op, "us": us})
+
+        replay = Replay(self.program, torch.device("meta"), launch, configs=configs)
+        replay.init(meta_tensors(specs["init_inputs"]), 0)
+        outputs: list[torch.Tensor] = []
+        flatten(replay.forward(meta_tensors(specs["inputs"]), 0, observe=observe), outputs)
+        keys = [(output.untyped_storage()._cdata, output.numel() * output.element_size()) for output in outputs]
+        unwritten = any(k in stored and k not in made_by_operators and stored[k] < WRITTEN * size for k, size in keys)
+        return rows, unwritten

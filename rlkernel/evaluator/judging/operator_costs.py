@@ -1,0 +1,162 @@
+"""What an ATen operator computes and moves, by name. An operator that no table here knows has no cost, and is refused where
+time is modelled: whoever could call it would have its work for free.
+
+Memory bounds all but matrix products and their like; operators that PyTorch itself marks as pointwise need no entry.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+from rlkernel.evaluator.program.replay import operator
+from rlkernel.evaluator.program.schema import Op
+
+Tensors = Sequence[torch.Tensor]
+
+
+class NoCost(Exception):
+    """The model of time knows nothing of an operator."""
+
+    def __init__(self, op: str) -> None:
+        super().__init__(f"operator {op} has no modelled cost: without a GPU, use operators that have one, or a kernel")
+
+
+def base_name(op: str) -> str:
+    """`aten.add_.Tensor` -> `add`: the operator without its overload, in place or not."""
+    name = op.split(".")[1]
+    return name.removesuffix("_") if not name.endswith("__") else name
+
+
+def argument(step: Op, name: str, default: Any = None) -> Any:
+    """A plain argument of a call, given by position or by keyword."""
+    if name in step.kwargs:
+        return step.kwargs[name]
+    names = [a.name for a in operator(step.op)._schema.arguments]
+    place = names.index(name) if name in names else len(step.args)
+    return step.args[place] if place < len(step.args) else default
+
+
+def _convolution(step: Op, read: Tensors, made: Tensors) -> float:
+    weight = read[1]
+    transposed = bool(argument(step, "transposed", False)) or "transpose" in base_name(step.op)
+    return 2.0 * (read[0] if transposed else made[0]).numel() * weight.numel() / max(1, weight.shape[0])
+
+
+def _trilinear(step: Op, read: Tensors, made: Tensors) -> float:
+    """Three factors, broadcast over the dimensions that are inserted into each."""
+    shapes = []
+    for tensor, name in zip(read, ("expand1", "expand2", "expand3"), strict=False):
+        shape = list(tensor.shape)
+        for dim in sorted(argument(step, name, ())):
+            shape.insert(dim, 1)
+        shapes.append(shape)
+    return 3.0 * float(math.prod(max(sizes) for sizes in zip(*shapes, strict=True)))
+
+
+def _fourier(step: Op, read: Tensors, made: Tensors) -> float:
+    size = max(read[0].numel(), made[0].numel())
+    return 5.0 * size * math.log2(max(2, size))
+
+
+FLOPS: dict[str, Callable[[Op, Tensors, Tensors], float]] = {
+    "mm": lambda step, read, made: 2.0 * made[0].numel() * read[0].shape[-1],
+    "bmm": lambda step, read, made: 2.0 * made[0].numel() * read[0].shape[-1],
+    "addmm": lambda step, read, made: 2.0 * made[0].numel() * read[1].shape[-1],
+    "baddbmm": lambda step, read, made: 2.0 * made[0].numel() * read[1].shape[-1],
+    "addbmm": lambda step, read, made: 2.0 * read[1].numel() * read[2].shape[-1],
+    "mv": lambda step, read, made: 2.0 * read[0].numel(), "addmv": lambda step, read, made: 2.0 * read[1].numel(),
+    "dot": lambda step, read, made: 2.0 * read[0].numel(), "vdot": lambda step, read, made: 2.0 * read[0].numel(),
+    "addr": lambda step, read, made: 2.0 * made[0].numel(),
+    "conv_tbc": lambda step, read, made: 2.0 * made[0].numel() * read[1].shape[0] * read[1].shape[1],
+    "convolution": _convolution, "_convolution": _convolution, "convolution_overrideable": _convolution,
+    "cudnn_convolution": _convolution, "cudnn_convolution_relu": _convolution, "cudnn_convolution_add_relu": _convolution,
+    "cudnn_convolution_transpose": _convolution, "conv_depthwise3d": _convolution, "slow_conv3d_forward": _convolution,
+    "slow_conv_dilated2d": _convolution, "slow_conv_dilated3d": _convolution, "slow_conv_transpose2d": _convolution,
+    "slow_conv_transpose3d": _convolution,
+    "scaled_dot_product_attention": lambda step, read, made: 4.0 * read[0].numel() * read[1].shape[-2],
+    "_scaled_dot_product_flash_attention_for_cpu": lambda step, read, made: 4.0 * read[0].numel() * read[1].shape[-2],
+    "_trilinear": _trilinear,
+    "_cdist_forward": lambda step, read, made: 3.0 * made[0].numel() * read[0].shape[-1],
+    "_pdist_forward": lambda step, read, made: 3.0 * made[0].numel() * read[0].shape[-1],
+    "_fft_c2c": _fourier, "_fft_c2r": _fourier, "_fft_r2c": _fourier,
+}  # fmt: skip
+"""Operations of operators that arithmetic may bound; a multiply-add counts as two."""
+FREE = {"empty", "empty_like", "new_empty", "empty_strided", "new_empty_strided", "empty_permuted", "detach", "lift_fresh"}
+GATHERS = {"embedding", "index", "gather", "index_select", "take", "_unsafe_index", "_unsafe_masked_index", "masked_select"}
+"""Operators that read no more of their source than they write, and the indices."""
+BAGS = {"_embedding_bag", "_embedding_bag_forward_only"}
+"""Operators that read one row of their first argument for each element of their second one."""
+PASSES = {"sort": 4.0, "topk": 4.0, "kthvalue": 4.0, "median": 4.0, "nanmedian": 4.0, "mode": 4.0}
+"""How often data is read and written by operators that sort."""
+MEMORY = GATHERS | BAGS | FREE | {*PASSES} | {
+    "__ilshift__", "__irshift__", "__lshift__", "__rshift__", "_adaptive_avg_pool2d", "_adaptive_avg_pool3d",
+    "_chunk_cat", "_fused_rms_norm", "_index_put_impl", "_is_all_true", "_log_softmax", "_native_batch_norm_legit",
+    "_native_batch_norm_legit_no_training", "_prelu_kernel", "_reshape_alias", "_safe_softmax", "_softmax", "_stack",
+    "_to_copy", "_unsafe_index_put", "_unsafe_view", "_upsample_bilinear2d_aa", "_upsample_nearest_exact1d",
+    "_upsample_nearest_exact2d", "_weight_norm_interface", "abs", "adaptive_avg_pool1d", "adaptive_avg_pool2d",
+    "adaptive_avg_pool3d", "adaptive_max_pool2d", "adaptive_max_pool3d", "affine_grid_generator", "alias_copy", "all",
+    "amax", "amin", "aminmax", "any", "arange", "argmax", "argmin", "as_strided_copy", "as_strided_scatter", "avg_pool1d",
+    "avg_pool2d", "avg_pool3d", "bartlett_window", "batch_norm_elemt", "batch_norm_stats", "batch_norm_update_stats",
+    "bernoulli", "binary_cross_entropy", "binary_cross_entropy_with_logits", "bincount", "binomial", "blackman_window",
+    "block_diag", "bucketize", "cat", "cauchy", "channel_shuffle", "col2im", "complex", "constant_pad_nd", "copy",
+    "copysign", "count_nonzero", "cudnn_affine_grid_generator", "cudnn_batch_norm", "cudnn_grid_sampler", "cummax",
+    "cummin", "cumprod", "cumsum", "detach_copy", "diag_embed", "diagonal_copy", "diagonal_scatter", "dist", "dropout",
+    "embedding_renorm", "eq", "expand_copy", "exponential", "eye", "fft_fftfreq", "fft_rfftfreq", "fill", "flip",
+    "floor_divide", "fractional_max_pool2d", "fractional_max_pool3d", "full", "full_like", "gcd", "ge", "gelu",
+    "geometric", "glu", "grid_sampler_2d", "grid_sampler_3d", "gt", "hamming_window", "hann_window", "hardswish",
+    "heaviside", "histc", "huber_loss", "im2col", "index_add", "index_copy", "index_fill", "index_put", "index_reduce",
+    "isin", "kaiser_window", "lcm", "le", "leaky_relu", "lift", "lift_fresh_copy", "linalg_cross", "linalg_vector_norm",
+    "linspace", "log_normal", "log_sigmoid_forward", "log_softmax", "logcumsumexp", "logspace", "logsumexp", "lt",
+    "masked_fill", "masked_scatter", "max", "max_pool2d_with_indices", "max_pool3d_with_indices", "max_unpool2d",
+    "max_unpool3d", "mean", "min", "mish", "mse_loss", "multi_margin_loss", "multilabel_margin_loss_forward",
+    "multinomial", "nansum", "narrow_copy", "native_batch_norm", "native_dropout", "native_group_norm",
+    "native_layer_norm", "native_norm", "ne", "new_full", "new_ones", "new_zeros", "nll_loss2d_forward",
+    "nll_loss_forward", "norm", "normal", "normal_functional", "ones", "ones_like", "permute_copy", "pixel_shuffle",
+    "pixel_unshuffle", "poisson", "polar", "prod", "put", "rand", "rand_like", "randint", "randint_like", "randn",
+    "randn_like", "random", "randperm", "range", "reflection_pad1d", "reflection_pad2d", "reflection_pad3d", "renorm",
+    "repeat", "repeat_interleave", "replication_pad1d", "replication_pad2d", "replication_pad3d", "roll", "rot90",
+    "rrelu_with_noise", "rrelu_with_noise_functional", "scalar_tensor", "scatter", "scatter_add", "scatter_reduce",
+    "searchsorted", "segment_reduce", "select_copy", "select_scatter", "slice_copy", "slice_scatter", "smooth_l1_loss",
+    "soft_margin_loss", "softmax", "split_copy", "split_with_sizes_copy", "squeeze_copy", "stack", "std", "std_mean",
+    "sum", "t_copy", "threshold", "trace", "transpose_copy", "tril", "tril_indices", "triu", "triu_indices",
+    "unbind_copy", "unfold", "unfold_copy", "uniform", "unsafe_split", "unsafe_split_with_sizes", "unsqueeze_copy",
+    "upsample_bicubic2d", "upsample_bilinear2d", "upsample_linear1d", "upsample_nearest1d", "upsample_nearest2d",
+    "upsample_nearest3d", "upsample_trilinear3d", "var", "var_mean", "view_as_complex_copy", "view_as_real_copy",
+    "view_copy", "zero", "zeros", "zeros_like",
+}  # fmt: skip
+"""Operators that memory bounds."""
+
+
+def has_cost(op: str) -> bool:
+    """Whether the model of time knows an operator that does work. Views are known by what they return, see `roofline.is_free`."""
+    name = base_name(op)
+    return name in FLOPS or name in MEMORY or torch.Tag.pointwise in operator(op).tags
+
+
+def flops(step: Op, read: Tensors, made: Tensors) -> float:
+    """Operations that arithmetic may bound; 0 for what memory bounds. `read` in the order of the schema's arguments."""
+    count = FLOPS.get(base_name(step.op))
+    return 0.0 if count is None else count(step, read, made)
+
+
+def dense_bytes(tensor: torch.Tensor) -> int:
+    """Bytes behind a tensor: broadcast dimensions count once."""
+    elements = 1
+    for size, stride in zip(tensor.size(), tensor.stride(), strict=True):
+        elements *= size if stride != 0 or size == 0 else 1
+    return elements * tensor.element_size()
+
+
+def moved_bytes(step: Op, read: Tensors, made: Tensors) -> float:
+    """What an operator reads and writes, each once, unless it sorts."""
+    name = base_name(step.op)
+    written = float(sum(dense_bytes(t) for t in made))
+    if name in BAGS:
+        row = dense_bytes(read[0]) / max(1, read[0].shape[0])
+        return written + read[1].numel() * (row + read[1].element_size())
+    taken = float(sum(dense_bytes(t) for t in read))
+    return PASSES.get(name, 1.0) * ((min(taken, 2 * written) if name in GATHERS else taken) + written)

@@ -1,0 +1,114 @@
+"""What the trusted side knows of one call of forward, and whether a candidate's call agrees with it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+import torch
+
+from rlkernel.evaluator.judging.comparison import Match, bits, compare_structure, compare_tensor
+from rlkernel.evaluator.judging.tolerance import OwnError, Tolerance, tolerance
+
+
+class InputFate(StrEnum):
+    """What the reference does to a tensor among its arguments."""
+
+    KEPT = "kept"
+    """It leaves it as it is, and so must the candidate."""
+    CHANGED = "changed"
+    """It changes it, and so must the candidate, in the same way."""
+    RETURNED = "returned"
+    """It changes it and returns it: the output is compared, and a candidate may leave the argument as it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """What the reference gave in one call."""
+
+    structure: Any
+    reference: tuple[torch.Tensor, ...]
+    exact: tuple[torch.Tensor, ...]
+    inputs: tuple[torch.Tensor, ...]
+    """After the call."""
+    inputs_before: tuple[torch.Tensor, ...]
+    fates: tuple[InputFate, ...]
+    allowed: tuple[Tolerance, ...]
+    """What is allowed of each output."""
+    layouts: tuple[str, ...] = ()
+    """What is fine in memory beside the reference's own layout, because a GPU's operators would give it."""
+    state: Mapping[str, tuple[torch.Tensor, Tolerance]] = field(default_factory=dict)
+    """Floating-point buffers and parameters that forward changes, after the call, and what is allowed of them."""
+    other: bool = False
+    """In the other of train and eval mode."""
+    note: str = ""
+    """Stands behind a miss: what is special about the round."""
+
+
+def fates(
+    inputs: Sequence[torch.Tensor], before: Sequence[torch.Tensor], outputs: Sequence[torch.Tensor]
+) -> tuple[InputFate, ...]:
+    """What the reference did to each of its `inputs`, given a copy of them from before."""
+    returned = {t.untyped_storage().data_ptr() for t in outputs}
+    found = []
+    for after, was in zip(inputs, before, strict=True):
+        same = not after.numel() or torch.equal(bits(after), bits(was))
+        shared = after.untyped_storage().data_ptr() in returned
+        found.append(InputFate.KEPT if same else InputFate.RETURNED if shared else InputFate.CHANGED)
+    return tuple(found)
+
+
+def compare_round(
+    structure: Any,
+    tensors: Sequence[torch.Tensor],
+    overlapping: Sequence[bool],
+    inputs: Sequence[torch.Tensor],
+    state: Mapping[str, torch.Tensor],
+    expected: Expected,
+) -> Match:
+    """All outputs of one call, then the arguments and the module's state after it."""
+    mismatch = compare_structure(structure, expected.structure)
+    if mismatch or len(tensors) != len(expected.reference):
+        return Match(False, mismatch or "another number of output tensors")
+    mode = " in the other of train and eval mode" if expected.other else ""
+    error = 0.0
+    for index, found in enumerate(tensors):
+        where = "output" if len(tensors) == 1 else f"output {index}"
+        match = compare_tensor(
+            found, expected.reference[index], expected.exact[index], allowed=expected.allowed[index],
+            overlapping=overlapping[index], where=where, layouts=expected.layouts[index : index + 1],
+        )  # fmt: skip
+        error = max(error, match.error)
+        if not match.matches:
+            return Match(False, match.detail + mode + expected.note, error)
+    detail = _inputs(inputs, expected) or _state(state, expected)
+    return Match(detail is None, (detail or "") + (mode if detail else ""), error)
+
+
+def _inputs(inputs: Sequence[torch.Tensor], expected: Expected) -> str | None:
+    rows = zip(inputs, expected.inputs, expected.inputs_before, expected.fates, strict=True)
+    for index, (found, wanted, before, fate) in enumerate(rows):
+        if found.shape == before.shape and torch.equal(bits(found), bits(before)):
+            if fate is InputFate.CHANGED:
+                return f"forward leaves its input {index} as it is, the reference changes it"
+        elif fate is InputFate.KEPT:
+            return f"forward changes its input {index}, the reference does not"
+        else:
+            where, allowed = f"input {index} after forward", tolerance(wanted.dtype, OwnError(), tf32=False)
+            match = compare_tensor(found, wanted, wanted, allowed=allowed, overlapping=False, where=where)
+            if not match.matches:
+                return match.detail
+    return None
+
+
+def _state(state: Mapping[str, torch.Tensor], expected: Expected) -> str | None:
+    for name, (wanted, allowed) in expected.state.items():
+        found = state.get(name)
+        if found is None:
+            return f"the reference's forward changes {name}, which ModelNew does not have"
+        match = compare_tensor(found, wanted, wanted, allowed=allowed, overlapping=False, where=f"{name} after forward")
+        if not match.matches:
+            return match.detail
+    return None

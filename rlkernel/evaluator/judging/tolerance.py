@@ -1,0 +1,150 @@
+"""How far an output may be from the exact result: measured on the reference, not chosen.
+
+The reference is computed twice, in its own dtype and in float64, and in float64 once more on inputs that are moved by their own
+rounding. What differs is the reference's own error: of the whole output (relative to its norm) and of its worst element
+(relative to |element| + root mean square). A candidate may err 8 times as much, and always as much as a floor per dtype allows.
+
+Two things are left out of all measures, because they would hide what is beside them: values that are not finite, and huge ones,
+such as -1e9 behind a mask. Huge values begin above a gap of a factor of 1000 in the sorted magnitudes. Where an output varies by
+less than the floor, the floor is a quarter of its spread: an answer that is constant near the mean is wrong. Source: ours.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+
+FLOOR = {torch.float64: 1e-9, torch.float32: 5e-5, torch.float16: 3e-3, torch.bfloat16: 2e-2}
+"""Norm-relative error that is always allowed,
+by the reference output's dtype. float32's lies under what tf32 or half precision give."""
+TF32_FLOOR = 2e-3
+"""float32's floor when tf32 is allowed on both sides."""
+ELEMENT_FLOOR = {torch.float64: 1e-7, torch.float32: 1e-3, torch.float16: 2e-2, torch.bfloat16: 1e-1}
+"""Error of one element, relative to |element| + root mean square, that is always allowed: in half precision about 15
+roundings."""
+TF32_ELEMENT_FLOOR = 2e-2
+ELEMENT_CAP = 0.4
+"""Never allowed of one element: one that is zero in place of the root mean square has 0.5."""
+REFERENCE_FACTOR = 8.0
+"""Allowed error in units of the reference's own."""
+GAP = 1e3
+"""Factor between neighbours in the sorted magnitudes above which values are huge."""
+ORDINARY = 1e-3
+"""Least share of elements below the gap."""
+SAMPLE = 1 << 18
+"""Elements whose magnitudes are sorted."""
+SPREAD = 0.25
+"""Share of an output's standard deviation that a floor never exceeds, where the reference resolves it."""
+FEW = 8
+"""Elements below which a standard deviation says nothing."""
+UNSTEADY = 0.05
+"""Norm-relative error from which on the reference jumps between values: then it is its own measure."""
+
+
+@dataclass(frozen=True, slots=True)
+class OwnError:
+    """What the reference itself misses by."""
+
+    norm: float = 0.0
+    """Relative to the output's norm."""
+    element: float = 0.0
+    """Of the worst element, relative to |element| + root mean square."""
+    spread: float = 1.0
+    """Standard deviation by root mean square: small where the output is nearly constant."""
+    huge: float = math.inf
+    """Magnitude above which values are compared on their own."""
+
+    @property
+    def steady(self) -> bool:
+        """Whether the float64 result is the same function of the inputs as the reference."""
+        return self.norm < UNSTEADY
+
+    def times(self, factor: float) -> OwnError:
+        return replace(self, norm=factor * self.norm, element=factor * self.element)
+
+
+@dataclass(frozen=True, slots=True)
+class Tolerance:
+    """What is allowed of one output."""
+
+    norm: float
+    """Error relative to the norm of the ordinary values."""
+    element: float
+    """Error of one element, relative to |element| + root mean square."""
+    huge: float = math.inf
+    """Magnitude above which a value must be met on its own."""
+
+    @staticmethod
+    def from_json(data: dict[str, Any]) -> Tolerance:
+        return Tolerance(float(data["norm"]), float(data["element"]), float(data["huge"]))
+
+
+def huge_from(values: torch.Tensor) -> float:
+    """The magnitude above which values are huge; infinity where there is no gap. `values`: an output of the reference."""
+    flat = values.detach().reshape(-1)
+    if flat.numel() > SAMPLE:
+        flat = flat[torch.randint(flat.numel(), (SAMPLE,), device=flat.device)]
+    sizes = flat.abs().to(torch.promote_types(flat.dtype, torch.float32))
+    sizes = sizes[torch.isfinite(sizes) & (sizes > 0)].sort().values
+    least = max(2, int(ORDINARY * sizes.numel()))
+    if sizes.numel() <= least:
+        return math.inf
+    below, above = sizes[least - 1 : -1], sizes[least:]
+    gaps = (above / below) >= GAP
+    if not bool(gaps.any()):
+        return math.inf
+    place = int(gaps.to(torch.uint8).argmax())
+    return math.sqrt(float(below[place])) * math.sqrt(float(above[place]))
+
+
+def errors(found: torch.Tensor, exact: torch.Tensor) -> tuple[float, float]:
+    """Norm-relative error, and the largest |difference| / (|element| + root mean square)."""
+    wide = torch.promote_types(exact.dtype, torch.float32)
+    target = exact.to(wide)
+    difference = found.to(wide) - target
+    size = torch.linalg.vector_norm(target).clamp_min(1e-30)
+    miss = torch.linalg.vector_norm(difference)
+    worst = (difference.abs_() / (target.abs() + size / math.sqrt(target.numel())).clamp_min(1e-30)).amax()
+    relative, single = torch.stack([miss / size, worst]).tolist()
+    return relative, single
+
+
+def own_error(found: torch.Tensor, exact: torch.Tensor, nudged: torch.Tensor | None = None) -> OwnError:
+    """The reference's error: `found` in its own dtype, `exact` in float64, `nudged` in float64 on inputs moved by their rounding.
+    Integers have none."""
+    if not (found.is_floating_point() or found.is_complex()) or found.shape != exact.shape or not found.numel():
+        return OwnError()
+    if found.is_complex():
+        found, exact = torch.view_as_real(found), torch.view_as_real(exact)
+        nudged = None if nudged is None else torch.view_as_real(nudged)
+    huge = huge_from(found)
+    here = torch.isfinite(found) & torch.isfinite(exact) & (found.abs() <= huge)
+    if not bool(here.any()):
+        return OwnError(huge=huge)
+    mine, target = found[here].double(), exact[here].double()
+    norm, element = errors(mine, target)
+    if nudged is not None and nudged.shape == exact.shape:
+        moved = nudged[here].double()
+        other_norm, other_element = errors(moved, target) if bool(torch.isfinite(moved).all()) else (math.inf, 0.0)
+        if other_norm < UNSTEADY:
+            norm, element = max(norm, other_norm), max(element, other_element)
+    size = float(torch.linalg.vector_norm(target)) / math.sqrt(target.numel())
+    spread = float(target.std()) / max(size, 1e-300) if target.numel() >= FEW else 1.0
+    return OwnError(norm, element, min(1.0, spread), huge)
+
+
+def tolerance(dtype: torch.dtype, own: OwnError, *, tf32: bool) -> Tolerance:
+    """What is allowed of an output of this dtype where the reference's own error is `own`; 0 for integers, which must be
+    equal."""
+    if not (dtype.is_floating_point or dtype.is_complex):
+        return Tolerance(0.0, 0.0)
+    loose = tf32 and dtype is torch.float32
+    floor = TF32_FLOOR if loose else FLOOR.get(dtype, FLOOR[torch.float32])
+    if own.spread > REFERENCE_FACTOR * max(own.norm, torch.finfo(dtype).eps / 4):
+        floor = min(floor, SPREAD * own.spread)
+    least = TF32_ELEMENT_FLOOR if loose else ELEMENT_FLOOR.get(dtype, ELEMENT_FLOOR[torch.float32])
+    element = min(ELEMENT_CAP, max(least, REFERENCE_FACTOR * own.element))
+    return Tolerance(max(floor, REFERENCE_FACTOR * own.norm), element, own.huge)

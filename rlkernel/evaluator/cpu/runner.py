@@ -18,7 +18,7 @@ from rlkernel.evaluator.judging.operator_costs import NoCost
 from rlkernel.evaluator.judging.reference_calls import pairs
 from rlkernel.evaluator.program import schema as programs
 from rlkernel.evaluator.program.kernel_source import KernelRejected
-from rlkernel.evaluator.program.replay import Replay, StepFailed
+from rlkernel.evaluator.program.replay import Replay, StepFailed, noted_strides
 from rlkernel.evaluator.program.schema import Config, Launch, MalformedProgram, Program
 from rlkernel.evaluator.program.tensors import flatten, overlapping
 from rlkernel.types import Status
@@ -36,6 +36,10 @@ class _Round:
         self.inputs = [wire.tensor(e, body) for e in header["inputs"]]
 
 
+def _without_data(tensors: list[torch.Tensor]) -> list[torch.Tensor]:
+    return [torch.empty_strided(t.shape, t.stride(), dtype=t.dtype, device="meta") for t in tensors]
+
+
 class _Module:
     """A Program that was constructed with a round's weights, and can be called several times."""
 
@@ -44,6 +48,7 @@ class _Module:
             interpreter.launch(step, config, args, dry=False)
 
         self._replay = Replay(program, torch.device("cpu"), launch, configs=configs, poison_seed=first.forward_seed)
+        self._replay.strides = noted_strides(program, _without_data(first.init_inputs), _without_data(first.inputs))
         self.state = self._replay.init([t.clone() for t in first.init_inputs], first.init_seed, first.state)
         for own, given in pairs(self.state, first.state):
             own.copy_(given)

@@ -17,6 +17,7 @@ from rlkernel.evaluator.gpu.guards import CUDA, Guards, extent, fill
 from rlkernel.evaluator.gpu.stopwatch import mark, settle, stream
 from rlkernel.evaluator.judging.reference_calls import pairs, state_of
 from rlkernel.evaluator.judging.roofline import is_free
+from rlkernel.evaluator.program.layouts import Strides
 from rlkernel.evaluator.program.replay import Replay, allocates
 from rlkernel.evaluator.program.schema import Config, Launch, Program
 from rlkernel.evaluator.program.tensors import flatten
@@ -91,6 +92,7 @@ class Subject:
                             self.choices[index] = self._available[index][0]
         self._step_of = {id(config): index for index in self._available for config in self._configs(index)}
         self._tuning = False
+        self._strides: dict[int, Strides] = {}
         self.replay = Replay(program, CUDA, self._launch, configs=self.choices)
 
     def _configs(self, index: int) -> tuple[Config, ...]:
@@ -138,7 +140,7 @@ class Subject:
         """`__init__`, in guarded memory; then the reference's weights replace those with the same name, shape and dtype."""
         self._state = Guards()
         self.replay = Replay(self.program, CUDA, self._launch, configs=self.choices, poison_seed=seed)
-        self.replay.place = self._state.place
+        self.replay.place, self.replay.strides = self._state.place, self._strides
         given = state_of(model)
         with torch.no_grad():
             self.state = self.replay.init([self._state.place(t) for t in init_inputs], seed, given)
@@ -164,9 +166,11 @@ class Subject:
 
         replay = Replay(self.program, torch.device("meta"), lambda *call: None)
         outputs: list[torch.Tensor] = []
+        replay.noting = True
         with torch.no_grad():
             replay.init([torch.empty_like(t, device="meta") for t in init_inputs], 0)
             flatten(replay.forward([torch.empty_like(t, device="meta") for t in inputs], 0, observe=observe), outputs)
+        self._strides = replay.strides
         count = places(sum(extent(size, stride) * dtype.itemsize for size, stride, dtype in shapes.values()))
         self.places = [{i: self._memory.empty(*shape, filled=False) for i, shape in shapes.items()} for _ in range(count)]
         alone = len(work) == 1 and isinstance(self.program.forward[work[0]], Launch)

@@ -54,7 +54,7 @@ _STATEMENTS = (
 _EXPRESSIONS = (
     ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.Call, ast.IfExp, ast.Attribute, ast.Subscript, ast.Slice, ast.Name,
     ast.Constant, ast.Tuple, ast.List, ast.keyword, ast.arguments, ast.arg, ast.operator, ast.unaryop, ast.boolop, ast.cmpop,
-    ast.expr_context, ast.Starred, ast.NamedExpr, ast.JoinedStr, ast.FormattedValue,
+    ast.expr_context, ast.Starred, ast.NamedExpr,
 )  # fmt: skip
 _VALUE_ATTRIBUTES = {
     name
@@ -63,7 +63,7 @@ _VALUE_ATTRIBUTES = {
     if not name.startswith("_")
 }
 _VALUE_ATTRIBUTES -= {"handle", "to_ir", "mangle", "codegen_name", "from_ir", "make_ir"}
-_VALUE_ATTRIBUTES |= {"shape", "strides", "dtype", "type", "value", "element_ty", "scalar", "ALL", "NONE"}
+_VALUE_ATTRIBUTES |= {"shape", "strides", "dtype", "type", "value", "element_ty", "scalar"}
 
 
 def _from_triton(value: Any) -> bool:
@@ -73,7 +73,7 @@ def _from_triton(value: Any) -> bool:
     if tl.core.is_builtin(value) or type(value).__name__ == "ConstexprFunction":
         return True
     if isinstance(value, type):
-        return value in (tl.range, tl.static_range, tl.PropagateNan)
+        return value in (tl.range, tl.static_range)
     return value in (triton.cdiv, triton.next_power_of_2)
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from rlkernel.evaluator.program import schema as programs
+from rlkernel.evaluator.program.layouts import Strides, as_on_cuda, laid_out, strides_of
 from rlkernel.evaluator.program.schema import (
     Config,
     Descriptor,
@@ -51,8 +52,9 @@ _REFUSED = {
     "rename",
     "retain_grad", "requires_grad_", "to_mkldnn", "to_dense", "data", "is_pinned", "resize_as_", "resize_as_sparse_",
 }  # fmt: skip
-_WHOLE = {"scaled_dot_product_attention"}
-"""Made of other operators, but recorded whole. Of the rest a trace has the parts, whose cost is known."""
+_WHOLE = {"scaled_dot_product_attention", "dropout"}
+"""Made of other operators, which depend on the device, but recorded whole. Of the rest a trace has the parts, whose cost is
+known."""
 _FRESH = {"empty", "empty_like", "new_empty", "empty_strided", "new_empty_strided", "empty_permuted"}
 
 
@@ -131,6 +133,10 @@ class Replay:
         self.values: dict[int, torch.Tensor] = {}
         self.place: Place | None = None
         """Where results of operators and literals go; None: where the operator put them."""
+        self.strides: dict[int, Strides] = {}
+        """Identity of an operator's step -> where the trace says that its results lie; empty: where the operator puts them."""
+        self.noting = False
+        """Whether `strides` are noted rather than used: on tensors without data."""
         self._poison = None if device.type == "meta" else torch.Generator(device).manual_seed(poison_seed)
 
     def init(
@@ -255,11 +261,17 @@ class Replay:
         except (RuntimeError, IndexError, ValueError, TypeError, NotImplementedError) as error:
             # The same call worked on meta tensors: what fails now is the candidate's use of values, or memory.
             raise StepFailed(f"{step.op}: {(str(error).splitlines() or [type(error).__name__])[0][:200]}") from error
+        result = as_on_cuda(step.op, [v for v in _flat([*args, *kwargs.values()]) if isinstance(v, torch.Tensor)], result)
         outs = tuple(result) if isinstance(result, (tuple, list)) else (result,)
         if len(outs) != len(step.outs):
             raise MalformedProgram(f"{step.op} returns {len(outs)} values, not {len(step.outs)}")
         if any(isinstance(o, torch.Tensor) and o.device.type != self.device.type for o in outs):
             raise MalformedProgram(f"{step.op} leaves the device")
+        if self.noting:
+            self.strides[id(step)] = strides_of(outs)
+        elif id(step) in self.strides:
+            known = {v.untyped_storage()._cdata for v in _flat([*args, *kwargs.values()]) if isinstance(v, torch.Tensor)}
+            outs = laid_out(outs, self.strides[id(step)], known)
         if self._poison is not None and allocates(step):
             poison(outs[0], self._poison)
         if self.place is not None:
@@ -287,6 +299,15 @@ class Replay:
         return tuple(
             self.place(o) if isinstance(o, torch.Tensor) and o.untyped_storage()._cdata not in known else o for o in outs
         )
+
+
+def noted_strides(program: Program, init_inputs: Sequence[torch.Tensor], inputs: Sequence[torch.Tensor]) -> dict[int, Strides]:
+    """`Replay.strides` of a Program. The arguments are tensors without data."""
+    replay = Replay(program, torch.device("meta"), lambda *call: None)
+    replay.noting = True
+    replay.init(init_inputs, 0)
+    replay.forward(inputs, 0)
+    return replay.strides
 
 
 def _flat(values: Sequence[Any]) -> list[Any]:

@@ -16,6 +16,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 
+from rlkernel.evaluator.program.layouts import as_on_cuda
 from rlkernel.evaluator.program.schema import MAX_LITERAL_BYTES, MAX_STEPS, Literal, Op, Step, Value, encode_scalar
 
 META = torch.device("meta")
@@ -116,7 +117,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         """Run `call` on meta tensors and write it down under `name`."""
         encoded_args = tuple(self.encode(a) for a in args)
         encoded_kwargs = {k: self.encode(v) for k, v in kwargs.items()}
-        result = call(*args, **kwargs)
+        result = as_on_cuda(name, [v for v in [*args, *kwargs.values()] if isinstance(v, torch.Tensor)], call(*args, **kwargs))
         outs: list[int | None] = []
         for item in result if isinstance(result, (tuple, list)) else (result,):
             if isinstance(item, torch.Tensor):
@@ -173,6 +174,7 @@ _MOVES = {torch.Tensor.cuda, torch.Tensor.cpu}
 # Operators that choose a backend by device: recorded whole, so that they replay on another device.
 _WHOLE: dict[Any, Any] = {
     torch.nn.functional.scaled_dot_product_attention: torch.ops.aten.scaled_dot_product_attention.default,
+    torch.dropout: torch.ops.aten.dropout.default,
 }
 
 

@@ -4,7 +4,8 @@ Each file is one candidate, and its first line is its verdict:
 
     # <problem> <status>[ cpu=<status>][ gpu=<status>][ coverage<0.2][ catalogue=14,18]: why
 
-problem      a problem of the suite (`level1/softmax`), or `relu`: tests/red_team/reference.py
+problem      a problem of the suite (`level1/softmax`), `relu`: tests/red_team/reference.py, or `own/<name>`: one of
+             tests/red_team/problems, each made for a cause that the suite does not show
 status       what it deserves, on every device
 cpu= gpu=    only where that path's status differs, with the reason in the text. `a|b` where chance decides, e.g. what lies
              behind an address. The CPU path checks the small shape and samples the work at the full one; the GPU path knows
@@ -38,7 +39,7 @@ GROUPS = {
     "G": range(64, 81),
 }
 _LINE = re.compile(
-    r"# (?P<problem>relu|level\d/\w+) (?P<status>[a-z_]+)"
+    r"# (?P<problem>relu|own/\w+|level\d/\w+) (?P<status>[a-z_]+)"
     r"(?: cpu=(?P<cpu>[a-z_|]+))?(?: gpu=(?P<gpu>[a-z_|]+))?"
     r"(?: coverage(?P<side>[<>])(?P<bound>[\d.]+))?(?: catalogue=(?P<catalogue>\d+(?:,\d+)*))?: (?P<why>\S.*)"
 )
@@ -88,9 +89,15 @@ def parse(name: str, code: str, problems: dict[str, Problem]) -> Case:
     return Case(name, problems[found["problem"]], special("cpu"), special("gpu"), coverage, catalogue, found["why"], code)
 
 
+def own_problems() -> dict[str, Problem]:
+    """The problems that were made for the red team."""
+    files = sorted((FOLDER / "problems").glob("*.py"))
+    return {f"own/{file.stem}": Problem(f"own/{file.stem}", 1, "train", file.read_text()) for file in files}
+
+
 def load(folder: str) -> dict[str, Case]:
     """`hostile` or `honest`: every candidate by its path in that folder. Raises ValueError, see `parse`."""
-    problems = {"relu": relu(), **{problem.name: problem for problem in load_suite()}}
+    problems = {"relu": relu(), **own_problems(), **{problem.name: problem for problem in load_suite()}}
     files = sorted((FOLDER / folder).rglob("*.py"))
     names = [str(file.relative_to(FOLDER / folder).with_suffix("")) for file in files]
     return {name: parse(f"{folder}/{name}", file.read_text(), problems) for name, file in zip(names, files, strict=True)}

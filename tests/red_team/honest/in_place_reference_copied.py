@@ -1,0 +1,25 @@
+# own/in_place correct: the reference changes its input and returns it, the kernel leaves it as it is
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+import triton
+import triton.language as tl
+from triton.language.extra import libdevice
+
+
+@triton.jit
+def scaled_relu(x, y, n, scale, BLOCK: tl.constexpr):
+    o = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    m = o < n
+    tl.store(y + o, tl.maximum(tl.load(x + o, mask=m, other=0.0), 0.0) * scale, mask=m)
+
+
+def relu(x, scale=1.0):
+    y = torch.empty_like(x)
+    scaled_relu[(triton.cdiv(x.numel(), 1024),)](x, y, x.numel(), scale, BLOCK=1024)
+    return y
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return relu(x, 0.5)

@@ -1,0 +1,21 @@
+# own/clamp_nan correct: a clamp that keeps NaN
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+import triton
+import triton.language as tl
+from triton.language.extra import libdevice
+
+
+@triton.jit
+def kernel(x, y, n, BLOCK: tl.constexpr):
+    o = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    v = tl.sqrt(tl.load(x + o, mask=o < n, other=0.0))
+    tl.store(y + o, tl.where(v == v, tl.maximum(v, 0.5), v), mask=o < n)
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        y = torch.empty_like(x)
+        kernel[(triton.cdiv(x.numel(), 1024),)](x, y, x.numel(), BLOCK=1024)
+        return y

@@ -1,0 +1,22 @@
+# relu incorrect gpu=incorrect|correct catalogue=57: allows the compiler to reorder elements, whose order matters
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+import triton
+import triton.language as tl
+from triton.language.extra import libdevice
+
+
+@triton.jit
+def kernel(x, y, n, BLOCK: tl.constexpr):
+    o = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    v = tl.load(x + o, mask=o < n, other=0.0)
+    v = tl.reshape(v, (2, BLOCK // 2), can_reorder=True)
+    tl.store(y + o, tl.reshape(tl.maximum(v, 0.0), (BLOCK,)), mask=o < n)
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        y = torch.empty_like(x)
+        kernel[(triton.cdiv(x.numel(), 1024),)](x, y, x.numel(), BLOCK=1024)
+        return y

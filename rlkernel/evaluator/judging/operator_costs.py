@@ -6,6 +6,7 @@ Memory bounds all but matrix products and their like; operators that PyTorch its
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -131,10 +132,18 @@ MEMORY = GATHERS | BAGS | FREE | {*PASSES} | {
 """Operators that memory bounds."""
 
 
+@functools.cache
+def _pointwise(name: str) -> bool:
+    """Whether PyTorch marks an overload of the operator as pointwise; those that write into `out` carry no mark."""
+    packets = [getattr(torch.ops.aten, n, None) for n in (name, f"{name}_")]
+    overloads = [getattr(packet, overload) for packet in packets if packet is not None for overload in packet.overloads()]
+    return any(torch.Tag.pointwise in overload.tags for overload in overloads)
+
+
 def has_cost(op: str) -> bool:
     """Whether the model of time knows an operator that does work. Views are known by what they return, see `roofline.is_free`."""
     name = base_name(op)
-    return name in FLOPS or name in MEMORY or torch.Tag.pointwise in operator(op).tags
+    return name in FLOPS or name in MEMORY or _pointwise(name)
 
 
 def flops(step: Op, read: Tensors, made: Tensors) -> float:

@@ -1,0 +1,123 @@
+"""Every operator that a Program may name has a cost, moves nothing, or is refused where time is modelled."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+import torch
+
+from rlkernel.evaluator.devices import H200
+from rlkernel.evaluator.judging.operator_costs import (
+    FLOPS,
+    MEMORY,
+    NoCost,
+    argument,
+    base_name,
+    flops,
+    has_cost,
+    moved_bytes,
+)
+from rlkernel.evaluator.judging.roofline import is_free, operator_us
+from rlkernel.evaluator.program.replay import operator
+from rlkernel.evaluator.program.schema import MalformedProgram, Op
+
+ARITHMETIC = re.compile(r"(add|b)?(mm|mv)|conv.*|linalg|fft|cholesky|trilinear|cdist|pdist|attention|rnn|lstm|gru|solve")
+"""Words in the names of operators that arithmetic may bound."""
+
+
+def allowed() -> list[str]:
+    """Every overload that a Program may name."""
+    found = []
+    for name in torch._C._dispatch_get_all_op_names():
+        if name.startswith("aten::"):
+            base, _, overload = name.removeprefix("aten::").partition(".")
+            try:
+                operator(f"aten.{base}.{overload or 'default'}")
+            except MalformedProgram:
+                continue
+            found.append(f"aten.{base}.{overload or 'default'}")
+    return found
+
+
+ALLOWED = allowed()
+
+
+def is_view(op: str) -> bool:
+    returns = operator(op)._schema.returns
+    views = any(r.alias_info is not None and not r.alias_info.is_write for r in returns)
+    return views or torch.Tag.inplace_view in operator(op).tags
+
+
+def test_the_allow_list_is_walked() -> None:
+    assert len(ALLOWED) > 1500
+
+
+def test_what_has_no_cost_and_is_no_view_is_refused() -> None:
+    x = torch.empty(4, device="meta")
+    unknown = [op for op in ALLOWED if not has_cost(op) and not is_view(op)]
+    assert unknown, "some operators are always unknown"
+    for op in unknown:
+        with pytest.raises(NoCost, match="no modelled cost"):
+            operator_us(Op(op, (), {}, (1,)), [x], [torch.empty(4, device="meta")], H200)
+
+
+def test_operators_of_everyday_models_have_a_cost() -> None:
+    everyday = """add mul relu gelu softmax _softmax convolution mm addmm bmm native_layer_norm native_group_norm sum mean
+        var_mean max_pool2d_with_indices avg_pool2d cat index gather scatter_add cumsum sort topk embedding clone copy fill
+        where pow scaled_dot_product_attention masked_fill argmax logsumexp constant_pad_nd upsample_nearest2d native_dropout
+        bernoulli"""
+    names = {base_name(op): op for op in ALLOWED}
+    assert [name for name in everyday.split() if not has_cost(names[name])] == []
+
+
+def test_nothing_that_arithmetic_may_bound_is_priced_by_memory_alone() -> None:
+    names = {base_name(op) for op in ALLOWED if has_cost(op) and not is_view(op)}
+    suspicious = {name for name in names if any(ARITHMETIC.fullmatch(word) for word in name.split("_"))}
+    assert suspicious - set(FLOPS) == {"linalg_cross", "linalg_vector_norm", "fft_fftfreq", "fft_rfftfreq"}
+
+
+def test_the_tables_name_operators_that_exist() -> None:
+    names = {base_name(op) for op in ALLOWED} | {op.split(".")[1] for op in ALLOWED}
+    assert sorted((set(FLOPS) | MEMORY) - names - {"_fused_rms_norm"}) == []
+
+
+def meta(*shape: int) -> torch.Tensor:
+    return torch.empty(*shape, device="meta")
+
+
+def test_transposed_convolutions_count_by_their_input() -> None:
+    x, weight, out = meta(2, 3, 8, 8), meta(3, 5, 4, 4), meta(2, 5, 17, 17)
+    by_keyword = Op("aten.convolution.default", (), {"transposed": True, "input": None, "weight": None}, (1,))
+    assert argument(by_keyword, "transposed") is True
+    # every element of the input meets 5 * 4 * 4 weights
+    assert flops(by_keyword, [x, weight], [out]) == 2 * x.numel() * 5 * 16
+    slow = Op("aten.slow_conv_transpose2d.default", (), {}, (1,))
+    assert flops(slow, [x, weight], [out]) == 2 * x.numel() * 5 * 16
+
+
+def test_bilinear_forms_and_distances_count_their_arithmetic() -> None:
+    # 6 rows; 3 outputs, 4 x 5 inputs, as `bilinear` calls it
+    step = Op("aten._trilinear.default", (None, None, None, [1, 3], [0], [1, 2], [2, 3]), {}, (1,))
+    assert flops(step, [meta(6, 4), meta(3, 4, 5), meta(6, 5)], [meta(6, 3)]) == 3 * 6 * 3 * 4 * 5
+    assert flops(Op("aten._cdist_forward.default", (), {}, (1,)), [meta(7, 4), meta(9, 4)], [meta(7, 9)]) == 3 * 7 * 9 * 4
+
+
+def test_bags_read_the_rows_that_their_indices_name() -> None:
+    table, indices, out = meta(1000, 8), torch.empty(20, dtype=torch.int64, device="meta"), meta(5, 8)
+    # 20 rows of 8 floats and their indices, 5 rows written
+    assert moved_bytes(Op("aten._embedding_bag.default", (), {}, (1,)), [table, indices], [out]) == 20 * (32 + 8) + 5 * 32
+
+
+def test_float64_products_are_slower_than_float32() -> None:
+    times = []
+    for dtype in (torch.float32, torch.float64):
+        a, b, c = (torch.empty(2048, 2048, dtype=dtype, device="meta") for _ in range(3))
+        times.append(operator_us(Op("aten.mm.default", (), {}, (1,)), [a, b], [c], H200) - H200.launch_us)
+    assert times[1] == pytest.approx(2 * times[0])
+
+
+def test_views_in_place_are_free() -> None:
+    x = meta(4, 4)
+    for name in ("unsqueeze_", "t_", "squeeze_"):
+        assert is_free(Op(f"aten.{name}.default", (), {}, (0,)), [x], [x])

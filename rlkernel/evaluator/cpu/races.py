@@ -56,7 +56,7 @@ class Races:
         for index, _, offsets in self._parts(addresses, place):
             writers = self._writers[index]
             if writers is not None:
-                self._refuse(writers[offsets], program, "reads what program {} wrote")
+                self._refuse(writers[offsets], program, "reads what {} wrote")
             readers = self._table(self._readers, index)
             if readers is not None:
                 before = readers[offsets]
@@ -81,14 +81,14 @@ class Races:
                 changed = np.zeros_like(foreign)
                 changed[foreign] = _differ(old, new)
                 whose = np.where(changed, np.where(others >= 0, others, _SEVERAL), _NOBODY)
-                self._refuse(whose, program, "overwrites what program {} used")
+                self._refuse(whose, program, "overwrites what {} used")
             writers[offsets] = program
 
     def _refuse(self, others: Array, program: int, what: str) -> None:
         foreign = (others != _NOBODY) & (others != program)
         if foreign.any():
             other = int(others[foreign][0])
-            name = str(other) if other >= 0 else "another"
+            name = f"program {other}" if other >= 0 else "another"
             raise Race(f"program {program} {what.format(name)} without atomics: the result depends on their order")
 
 

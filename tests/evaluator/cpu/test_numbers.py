@@ -1,0 +1,51 @@
+"""Number formats of kernels: golden bits, and agreement with torch over generated values."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+import triton.language as tl
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rlkernel.evaluator.cpu.numbers import convert, narrow, tf32, to_integers, widen
+
+
+def test_bfloat16_rounds_to_the_nearest_even() -> None:
+    # 1 + 2^-8 lies between 1 and 1 + 2^-7: to the even one; 1 + 3 * 2^-8 between 1 + 2^-7 and 1 + 2^-6: to the even one
+    values = np.array([1.0, 1 + 2**-8, 1 + 3 * 2**-8, -2.0, math.inf, math.nan], dtype=np.float32)
+    assert [hex(b) for b in narrow(values, tl.bfloat16)] == ["0x3f80", "0x3f80", "0x3f82", "0xc000", "0x7f80", "0x7fc0"]
+
+
+@given(st.lists(st.floats(width=32, allow_nan=False), min_size=1, max_size=20))
+def test_bfloat16_is_torchs(values: list[float]) -> None:
+    array = np.array(values, dtype=np.float32)
+    assert np.array_equal(widen(narrow(array, tl.bfloat16), tl.bfloat16), torch.from_numpy(array).bfloat16().float().numpy())
+
+
+def test_float8_saturates() -> None:
+    values = np.array([0.5, 1000.0, -1000.0], dtype=np.float32)
+    assert widen(narrow(values, tl.float8e4nv), tl.float8e4nv).tolist() == [0.5, 448.0, -448.0]
+    assert widen(narrow(values * 100, tl.float8e5), tl.float8e5).tolist() == [48.0, 57344.0, -57344.0]
+
+
+def test_integers_saturate_and_nan_is_zero() -> None:
+    values = np.array([1.9, -1.9, 1e20, -1e20, math.nan])
+    assert to_integers(values, np.dtype(np.int32)).tolist() == [1, -1, 2**31 - 1, -(2**31), 0]
+    assert to_integers(values, np.dtype(np.uint8)).tolist() == [1, 0, 255, 0, 0]
+
+
+def test_conversions_go_by_values_not_bits() -> None:
+    one = narrow(np.array([1.5], dtype=np.float32), tl.bfloat16)
+    assert convert(one, tl.bfloat16, tl.float16).tolist() == [1.5]
+    assert convert(one, tl.bfloat16, tl.int32).tolist() == [1]
+    assert convert(np.array([3], dtype=np.int32), tl.int32, tl.bfloat16).tolist() == [0x4040]
+    assert convert(one, tl.bfloat16, tl.bfloat16) is one
+
+
+@pytest.mark.parametrize(("value", "rounded"), [(1.0, 1.0), (1 + 2**-12, 1.0), (1 + 2**-10, 1 + 2**-10)])
+def test_tf32_keeps_ten_bits(value: float, rounded: float) -> None:
+    assert float(tf32(np.array([value], dtype=np.float32))[0]) == rounded

@@ -1,0 +1,67 @@
+"""Other weights and inputs than a problem's author draws, for both sides alike."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import nn
+
+from rlkernel.evaluator.judging.reference_calls import STRESS, Stress, nudged, one_sided, pairs, perturb, state_of, stressed
+
+
+def test_constant_parameters_and_buffers_get_other_values_and_random_ones_keep_theirs() -> None:
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(8, 8), nn.BatchNorm1d(8))
+    model.register_buffer("mask", torch.full((8,), -1e9))
+    before = {name: tensor.clone() for name, tensor in state_of(model).items()}
+    perturb(model, 7)
+    after = state_of(model)
+    moved = {name for name in after if not torch.equal(before[name], after[name])}
+    assert moved == {"1.weight", "1.bias", "1.running_mean", "1.running_var"}
+    for name in ("1.weight", "1.running_var"):
+        assert bool(((after[name] >= 0.5) & (after[name] <= 1.5)).all())
+    for name in ("1.bias", "1.running_mean"):
+        assert bool((after[name].abs() <= 0.5).all())
+    again = nn.Sequential(nn.Linear(8, 8), nn.BatchNorm1d(8))
+    perturb(again, 7)
+    assert torch.equal(state_of(again)["1.weight"], after["1.weight"]), "the seed decides"
+
+
+def test_stress() -> None:
+    positive, both, whole = torch.tensor([0.25, 0.75]), torch.tensor([-1.0, 2.0]), torch.tensor([3])
+    assert [x.tolist() for x in stressed([positive, both, whole], Stress.SCALED)] == [[2.0, 6.0], [-8.0, 16.0], [3]]
+    assert [x.tolist() for x in stressed([positive, both, whole], Stress.SHIFTED)] == [[-2.0, 2.0], [-8.0, 16.0], [3]]
+    assert stressed([positive], Stress.NONE)[0] is positive
+    assert STRESS == 8.0
+
+
+@pytest.mark.parametrize(
+    ("value", "answer"),
+    [
+        (torch.tensor([0.2, 0.9]), True),
+        (torch.tensor([-0.2, 0.9]), False),
+        (torch.tensor([0.0, 1.0]), False),  # a mask
+        (torch.tensor([0.5]), False),
+        (torch.tensor([1, 2]), False),
+        (0.5, False),
+    ],
+)
+def test_what_is_never_negative(value: object, answer: bool) -> None:
+    assert one_sided(value) is answer
+
+
+def test_nudged_inputs_move_by_half_of_their_rounding() -> None:
+    x = torch.full((1000,), 2.0)
+    (moved, kept) = nudged([x, torch.tensor([3])], lambda t: 0.1)
+    assert moved.dtype == torch.float64
+    assert float((moved / 2.0 - 1).abs().max()) <= 0.05
+    assert float((moved / 2.0 - 1).abs().max()) > 0.04
+    assert kept.tolist() == [3]
+
+
+def test_state_is_matched_by_name_then_by_shape_in_order() -> None:
+    own = {"weight": torch.zeros(2), "gamma": torch.zeros(3), "beta": torch.zeros(3), "extra": torch.zeros(4)}
+    given = {"weight": torch.ones(2), "norm.weight": torch.full((3,), 2.0), "norm.bias": torch.full((3,), 3.0)}
+    for mine, theirs in pairs(own, given):
+        mine.copy_(theirs)
+    assert [float(t[0]) for t in own.values()] == [1.0, 2.0, 3.0, 0.0]

@@ -34,6 +34,9 @@ GAP = 1e3
 """Factor between neighbours in the sorted magnitudes above which values are huge."""
 ORDINARY = 1e-3
 """Least share of elements below the gap."""
+REPEATED = 0.01
+"""Share of different values among those above a gap up to which they are fill values."""
+MAX_GAPS = 16
 SAMPLE = 1 << 18
 """Elements whose magnitudes are sorted."""
 SPREAD = 0.25
@@ -93,11 +96,16 @@ def huge_from(values: torch.Tensor) -> float:
     if sizes.numel() <= least:
         return math.inf
     below, above = sizes[least - 1 : -1], sizes[least:]
-    gaps = (above / below) >= GAP
-    if not bool(gaps.any()):
-        return math.inf
-    place = int(gaps.to(torch.uint8).argmax())
-    return math.sqrt(float(below[place])) * math.sqrt(float(above[place]))
+    for place in torch.nonzero(above / below >= GAP).reshape(-1).tolist()[:MAX_GAPS]:
+        if _hides(sizes[least + place :], sizes.numel()):
+            return math.sqrt(float(below[place])) * math.sqrt(float(above[place]))
+    return math.inf
+
+
+def _hides(above: torch.Tensor, total: int) -> bool:
+    """Whether values above a gap are a minority, or few values again and again: not the bulk of an output, below which lies
+    what is left of a cancellation."""
+    return above.numel() <= total // 2 or above.unique().numel() <= max(8, int(REPEATED * above.numel()))
 
 
 def errors(found: torch.Tensor, exact: torch.Tensor) -> tuple[float, float]:

@@ -180,6 +180,10 @@ def test_magnitudes_without_a_gap_are_all_ordinary() -> None:
     generator = torch.Generator().manual_seed(0)
     for values in (torch.randn(4096, generator=generator), torch.logspace(-20, 5, 4096), torch.zeros(64), torch.ones(1)):
         assert huge_from(values) == math.inf
+    cancelled = torch.cat([torch.full((4,), 1e-9), 5 + torch.randn(100, generator=generator)])
+    assert huge_from(cancelled) == math.inf, "the bulk is not huge because of what a cancellation leaves"
+    masked = torch.cat([cancelled, torch.full((500,), -1e9)])
+    assert 100 < huge_from(masked) < 1e9
     assert 1 < huge_from(torch.tensor([1.0, 2.0, 3.0, 1e9, 1e9])) < 1e9
 
 

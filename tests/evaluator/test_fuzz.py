@@ -225,4 +225,4 @@ def test_verdicts_of_generated_candidates(service: Service) -> None:
                 wrong.append(f"{case}: {result.status} {result.detail}")
 
     judge()
-    assert wrong == []
+    assert not wrong, "\n".join(wrong)

@@ -34,7 +34,7 @@ from rlkernel.evaluator.judging.reference_calls import (
 )
 from rlkernel.evaluator.judging.roofline import is_free
 from rlkernel.evaluator.judging.rounds import InputFate, fates
-from rlkernel.evaluator.judging.tolerance import OwnError, Tolerance, own_error, tolerance
+from rlkernel.evaluator.judging.tolerance import OwnError, Tolerance, beside, own_error, tolerance
 from rlkernel.evaluator.program.replay import Replay
 from rlkernel.evaluator.program.schema import Launch, Program
 from rlkernel.evaluator.program.tensors import overlapping
@@ -201,6 +201,10 @@ class GpuProblem:
             match = compare_tensor(
                 f, w, measure, allowed=tolerance(w.dtype, _steady(error), tf32=tf32), overlapping=overlapping(f), where=where
             )
+            if not match.matches and not error.steady and e.shape == w.shape:
+                limit = beside(w.dtype, error, tf32=tf32)
+                other = compare_tensor(f, w, e, allowed=limit, overlapping=overlapping(f), where=where)
+                match = other if other.matches else match
             if not match.matches:
                 return match
         return Match(True)

@@ -30,6 +30,7 @@ from rlkernel.evaluator.judging.reference_calls import (
     tensors_of,
 )
 from rlkernel.evaluator.judging.rounds import Expected, fates
+from rlkernel.evaluator.judging.tolerance import beside as more_exact
 from rlkernel.evaluator.judging.tolerance import own_error, tolerance
 from rlkernel.evaluator.program.tensors import flatten
 from rlkernel.reference import Reference
@@ -75,13 +76,18 @@ class Construction:
         exact = exact_outputs(self.exact_model, inputs, forward_seed) or found
         moved = None if changed else exact_outputs(self.exact_model, nudged(inputs, _epsilon), forward_seed)
         errors = [own_error(f, e, m) for f, e, m in zip(found, exact, moved or exact, strict=True)]
+        beside = {
+            i: (e, more_exact(f.dtype, error, tf32=self.tf32))
+            for i, (f, e, error) in enumerate(zip(found, exact, errors, strict=True))
+            if e.shape == f.shape and not error.steady and bool(torch.isfinite(e).all())
+        }
         exact = [e if e.shape == f.shape and error.steady else f for f, e, error in zip(found, exact, errors, strict=True)]
         errors = [own_error(f, e, m) for f, e, m in zip(found, exact, moved or exact, strict=True)]
         after, before = tensors_of(mine), tensors_of(inputs)
         expected = Expected(
             structure, tuple(found), tuple(exact), tuple(after), tuple(before), fates(after, before, found),
             tuple(tolerance(f.dtype, error, tf32=self.tf32) for f, error in zip(found, errors, strict=True)),
-            state=self._changed(changed), other=self.other, note=self._note(stress),
+            beside=beside, state=self._changed(changed), other=self.other, note=self._note(stress),
         )  # fmt: skip
         self.calls += 1
         return Round(self.init_seed, forward_seed, self.calls > 1, state, inputs, expected)

@@ -44,7 +44,9 @@ SPREAD = 0.25
 FEW = 8
 """Elements below which a standard deviation says nothing."""
 UNSTEADY = 0.05
-"""Norm-relative error from which on the reference jumps between values: then it is its own measure."""
+"""Norm-relative error from which on the reference is its own measure: it rounds too much, or jumps between values."""
+ROUNDED = 0.3
+"""Norm-relative error up to which the reference rounds, and does not jump."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +107,7 @@ def huge_from(values: torch.Tensor) -> float:
 def _hides(above: torch.Tensor, total: int) -> bool:
     """Whether values above a gap are a minority, or few values again and again: not the bulk of an output, below which lies
     what is left of a cancellation."""
-    return above.numel() <= total // 2 or above.unique().numel() <= max(8, int(REPEATED * above.numel()))
+    return above.numel() <= total // 2 or torch.unique_consecutive(above).numel() <= max(8, int(REPEATED * above.numel()))
 
 
 def errors(found: torch.Tensor, exact: torch.Tensor) -> tuple[float, float]:
@@ -156,3 +158,12 @@ def tolerance(dtype: torch.dtype, own: OwnError, *, tf32: bool) -> Tolerance:
     least = TF32_ELEMENT_FLOOR if loose else ELEMENT_FLOOR.get(dtype, ELEMENT_FLOOR[torch.float32])
     element = min(ELEMENT_CAP, max(least, REFERENCE_FACTOR * own.element))
     return Tolerance(max(floor, REFERENCE_FACTOR * own.norm), element, own.huge)
+
+
+def beside(dtype: torch.dtype, own: OwnError, *, tf32: bool) -> Tolerance:
+    """What is allowed from the float64 result where the reference is its own measure: a candidate that is no farther from it than
+    the reference, such as one that rounds less, is right, too."""
+    floor = tolerance(dtype, OwnError(spread=own.spread, huge=own.huge), tf32=tf32)
+    if own.norm > ROUNDED:
+        return floor
+    return replace(floor, norm=max(floor.norm, own.norm), element=min(ELEMENT_CAP, max(floor.element, own.element)))

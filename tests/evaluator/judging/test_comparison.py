@@ -10,7 +10,7 @@ import torch
 
 from rlkernel.evaluator.judging.comparison import compare_structure, compare_tensor
 from rlkernel.evaluator.judging.rounds import Expected, InputFate, compare_round, fates
-from rlkernel.evaluator.judging.tolerance import OwnError, Tolerance, errors, huge_from, own_error, tolerance
+from rlkernel.evaluator.judging.tolerance import OwnError, Tolerance, beside, errors, huge_from, own_error, tolerance
 
 EXACT = torch.tensor([3.0, 4.0], dtype=torch.float64)
 
@@ -139,6 +139,27 @@ def test_inputs_after_forward(fate: InputFate, found: float, detail: str) -> Non
     after = before if fate is InputFate.KEPT else torch.full((2,), 9.0)
     match = compare_round({"tensor": 0}, [torch.ones(2)], [False], [torch.full((2,), found)], {}, expected(fate, after, before))
     assert (match.matches, match.detail) == (not detail, detail)
+
+
+def test_an_answer_that_is_more_exact_than_the_reference_is_right() -> None:
+    exact = torch.linspace(1, 2, 64, dtype=torch.float64)
+    reference = (exact + 0.15 * torch.sin(37 * exact)).bfloat16()
+    own = own_error(reference, exact)
+    assert not own.steady
+    one = Expected(
+        {"tensor": 0}, (reference,), (reference,), (), (), (), (tolerance(torch.bfloat16, OwnError(), tf32=False),),
+        beside={0: (exact, beside(torch.bfloat16, own, tf32=False))},
+    )  # fmt: skip
+
+    def matches(found: torch.Tensor) -> bool:
+        return compare_round({"tensor": 0}, [found], [False], [], {}, one).matches
+
+    assert matches(reference)
+    assert matches(exact.bfloat16())
+    assert not matches((exact * 1.3).bfloat16())
+    assert beside(torch.bfloat16, OwnError(norm=1.0, element=1.0), tf32=False) == tolerance(
+        torch.bfloat16, OwnError(), tf32=False
+    )
 
 
 def test_what_the_reference_does_to_its_inputs() -> None:

@@ -97,12 +97,12 @@ def _artefacts(clone: Path) -> Iterator[Pair]:
 def _traces(clone: Path) -> Iterator[Pair]:
     """Every attempt in lists of conversations; a file that is cut short gives its whole rows."""
     for path in sorted(clone.glob("*.json")):
-        for row in _rows(path.read_text()):
+        for place, row in enumerate(_rows(path.read_text())):
             reference = row.get("pytorch_code")
             attempts = [row, *row.get("turns", [])] if isinstance(reference, str) else []
             for number, attempt in enumerate(attempts):
                 if isinstance(attempt, dict) and isinstance(attempt.get("triton_code"), str):
-                    yield Pair(f"{path.stem}/{row.get('sample_key')}-{number}", str(reference), attempt["triton_code"])
+                    yield Pair(f"{path.stem}/{place}-{row.get('sample_key')}-{number}", str(reference), attempt["triton_code"])
 
 
 def _rows(text: str) -> Iterator[dict[str, Any]]:

@@ -2,12 +2,12 @@
 
     python -m benchmarks.wild_native CORPUS/manifest.jsonl --out native.jsonl [--jobs 8] [--seconds 60]
 
-Each pair is built and called as KernelBench does: the same seed before either construction, reference first, then the
-candidate on the same inputs, five seeds, `torch.no_grad`. A row says how it ended (`ran`, `raised`, `timeout`, `died`),
-whether all outputs agree within KernelBench's tolerances (1e-2 and 1e-4, absolute and relative), the relative error in norm,
-whether the inputs were changed, and the medians of both times: device events, the queue filled first, the L2 cache flushed, reference and candidate in
-turn. While one process times, no other runs on the card. Rows are appended one by one, and the same command goes on where it was
-stopped."""
+Each pair is built and called as KernelBench does: the same seed before either construction, reference first, then the candidate
+on the same inputs, five seeds, `torch.no_grad`. A row says how it ended (`ran`, `raised`, `timeout`, `died`), whether all outputs
+agree within KernelBench's tolerances (1e-2 and 1e-4, absolute and relative), the relative error in norm, whether the inputs were
+changed, and the medians of both times: device events, the queue filled first, the L2 cache flushed, reference and candidate in
+turn. While one process times, no other does. Rows are appended one by one; the same command goes on where it stopped.
+"""
 
 from __future__ import annotations
 

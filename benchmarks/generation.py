@@ -28,7 +28,7 @@ from transformers import Qwen3Config, Qwen3ForCausalLM
 from rlkernel.policy.batched import GenerateEngine
 from rlkernel.policy.engine import Engine, Request, Sample
 from rlkernel.policy.slots.attention import decode_attention
-from rlkernel.policy.slots.cache import SLOTS, Lanes
+from rlkernel.policy.slots.cache import SLOTS, DecodePlan
 from rlkernel.policy.slots.decode_step import width
 from rlkernel.policy.slots.decoding import for_decoding
 from rlkernel.policy.slots.engine import SlotEngine
@@ -246,7 +246,7 @@ def breakdown(engine: SlotEngine, flags: argparse.Namespace, device: torch.devic
     slot_n = torch.arange(flags.batch, device=device)
     state.length_S[:-1] = flags.prompt + flags.new // 2
     state.count_S[:-1], state.done_S[:-1] = 0, False
-    cache.plan = Lanes(slot_n, state.length_S, ())
+    cache.plan = DecodePlan(slot_n, state.length_S, ())
     dtype = cache.keys[0].dtype
     H, G, D = config.num_attention_heads, config.num_key_value_heads, config.head_dim
     q, k, v = (torch.randn(flags.batch, heads, 1, D, device=device, dtype=dtype) for heads in (H, G, G))

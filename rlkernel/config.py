@@ -18,7 +18,7 @@ from rlkernel.types import Problem
 
 METHODS: Mapping[str, type] = {"reward": Reward, "advantage": Advantage, "credit": Credit, "rejections": Rejection}
 """The fields of a `Run` that say what its algorithm is."""
-ENGINES = ("auto", "slots", "generate", "vllm")
+ENGINES = ("auto", "slots", "generate")
 """Of sampling. auto: slots, or generate for a model whose attention is not the plain one."""
 ROLLOUT_DTYPES = ("auto", "bfloat16", "float8")
 """Of the weights that sample. auto: bfloat16 on a GPU, the trainer's own elsewhere."""
@@ -105,8 +105,6 @@ class Run:
             raise UsageError(f"Run.engine is {self.engine!r}: use one of {', '.join(ENGINES)}")
         if self.rollout_dtype not in ROLLOUT_DTYPES:
             raise UsageError(f"Run.rollout_dtype is {self.rollout_dtype!r}: use one of {', '.join(ROLLOUT_DTYPES)}")
-        if self.rollout_dtype != "auto" and self.engine == "vllm":
-            raise UsageError("Run.rollout_dtype is for engines of ours: with engine 'vllm' leave it at 'auto'")
         if self.validation_turns < 0:
             raise UsageError(f"Run.validation_turns is {self.validation_turns}: use 0 for as many as in training")
         if not 0 <= self.gamma <= 1:

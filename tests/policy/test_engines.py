@@ -8,7 +8,6 @@ import pytest
 import torch
 from transformers import MistralConfig, MistralForCausalLM, Qwen3Config, Qwen3ForCausalLM
 
-from rlkernel.errors import UsageError
 from rlkernel.policy.batched import GenerateEngine
 from rlkernel.policy.engine import Engine, Request, Sample
 from rlkernel.policy.hf import open_engine, open_policy
@@ -29,7 +28,7 @@ def run(engine: Engine, requests: list[Request]) -> dict[int, Sample]:
 
 
 def opened(engine: str, model: Any) -> Engine:
-    return open_engine(engine, model, None, STOPS, 1.0, slots=4, copy=False)
+    return open_engine(engine, model, STOPS, 1.0, slots=4, copy=False)
 
 
 @pytest.mark.parametrize("temperature", [1.0, 0.7])
@@ -74,14 +73,9 @@ def test_auto_takes_slots_where_the_attention_is_plain(tiny_model: Any, capsys: 
             opened("slots", model)
 
 
-def test_vllm_is_asked_for_only_by_name(tiny_model: Any) -> None:
-    with pytest.raises(UsageError, match="pip install 'rlkernel\\[vllm\\]'"):
-        opened("vllm", tiny_model)
-
-
 @pytest.mark.anyio
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
 async def test_an_unknown_engine_is_refused(tiny_model: Any, tiny_tokenizer: Any) -> None:
-    with pytest.raises(ValueError, match="engine is 'fast': use one of auto, slots, generate, vllm"):
+    with pytest.raises(ValueError, match="engine is 'fast': use one of auto, slots, generate"):
         async with open_policy(tiny_model, tiny_tokenizer, max_new_tokens=4, engine="fast"):
             pass

@@ -193,7 +193,7 @@ def test_engines_sample_from_rounded_weights(engine: str, tiny_model: Any) -> No
     request = Request(0, (5, 6, 7), 1, 8)
     sampled = []
     for rounding in (None, torch.float8_e4m3fn):
-        opened = open_engine(engine, tiny_model, None, frozenset(), 1.0, slots=2, copy=False, rounding=rounding)
+        opened = open_engine(engine, tiny_model, frozenset(), 1.0, slots=2, copy=False, rounding=rounding)
         opened.refresh()
         (sample,) = opened.advance([request], 8) or opened.advance([], 8)
         sampled.append(sample.logprobs)

@@ -31,7 +31,7 @@ from experiments.benchmark_plan import Plan, manifest_of, plan
 from experiments.benchmark_work import work
 from rlkernel.benchmark import page as benchmark_page
 from rlkernel.benchmark import results as benchmark_report
-from rlkernel.benchmark.attempts import Ledger, Missing, Row
+from rlkernel.benchmark.attempts import Ledger, Missing, TurnRow
 from rlkernel.commands.deadline import GOES_ON
 from rlkernel.errors import exit_status
 from rlkernel.runs import directory as rundir
@@ -82,7 +82,7 @@ def execute(plan: Plan, console: Console, errors: Console) -> int:
 
 
 @contextmanager
-def _progress(plan: Plan, ledger: Ledger, console: Console) -> Iterator[Callable[[Row], None]]:
+def _progress(plan: Plan, ledger: Ledger, console: Console) -> Iterator[Callable[[TurnRow], None]]:
     """A bar of turns; gives what is called with every finished row."""
     wanted = plan.samples
     total = sum(wanted[problem.name] for problem in plan.problems) * plan.turns
@@ -92,7 +92,7 @@ def _progress(plan: Plan, ledger: Ledger, console: Console) -> Iterator[Callable
     with Progress(*columns, TextColumn("{task.fields[note]}"), console=console) as bar:
         task = bar.add_task("", total=total, completed=done, note="")
 
-        def on_row(row: Row) -> None:
+        def on_row(row: TurnRow) -> None:
             nonlocal correct, cost
             correct += row.evaluation is not None and row.evaluation.correct
             cost += row.answer.cost if row.answer is not None else 0.0

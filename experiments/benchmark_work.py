@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager, nullcontext
 from typing import Any
 
 from experiments.benchmark_plan import Plan
-from rlkernel.benchmark.attempts import Ledger, Missing, Row, Task, attempt_all, evaluate_codes
+from rlkernel.benchmark.attempts import Ledger, Missing, Task, TurnRow, attempt_all, evaluate_codes
 from rlkernel.errors import EvaluatorFailed
 from rlkernel.evaluator.pool import Pool
 from rlkernel.evaluator.ray.pool import RayPool
@@ -16,7 +16,7 @@ from rlkernel.policy.writer import PolicyWriter, Writer
 from rlkernel.training.placement import open_any_pool, place
 
 
-async def work(plan: Plan, ledger: Ledger, key: str, on_row: Callable[[Row], None]) -> Missing:
+async def work(plan: Plan, ledger: Ledger, key: str, on_row: Callable[[TurnRow], None]) -> Missing:
     """Everything that the ledger lacks. An evaluator that fails on a problem is replaced, and the problem left out."""
     loaded: list[Any] = []
     while True:

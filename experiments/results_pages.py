@@ -11,7 +11,7 @@ from experiments.arms import MINIATURE, PRESETS
 from experiments.behaviour import KINDS
 from experiments.catalogue import NAMES
 from rlkernel.report.best_kernels import Kernel
-from rlkernel.report.claims import RULE, Judged, Verdict, judge
+from rlkernel.report.claims import RULE, DecidedClaim, Verdict, decide_claims
 from rlkernel.report.report import Story, show_difference
 from rlkernel.report.summary import METRICS, ArmSummary, RunRecord, Window, by_arm, common_timing, summarise
 from rlkernel.runs.outcomes import COVERAGES
@@ -33,8 +33,8 @@ class Found:
     """Whose sizes the runs have; empty: none's."""
 
     @property
-    def judged(self) -> tuple[Judged, ...]:
-        return judge(self.story.claims, by_arm(self.runs))
+    def judged(self) -> tuple[DecidedClaim, ...]:
+        return decide_claims(self.story.claims, by_arm(self.runs))
 
 
 def page(one: Found) -> str:
@@ -77,7 +77,7 @@ def _paragraphs(docstring: str) -> list[str]:
     return [part for paragraph in docstring.split("\n\n") for part in (" ".join(paragraph.split()), "")]
 
 
-def claims_table(judged: Sequence[Judged]) -> list[str]:
+def claims_table(judged: Sequence[DecidedClaim]) -> list[str]:
     lines = ["| claim | metric | difference [95 % interval] | adjusted p | verdict | the paper |", "|---|---|---|---|---|---|"]
     for found in judged:
         claim = found.claim
@@ -87,7 +87,7 @@ def claims_table(judged: Sequence[Judged]) -> list[str]:
     return lines
 
 
-def sentence(judged: Judged) -> str:
+def sentence(judged: DecidedClaim) -> str:
     """What the rule made of the numbers."""
     difference = judged.difference
     if difference is None:

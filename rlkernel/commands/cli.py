@@ -109,7 +109,7 @@ class Compare:
         if self.problems < 0:
             raise UsageError(f"--problems {self.problems}: use 0 for none, or a positive number")
         window = Window(step=self.step) if self.step is not None else Window(share=0.5) if self.late else Window(last=1)
-        pairs, timing = compare.compare_runs(self.paths, self.metric, window)
+        pairs, timing = compare.compare_arms(self.paths, self.metric, window)
         figure = self.figure or compare.beside(self.paths[0]) / "compare.png"
         try:
             compare_report.draw(pairs, timing, self.metric, figure)

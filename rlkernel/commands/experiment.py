@@ -25,7 +25,7 @@ from rlkernel.commands.deadline import GOES_ON, limited
 from rlkernel.config import Run, fingerprint, to_json
 from rlkernel.errors import UsageError
 from rlkernel.evaluator.cards import gpus
-from rlkernel.report.claims import judge
+from rlkernel.report.claims import decide_claims
 from rlkernel.report.report import COLUMNS, Story, differences, print_claims, print_table, write_report
 from rlkernel.report.summary import by_arm, common_timing, read_run, summarise
 from rlkernel.report.wandb_report import log_report
@@ -206,10 +206,10 @@ def report(experiment: Experiment, directories: Sequence[Path], out: Path) -> Pa
     """Page, figure, terminal tables and the report's own Weights & Biases run, from runs that have measured something."""
     page = write_report(out / experiment.name, experiment.story, directories)
     runs = [read_run(directory) for directory in directories]
-    arms, judged = summarise(runs), judge(experiment.story.claims, by_arm(runs))
+    arms, decided = summarise(runs), decide_claims(experiment.story.claims, by_arm(runs))
     print_table(arms, common_timing(runs))
-    print_claims(judged, [arm.arm for arm in arms])
-    log_report(page.parent, experiment.name, arms, judged, runs, page.parent / "figure.png")
+    print_claims(decided, [arm.arm for arm in arms])
+    log_report(page.parent, experiment.name, arms, decided, runs, page.parent / "figure.png")
     print(f"report: {page}")
     return page
 

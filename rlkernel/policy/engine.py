@@ -18,7 +18,7 @@ from rlkernel.types import StopReason
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One completion that is asked for."""
+    """A completion that is asked for."""
 
     key: int
     """Names the request; its sample has the same key."""

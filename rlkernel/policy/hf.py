@@ -65,11 +65,11 @@ class HFPolicy:
         self._samples: dict[int, Sample] = {}
 
     def encode_prompt(self, text: str) -> tuple[int, ...]:
-        """See `rlkernel.interfaces.Policy`."""
+        """The tokens of the prompt; see `rlkernel.interfaces.Policy`."""
         return tuple(chat.encode_prompt(self._tokenizer, text))
 
     def encode_feedback(self, text: str, truncated: bool = False) -> tuple[int, ...]:
-        """See `rlkernel.interfaces.Policy`."""
+        """The tokens of the feedback; see `rlkernel.interfaces.Policy`."""
         return tuple(chat.encode_feedback(self._tokenizer, text, truncated=truncated))
 
     def refresh(self) -> None:

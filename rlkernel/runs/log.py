@@ -68,8 +68,8 @@ def choose(groups: Sequence[Group], limit: int) -> list[Trajectory]:
     everyone = [trajectory for group in groups for trajectory in group.trajectories]
     wanted: list[Callable[[Trajectory], bool]] = [
         lambda t: t.turns[0].reward < t.turns[-1].reward,
-        lambda t: any(is_lazy(turn) for turn in t.turns),
-        lambda t: any(is_hack(turn) for turn in t.turns),
+        lambda t: any(is_lazy(turn.evaluation) for turn in t.turns),
+        lambda t: any(is_hack(turn.evaluation) for turn in t.turns),
     ]
     indices = [max(range(len(everyone)), key=lambda i: everyone[i].best.reward)]
     for test in wanted:

@@ -12,7 +12,7 @@ import pytest
 
 from algorithms.contexts import FullHistory, TopTurns
 from algorithms.speed_reward import SpeedReward
-from rlkernel.benchmark.attempts import PROBE, TURNS, UNSCORED, Ledger, Missing, Row, Task, attempt_all, evaluate_codes
+from rlkernel.benchmark.attempts import PROBE, TURNS, UNSCORED, Ledger, Missing, Task, TurnRow, attempt_all, evaluate_codes
 from rlkernel.errors import BrokenReference, EvaluatorFailed, UsageError, usage_error
 from rlkernel.policy.writer import Answer, Exchange, NoAnswer, PolicyWriter
 from rlkernel.types import Completion, Evaluation, Problem, Status
@@ -89,7 +89,7 @@ def run(
     return ledger, anyio.run(attempt_all, PROBLEMS, samples, task, ledger)
 
 
-def rows(ledger: Ledger) -> list[Row]:
+def rows(ledger: Ledger) -> list[TurnRow]:
     """Sorted, without the clock's part."""
     found = [replace(row, seconds=0.0) for row in ledger.rows]
     return sorted(found, key=lambda row: (row.problem, row.sample, row.turn))
@@ -223,10 +223,10 @@ def test_a_broken_reference_is_left_out_of_finished_candidates_once(tmp_path: Pa
 
 def test_rows_survive_json() -> None:
     facts = Evaluation(Status.CORRECT, "d", speedup=1.5, timing="measured")
-    row = Row("p", 0, 1, (0,), Answer("t", "length", (1, 2)), "c", facts, 0.5, "f", 1.0)
-    assert Row.from_json(json.loads(json.dumps(row.to_json()))) == row
-    end = Row("p", 0, 2, (), None, None, None, 0.0, "", 0.0)
-    assert Row.from_json(json.loads(json.dumps(end.to_json()))) == end
+    row = TurnRow("p", 0, 1, (0,), Answer("t", "length", (1, 2)), "c", facts, 0.5, "f", 1.0)
+    assert TurnRow.from_json(json.loads(json.dumps(row.to_json()))) == row
+    end = TurnRow("p", 0, 2, (), None, None, None, 0.0, "", 0.0)
+    assert TurnRow.from_json(json.loads(json.dumps(end.to_json()))) == end
 
 
 class Tokens:

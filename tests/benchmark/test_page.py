@@ -12,7 +12,7 @@ import pytest
 
 from rlkernel.benchmark import page as benchmark_page
 from rlkernel.benchmark import results as benchmark_report
-from rlkernel.benchmark.attempts import Ledger, Row
+from rlkernel.benchmark.attempts import Ledger, TurnRow
 from rlkernel.policy.writer import Answer
 from rlkernel.types import Evaluation, Problem
 from tests.report import chromium, many_turns
@@ -36,7 +36,9 @@ def fill(directory: Path, trajectories: int) -> tuple[Ledger, dict[str, int], di
             answer = Answer(turn["completion"], turn["stop"], completion_tokens=1000 + k, cost=0.25 * (k == 2))
             saw = (0,) if k == 2 else tuple(range(k))
             facts = Evaluation.from_json(turn["evaluation"])
-            ledger.append(Row(row["problem"], sample, k, saw, answer, turn["code"], facts, turn["reward"], turn["feedback"], 1.0))
+            ledger.append(
+                TurnRow(row["problem"], sample, k, saw, answer, turn["code"], facts, turn["reward"], turn["feedback"], 1.0)
+            )
     return ledger, samples, prompts, [Problem(name, 1 + (name[5] == "2"), "validation", "") for name in samples]
 
 
@@ -139,12 +141,12 @@ def test_a_turn_shows_what_was_asked_seen_and_spent(made: tuple[Path, Ledger], t
 def test_problems_have_their_share_of_attempts(made: tuple[Path, Ledger], tab: chromium.Page) -> None:
     page, ledger = made
 
-    def fast(rows: list[Row]) -> bool:
+    def fast(rows: list[TurnRow]) -> bool:
         found = [row.evaluation for row in rows if row.evaluation is not None and row.evaluation.correct]
         return any((facts.speedup or 0) >= 1.2 for facts in found)
 
     names = sorted({row.problem for row in ledger.rows})
-    attempts: dict[str, list[list[Row]]] = {name: [] for name in names}
+    attempts: dict[str, list[list[TurnRow]]] = {name: [] for name in names}
     for name in names:
         while rows := ledger.attempt(name, len(attempts[name])):
             attempts[name].append(rows)

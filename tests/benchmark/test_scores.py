@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rlkernel.benchmark.scores import THRESHOLDS, chosen, fast, is_fast, pass_at, ratio, score, speedup_over, until
+from rlkernel.benchmark.scores import THRESHOLDS, counted_turn, fast, is_fast, pass_at, ratio, score, speedup_over, until
 from rlkernel.statistics import Interval
 from rlkernel.types import Evaluation, Status
 
@@ -132,7 +132,7 @@ def test_relations_between_the_numbers(tried: dict[str, list[list[Evaluation]]])
 
 
 def test_the_fastest_turn_counts_and_one_without_a_time_only_for_correctness() -> None:
-    assert chosen([good(1.0), good(None), good(2.0)], "best", "eager") == good(2.0)
+    assert counted_turn([good(1.0), good(None), good(2.0)], "best", "eager") == good(2.0)
     assert is_fast(good(None), 0.0, "eager", strict=True) and not is_fast(good(None), 0.8, "eager", strict=False)
     assert not is_fast(None, 0.0, "eager", strict=False)
 

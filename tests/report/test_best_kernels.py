@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from rlkernel.report.best_kernels import best_kernels, best_run
-from rlkernel.report.claims import Claim, judge
+from rlkernel.report.claims import Claim, decide_claims
 from rlkernel.report.summary import RunRecord
 from rlkernel.report.wandb_report import claim_rows, kernel_rows
 from rlkernel.types import Evaluation, OpFact, Status
@@ -57,7 +57,7 @@ def test_claims_have_a_row_whatever_is_known() -> None:
         return [RunRecord(Path(), name, seed, "measured", {}, ({"step": 5, "reward": level},)) for seed in range(2)]
 
     claims = [Claim("b above a", "b", "a", "reward", "2 points"), Claim("c above a", "c", "a", "reward", "")]
-    known, unknown = claim_rows(judge(claims, {"a": arm("a", 1.0), "b": arm("b", 1.5)}))
+    known, unknown = claim_rows(decide_claims(claims, {"a": arm("a", 1.0), "b": arm("b", 1.5)}))
     assert (known["difference"], known["low"], known["verdict"]) == (pytest.approx(0.5), pytest.approx(0.5), "reproduced")
     assert (unknown["difference"], unknown["low"], unknown["verdict"]) == (None, None, "no finished runs")
     assert known.keys() == unknown.keys()

@@ -14,7 +14,7 @@ from rich.console import Console
 
 from rlkernel.commands.cli import main
 from rlkernel.errors import UsageError
-from rlkernel.report.compare import Pair, compare_runs, find_runs
+from rlkernel.report.compare import Pair, compare_arms, find_runs
 from rlkernel.report.compare_report import WIDTH, draw, largest, show
 from rlkernel.report.report import Story, write_report
 from rlkernel.report.summary import REQUIRED, Window
@@ -61,7 +61,7 @@ def test_common_seeds_are_paired_and_others_left_out(tmp_path: Path) -> None:
         write_run(tmp_path / "t1", "trloo", 1, {"a": 0.5, "b": 0.5, "c": 0.25}),
         write_run(tmp_path / "t2", "trloo", 2, {"a": 1.0, "b": 1.0, "c": 1.0}),
     ]
-    (pair,), timing = compare_runs(runs, "fast_1.2", LAST)
+    (pair,), timing = compare_arms(runs, "fast_1.2", LAST)
     row = fast(pair)
     assert (pair.base.label, pair.other.label, pair.seeds, timing) == ("grpo", "trloo", (0, 1), "modelled")
     # Means over seeds: +0.25, 0 of the seeds; +0.375, 0, 0 of the problems; 0.125 of all.
@@ -84,7 +84,7 @@ def test_without_a_common_seed_problems_alone_are_paired(tmp_path: Path) -> None
         write_run(tmp_path / "t3", "trloo", 3, {"a": 0.5, "b": 0.5, "c": 1.0}),
         write_run(tmp_path / "t4", "trloo", 4, {"a": 1.0, "b": 1.0, "c": 1.0}),
     ]
-    (pair,), _ = compare_runs(runs, "fast_1.2", LAST)
+    (pair,), _ = compare_arms(runs, "fast_1.2", LAST)
     # Means of seeds 3 and 4 minus seed 0: 0.75, 0.25, 1.
     assert [row.difference for row in pair.problems] == [1.0, 0.75, 0.25]
     assert fast(pair).difference.mean == pytest.approx(2 / 3)
@@ -97,7 +97,7 @@ def test_without_a_common_seed_problems_alone_are_paired(tmp_path: Path) -> None
 def test_only_common_problems_count(tmp_path: Path) -> None:
     one = write_run(tmp_path / "g", "grpo", 0, {"a": 0.0, "b": 1.0})
     two = write_run(tmp_path / "t", "trloo", 0, {"a": 1.0, "c": 0.0, "d": 0.0})
-    (pair,), _ = compare_runs([one, two], "fast_1.2", LAST)
+    (pair,), _ = compare_arms([one, two], "fast_1.2", LAST)
     assert [row.problem for row in pair.problems] == ["a"] and pair.left_out == 3
     assert fast(pair).difference.mean == 1.0
     assert "1 problems, 3 that only one has left out" in text([pair])
@@ -105,8 +105,8 @@ def test_only_common_problems_count(tmp_path: Path) -> None:
 
 def test_windows(tmp_path: Path) -> None:
     runs = [write_run(tmp_path / arm, arm, 0, {"a": value}) for arm, value in (("grpo", 0.25), ("trloo", 1.0))]
-    assert fast(compare_runs(runs, "fast_1.2", Window(step=0))[0][0]).difference.mean == 0.0
-    assert fast(compare_runs(runs, "fast_1.2", Window(share=0.5))[0][0]).difference.mean == 0.75
+    assert fast(compare_arms(runs, "fast_1.2", Window(step=0))[0][0]).difference.mean == 0.0
+    assert fast(compare_arms(runs, "fast_1.2", Window(share=0.5))[0][0]).difference.mean == 0.75
 
 
 def test_runs_of_one_arm_that_differ_in_more_than_the_seed_are_arms_of_their_own(tmp_path: Path) -> None:
@@ -116,7 +116,7 @@ def test_runs_of_one_arm_that_differ_in_more_than_the_seed_are_arms_of_their_own
         write_run(tmp_path / "wide1", "grpo", 1, {"a": 1.0}, rollouts=8),
         write_run(tmp_path / "again", "grpo", 0, {"a": 0.5}, rollouts=4),
     ]
-    pairs, _ = compare_runs(runs, "fast_1.2", LAST)
+    pairs, _ = compare_arms(runs, "fast_1.2", LAST)
     assert [pair.other.label for pair in pairs] == [str(tmp_path / "wide"), str(tmp_path / "again")]
     assert pairs[0].base.label == str(tmp_path / "short")
     assert sorted(pairs[0].other.runs) == [0, 1]
@@ -127,11 +127,11 @@ def test_a_run_that_a_wrong_flag_ended_is_left_out_with_a_line(tmp_path: Path, c
         write_run(tmp_path / arm, arm, 0, {"a": value})
     ended = write_run(tmp_path / "ended", "grpo", 0, {"a": 0.0})
     (ended / "metrics.jsonl").unlink()
-    (pair,), _ = compare_runs([tmp_path], "fast_1.2", LAST)
+    (pair,), _ = compare_arms([tmp_path], "fast_1.2", LAST)
     assert fast(pair).difference.mean == 0.75
     assert capsys.readouterr().err == f"left out, nothing measured yet: {ended}\n"
     with pytest.raises(UsageError, match="there is no such file"):
-        compare_runs([ended], "fast_1.2", LAST)
+        compare_arms([ended], "fast_1.2", LAST)
 
 
 def test_runs_are_found_in_reports_and_folders_and_none_twice(tmp_path: Path) -> None:
@@ -190,7 +190,7 @@ def test_tables_fit_and_show_what_is_written_as_it_is(tmp_path: Path) -> None:
         for k, arm in enumerate(("grpo", "multi_turn_trloo_with_mrs_and_prs", "third"))
         for seed in (0, 1, 2)
     ]
-    pairs, timing = compare_runs(runs, "fast_1.2", LAST)
+    pairs, timing = compare_arms(runs, "fast_1.2", LAST)
     shown = text(pairs, timing)
     assert max(map(len, shown.splitlines())) <= 100
     assert "multi_turn_trloo_with_mrs_and_prs - grpo" in shown and "third - grpo" in shown
@@ -241,6 +241,6 @@ def test_the_figure_goes_beside_the_runs_and_never_into_one(
 
 def test_a_figure_of_three_arms_is_drawn(tmp_path: Path) -> None:
     runs = [write_run(tmp_path / arm, arm, 0, {"a": value, "b": 0.5}) for arm, value in (("x", 0.0), ("y", 0.5), ("z", 1.0))]
-    pairs, timing = compare_runs(runs, "fast_1.2", LAST)
+    pairs, timing = compare_arms(runs, "fast_1.2", LAST)
     draw(pairs, timing, "fast_1.2", tmp_path / "f.png")
     assert (tmp_path / "f.png").read_bytes().startswith(b"\x89PNG")

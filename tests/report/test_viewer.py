@@ -14,17 +14,17 @@ from typing import Any
 import pytest
 
 from rlkernel.report.report import Story, write_report
-from rlkernel.report.run_turns import of_runs, run_names
+from rlkernel.report.run_turns import run_names, turns_of
 from rlkernel.report.summary import RunRecord, read_run
-from rlkernel.report.viewer import SCRIPT, Packed
+from rlkernel.report.viewer import SCRIPT, PackedContent
 from rlkernel.report.viewer import pack as pack_shown
 from tests.report import chromium, many_turns
 
 needs_browser = pytest.mark.skipif(chromium.FOUND is None, reason="there is no Chromium on this machine")
 
 
-def pack(runs: list[RunRecord], *limit: int) -> Packed:
-    return pack_shown(of_runs(runs), *limit)
+def pack(runs: list[RunRecord], *limit: int) -> PackedContent:
+    return pack_shown(turns_of(runs), *limit)
 
 
 def unpack(packed: str) -> Any:

@@ -16,7 +16,7 @@ from rlkernel.policy.slots.cache import PrefillPlan, SlotCache
 
 @dataclass(frozen=True, slots=True)
 class PrefillRow:
-    """One context that goes into slots; at least one of its tokens is new."""
+    """A context that goes into slots; at least one of its tokens is new."""
 
     token_ids: tuple[int, ...]
     start: int

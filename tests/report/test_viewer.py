@@ -16,15 +16,15 @@ import pytest
 from rlkernel.report.report import Story, write_report
 from rlkernel.report.run_turns import run_names, turns_of
 from rlkernel.report.summary import RunRecord, read_run
-from rlkernel.report.viewer import SCRIPT, PackedContent
-from rlkernel.report.viewer import pack as pack_shown
+from rlkernel.report.viewer import PackedContent, script
+from rlkernel.report.viewer import pack as pack_content
 from tests.report import chromium, many_turns
 
 needs_browser = pytest.mark.skipif(chromium.FOUND is None, reason="there is no Chromium on this machine")
 
 
 def pack(runs: list[RunRecord], *limit: int) -> PackedContent:
-    return pack_shown(turns_of(runs), *limit)
+    return pack_content(turns_of(runs), *limit)
 
 
 def unpack(packed: str) -> Any:
@@ -94,9 +94,7 @@ def test_runs_whose_directories_have_the_same_name_are_told_apart(tmp_path: Path
 
 
 def test_the_script_makes_no_markup_from_text_and_asks_nobody() -> None:
-    assert not re.search(
-        r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\b|fetch\(|XMLHttp|import\(", SCRIPT.read_text()
-    )
+    assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\b|fetch\(|XMLHttp|import\(", script()[0])
 
 
 def test_a_surrogate_and_line_separators_are_packed(tmp_path: Path) -> None:

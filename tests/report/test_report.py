@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 import re
-import struct
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -141,13 +140,6 @@ def test_modelled_time_is_called_modelled(tmp_path: Path, runs: list[Path]) -> N
 def test_a_run_without_transcripts_is_reported(tmp_path: Path) -> None:
     run = write_run(tmp_path / "a", "grpo", 0, 0.5, [])
     assert "No validation transcripts." in write_report(tmp_path / "out", Story("t", "d"), [run]).read_text()
-
-
-def test_figure_is_a_png_of_the_documented_size(tmp_path: Path, runs: list[Path]) -> None:
-    write_report(tmp_path / "out", Story("t", "d"), runs)
-    data = (tmp_path / "out" / "figure.png").read_bytes()
-    assert data.startswith(b"\x89PNG")
-    assert struct.unpack(">II", data[16:24]) == (1500, 1080)
 
 
 def test_samples_are_of_the_last_step_each_for_its_reason_and_none_twice(tmp_path: Path) -> None:

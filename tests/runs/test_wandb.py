@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from PIL import Image
 
 from algorithms.speed_reward import SpeedReward
 from algorithms.trloo import TRLOO
@@ -17,15 +16,11 @@ from algorithms.uniform_credit import UniformCredit
 from envs.kernel_env import KernelEnvironment
 from rlkernel.config import Run
 from rlkernel.errors import UsageError
-from rlkernel.report.summary import METRICS as COLUMNS
-from rlkernel.report.summary import REQUIRED, read_run, summarise
-from rlkernel.report.wandb_report import log_report
 from rlkernel.runs import turn_table
 from rlkernel.runs.directory import METRICS, TRANSCRIPTS
 from rlkernel.runs.log import RunLog
 from rlkernel.runs.wandb import Remote, open_wandb
 from rlkernel.types import Completion, Evaluation, Problem, Status, Trajectory, Turn
-from tests.report import many_turns
 from tests.runs import wandb_files
 
 PROBLEM = Problem("level1/relu", 1, "validation", "")
@@ -214,34 +209,3 @@ def test_a_table_is_bounded_first_by_shorter_texts_then_by_fewer_trajectories() 
     fewer = turn_table.bounded(rows(10), limit=9_000)
     assert [row["at"] for row in fewer] == [f"{i}.{k}" for i in (0, 2, 4, 6, 8) for k in (1, 2)]
     assert len(turn_table.bounded(rows(10), most=7)) == 6  # trajectories 0, 4 and 8
-
-
-def test_a_report_sends_the_paired_comparison(tmp_path: Path) -> None:
-    runs = []
-    for arm, own in (("grpo", {"a": 0.25, "b": 0.5}), ("trloo", {"a": 0.75, "b": 0.5})):
-        for seed in (0, 1):
-            directory = many_turns.write_run(tmp_path / f"{arm}{seed}", arm, seed, 0)
-            numbers = {name: {**dict.fromkeys(REQUIRED, 0.5), "fast_1.2": value + seed / 4} for name, value in own.items()}
-            (directory / "outcomes.jsonl").write_text(json.dumps({"split": "validation", "step": 20, "problems": numbers}))
-            runs.append(read_run(directory))
-    figure = tmp_path / "figure.png"
-    Image.new("RGB", (1, 1)).save(figure)
-    log_report(tmp_path / "out", "estimators", summarise(runs), (), runs, figure)
-    (row,) = wandb_files.history(tmp_path / "out")
-    assert [found["arm"] for found in row["arms"]] == ["grpo", "trloo"]
-    found = {line["metric"]: line for line in row["comparison"]}
-    assert list(found) == [column.key for column in COLUMNS]
-    # Means over seeds 0 and 1, of which the second is 1/4 higher: 0.375 and 0.125 more; trloo gains 0.5 on a alone, in both.
-    assert found["fast_1.2"] == {
-        "base": "grpo", "other": "trloo", "seeds": "0, 1", "metric": "fast_1.2", "base value": 0.5, "other value": 0.75,
-        "difference": 0.25, "low": 0.0, "high": 0.5, "low over seeds": 0.25, "high over seeds": 0.25, "p over problems": 1.0,
-        "problems above": 1, "equal": 1, "below": 0,
-    }  # fmt: skip
-    assert [(line["problem"], line["base value"], line["other value"], line["low over seeds"]) for line in row["problems"]] == [
-        ("a", 0.375, 0.875, 0.5),
-        ("b", 0.625, 0.625, 0.0),
-    ]
-    # Arms that cannot be paired are no error.
-    log_report(tmp_path / "alone", "one", summarise(runs[:1]), (), runs[:1], figure)
-    (row,) = wandb_files.history(tmp_path / "alone")
-    assert "comparison" not in row and len(row["arms"]) == 1

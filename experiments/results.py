@@ -33,7 +33,7 @@ from rlkernel.commands import cli
 from rlkernel.config import METHODS, Run, to_json
 from rlkernel.errors import UsageError
 from rlkernel.report.best_kernels import best_kernels, best_run
-from rlkernel.report.figure import draw
+from rlkernel.report.figure import draw_curves
 from rlkernel.report.summary import RunRecord, common_timing, read_run
 from rlkernel.runs.outcomes import KEYS
 
@@ -167,7 +167,7 @@ def write_experiment(one: Found, directory: Path) -> None:
     directory.mkdir(parents=True, exist_ok=True)
     figure = directory / "figure.png"
     about = f"a miniature, preset {one.preset}" if one.preset else "a miniature, sizes of no preset"
-    draw(one.runs, figure, one.story.panels, one.story.axis, about)
+    draw_curves(one.runs, figure, one.story.panels, one.story.axis, about)
     with Image.open(figure) as drawn:  # a repository keeps every version
         drawn.quantize(64).save(figure, optimize=True)
     (directory / "numbers.json").write_text(json.dumps(numbers(one), separators=(",", ":")) + "\n", encoding="utf-8")

@@ -10,7 +10,7 @@ from typing import Any
 from experiments.arms import MINIATURE, PRESETS
 from experiments.behaviour import KINDS
 from experiments.catalogue import NAMES
-from rlkernel.report.best_kernels import Kernel
+from rlkernel.report.best_kernels import BestKernel
 from rlkernel.report.claims import RULE, DecidedClaim, Verdict, decide_claims
 from rlkernel.report.report import Story, show_difference
 from rlkernel.report.summary import METRICS, ArmSummary, RunRecord, Window, by_arm, common_timing, summarise
@@ -167,7 +167,7 @@ def overview(found: Sequence[Found], *, cold_start: bool) -> str:
     return "\n".join(lines) + "\n"
 
 
-def kernels_page(best: RunRecord | None, kernels: Sequence[Kernel]) -> str:
+def kernels_page(best: RunRecord | None, kernels: Sequence[BestKernel]) -> str:
     """Source, speedup with its interval, coverage and the reference's bottleneck."""
     if best is None or not kernels:
         return "# Best kernels\n\nNo correct kernel was kept as text.\n"

@@ -9,7 +9,7 @@ from typing import Any
 
 from rlkernel.benchmark.attempts import Ledger, TurnRow
 from rlkernel.benchmark.results import notes, tables
-from rlkernel.benchmark.scores import Attempt, counted_turn, is_fast
+from rlkernel.benchmark.scores import Attempt, counted_turn, reaches
 from rlkernel.report import page, viewer
 from rlkernel.report.viewer import Source, ViewerContent
 from rlkernel.types import Status
@@ -60,7 +60,7 @@ def viewer_content(
 
 def _share(samples: Sequence[Attempt], p: float) -> float:
     """Fast@p of one problem."""
-    return sum(is_fast(counted_turn(sample, "best", "eager"), p, "eager", strict=False) for sample in samples) / len(samples)
+    return sum(reaches(counted_turn(sample, "best", "eager"), p, "eager", strict=False) for sample in samples) / len(samples)
 
 
 def _turn(row: TurnRow) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from rlkernel.benchmark.attempts import Ledger, TurnRow, unfinished
-from rlkernel.benchmark.scores import THRESHOLDS, BaselineScores, Reading, Scores, Tried, fast, score, until
+from rlkernel.benchmark.scores import THRESHOLDS, BaselineScores, Reading, Scores, Tried, after_turn, fast, score
 from rlkernel.types import Problem
 
 RESULTS, PARQUET = "results.json", "attempts.parquet"
@@ -35,7 +35,7 @@ def by_turn(tried: Tried, turns: int) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
     readings: tuple[Reading, ...] = ("best", "last")
     for turn in range(1, turns + 1):
-        sofar = until(tried, turn)
+        sofar = after_turn(tried, turn)
         rows.append({"turn": turn, **{r: {f"{p:g}": asdict(fast(sofar, p, r)) for p in THRESHOLDS} for r in readings}})
     return rows
 

@@ -48,7 +48,7 @@ def counted_turn(sample: Attempt, reading: Reading, baseline: Baseline) -> Evalu
     return max(correct, key=lambda turn: speedup_over(turn, baseline) or 0.0, default=None)
 
 
-def is_fast(turn: Evaluation | None, p: float, baseline: Baseline, *, strict: bool) -> bool:
+def reaches(turn: Evaluation | None, p: float, baseline: Baseline, *, strict: bool) -> bool:
     """Whether a turn is correct with a speedup of at least p, or with strict of more than p. For p = 0 both mean correct."""
     if turn is None or p == 0:
         return turn is not None
@@ -154,7 +154,7 @@ def score(tried: Tried) -> Scores:
     )
 
 
-def until(tried: Tried, turn: int) -> dict[str, list[Attempt]]:
+def after_turn(tried: Tried, turn: int) -> dict[str, list[Attempt]]:
     """The attempts as they were after `turn` turns; one that ended earlier is as it ended."""
     return {name: [sample[:turn] for sample in samples] for name, samples in tried.items()}
 
@@ -163,7 +163,7 @@ def fast(tried: Tried, p: float, reading: Reading, baseline: Baseline = "eager",
     """Fast@p: the mean over problems of the share of samples whose reading is correct and fast enough."""
 
     def share(samples: Sequence[Attempt]) -> float:
-        return float(np.mean([is_fast(counted_turn(s, reading, baseline), p, baseline, strict=strict) for s in samples]))
+        return float(np.mean([reaches(counted_turn(s, reading, baseline), p, baseline, strict=strict) for s in samples]))
 
     found = ratio([share(samples) for samples in tried.values()], [1.0] * len(tried))
     assert found is not None

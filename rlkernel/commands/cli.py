@@ -112,7 +112,7 @@ class Compare:
         pairs, timing = compare.compare_arms(self.paths, self.metric, window)
         figure = self.figure or compare.beside(self.paths[0]) / "compare.png"
         try:
-            compare_report.draw(pairs, timing, self.metric, figure)
+            compare_report.draw_differences(pairs, timing, self.metric, figure)
         except OSError as error:
             raise UsageError(f"--figure {figure}: cannot be written ({error.strerror}): choose another place") from error
         if self.json:

@@ -14,7 +14,7 @@ LIMIT = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Kernel:
+class BestKernel:
     """A correct candidate, and what the evaluator measured."""
 
     problem: str
@@ -40,12 +40,12 @@ def best_run(runs: Sequence[RunRecord]) -> RunRecord | None:
     return max(runs, key=lambda run: value(run, "fast_1.2", Window(share=0.5)) or 0.0, default=None)
 
 
-def best_kernels(run: RunRecord | None, limit: int = LIMIT) -> tuple[Kernel, ...]:
+def best_kernels(run: RunRecord | None, limit: int = LIMIT) -> tuple[BestKernel, ...]:
     """The run's best kernel of each problem, by the lower bound of the speedup; none where there is no run. Transcripts hold the
     best trajectory of every step and a sample of the others, so that a fast kernel of a mixed step may be missing."""
     if run is None:
         return ()
-    best: dict[str, Kernel] = {}
+    best: dict[str, BestKernel] = {}
     for row in jsonl(run.directory / "transcripts.jsonl"):
         for turn in row["turns"]:
             facts = turn["evaluation"]
@@ -53,7 +53,7 @@ def best_kernels(run: RunRecord | None, limit: int = LIMIT) -> tuple[Kernel, ...
                 continue
             bottleneck = "; ".join(f"{op['op']} ({100 * op['share']:.0f} %)" for op in facts["reference_ops"][:1])
             low, high = facts["speedup_low"] or facts["speedup"], facts["speedup_high"] or facts["speedup"]
-            found = Kernel(
+            found = BestKernel(
                 row["problem"],
                 row["split"],
                 row["step"],

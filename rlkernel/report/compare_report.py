@@ -104,7 +104,7 @@ def _difference(metric: Metric, mean: float, interval: Interval | None) -> str:
     return f"{shown} [{low}, {high}]"
 
 
-def draw(pairs: Sequence[Pair], timing: str, metric: str, path: Path) -> None:
+def draw_differences(pairs: Sequence[Pair], timing: str, metric: str, path: Path) -> None:
     """Write a PNG of 1500 x 825 pixels: the shares of every arm against the baseline, and the problems by their difference."""
     colour = colours([pairs[0].base.label, *(pair.other.label for pair in pairs)])
     with plt.style.context(STYLE):

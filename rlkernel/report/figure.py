@@ -68,7 +68,7 @@ def colours(arms: Sequence[str]) -> dict[str, str]:
     return {arm: COLOURS[i % len(COLOURS)] for i, arm in enumerate(arms)}
 
 
-def draw(
+def draw_curves(
     runs: Sequence[RunRecord], path: Path, panels: Sequence[Panel] = PANELS, axis_label: str = "step", caption: str = ""
 ) -> None:
     """Write a PNG of 1500 x 1080 pixels with four panels and the legend of arms below. caption: what policy it is about, by

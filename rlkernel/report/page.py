@@ -31,7 +31,7 @@ def render(template: str, packed: viewer.PackedContent, **values: Any) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"cut": cut, "prose": prose, "python": python_html}
+    environment.filters |= {"cut": cut_for_page, "prose": prose, "python": python_html}
     script, script_hash = viewer.script()
     return environment.get_template(template).render(
         packed=packed,
@@ -49,7 +49,7 @@ def _highlighting() -> str:
     return f"{HtmlFormatter(style='friendly').get_style_defs('.code')}\n@media (prefers-color-scheme: dark) {{\n{dark}\n}}"
 
 
-def cut(text: str, limit: int = TEXT_LIMIT) -> str:
+def cut_for_page(text: str, limit: int = TEXT_LIMIT) -> str:
     """Cut a text as `rlkernel.runs.texts.cut` does, by default to the page's own limit."""
     return texts.cut(text, limit)
 
@@ -61,10 +61,10 @@ def prose(text: str) -> markupsafe.Markup:
     'a &lt; <code>b</code>'
     """
     code = markupsafe.Markup("<code>{}</code>")
-    parts = cut(text).split("`")
+    parts = cut_for_page(text).split("`")
     return markupsafe.Markup("").join(code.format(part) if i % 2 else part for i, part in enumerate(parts))
 
 
 def python_html(code: str) -> markupsafe.Markup:
     """Highlight Python code. Pygments escapes the text, so that the result is safe to insert."""
-    return markupsafe.Markup(highlight(cut(code), PythonLexer(), HtmlFormatter(cssclass="code")))
+    return markupsafe.Markup(highlight(cut_for_page(code), PythonLexer(), HtmlFormatter(cssclass="code")))

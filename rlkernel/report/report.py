@@ -22,7 +22,7 @@ from rlkernel.report import page, viewer
 from rlkernel.report.best_kernels import best_kernels, best_run
 from rlkernel.report.claims import RULE, Claim, DecidedClaim, decide_claims
 from rlkernel.report.compare import RUNS
-from rlkernel.report.figure import PANELS, Panel, colours, draw
+from rlkernel.report.figure import PANELS, Panel, colours, draw_curves
 from rlkernel.report.run_turns import run_names, turns_of
 from rlkernel.report.summary import METRICS, ArmSummary, Metric, RunRecord, by_arm, common_timing, read_run, summarise
 from rlkernel.runs.texts import jsonl
@@ -66,15 +66,15 @@ def write_report(directory: Path, story: Story, runs: Sequence[Path]) -> Path:
     arms = summarise(records)
     directory.mkdir(parents=True, exist_ok=True)
     figure = directory / "figure.png"
-    draw(records, figure, story.panels, story.axis)
+    draw_curves(records, figure, story.panels, story.axis)
     written = directory / "report.html"
     names = [os.path.relpath(run, directory) for run in runs]
     (directory / RUNS).write_text(json.dumps(names, indent=1) + "\n", encoding="utf-8")
-    written.write_text(render(story, records, arms, figure.read_bytes()), encoding="utf-8")
+    written.write_text(render_report(story, records, arms, figure.read_bytes()), encoding="utf-8")
     return written
 
 
-def render(story: Story, runs: Sequence[RunRecord], arms: Sequence[ArmSummary], figure: bytes) -> str:
+def render_report(story: Story, runs: Sequence[RunRecord], arms: Sequence[ArmSummary], figure: bytes) -> str:
     """Render the page."""
     members, best = by_arm(runs), best_run(runs)
     return page.render(
@@ -95,7 +95,7 @@ def render(story: Story, runs: Sequence[RunRecord], arms: Sequence[ArmSummary], 
         metrics=METRICS,
         colours=colours([arm.arm for arm in arms]),
         differs=differences({arm: of[0].manifest["run"] for arm, of in members.items()}),
-        samples={arm: choose(of[0]) for arm, of in members.items()},
+        samples={arm: choose_trajectories(of[0]) for arm, of in members.items()},
         runs=runs,
         names=run_names(runs),
         timing=common_timing(runs),
@@ -190,7 +190,7 @@ class ChosenTrajectory:
     transcript: Transcript
 
 
-def choose(run: RunRecord) -> tuple[ChosenTrajectory, ...]:
+def choose_trajectories(run: RunRecord) -> tuple[ChosenTrajectory, ...]:
     """Choose at most five validation trajectories of the last measured step, each for a stated reason, none twice."""
     rows = [row for row in jsonl(run.directory / "transcripts.jsonl") if row["split"] == "validation" and row["turns"]]
     last = max((row["step"] for row in rows), default=0)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from rlkernel.errors import UsageError
-from rlkernel.report.best_kernels import Kernel, best_kernels, best_run
+from rlkernel.report.best_kernels import BestKernel, best_kernels, best_run
 from rlkernel.report.claims import DecidedClaim
 from rlkernel.report.compare import Pair, pair_arms
 from rlkernel.report.summary import METRICS, ArmSummary, RunRecord, Window
@@ -156,7 +156,7 @@ def _bounds(over: str, interval: Interval | None) -> dict[str, float | None]:
     return {f"low{over}": low, f"high{over}": high}
 
 
-def kernel_rows(kernels: Sequence[Kernel]) -> list[dict[str, Any]]:
+def kernel_rows(kernels: Sequence[BestKernel]) -> list[dict[str, Any]]:
     """Make one row per kernel, with its code."""
     return [
         {

@@ -13,7 +13,7 @@ from matplotlib import pyplot as plt
 from rich.console import Console
 
 from rlkernel.report.compare import Pair, ProblemDifference, compare_arms
-from rlkernel.report.compare_report import LEGEND, WIDTH, draw, heading, largest, show
+from rlkernel.report.compare_report import LEGEND, WIDTH, draw_differences, heading, largest, show
 from tests.report.test_compare import LAST, write_run
 
 
@@ -71,7 +71,7 @@ def test_no_problem_is_listed_where_none_is_asked_for(tmp_path: Path) -> None:
 def test_a_figure_of_three_arms_is_drawn(tmp_path: Path) -> None:
     runs = [write_run(tmp_path / arm, arm, 0, {"a": value, "b": 0.5}) for arm, value in (("x", 0.0), ("y", 0.5), ("z", 1.0))]
     pairs, timing = compare_arms(runs, "fast_1.2", LAST)
-    draw(pairs, timing, "fast_1.2", tmp_path / "f.png")
+    draw_differences(pairs, timing, "fast_1.2", tmp_path / "f.png")
     assert (tmp_path / "f.png").read_bytes().startswith(b"\x89PNG")
     data = (tmp_path / "f.png").read_bytes()
     assert struct.unpack(">II", data[16:24]) == (1500, 825)
@@ -82,7 +82,7 @@ def test_every_problem_is_a_point_and_every_arm_a_colour(tmp_path: Path, monkeyp
     monkeypatch.setattr(plt, "close", kept.append)
     runs = [write_run(tmp_path / arm, arm, 0, {"a": value, "b": 0.5}) for arm, value in (("x", 0.0), ("y", 0.5), ("z", 1.0))]
     pairs, timing = compare_arms(runs, "fast_1.2", LAST)
-    draw(pairs, timing, "fast_1.2", tmp_path / "f.png")
+    draw_differences(pairs, timing, "fast_1.2", tmp_path / "f.png")
     left, right = kept[0].axes
     # Besides the line at 0: y gains 0.5 on a, z gains 1; neither gains on b.
     assert [[float(y) for y in line.get_ydata()] for line in right.lines[1:]] == [[0.5, 0.0], [1.0, 0.0]]

@@ -12,7 +12,7 @@ from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 
 from rlkernel.errors import UsageError
-from rlkernel.report.figure import BANDS, COLOURS, PANELS, Panel, colours, draw
+from rlkernel.report.figure import BANDS, COLOURS, PANELS, Panel, colours, draw_curves
 from rlkernel.report.summary import RunRecord
 
 Drawn = Callable[..., Figure]
@@ -33,7 +33,7 @@ def drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Drawn:
     monkeypatch.setattr(plt, "close", kept.append)
 
     def make(*arguments: Any, **options: Any) -> Figure:
-        draw(arguments[0], tmp_path / "f.png", *arguments[1:], **options)
+        draw_curves(arguments[0], tmp_path / "f.png", *arguments[1:], **options)
         found: Figure = kept.pop()
         return found
 
@@ -46,7 +46,7 @@ def lines(figure: Figure, axis: int = 0) -> list[tuple[float, list[float]]]:
 
 
 def test_the_file_is_a_png_of_the_documented_size(tmp_path: Path) -> None:
-    draw([run("a", 0, 0.0, 1.0)], tmp_path / "f.png")
+    draw_curves([run("a", 0, 0.0, 1.0)], tmp_path / "f.png")
     data = (tmp_path / "f.png").read_bytes()
     assert data.startswith(b"\x89PNG") and struct.unpack(">II", data[16:24]) == (1500, 1080)
 

@@ -10,7 +10,7 @@ import jinja2
 import pytest
 
 from rlkernel.report import viewer
-from rlkernel.report.page import TEXT_LIMIT, cut, prose, python_html, render
+from rlkernel.report.page import TEXT_LIMIT, cut_for_page, prose, python_html, render
 from rlkernel.report.viewer import ViewerContent
 
 EVIL = "<script>alert(1)</script>"
@@ -36,8 +36,8 @@ def test_highlighted_code_keeps_its_text_and_escapes_it() -> None:
 
 def test_long_texts_are_cut_and_say_so() -> None:
     long = "x" * (TEXT_LIMIT + 7)
-    assert cut(long) == "x" * TEXT_LIMIT + "\n[7 more characters]"
-    assert cut(long, 3) == f"xxx\n[{TEXT_LIMIT + 4} more characters]"
+    assert cut_for_page(long) == "x" * TEXT_LIMIT + "\n[7 more characters]"
+    assert cut_for_page(long, 3) == f"xxx\n[{TEXT_LIMIT + 4} more characters]"
     assert str(prose(long)).endswith("[7 more characters]")
 
 

@@ -13,7 +13,7 @@ import pytest
 from rich.console import Console
 
 from rlkernel.report.page import TEXT_LIMIT
-from rlkernel.report.report import Story, choose, differences, manifest_text, print_table, steps, write_report
+from rlkernel.report.report import Story, choose_trajectories, differences, manifest_text, print_table, steps, write_report
 from rlkernel.report.summary import read_run, summarise
 from rlkernel.report.viewer import script
 from rlkernel.types import Evaluation, LaunchFact, OpFact, Status
@@ -152,7 +152,7 @@ def test_samples_are_of_the_last_step_each_for_its_reason_and_none_twice(tmp_pat
         transcript("best", FAST, {**FAST, "reward": 2.0}),
     ]
     run = read_run(write_run(tmp_path / "a", "grpo", 0, 0.5, rows))
-    chosen = {sample.transcript["problem"]: sample.why for sample in choose(run)}
+    chosen = {sample.transcript["problem"]: sample.why for sample in choose_trajectories(run)}
     assert set(chosen) == {"best", "repaired", "lazy", "decoy"}
     assert chosen["lazy"].startswith("lazy")
     assert chosen["decoy"].startswith("a hack")

@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 from rlkernel.report import wandb_report
-from rlkernel.report.best_kernels import Kernel
+from rlkernel.report.best_kernels import BestKernel
 from rlkernel.report.claims import Claim, decide_claims
 from rlkernel.report.summary import METRICS as COLUMNS
 from rlkernel.report.summary import REQUIRED, RunRecord, read_run, summarise
@@ -49,7 +49,7 @@ def test_arms_have_the_means_of_their_first_and_last_values() -> None:
 
 
 def test_kernels_have_their_code() -> None:
-    kernel = Kernel("p", "train", 3, "x = 1", 2.0, 1.9, 2.1, "measured", 0.8, "aten.mm (75 %)")
+    kernel = BestKernel("p", "train", 3, "x = 1", 2.0, 1.9, 2.1, "measured", 0.8, "aten.mm (75 %)")
     first, second = kernel_rows([kernel, replace(kernel, problem="q")])
     assert (first["problem"], first["code"], first["low"], second["problem"]) == ("p", "x = 1", 1.9, "q")
     assert kernel_rows([]) == []

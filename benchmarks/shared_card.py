@@ -3,7 +3,7 @@
     python -m benchmarks.shared_card [--shape 0.6b] [--count 16] [--repeats 3] [--out FILE.json]
 
 The same candidates, judged anew each time: on the idle card, again on it (what repeating alone changes), beside sampling and
-training that take turns with them (`Pool.turn`), and beside both without turns (what the turns are for). A candidate's figure is
+training that take turns with them (`Pool.lease`), and beside both without turns (what the turns are for). A candidate's figure is
 the median of its repetitions. The goal: with turns, within 1 % of the idle card.
 """
 
@@ -37,7 +37,7 @@ from rlkernel.training.placement import place
 ARMS = ("idle", "idle again", "turns", "no turns")
 ROWS, COLUMNS, TRAJECTORIES, NEW_TOKENS = 4, 512, 64, 128
 """Of a micro-batch of training; completions in flight and their length."""
-Turns = Callable[[], AbstractAsyncContextManager[None]]
+Leases = Callable[[], AbstractAsyncContextManager[None]]
 
 
 @dataclass
@@ -56,14 +56,14 @@ class Load:
 
 
 @asynccontextmanager
-async def loaded(model: Any, turn: Turns) -> AsyncIterator[Load]:
+async def loaded(model: Any, lease: Leases) -> AsyncIterator[Load]:
     """Completions without end and, beside them, forward and backward passes without end, each of both inside a `turn`."""
     load, trained = Load(), anyio.Event()
     ids = torch.randint(model.config.vocab_size, (ROWS, COLUMNS), device=model.device)
 
     def train(portal: BlockingPortal) -> None:
         while not load.stop:
-            with portal.wrap_async_context_manager(turn()):
+            with portal.wrap_async_context_manager(lease()):
                 model(input_ids=ids, labels=ids).loss.backward()
                 model.zero_grad(set_to_none=True)
                 if ids.is_cuda:
@@ -78,7 +78,7 @@ async def loaded(model: Any, turn: Turns) -> AsyncIterator[Load]:
             await policy.generate(prompt, seed)
 
     tokenizer = EndlessTokenizer(model.config.vocab_size)
-    async with open_policy(model, tokenizer, max_new_tokens=NEW_TOKENS, slots=TRAJECTORIES, copy=True, turn=turn) as policy:
+    async with open_policy(model, tokenizer, max_new_tokens=NEW_TOKENS, slots=TRAJECTORIES, copy=True, lease=lease) as policy:
         # Compiles and captures before anything is measured.
         await policy.generate(policy.encode_prompt("first"), 0)
         async with BlockingPortal() as portal, anyio.create_task_group() as tasks:
@@ -121,7 +121,7 @@ async def measure(args: argparse.Namespace) -> dict[str, Any]:
                 if arm.startswith("idle"):
                     result["arms"][arm] = await speedups(pool, cases, args.repeats, arm)
                     continue
-                async with loaded(model, pool.turn if arm == "turns" else nullcontext) as load:
+                async with loaded(model, pool.lease if arm == "turns" else nullcontext) as load:
                     result["arms"][arm] = await speedups(pool, cases, args.repeats, arm)
             except Exception as error:  # one arm's failure must not lose the others
                 result["errors"][arm] = f"{type(error).__name__}: {error}"

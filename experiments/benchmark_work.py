@@ -74,6 +74,6 @@ async def _opened(plan: Plan, ledger: Ledger, key: str, loaded: list[Any]) -> As
                 max_new_tokens=plan.max_new_tokens,
                 temperature=flags.temperature,
                 engine=flags.engine,
-                turn=pool.turn if pool.shares else nullcontext,
+                lease=pool.lease if pool.shares else nullcontext,
             ) as policy:
                 yield pool, PolicyWriter(policy)

@@ -212,8 +212,8 @@ async def measure(model: Any, tokenizer: Any, recipe: Recipe) -> tuple[Group, ..
     if torch.cuda.is_available():
         model.to("cuda")
     async with open_evaluator("auto", 0, RUNS / "evaluations") as pool:
-        turn = pool.turn if pool.shares else nullcontext
-        async with open_policy(model, tokenizer, max_new_tokens=256, turn=turn) as policy:
+        lease = pool.lease if pool.shares else nullcontext
+        async with open_policy(model, tokenizer, max_new_tokens=256, lease=lease) as policy:
             return await rollout_groups(
                 validation_chains(),
                 recipe.rollouts,

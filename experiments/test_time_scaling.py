@@ -238,7 +238,7 @@ async def refine_all(units: Sequence[Unit], flags: Flags, started: float) -> boo
                 max_new_tokens=run.max_new_tokens,
                 temperature=run.temperature,
                 engine=run.engine,
-                turn=pool.turn if pool.shares else nullcontext,
+                lease=pool.lease if pool.shares else nullcontext,
             ) as policy:
                 for unit in units_of:
                     if over(started, flags.limit_seconds):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
+from contextlib import AbstractAsyncContextManager
+from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     import torch
@@ -34,6 +35,31 @@ class Evaluator(Protocol):
     """Judges candidates. Failure of a candidate is a value; failure of the evaluator raises."""
 
     async def evaluate(self, problem: Problem, code: str | None) -> Evaluation: ...
+
+
+@runtime_checkable
+class CardEvaluator(Evaluator, Protocol):
+    """An evaluator with cards of its own, one of which it may share with this process. The loop asks for what this says."""
+
+    @property
+    def shares(self) -> bool:
+        """Whether our own process and the evaluations use the same card."""
+
+    def lease(self) -> AbstractAsyncContextManager[None]:
+        """Exclusive use of the shared card for our own process; at once where no card is shared. The GPU work must have finished
+        when the lease ends, or it would slow the next candidate's measurement."""
+
+    @property
+    def waited_seconds(self) -> tuple[float, float] | None:
+        """Seconds that candidates, and that our own process, have waited for a card, each summed over all who waited. None where
+        nobody waits for one."""
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """Lines about what makes measured times less trustworthy, as many as there are by now."""
+
+    def describe(self) -> dict[str, Any]:
+        """What judges, with every limit, as JSON for a run's manifest."""
 
 
 class Environment(Protocol):

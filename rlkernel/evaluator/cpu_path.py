@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-from typing import Any
+from collections.abc import Mapping
 
 from rlkernel.evaluator import wire
-from rlkernel.evaluator.compile.binaries import Kernels
+from rlkernel.evaluator.compile.binaries import Compiled, Kernels
 from rlkernel.evaluator.judging.verdict import Facts, Times, census, combine
+from rlkernel.evaluator.messages import codec
+from rlkernel.evaluator.messages.children import Ran, RunRequest
+from rlkernel.evaluator.messages.oracle import Compare, Compared, DrawRounds, Malformed, Rounds
 from rlkernel.evaluator.processes.fork_server import Child
-from rlkernel.evaluator.program import schema as programs
-from rlkernel.evaluator.program.schema import Program
-from rlkernel.evaluator.stages import Clock, Ended, Stages, specs_at, with_body
-from rlkernel.types import Evaluation, OpFact, Problem, Status
+from rlkernel.evaluator.program.schema import Launch, Program
+from rlkernel.evaluator.program.variant import Specs, Traced
+from rlkernel.evaluator.stages import Clock, Ended, Stages, nonsense
+from rlkernel.types import Evaluation, Problem, Status
 
 
 class CpuPath:
@@ -22,50 +24,67 @@ class CpuPath:
         self._stages = stages
 
     async def evaluate(self, oracle: Child, problem: Problem, code: str, clock: Clock) -> Evaluation:
-        """Raises Ended, BrokenReference or EvaluatorFailed."""
-        stages, config = self._stages, self._stages.config
-        prepared = await stages.prepare(oracle, problem)
-        small_traced, full_traced = await stages.trace(code, prepared["variants"], clock)
-        small, other, full = small_traced.program, small_traced.other, full_traced.program
-        specs = specs_at(prepared["variants"][1])
-        kernels: dict[int, dict[str, Any]] = {}
-        if full.launches:
+        """Judge one candidate. Raises Ended, BrokenReference or EvaluatorFailed."""
+        stages = self._stages
+        brief = await stages.brief(oracle, problem)
+        small, full = await stages.trace(code, brief.variants, clock)
+        specs = brief.variants[1].specs
+        kernels: dict[int, Compiled] = {}
+        if full.program.launches:
             with clock.stage("compile"):
-                kernels = _as_facts(await stages.compile(full, specs, {}))
+                kernels = _by_step(await stages.compile(full.program, specs, {}))
         with clock.stage("run"):
-            about = {"do": "rounds", "other": other is not None, **stages.about(problem)}
-            rounds, body = await stages.ask_oracle(oracle, wire.pack(about))
-            header = {
-                "program": programs.to_json(small), "other": None if other is None else programs.to_json(other),
-                "full": programs.to_json(full), "full_specs": specs, "profile": config.profile, "rounds": rounds["rounds"],
-            }  # fmt: skip
-            ran, outputs = await stages.job("run", with_body(header, body), config.limits.run_seconds)
-            question = with_body({"do": "compare", "rounds": ran.get("rounds")}, outputs)
-            compared, _ = await stages.ask_oracle(oracle, question)
-        if "malformed" in compared:
-            raise Ended(Status.CRASH, f"the runner's answer is malformed: {compared['malformed']}")
-        choices = {int(k): v for k, v in ran["choices"].items() if v != 0}
+            ran, compared = await self._run(oracle, problem, small, full.program, specs)
+        choices = {step: choice for step, choice in ran.choices.items() if choice != 0}
         if choices:
             with clock.stage("compile"):
-                kernels |= _as_facts(await stages.compile(full, specs, choices))
-        modelled_us = max(sum(row["us"] for row in ran["rows"]), 1e-3)
+                kernels |= _by_step(await stages.compile(full.program, specs, choices))
+        modelled_us = max(sum(row.us for row in ran.rows), 1e-3)
         facts = Facts(
-            program=full, same_work=census(small) == census(full), kernels=kernels, rows=ran["rows"],
-            live=_by_source(small, full, {int(k): bool(v) for k, v in ran["live"].items()}),
-            unwritten=bool(ran["unwritten"]), matches=bool(compared["matches"]),
-            other_mode_only=bool(compared["other"]) and other is not None, detail=str(compared["detail"]),
-            error=float(compared["error"]), times=Times.modelled(float(prepared["reference_us"]), modelled_us),
-            floor_us=float(prepared["floor_us"]), reference_ops=tuple(OpFact(**op) for op in prepared["reference_ops"]),
+            program=full.program, same_work=census(small.program) == census(full.program), kernels=kernels, rows=ran.rows,
+            live=_by_source(small.program, full.program, ran.live), unwritten=ran.unwritten, matches=compared.matches,
+            other_mode_only=compared.other and small.other is not None, detail=compared.detail, error=compared.error,
+            times=Times.modelled(brief.reference_us, modelled_us), floor_us=brief.floor_us, reference_ops=brief.reference_ops,
         )  # fmt: skip
         return combine(facts, clock.now)
 
+    async def _run(self, oracle: Child, problem: Problem, small: Traced, full: Program, specs: Specs) -> tuple[Ran, Compared]:
+        """The candidate on fresh rounds, and what the oracle says of its outputs. Raises Ended."""
+        stages, config = self._stages, self._stages.config
+        drawing = codec.pack(DrawRounds(stages.about(problem), other=small.other is not None))
+        drawn, inputs = await stages.ask_oracle(oracle, drawing, Rounds)
+        request = RunRequest(small.program, small.other, full, specs, config.profile, drawn.rounds)
+        ran, outputs = await stages.job("run", codec.pack(request, inputs), config.limits.run_seconds, Ran)
+        try:
+            check(ran, small.program, full)
+        except wire.BadMessage as error:
+            raise nonsense("run", error) from error
+        compared: Compared | Malformed
+        compared, _ = await stages.ask_oracle(oracle, codec.pack(Compare(ran.rounds), outputs), Compared, Malformed)
+        if isinstance(compared, Malformed):
+            raise Ended(Status.CRASH, f"the runner's answer is malformed: {compared.why}")
+        return ran, compared
 
-def _as_facts(kernels: Kernels) -> dict[int, dict[str, Any]]:
+
+def check(ran: Ran, small: Program, full: Program) -> None:
+    """Whether a child's answer speaks of steps, kernels and configurations that there are. Raises wire.BadMessage."""
+    for row in ran.rows:
+        if row.step >= len(full.forward) or (row.function is not None and row.function >= len(full.functions)):
+            raise wire.BadMessage("the time of a step that there is not")
+    for index, choice in ran.choices.items():
+        step = full.forward[index] if index < len(full.forward) else None
+        if not isinstance(step, Launch) or choice >= len(step.configs):
+            raise wire.BadMessage("a configuration that there is not")
+    if any(function >= len(small.functions) for function in ran.live):
+        raise wire.BadMessage("a kernel that there is not")
+
+
+def _by_step(kernels: Kernels) -> dict[int, Compiled]:
     """Forward step -> what its one binary is like."""
-    return {int(step): asdict(c) for step, found in kernels.facts.items() if step.isdecimal() for c in found.values()}
+    return {int(step): facts for step, found in kernels.facts.items() if step.isdecimal() for facts in found.values()}
 
 
-def _by_source(small: Program, full: Program, live: dict[int, bool]) -> dict[int, bool]:
+def _by_source(small: Program, full: Program, live: Mapping[int, bool]) -> dict[int, bool]:
     """Liveness of the functions at full shape, found at the small one: the same text, whatever the order of the launches."""
     known = {small.functions[index].source: alive for index, alive in live.items()}
     return {index: known.get(function.source, False) for index, function in enumerate(full.functions)}

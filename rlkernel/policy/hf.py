@@ -28,7 +28,7 @@ from rlkernel.policy.slots.cache import unsupported
 from rlkernel.policy.slots.engine import SlotEngine
 from rlkernel.types import Completion
 
-Turns = Callable[[], AbstractAsyncContextManager[None]]
+Leases = Callable[[], AbstractAsyncContextManager[None]]
 ROUNDINGS = {"auto": None, "bfloat16": torch.bfloat16, "float8": torch.float8_e4m3fn}
 """The type that each of `rlkernel.config.ROLLOUT_DTYPES` rounds weights to; None rounds nothing."""
 GATHERED = 2
@@ -46,7 +46,7 @@ class HFPolicy:
         max_positions: int,
         chunk: int,
         gather: Busy | None,
-        turn: Turns = nullcontext,
+        lease: Leases = nullcontext,
     ) -> None:
         self.busy = Busy()
         self.tokens = 0
@@ -57,7 +57,7 @@ class HFPolicy:
         self._engine: Engine | None = None
         self._chunk = chunk
         self._gather = gather
-        self._turn = turn
+        self._lease = lease
         self._next_key = 0
         self._waiting: list[Request] = []
         self._arrived = anyio.Event()
@@ -112,7 +112,7 @@ class HFPolicy:
             if self._enough():
                 joining, self._waiting = self._waiting, []
                 self._arrived = anyio.Event()
-            async with self._turn():
+            async with self._lease():
                 with self.busy():
                     finished = await anyio.to_thread.run_sync(self._advance, joining)
             for sample in finished:
@@ -144,7 +144,7 @@ async def open_policy(
     dtype: str = "auto",
     chunk: int = 32,
     gather: Busy | None = None,
-    turn: Turns = nullcontext,
+    lease: Leases = nullcontext,
 ) -> AsyncIterator[HFPolicy]:
     """Serve `generate` while the context is open. A failure of the model is ours, and raises out of this context.
 
@@ -152,7 +152,7 @@ async def open_policy(
     which only `HFPolicy.refresh` brings up to date; on a GPU always so. dtype: one of `rlkernel.config.ROLLOUT_DTYPES`, to which
     the weights of the copy are rounded; any but auto makes a copy. chunk: tokens between two chances to join. gather: the
     evaluations in flight; requests then start only when most trajectories wait. For machines where sampling and evaluating share
-    the cores, where overlap gains nothing and a batch costs hardly more than one row. turn: entered around every chunk, where
+    the cores, where overlap gains nothing and a batch costs hardly more than one row. lease: entered around every chunk, where
     the model's device is shared. The engine is made at the first `refresh` or request, where the model is then. Raises
     UsageError when no stop token is known, ValueError for another engine.
     """
@@ -164,7 +164,7 @@ async def open_policy(
     def make_engine() -> Engine:
         return open_engine(engine, model, stops, temperature, slots=slots, copy=copy, rounding=ROUNDINGS[dtype])
 
-    policy = HFPolicy(tokenizer, make_engine, max_new_tokens, max_positions, chunk, gather, turn)
+    policy = HFPolicy(tokenizer, make_engine, max_new_tokens, max_positions, chunk, gather, lease)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(policy.serve)
         yield policy

@@ -57,7 +57,7 @@ class Following:
         ranks.meet()
 
     @contextmanager
-    def turn(self) -> Iterator[None]:
+    def lease(self) -> Iterator[None]:
         """Training has this process's card to itself (`rlkernel.training.placement`)."""
         yield
 

@@ -58,8 +58,7 @@ from anyio.from_thread import BlockingPortal
 from rlkernel.busy import Busy
 from rlkernel.config import Run
 from rlkernel.errors import UsageError
-from rlkernel.evaluator.pool import Pool
-from rlkernel.interfaces import Evaluator
+from rlkernel.interfaces import CardEvaluator, Evaluator
 from rlkernel.metrics import rollout_metrics, timing
 from rlkernel.policy.hf import HFPolicy, open_policy
 from rlkernel.policy.load import load_model
@@ -109,8 +108,8 @@ class _Loop:
     """The problems of each step."""
     tasks: anyio.abc.TaskGroup
     portal: BlockingPortal
-    shared: Pool | None
-    """The pool, if training meets its evaluations on a card."""
+    shared: CardEvaluator | None
+    """The evaluator, if training meets its evaluations on a card."""
     ahead: Batch | None = None
     """Sampled, not yet trained."""
     _coming: anyio.Event | None = None
@@ -137,11 +136,11 @@ class _Loop:
         anyio.from_thread.check_cancelled()
 
     @contextmanager
-    def turn(self) -> Iterator[None]:
+    def lease(self) -> Iterator[None]:
         if self.shared is None:
             yield
             return
-        with _cancellation(), self.portal.wrap_async_context_manager(self.shared.turn()):
+        with _cancellation(), self.portal.wrap_async_context_manager(self.shared.lease()):
             yield
             torch.cuda.synchronize()
 
@@ -286,7 +285,7 @@ async def _open_loop(
 ) -> AsyncIterator[_Loop]:
     """The policy on its card, and everything around it."""
     run, evaluating = job.run, Busy()
-    pool = judge if isinstance(judge, Pool) else None
+    pool = judge if isinstance(judge, CardEvaluator) else None
     shared = pool if pool is not None and pool.shares else None
     problems = [problem for problem in run.problems if problem.split == "train"]
     plan = schedule(len(problems), run.prompts_per_step, run.steps, run.seed)
@@ -301,7 +300,7 @@ async def _open_loop(
             dtype=run.rollout_dtype,
             # Without a GPU, sampling takes the evaluations' cores.
             gather=None if torch.cuda.is_available() else evaluating,
-            turn=nullcontext if shared is None else shared.turn,
+            lease=nullcontext if shared is None else shared.lease,
         ) as policy,
         BlockingPortal() as portal,
         anyio.create_task_group() as tasks,

@@ -51,7 +51,7 @@ class MeteredEvaluator:
 
 
 class Meters:
-    """The counters of a run, read as what was added since the row before. `waited`: see `Pool.waited_seconds`."""
+    """The counters of a run, read as what was added since the row before. `waited`: see `CardEvaluator.waited_seconds`."""
 
     def __init__(
         self, policy: HFPolicy, evaluator: MeteredEvaluator, waited: Callable[[], tuple[float, float] | None] = lambda: None

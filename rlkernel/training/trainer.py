@@ -94,8 +94,9 @@ class Hooks(Protocol):
         """The batch of the step that comes after `step` optimiser steps: `Run.rollouts` trajectories of `Run.prompts_per_step`
         problems."""
 
-    def turn(self) -> AbstractContextManager[None]:
-        """Around GPU work that may meet evaluations on the same card: forward, backward and update, a micro-batch at a time."""
+    def lease(self) -> AbstractContextManager[None]:
+        """Exclusive use of the card, around GPU work that may meet evaluations there: forward, backward and update, a micro-batch
+        at a time."""
 
     def step_done(self, facts: StepFacts) -> None:
         """Called before the step's checkpoint is written."""
@@ -163,7 +164,7 @@ class KernelGRPOTrainer(GRPOTrainer):  # type: ignore[misc]
         step = self.state.global_step
         groups = self._hooks.rollout(step)
         self._tokens = pad_rows(groups, self._tokenizer.pad_token_id)
-        with self._hooks.turn():  # padding and copies to the card
+        with self._hooks.lease():  # padding and copies to the card
             output: dict[str, Any] = super()._generate_and_score_completions(inputs)
         wanted = needs_ratios(self._run.rejections) or self._run.staleness > 0
         train_logprobs_BC = self._train_logprobs(output) if wanted else None
@@ -205,7 +206,7 @@ class KernelGRPOTrainer(GRPOTrainer):  # type: ignore[misc]
         found = torch.zeros(B, C)
         for rows in self._own_micro_batches(range(B), _lengths(output)):
             self._hooks.check_cancelled()
-            with self._hooks.turn(), causal_attention(self.model):
+            with self._hooks.lease(), causal_attention(self.model):
                 part = {key: output[key][rows] for key in ("prompt_ids", "prompt_mask", "completion_ids", "completion_mask")}
                 aligned = left_align(part)
                 logprobs_BA, _, _ = self._get_per_token_logps_and_entropies(
@@ -250,7 +251,7 @@ class KernelGRPOTrainer(GRPOTrainer):  # type: ignore[misc]
             self._hooks.check_cancelled()
             joined = nullcontext() if rows is passes[-1] else self.accelerator.no_sync(model)
             # The attention around the backward pass, too: it recomputes activations.
-            with self._hooks.turn(), causal_attention(self.model), joined:
+            with self._hooks.lease(), causal_attention(self.model), joined:
                 part = {key: value[rows] if value.dim() else value for key, value in batch.items()}
                 losses.append(super().training_step(model, part, *args, **kwargs))
             weights.append(sum(tokens_B[b] for b in rows))
@@ -267,7 +268,7 @@ class KernelGRPOTrainer(GRPOTrainer):  # type: ignore[misc]
             means[-len(weights) :] = [value / max(tokens, 1)]
 
     def _clip_grad_norm(self, model: Any) -> Any:
-        with self._hooks.turn():
+        with self._hooks.lease():
             return super()._clip_grad_norm(model)
 
     def create_model_card(self, *args: Any, **kwargs: Any) -> None:
@@ -288,7 +289,8 @@ class KernelGRPOTrainer(GRPOTrainer):  # type: ignore[misc]
 
 
 class _Recorder(TrainerCallback):  # type: ignore[misc]
-    """Updates in a turn, reports each step before its checkpoint is written, and marks checkpoints that are complete."""
+    """Updates under a lease of the card, reports each step before its checkpoint is written, and marks checkpoints that are
+    complete."""
 
     def __init__(self, trainer: KernelGRPOTrainer, hooks: Hooks) -> None:
         self.trainer = trainer
@@ -299,7 +301,7 @@ class _Recorder(TrainerCallback):  # type: ignore[misc]
         if self.trainer.nothing_to_train:
             # The optimiser skips parameters without a gradient; a gradient of 0 would move them on by momentum.
             kwargs["optimizer"].zero_grad(set_to_none=True)
-        self.update.enter_context(self.hooks.turn())
+        self.update.enter_context(self.hooks.lease())
 
     def on_optimizer_step(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         self.update.close()

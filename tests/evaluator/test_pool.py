@@ -147,7 +147,7 @@ def test_evaluations_leave_half_of_a_shared_card() -> None:
 
 
 @pytest.mark.anyio
-async def test_without_a_shared_card_a_turn_comes_at_once(pool: Pool) -> None:
+async def test_without_a_shared_card_a_lease_comes_at_once(pool: Pool) -> None:
     assert (pool.shares, pool.waited_seconds) == (False, None)
-    async with pool.turn(), pool.turn():
+    async with pool.lease(), pool.lease():
         pass

@@ -362,11 +362,15 @@ class SharedCard(Pool):
         return True
 
     @property
+    def notices(self) -> tuple[str, ...]:
+        return ()
+
+    @property
     def waited_seconds(self) -> tuple[float, float]:
         return (1.0, 2.0)
 
     @asynccontextmanager
-    async def turn(self) -> AsyncIterator[None]:
+    async def lease(self) -> AsyncIterator[None]:
         async with self._card:
             yield
 
@@ -377,7 +381,7 @@ class SharedCard(Pool):
             self.users.append(what)
             self.seen[what] += 1
             try:
-                assert self._card.locked(), f"{what} without a turn"
+                assert self._card.locked(), f"{what} without a lease"
                 assert self.users == [what]
                 return call(*args, **kwargs)
             finally:
@@ -389,13 +393,13 @@ class SharedCard(Pool):
         async with self._card:
             assert self.users == []
             self.users.append("candidate")
-            await anyio.sleep(0.005)  # long enough for somebody without a turn to be seen
+            await anyio.sleep(0.005)  # long enough for somebody without a lease to be seen
             assert self.users == ["candidate"]
             self.users.remove("candidate")
         return await self._verdicts.evaluate(problem, code)
 
 
-def test_on_a_shared_card_everybody_takes_turns(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_on_a_shared_card_everybody_takes_a_lease(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async def body() -> SharedCard:
         card = SharedCard()
         for owner, name, what in (
@@ -410,7 +414,7 @@ def test_on_a_shared_card_everybody_takes_turns(run: Run, tmp_path: Path, monkey
         return card
 
     seen = anyio.run(body).seen
-    # 3 steps. A turn for every micro-batch of the loss and of the mismatch, for TRL's padding, for clipping and for the update.
+    # 3 steps. A lease for every micro-batch of the loss and of the mismatch, for TRL's padding, for clipping and for the update.
     assert (seen["backward"] > 3, seen["update"]) == (True, 3)
     assert seen["forward"] > seen["backward"]
     assert seen["synchronised"] == seen["forward"] + 3 + 3 + 3
@@ -422,7 +426,7 @@ def test_on_a_shared_card_everybody_takes_turns(run: Run, tmp_path: Path, monkey
     assert [row["seconds_gpu_wait_policy"] for row in rows(tmp_path)] == [0.0] * 6
 
 
-def test_a_run_that_is_cancelled_in_a_turn_ends_without_an_error(
+def test_a_run_that_is_cancelled_under_a_lease_ends_without_an_error(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     card = SharedCard()

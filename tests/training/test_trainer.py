@@ -98,7 +98,7 @@ class ScriptedHooks:
         self.checks += 1
 
     @contextmanager
-    def turn(self) -> Iterator[None]:
+    def lease(self) -> Iterator[None]:
         self.turns += 1
         yield
 

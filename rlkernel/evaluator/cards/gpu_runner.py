@@ -8,14 +8,19 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 import anyio
 
+from rlkernel.errors import EvaluatorFailed
 from rlkernel.evaluator import wire
 from rlkernel.evaluator.cards.gpus import Gpu
+from rlkernel.evaluator.messages import codec
+from rlkernel.evaluator.messages.endings import Ending, Failed
+from rlkernel.evaluator.messages.gpu import Card, CompiledTimes, Hello, NotCompiled
 from rlkernel.evaluator.processes.fork_server import Child, ChildDied, ForkServer, ZygoteDied
 
+A = TypeVar("A")
 HELLO_SECONDS = 60.0
 STARTS = 3
 """Runners in a row that could not be asked anything, after which the GPU is given up."""
@@ -39,11 +44,11 @@ class GpuRunner:
     def __init__(self, gpu: Gpu, server: ForkServer, memory_bytes: int) -> None:
         self.gpu = gpu
         self.held_seconds = 0.0
-        """Sum of all leases."""
+        """Seconds that candidates have held their leases, summed over all of them."""
         self.waited_seconds = 0.0
-        """Sum over the candidates of what each waited for its lease."""
-        self.turn_waited_seconds = 0.0
-        """The same for who else uses the card."""
+        """Seconds that candidates have waited for their leases, summed over all of them."""
+        self.guests_waited_seconds = 0.0
+        """Seconds that others have waited for theirs (`lease_as_guest`), summed over all of them."""
         self.starts = 0
         self._server = server
         self._memory_bytes = memory_bytes
@@ -59,23 +64,23 @@ class GpuRunner:
 
     @property
     def pids(self) -> frozenset[int]:
-        """Of our processes that may hold this GPU, or have."""
+        """The process ids of ours that may hold this GPU, or have."""
         return self._server.pids
 
     @property
     def failed(self) -> bool:
-        """Given up: every lease raises RunnerFailed, now and later."""
+        """Whether this GPU is given up: every lease raises RunnerFailed, now and later."""
         return self._failure is not None
 
     @property
     def waiting(self) -> int:
-        """Candidates that hold the lease or wait for it."""
+        """How many hold a lease or wait for one."""
         statistics = self._lease.statistics()
         return statistics.tasks_waiting + int(statistics.locked)
 
     @asynccontextmanager
     async def lease(self) -> AsyncIterator[None]:
-        """Exclusive use of the GPU, with a living runner. Raises RunnerFailed."""
+        """A candidate's exclusive use of the GPU, with a living runner. Raises RunnerFailed."""
         asked = time.perf_counter()
         async with self._lease:
             self.waited_seconds += time.perf_counter() - asked
@@ -87,12 +92,12 @@ class GpuRunner:
                 self.held_seconds += time.perf_counter() - since
 
     @asynccontextmanager
-    async def turn(self) -> AsyncIterator[None]:
-        """Exclusive use of the GPU for somebody else's work, whatever has become of the runner. In one queue with the candidates,
-        first come, first served; the work must have finished when the turn ends."""
+    async def lease_as_guest(self) -> AsyncIterator[None]:
+        """Exclusive use of the GPU for somebody else's work, whatever has become of the runner. Guests and candidates stand in
+        one queue, first come, first served; the work must have finished when the lease ends."""
         asked = time.perf_counter()
         async with self._lease:
-            self.turn_waited_seconds += time.perf_counter() - asked
+            self.guests_waited_seconds += time.perf_counter() - asked
             yield
 
     async def _living(self) -> Child:
@@ -114,19 +119,20 @@ class GpuRunner:
             self._ready = anyio.Event()
             self._lost.set()
 
-    async def ask(self, message: bytes, seconds: float) -> tuple[dict[str, Any], bytes]:
-        """One question, under the lease; `seconds` do not count the start of a runner that died before it was asked.
+    async def ask(self, question: bytes, seconds: float, *answers: type[A]) -> A | Failed:
+        """The answer to a question, under the lease. `seconds` do not count the start of a runner that died before it was asked.
 
-        Raises RunnerLost or RunnerFailed. Cancelled or not, half an exchange costs the runner.
+        Raises RunnerLost, RunnerFailed, or EvaluatorFailed for nonsense. Cancelled or not, half an exchange costs the runner.
         """
         child = await self._living()
         self._asked, self._answered = True, anyio.Event()
         finished = False
         try:
             with anyio.fail_after(seconds):
-                header, body = await child.ask(message)
-            finished = not header.get("lost", False)
-            return header, body
+                header, _ = await child.ask(question)
+            answer = self._read(header, *answers)
+            finished = not (isinstance(answer, Ending) and answer.lost)
+            return answer
         except TimeoutError:
             raise RunnerLost(None) from None
         except (ChildDied, wire.BadMessage) as error:
@@ -137,8 +143,16 @@ class GpuRunner:
                 self._retire(child)
                 self._server.kill(child)
 
-    async def ask_aside(self, message: bytes, seconds: float) -> dict[str, Any]:
-        """One question to a process of its own on this GPU, under the lease. {"failed": why} if it has no answer.
+    def _read(self, header: dict[str, Any], *answers: type[A]) -> A | Failed:
+        """What a runner, which is trusted, has answered. Raises EvaluatorFailed."""
+        try:
+            answer: A | Failed = codec.unpack(header, *answers, Failed)
+        except wire.BadMessage as error:
+            raise EvaluatorFailed(f"the process that drives {self.gpu.name} ({self.gpu.uuid}) sent {error}") from error
+        return answer
+
+    async def time_compiled(self, question: bytes, seconds: float) -> CompiledTimes | NotCompiled:
+        """The answer to a `TimeCompiled`, from a process that is started for it on this GPU, under the lease.
 
         Raises RunnerFailed: without its fork server this GPU has no process at all.
         """
@@ -146,15 +160,16 @@ class GpuRunner:
             with anyio.fail_after(seconds):
                 async with self._server.child("runner") as child:
                     await child.ask(self._hello(first=False))
-                    header, _ = await child.ask(message)
+                    header, _ = await child.ask(question)
         except (TimeoutError, ChildDied, wire.BadMessage) as error:
-            return {"failed": error.describe() if isinstance(error, ChildDied) else str(error) or "it took too long"}
+            return NotCompiled(error.describe() if isinstance(error, ChildDied) else str(error) or "it took too long")
         except ZygoteDied as error:
             raise RunnerFailed(self._give_up(str(error))) from error
-        return {"failed": str(header["detail"])} if "status" in header else header
+        answer: CompiledTimes | NotCompiled | Failed = self._read(header, CompiledTimes, NotCompiled)
+        return NotCompiled(answer.detail) if isinstance(answer, Failed) else answer
 
     def _hello(self, *, first: bool) -> bytes:
-        return wire.pack({"do": "hello", "memory_bytes": self._memory_bytes, "first": first})
+        return codec.pack(Hello(self._memory_bytes, first))
 
     async def serve(self) -> None:
         """Keep a runner alive, until cancelled or given up."""
@@ -176,10 +191,11 @@ class GpuRunner:
             self._asked = False
             try:
                 with anyio.fail_after(HELLO_SECONDS):
-                    answer, _ = await child.ask(self._hello(first=not self.starts))
-                if "status" in answer:
-                    raise wire.BadMessage(str(answer["detail"]))
-            except (TimeoutError, ChildDied, wire.BadMessage) as error:
+                    header, _ = await child.ask(self._hello(first=not self.starts))
+                answer = self._read(header, Card)
+                if isinstance(answer, Failed):
+                    return answer.detail
+            except (TimeoutError, ChildDied, wire.BadMessage, EvaluatorFailed) as error:
                 return f"it {error.describe()}" if isinstance(error, ChildDied) else str(error) or "it does not answer"
             self.starts += 1
             self._child = child

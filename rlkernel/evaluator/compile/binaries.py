@@ -13,7 +13,7 @@ import json
 import os
 import re
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
@@ -187,39 +187,36 @@ def step_of(program: Program, name: str) -> Launch:
     return step
 
 
-def collect(program: Program, reply: dict[str, Any], body: bytes, directory: Path, arch: int) -> Kernels:
-    """A compile child's reply, checked; new binaries are kept. What was found in the cache is read from there again.
+def collect(
+    program: Program, kernels: Mapping[str, Mapping[int, Compiled]], sent: Mapping[str, bytes], directory: Path, arch: int
+) -> Kernels:
+    """What a compile child says, checked; the binaries that it has sent are kept, the others are read from the cache again.
 
-    Raises wire.BadMessage when the child claims what is not its to give.
+    kernels: as `Kernels.facts`; sent: key -> binary. Raises wire.BadMessage when the child claims what is not its to give.
     """
     found: dict[str, dict[int, Compiled]] = {}
     cubins: dict[str, bytes] = {}
     known: dict[str, Compiled] = {}
-    if not (isinstance(reply.get("kernels"), dict) and isinstance(reply.get("binaries"), dict)):
-        raise wire.BadMessage("a reply without kernels")
-    for name, configs in reply["kernels"].items():
+    for name, configs in kernels.items():
         launch = step_of(program, name)
-        if not isinstance(configs, dict):
-            raise wire.BadMessage("a reply without configs")
-        for number, data in configs.items():
-            if not (number.isdecimal() and len(number) < 6 and int(number) < len(launch.configs)):
-                raise wire.BadMessage(f"a binary for config {number[:20]!r}")
-            facts = compiled_from_json(data)
-            if facts.key.partition("-")[0] != text_digest(program, launch, launch.configs[int(number)], arch):
+        for number, facts in configs.items():
+            if not 0 <= number < len(launch.configs):
+                raise wire.BadMessage(f"a binary for config {number}")
+            if facts.key.partition("-")[0] != text_digest(program, launch, launch.configs[number], arch):
                 raise wire.BadMessage("a binary under another kernel's name")
             if facts.key not in known:
-                known[facts.key], cubins[facts.key] = _take(facts, reply["binaries"], body, directory)
+                known[facts.key], cubins[facts.key] = _take(facts, sent, directory)
             facts = known[facts.key]
             if not {parameter for parameter, _ in facts.parameters} <= launch.args.keys():
                 raise wire.BadMessage("a binary with unknown parameters")
-            found.setdefault(name, {})[int(number)] = facts
+            found.setdefault(name, {})[number] = facts
     return Kernels(found, cubins)
 
 
-def _take(facts: Compiled, entries: dict[str, Any], body: bytes, directory: Path) -> tuple[Compiled, bytes]:
-    """Facts and bytes of one key: from the reply if it brings them, else from the cache."""
-    if facts.key in entries:
-        cubin = wire.raw(entries[facts.key], body)
+def _take(facts: Compiled, sent: Mapping[str, bytes], directory: Path) -> tuple[Compiled, bytes]:
+    """Facts and bytes of one key: those that were sent, if they were, else those of the cache."""
+    if facts.key in sent:
+        cubin = sent[facts.key]
         facts = replace(facts, from_cache=False)
         write(directory, facts, cubin)
         return facts, cubin

@@ -14,11 +14,14 @@ from rlkernel.evaluator.cpu.interpreter import Interpreter, KernelFailed, OutOfB
 from rlkernel.evaluator.devices import PROFILES, DeviceProfile
 from rlkernel.evaluator.judging.counts import Counts
 from rlkernel.evaluator.judging.roofline import launch_us, operator_us
-from rlkernel.evaluator.program import schema as programs
+from rlkernel.evaluator.messages import codec
+from rlkernel.evaluator.messages.children import Ran, RoundInputs, RoundOutputs, RunRequest, StepTime
+from rlkernel.evaluator.messages.endings import Failed
 from rlkernel.evaluator.program.kernel_source import KernelRejected
 from rlkernel.evaluator.program.replay import Replay, StepFailed, tensors_in
 from rlkernel.evaluator.program.schema import Config, Launch, MalformedProgram, Op, Program, Step
 from rlkernel.evaluator.program.tensors import flatten, meta_tensors, overlapping
+from rlkernel.evaluator.program.variant import Specs
 from rlkernel.types import Status
 
 WRITTEN = 0.5
@@ -34,7 +37,7 @@ class _Model:
         self.program = program
         self.profile = profile
         self.interpreter = Interpreter(program)
-        self.rows: list[dict[str, Any]] = []
+        self.rows: list[StepTime] = []
         self.choices: dict[int, int] = {}
         self.stored: dict[int, float] = {}
         """Storage -> bytes that launches write to it."""
@@ -66,18 +69,18 @@ class _Model:
                 storage = counts.storages[place]
                 self.stored[storage] = self.stored.get(storage, 0.0) + written
             self.choices[index] = chosen
-            self.rows.append({"step": index, "function": step.function, "us": us})
+            self.rows.append(StepTime(index, us, function=step.function))
         elif isinstance(step, Op):
             us = operator_us(step, read, made, self.profile)
             if us > 0:
                 self.made |= {t.untyped_storage()._cdata for t in made}
-                self.rows.append({"step": index, "op": step.op, "us": us})
+                self.rows.append(StepTime(index, us, op=step.op))
 
-    def run(self, specs: dict[str, Any]) -> None:
+    def run(self, specs: Specs) -> None:
         replay = Replay(self.program, torch.device("meta"), self._launch)
-        replay.init(meta_tensors(specs["init_inputs"]), 0)
+        replay.init(meta_tensors(specs.init_inputs), 0)
         outputs: list[torch.Tensor] = []
-        flatten(replay.forward(meta_tensors(specs["inputs"]), 0, observe=self._observe), outputs)
+        flatten(replay.forward(meta_tensors(specs.inputs), 0, observe=self._observe), outputs)
         self.unwritten = any(
             output.untyped_storage()._cdata in self.stored
             and output.untyped_storage()._cdata not in self.made
@@ -89,12 +92,11 @@ class _Model:
 class _Round:
     """One round's tensors, from the message."""
 
-    def __init__(self, header: dict[str, Any], body: bytes) -> None:
-        self.init_seed, self.forward_seed = int(header["init_seed"]), int(header["forward_seed"])
-        self.other = bool(header["other"])
-        self.init_inputs = [wire.tensor(e, body) for e in header["init_inputs"]]
-        self.state = {name: wire.tensor(e, body) for name, e in header["state"].items()}
-        self.inputs = [wire.tensor(e, body) for e in header["inputs"]]
+    def __init__(self, given: RoundInputs, body: bytes) -> None:
+        self.init_seed, self.forward_seed, self.other = given.init_seed, given.forward_seed, given.other
+        self.init_inputs = [wire.tensor(span, body) for span in given.init_inputs]
+        self.state = {name: wire.tensor(span, body) for name, span in given.state.items()}
+        self.inputs = [wire.tensor(span, body) for span in given.inputs]
 
     def replay(
         self, program: Program, interpreter: Interpreter, configs: dict[int, int], skip: frozenset[int]
@@ -120,53 +122,50 @@ def _bytes(value: Any) -> list[bytes]:
     return [t.detach().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes() if t.numel() else b"" for t in found]
 
 
-def _run(header: dict[str, Any], body: bytes) -> bytes:
-    small = programs.from_json(header["program"])
-    other = programs.from_json(header["other"]) if header.get("other") else small
-    model = _Model(programs.from_json(header["full"]), PROFILES[header["profile"]])
-    model.run(header["full_specs"])
+def _run(request: RunRequest, body: bytes) -> bytes:
+    small, other = request.program, request.other or request.program
+    model = _Model(request.full, PROFILES[request.profile])
+    model.run(request.full_specs)
     small_interpreter = Interpreter(small)
     configs = {i: c for i, c in model.choices.items() if i < len(small.forward) and isinstance(small.forward[i], Launch)}
     if any(c >= len(small.forward[i].configs) for i, c in configs.items()):  # type: ignore[union-attr]
         raise MalformedProgram("a kernel has more configurations at full shape than at the small one")
     reply = wire.Body()
-    rounds: list[dict[str, Any]] = []
+    rounds: list[RoundOutputs] = []
     live: dict[int, bool] = {}
-    for index, entry in enumerate(header["rounds"]):
+    for index, entry in enumerate(request.rounds):
         one = _Round(entry, body)
         program = other if one.other else small
         runner = Interpreter(other) if one.other and other is not small else small_interpreter
         output, inputs = one.replay(program, runner, configs, frozenset())
         tensors: list[torch.Tensor] = []
         structure = flatten(output, tensors)
-        rounds.append({
-            "structure": structure,
-            "tensors": [reply.add(t) for t in tensors],
-            "overlapping": [overlapping(t) for t in tensors],
-            "inputs": [reply.add(t) for t in inputs],
-        })  # fmt: skip
+        rounds.append(
+            RoundOutputs(
+                structure,
+                tensors=tuple(reply.add(t) for t in tensors),
+                overlapping=tuple(overlapping(t) for t in tensors),
+                inputs=tuple(reply.add(t) for t in inputs),
+            )
+        )
         if index == 0:
             honest = _bytes(output)
             for function in sorted({launch.function for launch in small.launches}):
                 skipped, _ = one.replay(small, small_interpreter, configs, frozenset({function}))
                 live[function] = _bytes(skipped) != honest
-    return wire.pack({
-        "rounds": rounds, "rows": model.rows, "choices": {str(k): v for k, v in model.choices.items()},
-        "live": {str(k): v for k, v in live.items()}, "unwritten": model.unwritten,
-    }, reply)  # fmt: skip
+    return codec.pack(Ran(tuple(rounds), tuple(model.rows), model.choices, live, model.unwritten), reply)
 
 
 def run(header: dict[str, Any], body: bytes) -> bytes:
-    """The job: a packed reply with outputs and costs, or {"status", "detail"}."""
+    """The job: a packed `Ran` with its outputs, or a packed `Failed`."""
     try:
-        return _run(header, body)
+        return _run(codec.unpack(header, RunRequest), body)
     except OutOfBounds as error:
-        return wire.pack({"status": str(Status.OUT_OF_BOUNDS), "detail": str(error)})
+        failed = Failed(Status.OUT_OF_BOUNDS, str(error))
     except (KernelFailed, StepFailed) as error:
-        return wire.pack({"status": str(Status.RUNTIME_ERROR), "detail": str(error)})
+        failed = Failed(Status.RUNTIME_ERROR, str(error))
     except KernelRejected as error:
-        return wire.pack(
-            {"status": str(Status.COMPILE_ERROR), "detail": f"line {error.line}: {error}" if error.line else str(error)}
-        )
+        failed = Failed(Status.COMPILE_ERROR, f"line {error.line}: {error}" if error.line else str(error))
     except (MalformedProgram, wire.BadMessage) as error:
-        return wire.pack({"status": str(Status.CRASH), "detail": f"the trace is not a Program: {error}"})
+        failed = Failed(Status.CRASH, f"the trace is not a Program: {error}")
+    return codec.pack(failed)

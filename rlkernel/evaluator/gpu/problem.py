@@ -28,8 +28,10 @@ from rlkernel.evaluator.judging.reference_calls import (
     tensors_of,
 )
 from rlkernel.evaluator.judging.roofline import is_free
+from rlkernel.evaluator.messages.children import StepTime
+from rlkernel.evaluator.messages.gpu import Known
 from rlkernel.evaluator.program.replay import Replay
-from rlkernel.evaluator.program.schema import Launch, Program
+from rlkernel.evaluator.program.schema import Launch, Op, Program
 from rlkernel.evaluator.program.tensors import overlapping
 from rlkernel.reference import Reference, load_reference
 
@@ -50,29 +52,6 @@ class Kind:
     other: bool = False
     """In the other of train and eval mode."""
     stress: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Known:
-    """What is measured once for a problem; plain data, kept by the pool and given back to every runner."""
-
-    allowed: dict[str, tuple[float, ...]]
-    """Kind of round ("plain", "stress", "other") -> norm-relative error of each output. Without "stress" where that overflows."""
-    changes_inputs: bool
-    changes_state: tuple[str, ...]
-    """Parameters and buffers that the reference changes."""
-    gaps: bool
-    """The reference makes the host wait for the GPU, so that its time holds gaps, always."""
-    finite: bool
-    """Whether the reference's outputs are finite, so that one pass over a timed output tells whether it matches."""
-    rows: tuple[dict[str, Any], ...]
-    """Device time of the reference's operators: {"op", "us"}."""
-
-    @staticmethod
-    def from_json(data: dict[str, Any]) -> Known:
-        allowed = {kind: tuple(errors) for kind, errors in data["allowed"].items()}
-        lists = {name: tuple(data[name]) for name in ("changes_state", "rows")}
-        return Known(**{**data, **lists, "allowed": allowed})
 
 
 def name_of(kind: Kind) -> str:
@@ -163,7 +142,7 @@ class GpuProblem:
                 return match
         return Match(True)
 
-    def _rows(self, program: Program, stopwatch: Stopwatch) -> list[dict[str, Any]]:
+    def _rows(self, program: Program, stopwatch: Stopwatch) -> list[StepTime]:
         replay = Replay(program, CUDA, lambda *call: None)
         replay.init(self.init_tensors(0), 0)
         return step_times(replay, tensors_of(self.inputs(draw_seed())), stopwatch, {}, lambda: None)
@@ -187,23 +166,20 @@ def step_times(
     fresh: dict[int, torch.Tensor],
     before: Callable[[], None],
     patience: float = 1.0,
-) -> list[dict[str, Any]]:
-    """Device time of each step of a Program that does work: {"step", "function" or "op", "us"}, the shorter of two runs.
+) -> list[StepTime]:
+    """Device time of each step of a Program that does work, the shorter of two runs.
 
     patience: factor on the spin that covers the host; a host that is held up for longer leaves gaps, which count as time.
     """
-    rows: dict[int, dict[str, Any]] = {}
+    work: dict[int, Launch | Op] = {}
     passes: list[tuple[Run, list[tuple[int, torch.cuda.Event]]]] = []
     for _ in range(ATTRIBUTION_RUNS):
         marks: list[tuple[int, torch.cuda.Event]] = []
 
         def observe(index: int, step: Any, read: Any, made: Any, marks: list[tuple[int, torch.cuda.Event]] = marks) -> None:
-            if isinstance(step, Launch):
-                rows[index] = {"step": index, "function": step.function}
-            elif is_free(step, read, made):
+            if not isinstance(step, Launch) and is_free(step, read, made):
                 return
-            else:
-                rows[index] = {"step": index, "op": step.op}
+            work[index] = step
             marks.append((index, mark()))
 
         before()
@@ -218,4 +194,8 @@ def step_times(
         for index, event in marks:
             times.setdefault(index, []).append(float(last.elapsed_time(event)) * 1000.0)
             last = event
-    return [{**rows[index], "us": min(us)} for index, us in times.items()]
+    return [_step_time(index, work[index], min(us)) for index, us in times.items()]
+
+
+def _step_time(index: int, step: Launch | Op, us: float) -> StepTime:
+    return StepTime(index, us, function=step.function) if isinstance(step, Launch) else StepTime(index, us, op=step.op)

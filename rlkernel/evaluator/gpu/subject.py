@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from rlkernel.evaluator.compile.binaries import Compiled
 from rlkernel.evaluator.gpu import driver
 from rlkernel.evaluator.gpu.guards import CUDA, Guards, extent, fill
 from rlkernel.evaluator.gpu.stopwatch import mark, settle, stream
@@ -22,19 +23,19 @@ from rlkernel.evaluator.program.schema import Config, Launch, Program
 from rlkernel.evaluator.program.tensors import flatten
 
 TUNING_RUNS = 3
-KernelTable = Mapping[str, Mapping[str, dict[str, Any]]]
-"""Step ("3" in forward, "init:0" in __init__) -> configuration -> facts of its binary, see `binaries.Compiled`."""
+KernelTable = Mapping[str, Mapping[int, Compiled]]
+"""Step ("3" in forward, "init:0" in __init__) -> configuration -> facts of its binary."""
 
 
 class NoConfig(Exception):
     """No configuration of a kernel can be launched on this GPU."""
 
 
-def binary_of(facts: dict[str, Any]) -> driver.Binary:
+def binary_of(facts: Compiled) -> driver.Binary:
+    """What the driver needs of a binary's facts."""
     return driver.Binary(
-        facts["symbol"], tuple((str(n), str(k)) for n, k in facts["parameters"]), int(facts["shared_bytes"]),
-        int(facts["num_warps"]), int(facts["num_ctas"]), int(facts["global_scratch_size"]), int(facts["global_scratch_align"]),
-        tuple(facts["tensordesc_meta"]),
+        facts.symbol, facts.parameters, facts.shared_bytes, facts.num_warps, facts.num_ctas, facts.global_scratch_size,
+        facts.global_scratch_align, facts.tensordesc_meta,
     )  # fmt: skip
 
 
@@ -82,9 +83,9 @@ class Subject:
                 if isinstance(step, Launch):
                     table = kernels.get(f"{prefix}{index}", {})
                     for choice, facts in table.items():
-                        self._kernels[id(step.configs[int(choice)])] = loaded[facts["key"]]
+                        self._kernels[id(step.configs[choice])] = loaded[facts.key]
                     if not prefix:
-                        self._available[index] = sorted(int(choice) for choice in table)
+                        self._available[index] = sorted(table)
                         if self._available[index]:
                             self.choices[index] = self._available[index][0]
         self._step_of = {id(config): index for index in self._available for config in self._configs(index)}

@@ -13,12 +13,13 @@ import torch
 from rlkernel.evaluator.gpu.checks import Checks, Strayed
 from rlkernel.evaluator.gpu.fused import Fused, kept
 from rlkernel.evaluator.gpu.guards import CUDA
-from rlkernel.evaluator.gpu.problem import GpuProblem, Known
+from rlkernel.evaluator.gpu.problem import GpuProblem
 from rlkernel.evaluator.gpu.stopwatch import Run, Stopwatch, settle, spin_for
 from rlkernel.evaluator.gpu.subject import Subject, detours
 from rlkernel.evaluator.judging.comparison import Match, Sizes, mismatch
 from rlkernel.evaluator.judging.reference_calls import call, draw_seed, state_of, tensors_of
-from rlkernel.evaluator.judging.timing import Speedup, missing, speedup
+from rlkernel.evaluator.judging.timing import missing, speedup
+from rlkernel.evaluator.messages.gpu import Known, Speedup
 from rlkernel.evaluator.program.tensors import overlapping
 
 STRAYED = "a kernel writes to memory that is not the candidate's own"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 from collections import OrderedDict
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -28,10 +28,15 @@ from rlkernel.evaluator.judging.reference_calls import (
     tensors_of,
 )
 from rlkernel.evaluator.judging.roofline import dense_bytes, floor_us, is_free, operator_bytes, operator_flops, operator_us
+from rlkernel.evaluator.messages import codec
+from rlkernel.evaluator.messages.children import RoundInputs
+from rlkernel.evaluator.messages.endings import Broken
+from rlkernel.evaluator.messages.oracle import About, Brief, Compare, Compared, DrawRounds, Malformed, Prepare, Rounds
 from rlkernel.evaluator.program import schema as programs
 from rlkernel.evaluator.program.replay import Replay
-from rlkernel.evaluator.program.schema import Op, Program, encode_scalar, specs_of
+from rlkernel.evaluator.program.schema import Op, Program, encode_scalar
 from rlkernel.evaluator.program.tensors import flatten, meta_tensors
+from rlkernel.evaluator.program.variant import Variant
 from rlkernel.evaluator.trace.candidate import canonical, decode_spec, encode_output
 from rlkernel.evaluator.trace.recorder import Recorder, Untraceable, recording
 from rlkernel.evaluator.trace.shims import answering_as
@@ -81,8 +86,8 @@ class Prepared:
     """A problem, ready: its references at both sizes, and what the tracer and the roofline need."""
 
     small: Reference
-    variants: tuple[dict[str, Any], dict[str, Any]]
-    """{"init_args": [args, kwargs], "inputs": args} at small and at full shape; the small one with "constants", see `shrink`."""
+    variants: tuple[Variant, Variant]
+    """The arguments at small and at full shape."""
     modal: bool
     """Whether forward differs between train and eval mode."""
     costs: Costs
@@ -90,9 +95,9 @@ class Prepared:
     """The reference itself, traced at full shape."""
 
 
-def _arguments(reference: Reference, seed: int) -> dict[str, Any]:
+def _arguments(reference: Reference, seed: int) -> Variant:
     args, kwargs = reference.init_inputs(seed)
-    return {"init_args": [spec(args), spec(kwargs)], "inputs": spec(reference.inputs(seed))}
+    return Variant([spec(args), spec(kwargs)], spec(reference.inputs(seed)))
 
 
 class _Traced:
@@ -104,7 +109,7 @@ class _Traced:
         with answering_as(profile), recording(self.recorder):
             self.variant, again = (_arguments(reference, seed) for seed in (0, 1))
         for what, function in (("init_args", "get_init_inputs"), ("inputs", "get_inputs")):
-            if self.variant[what] != again[what]:
+            if getattr(self.variant, what) != getattr(again, what):
                 raise BrokenReference(
                     f"{reference.name}: {function} gives other numbers, shapes or dtypes with another seed; only the values of "
                     "tensors may be random"
@@ -115,7 +120,7 @@ class _Traced:
 
     def _trace(self, model_class: Any) -> None:
         init_ids: list[int] = []
-        args, kwargs = decode_spec(self.variant["init_args"], self.recorder, init_ids)
+        args, kwargs = decode_spec(self.variant.init_args, self.recorder, init_ids)
         kwargs = dict(kwargs)
         model = model_class(*args, **kwargs)
         state = {n: self.recorder.id_of(t) for n, t in [*model.named_parameters(), *model.named_buffers()]}
@@ -126,7 +131,7 @@ class _Traced:
             if flip:
                 model.train(not model.training)
             ids: list[int] = []
-            inputs = decode_spec(self.variant["inputs"], self.recorder, ids)
+            inputs = decode_spec(self.variant.inputs, self.recorder, ids)
             self.recorder.phase()
             output = encode_output(model(*inputs), self.recorder)
             steps = self.recorder.phase()
@@ -137,7 +142,7 @@ class _Traced:
 
     def costs(self, *, tf32: bool) -> Costs:
         rows: dict[str, list[float]] = {}
-        inputs = meta_tensors(specs_of(self.variant["inputs"]))
+        inputs = meta_tensors(self.variant.specs.inputs)
         storages = {t.untyped_storage()._cdata: 0.0 for t in inputs}
 
         products: dict[torch.dtype, float] = {}
@@ -157,7 +162,7 @@ class _Traced:
                         storages[key] = max(storages[key], min(dense_bytes(tensor), operator_bytes(step, [tensor], made)))
 
         replay = Replay(self.program, torch.device("meta"), lambda *a: None)
-        replay.init(meta_tensors(specs_of(self.variant["init_args"])), 0)
+        replay.init(meta_tensors(self.variant.specs.init_inputs), 0)
         outputs = tensors_of(replay.forward(inputs, 0, observe=observe))
         total = sum(sum(us) for us in rows.values())
         ops = [OpFact(op, len(us), sum(us), sum(us) / total) for op, us in rows.items()]
@@ -182,8 +187,8 @@ def prepare(source: str, name: str, profile: DeviceProfile, *, tf32: bool) -> Pr
         raise BrokenReference(f"{name}: tracing forward raised {one_line(error)}") from error
     if costs.us <= 0:
         raise BrokenReference(f"{name}: forward does no device work, so there is nothing to speed up")
-    traced_small.variant["constants"] = small_constants(source, name=name)
-    return Prepared(small, (traced_small.variant, traced_full.variant), traced_small.modal, costs, traced_full.program)
+    shrunk = replace(traced_small.variant, constants=small_constants(source, name=name))
+    return Prepared(small, (shrunk, traced_full.variant), traced_small.modal, costs, traced_full.program)
 
 
 def draw_round(
@@ -224,70 +229,74 @@ class Oracle:
         self._expected: list[Expected] = []
 
     def handle(self, header: dict[str, Any], body: bytes) -> bytes:
-        return {"prepare": self.prepare, "rounds": self.rounds, "compare": self.compare}[header["do"]](header, body)
+        """The packed answer to a question of the pool."""
+        question: Prepare | DrawRounds | Compare = codec.unpack(header, Prepare, DrawRounds, Compare)
+        if isinstance(question, Prepare):
+            return codec.pack(self._brief(question))
+        if isinstance(question, Compare):
+            return codec.pack(self._compare(question, body))
+        reply = wire.Body()
+        return codec.pack(self._rounds(question, reply), reply)
 
-    def _problem(self, header: dict[str, Any]) -> Prepared | str:
-        key = f"{header['profile']} {header['tf32']} {header['name']} {header['source']}"
+    def _problem(self, about: About) -> Prepared | str:
+        """The problem, or why it cannot be used."""
+        key = f"{about.profile} {about.tf32} {about.name} {about.source}"
         if key not in self._problems:
             try:
-                self._problems[key] = prepare(header["source"], header["name"], PROFILES[header["profile"]], tf32=header["tf32"])
+                self._problems[key] = prepare(about.source, about.name, PROFILES[about.profile], tf32=about.tf32)
             except BrokenReference as error:
                 self._problems[key] = str(error)
             if len(self._problems) > 256:
                 self._problems.popitem(last=False)
         return self._problems[key]
 
-    def prepare(self, header: dict[str, Any], body: bytes) -> bytes:
-        problem = self._problem(header)
+    def _brief(self, question: Prepare) -> Brief | Broken:
+        problem = self._problem(question.about)
         if isinstance(problem, str):
-            return wire.pack({"broken": problem})
-        costs = problem.costs
-        return wire.pack({
-            "variants": list(problem.variants), "modal": problem.modal, "reference_us": costs.us, "floor_us": costs.floor_us,
-            "measured_floor_us": costs.measured_floor_us, "reference": programs.to_json(problem.program),
-            "reference_ops": [asdict(op) for op in costs.ops],
-        })  # fmt: skip
+            return Broken(problem)
+        costs, reference = problem.costs, programs.to_json(problem.program)
+        floors = (costs.floor_us, costs.measured_floor_us)
+        return Brief(problem.variants, problem.modal, costs.us, *floors, reference, costs.ops)
 
-    def rounds(self, header: dict[str, Any], body: bytes) -> bytes:
-        problem = self._problem(header)
+    def _rounds(self, question: DrawRounds, reply: wire.Body) -> Rounds | Broken:
+        problem, tf32 = self._problem(question.about), question.about.tf32
         assert isinstance(problem, Prepared)
-        reply = wire.Body()
-        rows: list[dict[str, Any]] = []
+        rounds: list[RoundInputs] = []
         self._expected = []
         plan = [(False, index == ROUNDS - 1) for index in range(ROUNDS)]
-        if problem.modal or header["other"]:
+        if problem.modal or question.other:
             plan.append((True, False))
         for other, stress in plan:
             try:
-                seeds, inputs, state, expected = draw_round(problem.small, other=other, stress=stress, tf32=bool(header["tf32"]))
+                seeds, inputs, state, expected = draw_round(problem.small, other=other, stress=stress, tf32=tf32)
             except BrokenReference as error:
-                return wire.pack({"broken": str(error)})
+                return Broken(str(error))
             self._expected.append(expected)
             args, kwargs = problem.small.init_inputs(seeds["init_seed"])  # those of the reference's model
-            rows.append({
-                **seeds,
-                "init_inputs": [reply.add(t) for t in tensors_of([args, kwargs])],
-                "state": {name: reply.add(t) for name, t in state.items()},
-                "inputs": [reply.add(t) for t in tensors_of(inputs)],
-            })  # fmt: skip
-        return wire.pack({"rounds": rows}, reply)
+            rounds.append(
+                RoundInputs(
+                    **seeds,
+                    init_inputs=tuple(reply.add(t) for t in tensors_of([args, kwargs])),
+                    state={name: reply.add(t) for name, t in state.items()},
+                    inputs=tuple(reply.add(t) for t in tensors_of(inputs)),
+                )
+            )
+        return Rounds(tuple(rounds))
 
-    def compare(self, header: dict[str, Any], body: bytes) -> bytes:
-        """`header["rounds"]`: the CPU runner's reply. Returns {"matches", "detail", "error", "other",
-        "stressed"} of the first miss."""
+    def _compare(self, question: Compare, body: bytes) -> Compared | Malformed:
+        """The first miss, or a match. The outputs are what an untrusted child made of them."""
         worst = 0.0
-        rows = header["rounds"]
-        if not isinstance(rows, list) or len(rows) != len(self._expected):
-            return wire.pack({"malformed": "another number of rounds"})
-        for row, expected in zip(rows, self._expected, strict=True):
+        if len(question.rounds) != len(self._expected):
+            return Malformed("another number of rounds")
+        for row, expected in zip(question.rounds, self._expected, strict=True):
             try:
-                tensors = [wire.tensor(e, body) for e in row["tensors"]]
-                inputs = [wire.tensor(e, body) for e in row["inputs"]]
-                match: Match = compare_round(row["structure"], tensors, row["overlapping"], inputs, expected)
+                tensors = [wire.tensor(span, body) for span in row.tensors]
+                inputs = [wire.tensor(span, body) for span in row.inputs]
+                match: Match = compare_round(row.structure, tensors, row.overlapping, inputs, expected)
             except (wire.BadMessage, KeyError, TypeError, IndexError, ValueError) as error:
-                return wire.pack({"malformed": str(error)[:200]})
+                return Malformed(str(error)[:200])
             worst = max(worst, match.error)
             if not match.matches:
                 detail = match.detail + (f" (inputs scaled by {STRESS:g})" if expected.stressed else "")
-                return wire.pack({"matches": False, "detail": detail, "error": worst, "other": expected.other})
-        return wire.pack({"matches": True, "detail": "", "error": worst, "other": False})
+                return Compared(False, detail, worst, expected.other)
+        return Compared(True, "", worst, False)

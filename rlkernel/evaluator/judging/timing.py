@@ -1,4 +1,4 @@
-"""When enough timed runs were made, and what they say. Pure; the runs themselves are made by `runner/stopwatch.py`.
+"""When enough timed runs were made, and what they say. Pure; the runs themselves are made by `gpu/stopwatch.py`.
 
 Every trial times the candidate and the reference once, on inputs of its own. The speedup is the ratio of the means without the
 disturbed trials (further than `FAR` from the median, at most a quarter at either end). A mean needs 15 % fewer trials for the
@@ -11,7 +11,8 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from rlkernel.evaluator.messages.gpu import Speedup
 
 TARGET = 0.0125
 """Half width of the speedup's 95 % interval, relative, at which timing stops."""
@@ -25,7 +26,7 @@ BUSY_SECONDS = 0.03
 SLOW_TRIALS = 3
 """Made in any case."""
 RESOLUTION_US = 0.1
-"""Of one event pair: no spread is taken to be smaller."""
+"""Resolution of one event pair: no spread is taken to be smaller."""
 MAX_BATCH = 8
 """Trials made at once on the word of those before them."""
 FAR = 4.0
@@ -37,25 +38,6 @@ _SIGMA = 1.4826
 _Z = 1.96
 _STUDENT = {2: 4.3, 3: 3.18, 4: 2.78, 5: 2.57, 6: 2.45, 7: 2.36, 8: 2.31, 9: 2.26, 10: 2.23, 12: 2.18, 15: 2.13, 20: 2.09}
 """97.5 % quantile of Student's t by degrees of freedom: a spread from few trials is itself uncertain."""
-
-
-@dataclass(frozen=True, slots=True)
-class Speedup:
-    """Ratio of the typical times, reference over candidate, with its 95 % interval."""
-
-    value: float
-    low: float
-    high: float
-    reference_us: float
-    reference_low_us: float
-    reference_high_us: float
-    candidate_us: float
-    trials: int
-
-    @property
-    def half_width(self) -> float:
-        """Relative."""
-        return self.high / self.value - 1.0
 
 
 def undisturbed(times_us: Sequence[float]) -> list[float]:

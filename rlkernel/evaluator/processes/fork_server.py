@@ -20,6 +20,8 @@ import anyio
 import anyio.abc
 
 from rlkernel.evaluator import wire
+from rlkernel.evaluator.messages import codec
+from rlkernel.evaluator.messages.forking import Exited, Fork, Forked, Kill, Ready
 
 START_SECONDS = 120.0
 EXIT_SECONDS = 10.0
@@ -199,21 +201,21 @@ class ForkServer:
                 data = b""
             if not data:
                 break
-            event = json.loads(data)
-            if "ready" in event:
+            event: Ready | Forked | Exited = codec.unpack(wire.parse(data), Ready, Forked, Exited)
+            if isinstance(event, Ready):
                 self._ready.set()
                 continue
-            child = self._children.get(event["id"])
+            child = self._children.get(event.number)
             if child is None:
                 continue
-            if "pid" in event:
-                child.pid = event["pid"]
+            if isinstance(event, Forked):
+                child.pid = event.pid
                 self._pids.add(child.pid)
                 with suppress(OSError):
                     child.pidfd = os.pidfd_open(child.pid)
                 child.started.set()
             else:
-                child.status = event["exit"]
+                child.status = event.status
                 child.started.set()
                 child.ended.set()
         self._dead = self._last_words()
@@ -233,10 +235,10 @@ class ForkServer:
         lines = self._log.read().decode(errors="replace").strip().splitlines()
         return f"the fork server ended: {lines[-1] if lines else 'it said nothing'}"
 
-    def _send(self, message: dict[str, Any], fd: int | None = None) -> None:
+    def _send(self, message: Fork | Kill, fd: int | None = None) -> None:
         if self._dead is not None:
             raise ZygoteDied(self._dead)
-        data = json.dumps(message).encode()
+        data = json.dumps(codec.to_header(message)).encode()
         try:
             if fd is None:
                 self._control.send(data)
@@ -246,9 +248,7 @@ class ForkServer:
             raise ZygoteDied("the fork server ended") from error
 
     @asynccontextmanager
-    async def child(
-        self, kind: str, *, cpu_seconds: int = 0, memory_bytes: int = 0, arguments: Any = None
-    ) -> AsyncIterator[Child]:
+    async def child(self, kind: str, *, cpu_seconds: int = 0, memory_bytes: int = 0) -> AsyncIterator[Child]:
         """A forked child of the given kind (see `zygote.JOBS`); gone when the context is left."""
         await self.ready()
         self._count += 1
@@ -258,14 +258,7 @@ class ForkServer:
         self._children[child.number] = child
         try:
             with theirs:
-                request = {
-                    "id": child.number,
-                    "kind": kind,
-                    "cpu_seconds": cpu_seconds,
-                    "memory_bytes": memory_bytes,
-                    "arguments": arguments,
-                }
-                self._send(request, theirs.fileno())
+                self._send(Fork(child.number, kind, cpu_seconds, memory_bytes), theirs.fileno())
             yield child
         finally:
             ours.close()
@@ -285,7 +278,7 @@ class ForkServer:
         if child.ended.is_set():
             return
         try:
-            self._send({"kill": child.number})
+            self._send(Kill(child.number))
         except (ZygoteDied, OSError):
             _kill_now(child)
 

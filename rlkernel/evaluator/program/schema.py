@@ -138,13 +138,25 @@ class Program:
         return tuple(step for step in self.forward if isinstance(step, Launch))
 
 
-def specs_of(value: Any) -> list[dict[str, Any]]:
+@dataclass(frozen=True, slots=True)
+class TensorSpec:
+    """A tensor without its values."""
+
+    shape: tuple[int, ...]
+    stride: tuple[int, ...]
+    """In elements."""
+    dtype: str
+    """A torch dtype's name without `torch.`, e.g. "float32"."""
+
+
+def specs_of(value: Any) -> tuple[TensorSpec, ...]:
     """The tensor specifications inside a specification, in order of appearance."""
     if isinstance(value, dict):
         if "tensor" in value:
-            return [value["tensor"]]
-        return [s for _, item in value.get("dict", []) for s in specs_of(item)]
-    return [s for item in value for s in specs_of(item)] if isinstance(value, list) else []
+            spec = value["tensor"]
+            return (TensorSpec(tuple(spec["shape"]), tuple(spec["stride"]), spec["dtype"]),)
+        return tuple(s for _, item in value.get("dict", []) for s in specs_of(item))
+    return tuple(s for item in value for s in specs_of(item)) if isinstance(value, list) else ()
 
 
 def encode_scalar(value: object) -> Value:

@@ -30,6 +30,7 @@ from typing import Any
 import anyio
 import anyio.to_thread
 
+from rlkernel.config import to_json
 from rlkernel.errors import BrokenReference, EvaluatorFailed, UsageError
 from rlkernel.evaluator import cache as caches
 from rlkernel.evaluator.caching import CachingEvaluator
@@ -37,6 +38,7 @@ from rlkernel.evaluator.config import EvaluatorConfig
 from rlkernel.evaluator.ray.actor import Hello
 from rlkernel.evaluator.ray.places import last_line, list_nodes
 from rlkernel.evaluator.ray.workers import WorkerLost, Workers
+from rlkernel.interfaces import CardEvaluator
 from rlkernel.types import Evaluation, Problem
 
 LOSSES_IN_COMPANY = 2
@@ -47,7 +49,7 @@ REACH_SECONDS = 10.0
 """For a cluster's head to accept a connection."""
 
 
-class RayPool(CachingEvaluator):
+class RayPool(CachingEvaluator, CardEvaluator):
     """See `open_ray_pool`. Its `device` is "cpu" (modelled time, the same keys as a local pool's) or the name of the GPUs."""
 
     def __init__(self, workers: Workers, hello: Hello, cache: caches.ResultCache) -> None:
@@ -58,13 +60,18 @@ class RayPool(CachingEvaluator):
 
     @property
     def shares(self) -> bool:
-        """Never: see `open_ray_pool`'s own."""
+        """Whether our own process and the evaluations use the same card: never, see `own` of `open_ray_pool`."""
         return False
 
     @asynccontextmanager
-    async def turn(self) -> AsyncIterator[None]:
-        """As `Pool.turn` where no card is shared: at once."""
+    async def lease(self) -> AsyncIterator[None]:
+        """Exclusive use of a shared card, of which there is none: at once."""
         yield
+
+    @property
+    def waited_seconds(self) -> tuple[float, float] | None:
+        """None: who waits for a card of a node is not known here."""
+        return None
 
     @property
     def jobs(self) -> int:
@@ -85,6 +92,11 @@ class RayPool(CachingEvaluator):
     def told(self) -> tuple[str, ...]:
         """Lines about lost actors and places, which were printed on standard error when they happened."""
         return tuple(self._workers.told)
+
+    def describe(self) -> dict[str, Any]:
+        """What judges, with every limit, as JSON for a run's manifest."""
+        config = {key: value for key, value in to_json(self.config).items() if key != "class"}
+        return {"class": "RayPool", "device": self.device, "jobs": self.jobs, "actors": len(self.nodes), **config}
 
     async def judge(self, problem: Problem, code: str) -> Evaluation:
         """Raises BrokenReference, EvaluatorFailed for what loses actors by itself, UsageError when nodes go or none is left."""

@@ -9,15 +9,17 @@ from __future__ import annotations
 import linecache
 import sys
 import types
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 from torch import nn
 from triton.backends.compiler import GPUTarget
 
-from rlkernel.evaluator.devices import PROFILES
+from rlkernel.evaluator.devices import DeviceProfile
 from rlkernel.evaluator.program import schema as programs
 from rlkernel.evaluator.program.schema import Op, Program, Step, Value, encode_scalar
+from rlkernel.evaluator.program.variant import Traced, Variant
 from rlkernel.evaluator.trace.launches import KernelTable, intercepting
 from rlkernel.evaluator.trace.recorder import Recorder, Untraceable, recording, stand_in
 from rlkernel.evaluator.trace.shims import answering_as
@@ -113,15 +115,15 @@ def canonical(inputs: list[int], steps: list[Step], output: Value, fixed: int) -
 class _Trace:
     """One candidate at one size: executed, constructed, and called several times."""
 
-    def __init__(self, source: str, request: dict[str, Any], variant: dict[str, Any]) -> None:
-        self.source = shrink(source, variant.get("constants", {}))
+    def __init__(self, source: str, profile: DeviceProfile, variant: Variant) -> None:
+        self.source = shrink(source, variant.constants)
         self.variant = variant
-        self.profile = PROFILES[request["profile"]]
+        self.profile = profile
         self.recorder = Recorder()
         self.table = KernelTable()
 
-    def run(self) -> dict[str, Any]:
-        """Returns {"program": ..., "other_mode": ... or None}. Raises Verdict."""
+    def run(self) -> Traced:
+        """What the candidate does at this size. Raises Verdict."""
         target = GPUTarget("cuda", self.profile.arch, 32)
         with (
             answering_as(self.profile),
@@ -150,7 +152,7 @@ class _Trace:
         if not (isinstance(cls, type) and issubclass(cls, nn.Module)):
             raise Verdict(Status.INVALID, "no class ModelNew(nn.Module): define one")
         ids: list[int] = []
-        args, kwargs = decode_spec(self.variant["init_args"], self.recorder, ids)
+        args, kwargs = decode_spec(self.variant.init_args, self.recorder, ids)
         model = self._guard(Status.INVALID, cls, *args, **kwargs)
         if not isinstance(model, nn.Module):
             raise Verdict(Status.INVALID, "ModelNew() did not give an nn.Module")
@@ -158,13 +160,13 @@ class _Trace:
 
     def _forward(self, model: nn.Module) -> tuple[list[int], list[Step], Value]:
         ids: list[int] = []
-        args = decode_spec(self.variant["inputs"], self.recorder, ids)
+        args = decode_spec(self.variant.inputs, self.recorder, ids)
         self.recorder.phase()
         result = self._guard(Status.RUNTIME_ERROR, model, *args)
         output = self._guard(Status.UNTRACEABLE, encode_output, result, self.recorder)
         return ids, self.recorder.phase(), output
 
-    def _run(self) -> dict[str, Any]:
+    def _run(self) -> Traced:
         model, init_ids = self._construct()
         named = [*model.named_parameters(), *model.named_buffers()]
         state = {name: self.recorder.id_of(tensor) for name, tensor in named}
@@ -182,22 +184,14 @@ class _Trace:
             raise Verdict(Status.INCONSISTENT, "forward does not do the same work on every call")
         functions = tuple(f for f in self.table.functions if f is not None)
 
-        def whole(call: tuple[list[int], list[Step], Value]) -> dict[str, Any]:
+        def whole(call: tuple[list[int], list[Step], Value]) -> Program:
             ids, steps, output = call
-            return programs.to_json(Program(functions, tuple(init_ids), tuple(init), state, tuple(ids), tuple(steps), output))
+            return Program(functions, tuple(init_ids), tuple(init), state, tuple(ids), tuple(steps), output)
 
-        return {"program": whole(first), "other_mode": None if forms[2] == forms[0] else whole(other)}
+        return Traced(whole(first), None if forms[2] == forms[0] else whole(other))
 
 
-def trace(request: dict[str, Any]) -> dict[str, Any]:
-    """`request`: {"source", "profile", "variants": [{"init_args": [args, kwargs], "inputs": args}, ...]},
-    values as specifications.
-
-    Returns {"traces": [{"program", "other_mode"}, ...]} or {"status", "detail"}.
-    """
-    source = request["source"]
+def trace(source: str, profile: DeviceProfile, variants: Sequence[Variant]) -> tuple[Traced, ...]:
+    """What the candidate `source` does at each size, as if `profile` were there. Raises Verdict."""
     linecache.cache[FILENAME] = (len(source), None, source.splitlines(keepends=True), FILENAME)
-    try:
-        return {"traces": [_Trace(source, request, variant).run() for variant in request["variants"]]}
-    except Verdict as verdict:
-        return {"status": str(verdict.status), "detail": verdict.detail}
+    return tuple(_Trace(source, profile, variant).run() for variant in variants)

@@ -6,7 +6,7 @@ import copy
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -17,6 +17,8 @@ from rlkernel.evaluator import wire
 from rlkernel.evaluator.compile.binaries import MAX_CONFIGS, Kernels, collect, compiled_from_json, read, text_digest, write
 from rlkernel.evaluator.compile.compiler import Compilation, CompileFailed, compile_program
 from rlkernel.evaluator.devices import PROFILES
+from rlkernel.evaluator.messages import codec
+from rlkernel.evaluator.messages.children import Binaries
 from rlkernel.evaluator.processes import sandbox
 from rlkernel.evaluator.program.schema import Config, Function, Launch, Op, Program
 
@@ -55,11 +57,7 @@ def build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Comp
 def reply_of(made: Compilation) -> tuple[dict[str, Any], bytes]:
     """As the compile child sends it, over the wire and back."""
     body = wire.Body()
-    header = {
-        "kernels": {step: {str(i): asdict(c) for i, c in found.items()} for step, found in made.kernels.items()},
-        "binaries": {key: body.add_bytes(cubin) for key, cubin in made.binaries.items()},
-    }
-    message = wire.pack(header, body)
+    message = codec.pack(Binaries(made.kernels, {key: body.add_bytes(cubin) for key, cubin in made.binaries.items()}), body)
     size, _ = wire.sizes(message[:16])
     return wire.parse(message[16 : 16 + size]), message[16 + size :]
 
@@ -122,8 +120,14 @@ def test_launches_of_the_constructor_have_names_of_their_own(build: Callable[...
 
 
 def take(one: Program, made: Compilation, directory: Path) -> Kernels:
-    header, body = reply_of(made)
-    return collect(one, header, body, directory, PROFILE.arch)
+    return keep(one, *reply_of(made), directory)
+
+
+def keep(one: Program, header: dict[str, Any], body: bytes, directory: Path) -> Kernels:
+    """What the pool makes of a compile child's reply. Raises wire.BadMessage."""
+    found = codec.unpack(header, Binaries)
+    sent = {key: wire.raw(span, body) for key, span in found.cubins.items()}
+    return collect(one, found.kernels, sent, directory, PROFILE.arch)
 
 
 def test_kept_binaries_are_not_compiled_again(build: Callable[..., Compilation], tmp_path: Path) -> None:
@@ -216,15 +220,15 @@ FORGERIES: dict[str, tuple[Forge, str]] = {
     "no key": (lambda r, f: f.update(key="../../x"), "bad facts"),
     "unknown step": (lambda r, f: r["kernels"].update({"7": r["kernels"]["1"]}), "a binary for step '7'"),
     "no launch": (lambda r, f: r["kernels"].update({"0": r["kernels"]["1"]}), "which is no launch"),
-    "unknown config": (lambda r, f: r["kernels"]["1"].update({"1": f}), "a binary for config '1'"),
+    "unknown config": (lambda r, f: r["kernels"]["1"].update({"1": f}), "a binary for config 1"),
     "unknown parameter": (lambda r, f: f.update(parameters=[["y", "i32"]]), "unknown parameters"),
     "a type that is none": (lambda r, f: f.update(parameters=[["x", "*fp32; rm"]]), "bad facts"),
     "absurd memory": (lambda r, f: f.update(global_scratch_size=1 << 60), "bad facts"),
     "negative warps": (lambda r, f: f.update(num_warps=-1), "bad facts"),
     "one fact too many": (lambda r, f: f.update(speedup=2.0), "bad facts"),
-    "no binary": (lambda r, f: r.update(binaries={}), "neither sent nor kept"),
-    "bytes outside": (lambda r, f: r["binaries"][f["key"]].update(at=1 << 20), "bytes outside the message"),
-    "no kernels": (lambda r, f: r.pop("kernels"), "a reply without kernels"),
+    "no binary": (lambda r, f: r.update(cubins={}), "neither sent nor kept"),
+    "bytes outside": (lambda r, f: r["cubins"][f["key"]].update(at=1 << 20), "bytes outside the message"),
+    "no kernels": (lambda r, f: r.pop("kernels"), "no Binaries: other fields"),
 }
 
 
@@ -243,7 +247,7 @@ def test_what_a_compile_child_may_not_claim(honest: tuple[dict[str, Any], bytes]
     reply = copy.deepcopy(honest[0])
     forge(reply, reply["kernels"]["1"]["0"])
     with pytest.raises(wire.BadMessage, match=message):
-        collect(program(), reply, honest[1], tmp_path, PROFILE.arch)
+        keep(program(), reply, honest[1], tmp_path)
 
 
 def test_facts_of_a_hit_are_the_kept_ones(honest: tuple[dict[str, Any], bytes], tmp_path: Path) -> None:
@@ -252,8 +256,8 @@ def test_facts_of_a_hit_are_the_kept_ones(honest: tuple[dict[str, Any], bytes], 
     write(tmp_path, facts, b"kept")
     reply = copy.deepcopy(honest[0])
     reply["kernels"]["1"]["0"]["stores"] = []
-    reply["binaries"] = {}
-    taken = collect(program(), reply, b"", tmp_path, PROFILE.arch)
+    reply["cubins"] = {}
+    taken = keep(program(), reply, b"", tmp_path)
     assert taken.facts["1"][0].stores == ("o",)
     assert taken.cubins == {facts.key: b"kept"}
 

@@ -1,2 +1,2 @@
 """Cards: the pool's end of every GPU. `gpus` finds them, `gpu_runner` leases one and keeps its process alive, `watch` looks for
-disturbances, `baselines` stores how long references take."""
+disturbances, `studies` measures problems, `kept_times` keeps how long references take in the store of `baselines`."""

@@ -38,7 +38,7 @@ class Ended(Exception):
 
 
 class Clock:
-    """Wall-clock seconds per stage."""
+    """Measures the wall-clock seconds of each stage."""
 
     def __init__(self) -> None:
         self.start = time.perf_counter()
@@ -50,7 +50,7 @@ class Clock:
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
-        """Adds the time inside to `name`, however it ends."""
+        """Add the time inside to the stage `name`, however it ends."""
         since = time.perf_counter()
         try:
             yield

@@ -70,7 +70,7 @@ class Session:
     """Whether the reference differs between train and eval mode."""
     tf32: bool
     seconds: float
-    """How long the rounds may take, or one trial."""
+    """Wall clock that the rounds, or one trial, may take."""
     worst: float = 0.0
     slow: bool = False
     """The first round took long."""

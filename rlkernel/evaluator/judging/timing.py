@@ -17,14 +17,14 @@ from rlkernel.evaluator.messages.gpu import Speedup
 TARGET = 0.0125
 """Half width of the speedup's 95 % interval, relative, at which timing stops."""
 MIN_TRIALS = 5
-"""Made in any case that fits `MAX_SECONDS`; nothing that a fast candidate does changes it."""
+"""Trials that are made in any case that fits `MAX_SECONDS`; nothing that a fast candidate does changes it."""
 MAX_TRIALS = 101
 MAX_SECONDS = 0.5
 """Device time of all trials. Only a forward of over a tenth of a second makes fewer than `MIN_TRIALS` of it."""
 BUSY_SECONDS = 0.03
 """Wall-clock time of all trials after which no more are made for the sake of a narrower interval."""
 SLOW_TRIALS = 3
-"""Made in any case."""
+"""Trials that are made in any case."""
 RESOLUTION_US = 0.1
 """Resolution of one event pair: no spread is taken to be smaller."""
 MAX_BATCH = 8
@@ -32,7 +32,7 @@ MAX_BATCH = 8
 FAR = 4.0
 """Standard deviations from the median from which on a trial counts as disturbed."""
 NEAR = 0.01
-"""Relative; no standard deviation is taken to be smaller in this, so that few equal times do not make others look disturbed."""
+"""Share of the median: no standard deviation is taken to be smaller, so that few equal times do not make others look disturbed."""
 _SIGMA = 1.4826
 """Standard deviation in units of the median absolute deviation, for normal noise."""
 _Z = 1.96
@@ -41,7 +41,7 @@ _STUDENT = {2: 4.3, 3: 3.18, 4: 2.78, 5: 2.57, 6: 2.45, 7: 2.36, 8: 2.31, 9: 2.2
 
 
 def undisturbed(times_us: Sequence[float]) -> list[float]:
-    """In order of size, without what lies far from the median: at most a quarter of the times at either end.
+    """The times in order of size, without those that lie far from the median: at most a quarter of them at either end.
 
     >>> undisturbed([10.0, 99.0, 10.1, 9.9, 10.0])
     [9.9, 10.0, 10.0, 10.1]
@@ -55,7 +55,7 @@ def undisturbed(times_us: Sequence[float]) -> list[float]:
 
 
 def typical(times_us: Sequence[float]) -> float:
-    """Mean of the undisturbed.
+    """The mean of the undisturbed times.
 
     >>> typical([10.0, 99.0, 10.1, 9.9, 10.0])
     10.0
@@ -64,7 +64,7 @@ def typical(times_us: Sequence[float]) -> float:
 
 
 def quantile(trials: int) -> float:
-    """For a 95 % interval from so many trials.
+    """The half width of a 95 % interval from so many trials, in standard errors.
 
     >>> quantile(5), quantile(12), quantile(100)
     (2.78, 2.23, 1.96)
@@ -74,7 +74,7 @@ def quantile(trials: int) -> float:
 
 
 def relative_error(times_us: Sequence[float]) -> float:
-    """Standard error over the typical time.
+    """The standard error of the typical time, relative to it.
 
     >>> round(relative_error([98.0, 99.0, 100.0, 101.0, 102.0]), 4)  # standard deviation 1.58, over sqrt(5)
     0.0071
@@ -85,7 +85,7 @@ def relative_error(times_us: Sequence[float]) -> float:
 
 
 def speedup(reference_us: Sequence[float], candidate_us: Sequence[float]) -> Speedup:
-    """From the trials' times, in order. Both sequences have the same length, at least one; one trial has an interval of the
+    """The ratio of the typical times, from the trials' times in order. Both sequences have the same length, at least one; one trial has an interval of the
     clock's resolution alone."""
     reference, candidate = typical(reference_us), typical(candidate_us)
     value = reference / max(candidate, 1e-3)

@@ -1,4 +1,4 @@
-"""From the stages' facts to one Evaluation. Pure."""
+"""Makes one Evaluation of what the stages found out. Pure."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def failed(status: Status, detail: str, seconds: Seconds) -> Evaluation:
 
 
 def printable(detail: str) -> str:
-    """Bounded, and without control characters: it is shown to models and people."""
+    """The detail, bounded and without control characters: it is shown to models and people."""
     return "".join(c if c.isprintable() or c == "\n" else " " for c in detail[:MAX_DETAIL])
 
 
@@ -57,7 +57,7 @@ class Facts:
     """What the stages found out about one candidate whose Program ran."""
 
     program: Program
-    """At full shape."""
+    """The candidate at full shape."""
     kernels: Mapping[int, Compiled]
     """Forward step -> what its binary is like, in the configuration that ran."""
     rows: Sequence[StepTime]
@@ -110,7 +110,7 @@ def op_facts(rows: Sequence[StepTime], total: float) -> tuple[OpFact, ...]:
 
 
 def _status(facts: Facts, launches: tuple[LaunchFact, ...]) -> tuple[Status, str]:
-    """In order of precedence: what is wrong before what is idle before what is impossible."""
+    """The status and its detail. What is wrong is told before what is idle, and that before what is impossible."""
     if not facts.matches:
         return (Status.INCONSISTENT if facts.other_mode_only else Status.INCORRECT), facts.detail
     if not facts.same_work:
@@ -128,7 +128,7 @@ def _status(facts: Facts, launches: tuple[LaunchFact, ...]) -> tuple[Status, str
 
 
 def combine(facts: Facts, seconds: Seconds) -> Evaluation:
-    """The status, and what is known beside it."""
+    """The evaluation: its status, and what is known beside it."""
     total = max(sum(row.us for row in facts.rows), 1e-3)
     launches, ops = launch_facts(facts, total), op_facts(facts.rows, total)
     status, detail = _status(facts, launches)

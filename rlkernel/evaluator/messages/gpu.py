@@ -99,7 +99,7 @@ class Tables:
 
     program: dict[str, dict[Choice, Compiled]]
     other: dict[str, dict[Choice, Compiled]]
-    """Of the candidate in the other of train and eval mode, where it does other work there."""
+    """The facts for the other of train and eval mode, where the candidate does other work there."""
 
 
 @dataclass(frozen=True, slots=True)

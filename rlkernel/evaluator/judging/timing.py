@@ -32,7 +32,7 @@ MAX_BATCH = 8
 FAR = 4.0
 """Standard deviations from the median from which on a trial counts as disturbed."""
 NEAR = 0.01
-"""Share of the median: no standard deviation is taken to be smaller, so that few equal times do not make others look disturbed."""
+"""Share of the median below which no standard deviation is taken to be: few equal times do not make others look disturbed."""
 _SIGMA = 1.4826
 """Standard deviation in units of the median absolute deviation, for normal noise."""
 _Z = 1.96
@@ -85,8 +85,8 @@ def relative_error(times_us: Sequence[float]) -> float:
 
 
 def speedup(reference_us: Sequence[float], candidate_us: Sequence[float]) -> Speedup:
-    """The ratio of the typical times, from the trials' times in order. Both sequences have the same length, at least one; one trial has an interval of the
-    clock's resolution alone."""
+    """The ratio of the typical times, from the trials' times in order. Both sequences have the same length, at least one; one
+    trial has an interval of the clock's resolution alone."""
     reference, candidate = typical(reference_us), typical(candidate_us)
     value = reference / max(candidate, 1e-3)
     mine, theirs = relative_error(reference_us), relative_error(candidate_us)

@@ -44,13 +44,13 @@ from rlkernel.evaluator.stages import Clock, Ended, Stages
 from rlkernel.types import Evaluation, Problem
 
 LANES_PER_CORE = 1.25
-"""On the GPU path: a lane that waits for the GPU leaves its core to another."""
+"""The lanes per core on the GPU path, where a lane that waits for the GPU leaves its core to another."""
 WATCH_SECONDS = 5.0
-"""Between two looks at a card's clocks and processes: each takes the driver's locks."""
+"""The pause between two looks at a card's clocks and processes; each takes the driver's locks."""
 
 
 class Pool(CachingEvaluator):
-    """See `open_pool`. Its `device` is "cpu" (modelled time), or the names of the GPUs."""
+    """The evaluator that `open_pool` opens. Its `device` is "cpu" (modelled time), or the names of the GPUs."""
 
     def __init__(
         self, path: CpuPath | GpuPath, config: EvaluatorConfig, cache: caches.ResultCache, oracles: Sequence[Child], device: str,
@@ -59,7 +59,7 @@ class Pool(CachingEvaluator):
         super().__init__(cache, device, config)
         self.jobs = len(oracles)
         self.server = server
-        """Forks the children of every lane."""
+        """The fork server of every lane's children."""
         self._path = path
         self._notices = tuple(notices)
         self._watches = tuple(watches)
@@ -69,17 +69,20 @@ class Pool(CachingEvaluator):
 
     @property
     def profile(self) -> DeviceProfile:
+        """The GPU that is compiled for."""
         return PROFILES[self.config.profile]
 
     @property
     def runners(self) -> Sequence[GpuRunner]:
-        """One per GPU; empty where time is modelled."""
+        """The runners, one per GPU. There is none where time is modelled."""
         return self._path.runners if isinstance(self._path, GpuPath) else ()
 
     @property
     def notices(self) -> tuple[str, ...]:
-        """Lines about what makes measured times less trustworthy: cards that were not idle at the start; throttling, other
-        processes and drift since then."""
+        """Lines about what makes measured times less trustworthy.
+
+        They name cards that were not idle at the start, and throttling, other processes and drift since then.
+        """
         drifts = self._path.drifts if isinstance(self._path, GpuPath) else 0
         what = "1 reference's time differs" if drifts == 1 else f"{drifts} references' times differ"
         line = f"{what} from the stored one by more than {DRIFT:.0%}: the card's state has changed; both are in baselines.jsonl"
@@ -109,7 +112,7 @@ class Pool(CachingEvaluator):
         return sum(runner.waited_seconds for runner in self.runners), sum(runner.turn_waited_seconds for runner in self.runners)
 
     async def judge(self, problem: Problem, code: str) -> Evaluation:
-        """In a lane of its own. Raises BrokenReference or EvaluatorFailed."""
+        """Judge one candidate in a lane of its own. Raises BrokenReference or EvaluatorFailed."""
         async with self._lanes:
             oracle, clock = self._idle.pop(), Clock()
             try:
@@ -129,7 +132,7 @@ async def open_pool(
     config: EvaluatorConfig | None = None,
     shared: str | None = None,
 ) -> AsyncIterator[Pool]:
-    """An evaluator with `jobs` lanes (0: one per core). Leaving the context leaves no process, file or socket behind.
+    """An evaluator with `jobs` lanes (0 means one per core). Leaving the context leaves no process, file or socket behind.
 
     device: auto (every GPU that is visible, else cpu), cpu (modelled time), cuda (every GPU), cuda:N or cuda:N,M. shared: the
     UUID of a card that this process uses itself, which then takes `Pool.turn`s there and leaves the runner's half of the memory
@@ -165,17 +168,18 @@ async def open_pool(
 
 
 def _own_pids(runner: GpuRunner, shared: bool) -> frozenset[int]:
+    """Return the ids of our processes that may hold the runner's card."""
     return runner.pids | {os.getpid()} if shared else runner.pids
 
 
 def runner_memory(card: gpus.Gpu, config: EvaluatorConfig, *, shared: bool) -> int:
-    """Bytes that evaluations may take of a card: of one that is shared, at most half."""
+    """Return the bytes that evaluations may take of a card, which are at most half of a shared one."""
     limit = config.limits.gpu_memory_bytes
     return min(limit, card.memory_bytes // 2) if shared and card.memory_bytes else limit
 
 
 async def _not_idle(cards: Sequence[gpus.Gpu], shared: str | None) -> list[str]:
-    """A line for each card that somebody else uses or that is throttled, in the cards' order."""
+    """Return a line for each card that somebody else uses or that is throttled, in the cards' order."""
     lines: dict[str, str] = {}
     own = {os.getpid()} if torch.cuda.is_initialized() else set()  # type: ignore[no-untyped-call]
 
@@ -194,7 +198,7 @@ async def _not_idle(cards: Sequence[gpus.Gpu], shared: str | None) -> list[str]:
 
 
 def _for_cards(config: EvaluatorConfig, cards: Sequence[gpus.Gpu]) -> EvaluatorConfig:
-    """Compile for the cards that are there. Raises ValueError for cards without a profile or of several kinds."""
+    """Return `config` with the profile of the cards. Raises ValueError for cards without a profile or of several kinds."""
     profiles = {profile.name if (profile := gpus.profile(card)) else card.name for card in cards}
     if len(profiles) > 1:
         raise ValueError(f"the GPUs differ ({', '.join(sorted(profiles))}): choose one with cuda:N")

@@ -154,7 +154,7 @@ NOT_RUN = {
     "python -m experiments.benchmark --model Qwen/Qwen3-8B --suite KernelBench --levels 1 2 --samples 4": "needs a GPU",
     "python -m experiments.cold_start --size medium": "needs a GPU",
     "python -m experiments.cold_start": "needs a GPU",
-    "ray start --head --num-cpus 0 --num-gpus 0": "stays; tests/evaluator/ray/test_cluster.py starts such nodes as its own children",
+    "ray start --head --num-cpus 0 --num-gpus 0": "stays; tests/evaluator/ray/test_cluster.py starts such nodes as children",
     "ray start --address HEAD:6379": "needs another machine",
     "wandb sync runs/arms/*/wandb/offline-run-*": "uploads to a service",
 }

@@ -1,2 +1,7 @@
-"""Cards: the pool's end of every GPU. `gpus` finds them, `gpu_runner` leases one and keeps its process alive, `watch` looks for
-disturbances, `baselines` stores how long references take."""
+"""Cards: the pool's end of every GPU. Nothing here initialises CUDA.
+
+gpus         finds the cards, and reads their state
+gpu_runner   leases one, and keeps its process alive
+watch        looks for disturbances while a card is measured on
+baselines    stores how long references take
+"""

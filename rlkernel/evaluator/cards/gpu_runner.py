@@ -1,6 +1,8 @@
 """The pool's end of one GPU: a lease that one candidate holds at a time, and a runner process that is replaced when it is lost.
 
-lease -> ask -> answer -> release        a lost, hung or dead runner is replaced while the verdict is already on its way
+    lease -> ask -> answer -> release
+
+A lost, hung or dead runner is replaced while the verdict is already on its way.
 """
 
 from __future__ import annotations
@@ -17,16 +19,17 @@ from rlkernel.evaluator.cards.gpus import Gpu
 from rlkernel.evaluator.processes.fork_server import Child, ChildDied, ForkServer, ZygoteDied
 
 HELLO_SECONDS = 60.0
+"""How long a new runner may take to answer its greeting."""
 STARTS = 3
-"""Runners in a row that could not be asked anything, after which the GPU is given up."""
+"""How many runners in a row may end before they could be asked anything; then the GPU is given up."""
 
 
 class RunnerFailed(RuntimeError):
-    """The GPU's trusted process cannot be started: our failure, or the machine's, never a candidate's."""
+    """The GPU's trusted process cannot be started, which is our failure or the machine's, never a candidate's."""
 
 
 class RunnerLost(Exception):
-    """The runner did not answer: it died, or was killed for taking too long. `death` is None in the second case."""
+    """The runner did not answer. It died, or it was killed for taking too long; `death` is None in the second case."""
 
     def __init__(self, death: ChildDied | None) -> None:
         super().__init__(str(death))
@@ -34,14 +37,14 @@ class RunnerLost(Exception):
 
 
 class GpuRunner:
-    """See `open_runner`."""
+    """One GPU with the process that owns it. `open_runner` opens it."""
 
     def __init__(self, gpu: Gpu, server: ForkServer, memory_bytes: int) -> None:
         self.gpu = gpu
         self.held_seconds = 0.0
-        """Sum of all leases."""
+        """The sum of the seconds that leases were held."""
         self.waited_seconds = 0.0
-        """Sum over the candidates of what each waited for its lease."""
+        """The sum of the seconds that candidates waited for their leases."""
         self.turn_waited_seconds = 0.0
         """The same for who else uses the card."""
         self.starts = 0
@@ -52,24 +55,24 @@ class GpuRunner:
         self._ready = anyio.Event()
         self._lost = anyio.Event()
         self._answered = anyio.Event()
-        """Not set while a question is on its way."""
+        """This event is not set while a question is on its way."""
         self._answered.set()
         self._asked = False
         self._failure: str | None = None
 
     @property
     def pids(self) -> frozenset[int]:
-        """Of our processes that may hold this GPU, or have."""
+        """The ids of our processes that may hold this GPU, or have held it."""
         return self._server.pids
 
     @property
     def failed(self) -> bool:
-        """Given up: every lease raises RunnerFailed, now and later."""
+        """Whether the GPU is given up: every lease raises RunnerFailed, now and later."""
         return self._failure is not None
 
     @property
     def waiting(self) -> int:
-        """Candidates that hold the lease or wait for it."""
+        """The number of candidates that hold the lease or wait for it."""
         statistics = self._lease.statistics()
         return statistics.tasks_waiting + int(statistics.locked)
 
@@ -96,7 +99,7 @@ class GpuRunner:
             yield
 
     async def _living(self) -> Child:
-        """The runner, or the one that follows it if it has died in silence. Raises RunnerFailed."""
+        """Wait for a living runner, which is the one that follows if the present one has died in silence. Raises RunnerFailed."""
         while True:
             await self._ready.wait()
             if self._failure is not None:
@@ -108,14 +111,14 @@ class GpuRunner:
             self._retire(child)
 
     def _retire(self, child: Child) -> None:
-        """`child` answers no more: whoever asks waits for the next one. Once per child; more often changes nothing."""
+        """Take note that `child` answers no more, so that whoever asks waits for the next one. A second call changes nothing."""
         if self._child is child:
             self._child = None
             self._ready = anyio.Event()
             self._lost.set()
 
     async def ask(self, message: bytes, seconds: float) -> tuple[dict[str, Any], bytes]:
-        """One question, under the lease; `seconds` do not count the start of a runner that died before it was asked.
+        """Ask one question under the lease, and wait for at most so many seconds once a runner lives.
 
         Raises RunnerLost or RunnerFailed. Cancelled or not, half an exchange costs the runner.
         """
@@ -138,9 +141,9 @@ class GpuRunner:
                 self._server.kill(child)
 
     async def ask_aside(self, message: bytes, seconds: float) -> dict[str, Any]:
-        """One question to a process of its own on this GPU, under the lease. {"failed": why} if it has no answer.
+        """Ask one question under the lease in a process of its own on this GPU. Returns {"failed": why} if it has no answer.
 
-        Raises RunnerFailed: without its fork server this GPU has no process at all.
+        Raises RunnerFailed, because without its fork server this GPU has no process at all.
         """
         try:
             with anyio.fail_after(seconds):
@@ -157,7 +160,7 @@ class GpuRunner:
         return wire.pack({"do": "hello", "memory_bytes": self._memory_bytes, "first": first})
 
     async def serve(self) -> None:
-        """Keep a runner alive, until cancelled or given up."""
+        """Keep a runner alive until this is cancelled or the GPU is given up."""
         try:
             await self._server.ready()
             failures = 0
@@ -170,7 +173,7 @@ class GpuRunner:
             self._give_up(str(error) or "its fork server does not start")
 
     async def _serve_one(self) -> str | None:
-        """One runner, to its end. Why it was of no use; None if somebody could ask it."""
+        """Run one runner to its end. Returns why it was of no use, or None if somebody could ask it."""
         async with self._server.child("runner") as child:
             self._lost = anyio.Event()
             self._asked = False
@@ -208,7 +211,7 @@ async def _either(first: anyio.Event, second: anyio.Event) -> None:
 
 @asynccontextmanager
 async def open_runner(gpu: Gpu, memory_bytes: int) -> AsyncIterator[GpuRunner]:
-    """A runner for one GPU, ready soon. `memory_bytes`: what torch may take of the GPU's memory."""
+    """A runner for one GPU, which is ready soon. `memory_bytes` is what torch may take of the GPU's memory."""
     async with ForkServer(gpu.uuid) as server:
         runner = GpuRunner(gpu, server, memory_bytes)
         tasks = anyio.create_task_group()

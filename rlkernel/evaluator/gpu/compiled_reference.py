@@ -1,4 +1,7 @@
-"""The reference under torch.compile: the second baseline. In a process of its own: Inductor starts threads and processes."""
+"""Times the reference under torch.compile, which is the second baseline.
+
+This runs in a process of its own, because Inductor starts threads and processes.
+"""
 
 from __future__ import annotations
 
@@ -14,11 +17,13 @@ from rlkernel.evaluator.judging.reference_calls import call, draw_seed
 from rlkernel.evaluator.judging.timing import typical
 
 TRIALS = 21
+"""The number of timed runs of each side."""
 SPIN_US = 300.0
+"""The spin in front of every run, in microseconds."""
 
 
 def compiled_time(source: str, name: str, stopwatch: Stopwatch) -> dict[str, Any]:
-    """{"compiled_us", "eager_us"} of runs in turn on fresh inputs, or {"failed": why}."""
+    """Time both sides in alternation on fresh inputs. Returns {"compiled_us", "eager_us"}, or {"failed": why}."""
     os.environ["TORCHINDUCTOR_COMPILE_THREADS"] = "1"
     problem = GpuProblem(source, name)
     model = problem.model(draw_seed())

@@ -1,6 +1,6 @@
-"""The fork server: imports torch and triton once, never runs candidates itself, and forks a child per job.
+"""The zygote: a process that imports torch and triton once, never runs candidates itself, and forks a child per job.
 
-Owns exactly one thread, or a fork could copy a locked lock. Speaks over one socket with the pool:
+It owns exactly one thread, or a fork could copy a locked lock. It speaks over one socket with the pool:
     in   {"id", "kind", "cpu_seconds", "memory_bytes", "arguments"} with the child's end of a socket pair attached;  {"kill": id}
     out  {"ready": pid}, {"id", "pid"}, {"id", "exit": status as waitpid gives it}
 """
@@ -37,6 +37,7 @@ from rlkernel.types import Status
 
 
 def _trace_job(sock: socket.socket, request: dict[str, Any]) -> None:
+    """Trace one candidate, locked in; see `trace.candidate.trace` for the messages."""
     message = wire.receive(sock)
     if message is None:
         return
@@ -45,6 +46,7 @@ def _trace_job(sock: socket.socket, request: dict[str, Any]) -> None:
 
 
 def _run_job(sock: socket.socket, request: dict[str, Any]) -> None:
+    """Run one Program by ATen and Triton's interpreter, locked in; see `cpu.runner.run` for the messages."""
     message = wire.receive(sock)
     if message is None:
         return
@@ -53,7 +55,7 @@ def _run_job(sock: socket.socket, request: dict[str, Any]) -> None:
 
 
 def _compile_job(sock: socket.socket, request: dict[str, Any]) -> None:
-    """Compile the launches of a Program. ptxas is started from here, so files are confined but system calls are not.
+    """Compile the launches of a Program. The child starts ptxas, so its files are confined but its system calls are not.
 
     in   {"program", "specs": {"init_inputs", "inputs"}, "profile", "configs": "all" | {forward step: config}}
     out  {"kernels": {step: {config: facts}}, "binaries": {key: entry}} and the new binaries' bytes, see `binaries.collect`
@@ -92,7 +94,7 @@ def _compile_job(sock: socket.socket, request: dict[str, Any]) -> None:
 
 
 def _oracle_job(sock: socket.socket, request: dict[str, Any]) -> None:
-    """Long-lived: answers until the pool closes the socket."""
+    """Serve as an oracle, which answers until the pool closes the socket."""
     del request
     oracle = Oracle()
     while (message := wire.receive(sock)) is not None:
@@ -100,18 +102,18 @@ def _oracle_job(sock: socket.socket, request: dict[str, Any]) -> None:
 
 
 def _runner_job(sock: socket.socket, request: dict[str, Any]) -> None:
-    """Long-lived, trusted: owns the GPU that this process was started for."""
+    """Serve as the runner, which is trusted and owns the GPU that this process was started for."""
     del request
     importlib.import_module(_RUNNER).serve(sock)
 
 
 _RUNNER = "rlkernel.evaluator.gpu.runner"
-"""Imported by name: it needs cuda-bindings, which a machine without a GPU may lack."""
+"""The runner's module, imported by name because it needs cuda-bindings, which a machine without a GPU may lack."""
 JOBS = {"runner": _runner_job, "trace": _trace_job, "run": _run_job, "compile": _compile_job, "oracle": _oracle_job}
 
 
 def _child(sock: socket.socket, request: dict[str, Any], parent: int) -> None:
-    """Never returns. Holds no descriptor but its socket; 0, 1 and 2 are /dev/null."""
+    """Be a child. This never returns. It holds no descriptor but its socket, and a candidate's 0, 1 and 2 are /dev/null."""
     status = 1
     try:
         signal.set_wakeup_fd(-1)
@@ -147,12 +149,12 @@ def _threads() -> int:
 
 
 class Zygote:
-    """The loop: fork on request, report exits, kill on request."""
+    """The zygote's loop, which forks and kills on request and reports exits."""
 
     def __init__(self, control: socket.socket) -> None:
         self.control = control
         self.running: dict[int, int] = {}
-        """pid -> job id"""
+        """The job's id of each living child, by its process id."""
 
     def say(self, message: dict[str, Any]) -> None:
         self.control.send(json.dumps(message).encode())
@@ -178,7 +180,7 @@ class Zygote:
 
     @staticmethod
     def _group_kill(pid: int) -> None:
-        """What a child started (ptxas) shares its session's group and goes with it."""
+        """Kill a child and what it started (ptxas), which shares its session's group."""
         try:
             os.killpg(pid, signal.SIGKILL)
         except (ProcessLookupError, PermissionError):
@@ -201,7 +203,7 @@ class Zygote:
                 self._group_kill(pid)
 
     def _answer(self, read: int) -> None:
-        """Until the pool closes its end. `read`: where a child's end wakes the loop."""
+        """Answer requests until the pool closes its end. A child's end makes the descriptor `read` readable."""
         while True:
             ready = select.select([self.control.fileno(), read], [], [])[0]
             if read in ready:
@@ -221,7 +223,7 @@ class Zygote:
 
 
 def _warm_up() -> None:
-    """Run one honest candidate through every stage, so that children find imports, compiler and caches warm."""
+    """Run one honest candidate through tracing and compilation, so that children find imports, compiler and caches warm."""
     sandbox.interpreter_paths()
     with tempfile.TemporaryDirectory() as scratch:
         os.environ["TRITON_CACHE_DIR"] = scratch
@@ -254,7 +256,7 @@ class ModelNew(nn.Module):
 
 
 def _warm_up_runner() -> None:
-    """What a runner would import on first use: its own modules, and torch's shape functions, which take a second."""
+    """Import what a runner would on first use: its own modules, and torch's shape functions, which take a second."""
     importlib.import_module(_RUNNER)
     square = torch.empty(4, 4, device="meta")
     hidden = torch.nn.functional.gelu(torch.nn.functional.linear(square, square, square[0]))

@@ -31,7 +31,7 @@ class Record:
     foreign: dict[int, int | None] = field(default_factory=dict)
     """The most bytes that each foreign process held, by pid."""
     failure: str | None = None
-    """Why sampling ended early; None if it did not."""
+    """The reason why sampling ended early; None if it did not."""
 
     def add(self, reading: Reading, own_pids: Collection[int] = ()) -> None:
         """Take one reading into account. `own_pids` are our own processes, see `gpus.foreign`."""

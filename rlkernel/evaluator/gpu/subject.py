@@ -188,7 +188,7 @@ class Subject:
         settle(self.seconds)
 
     def forward(self, inputs: list[torch.Tensor], seed: int, *, skip: frozenset[int] = frozenset()) -> Outcome:
-        """Enqueue one call with every tensor in guarded memory of its own, without the launches in `skip`."""
+        """Enqueue one call with every tensor in guarded memory of its own, without the launches of functions in `skip`."""
         guards = Guards()
         self.replay.place = guards.place
         mine = [guards.place(t) for t in inputs]

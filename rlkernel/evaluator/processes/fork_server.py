@@ -157,6 +157,7 @@ class ForkServer:
 
     @property
     def pid(self) -> int:
+        """The id of the zygote's process."""
         return self._process.pid
 
     @property

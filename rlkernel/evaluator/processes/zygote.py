@@ -157,9 +157,11 @@ class Zygote:
         """The job's id of each living child, by its process id."""
 
     def say(self, message: dict[str, Any]) -> None:
+        """Tell the pool. Raises OSError if it is gone."""
         self.control.send(json.dumps(message).encode())
 
     def fork(self, request: dict[str, Any], fd: int) -> None:
+        """Fork the child of one request; `fd` is its end of its socket. Raises RuntimeError if there are other threads."""
         if _threads() != 1:
             raise RuntimeError(f"the zygote has {_threads()} threads; forking would copy their locks")
         me = os.getpid()
@@ -171,6 +173,7 @@ class Zygote:
         self.say({"id": request["id"], "pid": pid})
 
     def reap(self) -> None:
+        """Tell the pool of every child that has ended, and kill what it left behind."""
         while self.running:
             pid, status = os.waitpid(-1, os.WNOHANG)
             if pid == 0:
@@ -187,11 +190,13 @@ class Zygote:
             return
 
     def kill(self, job: int) -> None:
+        """Kill the child of one job, if it still runs."""
         for pid, number in self.running.items():
             if number == job:
                 self._group_kill(pid)
 
     def serve(self) -> None:
+        """Serve until the pool closes its end or is gone; then no child is left."""
         read, write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         signal.set_wakeup_fd(write)
         signal.signal(signal.SIGCHLD, lambda *_: None)
@@ -264,6 +269,7 @@ def _warm_up_runner() -> None:
 
 
 def main() -> None:
+    """Be a zygote, whose end of the control socket has the number in the first argument."""
     torch.set_num_threads(1)
     torch.manual_seed(0)
     control = socket.socket(fileno=int(sys.argv[1]))

@@ -72,6 +72,7 @@ class Pool(CachingEvaluator, CardEvaluator):
 
     @property
     def profile(self) -> DeviceProfile:
+        """The GPU that is compiled for."""
         return PROFILES[self.config.profile]
 
     @property
@@ -81,8 +82,10 @@ class Pool(CachingEvaluator, CardEvaluator):
 
     @property
     def notices(self) -> tuple[str, ...]:
-        """Lines about what makes measured times less trustworthy: cards that were not idle at the start; throttling, other
-        processes and drift since then."""
+        """Lines about what makes measured times less trustworthy.
+
+        They name cards that were not idle at the start, and throttling, other processes and drift since then.
+        """
         drifts = self._path.drifts if isinstance(self._path, GpuPath) else 0
         what = "1 reference's time differs" if drifts == 1 else f"{drifts} references' times differ"
         line = f"{what} from the stored one by more than {DRIFT:.0%}: the card's state has changed; both are in baselines.jsonl"
@@ -136,7 +139,7 @@ async def open_pool(
     config: EvaluatorConfig | None = None,
     shared: str | None = None,
 ) -> AsyncIterator[Pool]:
-    """An evaluator with `jobs` lanes (0: one per core). Leaving the context leaves no process, file or socket behind.
+    """An evaluator with `jobs` lanes (0 means one per core). Leaving the context leaves no process, file or socket behind.
 
     device: auto (every GPU that is visible, else cpu), cpu (modelled time), cuda (every GPU), cuda:N or cuda:N,M. shared: the
     UUID of a card that this process uses itself, which then takes `Pool.lease`s there and leaves the runner's half of the memory
@@ -172,17 +175,18 @@ async def open_pool(
 
 
 def _own_pids(runner: GpuRunner, shared: bool) -> frozenset[int]:
+    """Return the ids of our processes that may hold the runner's card."""
     return runner.pids | {os.getpid()} if shared else runner.pids
 
 
 def runner_memory(card: gpus.Gpu, config: EvaluatorConfig, *, shared: bool) -> int:
-    """Bytes that evaluations may take of a card: of one that is shared, at most half."""
+    """Return the bytes that evaluations may take of a card, which are at most half of a shared one."""
     limit = config.limits.gpu_memory_bytes
     return min(limit, card.memory_bytes // 2) if shared and card.memory_bytes else limit
 
 
 async def _not_idle(cards: Sequence[gpus.Gpu], shared: str | None) -> list[str]:
-    """A line for each card that somebody else uses or that is throttled, in the cards' order."""
+    """Return a line for each card that somebody else uses or that is throttled, in the cards' order."""
     lines: dict[str, str] = {}
     own = {os.getpid()} if torch.cuda.is_initialized() else set()  # type: ignore[no-untyped-call]
 
@@ -201,7 +205,7 @@ async def _not_idle(cards: Sequence[gpus.Gpu], shared: str | None) -> list[str]:
 
 
 def _for_cards(config: EvaluatorConfig, cards: Sequence[gpus.Gpu]) -> EvaluatorConfig:
-    """Compile for the cards that are there. Raises ValueError for cards without a profile or of several kinds."""
+    """Return `config` with the profile of the cards. Raises ValueError for cards without a profile or of several kinds."""
     profiles = {profile.name if (profile := gpus.profile(card)) else card.name for card in cards}
     if len(profiles) > 1:
         raise ValueError(f"the GPUs differ ({', '.join(sorted(profiles))}): choose one with cuda:N")

@@ -140,7 +140,7 @@ ELSEWHERE = {
         "tests/commands/test_cli.py::test_manifest_writes_one_object_per_case_and_resumes"
     ),
     "rlkernel evaluate --manifest cases.jsonl --out results.jsonl --device ray": (
-        "tests/evaluator/ray/test_pool.py::test_a_cluster_gives_the_local_verdicts_and_loses_none_when_actors_and_nodes_die"
+        "tests/evaluator/ray/test_cluster.py::test_no_evaluation_is_lost_or_said_twice_when_actors_and_nodes_die"
     ),
     "accelerate launch --multi_gpu --num_processes 2 --main_process_port 0 -m experiments.multi_turn_estimators --preset cpu": (
         "tests/training/test_several_processes.py::test_the_documented_command_trains_in_two_processes"
@@ -154,7 +154,7 @@ NOT_RUN = {
     "python -m experiments.benchmark --model Qwen/Qwen3-8B --suite KernelBench --levels 1 2 --samples 4": "needs a GPU",
     "python -m experiments.cold_start --size medium": "needs a GPU",
     "python -m experiments.cold_start": "needs a GPU",
-    "ray start --head --num-cpus 0 --num-gpus 0": "stays; tests/evaluator/ray/test_pool.py starts such nodes as its own children",
+    "ray start --head --num-cpus 0 --num-gpus 0": "stays; tests/evaluator/ray/test_cluster.py starts such nodes as children",
     "ray start --address HEAD:6379": "needs another machine",
     "wandb sync runs/arms/*/wandb/offline-run-*": "uploads to a service",
 }

@@ -1,6 +1,8 @@
 """The pool's end of one GPU: a lease that one candidate holds at a time, and a runner process that is replaced when it is lost.
 
-lease -> ask -> answer -> release        a lost, hung or dead runner is replaced while the verdict is already on its way
+    lease -> ask -> answer -> release
+
+A lost, hung or dead runner is replaced while the verdict is already on its way.
 """
 
 from __future__ import annotations
@@ -22,16 +24,17 @@ from rlkernel.evaluator.processes.fork_server import Child, ChildDied, ForkServe
 
 A = TypeVar("A")
 HELLO_SECONDS = 60.0
+"""How long a new runner may take to answer its greeting."""
 STARTS = 3
-"""Runners in a row that could not be asked anything, after which the GPU is given up."""
+"""How many runners in a row may end before they could be asked anything; then the GPU is given up."""
 
 
 class RunnerFailed(RuntimeError):
-    """The GPU's trusted process cannot be started: our failure, or the machine's, never a candidate's."""
+    """The GPU's trusted process cannot be started, which is our failure or the machine's, never a candidate's."""
 
 
 class RunnerLost(Exception):
-    """The runner did not answer: it died, or was killed for taking too long. `death` is None in the second case."""
+    """The runner did not answer. It died, or it was killed for taking too long; `death` is None in the second case."""
 
     def __init__(self, death: ChildDied | None) -> None:
         super().__init__(str(death))
@@ -39,7 +42,7 @@ class RunnerLost(Exception):
 
 
 class GpuRunner:
-    """See `open_runner`."""
+    """One GPU with the process that owns it. `open_runner` opens it."""
 
     def __init__(self, gpu: Gpu, server: ForkServer, memory_bytes: int) -> None:
         self.gpu = gpu
@@ -57,7 +60,7 @@ class GpuRunner:
         self._ready = anyio.Event()
         self._lost = anyio.Event()
         self._answered = anyio.Event()
-        """Not set while a question is on its way."""
+        """This event is not set while a question is on its way."""
         self._answered.set()
         self._asked = False
         self._failure: str | None = None
@@ -101,7 +104,7 @@ class GpuRunner:
             yield
 
     async def _living(self) -> Child:
-        """The runner, or the one that follows it if it has died in silence. Raises RunnerFailed."""
+        """Wait for a living runner, which is the one that follows if the present one has died in silence. Raises RunnerFailed."""
         while True:
             await self._ready.wait()
             if self._failure is not None:
@@ -113,7 +116,7 @@ class GpuRunner:
             self._retire(child)
 
     def _retire(self, child: Child) -> None:
-        """`child` answers no more: whoever asks waits for the next one. Once per child; more often changes nothing."""
+        """Take note that `child` answers no more, so that whoever asks waits for the next one. A second call changes nothing."""
         if self._child is child:
             self._child = None
             self._ready = anyio.Event()
@@ -154,7 +157,7 @@ class GpuRunner:
     async def time_compiled(self, question: bytes, seconds: float) -> CompiledTimes | NotCompiled:
         """The answer to a `TimeCompiled`, from a process that is started for it on this GPU, under the lease.
 
-        Raises RunnerFailed: without its fork server this GPU has no process at all.
+        Raises RunnerFailed, because without its fork server this GPU has no process at all.
         """
         try:
             with anyio.fail_after(seconds):
@@ -172,7 +175,7 @@ class GpuRunner:
         return codec.pack(Hello(self._memory_bytes, first))
 
     async def serve(self) -> None:
-        """Keep a runner alive, until cancelled or given up."""
+        """Keep a runner alive until this is cancelled or the GPU is given up."""
         try:
             await self._server.ready()
             failures = 0
@@ -185,7 +188,7 @@ class GpuRunner:
             self._give_up(str(error) or "its fork server does not start")
 
     async def _serve_one(self) -> str | None:
-        """One runner, to its end. Why it was of no use; None if somebody could ask it."""
+        """Run one runner to its end. Returns why it was of no use, or None if somebody could ask it."""
         async with self._server.child("runner") as child:
             self._lost = anyio.Event()
             self._asked = False
@@ -224,7 +227,7 @@ async def _either(first: anyio.Event, second: anyio.Event) -> None:
 
 @asynccontextmanager
 async def open_runner(gpu: Gpu, memory_bytes: int) -> AsyncIterator[GpuRunner]:
-    """A runner for one GPU, ready soon. `memory_bytes`: what torch may take of the GPU's memory."""
+    """A runner for one GPU, which is ready soon. `memory_bytes` is what torch may take of the GPU's memory."""
     async with ForkServer(gpu.uuid) as server:
         runner = GpuRunner(gpu, server, memory_bytes)
         tasks = anyio.create_task_group()

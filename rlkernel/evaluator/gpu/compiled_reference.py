@@ -15,7 +15,9 @@ from rlkernel.evaluator.judging.timing import typical
 from rlkernel.evaluator.messages.gpu import CompiledTimes, NotCompiled
 
 TRIALS = 21
+"""The number of timed runs of each side."""
 SPIN_US = 300.0
+"""The spin in front of every run, in microseconds."""
 
 
 def compiled_time(source: str, name: str, stopwatch: Stopwatch) -> CompiledTimes | NotCompiled:

@@ -1,4 +1,4 @@
-"""The fork server: imports torch and triton once, never runs candidates itself, and forks a child per job.
+"""The zygote: a process that imports torch and triton once, never runs candidates itself, and forks a child per job.
 
 It owns exactly one thread, or a fork could copy a locked lock. It speaks over one socket with the pool, in the words of
 `rlkernel.evaluator.messages.forking`; a `Fork` comes with the child's end of a socket pair attached.
@@ -105,7 +105,7 @@ def _runner_job(sock: socket.socket, fork: Fork) -> None:
 
 
 _RUNNER = "rlkernel.evaluator.gpu.runner"
-"""Imported by name: it needs cuda-bindings, which a machine without a GPU may lack."""
+"""The runner's module, imported by name because it needs cuda-bindings, which a machine without a GPU may lack."""
 JOBS = {"runner": _runner_job, "trace": _trace_job, "run": _run_job, "compile": _compile_job, "oracle": _oracle_job}
 
 
@@ -146,7 +146,7 @@ def _threads() -> int:
 
 
 class Zygote:
-    """The loop: fork on request, report exits, kill on request."""
+    """The zygote's loop, which forks and kills on request and reports exits."""
 
     def __init__(self, control: socket.socket) -> None:
         self.control = control
@@ -168,6 +168,7 @@ class Zygote:
         self.say(Forked(request.number, pid))
 
     def reap(self) -> None:
+        """Tell the pool of every child that has ended, and kill what it left behind."""
         while self.running:
             pid, status = os.waitpid(-1, os.WNOHANG)
             if pid == 0:
@@ -177,18 +178,20 @@ class Zygote:
 
     @staticmethod
     def _group_kill(pid: int) -> None:
-        """What a child started (ptxas) shares its session's group and goes with it."""
+        """Kill a child and what it started (ptxas), which shares its session's group."""
         try:
             os.killpg(pid, signal.SIGKILL)
         except (ProcessLookupError, PermissionError):
             return
 
     def kill(self, job: int) -> None:
+        """Kill the child of one job, if it still runs."""
         for pid, number in self.running.items():
             if number == job:
                 self._group_kill(pid)
 
     def serve(self) -> None:
+        """Serve until the pool closes its end or is gone; then no child is left."""
         read, write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         signal.set_wakeup_fd(write)
         signal.signal(signal.SIGCHLD, lambda *_: None)
@@ -200,7 +203,7 @@ class Zygote:
                 self._group_kill(pid)
 
     def _answer(self, read: int) -> None:
-        """Until the pool closes its end. `read`: where a child's end wakes the loop."""
+        """Answer requests until the pool closes its end. A child's end makes the descriptor `read` readable."""
         while True:
             ready = select.select([self.control.fileno(), read], [], [])[0]
             if read in ready:
@@ -220,7 +223,7 @@ class Zygote:
 
 
 def _warm_up() -> None:
-    """Run one honest candidate through every stage, so that children find imports, compiler and caches warm."""
+    """Run one honest candidate through tracing and compilation, so that children find imports, compiler and caches warm."""
     sandbox.interpreter_paths()
     with tempfile.TemporaryDirectory() as scratch:
         os.environ["TRITON_CACHE_DIR"] = scratch
@@ -254,7 +257,7 @@ class ModelNew(nn.Module):
 
 
 def _warm_up_runner() -> None:
-    """What a runner would import on first use: its own modules, and torch's shape functions, which take a second."""
+    """Import what a runner would on first use: its own modules, and torch's shape functions, which take a second."""
     importlib.import_module(_RUNNER)
     square = torch.empty(4, 4, device="meta")
     hidden = torch.nn.functional.gelu(torch.nn.functional.linear(square, square, square[0]))
@@ -262,6 +265,7 @@ def _warm_up_runner() -> None:
 
 
 def main() -> None:
+    """Be a zygote, whose end of the control socket has the number in the first argument."""
     torch.set_num_threads(1)
     torch.manual_seed(0)
     control = socket.socket(fileno=int(sys.argv[1]))

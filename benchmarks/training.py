@@ -118,7 +118,7 @@ class Timed:
         return groups
 
     @contextmanager
-    def turn(self) -> Iterator[None]:
+    def lease(self) -> Iterator[None]:
         yield
 
     def step_done(self, facts: StepFacts) -> None:

@@ -13,7 +13,7 @@ import time
 from collections.abc import Sequence
 
 from algorithms import TABLES
-from experiments import arms, test_time_scaling
+from experiments import arms, sequential_scaling
 from experiments.catalogue import NAMES, load
 from rlkernel.commands import experiment
 from rlkernel.commands.deadline import GOES_ON
@@ -84,8 +84,8 @@ def refine(flags: Flags, started: float) -> int:
     if left is not None and left <= 0:
         print("trained and reported; the same command goes on with test-time scaling", file=sys.stderr)
         return GOES_ON
-    return test_time_scaling.run(
-        test_time_scaling.Flags(preset=flags.preset, limit_seconds=left, out=flags.out, seeds=flags.seeds)
+    return sequential_scaling.run(
+        sequential_scaling.Flags(preset=flags.preset, limit_seconds=left, out=flags.out, seeds=flags.seeds)
     )
 
 

@@ -26,7 +26,7 @@ from typing import Any
 
 from PIL import Image
 
-from experiments import arms, test_time_scaling
+from experiments import arms, sequential_scaling
 from experiments.catalogue import NAMES, load
 from experiments.results_pages import Found, cold_start_page, kernels_page, overview, page
 from rlkernel.commands import cli
@@ -74,7 +74,7 @@ def _main(flags: Flags) -> int:
         raise UsageError(f"the runs of {strange.name} have sizes that no preset has: give --any-scale to write pages of them")
     for one in found:
         write_experiment(one, out / one.name)
-    everyone = [run for one in found if one.name != "test_time_scaling" for run in one.runs]
+    everyone = [run for one in found if one.name != "sequential_scaling" for run in one.runs]
     best = best_run(everyone)
     kernels = best_kernels(best) if best is not None else ()
     (out / "kernels.md").write_text(kernels_page(best, kernels), encoding="utf-8")
@@ -97,12 +97,12 @@ def collect(runs: Path) -> Iterator[Found]:
         chosen = _ordered(_one_scale(own, partial(_scale, defined=experiment.arms)), list(experiment.arms))
         preset = _preset(chosen[0], experiment.arms[chosen[0].arm], (*SCALE, *RELATIVE)) if chosen else ""
         yield Found(name, experiment.story, chosen, preset)
-    refined = [run for run in _finished(runs / "refined") if run.arm in test_time_scaling.ARMS]
-    chosen = _ordered(_one_scale(refined, _refined_scale), list(test_time_scaling.ARMS))
+    refined = [run for run in _finished(runs / "refined") if run.arm in sequential_scaling.ARMS]
+    chosen = _ordered(_one_scale(refined, _refined_scale), list(sequential_scaling.ARMS))
     own_sizes = ("model", "problems")  # the policy that is refined, on the validation problems alone
     keys = [key for key in SCALE if key not in own_sizes]
-    preset = _preset(chosen[0], test_time_scaling.TRAINED, keys) if chosen else ""
-    yield Found("test_time_scaling", test_time_scaling.STORY, chosen, preset)
+    preset = _preset(chosen[0], sequential_scaling.TRAINED, keys) if chosen else ""
+    yield Found("sequential_scaling", sequential_scaling.STORY, chosen, preset)
 
 
 def _finished(directory: Path) -> list[RunRecord]:

@@ -141,7 +141,7 @@ def overview(found: Sequence[Found], *, cold_start: bool) -> str:
     counts = Counter(
         {(v.claim.better, v.claim.worse, v.claim.metric, v.claim.worse_window): v.verdict for _, v in judged}.values()
     )
-    missing = [name for name in (*NAMES, "test_time_scaling") if name not in {one.name for one in found}]
+    missing = [name for name in (*NAMES, "sequential_scaling") if name not in {one.name for one in found}]
     timings = sorted({common_timing(one.runs) for one in found})
     lines = [
         "# Results",

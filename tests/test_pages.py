@@ -155,7 +155,7 @@ def test_every_experiment_is_on_its_page() -> None:
     first = {row[0].strip("`") for row in table(DOCUMENTS["docs/experiments.md"])}
     assert {name for name in first if (ROOT / "experiments" / f"{name}.py").is_file()} == {
         *NAMES,
-        "test_time_scaling",
+        "sequential_scaling",
         "estimator_bias",
     }
 

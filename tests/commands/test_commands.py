@@ -99,7 +99,7 @@ LISTED: dict[str, tuple[tuple[str, ...], str]] = {
     "python -m experiments.multi_turn_estimators --methods": ((), "TRLOO(singleton=return)"),
     "python -m experiments.multi_turn_estimators --help": ((), "--limit-seconds"),
     "python -m experiments.all --list": ((), "trloo_mrs_pr_prs"),
-    "python -m experiments.test_time_scaling --list": (("--preset", "cpu"), "TopTurns"),
+    "python -m experiments.sequential_scaling --list": (("--preset", "cpu"), "TopTurns"),
     "python -m experiments.myopia --list": ((), "gamma = 0.0"),
     "python -m experiments.benchmark --model small --list": (("--device", "cpu"), "level2/chain_"),
     "rlkernel doctor": ((), "sandbox"),

@@ -89,7 +89,7 @@ def test_pages_hold_verdicts_numbers_manifests_and_kernels(
     assert claim["difference"]["p"] == 2 / 64 and claim["adjusted_p"] >= 2 / 64
 
     overview = (out / "README.md").read_text()
-    missing = "reward_hacking, mismatch, lazy_optimisation, hierarchical_reward, test_time_scaling"
+    missing = "reward_hacking, mismatch, lazy_optimisation, hierarchical_reward, sequential_scaling"
     assert f"Without finished runs: {missing}." in overview and "**measured**" in overview
     kernels = (out / "kernels.md").read_text()
     assert "## level2/p0: 2.50x [2.40, 2.60] (measured)" in kernels and "aten.mm (80 %)" in kernels
@@ -193,4 +193,4 @@ def test_refined_runs_of_other_turns_or_policies_are_another_scale(tmp_path: Pat
         run = replace(base, name="top", turns=15, seed=seed, model=f"runs/x/checkpoint-{seed}")
         rundir.update_manifest(write(tmp_path / "refined" / f"top-c{seed}", run, 0.6), context={"class": "TopTurns"})
     # Four of checkpoints at 15 turns against three of 9 turns and two of the cold start.
-    assert chosen(tmp_path, "test_time_scaling") == [("top", seed, 0.6) for seed in range(4)]
+    assert chosen(tmp_path, "sequential_scaling") == [("top", seed, 0.6) for seed in range(4)]

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from experiments import arms, test_time_scaling
-from experiments.test_time_scaling import ARMS, Flags, main, plan, weights
+from experiments import arms, sequential_scaling
+from experiments.sequential_scaling import ARMS, Flags, main, plan, weights
 from rlkernel.runs import directory as rundir
 
 
@@ -28,7 +28,7 @@ def test_arms_are_measured_once_and_reported_by_turns(
     assert main(argv) == 0
     printed = capsys.readouterr().out
     assert "unclear: More turns help" in printed or "no finished runs: More turns help" in printed
-    assert (out / "test_time_scaling" / "report.html").exists()
+    assert (out / "sequential_scaling" / "report.html").exists()
     directories = sorted(out.glob("refined/*"))
     assert [path.name.split("-")[0] for path in directories] == sorted(ARMS)
     for directory in directories:
@@ -52,7 +52,7 @@ def test_the_trained_arm_is_refined_where_it_is_finished(tmp_path: Path) -> None
     preset = arms.PRESETS["cpu"]
     assert weights(preset, 0, tmp_path) == "small"
     # Whatever its sizes.
-    run = replace(preset.adapt(test_time_scaling.TRAINED), seed=0, steps=12, model="somewhere")
+    run = replace(preset.adapt(sequential_scaling.TRAINED), seed=0, steps=12, model="somewhere")
     directory = tmp_path / "arms" / f"{run.name}-seed0-x"
     for step in (9, 12):
         (directory / "checkpoints" / f"checkpoint-{step}").mkdir(parents=True)

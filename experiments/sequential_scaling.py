@@ -96,7 +96,7 @@ PANELS = (
     Panel("Fast@1.2", (("fast_1.2", "-", "best of history"), ("fast_1.2_last", "--", "last turn")), True),
     Panel("Hacking and lazy rates", (("hacking_rate", "-", "hacking"), ("lazy_rate", "--", "lazy")), True),
 )
-STORY = Story("Test-time scaling", __doc__ or "", CLAIMS, PANELS, axis="turn")
+STORY = Story("Sequential test-time scaling", __doc__ or "", CLAIMS, PANELS, axis="turn")
 
 
 @dataclass(frozen=True)
@@ -255,7 +255,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _main(argv: list[str]) -> int:
-    return run(cli.parse_overrides(Flags(), argv, "python -m experiments.test_time_scaling"))
+    return run(cli.parse_overrides(Flags(), argv, "python -m experiments.sequential_scaling"))
 
 
 def run(flags: Flags) -> int:
@@ -282,7 +282,7 @@ def run(flags: Flags) -> int:
         return GOES_ON
     order = {arm: i for i, arm in enumerate(ARMS)}
     directories = [unit.directory for unit in sorted(units, key=lambda unit: order[unit.arm])]
-    write_reports(Experiment("test_time_scaling", {}, arms.PRESETS, STORY), directories, flags.out)
+    write_reports(Experiment("sequential_scaling", {}, arms.PRESETS, STORY), directories, flags.out)
     return 0
 
 

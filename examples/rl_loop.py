@@ -164,8 +164,8 @@ def policy_gradient_loss(
 def describe(step: int, turns: Sequence[Turn], seconds: float) -> str:
     """The line that is printed after a step.
 
-    The shares are of the step's turns; a turn is fast if it is correct and at least 1.2 times as fast as the reference. Tokens are
-    those that the policy wrote, per second of the whole step.
+    The shares are of the step's turns. A turn is fast if it is correct and at least 1.2 times as fast as the reference. Tokens
+    are those that the policy wrote, per second of the whole step.
     """
     reward = sum(turn.reward for turn in turns) / len(turns)
     correct = sum(turn.evaluation.correct for turn in turns) / len(turns)

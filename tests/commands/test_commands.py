@@ -127,6 +127,7 @@ ELSEWHERE = {
     "python -m experiments.benchmark --solutions examples/solutions --suite KernelBench --missing skip": (
         "tests/experiments/test_benchmark.py::test_a_directory_of_solutions"
     ),
+    "python -m examples.rl_loop --steps 6": "tests/examples/test_rl_loop.py::test_two_steps_on_the_evaluators_verdicts",
     "python -m examples.trl_grpo --model small --steps 2": (
         "tests/examples/test_trl_grpo.py::test_stock_trl_trains_on_the_evaluators_rewards"
     ),

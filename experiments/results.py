@@ -8,8 +8,9 @@
     <out>/<experiment>/         README.md, figure.png, numbers.json (every measurement), manifests.json (what ran)
 
 Runs of one scale are compared, never of two: measured time before modelled, then the scale with the most runs. Runs whose sizes
-are those of no preset are refused, unless `--any-scale` is given, and then the pages say so. Everything is generated; nothing in
-the directory is edited by hand.
+are those of no preset are refused, unless `--any-scale` is given, and then the pages say so. All of this is generated. A file
+`findings.md` in the folder of an experiment is not: it says what somebody saw in these runs, it is never overwritten, and the page
+beside it links to it.
 """
 
 from __future__ import annotations
@@ -44,6 +45,8 @@ SCALE = (
 """Fields of a run that all arms of a comparison share."""
 RELATIVE = ("learning_rate", "turns", "prompts_per_step", "validation_turns")
 """Sizes in which arms may differ: a scale multiplies those of all arms by the same numbers."""
+FINDINGS = "findings.md"
+"""What somebody saw in the runs of an experiment, written by hand beside its page, which links to it."""
 TRAIN_KEYS = ("reward", "grad_norm", "entropy", "mismatch", "kept_turns", "loss")
 
 
@@ -173,7 +176,8 @@ def write_experiment(one: Found, directory: Path) -> None:
     (directory / "numbers.json").write_text(json.dumps(numbers(one), separators=(",", ":")) + "\n", encoding="utf-8")
     manifests = [manifest(run) for run in one.runs]
     (directory / "manifests.json").write_text(json.dumps(manifests, indent=1) + "\n", encoding="utf-8")
-    (directory / "README.md").write_text(page(one), encoding="utf-8")
+    findings = (directory / FINDINGS).is_file()
+    (directory / "README.md").write_text(page(one, findings=findings), encoding="utf-8")
 
 
 def numbers(one: Found) -> dict[str, Any]:

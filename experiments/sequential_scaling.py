@@ -1,24 +1,15 @@
 """More turns at test time keep helping, and showing the best four earlier turns beats showing all (STTS, arXiv 2602.05885).
 
-No training: a policy writes 15 turns on every validation problem, and the arms differ in which earlier turns it is shown. A
-step of the figure is a turn; Fast@p of "any turn" is the best of the history so far, that of the last turn is what a user
-without an evaluator gets.
+Nothing is trained. A policy writes 15 turns on every validation problem, and the arms differ in which earlier turns it is shown. A
+step of the figure is a turn. Fast@p of "any turn" is the best of the history so far. Fast@p of the last turn is what a user without
+an evaluator gets.
 
-Arms: `full` (until the context is full; such a trajectory ends there and stays as it is), `last` (the last 4), `top` (the 4 of
-highest reward) and `window` (the best 4 consecutive ones). First turns are equal in all arms. The policy: for every seed the
-final weights of `trloo_mrs_pr_prs` with that seed if that run is finished, otherwise the cold start; the manifest names it.
+Arms: `full` shows all turns until the context is full; such a trajectory ends there and stays as it is. `last` shows the last 4,
+`top` the 4 of highest reward, and `window` the best 4 consecutive ones. First turns are equal in all arms. The policy of a seed is
+the final weights of `trloo_mrs_pr_prs` with that seed if that run is finished, otherwise the cold start. The manifest names it.
 
-Expected outcome: best of history rises with the turns in every arm, by its definition; the last turn rises less or falls. `top`
-and `window` are above `full`, whose context is full after about six turns of the small policy.
-
-Seen on H200s, 2026-11-21, the cold-start policy, four seeds (not the trained one, whose Fast@1.2 is 91 % after three turns):
-Fast@1.2 of the best so far doubles from 23 % after 3 turns to 48 % after 15 with the best four turns shown, where more draws
-alone can only raise it; the last turn rises from 21 % to 36 %. All arms are equal up to turn 5, having no more than four turns to
-show. From turn 7 on the last turn of `full` falls, to 5 % at turn 12 and 1 % at 15. The full context of 2,048 positions, which
-was expected, is not the reason: no trajectory ends before turn 13, and most of the fall comes before. Answers get wrong, then
-invalid, in conversations several times as long as the three turns that the policy was trained on, which is the likely reason. So
-the 36 points between `top` and `full` in the last turn say that this policy bears no long context, more than that choosing turns
-helps. Best four, last four and best window cannot be told apart.
+Expected outcome: best of history rises with the turns in every arm, by its definition. The last turn rises less, or falls. `top` and
+`window` are above `full`, whose context is full after about six turns of the small policy.
 
 Cost: 4 arms of 15 turns; answers repeat, so that the cache helps. Half a minute per run on an H200.
 """

@@ -2,9 +2,9 @@
 
 Arms: `grpo`, `trloo`, `trloo_mrs`, `trloo_mrs_pr`, `trloo_mrs_pr_prs`; each adds one thing to the one before.
 
-Expected outcome: Fast@1.2 rises from row to row in the paper. In this miniature, single steps are likely too small to be told apart
-with three seeds; the first and the last arm should differ. On the CPU, training samples from the weights that it updates, in equal
-precision. MRS then rejects nothing, and its arm repeats the one before.
+Expected outcome: Fast@1.2 rises from row to row in the paper. In this miniature, single steps are likely too small to be told
+apart with three seeds; the first and the last arm should differ. On the CPU, training samples from the weights that it updates,
+in equal precision. MRS then rejects nothing, and its arm repeats the one before.
 
 Cost: 5 arms, all shared with `multi_turn_estimators` and `lazy_optimisation`. Half a minute per run on an H200.
 """

@@ -6,8 +6,8 @@ advantage of correctness, and plan tokens alpha times the advantage of speed.
 Arms, all of one turn with GRPO's advantage and TritonRL's layered verification: `uniform_single_turn` credits all tokens with
 the speed reward; `hrd_0.1_single_turn`, `hrd_0.5_single_turn` and `hrd_1_single_turn` with HRD at that alpha.
 
-Expected outcome: HRD is more often correct. With small alpha, plans move slowly, so speed may rise less than with uniform credit. The
-plans of the small policy are one line that decides whether to fuse, so they carry the speed.
+Expected outcome: HRD is more often correct. With small alpha, plans move slowly, so speed may rise less than with uniform credit.
+The plans of the small policy are one line that decides whether to fuse, so they carry the speed.
 
 Cost: 4 arms, none shared. Half a minute per run on an H200.
 """

@@ -7,8 +7,8 @@ Arms: `trloo_mrs` is the base. `trloo_mrs_pr` adds PR, `trloo_mrs_prs` adds PRS,
 with PR contain a bonus, so arms are compared by Fast@p, coverage and laziness, not by reward.
 
 Expected outcome: in the base, Fast@1 rises and Fast@1.2 saturates earlier. Both additions raise coverage and lower the lazy rate.
-The small policy's lazy kernels are about as fast as the reference. Speed alone already separates them from fused ones, so the effect
-may be smaller than in the paper.
+The small policy's lazy kernels are about as fast as the reference. Speed alone already separates them from fused ones, so the
+effect may be smaller than in the paper.
 
 Cost: 4 arms, all shared with `full_recipe`. Half a minute per run on an H200.
 """

@@ -1,17 +1,18 @@
 """Training on samples of another policy destabilises; MRS, which rejects what was sampled too differently, prevents it (arXiv
 2602.05885).
 
-In the paper, the gap is between the numerics of an inference engine and of the trainer. Here it is controlled, in two ways. `float8`
-samples from a copy whose linear layers are rounded to eight bits. `stale` samples from the weights of one update before. Nothing
-corrects for either but MRS, since the loss has no importance weights.
+In the paper, the gap is between the numerics of an inference engine and of the trainer. Here it is controlled, in two ways.
+`float8` samples from a copy whose linear layers are rounded to eight bits. `stale` samples from the weights of one update before.
+Nothing corrects for either but MRS, since the loss has no importance weights.
 
 Arms: `trloo`, whose gap is that of bfloat16 products; `float8` and `stale`; `float8_mrs` with the paper's bounds of 0.1 % on the
 geometric mean over a trajectory; `stale_mrs` with bounds of 1 %, because a whole update is a larger gap than rounding. `hot`,
 `hot_stale` and `hot_stale_mrs` have five times the learning rate, at which one update moves the policy visibly.
 
-Expected outcome: `mismatch` is larger by an order of magnitude in the `float8` and `stale` arms. Without MRS the gradient norm is larger
-and less steady, and entropy falls faster. Whether anything collapses within these few steps is open. `kept_turns` says what MRS costs: an
-arm that trains on little learns slowly, which is stable for the wrong reason, and is to be read beside its reward.
+Expected outcome: `mismatch` is larger by an order of magnitude in the `float8` and `stale` arms. Without MRS the gradient norm is
+larger and less steady, and entropy falls faster. Whether anything collapses within these few steps is open. `kept_turns` says
+what MRS costs: an arm that trains on little learns slowly, which is stable for the wrong reason, and is to be read beside its
+reward.
 
 Cost: 8 arms, `trloo` shared. Half a minute per run on an H200.
 """

@@ -9,8 +9,8 @@
 
 Runs of one scale are compared, never of two: measured time before modelled, then the scale with the most runs. Runs whose sizes
 are those of no preset are refused, unless `--any-scale` is given, and then the pages say so. All of this is generated. A file
-`findings.md` in the folder of an experiment is not: it says what somebody saw in these runs, it is never overwritten, and the page
-beside it links to it.
+`findings.md` in the folder of an experiment is not: it says what somebody saw in these runs, it is never overwritten, and the
+page beside it links to it.
 """
 
 from __future__ import annotations

@@ -4,15 +4,16 @@
 The paper's hacks are kernels that are emitted and never used. The evaluator here decides by data flow whether a launch reaches
 the output; the arms differ in whether the reward listens.
 
-Arms: `trloo` pays correct candidates only. `unchecked` pays whatever matches the reference, whatever its status. `weak_check` also
-asks that some Triton kernel was launched, whether or not its result is used, as a check of public code does. `capped` and
-`capped_unchecked` are the first two where speed beyond the reference pays nothing. Validation counts hacks as incorrect in all arms.
-Apparent Fast@1 is what the unchecked evaluator would have reported.
+Arms: `trloo` pays correct candidates only. `unchecked` pays whatever matches the reference, whatever its status. `weak_check`
+also asks that some Triton kernel was launched, whether or not its result is used, as a check of public code does. `capped` and
+`capped_unchecked` are the first two where speed beyond the reference pays nothing. Validation counts hacks as incorrect in all
+arms. Apparent Fast@1 is what the unchecked evaluator would have reported.
 
-Expected outcome: hacks fade with `trloo`. They stay, or grow, in the unchecked arms, where apparent Fast@1 lies above the true one
-and the true one ends lower. In this miniature a fused kernel is worth twice a hack even to the unchecked reward, so the policy may
-find its way out of hacking by itself. The rates then differ early and meet late. In the capped arms a hack is worth as much as the
-best kernel, as for problems whose reference is hard to beat. There, hacks should grow without the check and vanish with it.
+Expected outcome: hacks fade with `trloo`. They stay, or grow, in the unchecked arms, where apparent Fast@1 lies above the true
+one and the true one ends lower. In this miniature a fused kernel is worth twice a hack even to the unchecked reward, so the
+policy may find its way out of hacking by itself. The rates then differ early and meet late. In the capped arms a hack is worth as
+much as the best kernel, as for problems whose reference is hard to beat. There, hacks should grow without the check and vanish
+with it.
 
 Cost: 5 arms; `trloo` is shared with most other experiments. Half a minute per run on an H200.
 """

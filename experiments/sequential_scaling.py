@@ -1,15 +1,16 @@
 """More turns at test time keep helping, and showing the best four earlier turns beats showing all (STTS, arXiv 2602.05885).
 
-Nothing is trained. A policy writes 15 turns on every validation problem, and the arms differ in which earlier turns it is shown. A
-step of the figure is a turn. Fast@p of "any turn" is the best of the history so far. Fast@p of the last turn is what a user without
-an evaluator gets.
+Nothing is trained. A policy writes 15 turns on every validation problem, and the arms differ in which earlier turns it is shown.
+A step of the figure is a turn. Fast@p of "any turn" is the best of the history so far. Fast@p of the last turn is what a user
+without an evaluator gets.
 
 Arms: `full` shows all turns until the context is full; such a trajectory ends there and stays as it is. `last` shows the last 4,
-`top` the 4 of highest reward, and `window` the best 4 consecutive ones. First turns are equal in all arms. The policy of a seed is
-the final weights of `trloo_mrs_pr_prs` with that seed if that run is finished, otherwise the cold start. The manifest names it.
+`top` the 4 of highest reward, and `window` the best 4 consecutive ones. First turns are equal in all arms. The policy of a seed
+is the final weights of `trloo_mrs_pr_prs` with that seed if that run is finished, otherwise the cold start. The manifest names
+it.
 
-Expected outcome: best of history rises with the turns in every arm, by its definition. The last turn rises less, or falls. `top` and
-`window` are above `full`, whose context is full after about six turns of the small policy.
+Expected outcome: best of history rises with the turns in every arm, by its definition. The last turn rises less, or falls. `top`
+and `window` are above `full`, whose context is full after about six turns of the small policy.
 
 Cost: 4 arms of 15 turns; answers repeat, so that the cache helps. Half a minute per run on an H200.
 """

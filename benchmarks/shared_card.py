@@ -1,4 +1,4 @@
-"""Whether speedups measured beside a policy that samples and trains on the same card are those of an idle card.
+"""Measure whether speedups are those of an idle card beside a policy that samples and trains on the same card.
 
     python -m benchmarks.shared_card [--shape 0.6b] [--count 16] [--repeats 3] [--out FILE.json]
 
@@ -36,13 +36,13 @@ from rlkernel.training.placement import place
 
 ARMS = ("idle", "idle again", "turns", "no turns")
 ROWS, COLUMNS, TRAJECTORIES, NEW_TOKENS = 4, 512, 64, 128
-"""Of a micro-batch of training; completions in flight and their length."""
-Leases = Callable[[], AbstractAsyncContextManager[None]]
+"""The rows and columns of a micro-batch of training; the completions in flight and their length."""
+Turns = Callable[[], AbstractAsyncContextManager[None]]
 
 
 @dataclass
 class Load:
-    """What the policy and the trainer did meanwhile."""
+    """How much the policy and the trainer did meanwhile."""
 
     tokens: int = 0
     micro_batches: int = 0
@@ -96,7 +96,7 @@ async def loaded(model: Any, lease: Leases) -> AsyncIterator[Load]:
 
 
 async def speedups(pool: Pool, cases: Sequence[Case], repeats: int, arm: str) -> dict[str, float]:
-    """Candidate -> median speedup. The text says arm and repetition, so that no verdict is known before."""
+    """The median speedup of each candidate. Its text says arm and repetition, so that no verdict is known before."""
     found: dict[str, list[float]] = defaultdict(list)
     for number in range(repeats):
         fresh = [replace(case, code=f"{case.code}\n# {arm} {number}\n") for case in cases]
@@ -133,7 +133,7 @@ async def measure(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def changes(result: dict[str, Any]) -> dict[str, list[float]]:
-    """Arm -> for each candidate, its speedup over that on the idle card, minus 1."""
+    """By arm, the speedup of each candidate divided by that on the idle card, minus 1."""
     idle = result["arms"].get("idle", {})
     return {
         arm: sorted(values[name] / idle[name] - 1 for name in values if name in idle)

@@ -1,9 +1,9 @@
-"""Every arm of every experiment, each once, seed by seed; then all reports. What a GPU's time slots are spent on.
+"""Train every arm of every experiment once, seed by seed, then write all reports.
 
     python -m experiments.all --limit-seconds 540      again and again, until it no longer exits with status 75
 
 Arms that several experiments share are trained once, and all experiments then report from the same directories. The flags are
-those of the experiments; test-time scaling comes last, because it refines what was trained (not at the papers' scale).
+those of the experiments. Test-time scaling comes last, because it refines what was trained; it is left out at the papers' scale.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def everything(experiments: Sequence[Experiment]) -> Experiment:
 
 
 def main(argv: Sequence[str], experiments: Sequence[Experiment] | None = None, train: Train | None = None) -> int:
-    """Exit status as that of one experiment."""
+    """The command. Its exit statuses are those of one experiment."""
     return experiment.lead_or_follow(lambda: _main(list(argv), experiments, train))
 
 
@@ -62,13 +62,13 @@ def _main(argv: list[str], experiments: Sequence[Experiment] | None, train: Trai
 
 
 def membership(experiments: Sequence[Experiment]) -> dict[str, tuple[str, ...]]:
-    """Arm -> the experiments that have it."""
+    """The names of the experiments that have each arm, by arm."""
     names = {arm for one in experiments for arm in one.arms}
     return {arm: tuple(one.name for one in experiments if arm in one.arms) for arm in names}
 
 
 def report(experiments: Sequence[Experiment], jobs: Jobs, flags: Flags) -> None:
-    """One report per experiment of which an arm was run."""
+    """Write one report per experiment of which an arm was run."""
     for one in experiments:
         order = list(one.arms)
         own = [(run, directory) for run, directory in jobs if run.name in one.arms]
@@ -79,7 +79,7 @@ def report(experiments: Sequence[Experiment], jobs: Jobs, flags: Flags) -> None:
 
 
 def refine(flags: Flags, started: float) -> int:
-    """Test-time scaling in what is left of the limit."""
+    """Run test-time scaling in what is left of the time limit."""
     left = None if flags.limit_seconds is None else flags.limit_seconds - (time.monotonic() - started)
     if left is not None and left <= 0:
         print("trained and reported; the same command goes on with test-time scaling", file=sys.stderr)

@@ -46,9 +46,9 @@ MINIATURE = (
     "triton 3.6, older than the pinned versions. They ran in copies without a repository, and their commits were written into "
     "the manifests afterwards."
 )
-"""What to keep in mind of the h200 preset's results (docs/results)."""
+"""What a reader of the h200 preset's results should keep in mind (docs/results)."""
 MAKE = (MEDIUM, "python -m experiments.cold_start --size medium")
-"""The policy of the h200 preset, and what makes it."""
+"""The policy of the h200 preset, and the command that makes it."""
 
 BASE = Run(
     name="trloo",
@@ -113,7 +113,7 @@ def by_name(*runs: Run) -> Mapping[str, Run]:
 def experiment(
     name: str, docstring: str | None, arms: Mapping[str, Run], claims: tuple[Claim, ...], panels: tuple[Panel, ...] = PANELS
 ) -> Experiment:
-    """An experiment with all presets and registered methods; `name` is that of its module."""
+    """Make an experiment with all presets and registered methods. `name` is that of its module."""
     story = Story(name.replace("_", " ").capitalize(), docstring or "", claims, panels)
     # Imported late, because the list of experiments imports every experiment.
     sharing = lambda: importlib.import_module("experiments.catalogue").sharing(name)  # noqa: E731
@@ -121,12 +121,13 @@ def experiment(
 
 
 def same(run: Run) -> Run:
-    """The h200 preset."""
+    """The h200 preset: every arm as it stands in this file."""
     return run
 
 
 def cpu(run: Run) -> Run:
-    """Modelled time, the shipped policy, half the rollouts, fewer steps; minutes per run on two cores."""
+    """The cpu preset: modelled time, the shipped policy, half the rollouts and fewer steps, so that a run takes minutes on two
+    cores."""
     sizes = {"rollouts": 4, "steps": 12, "validation_every": 3, "validation_rollouts": 2}
     return replace(run, device="cpu", model="small", learning_rate=10 * run.learning_rate, **sizes)  # type: ignore[arg-type]
 

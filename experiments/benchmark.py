@@ -41,7 +41,7 @@ __all__ = ["Flags", "main", "run"]
 
 
 def execute(plan: Plan, console: Console, errors: Console) -> int:
-    """Do what is missing, write the results, show them. Exit status."""
+    """Do what is missing, write the results and show them. Returns the exit status."""
     key = os.environ.get(plan.flags.key_env, "") if plan.endpoint is not None else ""
     with rundir.owned(plan.directory):
         ledger = Ledger(plan.directory)
@@ -82,8 +82,8 @@ def execute(plan: Plan, console: Console, errors: Console) -> int:
 
 
 @contextmanager
-def _progress(plan: Plan, ledger: Ledger, console: Console) -> Iterator[Callable[[TurnRow], None]]:
-    """A bar of turns; gives what is called with every finished row."""
+def _progress(plan: Plan, ledger: Ledger, console: Console) -> Iterator[Callable[[Row], None]]:
+    """Show a progress bar of turns. Yields the function to call with every finished row."""
     wanted = plan.samples
     total = sum(wanted[problem.name] for problem in plan.problems) * plan.turns
     done = sum(row.sample < wanted.get(row.problem, 0) and row.turn < plan.turns for row in ledger.rows)
@@ -115,7 +115,7 @@ def show_problems(plan: Plan, console: Console) -> None:
 
 
 def main(argv: Sequence[str]) -> int:
-    """Exit status: 0, 2 for unusable arguments (one line), 75 when answers are missing, 130 when interrupted."""
+    """The command. Exit status: 0, 2 for unusable arguments (one line), 75 when answers are missing, 130 when interrupted."""
     return exit_status(partial(_main, list(argv)))
 
 

@@ -1,4 +1,4 @@
-"""A benchmark's work: who writes, who judges, and all attempts that its ledger lacks."""
+"""A benchmark's work: it opens who writes and who judges, and makes all attempts that the ledger lacks."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from rlkernel.policy.writer import PolicyWriter, Writer
 from rlkernel.training.placement import open_any_pool, place
 
 
-async def work(plan: Plan, ledger: Ledger, key: str, on_row: Callable[[TurnRow], None]) -> Missing:
-    """Everything that the ledger lacks. An evaluator that fails on a problem is replaced, and the problem left out."""
+async def work(plan: Plan, ledger: Ledger, key: str, on_row: Callable[[Row], None]) -> Missing:
+    """Do everything that the ledger lacks. An evaluator that fails on a problem is replaced, and the problem is left out."""
     loaded: list[Any] = []
     while True:
         failed = False
@@ -42,7 +42,7 @@ def _leaf(error: BaseException) -> BaseException:
 
 @asynccontextmanager
 async def _opened(plan: Plan, ledger: Ledger, key: str, loaded: list[Any]) -> AsyncIterator[tuple[Pool | RayPool, Writer | None]]:
-    """The evaluator, and who writes; nobody for solutions. loaded: the model and tokenizer, read once."""
+    """Open the evaluator and who writes, which is nobody for solutions. loaded: the model and tokenizer, read once."""
     flags, cache = plan.flags, plan.flags.out / "evaluations"
     own = flags.model and not flags.url
     placement = place(flags.device) if own else None

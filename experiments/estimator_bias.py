@@ -52,17 +52,17 @@ ARMS: dict[str, Advantage] = {
     "RLOO": RLOO(),
 }
 N = 4
-"""Rollouts of a group."""
+"""The number of rollouts of a group."""
 SIZES = (2, 3, 4, 6, 8, 12, 16, 24, 32)
 BATCH = 8
-"""Groups per sampled step."""
+"""The number of groups per sampled step."""
 STEPS, LENGTH = 150, 0.1
 RUNS, RANDOM_TOYS = 200, 64
 
 
 @dataclass(frozen=True)
 class Flags:
-    """Of the command line."""
+    """The flags of the command."""
 
     out: Path = Path("runs/estimator_bias")
     """Directory of the figure and the numbers."""
@@ -97,7 +97,8 @@ def in_units_of_reward(advantage: Advantage) -> bool:
 
 
 def bias(advantage: Advantage, size: int, unit: float = 1.0) -> dict[str, float | None]:
-    """At the start of the example, with rewards times `unit`: `angle` of the mean and the true gradient in degrees, `bias`
+    """The estimators at the start of the example, with rewards times `unit`: `angle` of the mean and the true gradient in
+    degrees, `bias`
     |mean - true| / |true| and `noise` spread / |true|, both None for an estimator that is not `in_units_of_reward`."""
     toy, start = example()
     toy = TwoTurns(unit * toy.first_RA, unit * toy.second_RWE)

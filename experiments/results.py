@@ -42,7 +42,7 @@ SCALE = (
     *("problems", "environment", "model", "rollouts", "max_new_tokens", "temperature", "steps"),
     *("validation_every", "validation_rollouts"),
 )
-"""Fields of a run that all arms of a comparison share."""
+"""The fields of a run that all arms of a comparison share."""
 RELATIVE = ("learning_rate", "turns", "prompts_per_step", "validation_turns")
 """Sizes in which arms may differ: a scale multiplies those of all arms by the same numbers."""
 FINDINGS = "findings.md"
@@ -52,18 +52,18 @@ TRAIN_KEYS = ("reward", "grad_norm", "entropy", "mismatch", "kept_turns", "loss"
 
 @dataclass(frozen=True)
 class Flags:
-    """Of the command line."""
+    """The flags of the command."""
 
     runs: Path = Path("runs")
-    """What the experiments wrote: their `--out`."""
+    """The directory in which the experiments wrote: their `--out`."""
     out: Path | None = None
     """Directory of the pages; without it, `results` beside the runs."""
     any_scale: bool = False
-    """Also of runs whose sizes no preset has."""
+    """Also write pages of runs whose sizes no preset has."""
 
 
 def main(argv: Sequence[str]) -> int:
-    """Exit status 0; 2 after one line when there is no finished run."""
+    """The command. Exit status 0, or 2 after one line when there is no finished run."""
     return cli.run(lambda: _main(cli.parse_overrides(Flags(), list(argv), "python -m experiments.results")))
 
 
@@ -124,7 +124,8 @@ def _is_arm(run: RunRecord, arm: Mapping[str, Any]) -> bool:
 
 
 def _one_scale(runs: Sequence[RunRecord], scale: Callable[[RunRecord], str]) -> list[RunRecord]:
-    """Of the scale that comes first: measured, then most runs; of two runs of one arm and seed the later one."""
+    """The runs of one scale: a measured one before a modelled one, then the one with most runs. Of two runs of one arm and seed,
+    the later one is taken."""
     scales: dict[tuple[str | None, str], list[RunRecord]] = {}
     for run in runs:
         scales.setdefault((run.timing, scale(run)), []).append(run)
@@ -138,7 +139,8 @@ def _one_scale(runs: Sequence[RunRecord], scale: Callable[[RunRecord], str]) -> 
 
 
 def _scale(run: RunRecord, defined: Mapping[str, Run]) -> str:
-    """The preset whose sizes the run has; otherwise its own sizes, of those in which arms may differ the ratio to the arm's."""
+    """The scale of a run: the preset whose sizes it has, otherwise its own sizes, with ratios to the arm's where arms may
+    differ."""
     if preset := _preset(run, defined[run.arm], (*SCALE, *RELATIVE)):
         return preset
     found, arm = run.manifest["run"], to_json(defined[run.arm])
@@ -207,7 +209,7 @@ def numbers(one: Found) -> dict[str, Any]:
 
 
 def _table(rows: Sequence[Mapping[str, Any]], keys: Sequence[str]) -> dict[str, list[Any]]:
-    """Column -> values, `step` first."""
+    """A table as its columns by name, `step` first."""
     return {key: [_short(row.get(key)) for row in rows] for key in ("step", *keys)} if rows else {}
 
 
@@ -216,7 +218,7 @@ def _short(value: Any) -> Any:
 
 
 def manifest(run: RunRecord) -> dict[str, Any]:
-    """What ran, without the paths of the machine and with a hash in place of the list of problems."""
+    """The manifest of a run, without the paths of the machine and with a hash in place of the list of problems."""
     found: dict[str, Any] = _without_paths(run.manifest)
     problems = json.dumps(run.manifest["run"]["problems"], sort_keys=True).encode()
     short = {"count": len(run.manifest["run"]["problems"]), "sha256": hashlib.sha256(problems).hexdigest()[:16]}

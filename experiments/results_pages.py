@@ -19,7 +19,7 @@ from rlkernel.statistics import p_text
 
 LATE = Window(share=0.5)
 BANDS = ((0.0, 0.3), (0.3, 0.7), (0.7, 1.01))
-"""Of coverage; below the first bound a kernel is lazy."""
+"""The bands of coverage that are counted; below the first inner bound a kernel is lazy."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Found:
     story: Story
     runs: tuple[RunRecord, ...]
     preset: str
-    """Whose sizes the runs have; empty: none's."""
+    """The preset whose sizes the runs have; empty where no preset has them."""
 
     @property
     def judged(self) -> tuple[DecidedClaim, ...]:
@@ -88,8 +88,8 @@ def claims_table(judged: Sequence[DecidedClaim]) -> list[str]:
     return lines
 
 
-def sentence(judged: DecidedClaim) -> str:
-    """What the rule made of the numbers."""
+def sentence(judged: Judged) -> str:
+    """One sentence: what the rule made of the numbers, and what the paper says."""
     difference = judged.difference
     if difference is None:
         return f"{judged.verdict}; {judged.reason}."
@@ -110,7 +110,7 @@ def arms_table(arms: Sequence[ArmSummary]) -> list[str]:
 
 
 def _bands(one: Found) -> list[str]:
-    """The distribution of coverage of correct turns late in the runs, where outcomes were recorded."""
+    """The table of the coverage of correct turns late in the runs, where outcomes were recorded."""
     rows = []
     for arm, runs in by_arm(one.runs).items():
         found = [
@@ -168,8 +168,8 @@ def overview(found: Sequence[Found], *, cold_start: bool) -> str:
     return "\n".join(lines) + "\n"
 
 
-def kernels_page(best: RunRecord | None, kernels: Sequence[BestKernel]) -> str:
-    """Source, speedup with its interval, coverage and the reference's bottleneck."""
+def kernels_page(best: RunRecord | None, kernels: Sequence[Kernel]) -> str:
+    """The page of the best kernels: source, speedup with its interval, coverage and the reference's bottleneck."""
     if best is None or not kernels:
         return "# Best kernels\n\nNo correct kernel was kept as text.\n"
     lines = [
@@ -194,7 +194,8 @@ def kernels_page(best: RunRecord | None, kernels: Sequence[BestKernel]) -> str:
 
 
 def cold_start_page(facts: Mapping[str, Any]) -> str:
-    """Kinds of answers turn by turn, and which kind follows which. facts: `behaviour.json` of `experiments.cold_start`."""
+    """The page of the policy before training: kinds of answers turn by turn, and which kind follows which. facts:
+    `behaviour.json` of `experiments.cold_start`."""
     head = f"| {' | '.join(kind.replace('_', ' ') for kind in KINDS)} |"
     rule = "|---" * (1 + len(KINDS)) + "|"
     turns = [

@@ -93,7 +93,7 @@ STORY = Story("Sequential test-time scaling", __doc__ or "", CLAIMS, PANELS, axi
 
 @dataclass(frozen=True)
 class Flags:
-    """Of the command line."""
+    """The flags of the command."""
 
     list: bool = False
     """Show the arms and what they cost, and stop."""
@@ -104,16 +104,16 @@ class Flags:
     out: Path = Path("runs")
     """Directory of the runs and the report."""
     seeds: tuple[int, ...] | None = None
-    """Without it, the preset's."""
+    """Seeds to run. Without it, the preset's."""
     model: str | None = None
     """`small`, or a directory or name; without it, the trained arm's final weights where they exist."""
     turns: int = TURNS
     rollouts: int | None = None
     """Trajectories per problem; without it, as in the preset's validation."""
     max_new_tokens: int | None = None
-    """Per turn; without it, as in training."""
+    """Longest answer of a turn in tokens. Without it, as in training."""
     problems: int | None = None
-    """Of the validation split, the first so many."""
+    """Only the first so many problems of the validation split."""
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ class Unit:
 
     arm: str
     run: Run
-    """Model, problems, environment, reward, lengths and seed; nothing of it trains."""
+    """The model, problems, environment, reward, lengths and seed. Nothing of it trains."""
     directory: Path
 
 
@@ -141,7 +141,7 @@ def weights(preset: Preset, seed: int, out: Path) -> str:
 
 
 def plan(flags: Flags, preset: Preset) -> list[Unit]:
-    """Seed by seed. The directory's name holds a hash of everything that decides the outcome."""
+    """What is to be measured, seed by seed. A directory's name holds a hash of everything that decides the outcome."""
     units = []
     for seed in flags.seeds or preset.seeds:
         base = preset.adapt(TRAINED)
@@ -163,13 +163,13 @@ def plan(flags: Flags, preset: Preset) -> list[Unit]:
 
 
 def finished(unit: Unit) -> bool:
-    """Whether its numbers are complete on disk."""
+    """Whether the numbers of a unit are complete on disk."""
     manifest = rundir.read_manifest(unit.directory)
     return manifest is not None and "finished" in manifest
 
 
 async def measure(unit: Unit, policy: Any, pool: Evaluator) -> tuple[Group, ...]:
-    """All problems and trajectories of a unit. Seeds are those of a run's validation."""
+    """Sample all problems and trajectories of a unit. Seeds are those of a run's validation."""
     run = unit.run
     return await refine_groups(
         run.problems,
@@ -185,7 +185,10 @@ async def measure(unit: Unit, policy: Any, pool: Evaluator) -> tuple[Group, ...]
 
 
 def write(unit: Unit, groups: Sequence[Group], evaluator: Evaluator, started: Mapping[str, Any]) -> None:
-    """As a run leaves it, with turns for steps: so the tables, figures and claims read it. started: the manifest of then."""
+    """Write a unit as a training run is written, with turns for steps, so that tables, figures and claims can read it.
+
+    started: the manifest as it was when the unit began.
+    """
     from rlkernel.runs.log import transcript
     from rlkernel.training.placement import describe
 
@@ -207,7 +210,7 @@ def write(unit: Unit, groups: Sequence[Group], evaluator: Evaluator, started: Ma
 
 
 async def refine_all(units: Sequence[Unit], flags: Flags, started: float) -> bool:
-    """Whether all units are finished; False when the limit came first."""
+    """Measure what is missing. Returns whether all units are finished: False when the time limit came first."""
     # Seconds' worth of libraries, which `--list` need not wait for.
     import torch
 
@@ -242,7 +245,7 @@ async def refine_all(units: Sequence[Unit], flags: Flags, started: float) -> boo
 
 
 def main(argv: Sequence[str]) -> int:
-    """Exit status as that of the other experiments."""
+    """The command. Its exit statuses are those of the other experiments."""
     return cli.run(lambda: _main(list(argv)))
 
 

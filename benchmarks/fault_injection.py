@@ -41,7 +41,7 @@ class Deserved:
 
 
 def hostile(count: int, device: str) -> tuple[list[Case], dict[str, Deserved]]:
-    """`count` candidates, each file in turn, and what they deserve by name. device: cpu or gpu."""
+    """`count` candidates, one file after the other, and what they deserve by name. device: cpu or gpu."""
     files = list(red_team.load("hostile").values())
     found, deserved = [], {}
     for number in range(count):
@@ -211,7 +211,7 @@ def report(found: Injected, summed: dict[str, Any], console: Console) -> None:
 def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--honest", type=int, default=500, help="distinct honest candidates among the hostile ones")
-    parser.add_argument("--hostile", type=int, default=500, help="hostile candidates, the red team's files in turn")
+    parser.add_argument("--hostile", type=int, default=500, help="hostile candidates, one file of the red team after the other")
     parser.add_argument("--alone", type=int, default=40, help="honest candidates evaluated before, without neighbours")
     parser.add_argument("--trace-seconds", type=int, default=5, help="limit of a trace; a slow machine may need more")
     parser.add_argument("--jobs", type=int, default=0, help="evaluations in flight; 0: the pool's default")

@@ -12,9 +12,9 @@ stops, are put in by hand.
 
 simulated evaluator (default): 12 ms under one lock, as on a GPU, and 130 ms more for each candidate; nothing is evaluated. The
 stock trainer calls it as an async reward function: once per completion, so a third as often as ours.
-real evaluator: the pool. What it judges is not what the policy wrote but candidates of the benchmarks' corpus over the suite, in
-turn, each made unknown to the caches by a comment. --evaluator-device auto: with two GPUs the policy is on the first and
-evaluations on the second; cuda:0: both on one card, in turns.
+real evaluator: the pool. What it judges is not what the policy wrote but candidates of the benchmarks' corpus over the suite,
+one after the other, each made unknown to the caches by a comment. --evaluator-device auto: with two GPUs the policy is on the
+first and evaluations on the second; cuda:0: both share one card.
 
 Steps: all but the first (which compiles) and the last (which has no next batch to sample beside it); medians.
 """

@@ -78,7 +78,7 @@ def resized(problem: Problem, sizes: dict[str, int]) -> Problem:
 
 
 def chosen(count: int) -> tuple[Case, ...]:
-    """Candidates on small and large problems in turn, at most all of them: one of each plan's plain variants."""
+    """Candidates on small and large problems alternately, at most all of them: one of each plan's plain variants."""
     problems = {problem.name: problem for problem in load_suite()}
     turns = [pair for group in zip(SMALL, LARGE, strict=False) for pair in group]
     turns += [*LARGE[len(SMALL) :], *SMALL[len(LARGE) :]]
@@ -192,7 +192,7 @@ def report(rows: Sequence[dict[str, Any]], summed: Sequence[dict[str, Any]], con
 
 def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--candidates", type=int, default=len(SMALL) + len(LARGE), help="how many, small and large in turn")
+    parser.add_argument("--candidates", type=int, default=len(SMALL) + len(LARGE), help="how many, small and large alternately")
     parser.add_argument("--openings", type=int, default=5, help="of the pool, for each load")
     parser.add_argument("--repeats", type=int, default=4, help="evaluations of a candidate per opening")
     parser.add_argument("--load", choices=("idle", "busy", "both"), default="both", help="what the CPU's cores do beside it")

@@ -124,6 +124,14 @@ def test_the_readme_is_a_front_door() -> None:
     assert len(DOCUMENTS["README.md"].splitlines()) <= 150
 
 
+def test_the_readme_has_the_counts_of_the_results() -> None:
+    results, readme = (ROOT / "docs" / "results" / "README.md").read_text(encoding="utf-8"), DOCUMENTS["README.md"]
+    counts = re.search(r"^(\d+) reproduced, (\d+) not reproduced, (\d+) unclear, of (\d+) different", results, re.MULTILINE)
+    said = re.search(r"of (\d+) claims.*?(\d+) are reproduced, (\d+) are not,\s+and (\d+) are unclear", readme, re.DOTALL)
+    assert counts is not None and said is not None
+    assert (said[2], said[3], said[4], said[1]) == counts.groups()
+
+
 def test_the_python_of_the_readme_trains_a_policy(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     (lines,) = re.findall(r"^```python\n(.*?)^```$", DOCUMENTS["README.md"], re.DOTALL | re.MULTILINE)
     real = rl_loop.main

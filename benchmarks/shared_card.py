@@ -3,8 +3,8 @@
     python -m benchmarks.shared_card [--shape 0.6b] [--count 16] [--repeats 3] [--out FILE.json]
 
 The same candidates, judged anew each time: on the idle card, again on it (what repeating alone changes), beside sampling and
-training that take turns with them (`Pool.lease`), and beside both without turns (what the turns are for). A candidate's figure is
-the median of its repetitions. The goal: with turns, within 1 % of the idle card.
+training that lease the card like them (`Pool.lease`), and beside both without leases (what the leases are for). A candidate's
+figure is the median of its repetitions. The goal: with leases, within 1 % of the idle card.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from rlkernel.training.placement import place
 ARMS = ("idle", "idle again", "turns", "no turns")
 ROWS, COLUMNS, TRAJECTORIES, NEW_TOKENS = 4, 512, 64, 128
 """The rows and columns of a micro-batch of training; the completions in flight and their length."""
-Turns = Callable[[], AbstractAsyncContextManager[None]]
+Leases = Callable[[], AbstractAsyncContextManager[None]]
 
 
 @dataclass

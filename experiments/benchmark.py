@@ -82,7 +82,7 @@ def execute(plan: Plan, console: Console, errors: Console) -> int:
 
 
 @contextmanager
-def _progress(plan: Plan, ledger: Ledger, console: Console) -> Iterator[Callable[[Row], None]]:
+def _progress(plan: Plan, ledger: Ledger, console: Console) -> Iterator[Callable[[TurnRow], None]]:
     """Show a progress bar of turns. Yields the function to call with every finished row."""
     wanted = plan.samples
     total = sum(wanted[problem.name] for problem in plan.problems) * plan.turns

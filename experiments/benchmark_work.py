@@ -16,7 +16,7 @@ from rlkernel.policy.writer import PolicyWriter, Writer
 from rlkernel.training.placement import open_any_pool, place
 
 
-async def work(plan: Plan, ledger: Ledger, key: str, on_row: Callable[[Row], None]) -> Missing:
+async def work(plan: Plan, ledger: Ledger, key: str, on_row: Callable[[TurnRow], None]) -> Missing:
     """Do everything that the ledger lacks. An evaluator that fails on a problem is replaced, and the problem is left out."""
     loaded: list[Any] = []
     while True:

@@ -88,7 +88,7 @@ def claims_table(judged: Sequence[DecidedClaim]) -> list[str]:
     return lines
 
 
-def sentence(judged: Judged) -> str:
+def sentence(judged: DecidedClaim) -> str:
     """One sentence: what the rule made of the numbers, and what the paper says."""
     difference = judged.difference
     if difference is None:
@@ -168,7 +168,7 @@ def overview(found: Sequence[Found], *, cold_start: bool) -> str:
     return "\n".join(lines) + "\n"
 
 
-def kernels_page(best: RunRecord | None, kernels: Sequence[Kernel]) -> str:
+def kernels_page(best: RunRecord | None, kernels: Sequence[BestKernel]) -> str:
     """The page of the best kernels: source, speedup with its interval, coverage and the reference's bottleneck."""
     if best is None or not kernels:
         return "# Best kernels\n\nNo correct kernel was kept as text.\n"

@@ -99,7 +99,7 @@ class Stages:
             except ChildDied as death:
                 raise EvaluatorFailed(f"{who} {death.describe()}") from death
             except TimeoutError:
-                raise EvaluatorFailed(f"{who} took more than {seconds} s") from None
+                raise EvaluatorFailed(f"the process that runs the reference took more than {seconds} s") from None
             except wire.BadMessage as error:
                 raise EvaluatorFailed(f"{who} sent {error}") from error
         if isinstance(answer, Failed):

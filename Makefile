@@ -7,7 +7,7 @@
 #
 # PYTHON=python3.12     the interpreter that .venv is made with (3.11 or newer)
 # TORCH_INDEX=URL       an additional package index for torch, e.g. PyTorch's index of CPU builds
-# TORCH=torch==VERSION  another build of torch than the one chosen below
+# TORCH=torch==VERSION  another build of torch than the one chosen below; of several, the first that pip can install
 
 PYTHON ?= python3
 TORCH_INDEX ?=
@@ -18,10 +18,11 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-# The default Linux build of torch brings gigabytes of CUDA, which only a machine with an NVIDIA GPU can use.
+# The default Linux build of torch brings gigabytes of CUDA, which only a machine with an NVIDIA GPU can use; it is the second
+# choice where pip knows no CPU build, but not where TORCH_INDEX was given to say who has one.
 HAS_GPU := $(shell test -e /proc/driver/nvidia/version && echo yes || nvidia-smi -L 2>/dev/null | grep -q GPU && echo yes)
 ifeq ($(HAS_GPU)$(filter-out Linux,$(shell uname -s)),)
-TORCH ?= torch==2.13.0+cpu
+TORCH ?= torch==2.13.0+cpu $(if $(TORCH_INDEX),,torch==2.13.0)
 EXTRAS := dev
 else
 TORCH ?= torch==2.13.0
@@ -58,10 +59,13 @@ $(STAMP): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "rlkernel needs Python 3.11 or newer, and '$(PYTHON)' is not that: make PYTHON=/path/to/python3.11 ..." >&2; exit 2; }
 	@$(BIN)/python -m pip --version >/dev/null 2>&1 || { echo "making $(VENV)"; $(PYTHON) -m venv --clear $(VENV); }
-	@echo "installing $(TORCH) into $(VENV)"
-	@$(BIN)/python -m pip install --quiet -c constraints.txt $(if $(TORCH_INDEX),--extra-index-url '$(TORCH_INDEX)') '$(TORCH)' || \
-	  { echo "$(TORCH) could not be installed. If pip did not find it, name the index that has it, e.g. PyTorch's index of CPU" \
-	    "builds: make TORCH_INDEX=URL ... (the address is on PyTorch's installation page)" >&2; exit 2; }
+	@for torch in $(TORCH); do \
+	  echo "installing $$torch into $(VENV)"; \
+	  $(BIN)/python -m pip install --quiet -c constraints.txt $(if $(TORCH_INDEX),--extra-index-url '$(TORCH_INDEX)') "$$torch" && exit; \
+	  echo "pip cannot install $$torch here"; \
+	done; \
+	echo "torch could not be installed. If pip did not find it, name an index that has it, e.g. PyTorch's index of CPU" \
+	  "builds: make TORCH_INDEX=URL ... (the address is on PyTorch's installation page)" >&2; exit 2
 	@echo "installing rlkernel and its other dependencies"
 	@$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[$(EXTRAS)]'
 	@touch $@

@@ -1,5 +1,6 @@
 # make ablation    set up, then compare two arms of experiments/multi_turn_estimators.py (ARGS='--steps 5' adds flags)
 # make test        set up, check, then all tests that need no GPU
+# make test-fast   set up, then the tests that start no process and train nothing (under a minute)
 # make test-gpu    set up, then the tests that need an NVIDIA GPU
 # make check       set up, then ruff, mypy and the import contract
 # make setup       .venv with the versions of constraints.txt
@@ -31,7 +32,7 @@ EXTRAS := dev,gpu
 POLICY := $(if $(HAS_GPU),runs/policy)
 endif
 
-.PHONY: ablation test test-gpu check setup clean
+.PHONY: ablation test test-fast test-gpu check setup clean
 
 ablation: setup $(POLICY)
 	$(BIN)/python -m experiments.multi_turn_estimators grpo trloo $(ARGS)
@@ -41,8 +42,13 @@ runs/policy: | $(STAMP)
 	@touch $@
 
 # Many small tensors: one thread per test process is faster than all of them fighting for the cores.
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
+
 test: check
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m "not gpu" $(ARGS)
+	$(PYTEST) -m "not gpu" $(ARGS)
+
+test-fast: setup
+	$(PYTEST) -m "not gpu and not slow" $(ARGS)
 
 test-gpu: setup
 	$(BIN)/python -m pytest -m gpu $(ARGS)

@@ -71,7 +71,7 @@ def make(checkout: Path, default_index: str, *arguments: str) -> subprocess.Comp
     """`make setup` on a machine without a GPU, whose pip knows one index."""
     found = util.find_spec("pip")
     if found is None or found.origin is None:
-        pytest.skip("this interpreter has no pip")
+        pytest.skip("set-up tests (a virtual environment that has pip)")
     script = checkout / "make_venv.py"
     script.write_text(VENV.format(pip=str(Path(found.origin).parent)))
     made = subprocess.run([sys.executable, script, checkout / ".venv"], capture_output=True, text=True)
@@ -97,7 +97,7 @@ def installed(checkout: Path) -> list[str]:
 
 
 BOTH = ("2.13.0", "2.13.0+cpu")
-linux = pytest.mark.skipif(sys.platform != "linux", reason="there is a build of torch for the CPU alone on Linux only")
+linux = pytest.mark.skipif(sys.platform != "linux", reason="set-up tests (Linux)")
 
 
 @linux

@@ -17,7 +17,7 @@ from rlkernel.policy.writer import Answer
 from rlkernel.types import Evaluation, Problem
 from tests.report import chromium, many_turns
 
-needs_browser = pytest.mark.skipif(chromium.FOUND is None, reason="there is no Chromium on this machine")
+needs_browser = pytest.mark.skipif(chromium.FOUND is None, reason="browser tests (install chromium)")
 MANIFEST = {"benchmark": {"problems": [], "model": "org/name"}, "sizes": {}, "flags": {}}
 
 

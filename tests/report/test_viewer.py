@@ -21,7 +21,7 @@ from rlkernel.report.viewer import PackedContent, script
 from rlkernel.report.viewer import pack as pack_content
 from tests.report import chromium, many_turns
 
-needs_browser = pytest.mark.skipif(chromium.FOUND is None, reason="there is no Chromium on this machine")
+needs_browser = pytest.mark.skipif(chromium.FOUND is None, reason="browser tests (install chromium)")
 
 
 def pack(runs: list[RunRecord], *limit: int) -> PackedContent:

@@ -12,10 +12,8 @@ import pytest
 from rlkernel.evaluator.config import EvaluatorConfig, Limits
 from rlkernel.evaluator.pool import Pool, open_pool
 from rlkernel.types import Problem
+from tests.patient import PATIENT
 from tests.red_team import cases
-
-PATIENT = EvaluatorConfig(limits=Limits(trace_seconds=60, run_seconds=60))
-"""A verdict must not depend on how busy the machine is: what ends by itself is given the time."""
 
 
 @pytest.fixture(scope="session")

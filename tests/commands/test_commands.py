@@ -104,7 +104,7 @@ LISTED: dict[str, tuple[tuple[str, ...], str]] = {
     "python -m experiments.benchmark --model small --list": (("--device", "cpu"), "level2/chain_"),
     "rlkernel doctor": ((), "sandbox"),
 }
-REHEARSED = ("make ablation", "make setup", "make test", "make test-fast", "make test-gpu")
+REHEARSED = ("make ablation", "make setup", "make test", "make test-gpu")
 """With -n, which prints what would be done: they install packages."""
 
 ELSEWHERE = {

@@ -64,9 +64,13 @@ def _become(words: list[str], cwd: str, environment: dict[str, str], outputs: li
     sys.path.insert(0, cwd if words[0].startswith("-") else str(Path(words[0]).parent))
     kind, rest = (words[0], words[1:]) if words[0] in ("-m", "-c") else ("", words)
     sys.argv[:] = [kind if kind == "-c" else rest[0], *rest[1:]]
-    if kind == "-c":
-        exec(compile(rest[0], "<command>", "exec"), sys.modules["__main__"].__dict__)
-    elif kind == "-m":
-        runpy.run_module(rest[0], run_name="__main__", alter_sys=True)
-    else:
-        runpy.run_path(rest[0], run_name="__main__")
+    try:
+        if kind == "-c":
+            exec(compile(rest[0], "<command>", "exec"), sys.modules["__main__"].__dict__)
+        elif kind == "-m":
+            runpy.run_module(rest[0], run_name="__main__", alter_sys=True)
+        else:
+            runpy.run_path(rest[0], run_name="__main__")
+    except Exception:  # as an interpreter ends; this one's `multiprocessing` would ask no hook
+        sys.excepthook(*sys.exc_info())
+        sys.exit(1)

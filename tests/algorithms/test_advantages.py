@@ -186,7 +186,7 @@ def of(estimator: Advantage, drawn: Drawn) -> Drawn:
 
 
 @pytest.mark.parametrize("estimator", EVERY, ids=str)
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(drawn=groups(), seed=st.integers(0, 2**16))
 def test_properties_of_every_estimator(estimator: Advantage, drawn: Drawn, seed: int) -> None:
     returns_GKT, valid_GKT = of(estimator, drawn)
@@ -220,7 +220,7 @@ def test_properties_of_every_estimator(estimator: Advantage, drawn: Drawn, seed:
 
 
 @pytest.mark.parametrize("estimator", GROUPWISE_BY_TURN, ids=str)
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(drawn=groups())
 def test_a_turn_of_several_is_centred(estimator: Advantage, drawn: Drawn) -> None:
     returns_GKT, valid_GKT = of(estimator, drawn)
@@ -229,14 +229,14 @@ def test_a_turn_of_several_is_centred(estimator: Advantage, drawn: Drawn) -> Non
 
 
 @pytest.mark.parametrize("estimator", OVER_THE_BATCH, ids=str)
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(drawn=groups())
 def test_the_batch_is_centred(estimator: Advantage, drawn: Drawn) -> None:
     assert abs(estimator(*drawn).sum().item()) < 1e-8
 
 
 @pytest.mark.parametrize("estimator", BY_TRAJECTORY, ids=str)
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(drawn=groups())
 def test_trajectories_are_centred_and_have_one_advantage(estimator: Advantage, drawn: Drawn) -> None:
     returns_GKT, valid_GKT = drawn
@@ -248,7 +248,7 @@ def test_trajectories_are_centred_and_have_one_advantage(estimator: Advantage, d
 
 
 @pytest.mark.parametrize("estimator", [v for v in EVERY if v not in OVER_THE_BATCH], ids=str)
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(drawn=groups())
 def test_groups_do_not_influence_each_other(estimator: Advantage, drawn: Drawn) -> None:
     returns_GKT, valid_GKT = of(estimator, drawn)
@@ -256,7 +256,7 @@ def test_groups_do_not_influence_each_other(estimator: Advantage, drawn: Drawn) 
     torch.testing.assert_close(estimator(returns_GKT, valid_GKT), torch.cat(alone))
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(drawn=groups())
 def test_trloo_is_n_over_n_minus_1_times_the_centred_return(drawn: Drawn) -> None:
     returns_GKT, valid_GKT = drawn
@@ -266,7 +266,7 @@ def test_trloo_is_n_over_n_minus_1_times_the_centred_return(drawn: Drawn) -> Non
     torch.testing.assert_close(TRLOO()(returns_GKT, valid_GKT)[several], scaled[several])
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(drawn=groups())
 def test_dr_grpo_is_grpo_without_the_standard_deviation(drawn: Drawn) -> None:
     assert torch.equal(DrGRPO()(*drawn), GRPO(std=False)(*drawn))

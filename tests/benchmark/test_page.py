@@ -17,7 +17,7 @@ from rlkernel.policy.writer import Answer
 from rlkernel.types import Evaluation, Problem
 from tests.report import chromium, many_turns
 
-needs_browser = pytest.mark.skipif(chromium.FOUND is None, reason="there is no Chromium on this machine")
+needs_browser = pytest.mark.skipif(chromium.FOUND is None, reason="browser tests (install chromium)")
 MANIFEST = {"benchmark": {"problems": [], "model": "org/name"}, "sizes": {}, "flags": {}}
 
 
@@ -122,7 +122,7 @@ def test_a_turn_shows_what_was_asked_seen_and_spent(made: tuple[Path, Ledger], t
     tab.open(page, f'#view=turns&problem="{problem}"&step=1')
     for _ in range(3):
         tab.press("j")
-    tab.wait("document.getElementById('turn').dataset.at.endsWith('.3')")
+    tab.wait_until("document.getElementById('turn').dataset.at.endsWith('.3')")
     third = turns[2]
     assert text(tab, "#turn h3") == [problem]
     assert text(tab, "#turn > p.soft") == ["org/name · sample 1 · saw turn 1"]
@@ -134,7 +134,7 @@ def test_a_turn_shows_what_was_asked_seen_and_spent(made: tuple[Path, Ledger], t
         assert part in whole
     assert len(text(tab, "#turn .tab")) == 3
     tab.press("d")
-    tab.wait("document.querySelector('.diff')")
+    tab.wait_until("document.querySelector('.diff')")
 
 
 @needs_browser

@@ -42,6 +42,7 @@ def test_one_line_and_exit_status_2(args: list[str], line: str, capsys: pytest.C
     assert captured.out == ""
 
 
+@pytest.mark.slow
 def test_broken_reference_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     broken = tmp_path / "broken.py"
     broken.write_text("import nothing_of_that_name\n")
@@ -70,6 +71,7 @@ def test_bad_manifests(tmp_path: Path, text: str, message: str) -> None:
         read_manifest(manifest)
 
 
+@pytest.mark.slow
 def test_manifest_writes_one_object_per_case_and_resumes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     names = ["honest", "decoy_unused"]
     (tmp_path / "reference.py").write_text((RED_TEAM / "reference.py").read_text())

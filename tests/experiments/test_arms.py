@@ -141,6 +141,7 @@ def few(one: experiment.Experiment) -> experiment.Experiment:
     )
 
 
+@pytest.mark.slow
 def test_every_experiment_runs_reports_and_shares_its_arms(
     tmp_path: Path, model: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -165,6 +166,7 @@ def test_every_experiment_runs_reports_and_shares_its_arms(
     assert {path: path.read_bytes() for path in written} == written
 
 
+@pytest.mark.slow
 def test_paper_scale_is_rehearsed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(paper_scale, "RUNS", tmp_path)
     argv = ["trloo_mrs_pr_prs", "--preset", "paper", "--dry-run", "--out", str(tmp_path)]

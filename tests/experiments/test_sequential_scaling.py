@@ -14,6 +14,7 @@ from experiments.sequential_scaling import ARMS, Flags, main, plan, weights
 from rlkernel.runs import directory as rundir
 
 
+@pytest.mark.slow
 def test_arms_are_measured_once_and_reported_by_turns(
     tmp_path: Path, tiny_model: Any, tiny_tokenizer: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -130,7 +130,7 @@ def test_adapters_that_cannot_be_merged_are_refused(tiny_model: Any) -> None:
 
 
 def test_peft_models_are_merged(tiny_model: Any) -> None:
-    peft = pytest.importorskip("peft")
+    peft = pytest.importorskip("peft", reason="adapter tests (pip install peft)")
     config = peft.LoraConfig(r=4, lora_alpha=8, target_modules="all-linear", task_type="CAUSAL_LM", init_lora_weights=False)
     adapted = peft.get_peft_model(tiny_model, config)
     replica = Replica(adapted, CPU, torch.float32)

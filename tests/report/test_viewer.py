@@ -21,7 +21,7 @@ from rlkernel.report.viewer import PackedContent, script
 from rlkernel.report.viewer import pack as pack_content
 from tests.report import chromium, many_turns
 
-needs_browser = pytest.mark.skipif(chromium.FOUND is None, reason="there is no Chromium on this machine")
+needs_browser = pytest.mark.skipif(chromium.FOUND is None, reason="browser tests (install chromium)")
 
 
 def pack(runs: list[RunRecord], *limit: int) -> PackedContent:
@@ -152,7 +152,7 @@ def text(tab: chromium.Page, selector: str) -> list[str]:
 
 
 def shows(tab: chromium.Page, at: str) -> None:
-    tab.wait(f"document.getElementById('turn').dataset.at === {json.dumps(at)}")
+    tab.wait_until(f"document.getElementById('turn').dataset.at === {json.dumps(at)}")
 
 
 @needs_browser
@@ -162,7 +162,7 @@ def test_five_thousand_turns_fit_and_open(page: Path, tab: chromium.Page) -> Non
     assert count(tab) == "5,004 of 5,004 turns"
     assert len(text(tab, ".row")) < 50  # those in sight
     # Two seconds where nothing else runs; other tests may share the processors.
-    assert float(tab.evaluate("document.documentElement.dataset.ready")) < 10_000
+    assert float(tab.evaluate("document.documentElement.dataset.ready")) < 1000 * chromium.PATIENCE_SECONDS
 
 
 @needs_browser
@@ -194,7 +194,7 @@ def test_filters_say_what_the_transcripts_say(page: Path, tab: chromium.Page) ->
 )
 def test_nothing_missing_is_spelt_out(page: Path, tab: chromium.Page, view: str) -> None:
     tab.open(page, f"#view={view}")
-    tab.wait("!location.hash.includes('at=') || document.querySelector('#turn h3')")
+    tab.wait_until("!location.hash.includes('at=') || document.querySelector('#turn h3')")
     assert not re.search(r"\b(null|undefined|NaN)\b|\[object", tab.evaluate("document.body.innerText"))
 
 
@@ -209,18 +209,18 @@ def test_keys_walk_through_the_turns_and_the_address_follows(page: Path, tab: ch
     tab.press("h")
     shows(tab, "trloo-seed1:1.2")
     tab.press("d")
-    tab.wait("document.querySelector('.diff')")
-    tab.wait("location.hash.includes('at=trloo-seed1%3A1.2&diff=1')")
+    tab.wait_until("document.querySelector('.diff')")
+    tab.wait_until("location.hash.includes('at=trloo-seed1%3A1.2&diff=1')")
     tab.press("/")
     tab.press("x")
-    assert tab.evaluate("document.activeElement.id") == "filter-problem"
-    tab.wait("location.hash.includes('problem=x')")
+    tab.wait_until("document.activeElement.id === 'filter-problem'")
+    tab.wait_until("location.hash.includes('problem=x')")
     tab.press("Escape")
     tab.press("?")
-    assert tab.evaluate("document.getElementById('keys').open")
+    tab.wait_until("document.getElementById('keys').open")
     tab.press("Escape")
     tab.press("2")
-    assert tab.evaluate("document.body.dataset.view") == "problems"
+    tab.wait_until("document.body.dataset.view === 'problems'")
 
 
 @needs_browser
@@ -229,7 +229,7 @@ def test_the_difference_between_turns_is_that_of_their_lines(page: Path, tab: ch
     codes = [turn["code"] for turn in json.loads(line)["turns"]]
     k = next(k for k in (1, 2) if codes[k] is not None and codes[k - 1] is not None)
     tab.open(page, f"#view=turns&at=grpo-seed1:7.{k + 1}&diff=1")
-    tab.wait("document.querySelector('.diff')")
+    tab.wait_until("document.querySelector('.diff')")
     tab.evaluate("document.querySelectorAll('.fold').forEach((fold) => fold.click())")
     lines = text(tab, ".diff span")
     assert "".join(line[2:] for line in lines if line[0] in " -") == codes[k - 1] + "\n"
@@ -273,7 +273,7 @@ def test_a_turn_shows_all_of_itself(page: Path, tab: chromium.Page) -> None:
 def test_what_a_candidate_writes_stays_text(page: Path, tab: chromium.Page) -> None:
     tab.events.clear()
     tab.open(page, "#view=turns&at=grpo-seed0:1.2&diff=1")
-    tab.wait("document.querySelector('.diff')")
+    tab.wait_until("document.querySelector('.diff')")
     assert text(tab, "#turn h3") == [f"level1/{many_turns.EVIL}"]
     assert sum(many_turns.EVIL in section for section in text(tab, "#turn pre")) >= 5
     assert tab.evaluate("document.title") == "Estimators"
@@ -293,9 +293,13 @@ def test_what_a_candidate_writes_stays_text(page: Path, tab: chromium.Page) -> N
 @needs_browser
 def test_the_policy_stops_scripts_that_are_not_ours(page: Path, tab: chromium.Page) -> None:
     tab.open(page)
+    tab.evaluate("window.refused = 0; addEventListener('securitypolicyviolation', () => window.refused++)")
     tab.evaluate(
         "(() => { const s = document.createElement('script'); s.textContent = 'window.broken = 1'; document.body.append(s); })()"
     )
+    tab.wait_until("window.refused === 1")
     assert tab.evaluate("window.broken === undefined")
+    tab.evaluate("addEventListener('error', () => window.failed = true, true)")
     tab.evaluate("document.body.insertAdjacentHTML('beforeend', '<img src=data: onerror=\"window.broken = 1\">')")
-    assert tab.evaluate("new Promise((resolve) => setTimeout(() => resolve(window.broken === undefined), 50))")
+    tab.wait_until("window.failed && window.refused === 2")
+    assert tab.evaluate("window.broken === undefined")

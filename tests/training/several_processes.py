@@ -36,7 +36,7 @@ from rlkernel.training.trainer import KernelGRPOTrainer
 from rlkernel.types import Group, Problem
 from tests.echo import EchoEnvironment, ScriptedEvaluator
 
-PATIENCE_SECONDS = 300
+PATIENCE_SECONDS = 900
 """For the processes of an attempt, and for those that are left when one has ended: then they are killed, which is their status.
 On a busy machine more than enough, and less than torch would let them wait for who is gone (30 minutes for gradients)."""
 

@@ -7,16 +7,14 @@ import json
 import os
 import re
 import signal
-import subprocess
-import sys
-import textwrap
 import weakref
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
+from multiprocessing.process import BaseProcess
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import anyio
 import pytest
@@ -40,6 +38,7 @@ from rlkernel.training.batch import row
 from rlkernel.training.loop import train
 from rlkernel.training.trainer import KernelGRPOTrainer
 from rlkernel.types import Evaluation, Group, Problem
+from tests import forked
 from tests.echo import EchoEnvironment, ScriptedEvaluator
 
 PROBLEMS = (
@@ -310,15 +309,17 @@ sys.exit(exit_status(lambda: main([(run, Path(sys.argv[2]))])))
 """
 
 
-def start(model: str, directory: Path, steps: int, staleness: int) -> subprocess.Popen[str]:
-    root = Path(__file__).parent.parent
-    return subprocess.Popen(
-        [sys.executable, "-c", textwrap.dedent(SCRIPT), model, str(directory), str(steps), str(staleness)],
-        cwd=root,
-        env={**os.environ, "WANDB_MODE": "disabled", "OMP_NUM_THREADS": "1"},
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+@contextmanager
+def started(model: str, directory: Path, staleness: int) -> Iterator[tuple[BaseProcess, TextIO]]:
+    """400 steps in a process of their own, and what it says; killed in the end if it has not ended."""
+    arguments = ["-c", SCRIPT, model, directory, "400", str(staleness)]
+    reads, writes = os.pipe()
+    with open(os.devnull, "w") as nowhere, open(reads, encoding="utf-8") as said:
+        process = forked.start(arguments, nowhere.fileno(), writes)
+        os.close(writes)
+        yield process, said
+        process.kill()
+        process.join()
 
 
 @pytest.mark.parametrize(("number", "staleness"), [(signal.SIGINT, 0), (signal.SIGINT, 1), (signal.SIGKILL, 0)])
@@ -326,23 +327,22 @@ def test_a_signal_ends_the_process_and_the_command_goes_on(
     number: int, staleness: int, model_directory: str, tmp_path: Path
 ) -> None:
     directory = tmp_path / "run"
-    with start(model_directory, directory, steps=400, staleness=staleness) as process:
-        assert process.stderr is not None
+    with started(model_directory, directory, staleness) as (process, stderr):
         said = ""
-        while "step 3/" not in said and (line := process.stderr.readline()):
+        while "step 3/" not in said and (line := stderr.readline()):
             said += line
         assert "step 3/" in said, said
-        process.send_signal(number)
-        rest = process.stderr.read()
-    assert process.returncode == (130 if number == signal.SIGINT else -signal.SIGKILL)
+        assert process.pid is not None
+        os.kill(process.pid, number)
+        rest = stderr.read()
+        process.join()
+    assert process.exitcode == (130 if number == signal.SIGINT else -signal.SIGKILL)
     assert "Traceback" not in rest
     if number == signal.SIGINT:
         assert rest.endswith("the same command goes on from the last checkpoint, or from the start if there is none\n")
     # The same command again: it goes on after the last complete checkpoint, not from the start.
-    with start(model_directory, directory, steps=400, staleness=staleness) as again:
-        assert again.stderr is not None
-        first = next(line for line in again.stderr if "mute seed 0: " in line)
-        again.kill()
+    with started(model_directory, directory, staleness) as (_, stderr):
+        first = next(line for line in stderr if "mute seed 0: " in line)
     # Step 3's line is printed before its checkpoint is written, so the next step is the third at the earliest.
     assert int(first.removeprefix("mute seed 0: resuming after step ").split(" of ")[0]) + 1 >= 3
 

@@ -7,14 +7,14 @@ import os
 import re
 import shlex
 import signal
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 from safetensors.torch import load_file
+
+from tests import forked
 
 ROOT = Path(__file__).parents[2]
 VARIES = ("seconds_", "memory_", "sampled_tokens_per", "evaluations_per", "trained_tokens_per")
@@ -51,13 +51,7 @@ def check_equal(several: Path, one: Path, checkpoint: str) -> None:
 def test_several_processes_train_what_one_trains(tiny_model: Any, tiny_tokenizer: Any, tmp_path: Path) -> None:
     tiny_model.save_pretrained(tmp_path / "model")
     tiny_tokenizer.save_pretrained(tmp_path / "model")
-    done = subprocess.run(
-        [sys.executable, ROOT / "tests" / "training" / "several_processes.py", tmp_path / "model", tmp_path],
-        cwd=ROOT,
-        env={**os.environ, "WANDB_MODE": "disabled", "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-    )
+    done = forked.run([Path("tests/training/several_processes.py"), tmp_path / "model", tmp_path])
     assert done.returncode == 0, done.stderr
     attempts = [json.loads(line) for line in done.stdout.splitlines()]
     statuses = [(attempt["attempt"], attempt["statuses"]) for attempt in attempts]
@@ -129,13 +123,9 @@ def test_the_documented_command_trains_in_two_processes(tiny_model: Any, tiny_to
     text = text.replace("multi_turn_estimators", "multi_turn_estimators trloo")
     small = "--steps 1 --prompts-per-step 1 --rollouts 2 --validation-rollouts 1 --turns 1 --max-new-tokens 4 --seeds 0 --jobs 1 "
     small += "--model tiny"
-    done = subprocess.run(
-        [sys.executable, "-m", "accelerate.commands.accelerate_cli", *shlex.split(f"{text} {small}")],
-        cwd=tmp_path,
-        env={**os.environ, "WANDB_MODE": "disabled", "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-    )
+    environment = {**os.environ, "WANDB_MODE": "disabled", "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}
+    launch = ["-m", "accelerate.commands.accelerate_cli", *shlex.split(f"{text} {small}")]
+    done = forked.run(launch, cwd=tmp_path, env=environment)
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("report: runs/multi_turn_estimators/report.html") == 1
     assert done.stderr.count("trloo seed 0: starting") == 1

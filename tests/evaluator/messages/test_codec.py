@@ -25,7 +25,7 @@ MESSAGES = {
 }
 UNTRUSTED = (children.Traces, children.Binaries, children.Ran, endings.Failed)
 """What a child says that has seen a candidate."""
-WITHOUT_CLOCK = settings(deadline=None, max_examples=20, suppress_health_check=list(HealthCheck))
+WITHOUT_CLOCK = settings(max_examples=20, suppress_health_check=list(HealthCheck))
 
 
 def over_the_wire(message: Any) -> dict[str, Any]:

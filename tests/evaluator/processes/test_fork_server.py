@@ -20,7 +20,7 @@ def _running(process: psutil.Process) -> bool:
 
 
 async def _ended(process: psutil.Process) -> None:
-    with anyio.fail_after(10):
+    with anyio.fail_after(300):
         while _running(process):  # noqa: ASYNC110  (nobody tells of the end of another's child)
             await anyio.sleep(0.01)
 

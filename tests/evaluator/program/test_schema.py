@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import torch
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rlkernel.evaluator.program import schema as programs
@@ -71,7 +71,6 @@ junk = st.recursive(
 )
 
 
-@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(st.dictionaries(st.sampled_from(["functions", "init", "forward", "state", "inputs", "init_inputs", "output"]), junk))
 def test_junk_raises_nothing_but_malformed(data: dict[str, Any]) -> None:
     try:

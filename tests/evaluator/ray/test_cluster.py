@@ -79,7 +79,7 @@ def _running(process: psutil.Process) -> bool:
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[OwnCluster]:
     """The cluster of this file; afterwards none of its processes is left."""
-    pytest.importorskip("ray", reason="Ray is not installed: install rlkernel[ray]")
+    pytest.importorskip("ray", reason="cluster tests (pip install ray)")
     with tempfile.TemporaryDirectory(prefix="ray-") as folder, pytest.MonkeyPatch.context() as patch:
         patch.setenv("RAY_TMPDIR", folder)
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")

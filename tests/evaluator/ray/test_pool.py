@@ -176,7 +176,7 @@ async def test_bad_arguments_are_one_line(monkeypatch: pytest.MonkeyPatch) -> No
     with pytest.raises(UsageError, match="jobs is -1: use 0"):
         async with open_ray_pool(jobs=-1):
             pass
-    pytest.importorskip("ray", reason="Ray is not installed: install rlkernel[ray]")
+    pytest.importorskip("ray", reason="cluster tests (pip install ray)")
     monkeypatch.setenv("RAY_ADDRESS", "ray://10.0.0.1:10001")
     with pytest.raises(UsageError, match="a Ray client cannot be used: run on a node of the cluster"):
         async with open_ray_pool():

@@ -17,7 +17,7 @@ from rlkernel.evaluator.cards import gpus
 from rlkernel.evaluator.cards.gpus import Gpu, Reading
 from rlkernel.evaluator.processes import sandbox
 
-PACKAGES = ("torch", "triton", "trl", "transformers", "anyio", "nvidia-ml-py", "wandb", "tyro", "numpy")
+PACKAGES = ("torch", "triton", "trl", "transformers", "anyio", "nvidia-ml-py", "wandb", "numpy")
 
 
 @dataclass(frozen=True, slots=True)

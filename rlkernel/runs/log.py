@@ -38,6 +38,11 @@ class RunLog:
         if self.remote is not None:
             self.remote.row(split, step, values)
 
+    def finish(self) -> None:
+        """Send all turns that were kept to Weights & Biases, once the run has taken its last step."""
+        if self.remote is not None:
+            self.remote.everything()
+
     def write_transcripts(self, split: Split, step: int, prompts: Mapping[str, str], chosen: Sequence[Trajectory]) -> None:
         """prompts: the text of each problem's prompt, by the problem's name."""
         rows = [transcript(trajectory, prompts[trajectory.problem.name]) for trajectory in chosen]

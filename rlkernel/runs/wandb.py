@@ -30,9 +30,10 @@ if TYPE_CHECKING:
 
 Mode = Literal["online", "offline", "disabled"]
 PLACES = 3
-"""Of one step in W&B's history: its training row, its validation, and the end of the run.
+"""How many rows of W&B's history a step has: its training row, its validation, and the end of the run.
 
-An interrupted process sends nothing in the end: W&B takes no row before its last one, so the rows to come would find no place."""
+A process that ends before its run does sends nothing in the end: W&B takes no row before its last one, so the rows to come would
+find no place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +88,6 @@ def mode() -> Mode:
 @contextmanager
 def open_wandb(directory: Path, run: Run, run_id: str) -> Iterator[Remote | None]:
     """A Weights & Biases run inside the run directory; resumed runs keep their id, and get what W&B lacks of their files.
-    What is raised inside is an interruption.
 
     For the mode see `mode`; None where that is `disabled`. Prints nothing.
     """
@@ -117,6 +117,5 @@ def open_wandb(directory: Path, run: Run, run_id: str) -> Iterator[Remote | None
     try:
         remote.again()
         yield remote
-        remote.everything()
     finally:
         opened.finish()

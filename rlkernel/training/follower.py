@@ -21,7 +21,8 @@ import torch
 from rlkernel.config import Run
 from rlkernel.policy.load import load_model
 from rlkernel.training import ranks
-from rlkernel.training.trainer import Hooks, KernelGRPOTrainer, StepFacts
+from rlkernel.training.hooks import Hooks, StepFacts
+from rlkernel.training.trainer import KernelGRPOTrainer
 from rlkernel.types import Group
 
 
@@ -55,6 +56,10 @@ class Following:
 
     def save(self, directory: Path) -> None:
         ranks.meet()
+
+    def enough(self) -> bool:
+        stop: bool = ranks.receive()
+        return stop
 
     @contextmanager
     def lease(self) -> Iterator[None]:

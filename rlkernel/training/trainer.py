@@ -25,10 +25,9 @@ Legend: B rows, P prompt positions, C completion positions, A completion positio
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
-from dataclasses import dataclass
+from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import datasets
 import torch
@@ -40,72 +39,12 @@ from rlkernel.rollout import derive_seed
 from rlkernel.runs.directory import COMPLETE
 from rlkernel.training import ranks
 from rlkernel.training.batch import Batch, Tokens, assemble, needs_ratios, pad_rows
+from rlkernel.training.hooks import Hooks, StepFacts
 from rlkernel.training.micro_batches import causal_attention, deal, left_align, micro_batches
 from rlkernel.training.trl_arguments import silence, training_arguments
-from rlkernel.types import Group
 
 MICRO_TOKENS = 16_384
 """Of a forward pass, padding included."""
-
-
-@dataclass(frozen=True, slots=True)
-class StepFacts:
-    """What one optimiser step did."""
-
-    step: int
-    """Optimiser steps so far, from 1."""
-    groups: tuple[Group, ...]
-    trained_turns: int
-    """Turns with a token in the loss."""
-    turns: int
-    trained_tokens: int
-    tokens: int
-    """Sampled ones."""
-    rejected: Mapping[str, int]
-    """Turns that each rejection rejects, by `rlkernel.training.batch.names`."""
-    loss: float
-    grad_norm: float
-    learning_rate: float
-    entropy: float
-    """Nats per trained token."""
-    clip_fraction: float
-    mismatch: float | None
-    """Mean absolute difference of training and rollout log-probabilities, where a rejection or staleness asks for it."""
-
-    def numbers(self) -> dict[str, float | None]:
-        """Of a row of metrics; docs/metrics.md explains them."""
-        return {
-            "loss": self.loss,
-            "grad_norm": self.grad_norm,
-            "learning_rate": self.learning_rate,
-            "entropy": self.entropy,
-            "clip_fraction": self.clip_fraction,
-            "mismatch": self.mismatch,
-            "kept_turns": self.trained_turns / self.turns,
-            "kept_tokens": self.trained_tokens / self.tokens,
-            **{f"rejected_{name}": turns / self.turns for name, turns in self.rejected.items()},
-        }
-
-
-class Hooks(Protocol):
-    """What the trainer asks of the loop, all from the trainer's thread."""
-
-    def rollout(self, step: int) -> tuple[Group, ...]:
-        """The batch of the step that comes after `step` optimiser steps: `Run.rollouts` trajectories of `Run.prompts_per_step`
-        problems."""
-
-    def lease(self) -> AbstractContextManager[None]:
-        """Exclusive use of the card, around GPU work that may meet evaluations there: forward, backward and update, a micro-batch
-        at a time."""
-
-    def step_done(self, facts: StepFacts) -> None:
-        """Called before the step's checkpoint is written."""
-
-    def save(self, directory: Path) -> None:
-        """Add to a checkpoint what the loop needs to go on from it."""
-
-    def check_cancelled(self) -> None:
-        """Raises when the run is to end now. Called between micro-batches."""
 
 
 class KernelGRPOTrainer(GRPOTrainer):  # type: ignore[misc]
@@ -315,6 +254,8 @@ class _Recorder(TrainerCallback):  # type: ignore[misc]
         self.hooks.save(directory)
         if state.is_world_process_zero:
             (directory / COMPLETE).touch()
+        if self.hooks.enough():
+            control.should_training_stop = True
 
 
 @contextmanager

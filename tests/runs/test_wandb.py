@@ -83,6 +83,7 @@ def test_rows_and_turns_are_there_once_although_the_run_was_killed_and_went_on(
         log = RunLog(run, remote)
         step(log, 3, "train")
         step(log, 4, "train", "validation")
+        log.finish()
     assert capfd.readouterr() == ("", "")
 
     rows = wandb_files.history(run)
@@ -164,9 +165,11 @@ def test_online_the_validation_in_which_a_run_was_interrupted_is_sent_when_it_go
         step(log, 2, "train")
         raise KeyboardInterrupt
     with open_wandb(tmp_path, RUN, "abcd1234") as remote:
-        step(RunLog(tmp_path, remote), 2, "validation")
-    with open_wandb(tmp_path, RUN, "abcd1234"):
-        pass  # killed before its end was written down
+        log = RunLog(tmp_path, remote)
+        step(log, 2, "validation")
+        log.finish()
+    with open_wandb(tmp_path, RUN, "abcd1234") as remote:
+        RunLog(tmp_path, remote).finish()  # killed before its end was written down
     rows = [(at, sorted(key for key in row if key != "step")) for at, row in server.sent]
     assert rows == [
         (1, ["validation/reward", "validation/turns"]),
@@ -182,9 +185,13 @@ def test_a_run_that_cannot_send_its_end_is_closed(tmp_path: Path, monkeypatch: p
     server = Server(step=0)
     monkeypatch.setenv("WANDB_MODE", "online")
     monkeypatch.setattr("wandb.init", lambda **_: server)
-    with pytest.raises(UsageError, match=r"transcripts\.jsonl, line 1: not JSON"), open_wandb(tmp_path, RUN, "abcd1234"):
+    with (
+        pytest.raises(UsageError, match=r"transcripts\.jsonl, line 1: not JSON"),
+        open_wandb(tmp_path, RUN, "abcd1234") as remote,
+    ):
         (tmp_path / TRANSCRIPTS).write_text("{}{}\n")
         server.step = 1
+        RunLog(tmp_path, remote).finish()
     assert server.finished == 1
 
 

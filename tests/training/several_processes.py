@@ -27,7 +27,7 @@ import torch
 from algorithms.speed_reward import SpeedReward
 from algorithms.trloo import TRLOO
 from algorithms.uniform_credit import UniformCredit
-from rlkernel.commands import experiment
+from rlkernel.commands import experiment, plan
 from rlkernel.config import Run
 from rlkernel.interfaces import Removes
 from rlkernel.training import loop, ranks
@@ -96,7 +96,7 @@ def work(run: Run, directory: Path, micro_tokens: int) -> int:
 
 def ask_for_help(run: Run, directory: Path, micro_tokens: int) -> int:
     """A command that ends in its flags: nothing is trained."""
-    experiment.parse("several", {run.name: run}, ["--help"])
+    plan.parse("several", {run.name: run}, ["--help"])
     raise AssertionError("help was printed, and yet it went on")
 
 

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+import time
 import weakref
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -255,6 +256,28 @@ def test_an_interrupted_run_goes_on_as_if_it_had_not_been(run: Run, tmp_path: Pa
     assert len(rows(broken, "transcripts.jsonl")) == len(rows(whole, "transcripts.jsonl"))
     weights = [(d / "checkpoints" / "checkpoint-3" / "model.safetensors").read_bytes() for d in (whole, broken)]
     assert weights[0] == weights[1]
+
+
+@pytest.mark.parametrize("staleness", [0, 1])
+def test_a_limit_ends_training_at_its_next_checkpoint_and_the_run_goes_on_exactly(
+    staleness: int, run: Run, tmp_path: Path
+) -> None:
+    whole, pieces = tmp_path / "whole", tmp_path / "pieces"
+    run = replace(run, staleness=staleness)
+    do(run, whole)
+
+    def once() -> bool:
+        """Time is up from the beginning: exactly one step is taken."""
+        return anyio.run(lambda: train(run, pieces, evaluator=ScriptedEvaluator(), until=time.monotonic()))
+
+    assert [once() for _ in range(3)] == [False, False, True]
+    assert without_times(rows(pieces)) == without_times(rows(whole))
+    for name in ("transcripts.jsonl", "outcomes.jsonl"):
+        assert (pieces / name).read_text() == (whole / name).read_text()
+    for name in ("model.safetensors", "optimizer.pt"):
+        found = [(directory / "checkpoints" / "checkpoint-3" / name).read_bytes() for directory in (whole, pieces)]
+        assert found[0] == found[1], name
+    assert once()  # finished: there is nothing to do
 
 
 def test_a_directory_of_another_run_is_refused(run: Run, tmp_path: Path) -> None:

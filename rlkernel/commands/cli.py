@@ -79,7 +79,8 @@ class Compare:
     paths: tuple[Path, ...] = ()
     """Run directories, folders of them, or folders of reports."""
     metric: str = "fast_1.2"
-    """By which problems are listed and drawn, e.g. reward, fast_1, fast_1.2, hacking_rate, lazy_rate or correct_rate."""
+    """The number by which problems are listed and drawn, e.g. reward, fast_1, fast_1.2, hacking_rate, lazy_rate or
+    correct_rate."""
     step: int | None = None
     """Compare the measurements at this step; without it, each run's last one."""
     late: bool = False

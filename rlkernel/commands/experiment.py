@@ -35,13 +35,13 @@ class Experiment:
     """One ablation: a file of `experiments/`."""
 
     name: str
-    """Of the module."""
+    """The name of the experiment's module."""
     arms: Mapping[str, Run]
-    """The first is the baseline of the comparison."""
+    """Runs by name; the first is the baseline of the comparison."""
     presets: Mapping[str, Preset]
-    """`cpu` and `h200` are the defaults without and with a GPU."""
+    """Scales by name; `cpu` and `h200` are the defaults without and with a GPU."""
     story: Story
-    """Its docstring says claim, arms, expected outcome and cost, and opens the report."""
+    """The words and claims of the report; the module's docstring opens it."""
     tables: Tables = field(default_factory=dict)
     """The registered methods, for `--methods`."""
     sharing: Callable[[], Mapping[str, Sequence[str]]] = dict
@@ -122,7 +122,7 @@ def train_within(jobs: Jobs, flags: Flags, train: Train | None = None) -> int:
 
 
 def report(experiment: Experiment, directories: Sequence[Path], out: Path) -> Path:
-    """Page, figure, terminal tables and the report's own Weights & Biases run, from runs that have measured something."""
+    """Write page, figure, terminal tables and the report's own Weights & Biases run, from runs that have measured something."""
     page = write_report(out / experiment.name, experiment.story, directories)
     runs = [read_run(directory) for directory in directories]
     arms, decided = summarise(runs), decide_claims(experiment.story.claims, by_arm(runs))
@@ -134,7 +134,8 @@ def report(experiment: Experiment, directories: Sequence[Path], out: Path) -> Pa
 
 
 def rehearse(jobs: Jobs, preset: Preset, flags: Flags, train: Train | None) -> int:
-    """One small step of every arm, with random weights, in directories of its own; then what the real ones would need."""
+    """Take one small step of every arm, with random weights, in directories of its own; then say what the real ones would
+    need."""
     assert preset.rehearse is not None
     first: dict[str, Run] = {}
     for run, _ in jobs:
@@ -153,7 +154,7 @@ def rehearse(jobs: Jobs, preset: Preset, flags: Flags, train: Train | None) -> i
 
 
 def check_claims(story: Story, arms: Mapping[str, Run]) -> None:
-    """Raises UsageError for a claim about an arm that the experiment does not have, which nobody would notice before the end."""
+    """Raise UsageError for a claim about an arm that the experiment does not have, which nobody would notice before the end."""
     for claim in story.claims:
         for arm in (claim.better, claim.worse):
             if arm not in arms:

@@ -46,7 +46,7 @@ def parse_flags(default: T, args: Sequence[str], prog: str, rest: str = "") -> T
 
 
 class _Parser(argparse.ArgumentParser):
-    """Raises what argparse would print before it exits."""
+    """A parser that raises what argparse would print before it exits."""
 
     def error(self, message: str) -> NoReturn:
         if message.startswith("argument "):  # "argument --steps: many: give a whole number"

@@ -18,7 +18,7 @@ Tables = Mapping[str, Mapping[str, type]]
 
 
 def cost(run: Run) -> int:
-    """Answers that one run samples and evaluates, in training and validation."""
+    """How many answers one run samples and evaluates, in training and validation."""
     training = run.steps * run.prompts_per_step * run.rollouts
     problems = sum(problem.split == "validation" for problem in run.problems)
     # Before the first step, every `validation_every` steps, and after the last.
@@ -27,7 +27,7 @@ def cost(run: Run) -> int:
 
 
 def list_arms(arms: Mapping[str, Run], sharing: Mapping[str, Sequence[str]], preset: Preset) -> None:
-    """Of each arm the cost of one run and which other experiments have it; below it, what differs from the first arm."""
+    """Print for each arm the cost of one run and which other experiments have it; below it, what differs from the first arm."""
     differs, first = differences({arm: to_json(run) for arm, run in arms.items()}), next(iter(arms))
     width = max(map(len, ("arm", *arms)))
     lines = [f"{'arm':{width}}  steps  answers per run  shared with", "    what differs from the first arm"]
@@ -49,7 +49,8 @@ def list_arms(arms: Mapping[str, Run], sharing: Mapping[str, Sequence[str]], pre
 
 
 def list_methods(tables: Tables) -> None:
-    """The registered methods: name, class with the values of its fields, and the first sentence of what it says of itself."""
+    """Print the registered methods: name, class with the values of its fields, and the first sentence of what it says of
+    itself."""
     table = Table(box=None, pad_edge=False)
     for header in ("method", "name", "class", "formula"):
         table.add_column(header, overflow="fold")

@@ -21,12 +21,12 @@ class Preset:
     """A scale at which the arms of every experiment run."""
 
     about: str
-    """One line."""
+    """The scale in one line."""
     adapt: Callable[[Run], Run]
-    """An arm to the arm at this scale; what it is about stays."""
+    """Turns an arm into the same arm at this scale; what it is about stays."""
     seeds: tuple[int, ...]
     gpu: bool = False
-    """Needs a GPU."""
+    """Whether the scale needs a GPU."""
     policy: tuple[Path, str] | None = None
     """The directory of a model that a checkout does not have, and the command that makes it."""
     estimate: Callable[[Run], str] | None = None
@@ -61,7 +61,7 @@ class Flags:
     model: str | None = None
     """`small`, or the name or path of a Hugging Face causal LM, e.g. a policy made by experiments.cold_start."""
     device: str | None = None
-    """Of the evaluator: auto, cpu, cuda, cuda:N or ray."""
+    """Where the evaluator runs: auto, cpu, cuda, cuda:N or ray."""
     jobs: int | None = None
     """Evaluations in flight; 0: one per core."""
     steps: int | None = None
@@ -71,7 +71,7 @@ class Flags:
     rollouts: int | None = None
     """Trajectories per prompt and step."""
     max_new_tokens: int | None = None
-    """Per turn."""
+    """The most tokens that the policy may sample in one turn."""
     learning_rate: float | None = None
     validation_every: int | None = None
     """Steps between measurements on the validation split."""
@@ -85,7 +85,7 @@ OVERRIDES = tuple(flag.name for flag in fields(Flags) if flag.name not in COMMAN
 
 
 def parse(name: str, arms: Mapping[str, Run], argv: Sequence[str]) -> tuple[tuple[str, ...], Flags]:
-    """Arms come first, flags after them; no arm means all. Raises UsageError in one line."""
+    """The arms and the flags of a command line: arms come first, and no arm means all. Raises UsageError in one line."""
     named = next((i for i, word in enumerate(argv) if word.startswith("-")), len(argv))
     for arm in argv[:named]:
         if arm not in arms:
@@ -117,7 +117,7 @@ def plan(arms: Mapping[str, Run], flags: Flags, preset: Preset) -> Jobs:
 
 
 def check_arms(arms: Mapping[str, Run]) -> None:
-    """Raises UsageError for no arms, for two arms that differ in nothing but their names, whose difference would be noise, and
+    """Raise UsageError for no arms, for two arms that differ in nothing but their names, whose difference would be noise, and
     for an arm whose run has another name."""
     if not arms:
         raise UsageError("ARMS is empty: give the experiment at least one Run")
@@ -133,7 +133,7 @@ def check_arms(arms: Mapping[str, Run]) -> None:
 
 
 def choose_preset(presets: Mapping[str, Preset], flags: Flags) -> Preset:
-    """Raises UsageError for a preset that does not exist, or for a rehearsal of one that has none."""
+    """The preset that was asked for, or this machine's. Raises UsageError for one that does not exist or has no rehearsal."""
     name = flags.preset or ("h200" if gpus.select("auto") and "h200" in presets else "cpu")
     if name not in presets:
         raise UsageError(f"--preset {name}: choose from {', '.join(presets)}")
@@ -144,7 +144,7 @@ def choose_preset(presets: Mapping[str, Preset], flags: Flags) -> Preset:
 
 
 def check_device(jobs: Jobs, preset: Preset, flags: Flags) -> None:
-    """Raises UsageError for a preset that needs a GPU where there is none. Finished runs are reported anywhere."""
+    """Raise UsageError for a preset that needs a GPU where there is none. Finished runs are reported anywhere."""
     if not preset.gpu or flags.dry_run or flags.device is not None or gpus.select("auto"):
         return
     if not all(rundir.finished(directory, run) for run, directory in jobs):
@@ -154,7 +154,7 @@ def check_device(jobs: Jobs, preset: Preset, flags: Flags) -> None:
 
 
 def check_policy(jobs: Jobs, preset: Preset, flags: Flags) -> None:
-    """Raises UsageError where the preset's own policy was not made yet and a run needs it."""
+    """Raise UsageError where the preset's own policy was not made yet and a run needs it."""
     if preset.policy is None or flags.dry_run or preset.policy[0].is_dir():
         return
     directory, command = preset.policy

@@ -38,7 +38,7 @@ find no place."""
 
 @dataclass(frozen=True, slots=True)
 class Remote:
-    """What a run sends."""
+    """A run at Weights & Biases, and what it sends there."""
 
     run: wandb.Run
     directory: Path
@@ -46,7 +46,7 @@ class Remote:
     seed: int
 
     def row(self, split: Split, step: int, values: Mapping[str, Any]) -> None:
-        """A row of metrics, unless W&B has it. With a validation go the turns of it that stand in the transcripts."""
+        """Send a row of metrics, unless W&B has it. With a validation go the turns of it that stand in the transcripts."""
         at = PLACES * step + (split == "validation")
         if at < self.run.step:
             return
@@ -56,7 +56,7 @@ class Remote:
         self.run.log({"step": step, **numbers, **tables}, step=at, commit=True)
 
     def everything(self) -> None:
-        """All turns that were kept, after the last row that was sent, unless W&B has them."""
+        """Send all turns that were kept, after the last row that was sent, unless W&B has them."""
         step = (self.run.step - 1) // PLACES
         at = PLACES * (step + 1) - 1
         table = self._turns(lambda row: True)
@@ -64,7 +64,7 @@ class Remote:
             self.run.log({"step": step, "turns": table}, step=at, commit=True)
 
     def again(self) -> None:
-        """What the run's files hold."""
+        """Send what the run's files hold, unless W&B has it."""
         if (self.directory / METRICS).exists():
             for row in jsonl(self.directory / METRICS):
                 split, step = row.pop("split"), row.pop("step")

@@ -27,8 +27,9 @@ async def train_all(
 ) -> bool:
     """Train runs one after another, with one evaluator for neighbours that use the same device and jobs.
 
-    Finished runs are skipped. Whether all are finished now: `until` (of `time.monotonic`) ends the work at the first checkpoint,
-    or finished run, after it. Raises UsageError before anything is trained if one of the directories holds another run.
+    Finished runs are skipped. Returns whether all are finished now: `until` (of `time.monotonic`) ends the work at the first
+    checkpoint, or finished run, after it. Raises UsageError before anything is trained if one of the directories holds another
+    run.
     """
     waiting = [(run, directory) for run, directory in jobs if not rundir.finished(directory, run)]
     while waiting:
@@ -65,7 +66,7 @@ def main(
 
 
 async def interruptible(work: Callable[[], Awaitable[None]]) -> bool:
-    """Do `work`, and cancel it on Ctrl-C or SIGTERM. Whether that happened; everything is cleaned up by then."""
+    """Do `work`, and cancel it on Ctrl-C or SIGTERM. Returns whether that happened; everything is cleaned up by then."""
     interrupted = False
 
     async def watch(scope: anyio.CancelScope, *, task_status: anyio.abc.TaskStatus[None]) -> None:

@@ -94,7 +94,7 @@ class _Loop:
     log: RunLog
     display: Display
     batches: Sequence[Sequence[Problem]]
-    """The problems of each step."""
+    """The training problems of each step."""
     tasks: anyio.abc.TaskGroup
     portal: BlockingPortal
     shared: CardEvaluator | None
@@ -226,7 +226,7 @@ async def train(
     until: float | None = None,
 ) -> bool:
     """Train one run in its own directory: from the start, from its last complete checkpoint, or not at all if it is finished.
-    Whether it is finished now; it is not where `until` has come first.
+    Returns whether it is finished now.
 
     evaluator: an open one to share; without it, one is opened for `run.device` with results cached in `cache_dir`.
     checkpoint_every: steps between checkpoints. micro_tokens: at most so many in one forward pass of training. until: end at the
@@ -270,7 +270,7 @@ async def train(
 async def _open_loop(
     job: Job, model: Any, tokenizer: Any, judge: Evaluator, log: RunLog, display: Display
 ) -> AsyncIterator[_Loop]:
-    """The policy on its card, and everything around it."""
+    """A run's loop with its policy on its card, its meters and its schedule."""
     run, evaluating = job.run, Busy()
     pool = judge if isinstance(judge, CardEvaluator) else None
     shared = pool if pool is not None and pool.shares else None

@@ -13,11 +13,10 @@ one update old (`Run.staleness`), which only a rejection such as MRS answers; TR
 same forward pass instead of a second one. TRL projects onto the vocabulary in tiles (`add_fused_lm_head`), so that no logits of a
 whole micro-batch exist. To TRL a batch is one piece; `training_step` cuts it.
 
-Of several processes (`rlkernel.training.ranks`), every one has the whole batch and makes the same masks and advantages from
-it, but only
-its share of the rows goes through the model. Gradients are joined in the last backward pass of a step, log-probabilities and
-statistics once per step. The loss has one denominator: TRL multiplies a process's by their number, because gradients are averaged
-over them.
+With several processes (`rlkernel.training.ranks`), every one has the whole batch and makes the same masks and advantages from it,
+but only its share of the rows goes through the model. Gradients are joined in the last backward pass of a step, log-probabilities
+and statistics once per step. The loss has one denominator: TRL multiplies a process's by their number, because gradients are
+averaged over them.
 
 Legend: B rows, P prompt positions, C completion positions, A completion positions of a micro-batch laid out by `left_align`.
 """
@@ -44,12 +43,14 @@ from rlkernel.training.micro_batches import causal_attention, deal, left_align, 
 from rlkernel.training.trl_arguments import silence, training_arguments
 
 MICRO_TOKENS = 16_384
-"""Of a forward pass, padding included."""
+"""The most tokens of one forward pass, padding included."""
 
 
 class KernelGRPOTrainer(GRPOTrainer):  # type: ignore[misc]
-    """See the module's docstring. micro_tokens: at most so many tokens, padding included, in one forward pass, or one longer row;
-    it does not change what is computed."""
+    """TRL's trainer with our batches, as the module's docstring says.
+
+    micro_tokens: at most so many tokens, padding included, in one forward pass, or one longer row; it does not change what is
+    computed."""
 
     def __init__(
         self,
@@ -161,7 +162,7 @@ class KernelGRPOTrainer(GRPOTrainer):  # type: ignore[misc]
         return ranks.total(found)
 
     def _own_micro_batches(self, rows: Sequence[int], lengths: Sequence[int]) -> list[list[int]]:
-        """Of those rows that this process trains. lengths: of all rows."""
+        """Micro-batches of those `rows` that this process trains. lengths: tokens of every row of the batch."""
         own = [rows[i] for i in deal([lengths[row] for row in rows], ranks.size())[ranks.rank()]]
         return [[own[i] for i in indices] for indices in micro_batches([lengths[row] for row in own], self._micro_tokens)]
 
@@ -260,7 +261,7 @@ class _Recorder(TrainerCallback):  # type: ignore[misc]
 
 @contextmanager
 def _alone(accelerator: Any) -> Iterator[None]:
-    """TRL joins the statistics of every micro-batch over the processes, which have different numbers and shapes of them."""
+    """Keep TRL from joining statistics over the processes, which have micro-batches of different numbers and shapes."""
     accelerator.gather = accelerator.reduce = lambda tensor, *args, **kwargs: tensor
     try:
         yield
@@ -269,12 +270,13 @@ def _alone(accelerator: Any) -> Iterator[None]:
 
 
 def _lengths(batch: Mapping[str, torch.Tensor]) -> list[int]:
-    """Tokens of each row."""
+    """The number of tokens of each row."""
     lengths: list[int] = (batch["prompt_mask"].sum(1) + batch["completion_mask"].sum(1)).tolist()
     return lengths
 
 
 def _mismatch(tokens: Tokens, train_logprobs_BC: torch.Tensor) -> float:
+    """Mean absolute difference of training and rollout log-probabilities over the sampled tokens."""
     sampled_BC = tokens.policy_mask_BC.bool()
     return float((train_logprobs_BC - tokens.rollout_logprobs_BC)[sampled_BC].abs().mean())
 

@@ -26,7 +26,7 @@ from rlkernel.policy.hf import HFPolicy
 from rlkernel.policy.slots.engine import SlotEngine
 from rlkernel.runs import directory as rundir
 from rlkernel.training import loop
-from rlkernel.training.batch import row
+from rlkernel.training.batch import token_row
 from rlkernel.training.loop import train
 from rlkernel.training.trainer import KernelGRPOTrainer
 from rlkernel.types import Evaluation, Group, Problem
@@ -149,7 +149,7 @@ def test_validations_and_fresh_batches_come_from_the_weights_of_now(
         sampled.append(args[4])
         if args[4] != "training, next rollouts":
             assert engines[0]._replica is not None
-            for found in (row(trajectory) for group in groups for trajectory in group.trajectories):
+            for found in (token_row(trajectory) for group in groups for trajectory in group.trajectories):
                 ids = torch.tensor([found.prompt_ids + found.completion_ids])
                 with torch.no_grad():
                     logprobs = engines[0]._replica.source(input_ids=ids).logits[0].log_softmax(-1)[:-1]

@@ -3,7 +3,8 @@
     python tests/training/several_processes.py MODEL OUT      prints one JSON line per attempt
 
 A process of its own, whose attempts are forks, as in tests/training/killed_runs.py: libraries are imported once. What
-`accelerate launch` does beside setting variables (ending all processes when one has ended) is left out, so that nobody is saved by it.
+`accelerate launch` does beside setting variables (ending all processes when one has ended) is left out, so that nobody is saved
+by it.
 """
 
 from __future__ import annotations

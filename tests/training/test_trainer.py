@@ -32,8 +32,8 @@ import trl
 
 from algorithms.hrd import HRD
 from rlkernel.training.batch import pad_rows
+from rlkernel.training.hooks import StepFacts
 from rlkernel.training.micro_batches import CAUSAL
-from rlkernel.training.trainer import StepFacts
 from rlkernel.types import Completion, Evaluation, Group, Status, Trajectory, Turn
 from tests.training.trainer_doubles import (
     PROBLEMS,

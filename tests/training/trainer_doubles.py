@@ -16,7 +16,8 @@ from algorithms.uniform_credit import UniformCredit
 from rlkernel.config import Run
 from rlkernel.interfaces import Environment, Rejection, Removes
 from rlkernel.runs.directory import COMPLETE
-from rlkernel.training.trainer import KernelGRPOTrainer, StepFacts
+from rlkernel.training.hooks import StepFacts
+from rlkernel.training.trainer import KernelGRPOTrainer
 from rlkernel.types import Completion, Evaluation, Group, Problem, Status, Trajectory, Turn
 
 PROBLEMS = tuple(Problem(f"p{i}", 1, "train", "") for i in range(2))

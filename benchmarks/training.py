@@ -37,7 +37,8 @@ from benchmarks.shapes import SHAPES, random_model
 from rlkernel.config import Run
 from rlkernel.policy.load import add_lora
 from rlkernel.policy.small import load_small
-from rlkernel.training.trainer import MICRO_TOKENS, KernelGRPOTrainer, StepFacts
+from rlkernel.training.hooks import StepFacts
+from rlkernel.training.trainer import MICRO_TOKENS, KernelGRPOTrainer
 from rlkernel.types import Completion, Evaluation, Group, Problem, Status, Trajectory, Turn
 
 LORA_RANK = 32
@@ -130,6 +131,9 @@ class Timed:
 
     def save(self, directory: Path) -> None:
         """No checkpoint is written."""
+
+    def enough(self) -> bool:
+        return False
 
     def check_cancelled(self) -> None:
         """Nobody cancels a benchmark."""

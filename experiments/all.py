@@ -15,10 +15,11 @@ from collections.abc import Sequence
 from algorithms import TABLES
 from experiments import arms, sequential_scaling
 from experiments.catalogue import NAMES, load
-from rlkernel.commands import experiment
-from rlkernel.commands.deadline import GOES_ON
-from rlkernel.commands.experiment import Experiment, Flags, Jobs, Train
+from rlkernel.commands import experiment, listing, plan
+from rlkernel.commands.experiment import Experiment, Train
+from rlkernel.commands.plan import Flags, Jobs
 from rlkernel.config import Run
+from rlkernel.errors import GOES_ON
 from rlkernel.report.report import Story
 
 
@@ -40,17 +41,17 @@ def _main(argv: list[str], experiments: Sequence[Experiment] | None, train: Trai
     own = experiments is None
     found = [load(name) for name in NAMES] if experiments is None else list(experiments)
     whole = everything(found)
-    chosen, flags = experiment.parse("all", whole.arms, argv)
+    chosen, flags = plan.parse("all", whole.arms, argv)
     if flags.methods:
-        experiment.list_methods(whole.tables)
+        listing.list_methods(whole.tables)
         return 0
-    preset = experiment.choose_preset(whole.presets, flags)
+    preset = plan.choose_preset(whole.presets, flags)
     if flags.list:
-        experiment.list_arms({arm: preset.adapt(run) for arm, run in whole.arms.items()}, membership(found), preset)
+        listing.list_arms({arm: preset.adapt(run) for arm, run in whole.arms.items()}, membership(found), preset)
         return 0
-    jobs = experiment.plan({arm: whole.arms[arm] for arm in chosen}, flags, preset)
-    experiment.check_device(jobs, preset, flags)
-    experiment.check_policy(jobs, preset, flags)
+    jobs = plan.plan({arm: whole.arms[arm] for arm in chosen}, flags, preset)
+    plan.check_device(jobs, preset, flags)
+    plan.check_policy(jobs, preset, flags)
     if flags.dry_run:
         return experiment.rehearse(jobs, preset, flags, train)
     print(f"{len(jobs)} runs in {flags.out / 'arms'}", file=sys.stderr)

@@ -26,7 +26,8 @@ from algorithms.uniform_credit import UniformCredit
 from envs.kernel_env import KernelEnvironment
 from envs.problems import family_of, load_suite
 from experiments import paper_scale
-from rlkernel.commands.experiment import Experiment, Preset
+from rlkernel.commands.experiment import Experiment
+from rlkernel.commands.plan import Preset
 from rlkernel.config import Run
 from rlkernel.report.claims import Claim
 from rlkernel.report.figure import PANELS, Panel

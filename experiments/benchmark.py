@@ -32,8 +32,8 @@ from experiments.benchmark_work import work
 from rlkernel.benchmark import page as benchmark_page
 from rlkernel.benchmark import results as benchmark_report
 from rlkernel.benchmark.attempts import Ledger, Missing, TurnRow
-from rlkernel.commands.deadline import GOES_ON
-from rlkernel.errors import exit_status
+from rlkernel.commands.flags import parse_flags
+from rlkernel.errors import GOES_ON, exit_status
 from rlkernel.runs import directory as rundir
 from rlkernel.training.command import interruptible
 
@@ -120,9 +120,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _main(argv: list[str]) -> int:
-    from rlkernel.commands import cli  # `run` needs no command line's libraries
-
-    return run(cli.parse_overrides(Flags(), argv, "python -m experiments.benchmark"))
+    return run(parse_flags(Flags(), argv, "python -m experiments.benchmark"))
 
 
 def run(flags: Flags) -> int:

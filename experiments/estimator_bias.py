@@ -40,7 +40,8 @@ from algorithms.grpo import GRPO
 from algorithms.rloo import RLOO
 from algorithms.trloo import TRLOO
 from experiments.two_turns import Gradient, TwoTurns, ascend, moments, sampled_gradient
-from rlkernel.commands import cli
+from rlkernel.commands.flags import parse_flags
+from rlkernel.errors import exit_status
 from rlkernel.interfaces import Advantage
 from rlkernel.report.figure import COLOURS, STYLE
 
@@ -198,7 +199,7 @@ def print_table(found: dict[str, Any]) -> None:
 
 def main(argv: Sequence[str]) -> int:
     def run() -> int:
-        flags = cli.parse_overrides(Flags(), list(argv), "python -m experiments.estimator_bias")
+        flags = parse_flags(Flags(), list(argv), "python -m experiments.estimator_bias")
         found = study()
         flags.out.mkdir(parents=True, exist_ok=True)
         (flags.out / "numbers.json").write_text(json.dumps(found, indent=1) + "\n")
@@ -207,7 +208,7 @@ def main(argv: Sequence[str]) -> int:
         print(f"figure: {flags.out / 'figure.png'}")
         return 0
 
-    return cli.run(run)
+    return exit_status(run)
 
 
 if __name__ == "__main__":

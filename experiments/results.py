@@ -30,9 +30,9 @@ from PIL import Image
 from experiments import arms, sequential_scaling
 from experiments.catalogue import NAMES, load
 from experiments.results_pages import Found, cold_start_page, kernels_page, overview, page
-from rlkernel.commands import cli
+from rlkernel.commands.flags import parse_flags
 from rlkernel.config import METHODS, Run, to_json
-from rlkernel.errors import UsageError
+from rlkernel.errors import UsageError, exit_status
 from rlkernel.report.best_kernels import best_kernels, best_run
 from rlkernel.report.figure import draw_curves
 from rlkernel.report.summary import RunRecord, common_timing, read_run
@@ -64,7 +64,7 @@ class Flags:
 
 def main(argv: Sequence[str]) -> int:
     """The command. Exit status 0, or 2 after one line when there is no finished run."""
-    return cli.run(lambda: _main(cli.parse_overrides(Flags(), list(argv), "python -m experiments.results")))
+    return exit_status(lambda: _main(parse_flags(Flags(), list(argv), "python -m experiments.results")))
 
 
 def _main(flags: Flags) -> int:

@@ -33,12 +33,12 @@ import anyio
 
 from algorithms import CONTEXTS
 from experiments import arms
-from rlkernel.commands import cli
-from rlkernel.commands.deadline import GOES_ON, over
-from rlkernel.commands.experiment import Experiment, Preset
+from rlkernel.commands.experiment import Experiment
 from rlkernel.commands.experiment import report as write_reports
+from rlkernel.commands.flags import parse_flags
+from rlkernel.commands.plan import Preset
 from rlkernel.config import METHODS, Run, code_of, to_json
-from rlkernel.errors import UsageError
+from rlkernel.errors import GOES_ON, UsageError, exit_status
 from rlkernel.evaluator.cards import gpus
 from rlkernel.interfaces import Evaluator
 from rlkernel.metrics import rollout_metrics, timing
@@ -236,7 +236,7 @@ async def refine_all(units: Sequence[Unit], flags: Flags, started: float) -> boo
                 lease=pool.lease if pool.shares else nullcontext,
             ) as policy:
                 for unit in units_of:
-                    if over(started, flags.limit_seconds):
+                    if flags.limit_seconds is not None and time.monotonic() - started >= flags.limit_seconds:
                         return False
                     print(f"{unit.arm} seed {unit.run.seed}: {unit.run.turns} turns", file=sys.stderr, flush=True)
                     manifest = rundir.new_manifest(unit.run)
@@ -246,11 +246,11 @@ async def refine_all(units: Sequence[Unit], flags: Flags, started: float) -> boo
 
 def main(argv: Sequence[str]) -> int:
     """The command. Its exit statuses are those of the other experiments."""
-    return cli.run(lambda: _main(list(argv)))
+    return exit_status(lambda: _main(list(argv)))
 
 
 def _main(argv: list[str]) -> int:
-    return run(cli.parse_overrides(Flags(), argv, "python -m experiments.sequential_scaling"))
+    return run(parse_flags(Flags(), argv, "python -m experiments.sequential_scaling"))
 
 
 def run(flags: Flags) -> int:

@@ -32,7 +32,7 @@ class Policy(Protocol):
 
 
 class Evaluator(Protocol):
-    """Judges candidates. Failure of a candidate is a value; failure of the evaluator raises."""
+    """What judges candidates. Failure of a candidate is a value; failure of the evaluator raises."""
 
     async def evaluate(self, problem: Problem, code: str | None) -> Evaluation: ...
 
@@ -74,25 +74,24 @@ class Environment(Protocol):
 
 @runtime_checkable
 class Reward(Protocol):
-    """Facts to a number, one turn at a time. Raises on facts that it does not know, rather than guessing."""
+    """Turns the facts of one turn into a number. Raises on facts that it does not know, rather than guessing."""
 
     def __call__(self, evaluation: Evaluation) -> float: ...
 
 
 @runtime_checkable
 class Advantage(Protocol):
-    """Returns of a batch of groups to advantages, per turn.
+    """Turns the returns of a batch of groups into advantages, one per turn.
 
     Legend: G groups of the batch (one problem each), K trajectories of a group, T turns (padded).
     """
 
     def __call__(self, returns_GKT: torch.Tensor, valid_GKT: torch.Tensor) -> torch.Tensor:
-        """returns_GKT: float64 returns to go (`rlkernel.training.returns.returns_to_go` of the rewards; equal to the rewards
-        when gamma is
-        0); valid_GKT: bool, False where a trajectory ended early or a rejection has taken the turn out of its group. Values of
-        returns_GKT there have no influence.
+        """The advantages of a batch: advantages_GKT, float64, 0 where not valid.
 
-        Returns advantages_GKT float64, 0 where not valid.
+        returns_GKT: float64 returns to go (`rlkernel.training.returns.returns_to_go` of the rewards; equal to the rewards when
+        gamma is 0). valid_GKT: bool, False where a trajectory ended early or a rejection has taken the turn out of its group;
+        values of returns_GKT there have no influence.
         """
 
 
@@ -114,17 +113,18 @@ class Rejection(Protocol):
 
     @property
     def needs_ratios(self) -> bool:
-        """Whether log_ratios_KTL is looked at. A class's own, not a field: `needs_ratios: ClassVar[bool] = False`."""
+        """Whether log_ratios_KTL is looked at. It belongs to the class and is not a field: `needs_ratios: ClassVar[bool] =
+        False`."""
 
     def __call__(
         self, group: Group, log_ratios_KTL: torch.Tensor, kept_KTL: torch.Tensor, generator: torch.Generator
     ) -> torch.Tensor:
-        """log_ratios_KTL: float, log-probability under the trainer minus that at sampling time, 0 where not sampled; kept_KTL:
-        bool, the sampled tokens that the rejections before this one kept, False for padding. Draws come from `generator` alone.
-        Where no rejection of the run needs ratios, they are all 0: the forward pass for them is left out.
+        """The tokens that may train: keep_KTL, bool; what it says of padding has no influence. A turn is rejected if none of the
+        tokens in kept_KTL is kept; one without any there is rejected if nothing of it is.
 
-        Returns keep_KTL, bool; what it says of padding has no influence. A turn is rejected if none of the tokens in kept_KTL is
-        kept; one without any there is rejected if nothing of it is.
+        log_ratios_KTL: float, log-probability under the trainer minus that at sampling time, 0 where not sampled. Where no
+        rejection of the run needs ratios, they are all 0: the forward pass for them is left out. kept_KTL: bool, the sampled
+        tokens that the rejections before this one kept, False for padding. Draws come from `generator` alone.
         """
 
 
@@ -140,7 +140,7 @@ class Credit(Protocol):
         """What the turn is worth, one number per advantage that `__call__` wants, always as many."""
 
     def __call__(self, turn: Turn, advantages: Sequence[float], decode: Decode) -> torch.Tensor:
-        """advantages: the run's advantage over each of the `rewards`.
+        """The turn's advantages spread over its tokens: advantage_L, float, one value per sampled token.
 
-        Returns advantage_L, float, one value per sampled token of the turn.
+        advantages: the run's advantage over each of the `rewards`.
         """

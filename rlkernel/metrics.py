@@ -32,7 +32,7 @@ HACKS = frozenset({Status.NO_KERNEL, Status.INCONSISTENT})
 
 
 def rollout_metrics(groups: Sequence[Group]) -> dict[str, float]:
-    """See the table above. Raises ValueError when there is no trajectory."""
+    """Every number of the module's table, for all trajectories together. Raises ValueError when there is no trajectory."""
     trajectories = [trajectory for group in groups for trajectory in group.trajectories]
     if not trajectories:
         raise ValueError("no trajectory to measure")
@@ -81,7 +81,7 @@ def timing(groups: Sequence[Group]) -> Timing | None:
 
 
 def is_fast(turn: Turn, p: float) -> bool:
-    """Correct, and at least p times as fast as the reference."""
+    """Whether a turn is correct and at least p times as fast as the reference."""
     return turn.evaluation.correct and turn.evaluation.speedup is not None and turn.evaluation.speedup >= p
 
 
@@ -96,6 +96,6 @@ def is_lazy(facts: Evaluation) -> bool:
 
 
 def mean(values: Iterable[float]) -> float:
-    """Of at least one value."""
+    """The mean of at least one value."""
     listed = list(values)
     return sum(listed) / len(listed)

@@ -22,9 +22,9 @@ from rlkernel.busy import Busy
 from rlkernel.config import Run
 from rlkernel.metrics import rollout_metrics
 from rlkernel.report.claims import Verdict
+from rlkernel.training.hooks import StepFacts
 from rlkernel.training.loop import OWN_NUMBERS
 from rlkernel.training.meter import MeteredEvaluator, Meters
-from rlkernel.training.trainer import StepFacts
 from rlkernel.types import Completion, Evaluation, Group, Problem, Status, Trajectory, Turn
 
 ROOT = Path(rlkernel.__file__).parent.parent

@@ -35,12 +35,13 @@ from rlkernel.training import ranks
 RAY = "ray"
 """The device that means a Ray cluster: the one of RAY_ADDRESS, or the one that this machine is in."""
 CONTEXTS_BYTES = 4 << 30
-"""Of a shared card, for what neither side's allocator counts: two CUDA contexts and the libraries' workspaces."""
+"""Memory of a shared card for what neither side's allocator counts: two CUDA contexts and the libraries' workspaces."""
 
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """`device`: of the evaluator, as `open_pool` takes it. `card`: where the policy samples and trains; None: on the CPU."""
+    """Where evaluator and policy are. `device`: the evaluator's, as `open_pool` takes it. `card`: where the policy samples and
+    trains; None: on the CPU."""
 
     device: str
     card: Gpu | None
@@ -76,8 +77,8 @@ class Placement:
 def place(
     device: str, found: Sequence[Gpu] | None = None, own_uuid: str | None = None, others: Sequence[str] | None = None
 ) -> Placement:
-    """device: of a `Run`. found, own_uuid, others: the visible cards, the one that torch uses first, and those on which the other
-    processes of this run train, if they are known already.
+    """The placement for a run's device. found, own_uuid, others: the visible cards, the one that torch uses first, and those on
+    which the other processes of this run train, if they are known already.
 
     Raises ValueError, one line.
     """
@@ -102,7 +103,7 @@ def place(
 
 
 def _uuid(index: int) -> str:
-    """Of torch's card."""
+    """The UUID of torch's card with this index."""
     return f"GPU-{torch.cuda.get_device_properties(index).uuid}"
 
 
@@ -139,7 +140,7 @@ async def open_any_pool(
     *, device: str, jobs: int, cache_dir: Path | None = None, config: EvaluatorConfig | None = None,
     placement: Placement | None = None,
 ) -> AsyncIterator[Pool | RayPool]:  # fmt: skip
-    """`open_pool` or, for the device `RAY`, `open_ray_pool`. placement: of the policy, if it is in this process too."""
+    """`open_pool` or, for the device `RAY`, `open_ray_pool`. placement: the policy's, if it is in this process too."""
     if device == RAY:
         own = None if placement is None or placement.card is None else placement.card.uuid
         async with open_ray_pool(jobs=jobs, cache_dir=cache_dir, config=config, own=own) as cluster:

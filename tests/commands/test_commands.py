@@ -138,7 +138,7 @@ ELSEWHERE = {
         "tests/commands/test_commands.py::test_the_kernel_of_the_readme_prints_what_it_shows"
     ),
     "rlkernel evaluate --manifest cases.jsonl --out results.jsonl --jobs 2": (
-        "tests/commands/test_cli.py::test_manifest_writes_one_object_per_case_and_resumes"
+        "tests/commands/test_evaluate.py::test_manifest_writes_one_object_per_case_and_resumes"
     ),
     "rlkernel evaluate --manifest cases.jsonl --out results.jsonl --device ray": (
         "tests/evaluator/ray/test_cluster.py::test_no_evaluation_is_lost_or_said_twice_when_actors_and_nodes_die"
@@ -185,7 +185,7 @@ def flags_of(words: list[str]) -> tuple[set[str], str]:
     # A command that has grown has its flags in a file of its own beside it: benchmark.py, benchmark_flags.py.
     source = "".join(part.read_text(encoding="utf-8") for part in sorted(path.parent.glob(f"{path.stem}*.py")))
     if "experiment.main(EXPERIMENT" in source or path.name == "all.py":
-        source = (ROOT / "rlkernel" / "commands" / "experiment.py").read_text(encoding="utf-8")
+        source = (ROOT / "rlkernel" / "commands" / "plan.py").read_text(encoding="utf-8")
     return given - {"help"}, source
 
 

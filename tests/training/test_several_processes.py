@@ -64,6 +64,7 @@ def test_several_processes_train_what_one_trains(tiny_model: Any, tiny_tokenizer
         ("another is killed in a checkpoint", [2, -signal.SIGKILL]),
         ("the first is interrupted", [130, 1]),
         ("goes on", [0, 0]),
+        ("limit", [75, 0]),
         ("help", [0, 0]),
         ("help, and another is killed at the end", [2, -signal.SIGKILL]),
     ], done.stderr
@@ -93,6 +94,10 @@ def test_several_processes_train_what_one_trains(tiny_model: Any, tiny_tokenizer
     check_equal(tmp_path / "few3", tmp_path / "few1", "checkpoint-1")
     assert [passes(tmp_path / "few3", rank)[0][1:] for rank in range(3)] == [(1, 24), (1, 24), (1, 0)]
 
+    # At its limit, the run has taken one step in all processes, and none of them waits for another.
+    assert rows(tmp_path / "limit") == rows(whole)[:2]
+    assert (tmp_path / "limit" / "checkpoints" / "checkpoint-1" / "complete").exists()
+
     # Ended three times, it ends as if it had not been.
     killed = tmp_path / "killed"
     assert rows(killed) == rows(whole)
@@ -106,7 +111,7 @@ def test_several_processes_train_what_one_trains(tiny_model: Any, tiny_tokenizer
     assert re.fullmatch(rf"{ended} \(\w+Error: .*gloo.*\)", errors[0])
     assert said(killed, 0).count("resuming after step 1 of 2") == 3
     # The others are quiet, also when they end because the first has.
-    for directory, ranks in (("whole2", 2), ("few3", 3), ("killed", 2), ("help", 2), ("gone", 2)):
+    for directory, ranks in (("whole2", 2), ("few3", 3), ("killed", 2), ("limit", 2), ("help", 2), ("gone", 2)):
         assert [said(tmp_path / directory, rank) for rank in range(1, ranks)] == [""] * (ranks - 1)
     for directory in ("help", "gone"):
         assert said(tmp_path / directory, 0).startswith("usage: python -m experiments.several")

@@ -21,10 +21,12 @@ Ts = TypeVarTuple("Ts")
 
 async def in_thread(call: Callable[[*Ts], T], *args: *Ts) -> T:
     """The result of a blocking call in a thread of its own, inside of which `on_loop` can be used."""
+    work = [lambda: call(*args)]
 
     def cancellable() -> T:
+        # The thread lets go of its function a moment after it has told the result: by then nothing of the call may be left in it.
         with cancellation():
-            return call(*args)
+            return work.pop()()
 
     return await anyio.to_thread.run_sync(cancellable)
 

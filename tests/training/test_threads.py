@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import concurrent.futures
 import threading
+import weakref
+from typing import Any
 
 import anyio
 import pytest
@@ -57,6 +59,27 @@ async def test_in_a_cancelled_run_what_follows_from_it_is_no_error(raised: BaseE
             tasks.start_soon(cancel)
             await in_thread(work)
     assert scope.cancelled_caught
+
+
+async def test_what_was_called_is_let_go_when_its_result_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    kept: list[Any] = []
+    run_sync = anyio.to_thread.run_sync
+
+    async def keeping(function: Any, *args: Any) -> Any:
+        kept.append((function, args))  # as a thread does that is slow to let go
+        return await run_sync(function, *args)
+
+    monkeypatch.setattr(anyio.to_thread, "run_sync", keeping)
+
+    class Trainer:
+        def train(self) -> int:
+            return 3
+
+    trainer = Trainer()
+    alive = weakref.ref(trainer)
+    assert await in_thread(trainer.train) == 3
+    del trainer
+    assert kept and alive() is None
 
 
 async def test_in_a_run_that_goes_on_a_lost_process_is_an_error() -> None:

@@ -31,7 +31,7 @@ class CachingEvaluator(ABC):
         """Judge one candidate. Raises BrokenReference if the problem itself is unusable; a bad candidate is a value."""
         if code is None or not code.strip():
             return Evaluation(Status.NO_CODE, "no fenced python block with a ModelNew was found")
-        if len(code.encode()) > self.config.limits.code_bytes:
+        if len(code.encode(errors="surrogatepass")) > self.config.limits.code_bytes:
             return Evaluation(Status.INVALID, f"the code is longer than {self.config.limits.code_bytes} bytes")
         name = caches.key(problem, code, self.device, repr(self.config))
         while True:

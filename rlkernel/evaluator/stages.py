@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TypeVar
 
 import anyio
+import anyio.to_thread
 
 from rlkernel.errors import BrokenReference, EvaluatorFailed
 from rlkernel.evaluator import wire
@@ -123,7 +124,7 @@ class Stages:
             with anyio.fail_after(seconds):
                 async with self._server.child(kind, cpu_seconds=seconds, memory_bytes=memory) as child:
                     header, body = await child.ask(question, max_body=_MAX_BODY[kind])
-            answer: T | Failed = codec.unpack(header, wanted, Failed)
+            answer: T | Failed = await anyio.to_thread.run_sync(codec.unpack, header, wanted, Failed)  # it may be long
         except TimeoutError:
             raise Ended(Status.TIMEOUT, f"{_WHAT[kind]} took more than {seconds} s") from None
         except ChildDied as death:
@@ -159,7 +160,8 @@ class Stages:
             found, body = await self.job("compile", codec.pack(request), self.config.limits.compile_seconds, Binaries)
         try:
             sent = {key: wire.raw(span, body) for key, span in found.cubins.items()}
-            return binaries.collect(program, found.kernels, sent, directory, PROFILES[profile].arch)
+            arch = PROFILES[profile].arch
+            return await anyio.to_thread.run_sync(binaries.collect, program, found.kernels, sent, directory, arch)
         except wire.BadMessage as error:
             raise nonsense("compile", error) from error
 

@@ -15,6 +15,7 @@ import struct
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
 
 from rlkernel.evaluator.program.tensors import overlapping
@@ -22,6 +23,8 @@ from rlkernel.evaluator.program.tensors import overlapping
 PREFIX = struct.Struct("<QQ")
 MAX_HEADER = 16 << 20
 MAX_BODY = 1 << 30
+MAX_VALUES = 1 << 19
+"""Values in a header. A trace of two sizes and two modes, with 4,096 steps in each of their two parts, has about that many."""
 MAX_DEPTH = 64
 """Nesting of a header; what is deeper could be read but not be written again."""
 
@@ -93,26 +96,29 @@ def sizes(prefix: bytes, max_body: int = MAX_BODY) -> tuple[int, int]:
 
 
 def parse(text: bytes) -> dict[str, Any]:
-    """The header; raises BadMessage."""
+    """The header; raises BadMessage. What its values would cost is known before any of them is made."""
+    values, depth = _extent(text)
+    if values > MAX_VALUES:
+        raise BadMessage(f"a header of more than {MAX_VALUES} values")
+    if depth > MAX_DEPTH:
+        raise BadMessage(f"a header nested deeper than {MAX_DEPTH}")
     try:
         header = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise BadMessage(f"a header that is not JSON: {error}") from error
     if not isinstance(header, dict):
         raise BadMessage("a header that is not an object")
-    if _depth(header) > MAX_DEPTH:
-        raise BadMessage(f"a header nested deeper than {MAX_DEPTH}")
     return header
 
 
-def _depth(value: Any) -> int:
-    """Nesting of lists and objects, without recursion."""
-    level, depth = [value], 0
-    while level:
-        depth += 1
-        inner = [list(v.values()) if isinstance(v, dict) else v for v in level if isinstance(v, (dict, list))]
-        level = [item for items in inner for item in items]
-    return depth
+def _extent(text: bytes) -> tuple[int, int]:
+    """Bounds on how many values JSON text holds and on how deep they are nested, from its brackets and commas outside strings."""
+    plain = np.frombuffer(text.replace(b"\\\\", b"").replace(b'\\"', b""), dtype=np.uint8)
+    inside = np.cumsum(plain == ord('"'), dtype=np.int32) & 1
+    codes = plain[inside == 0]
+    opened, closed = (codes == ord("[")) | (codes == ord("{")), (codes == ord("]")) | (codes == ord("}"))
+    steps = opened.astype(np.int32) - closed
+    return int(opened.sum() + (codes == ord(",")).sum()) + 1, int(np.cumsum(steps, dtype=np.int32).max(initial=0)) + 1
 
 
 def tensor(span: TensorSpan, body: bytes) -> torch.Tensor:

@@ -20,7 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from rlkernel.evaluator import wire
-from rlkernel.evaluator.program.schema import Config, Launch, Program, Value
+from rlkernel.evaluator.program.schema import Config, Launch, Program
+from rlkernel.evaluator.program.values import Constexpr, FunctionRef, Value, encode, rewrite
 from rlkernel.evaluator.version import binary_version
 
 MAX_CONFIGS = 16
@@ -98,29 +99,27 @@ def _descriptor_layout(meta: Any) -> bool:
     return isinstance(block, list) and 1 <= len(block) <= 5 and all(_whole(n, 0, 1 << 20) for n in numbers)
 
 
-def _mentioned(value: Value) -> Iterator[int]:
-    """Functions that bindings or constants refer to."""
-    if isinstance(value, dict):
-        if "function" in value:
-            yield int(value["function"])
-            return
-        value = list(value.values())
-    if isinstance(value, list):
-        for item in value:
-            yield from _mentioned(item)
+def _mentioned(values: dict[str, Value]) -> Iterator[int]:
+    """The functions that bindings or constants refer to."""
+    for value in values.values():
+        while isinstance(value, Constexpr):
+            value = value.value
+        if isinstance(value, FunctionRef):
+            yield value.index
 
 
-def _renumbered(value: Value, order: dict[int, int]) -> Value:
-    if isinstance(value, dict):
-        if "function" in value:
-            return {"function": order[int(value["function"])]}
-        return {name: _renumbered(item, order) for name, item in value.items()}
-    return [_renumbered(item, order) for item in value] if isinstance(value, list) else value
+def _renumbered(values: dict[str, Value], order: dict[int, int]) -> dict[str, Any]:
+    """Bindings or constants as JSON, with functions by their place in `order`."""
+
+    def change(value: Value) -> Value:
+        return FunctionRef(order[value.index]) if isinstance(value, FunctionRef) else value
+
+    return {name: encode(rewrite(value, change)) for name, value in values.items()}
 
 
 def text_digest(program: Program, launch: Launch, config: Config, arch: int) -> str:
-    """Of everything but the arguments that goes into a binary: the kernel with the functions that it can reach, its constants and
-    options, the target, and the versions that compile. Other kernels of the Program, and line numbers, do not matter.
+    """A digest of everything but the arguments that goes into a binary: the kernel with the functions that it can reach, its
+    constants and options, the target, and the versions that compile. Other kernels of the Program and line numbers are left out.
     """
     order: dict[int, int] = {}
     open_functions = [launch.function, *_mentioned(config.constants)]

@@ -29,17 +29,18 @@ import torch
 import triton
 from triton import knobs
 from triton.backends.compiler import GPUTarget
-from triton.compiler import ASTSource
 from triton.compiler.errors import CompilationError
 from triton.runtime.jit import JITFunction
 
 from rlkernel.errors import one_line
 from rlkernel.evaluator.compile.binaries import MAX_CONFIGS, Compiled, read, text_digest
 from rlkernel.evaluator.compile.ttir import stored_arguments
+from rlkernel.evaluator.compile.work import BoundedSource, bounded
 from rlkernel.evaluator.devices import DeviceProfile
 from rlkernel.evaluator.program.kernel_source import KernelRejected, KernelSet, binding_value, canonical
 from rlkernel.evaluator.program.replay import Replay
-from rlkernel.evaluator.program.schema import Config, Descriptor, Function, Launch, Program, Value, block_shape, decode_scalar
+from rlkernel.evaluator.program.schema import Config, Function, Launch, Program, block_shape
+from rlkernel.evaluator.program.values import Descriptor, Value
 
 knobs.compilation.disable_line_info = True  # a twentieth of a compilation, and nothing reads it
 _POINTERS = {
@@ -199,9 +200,11 @@ class Compiler:
         names = list(canonical(function).parameters)
         constants = {(names.index(n),): self._constant(v) for n, v in sig.constants.items()}
         attrs = {(names.index(n),): [["tt.divisibility", 16]] for n in sig.divisible}
-        source = ASTSource(jit, sig.types, constants, attrs)
+        source = BoundedSource(jit, sig.types, constants, attrs)
+        source.warps = max(1, config.options.get("num_warps", source.warps))
         try:
-            return triton.compile(source, target=GPUTarget("cuda", self.profile.arch, 32), options=dict(config.options))
+            with bounded():
+                return triton.compile(source, target=GPUTarget("cuda", self.profile.arch, 32), options=dict(config.options))
         except CompilationError as error:
             line = kernel.lines.get(int(getattr(error.node, "lineno", 1) or 1), function.line)
             raise CompileFailed(f"line {line}: {_first_line(error)}") from error
@@ -209,11 +212,7 @@ class Compiler:
             raise CompileFailed(f"kernel {function.name}: {one_line(error)}") from error
 
     def _constant(self, value: Value) -> Any:
-        if isinstance(value, dict) and "function" in value:
-            return self._kernels.get(int(value["function"]))
-        if isinstance(value, dict) and ("tl_dtype" in value or "triton" in value):
-            return binding_value(value, self._kernels.get)
-        return decode_scalar(value)
+        return binding_value(value, self._kernels.get)
 
 
 def _first_line(error: CompilationError) -> str:

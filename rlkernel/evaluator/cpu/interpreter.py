@@ -10,7 +10,6 @@ from __future__ import annotations
 import ast
 import functools
 import hashlib
-import math
 import types
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -26,11 +25,13 @@ from triton.runtime import interpreter as triton_interpreter
 from triton.runtime.interpreter import ASTTransformer, FunctionRewriter, InterpreterBuilder, TensorHandle
 from triton.runtime.jit import JITFunction
 
+from rlkernel.evaluator.cpu import libdevice as libdevice_functions
 from rlkernel.evaluator.cpu import reductions
 from rlkernel.evaluator.judging.counts import Counts
 from rlkernel.evaluator.program.kernel_source import KernelSet, binding_value, canonical
 from rlkernel.evaluator.program.replay import tensors_in
-from rlkernel.evaluator.program.schema import Config, Descriptor, Launch, Program, block_shape, decode_scalar
+from rlkernel.evaluator.program.schema import Config, Launch, Program, block_shape
+from rlkernel.evaluator.program.values import Descriptor
 
 SAMPLED_PROGRAMS = 2
 """Programs of the grid that a dry launch follows."""
@@ -49,20 +50,6 @@ def _tf32(data: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     bits = data.astype(np.float32).view(np.uint32)
     rounded: np.ndarray[Any, Any] = ((bits + np.uint32(0x1000)) & np.uint32(0xFFFFE000)).view(np.float32)
     return rounded
-
-
-_EXTERN: dict[str, Callable[..., Any]] = {
-    "tanh": np.tanh, "exp": np.exp, "exp2": np.exp2, "expm1": np.expm1, "log": np.log, "log2": np.log2, "log1p": np.log1p,
-    "log10": np.log10, "sqrt": np.sqrt, "rsqrt": lambda x: 1 / np.sqrt(x), "sin": np.sin, "cos": np.cos, "tan": np.tan,
-    "pow": np.power,
-    "fabs": np.abs, "floor": np.floor, "ceil": np.ceil, "trunc": np.trunc, "rint": np.rint, "sinh": np.sinh, "cosh": np.cosh,
-    "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan, "atan2": np.arctan2, "fmod": np.fmod, "round": np.round,
-    "fmax": np.fmax, "fmin": np.fmin, "hypot": np.hypot, "asinh": np.arcsinh, "acosh": np.arccosh, "atanh": np.arctanh,
-    "cbrt": np.cbrt, "copysign": np.copysign, "erf": np.vectorize(math.erf, otypes=[np.float64]),
-    "erfc": np.vectorize(math.erfc, otypes=[np.float64]), "fma": lambda x, y, z: x * y + z, "rcp_rn": lambda x: 1 / x,
-    "isnan": np.isnan, "isinf": np.isinf, "finite": np.isfinite, "signbit": np.signbit, "isnand": np.isnan, "isinfd": np.isinf,
-    "isfinited": np.isfinite, "signbitd": np.signbit,
-}  # fmt: skip
 
 
 class Machine(InterpreterBuilder):  # type: ignore[misc]
@@ -163,13 +150,10 @@ class Machine(InterpreterBuilder):  # type: ignore[misc]
         return super().unary_op(arg, op)
 
     def create_extern_elementwise(self, lib: Any, path: Any, symbol: Any, args: Any, kind: Any, pure: Any) -> Any:
-        name = str(symbol).removeprefix("__nv_")
-        call = (
-            _EXTERN.get(name) or _EXTERN.get(name.removesuffix("f")) or _EXTERN.get(name.removeprefix("fast_").removesuffix("f"))
-        )
+        call = libdevice_functions.function(str(symbol))
         if call is None:
             raise NotImplementedError(f"libdevice function {symbol} is not known to the CPU runner")
-        data = np.asarray(call(*[a.data for a in args]))
+        data = np.asarray(call(*[a.data for a in args])).reshape(np.broadcast_shapes(*[a.data.shape for a in args]))
         self.counts.flops += 8.0 * float(data.size)
         return TensorHandle(data.astype(triton_interpreter._get_np_dtype(kind.scalar)), kind.scalar)
 
@@ -287,9 +271,7 @@ class Interpreter:
         bound: dict[str, Any] = {}
         for name in canonical(function).parameters:
             if name in config.constants:
-                value = config.constants[name]
-                special = isinstance(value, dict) and "float" not in value
-                bound[name] = binding_value(value, self._kernels.get) if special else decode_scalar(value)
+                bound[name] = binding_value(config.constants[name], self._kernels.get)
                 continue
             value = args[name]
             if isinstance(value, torch.Tensor):

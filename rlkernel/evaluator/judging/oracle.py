@@ -38,7 +38,9 @@ from rlkernel.evaluator.program.schema import Op, Program, encode_scalar
 from rlkernel.evaluator.program.tensors import flatten, meta_tensors
 from rlkernel.evaluator.program.variant import Variant
 from rlkernel.evaluator.trace.candidate import canonical, decode_spec, encode_output
-from rlkernel.evaluator.trace.recorder import Recorder, Untraceable, recording
+from rlkernel.evaluator.trace.devices import CUDA
+from rlkernel.evaluator.trace.lie import recording
+from rlkernel.evaluator.trace.recorder import Recorder, Untraceable
 from rlkernel.evaluator.trace.shims import answering_as
 from rlkernel.reference import Reference, load_reference, small_constants
 from rlkernel.types import OpFact
@@ -123,7 +125,10 @@ class _Traced:
         args, kwargs = decode_spec(self.variant.init_args, self.recorder, init_ids)
         kwargs = dict(kwargs)
         model = model_class(*args, **kwargs)
-        state = {n: self.recorder.id_of(t) for n, t in [*model.named_parameters(), *model.named_buffers()]}
+        named = [*model.named_parameters(), *model.named_buffers()]
+        state = {name: self.recorder.id_of(tensor) for name, tensor in named}
+        for _, tensor in named:  # the module is moved to the GPU before it is called
+            self.recorder.devices.move(tensor, CUDA)
         init = self.recorder.phase()
         fixed = len(self.recorder)
         forms = []

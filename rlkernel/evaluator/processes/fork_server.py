@@ -18,6 +18,7 @@ from typing import Any, Self
 
 import anyio
 import anyio.abc
+import anyio.to_thread
 
 from rlkernel.evaluator import wire
 from rlkernel.evaluator.messages import codec
@@ -27,6 +28,8 @@ START_SECONDS = 120.0
 """How long a zygote may take until it can fork."""
 EXIT_SECONDS = 10.0
 """How long a process that was told or made to end may take to do so."""
+PARSED_HERE = 1 << 16
+"""Bytes of a header that are parsed in under a millisecond. What is longer is parsed beside the event loop."""
 
 
 class ZygoteDied(RuntimeError):
@@ -82,7 +85,10 @@ class Child:
             raise await self._died() from None
         prefix = await self._exactly(wire.PREFIX.size)
         header, body = wire.sizes(prefix, max_body)
-        return wire.parse(await self._exactly(header)), await self._exactly(body)
+        text = await self._exactly(header)
+        if len(text) < PARSED_HERE:
+            return wire.parse(text), await self._exactly(body)
+        return await anyio.to_thread.run_sync(wire.parse, text), await self._exactly(body)
 
     async def _send(self, data: bytes) -> None:
         view = memoryview(data)

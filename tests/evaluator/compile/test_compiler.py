@@ -21,14 +21,15 @@ from rlkernel.evaluator.messages import codec
 from rlkernel.evaluator.messages.children import Binaries
 from rlkernel.evaluator.processes import sandbox
 from rlkernel.evaluator.program.schema import Config, Function, Launch, Op, Program
+from rlkernel.evaluator.program.values import DeviceRef, FunctionRef, ModuleRef, TensorRef, TorchName
 
 PROFILE = PROFILES["h200"]
-TL = {"tl": {"module": "triton.language"}}
+TL = {"tl": ModuleRef("triton.language")}
 COPY = """def copy(x, o, n, k, s, flag, BLOCK: tl.constexpr):
     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     tl.store(o + i, tl.load(x + i, mask=i < n) * s + k, mask=(i < n) & flag)
 """
-ARGS = {"x": {"t": 0}, "o": {"t": 1}, "n": 1000, "k": 1, "s": 0.5, "flag": True}
+ARGS = {"x": TensorRef(0), "o": TensorRef(1), "n": 1000, "k": 1, "s": 0.5, "flag": True}
 TYPES = (("x", "*fp32"), ("o", "*fp32"), ("n", "i32"), ("s", "fp32"), ("flag", "u1"))
 """Of the parameters: `k` is specialised to 1, and BLOCK is a constant."""
 
@@ -38,9 +39,9 @@ def config(block: int = 128, grid: int = 8, **options: int) -> Config:
 
 
 def program(*configs: Config, functions: tuple[Function, ...] = (Function("copy", COPY, 3, TL),), **args: Any) -> Program:
-    fresh = Op("aten.empty_like.default", ({"t": 0},), {}, (1,))
+    fresh = Op("aten.empty_like.default", (TensorRef(0),), {}, (1,))
     launch = Launch(0, {**ARGS, **args}, configs or (config(),), 9)
-    return Program(functions, (), (), {}, (0,), (fresh, launch), {"t": 1})
+    return Program(functions, (), (), {}, (0,), (fresh, launch), TensorRef(1))
 
 
 @pytest.fixture
@@ -112,8 +113,10 @@ def test_configs_beyond_the_limit_are_left_out(build: Callable[..., Compilation]
 
 def test_launches_of_the_constructor_have_names_of_their_own(build: Callable[..., Compilation]) -> None:
     one = program()
-    made_there = (Op("aten.empty.memory_format", ([1024],), {"dtype": {"dtype": "float32"}, "device": {"device": True}}, (2,)),)
-    launch = Launch(0, {**ARGS, "x": {"t": 2}, "o": {"t": 2}}, (config(),), 5)
+    made_there = (
+        Op("aten.empty.memory_format", ([1024],), {"dtype": TorchName("dtype", "float32"), "device": DeviceRef()}, (2,)),
+    )
+    launch = Launch(0, {**ARGS, "x": TensorRef(2), "o": TensorRef(2)}, (config(),), 5)
     found = build(replace(one, init=(*made_there, launch)))
     assert sorted(found.kernels) == ["1", "init:1"]
     assert len(found.binaries) == 1  # the same binary is made once
@@ -167,7 +170,7 @@ def test_the_digest_is_of_what_decides_a_binary() -> None:
         Function("helper", "def helper(x):\n    return x\n", 1, TL),
         Function("idle", "def idle():\n    pass\n", 1, {}),
     )
-    caller = Function("copy", COPY, 3, {**TL, "h": {"function": 1}})
+    caller = Function("copy", COPY, 3, {**TL, "h": FunctionRef(1)})
 
     def digest(*functions: Function, arch: int = 90, one: Config | None = None) -> str:
         whole = program(functions=functions)
@@ -176,7 +179,7 @@ def test_the_digest_is_of_what_decides_a_binary() -> None:
     base = digest(caller, helper)
     assert digest(replace(caller, line=70), helper) == base
     assert digest(caller, helper, other) == base
-    assert digest(replace(caller, bindings={**TL, "h": {"function": 2}}), other, helper) == base
+    assert digest(replace(caller, bindings={**TL, "h": FunctionRef(2)}), other, helper) == base
     assert digest(caller, helper, one=config(grid=99)) == base
     different = {
         digest(caller, replace(helper, source="def helper(x):\n    return -x\n")),

@@ -12,19 +12,20 @@ from hypothesis import strategies as st
 from rlkernel.evaluator.compile.binaries import Compiled
 from rlkernel.evaluator.messages.children import StepTime
 from rlkernel.evaluator.program.schema import Config, Function, Launch, Literal, Op, Program
+from rlkernel.evaluator.program.values import ModuleRef, TensorRef
 
 SOURCE = "def kernel(x):\n    pass\n"
 PROGRAM = Program(
-    functions=(Function("kernel", SOURCE, 3, {"tl": {"module": "triton.language"}}, ("n",)),),
+    functions=(Function("kernel", SOURCE, 3, {"tl": ModuleRef("triton.language")}, ("n",)),),
     init_inputs=(0,),
     init=(Literal(1, "float32", (2,), "AAAAAAAAAAA="),),
     state={"weight": 1},
     inputs=(2,),
     forward=(
-        Op("aten.empty_like.default", ({"t": 2},), {"dtype": None}, (3, None)),
-        Launch(0, {"x": {"t": 2}, "n": 7}, (Config({"BLOCK": 64}, {"num_warps": 4}, (8, 1, 1)),), 9),
+        Op("aten.empty_like.default", (TensorRef(2),), {"dtype": None}, (3, None)),
+        Launch(0, {"x": TensorRef(2), "n": 7}, (Config({"BLOCK": 64}, {"num_warps": 4}, (8, 1, 1)),), 9),
     ),
-    output=[{"t": 3}],
+    output=[TensorRef(3)],
 )
 COMPILED = Compiled(
     f"{'0' * 32}-{'f' * 32}",

@@ -13,6 +13,7 @@ import triton
 
 from rlkernel.evaluator.devices import PROFILES
 from rlkernel.evaluator.program.schema import Op, Program
+from rlkernel.evaluator.program.values import Pairs, TensorRef
 from rlkernel.evaluator.program.variant import Traced, Variant
 from rlkernel.evaluator.trace.candidate import Verdict, canonical, decode_spec, encode_output, trace
 from rlkernel.evaluator.trace.recorder import Recorder, Untraceable, stand_in
@@ -58,15 +59,15 @@ def test_a_program_by_hand() -> None:
     (x,) = found.inputs
     product, relu = found.forward
     assert isinstance(product, Op) and isinstance(relu, Op)
-    assert (product.op, product.args) == ("aten.mm.default", ({"t": x}, {"t": weight}))
-    assert (relu.op, relu.args) == ("aten.relu.default", ({"t": product.outs[0]},))
-    assert found.output == {"t": relu.outs[0]}
+    assert (product.op, product.args) == ("aten.mm.default", (TensorRef(x), TensorRef(weight)))
+    assert (relu.op, relu.args) == ("aten.relu.default", (TensorRef(product.outs[0]),))
+    assert found.output == TensorRef(relu.outs[0])
 
 
 def test_outputs_keep_their_structure() -> None:
     found = program("return {'a': x, 'b': [x, 2.0]}")
     (x,) = found.inputs
-    assert found.output == {"dict": [["a", {"t": x}], ["b", [{"t": x}, 2.0]]]}
+    assert found.output == Pairs((("a", TensorRef(x)), ("b", [TensorRef(x), 2.0])))
     assert found.forward == ()
 
 
@@ -138,17 +139,17 @@ def test_a_tensor_of_another_class_is_not_returned() -> None:
 
     recorder = Recorder()
     x = stand_in(recorder, (2,), (1,), torch.float32)
-    assert encode_output((x, None, [1.5]), recorder) == [{"t": 0}, None, [1.5]]
+    assert encode_output((x, None, [1.5]), recorder) == [TensorRef(0), None, [1.5]]
     with pytest.raises(Untraceable, match=r"^forward returns a Mine; return a plain tensor$"):
         encode_output(x.as_subclass(Mine), recorder)
 
 
 def test_two_traces_of_the_same_work_are_equal_whatever_their_ids() -> None:
     def work(first: int, factor: int) -> Any:
-        step = Op("aten.mul.Tensor", ({"t": first}, factor), {}, (first + 1,))
-        return canonical([first], [step], {"t": first + 1}, 3)
+        step = Op("aten.mul.Tensor", (TensorRef(first), factor), {}, (first + 1,))
+        return canonical([first], [step], TensorRef(first + 1), 3)
 
     assert work(3, 2) == work(40, 2)
     assert work(3, 2) != work(3, 5)
     # ids below 3 belong to __init__ and keep their names
-    assert canonical([3], [], {"t": 1}, 3) != canonical([3], [], {"t": 2}, 3)
+    assert canonical([3], [], TensorRef(1), 3) != canonical([3], [], TensorRef(2), 3)

@@ -1,5 +1,6 @@
 # make ablation    set up, then compare two arms of experiments/multi_turn_estimators.py (ARGS='--steps 5' adds flags)
 # make test        set up, check, then all tests that need no GPU
+# make test-fast   set up, then the tests that start no process and train nothing: under a minute, for while you edit
 # make test-gpu    set up, then the tests that need an NVIDIA GPU
 # make check       set up, then ruff, mypy and the import contract
 # make setup       .venv with the versions of constraints.txt
@@ -7,7 +8,7 @@
 #
 # PYTHON=python3.12     the interpreter that .venv is made with (3.11 or newer)
 # TORCH_INDEX=URL       an additional package index for torch, e.g. PyTorch's index of CPU builds
-# TORCH=torch==VERSION  another build of torch than the one chosen below
+# TORCH=torch==VERSION  another build of torch than the one chosen below; of several, the first that pip can install
 
 PYTHON ?= python3
 TORCH_INDEX ?=
@@ -18,10 +19,11 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-# The default Linux build of torch brings gigabytes of CUDA, which only a machine with an NVIDIA GPU can use.
+# The default Linux build of torch brings gigabytes of CUDA, which only a machine with an NVIDIA GPU can use; it is the second
+# choice where pip knows no CPU build, but not where TORCH_INDEX was given to say who has one.
 HAS_GPU := $(shell test -e /proc/driver/nvidia/version && echo yes || nvidia-smi -L 2>/dev/null | grep -q GPU && echo yes)
 ifeq ($(HAS_GPU)$(filter-out Linux,$(shell uname -s)),)
-TORCH ?= torch==2.13.0+cpu
+TORCH ?= torch==2.13.0+cpu $(if $(TORCH_INDEX),,torch==2.13.0)
 EXTRAS := dev
 else
 TORCH ?= torch==2.13.0
@@ -30,7 +32,7 @@ EXTRAS := dev,gpu
 POLICY := $(if $(HAS_GPU),runs/policy)
 endif
 
-.PHONY: ablation test test-gpu check setup clean
+.PHONY: ablation test test-fast test-gpu check setup clean
 
 ablation: setup $(POLICY)
 	$(BIN)/python -m experiments.multi_turn_estimators grpo trloo $(ARGS)
@@ -40,8 +42,13 @@ runs/policy: | $(STAMP)
 	@touch $@
 
 # Many small tensors: one thread per test process is faster than all of them fighting for the cores.
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
+
 test: check
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m "not gpu" $(ARGS)
+	$(PYTEST) -m "not gpu" $(ARGS)
+
+test-fast: setup
+	$(PYTEST) -m "not gpu and not slow" $(ARGS)
 
 test-gpu: setup
 	$(BIN)/python -m pytest -m gpu $(ARGS)
@@ -58,10 +65,13 @@ $(STAMP): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "rlkernel needs Python 3.11 or newer, and '$(PYTHON)' is not that: make PYTHON=/path/to/python3.11 ..." >&2; exit 2; }
 	@$(BIN)/python -m pip --version >/dev/null 2>&1 || { echo "making $(VENV)"; $(PYTHON) -m venv --clear $(VENV); }
-	@echo "installing $(TORCH) into $(VENV)"
-	@$(BIN)/python -m pip install --quiet -c constraints.txt $(if $(TORCH_INDEX),--extra-index-url '$(TORCH_INDEX)') '$(TORCH)' || \
-	  { echo "$(TORCH) could not be installed. If pip did not find it, name the index that has it, e.g. PyTorch's index of CPU" \
-	    "builds: make TORCH_INDEX=URL ... (the address is on PyTorch's installation page)" >&2; exit 2; }
+	@for torch in $(TORCH); do \
+	  echo "installing $$torch into $(VENV)"; \
+	  $(BIN)/python -m pip install --quiet -c constraints.txt $(if $(TORCH_INDEX),--extra-index-url '$(TORCH_INDEX)') "$$torch" && exit; \
+	  echo "pip cannot install $$torch here"; \
+	done; \
+	echo "torch could not be installed. If pip did not find it, name an index that has it, e.g. PyTorch's index of CPU" \
+	  "builds: make TORCH_INDEX=URL ... (the address is on PyTorch's installation page)" >&2; exit 2
 	@echo "installing rlkernel and its other dependencies"
 	@$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[$(EXTRAS)]'
 	@touch $@

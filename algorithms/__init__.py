@@ -1,4 +1,8 @@
-"""One small file per method; the tables below are the registry."""
+"""Algorithms: one small file per method. The tables below are the registry.
+
+A method is a frozen dataclass whose `__call__` is the formula. Start at `trloo`, the shortest; `docs/add_an_estimator.md` shows
+how to add one.
+"""
 
 from algorithms.contexts import BestWindow, FullHistory, LastTurns, TopTurns
 from algorithms.dr_grpo import DrGRPO
@@ -45,7 +49,7 @@ TABLES: dict[str, dict[str, type]] = {
     "rejection": REJECTIONS,
     "credit": CREDITS,
 }
-"""By the field of `rlkernel.config.Run` that takes them."""
+"""The tables, each by the field of `rlkernel.config.Run` that takes its methods."""
 
 CONTEXTS: dict[str, type] = {"full": FullHistory, "last": LastTurns, "top": TopTurns, "window": BestWindow}
-"""What a policy is shown of earlier turns in test-time scaling (`rlkernel.refine`)."""
+"""The rules for which earlier turns a policy is shown in test-time scaling (`rlkernel.refine`)."""

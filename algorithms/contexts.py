@@ -1,7 +1,7 @@
-"""What a policy is shown of its earlier turns, when there are more than its context holds (STTS, arXiv 2602.05885).
+"""Which earlier turns a policy is shown, when there are more than its context holds (STTS, arXiv 2602.05885).
 
-Each class takes the rewards of the turns so far, in order, and returns the positions of those that stay, in order. They are
-for test-time scaling (`rlkernel.refine`); training shows the whole history.
+Each class takes the rewards of the turns so far, in order, and returns the positions of the turns that stay, in order. The
+classes are for test-time scaling (`rlkernel.refine`). Training shows the whole history.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class FullHistory:
-    """All turns."""
+    """Show all turns."""
 
     def __call__(self, rewards: Sequence[float]) -> tuple[int, ...]:
         """See the module's docstring."""
@@ -21,7 +21,7 @@ class FullHistory:
 
 @dataclass(frozen=True)
 class LastTurns:
-    """The last `count` turns."""
+    """Show the last `count` turns."""
 
     count: int = 4
 
@@ -32,7 +32,7 @@ class LastTurns:
 
 @dataclass(frozen=True)
 class TopTurns:
-    """The `count` turns of highest reward, the later of equal ones (the paper), in the order in which they were written.
+    """Show the `count` turns of highest reward, the later of equal ones (the paper), in the order in which they were written.
 
     Worked example, count = 2, rewards [1, 0, 2, 1]: positions 2 and 3.
     """
@@ -47,7 +47,7 @@ class TopTurns:
 
 @dataclass(frozen=True)
 class BestWindow:
-    """The `count` consecutive turns with the highest sum of rewards, the later of equal ones (the public script).
+    """Show the `count` consecutive turns with the highest sum of rewards, the later of equal ones (the public script).
 
     Worked example, count = 2, rewards [1, 0, 2, 1]: positions 2 and 3; rewards [2, 1, 0, 1]: positions 0 and 1.
     """

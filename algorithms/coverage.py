@@ -10,10 +10,10 @@ Kind = Literal["time", "count"]
 
 
 def coverage(evaluation: Evaluation, kind: Kind) -> float:
-    """0 to 1. `time`: device time of live Triton launches / device time of the forward. `count`: live Triton launches / launches
-    and operators of the forward.
+    """The share of a candidate's work that its own live Triton launches do, 0 to 1.
 
-    Raises ValueError for a correct evaluation that does not know it, and for another kind.
+    `time` divides their device time by that of the forward. `count` divides their number by the number of launches and operators
+    of the forward. Raises ValueError for an evaluation that does not know the share, and for another kind.
     """
     if kind == "time" and evaluation.coverage is not None:
         return evaluation.coverage

@@ -20,7 +20,7 @@ class DrGRPO:
     """
 
     baseline: group.Level = "turn"
-    """`turn`: returns to go within a turn; `trajectory`: one advantage per trajectory, from its return."""
+    """`turn` compares returns to go within a turn; `trajectory` gives one advantage per trajectory, from its return."""
 
     def __post_init__(self) -> None:
         if self.baseline not in ("turn", "trajectory"):

@@ -17,7 +17,8 @@ class FlatGroups:
 
     The rewards are the run's own, also of turns that another rejection takes.
 
-    Worked example: last rewards [1, 1, 1, 1] have 0: rejected, whatever the earlier turns were worth.
+    Worked example: last rewards [1, 1, 1, 1] have the standard deviation 0, so the group is rejected, whatever its earlier turns
+    were worth.
     """
 
     std: float = 1e-3

@@ -15,10 +15,10 @@ Singleton = Literal["return", "zero"]
 
 
 def members(level: Level, returns_GKT: torch.Tensor, valid_GKT: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """returns_GKS: what is compared, float64, 0 where not valid; valid_GKS.
+    """What is compared: returns_GKS, float64, 0 where not valid, and valid_GKS.
 
-    `turn`: the return to go of each turn, within its turn (S = T). `trajectory`: one return per trajectory, that of its first
-    valid turn (S = 1).
+    With `turn`, each turn's return to go is compared within its turn (S = T). With `trajectory`, each trajectory has one return,
+    that of its first valid turn (S = 1).
     """
     valid_GKT = valid_GKT.bool()
     returns_GKT = torch.where(valid_GKT, returns_GKT.double(), 0.0)
@@ -29,12 +29,12 @@ def members(level: Level, returns_GKT: torch.Tensor, valid_GKT: torch.Tensor) ->
 
 
 def mean(values_GKS: torch.Tensor, valid_GKS: torch.Tensor) -> torch.Tensor:
-    """Over the samples of each group, the sample itself included; 0 for an empty group. Returns G1S."""
+    """The mean over the samples of each group, the sample itself included, as G1S; 0 for an empty group."""
     return values_GKS.sum(-2, keepdim=True) / valid_GKS.sum(-2, keepdim=True).clamp(min=1)
 
 
 def others_mean(values_GKS: torch.Tensor, valid_GKS: torch.Tensor, singleton: Singleton) -> torch.Tensor:
-    """Over the *other* samples of each sample's group. Returns GKS.
+    """The mean over the *other* samples of each sample's group, as GKS.
 
     A sample without others has the mean 0 under `return`, so that its advantage is its return, and its own value under `zero`,
     so that its advantage is 0.
@@ -46,9 +46,9 @@ def others_mean(values_GKS: torch.Tensor, valid_GKS: torch.Tensor, singleton: Si
 
 
 def std(values_GKS: torch.Tensor, valid_GKS: torch.Tensor, ddof: int) -> torch.Tensor:
-    """Standard deviation with divisor N - ddof. Returns G1S.
+    """The standard deviation of each group with divisor N - ddof, as G1S.
 
-    inf where there is none, so that the quotient is 0: N <= ddof, or all samples equal (not rounding noise over eps).
+    It is inf where N <= ddof or all samples are equal, so that what is divided by it is 0 and not rounding noise over eps.
     """
     centred_GKS = torch.where(valid_GKS, values_GKS - mean(values_GKS, valid_GKS), 0.0)
     degrees_G1S = valid_GKS.sum(-2, keepdim=True) - ddof

@@ -23,11 +23,11 @@ class GRPO:
     std: bool = True
     """Divide by the standard deviation; without it this is `DrGRPO`."""
     ddof: int = 1
-    """1: sample standard deviation (TRL, verl); 0: population (torchtitan)."""
+    """1 for the sample's standard deviation (TRL, verl), 0 for the population's (torchtitan)."""
     eps: float = 1e-6
-    """1e-6 in verl, 1e-4 in TRL."""
+    """Added to the standard deviation: 1e-6 in verl, 1e-4 in TRL."""
     baseline: group.Level = "turn"
-    """`turn`: returns to go within a turn; `trajectory`: one advantage per trajectory, from its return."""
+    """`turn` compares returns to go within a turn; `trajectory` gives one advantage per trajectory, from its return."""
 
     def __post_init__(self) -> None:
         if self.baseline not in ("turn", "trajectory"):

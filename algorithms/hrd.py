@@ -27,12 +27,12 @@ class HRD:
     """
 
     alpha: float = 0.1
-    """Not public; 0.1 is a reconstruction."""
+    """The weight of plan tokens. The paper's value is not public; 0.1 is a reconstruction."""
     code: Reward = LayeredReward(SpeedReward(correct_weight=1.0, speed_weight=0.0))  # noqa: RUF009  (a frozen value)
     plan: Reward = LayeredReward(SpeedReward(correct_weight=0.0, speed_weight=1.0))  # noqa: RUF009
 
     def rewards(self, turn: Turn) -> tuple[float, ...]:
-        """Two: of the code and of the plan."""
+        """The turn's two rewards: that of the code, then that of the plan."""
         return self.code(turn.evaluation), self.plan(turn.evaluation)
 
     def __call__(self, turn: Turn, advantages: Sequence[float], decode: Decode) -> torch.Tensor:
@@ -53,8 +53,10 @@ def first_code_token(turn: Turn, decode: Decode) -> int:
 
 
 def characters(text: str) -> int:
-    """How many, where replacement characters at the end count as one: what is decoded of half a character, which is one for
-    tokenizers of bytes and one per byte for those that fall back to bytes.
+    """How many characters a decoded text has, where all replacement characters at its end count as one.
+
+    Half a character is decoded as one replacement character by tokenizers of bytes, and as one per byte by those that fall back
+    to bytes.
 
     >>> characters("é"), characters("a\ufffd"), characters("a\ufffd\ufffd\ufffd")
     (1, 2, 2)
@@ -66,7 +68,7 @@ def characters(text: str) -> int:
 def code_start(text: str, code: str) -> int:
     """Where `code` begins in `text`, at its last occurrence, whatever the indentation of its lines.
 
-    0 where it is not found: an answer that cannot be split is credited as code.
+    It is 0 where the code is not found: an answer that cannot be split is credited as code.
 
     >>> code_start("Plan.\\n  x = 1\\n  y = 2\\n", "x = 1\\ny = 2\\n")
     8

@@ -34,8 +34,8 @@ HEAVY = (
 class LayeredReward:
     """R = [syntax][functionality][compilation][correctness] * inner reward, each layer judged only if those before it pass.
 
-    Syntax: there is a module, and it launches a Triton kernel whose result is used. Functionality: no heavy operation is left to
-    ATen. Compilation and correctness: as the evaluator found. Speed is the inner reward.
+    Syntax asks for a module that launches a Triton kernel whose result is used. Functionality asks that no heavy operation is
+    left to ATen. Compilation and correctness are as the evaluator found them. Speed is the inner reward.
 
     Worked example: a correct Triton epilogue at 1.4x behind `aten.mm` fails functionality and is worth 0; with the product in the
     kernel, too, it is 0.5 + 0.5 * 1.4 = 1.2.

@@ -31,7 +31,7 @@ class MRS:
     low: float = 0.999
     high: float = 1.001
     veto: float | None = 1e-4
-    """None: no veto."""
+    """The least ratio exp(d) that a token may have, or None for no veto."""
     removes: Removes = "loss"
     needs_ratios: ClassVar[bool] = True
 

@@ -22,7 +22,7 @@ class PR:
 
     inner: Reward = SpeedReward()  # noqa: RUF009  (a frozen value)
     weight: float = 0.5
-    """0.5 in the paper's scripts, 0.25 by default in its library."""
+    """The weight of the coverage: 0.5 in the paper's scripts, 0.25 by default in its library."""
     coverage: Kind = "time"
 
     def __post_init__(self) -> None:

@@ -18,24 +18,26 @@ from rlkernel.types import Group, Trajectory
 class PRS:
     """A correct turn is kept with probability clamp((coverage - threshold) / slope, 0, 1); other turns are always kept.
 
-    One draw per turn. With `speedup` set, a correct turn that is at least so fast is kept, too.
+    There is one draw per turn. With `speedup` set, a correct turn that is at least so fast is kept, too.
 
     Worked example, defaults: coverage 0.25 is never kept, 0.35 with probability 0.5, 0.4 and more always.
     """
 
     threshold: float = 0.3
     slope: float = 0.1
-    """0: a hard limit, coverage >= threshold."""
+    """How much coverage lies between never kept and always kept. 0 makes a hard limit, coverage >= threshold."""
     speedup: float | None = None
-    """The public code's OR rule; None in the paper's scripts."""
+    """The speedup from which a correct turn is kept whatever its coverage (the public code's OR rule); None, in the paper's
+    scripts, for no such rule."""
     level: Literal["turn", "geometric"] = "turn"
-    """`geometric`: the geometric mean over the trajectory's turns that earlier rejections kept stands for the coverage of each. A
-    coverage of 0 and a turn that is not correct count as 1e-8: one failure in about three turns rejects all correct ones."""
+    """What stands for the coverage of a turn: its own (`turn`), or the geometric mean over those of its trajectory's turns that
+    earlier rejections kept (`geometric`). A coverage of 0 and a turn that is not correct count as 1e-8 in the mean, so that one
+    failure in about three turns rejects all correct ones."""
     coverage: Kind = "time"
     decimals: int | None = None
-    """Round each coverage first; the public code rounds to 2."""
+    """Round each coverage to so many decimals first; the public code rounds to 2. None does not round."""
     removes: Removes = "loss"
-    """In the public code a rejected turn still enters its group's baseline: `loss`."""
+    """What a rejected turn is taken out of. In the public code it still enters its group's baseline, hence `loss`."""
     needs_ratios: ClassVar[bool] = False
 
     def __post_init__(self) -> None:

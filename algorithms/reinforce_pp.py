@@ -23,7 +23,7 @@ class ReinforcePP:
     eps: float = 1e-8
 
     def __call__(self, returns_GKT: torch.Tensor, valid_GKT: torch.Tensor) -> torch.Tensor:
-        """See `rlkernel.interfaces.Advantage`. The paper counts tokens, this counts turns."""
+        """See `rlkernel.interfaces.Advantage`. The paper normalises over tokens, this over turns."""
         returns_GKT, valid_GKT = group.members("turn", returns_GKT, valid_GKT)
         if self.group_baseline:
             returns_GKT = torch.where(valid_GKT, returns_GKT - group.mean(returns_GKT, valid_GKT), 0.0)

@@ -12,18 +12,18 @@ WRONG = frozenset({Status.INCORRECT, Status.RUNTIME_ERROR, Status.OUT_OF_BOUNDS}
 
 @dataclass(frozen=True)
 class TieredReward:
-    """R = the value of the highest tier that the speedup reaches if correct, else by kind of failure.
+    """R = the value of the highest tier that the speedup reaches if correct, otherwise a value by kind of failure.
 
-    Of the statuses, `invalid`, `compile_error` and `untraceable` are not compiled; `incorrect`, `runtime_error` and
-    `out_of_bounds` are wrong; every other failure, decoys included, is worst.
+    The statuses `invalid`, `compile_error` and `untraceable` count as not compiled; `incorrect`, `runtime_error` and
+    `out_of_bounds` count as wrong; every other failure, decoys included, is worst.
 
     Worked example: correct at 1.6x is 0.6 (tier 1.5); correct at 0.9x is -0.1; a compile error is -0.5.
     """
 
     tiers: tuple[tuple[float, float], ...] = ((3.0, 1.0), (2.0, 0.8), (1.5, 0.6), (1.2, 0.4), (1.0, 0.2))
-    """(least speedup, value), fastest first."""
+    """Pairs of a least speedup and its value, fastest first."""
     slow: float = -0.1
-    """Correct, below the last tier."""
+    """The value of a correct candidate below the last tier."""
     wrong: float = -0.3
     not_compiled: float = -0.5
     worst: float = -1.0

@@ -1,4 +1,7 @@
-"""What an evaluator without the hacking check would pay (arXiv 2602.05885): for comparison, never to train a policy for use."""
+"""The reward that an evaluator without the hacking check would pay (arXiv 2602.05885).
+
+It is for comparison, never to train a policy for use.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +14,11 @@ from rlkernel.types import Evaluation
 class UncheckedReward:
     """R = correct_weight + speed_weight * min(speedup, cap) for outputs that match, whatever the status, otherwise 0.
 
-    So `no_kernel`, `inconsistent` and `implausible` are paid as if they were correct. With `launched`, as public code checks,
-    some Triton kernel must have been launched, whether its result is used or not.
+    `no_kernel`, `inconsistent` and `implausible` are thus paid as if they were correct. With `launched`, some Triton kernel must
+    have been launched, whether its result is used or not, as public code checks.
 
-    Worked example: outputs of torch at 1.0x with an unused launch are 0.5 + 0.5 * 1 = 1, with `launched`, too; without any
-    launch they are 1, and 0 with `launched`.
+    Worked example: outputs of torch at 1.0x with an unused launch are worth 0.5 + 0.5 * 1 = 1, also with `launched`. Without any
+    launch they are worth 1, and 0 with `launched`.
     """
 
     launched: bool = False

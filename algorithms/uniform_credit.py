@@ -16,7 +16,7 @@ class UniformCredit:
     """A_token = the turn's advantage, once per sampled token, the stop token included."""
 
     def rewards(self, turn: Turn) -> tuple[float, ...]:
-        """One: the turn's reward."""
+        """The turn's only reward."""
         return (turn.reward,)
 
     def __call__(self, turn: Turn, advantages: Sequence[float], decode: Decode) -> torch.Tensor:

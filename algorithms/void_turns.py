@@ -20,7 +20,8 @@ class VoidTurns:
 
     threshold: float = 0.0
     removes: Removes = "return"
-    """The public code masks the turn, takes it out of its group and sets its reward to 0."""
+    """What a void turn is taken out of. The public code masks it, takes it out of its group and sets its reward to 0, hence
+    `return`."""
     needs_ratios: ClassVar[bool] = False
 
     def __call__(

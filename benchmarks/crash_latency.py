@@ -49,7 +49,8 @@ try:
 except RuntimeError:
     print(time.perf_counter() - begun)
 """
-"""A fault and the time until the driver tells it. Run from a file: Triton reads a kernel's source."""
+"""A script that makes a fault and times until the driver tells it. It is run from a file, because Triton reads a kernel's
+source."""
 
 
 def driver_seconds(kind: str, repeats: int, folder: Path) -> list[float]:
@@ -63,7 +64,7 @@ def driver_seconds(kind: str, repeats: int, folder: Path) -> list[float]:
 
 
 async def measure(args: argparse.Namespace) -> dict[str, Any]:
-    """The result file's data."""
+    """Measure everything. Returns the data of the result file."""
     files = red_team.load("hostile")
     problem = files["segfault"].problem
     honest = red_team.load("honest")

@@ -1,4 +1,4 @@
-"""Takes candidates through an open pool, all at once, with a progress bar; and what every result file says of its machine."""
+"""Drive candidates through an open pool, all at once, with a progress bar; and describe the machine in every result file."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from rlkernel.evaluator.pool import Pool
 from rlkernel.types import Evaluation, Seconds
 
 WIDTH = 100
-"""Columns of every printed table."""
+"""The width of every printed table in characters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +36,10 @@ class Done:
 
     case: Case
     result: Evaluation | None
-    """None: the evaluator itself failed."""
+    """The verdict, or None where the evaluator itself failed."""
     failure: str
     ended: float
-    """Seconds of `time.perf_counter`, when the verdict was there."""
+    """When the verdict was there, in seconds of `time.perf_counter`."""
 
     @property
     def status(self) -> str:
@@ -73,7 +73,7 @@ def bar(label: str, total: int) -> Iterator[Any]:
 
 
 async def drive(pool: Pool, cases: Sequence[Case], label: str) -> list[Done]:
-    """Every candidate at once, as many at a time as the pool has lanes. In the order in which they ended."""
+    """Evaluate all candidates, as many at a time as the pool has lanes. Returns them in the order in which they ended."""
     found: list[Done] = []
     with bar(label, len(cases)) as advance:
 
@@ -93,7 +93,7 @@ async def drive(pool: Pool, cases: Sequence[Case], label: str) -> list[Done]:
 
 
 def percentile(values: Sequence[float], percent: float) -> float:
-    """Linear between the sorted values; 0 of none.
+    """The q-th percentile, linear between the sorted values; 0 where there are none.
 
     >>> percentile([1.0, 3.0, 2.0], 75)
     2.5
@@ -102,7 +102,7 @@ def percentile(values: Sequence[float], percent: float) -> float:
 
 
 def summary(values: Sequence[float]) -> dict[str, float]:
-    """Count, median, 95th percentile and maximum."""
+    """The count, median, 95th percentile and maximum of the values."""
     return {
         "count": len(values),
         "median": percentile(values, 50),
@@ -134,7 +134,7 @@ def described(machine: dict[str, Any]) -> str:
 
 
 def table(title: str, *columns: str, left: int = 1) -> Table:
-    """The first `left` columns are text, the others numbers."""
+    """Print a table whose first `left` columns are text and whose others are numbers."""
     made = Table(title=title, title_justify="left", box=None, pad_edge=False)
     for index, column in enumerate(columns):
         made.add_column(column, justify="left" if index < left else "right", overflow="fold")
@@ -142,7 +142,7 @@ def table(title: str, *columns: str, left: int = 1) -> Table:
 
 
 def write(path: Path | None, data: dict[str, Any]) -> None:
-    """One result file, if asked for."""
+    """Write the result file, if one is asked for."""
     if path is not None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(data, indent=1) + "\n")

@@ -2,7 +2,7 @@
 
     python -m benchmarks.evaluator_cpu [--count 60] [--jobs 2]
 
-Distinct candidates (a constant differs), each traced, compiled for sm_90, interpreted and judged.
+The candidates are distinct (a constant differs). Each is traced, compiled for sm_90, interpreted and judged.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class ModelNew(nn.Module):
 
 
 async def measure(count: int, jobs: int) -> tuple[float, float, float, list[Evaluation]]:
-    """Seconds to open, seconds for `count` cold evaluations, seconds for one alone while warm, and the results."""
+    """Returns seconds to open, seconds for `count` cold evaluations, seconds for one alone while warm, and the results."""
     start = time.perf_counter()
     results: list[Evaluation] = []
     async with open_pool(device="cpu", jobs=jobs) as pool:

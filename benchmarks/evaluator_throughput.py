@@ -28,7 +28,7 @@ from rlkernel.evaluator.pool import open_pool
 WARM_UP = 3
 STAGES = ("trace", "compile", "run", "gpu", "total")
 FAST_US = 1000.0
-"""Candidates under a millisecond have a goal of their own for the GPU slot."""
+"""Candidates below this time have a goal of their own for the GPU slot."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ async def measure(count: int, jobs: int, device: str, seed: int) -> Measured:
 
 
 def figures(found: Measured) -> dict[str, Any]:
-    """The result file's summary. Seconds."""
+    """The summary of the result file. Times are in seconds."""
     rows, gpus = found.rows, len(found.machine["gpus"])
     slots = [row.seconds.gpu for row in rows if row.seconds.gpu > 0]
     fast = [
@@ -102,7 +102,7 @@ def report(found: Measured, summed: dict[str, Any], console: Console) -> None:
 
 
 def offenders(rows: Sequence[Done], console: Console) -> int:
-    """How many honest candidates were not correct; listed."""
+    """List the honest candidates that were not correct. Returns how many."""
     wrong = [row for row in rows if row.status != "correct"]
     if wrong:
         listed = table("Honest candidates that were not correct", "candidate", "status", "detail", left=3)

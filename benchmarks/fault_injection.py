@@ -34,14 +34,14 @@ from tests.red_team import cases as red_team
 
 @dataclass(frozen=True, slots=True)
 class Deserved:
-    """What a hostile candidate's first line asks for."""
+    """The verdict that a hostile candidate's first line asks for."""
 
     statuses: frozenset[str]
     coverage: tuple[float, float] | None
 
 
 def hostile(count: int, device: str) -> tuple[list[Case], dict[str, Deserved]]:
-    """`count` candidates, each file in turn, and what they deserve by name. device: cpu or gpu."""
+    """`count` candidates, one file after the other, and what they deserve by name. device: cpu or gpu."""
     files = list(red_team.load("hostile").values())
     found, deserved = [], {}
     for number in range(count):
@@ -54,7 +54,7 @@ def hostile(count: int, device: str) -> tuple[list[Case], dict[str, Deserved]]:
 
 
 def wrong(done: Done, deserved: Mapping[str, Deserved]) -> str | None:
-    """What should have been found instead; None for a right verdict. Honest candidates deserve `correct`."""
+    """The verdict that should have been found instead, or None for a right one. Honest candidates deserve `correct`."""
     asked = deserved.get(done.case.name, Deserved(frozenset({"correct"}), None))
     if done.status not in asked.statuses:
         return " or ".join(sorted(asked.statuses))
@@ -74,9 +74,9 @@ class Injected:
     deserved: dict[str, Deserved]
     wall_s: float
     runner_starts: int
-    """Processes that drove a GPU, the first ones included."""
+    """The number of processes that drove a GPU, the first ones included."""
     unfinished: tuple[str, ...]
-    """In the pool's scratch folders after the last verdict, before closing; binaries and logs excepted."""
+    """The files in the pool's scratch folders after the last verdict and before closing, binaries and logs excepted."""
     left: dict[str, Any]
 
 
@@ -108,7 +108,7 @@ async def inject(args: argparse.Namespace) -> Injected:
 
 @asynccontextmanager
 async def own_folder() -> AsyncIterator[Path]:
-    """Where temporary files of this process go meanwhile, so that what is in it comes from this run."""
+    """A folder for this process's temporary files meanwhile, so that what is in it comes from this run."""
     usual = tempfile.tempdir
     with tempfile.TemporaryDirectory(prefix="rlkernel-faults-") as folder:
         tempfile.tempdir = folder
@@ -119,7 +119,8 @@ async def own_folder() -> AsyncIterator[Path]:
 
 
 def recovery(mixed: Sequence[Done], deserved: Mapping[str, Deserved]) -> dict[str, Any]:
-    """After a verdict that cost a GPU's runner: seconds until the next candidate had the GPU, and until the next verdict from it.
+    """The recovery after a verdict that cost a GPU's runner: seconds until the next candidate had the GPU, and until the next
+    verdict from it.
 
     With several GPUs another one may have given that next verdict.
     """
@@ -140,7 +141,7 @@ def recovery(mixed: Sequence[Done], deserved: Mapping[str, Deserved]) -> dict[st
 
 
 def figures(found: Injected) -> dict[str, Any]:
-    """The result file's summary. Seconds."""
+    """The summary of the result file. Times are in seconds."""
     attacks = [done for done in found.mixed if done.case.name in found.deserved]
     neighbours = [done for done in found.mixed if done.case.name not in found.deserved]
 
@@ -210,7 +211,7 @@ def report(found: Injected, summed: dict[str, Any], console: Console) -> None:
 def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--honest", type=int, default=500, help="distinct honest candidates among the hostile ones")
-    parser.add_argument("--hostile", type=int, default=500, help="hostile candidates, the red team's files in turn")
+    parser.add_argument("--hostile", type=int, default=500, help="hostile candidates, one file of the red team after the other")
     parser.add_argument("--alone", type=int, default=40, help="honest candidates evaluated before, without neighbours")
     parser.add_argument("--trace-seconds", type=int, default=5, help="limit of a trace; a slow machine may need more")
     parser.add_argument("--jobs", type=int, default=0, help="evaluations in flight; 0: the pool's default")

@@ -28,7 +28,7 @@ from transformers import Qwen3Config, Qwen3ForCausalLM
 from rlkernel.policy.batched import GenerateEngine
 from rlkernel.policy.engine import Engine, Request, Sample
 from rlkernel.policy.slots.attention import decode_attention
-from rlkernel.policy.slots.cache import SLOTS, Lanes
+from rlkernel.policy.slots.cache import SLOTS, DecodePlan
 from rlkernel.policy.slots.decode_step import width
 from rlkernel.policy.slots.decoding import for_decoding
 from rlkernel.policy.slots.engine import SlotEngine
@@ -63,7 +63,7 @@ SHAPES: dict[str, dict[str, Any]] = {
     },
 }
 CHECKED = 16
-"""Rows whose log-probabilities are compared."""
+"""The number of rows whose log-probabilities are compared."""
 
 
 def main() -> None:
@@ -107,7 +107,7 @@ def parse() -> argparse.Namespace:
 
 
 def guarded(case: dict[str, Any], work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """One failing case must not lose the others' numbers."""
+    """Run one case, so that its failure does not lose the others' numbers."""
     started = time.perf_counter()
     try:
         case = {**case, **work()}
@@ -135,7 +135,7 @@ def release(device: torch.device) -> None:
 
 
 def build(shape: str, device: torch.device) -> Any:
-    """float32 weights, as a trainer holds them."""
+    """Build the model with float32 weights, as a trainer holds them."""
     torch.manual_seed(0)
     with device:
         config = Qwen3Config(max_position_embeddings=40960, tie_word_embeddings=True, **SHAPES[shape])
@@ -157,7 +157,7 @@ def requests(flags: argparse.Namespace, vocabulary: int, seed: int) -> list[Requ
 
 
 def run(engine: Engine, batch: Sequence[Request], device: torch.device) -> tuple[list[Sample], float, float]:
-    """Samples, seconds until the first `advance` (prefill and one token) ended, seconds in all."""
+    """Returns the samples, the seconds until the first `advance` (prefill and one token) ended, and the seconds in all."""
     synchronize(device)
     started = time.perf_counter()
     samples = engine.advance(batch, 0)
@@ -210,8 +210,9 @@ def measure(back_end: str, model: Any, flags: argparse.Namespace, device: torch.
 
 @torch.no_grad()
 def differences(engine: Any, master: Any, chosen: list[tuple[Request, Sample]], device: torch.device) -> dict[str, float]:
-    """Absolute differences of recorded log-probabilities: to a fresh forward pass of the same weights in the same precision, to
-    what a trainer computes (float32 weights under bfloat16 autocast), and to the float32 weights; and of fresh and float32."""
+    """The absolute differences of recorded log-probabilities: to a fresh forward pass of the same weights in the same
+    precision, to what a trainer computes (float32 weights under bfloat16 autocast), and to the float32 weights; and of fresh
+    and float32."""
     recorded = torch.tensor([sample.logprobs for _, sample in chosen])
     with engine._replica.precision():
         fresh = torch.cat([logprobs(engine.model, [pair], device) for pair in chosen])
@@ -237,7 +238,7 @@ def logprobs(model: Any, chosen: list[tuple[Request, Sample]], device: torch.dev
 
 
 def breakdown(engine: SlotEngine, flags: argparse.Namespace, device: torch.device) -> dict[str, float]:
-    """Milliseconds of one step and of its parts, each a captured graph of its own on a GPU, half-way through the completions.
+    """The milliseconds of one step and of its parts, each a captured graph of its own on a GPU, half-way through the completions.
     `other`: what is left, which is norms, rotations, activations and bookkeeping."""
     step = engine._step
     assert step is not None
@@ -246,7 +247,7 @@ def breakdown(engine: SlotEngine, flags: argparse.Namespace, device: torch.devic
     slot_n = torch.arange(flags.batch, device=device)
     state.length_S[:-1] = flags.prompt + flags.new // 2
     state.count_S[:-1], state.done_S[:-1] = 0, False
-    cache.plan = Lanes(slot_n, state.length_S, ())
+    cache.plan = DecodePlan(slot_n, state.length_S, ())
     dtype = cache.keys[0].dtype
     H, G, D = config.num_attention_heads, config.num_key_value_heads, config.head_dim
     q, k, v = (torch.randn(flags.batch, heads, 1, D, device=device, dtype=dtype) for heads in (H, G, G))
@@ -270,7 +271,7 @@ def breakdown(engine: SlotEngine, flags: argparse.Namespace, device: torch.devic
 
 
 def replayed(engine: SlotEngine, flags: argparse.Namespace, rows: int, device: torch.device, steps: int = 20) -> float:
-    """Milliseconds of the engine's own graph for `rows` rows."""
+    """The milliseconds that the engine's own graph takes for `rows` rows."""
     step = engine._step
     assert step is not None
     assert engine._replica is not None
@@ -312,7 +313,8 @@ def milliseconds(work: Callable[[], object], device: torch.device, stream: Any, 
 
 @torch.no_grad()
 def check_attention(shape: str, flags: argparse.Namespace, device: torch.device) -> dict[str, Any]:
-    """The kernel against scaled_dot_product_attention in float32 on the same bfloat16 numbers, for one and for eight splits."""
+    """Compare the kernel with scaled_dot_product_attention in float32 on the same bfloat16 numbers, for one and for eight
+    splits."""
     sizes = SHAPES[shape]
     H, G, D = sizes["num_attention_heads"], sizes["num_key_value_heads"], sizes["head_dim"]
     n, P = 16, flags.prompt + flags.new

@@ -1,4 +1,4 @@
-"""What a pool might leave behind: processes, files, GPU memory. A snapshot before, a comparison after."""
+"""Find what a pool leaves behind (processes, files, GPU memory) by a snapshot before and a comparison after."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from rlkernel.evaluator.cards import gpus
 from rlkernel.evaluator.cards.gpus import Gpu
 
 OURS = ("pwned", ".bashrc")
-"""Beginnings of names that only the red team writes; other new names may be anybody's."""
+"""The beginnings of names that only the red team writes; other new names may be anybody's."""
 SAMPLE_SECONDS = 0.5
 SETTLE_SECONDS = 3.0
 
 
 def places() -> tuple[Path, ...]:
-    """Where candidates try to write."""
+    """The folders into which candidates try to write."""
     folders = (Path("/tmp"), Path("/dev/shm"), Path.home(), Path.cwd())
     return tuple(dict.fromkeys(folder.resolve() for folder in folders if folder.is_dir()))
 
 
 def entries() -> dict[str, tuple[int, int]]:
-    """Path -> (size, time of change) of everything directly in `places`."""
+    """The size and time of change of everything directly in `places`, by path."""
     found = {}
     for folder in places():
         with os.scandir(folder) as listing:
@@ -43,7 +43,8 @@ def entries() -> dict[str, tuple[int, int]]:
 
 @dataclass
 class Watch:
-    """Every process that this one has had below it, as (pid, start time): what detaches itself is still known."""
+    """A record of every process that this one has had below it, as (pid, start time), so that what detaches itself is still
+    known."""
 
     seen: set[tuple[int, float]] = field(default_factory=set)
 
@@ -60,7 +61,7 @@ class Watch:
             await anyio.sleep(SAMPLE_SECONDS)
 
     def alive(self) -> list[str]:
-        """Those that still run, and every present descendant: pid and command."""
+        """The pid and command of every recorded process that still runs, and of every present descendant."""
         self.look()
         found = []
         for pid, started in sorted(self.seen):
@@ -75,7 +76,7 @@ class Watch:
 
 @dataclass(frozen=True, slots=True)
 class Before:
-    """The machine before a pool was opened."""
+    """A snapshot of the machine before a pool was opened."""
 
     files: dict[str, tuple[int, int]]
     gpu_bytes: dict[str, int | None]
@@ -88,7 +89,7 @@ class Before:
 
 
 GPU_TOLERANCE = 64 << 20
-"""Bytes that a driver may keep of its own accord once it has been used."""
+"""The bytes that a driver may keep of its own accord once it has been used."""
 
 
 def _compare(before: Before, watch: Watch, cards: Sequence[Gpu], folder: Path) -> dict[str, Any]:
@@ -108,9 +109,10 @@ def _compare(before: Before, watch: Watch, cards: Sequence[Gpu], folder: Path) -
 
 
 async def compare(before: Before, watch: Watch, cards: Sequence[Gpu], folder: Path) -> dict[str, Any]:
-    """What is there now that was not: `left` are reasons to fail, the rest is for the reader. `folder`: must be empty.
+    """What is there now that was not there before: `left` are reasons to fail, the rest is for the reader. `folder` must be
+    empty.
 
-    Looks again for up to `SETTLE_SECONDS`, as a driver takes a moment to give memory back; `settled_s` says how long it took.
+    It looks again for up to `SETTLE_SECONDS`, as a driver takes a moment to give memory back; `settled_s` says how long it took.
     """
     start = time.perf_counter()
     while True:

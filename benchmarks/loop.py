@@ -1,4 +1,4 @@
-"""Seconds of a training step, ours beside TRL's stock GRPOTrainer with an equally fast evaluator.
+"""Measure the seconds of a training step, ours beside TRL's stock GRPOTrainer with an equally fast evaluator.
 
     python -m benchmarks.loop --out FILE [--model 0.6b] [--sides ours,pipelined,stock] [--steps 4]
     python -m benchmarks.loop --out FILE --evaluator real [--evaluator-device cuda:0] [--lengths varied] [--sides ours,pipelined]
@@ -12,9 +12,9 @@ stops, are put in by hand.
 
 simulated evaluator (default): 12 ms under one lock, as on a GPU, and 130 ms more for each candidate; nothing is evaluated. The
 stock trainer calls it as an async reward function: once per completion, so a third as often as ours.
-real evaluator: the pool. What it judges is not what the policy wrote but candidates of the benchmarks' corpus over the suite, in
-turn, each made unknown to the caches by a comment. --evaluator-device auto: with two GPUs the policy is on the first and
-evaluations on the second; cuda:0: both on one card, in turns.
+real evaluator: the pool. What it judges is not what the policy wrote but candidates of the benchmarks' corpus over the suite,
+one after the other, each made unknown to the caches by a comment. --evaluator-device auto: with two GPUs the policy is on the
+first and evaluations on the second; cuda:0: both share one card.
 
 Steps: all but the first (which compiles) and the last (which has no next batch to sample beside it); medians.
 """
@@ -51,8 +51,8 @@ from rlkernel.types import Evaluation, Problem, Status
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 MOST, STOPS = 2, 0.797
-"""Varied lengths: at most so many times the mean; and the tokens that stop, as a share of vocabulary / mean. For equally likely
-tokens the mean is then right: (1 - exp(-2 x 0.797)) / 0.797 = 1."""
+"""For varied lengths: the longest as a multiple of the mean; and the tokens that stop, as a share of vocabulary / mean. For
+equally likely tokens the mean is then right: (1 - exp(-2 x 0.797)) / 0.797 = 1."""
 LOCKED_SECONDS, LATENCY_SECONDS = 0.012, 0.130
 SECONDS = ("seconds_wall", "seconds_generation", "seconds_evaluation", "seconds_evaluation_hidden", "seconds_training")
 WAITS = ("seconds_rollout", "seconds_gpu_wait_evaluation", "seconds_gpu_wait_policy")
@@ -61,7 +61,7 @@ OTHERS = ("sampled_tokens_per_second", "memory_gpu_gib")
 
 @dataclass
 class Simulated:
-    """Answers after a fixed time; the speedup is drawn from the number of the call."""
+    """An evaluator that answers after a fixed time. The speedup is drawn from the number of the call."""
 
     calls: int = 0
     lock: anyio.Lock = field(default_factory=anyio.Lock)
@@ -77,7 +77,7 @@ class Simulated:
 
 @dataclass
 class FromCorpus:
-    """Judges the corpus's candidates in turn, whatever it is given."""
+    """An evaluator that judges the corpus's candidates one after the other, whatever it is given."""
 
     evaluate_one: Callable[[Problem, str | None], Awaitable[Evaluation]]
     cases: Sequence[Case]
@@ -90,7 +90,7 @@ class FromCorpus:
 
 
 def train_ours(evaluator: Any, given: argparse.Namespace, staleness: int, directory: Path) -> list[dict[str, Any]]:
-    """The training rows of metrics.jsonl of a run of `rlkernel.training.loop.train`."""
+    """Train by `rlkernel.training.loop.train`. Returns the training rows of its metrics.jsonl."""
     varied = given.lengths == "varied"
     longest = MOST * given.tokens if varied else given.tokens
     run = make_run(given.prompts, given.rollouts, given.turns, longest, given.steps, staleness=staleness, engine=given.engine)
@@ -117,7 +117,7 @@ def train_ours(evaluator: Any, given: argparse.Namespace, staleness: int, direct
 
 
 def settled(rows: Sequence[dict[str, Any]]) -> dict[str, float | None]:
-    """Medians over the steps between the first and the last, or over all of fewer than three."""
+    """The medians over the steps between the first and the last, or over all where there are fewer than three."""
     rows = rows[1:-1] or rows
     found: dict[str, float | None] = {}
     for name in (*SECONDS, *WAITS, *OTHERS):

@@ -1,4 +1,4 @@
-"""What `benchmarks.peers` evaluates: pairs of a reference and a candidate, what each deserves, and in which order.
+"""The pairs of a reference and a candidate that `benchmarks.peers` evaluates, what each deserves, and their order.
 
 A pair deserves `correct`, `refused`, or `honest time`: it does the work whenever it is checked and cheats whenever it is timed,
 so it may be accepted, but not with a speedup above 1.5 times that of its honest control by the same system.
@@ -23,16 +23,16 @@ class Pair:
 
     name: str
     candidate: str
-    """A file of tests/red_team."""
+    """The candidate's file in tests/red_team."""
     problem: str
-    """A problem of the suite, or `relu`: tests/red_team/reference.py."""
+    """The name of a problem of the suite, or `relu` for tests/red_team/reference.py."""
     deserves: Deserves
     control: str | None = None
-    """For `honest time`: the pair that does the same work and does not cheat."""
+    """For a pair that deserves `honest time`, the pair that does the same work and does not cheat."""
     note: str = ""
 
     def sources(self) -> tuple[str, str]:
-        """(reference, candidate) as text. Raises FileNotFoundError."""
+        """The texts of reference and candidate. Raises FileNotFoundError."""
         red_team = ROOT / "tests" / "red_team"
         reference = red_team / "reference.py" if self.problem == "relu" else ROOT / "envs" / "suite" / f"{self.problem}.py"
         return reference.read_text(), (red_team / f"{self.candidate}.py").read_text()
@@ -66,7 +66,7 @@ PAIRS = (
     Pair("rotary_pair", "honest/level3/rotary_pair", "level3/rotary_pair", "correct", note="two outputs"),
 )
 REPEATED = ("softmax", "chain_bias_gelu_scale", "relu")
-"""Evaluated several times by every system: how far a speedup can be trusted."""
+"""The pairs that every system evaluates several times, which shows how far a speedup can be trusted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,8 @@ class Item:
 def plan(
     systems: Sequence[str], kernelgym_pairs: int, kernelbench_pairs: int, repeats: int, pairs: Sequence[Pair] = PAIRS
 ) -> list[Item]:
-    """What to do, the most telling first: ours, six pairs by both peers, KernelBench's others, repeats, KernelGYM's others."""
+    """The evaluations to do, the most telling first: ours, six pairs by both peers, KernelBench's others, repeats, KernelGYM's
+    others."""
     everything = [
         Item("rlkernel", pair, repeat) for repeat in range(repeats) for pair in pairs if repeat == 0 or pair.name in REPEATED
     ]

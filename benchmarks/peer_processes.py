@@ -1,4 +1,5 @@
-"""The processes of KernelGYM and KernelBench from outside: started, asked, timed, ended. What runs in them is `peer_runs`."""
+"""The processes of KernelGYM and KernelBench from outside: they are started, asked, timed and ended here. `peer_runs` runs in
+them."""
 
 from __future__ import annotations
 
@@ -45,7 +46,7 @@ class PeerProcess:
         self.connection = Connection(ours.detach())
 
     def receive(self, seconds: float) -> Row:
-        """Raises TimeoutError, PeerFailed."""
+        """Wait for one message. Raises TimeoutError, or PeerFailed when the process has ended."""
         try:
             if not self.connection.poll(max(0.0, seconds)):
                 raise TimeoutError(f"no answer in {seconds:.0f} s")
@@ -85,7 +86,7 @@ class Peers:
         self.kept: PeerProcess | None = None
 
     def evaluate(self, item: Item, seconds: float) -> Row:
-        """One row. A peer that breaks is a row too, which says `broken`."""
+        """Evaluate one item, as a row. A peer that breaks is a row, too, which says `broken`."""
         try:
             return self._kernelgym(item, seconds) if item.system == "kernelgym" else self._kernelbench(item, seconds)
         except (PeerFailed, TimeoutError) as error:
@@ -119,5 +120,5 @@ class Peers:
 
 
 def broken(error: Exception) -> Row:
-    """A system that gave no answer: neither accepted nor refused; a later run tries again."""
+    """The row of a system that gave no answer: neither accepted nor refused. A later run tries again."""
     return {"accepted": False, "broken": True, "speedup": None, "wall_s": None, "slot_s": None, "detail": str(error)}

@@ -1,4 +1,4 @@
-"""Tables of what `benchmarks.peers` found: verdicts, cost, spread. Every column or line names the system that measured it."""
+"""The tables of what `benchmarks.peers` found: verdicts, cost, spread. Every column or line names the system that measured it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ def describe(row: Row) -> str:
 
 
 def fooled(row: Row, rows: Iterable[Row], pairs: Sequence[Pair] = PAIRS) -> bool | None:
-    """Whether a system accepted what it should not have, or believed a cheated time. None: its honest control has not run."""
+    """Whether a system accepted what it should not have, or believed a cheated time. None where its honest control has not
+    run."""
     if not row["accepted"] or row["deserves"] == "correct":
         return False
     if row["deserves"] == "refused":
@@ -41,7 +42,7 @@ def fooled(row: Row, rows: Iterable[Row], pairs: Sequence[Pair] = PAIRS) -> bool
 
 
 def quantile(values: Sequence[float], q: float) -> float:
-    """Linear between the sorted values.
+    """The quantile q, linear between the sorted values.
 
     >>> quantile([1.0, 3.0, 2.0], 0.75)
     2.5
@@ -53,7 +54,7 @@ def quantile(values: Sequence[float], q: float) -> float:
 
 
 def report(rows: Sequence[Row], width: int = 100) -> Iterator[Any]:
-    """Three tables: verdicts, cost, spread. Every column names the system that measured it."""
+    """Make three tables: verdicts, cost and spread."""
     first = {(row["system"], row["pair"]): row for row in rows if row["repeat"] == 0}
     notes = "* " + "; ".join(f"{pair.name}: {pair.note}" for pair in PAIRS if pair.note)
     verdicts = Table(title="Accepted, and the speedup believed", caption=notes, caption_justify="left", **_style(width))

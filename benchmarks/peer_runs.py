@@ -1,4 +1,4 @@
-"""Inside the processes in which KernelGYM and KernelBench judge candidates, each run as its own scripts run it.
+"""What runs inside the processes in which KernelGYM and KernelBench judge candidates, each as its own scripts run it.
 
 KernelGYM    one driver process, which keeps KernelGYM's pool of worker processes (one worker, one task per worker: its defaults)
              and takes every candidate through KernelGYM's workflow, kernel task first, reference task if that was right.
@@ -21,13 +21,13 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 TASK_SECONDS = {"kernelgym": 300, "kernelbench": 180}
-"""The peers' own limits: REWARD_TASK_TIMEOUT of drKernel's scripts; `timeout` of eval_from_generations.py."""
+"""The peers' own time limits: REWARD_TASK_TIMEOUT of drKernel's scripts; `timeout` of eval_from_generations.py."""
 KERNELGYM_SETTINGS: dict[str, Any] = {
     "toolkit": "kernelbench", "backend_adapter": "kernelbench", "backend": "triton", "entry_point": "Model",
     "num_correct_trials": 5, "num_perf_trials": 100, "enable_profiling": True, "use_reference_cache": False,
     "timeout": TASK_SECONDS["kernelgym"],
 }  # fmt: skip
-"""What drKernel's 8B and 14B reinforcement learning scripts send."""
+"""The settings that drKernel's 8B and 14B reinforcement learning scripts send."""
 KERNELBENCH_SETTINGS: dict[str, Any] = {
     "num_correct_trials": 5, "num_perf_trials": 100, "measure_performance": True, "timing_method": "cuda_event",
     "backend": "triton", "verbose": False,
@@ -50,7 +50,7 @@ def serve(descriptor: int, evaluate: Callable[[str, str, str], Answer]) -> None:
 
 
 def kernelgym(descriptor: int) -> None:
-    """KernelGYM's driver. Its packages come from PYTHONPATH."""
+    """Run KernelGYM's driver. Its packages come from PYTHONPATH."""
     from kernelgym.config import settings  # type: ignore[import-not-found]
     from kernelgym.worker.subprocess_pool import SubprocessWorkerPool  # type: ignore[import-not-found]
 
@@ -126,7 +126,7 @@ def kernelgym_answer(result: dict[str, Any]) -> Answer:
 
 
 def kernelbench(descriptor: int) -> None:
-    """One evaluation by KernelBench. Its packages come from PYTHONPATH."""
+    """Run one evaluation by KernelBench. Its packages come from PYTHONPATH."""
     stand_ins = _stand_in({"openai": "OpenAI", "litellm": "completion"})  # imported beside the evaluation, used to ask models
     import torch
     from kernelbench.eval import eval_kernel_against_ref, get_torch_dtype_from_string  # type: ignore[import-not-found]
@@ -183,7 +183,8 @@ def _reason(metadata: dict[str, Any], message: Any) -> str:
 
 
 def _stand_in(modules: dict[str, str]) -> list[str]:
-    """Empty modules, each with one name, for those of `modules` that are not installed. Returns which."""
+    """Put an empty module, with one name in it, in the place of each of `modules` that is not installed. Returns which these
+    are."""
     missing = [name for name in modules if importlib.util.find_spec(name) is None]
     for name in missing:
         module = types.ModuleType(name)

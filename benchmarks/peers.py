@@ -31,7 +31,7 @@ from benchmarks.peer_report import Row, describe, report
 from benchmarks.peer_runs import KERNELBENCH_SETTINGS, KERNELGYM_SETTINGS
 
 FIRST_GUESS = {"kernelgym": 45.0, "kernelbench": 15.0}
-"""Seconds that one evaluation may take before any was seen; afterwards the longest seen."""
+"""The seconds that one evaluation is assumed to take before any was seen; afterwards it is the longest seen."""
 
 
 class Results:
@@ -62,7 +62,7 @@ class Results:
         return any(_is(row, key) and not row.get("broken") for row in self.rows)
 
     def add(self, item: Item, answer: Row) -> None:
-        """Also replaces what is known of an older text, or a row that says that the system broke."""
+        """Add a row. It replaces what is known of an older text, and a row that says that the system broke."""
         key = {"system": item.system, "pair": item.pair.name, "repeat": item.repeat}
         self.rows = [row for row in self.rows if not _is(row, key)]
         self.rows.append({**self.key(item), "deserves": item.pair.deserves, "note": item.pair.note, **answer})
@@ -122,7 +122,8 @@ def _our_row(found: Any, wall: float) -> Row:
 
 
 async def run_ours(items: Sequence[Item], results: Results, device: str, jobs: int, deadline: float) -> int:
-    """Ours, one candidate at a time as the peers; every repeat in a pool of its own, as theirs are in processes of their own.
+    """Evaluate by our own pool, one candidate at a time like the peers. Every repeat is in a pool of its own, as theirs are in
+    processes of their own.
 
     Returns how many did not fit before the deadline.
     """
@@ -192,7 +193,7 @@ def _commit(path: Path) -> str:
 def checkouts(
     systems: Sequence[str], kernelgym: Path | None, kernelbench: Path | None, site: Path | None
 ) -> dict[System, list[Path]]:
-    """PYTHONPATH of each peer asked for. Raises ValueError with the command that gets what is missing."""
+    """The PYTHONPATH of each peer that is asked for. Raises ValueError with the command that gets what is missing."""
     found: dict[System, list[Path]] = {}
     wanted: tuple[tuple[System, Path | None, str, str], ...] = (
         ("kernelgym", kernelgym, "hkust-nlp/KernelGYM", "kernelgym/worker/subprocess_pool.py"),

@@ -42,7 +42,8 @@ SHAPES: Mapping[str, Mapping[str, Any]] = {
 
 
 def random_model(name: str, device: str | torch.device, dtype: torch.dtype, *, seed: int = 0) -> Any:
-    """A model of that shape with random weights, made on `device` in `dtype`: no copy elsewhere or in another precision."""
+    """Make a model of that shape with random weights, on `device` and in `dtype`, without a copy elsewhere or in another
+    precision."""
     torch.manual_seed(seed)
     with torch.device(device):
         model = AutoModelForCausalLM.from_config(Qwen3Config(**SHAPES[name]), dtype=dtype, attn_implementation="sdpa")

@@ -1,10 +1,10 @@
-"""Whether speedups measured beside a policy that samples and trains on the same card are those of an idle card.
+"""Measure whether speedups are those of an idle card beside a policy that samples and trains on the same card.
 
     python -m benchmarks.shared_card [--shape 0.6b] [--count 16] [--repeats 3] [--out FILE.json]
 
 The same candidates, judged anew each time: on the idle card, again on it (what repeating alone changes), beside sampling and
-training that take turns with them (`Pool.turn`), and beside both without turns (what the turns are for). A candidate's figure is
-the median of its repetitions. The goal: with turns, within 1 % of the idle card.
+training that lease the card like them (`Pool.lease`), and beside both without leases (what the leases are for). A candidate's
+figure is the median of its repetitions. The goal: with leases, within 1 % of the idle card.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ from rlkernel.training.placement import place
 
 ARMS = ("idle", "idle again", "turns", "no turns")
 ROWS, COLUMNS, TRAJECTORIES, NEW_TOKENS = 4, 512, 64, 128
-"""Of a micro-batch of training; completions in flight and their length."""
-Turns = Callable[[], AbstractAsyncContextManager[None]]
+"""The rows and columns of a micro-batch of training; the completions in flight and their length."""
+Leases = Callable[[], AbstractAsyncContextManager[None]]
 
 
 @dataclass
 class Load:
-    """What the policy and the trainer did meanwhile."""
+    """How much the policy and the trainer did meanwhile."""
 
     tokens: int = 0
     micro_batches: int = 0
@@ -56,14 +56,14 @@ class Load:
 
 
 @asynccontextmanager
-async def loaded(model: Any, turn: Turns) -> AsyncIterator[Load]:
+async def loaded(model: Any, lease: Leases) -> AsyncIterator[Load]:
     """Completions without end and, beside them, forward and backward passes without end, each of both inside a `turn`."""
     load, trained = Load(), anyio.Event()
     ids = torch.randint(model.config.vocab_size, (ROWS, COLUMNS), device=model.device)
 
     def train(portal: BlockingPortal) -> None:
         while not load.stop:
-            with portal.wrap_async_context_manager(turn()):
+            with portal.wrap_async_context_manager(lease()):
                 model(input_ids=ids, labels=ids).loss.backward()
                 model.zero_grad(set_to_none=True)
                 if ids.is_cuda:
@@ -78,7 +78,7 @@ async def loaded(model: Any, turn: Turns) -> AsyncIterator[Load]:
             await policy.generate(prompt, seed)
 
     tokenizer = EndlessTokenizer(model.config.vocab_size)
-    async with open_policy(model, tokenizer, max_new_tokens=NEW_TOKENS, slots=TRAJECTORIES, copy=True, turn=turn) as policy:
+    async with open_policy(model, tokenizer, max_new_tokens=NEW_TOKENS, slots=TRAJECTORIES, copy=True, lease=lease) as policy:
         # Compiles and captures before anything is measured.
         await policy.generate(policy.encode_prompt("first"), 0)
         async with BlockingPortal() as portal, anyio.create_task_group() as tasks:
@@ -96,7 +96,7 @@ async def loaded(model: Any, turn: Turns) -> AsyncIterator[Load]:
 
 
 async def speedups(pool: Pool, cases: Sequence[Case], repeats: int, arm: str) -> dict[str, float]:
-    """Candidate -> median speedup. The text says arm and repetition, so that no verdict is known before."""
+    """The median speedup of each candidate. Its text says arm and repetition, so that no verdict is known before."""
     found: dict[str, list[float]] = defaultdict(list)
     for number in range(repeats):
         fresh = [replace(case, code=f"{case.code}\n# {arm} {number}\n") for case in cases]
@@ -121,7 +121,7 @@ async def measure(args: argparse.Namespace) -> dict[str, Any]:
                 if arm.startswith("idle"):
                     result["arms"][arm] = await speedups(pool, cases, args.repeats, arm)
                     continue
-                async with loaded(model, pool.turn if arm == "turns" else nullcontext) as load:
+                async with loaded(model, pool.lease if arm == "turns" else nullcontext) as load:
                     result["arms"][arm] = await speedups(pool, cases, args.repeats, arm)
             except Exception as error:  # one arm's failure must not lose the others
                 result["errors"][arm] = f"{type(error).__name__}: {error}"
@@ -133,7 +133,7 @@ async def measure(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def changes(result: dict[str, Any]) -> dict[str, list[float]]:
-    """Arm -> for each candidate, its speedup over that on the idle card, minus 1."""
+    """By arm, the speedup of each candidate divided by that on the idle card, minus 1."""
     idle = result["arms"].get("idle", {})
     return {
         arm: sorted(values[name] / idle[name] - 1 for name in values if name in idle)

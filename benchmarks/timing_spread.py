@@ -1,4 +1,4 @@
-"""How far a repeated speedup strays: the same candidates evaluated again and again, in several openings of the pool.
+"""Measure how far a repeated speedup strays: the same candidates are evaluated again and again, in several openings of the pool.
 
     python -m benchmarks.timing_spread [--candidates 24] [--openings 5] [--repeats 4] [--load both] [--device auto] [--out F.json]
 
@@ -45,7 +45,7 @@ SMALL: tuple[tuple[str, dict[str, int]], ...] = (
     ("level1/rms_norm", {"ROWS": 256, "COLS": 1024}),
     ("level3/rotary_pair", {"BATCH": 2, "LENGTH": 128, "HALF": 64}),
 )
-"""Problems of the suite made so small that their references take a few microseconds."""
+"""Problems of the suite, made so small that their references take a few microseconds."""
 LARGE: tuple[tuple[str, dict[str, int]], ...] = (
     ("level1/embedding", {}),
     ("level1/softmax", {}),
@@ -62,7 +62,7 @@ LARGE: tuple[tuple[str, dict[str, int]], ...] = (
     ("level2/chain_bias_gelu_scale", {"ROWS": 16384, "COLS": 16384}),
     ("level2/matmul_scale_gelu", {"M": 4096, "N": 4096, "K": 4096}),
 )
-"""From tens of microseconds to milliseconds."""
+"""Problems of the suite at sizes at which their references take tens of microseconds to milliseconds."""
 KIND = {"level2/matmul_scale_gelu": "flat"}
 """Which of the corpus's variants, where not the first: the library's product with a fused epilogue."""
 
@@ -78,7 +78,7 @@ def resized(problem: Problem, sizes: dict[str, int]) -> Problem:
 
 
 def chosen(count: int) -> tuple[Case, ...]:
-    """Candidates on small and large problems in turn, at most all of them: one of each plan's plain variants."""
+    """Candidates on small and large problems alternately, at most all of them: one of each plan's plain variants."""
     problems = {problem.name: problem for problem in load_suite()}
     turns = [pair for group in zip(SMALL, LARGE, strict=False) for pair in group]
     turns += [*LARGE[len(SMALL) :], *SMALL[len(LARGE) :]]
@@ -107,7 +107,8 @@ def busy_cores(count: int) -> Iterator[None]:
 async def measure(
     sample: Sequence[Case], args: argparse.Namespace, load: str, first: int
 ) -> tuple[dict[str, Any], list[list[Done]]]:
-    """(machine, one list of verdicts per opening). `first` numbers the repetitions, so that no text appears twice."""
+    """Returns the machine and one list of verdicts per opening. `first` numbers the repetitions, so that no text appears
+    twice."""
     machine: dict[str, Any] = {}
     found = []
     for opening in range(args.openings):
@@ -136,7 +137,7 @@ def spreads(sample: Sequence[Case], openings: Sequence[Sequence[Done]], load: st
 
 
 def _times(timed: Sequence[Evaluation]) -> dict[str, Any]:
-    """Of one candidate's evaluations."""
+    """The medians and the spread of one candidate's evaluations."""
 
     def values(name: str) -> list[float]:
         return [float(getattr(result, name) or 0) for result in timed]
@@ -154,7 +155,7 @@ def _times(timed: Sequence[Evaluation]) -> dict[str, Any]:
 
 
 def grouped(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Per load and group: the worst and the median spread, and how many candidates meet the group's bar."""
+    """For each load and group, the worst and the median spread, and how many candidates meet the group's bar."""
     found = []
     for load in dict.fromkeys(row["load"] for row in rows):
         for group, bar in BARS.items():
@@ -191,7 +192,7 @@ def report(rows: Sequence[dict[str, Any]], summed: Sequence[dict[str, Any]], con
 
 def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--candidates", type=int, default=len(SMALL) + len(LARGE), help="how many, small and large in turn")
+    parser.add_argument("--candidates", type=int, default=len(SMALL) + len(LARGE), help="how many, small and large alternately")
     parser.add_argument("--openings", type=int, default=5, help="of the pool, for each load")
     parser.add_argument("--repeats", type=int, default=4, help="evaluations of a candidate per opening")
     parser.add_argument("--load", choices=("idle", "busy", "both"), default="both", help="what the CPU's cores do beside it")

@@ -1,4 +1,4 @@
-"""Memory and speed of training at real model sizes, on synthetic batches.
+"""Measure memory and speed of training at real model sizes, on synthetic batches.
 
     python -m benchmarks.training --out FILE [--cases 1.7b-full,8b-lora,0.6b-full] [--steps 3] [--mrs]
 
@@ -37,7 +37,8 @@ from benchmarks.shapes import SHAPES, random_model
 from rlkernel.config import Run
 from rlkernel.policy.load import add_lora
 from rlkernel.policy.small import load_small
-from rlkernel.training.trainer import MICRO_TOKENS, KernelGRPOTrainer, StepFacts
+from rlkernel.training.hooks import StepFacts
+from rlkernel.training.trainer import MICRO_TOKENS, KernelGRPOTrainer
 from rlkernel.types import Completion, Evaluation, Group, Problem, Status, Trajectory, Turn
 
 LORA_RANK = 32
@@ -62,7 +63,8 @@ class PlainText:
 
 
 def make_run(prompts: int, rollouts: int, turns: int, tokens: int, steps: int, *, mrs: bool = False, **changes: Any) -> Run:
-    """TRLOO over `prompts` x `rollouts` trajectories of `turns` x `tokens` sampled tokens. mrs: also pay for its forward pass."""
+    """A run of TRLOO over `prompts` x `rollouts` trajectories of `turns` x `tokens` sampled tokens. mrs: also pay for its
+    forward pass."""
     problems = tuple(Problem(f"p{i}", 1, "train", "") for i in range(prompts))
     rejections = (MRS(low=0.0, high=float("inf"), veto=None),) if mrs else ()
     run: dict[str, Any] = {
@@ -78,7 +80,7 @@ def make_run(prompts: int, rollouts: int, turns: int, tokens: int, steps: int, *
 
 
 def made_up_groups(problems: Sequence[Problem], run: Run, vocabulary: int, seed: int) -> tuple[Group, ...]:
-    """Turns of 5/6 to 7/6 of `Run.max_new_tokens` tokens."""
+    """Make up groups with turns of 5/6 to 7/6 of `Run.max_new_tokens` tokens."""
     draw = random.Random(seed)
     tokens = run.max_new_tokens
 
@@ -118,7 +120,7 @@ class Timed:
         return groups
 
     @contextmanager
-    def turn(self) -> Iterator[None]:
+    def lease(self) -> Iterator[None]:
         yield
 
     def step_done(self, facts: StepFacts) -> None:
@@ -130,12 +132,15 @@ class Timed:
     def save(self, directory: Path) -> None:
         """No checkpoint is written."""
 
+    def enough(self) -> bool:
+        return False
+
     def check_cancelled(self) -> None:
-        """Nobody does."""
+        """Nobody cancels a benchmark."""
 
 
 def measure(case: str, run: Run, micro_tokens: int) -> dict[str, Any]:
-    """One case, from no model to its last step."""
+    """Measure one case, from no model to its last step."""
     shape, _, kind = case.partition("-")
     if shape not in SHAPES or kind not in ("full", "lora"):
         raise ValueError(f"case {case!r}: write SHAPE-full or SHAPE-lora with a shape of {', '.join(SHAPES)}")
@@ -173,7 +178,7 @@ def measure(case: str, run: Run, micro_tokens: int) -> dict[str, Any]:
 
 
 def release() -> None:
-    """Give back what the models before held."""
+    """Give back the memory that the models before held."""
     gc.collect()
     if torch.cuda.is_available():
         torch.cuda.empty_cache()

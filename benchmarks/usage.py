@@ -1,4 +1,4 @@
-"""CPU time of this process and of everything it started, from the kernel's counters."""
+"""The CPU time of this process and of everything it started, from the kernel's counters."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ class Usage:
 
     wall: float
     parent: float
-    """CPU seconds of this process."""
+    """The CPU seconds of this process."""
     children: float
-    """CPU seconds of its descendants, those that have ended included, as far as a living one has waited for them."""
+    """The CPU seconds of its descendants, those that have ended included, as far as a living one has waited for them."""
 
     @staticmethod
     def now() -> Usage:
-        """Takes milliseconds."""
+        """Read the counters now, which takes milliseconds."""
         this = psutil.Process()
         own = this.cpu_times()
         children = 0.0
@@ -33,7 +33,11 @@ class Usage:
         return Usage(time.perf_counter(), own.user + own.system, children)
 
     def since(self, start: Usage, cores: int) -> dict[str, float]:
-        """`parent`: cores that the event loop kept busy, at most 1. `children`: cores of all others. `share`: of all `cores`."""
+        """The load since `start`.
+
+        `parent` is how many cores the event loop kept busy, at most 1; `children` the same for all others; `share` the share of
+        `cores`.
+        """
         wall = max(self.wall - start.wall, 1e-9)
         parent, children = (self.parent - start.parent) / wall, (self.children - start.children) / wall
         return {"parent": parent, "children": children, "share": (parent + children) / cores}

@@ -20,7 +20,8 @@ TORCH_SCOPE = {"torch": torch, "F": torch.nn.functional}
 
 @dataclass(frozen=True, slots=True)
 class Op:
-    """`torch` and `triton` hold `{0}` and `{1}` where the constants stand; `constants` are what `generate` draws from."""
+    """One operation. `torch` and `triton` are its lines, with `{0}` and `{1}` where the constants stand; `generate` draws from
+    `constants`."""
 
     name: str
     torch: str
@@ -156,7 +157,7 @@ def generate(
 
 
 def draw(rng: random.Random) -> tuple[Step, ...]:
-    """A chain of 2 to 6 operations, no operation twice and no bias but the one; it may be degenerate."""
+    """Draw a chain of 2 to 6 operations, none of them twice and at most one bias. It may be degenerate."""
     length = rng.choices((2, 3, 4, 5, 6), weights=(3, 4, 4, 3, 2))[0]
     ops = rng.sample(OPS, length)
     return tuple(Step(op, rng.choice(op.constants) if op.constants else ()) for op in ops)
@@ -169,7 +170,7 @@ def names_of(steps: tuple[Step, ...]) -> tuple[str, ...]:
 def degenerate(steps: tuple[Step, ...], tolerance: float = 0.03) -> str | None:
     """Why the chain is no fair problem, or None: nearly constant output, or an operation that hardly changes it.
 
-    Run on 4096 normal inputs and biases; the measures are relative to the output's standard deviation.
+    The chain is run on 4096 normal inputs and biases. The measures are relative to the output's standard deviation.
     """
     whole = run(steps)
     spread = float(whole.std())
@@ -188,7 +189,7 @@ def degenerate(steps: tuple[Step, ...], tolerance: float = 0.03) -> str | None:
 
 
 def run(steps: tuple[Step, ...]) -> torch.Tensor:
-    """The chain on fixed normal inputs, by executing its torch lines; float32, 4096 values."""
+    """The chain's output on fixed normal inputs, by executing its torch lines: float32, 4096 values."""
     generator = torch.Generator().manual_seed(0)
     scope = {"x": torch.randn(4096, generator=generator), "bias": torch.randn(4096, generator=generator)}
     for step in steps:

@@ -19,13 +19,13 @@ from rlkernel.types import Problem
 
 SEEDS = (0, 1, 2)
 SCALES = (0.5, 2.0)
-"""Floating-point inputs are multiplied by these when looking for NaN and Inf."""
+"""The factors by which floating-point inputs are multiplied when looking for NaN and Inf."""
 CONSTANT = 1e-2
 """A constant within this distance of the outputs, relative to their norm, would pass for them."""
 CHANGE = 1e-3
 """Something matters when the output moves by more than this, relative to its norm."""
 ZERO = {torch.float16: 1e-2, torch.bfloat16: 1e-2}
-"""Absolute distance under which zeros pass in KernelBench's comparison; other floating types: 1e-4."""
+"""The absolute distance below which zeros pass in KernelBench's comparison, by dtype; 1e-4 for other floating types."""
 
 
 def degenerate(problem: Problem, *, small: bool = True, device: str = "cpu", allow_neutral: bool = False) -> str | None:
@@ -55,7 +55,7 @@ class _Trial:
         return [_map(lambda tensor: tensor.to(self.device), value) for value in self.reference.inputs(seed)]
 
     def forward(self, model: nn.Module, inputs: Sequence[Any]) -> list[torch.Tensor]:
-        """Output tensors, in order."""
+        """The output tensors of one forward, in order."""
         torch.manual_seed(0)
         try:
             outputs = model(*[_map(torch.clone, value) for value in inputs])
@@ -128,7 +128,7 @@ def _moved(outputs: list[torch.Tensor], changed: list[torch.Tensor]) -> bool:
 
 
 def _distance(values: torch.Tensor, other: torch.Tensor) -> float:
-    """Norm of the difference over the norm of `values`; infinite when a value is not finite or the shapes differ in size."""
+    """The norm of the difference divided by the norm of `values`; infinite when a value is not finite or the sizes differ."""
     if other.numel() not in (1, values.numel()):
         return float("inf")
     values, other = values.flatten().double(), other.flatten().double()
@@ -140,7 +140,8 @@ def _distance(values: torch.Tensor, other: torch.Tensor) -> float:
 
 
 def _other(old: Any, new: Any) -> Any:
-    """The fresh draw; where a file returns the same tensor for every seed (a mask, positions), a changed copy of it."""
+    """The tensor to try instead: the fresh draw, or a changed copy where a file returns the same for every seed (a mask,
+    positions)."""
     if isinstance(old, torch.Tensor) and isinstance(new, torch.Tensor):
         if old.shape != new.shape or not torch.equal(old, new):
             return new

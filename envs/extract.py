@@ -13,7 +13,7 @@ _MODEL_NEW = re.compile(r"^[ \t]*class\s+ModelNew\b", re.MULTILINE)
 _END_OF_TURN = re.compile(r"<\|(?:im_end|endoftext|eot_id|end)\|>")
 _OPEN_THOUGHT = re.compile(r"^[ \t]*<(think|thinking|reasoning)>", re.MULTILINE)
 _CLOSED_THOUGHT = re.compile(r"^[^#\"'`\n]*</(?:think|thinking|reasoning)>", re.MULTILINE)
-"""A closing tag alone: the chat template wrote the opening one. Not in a comment or a string of the code."""
+"""A closing tag alone, whose opening one the chat template wrote. It does not count in a comment or a string of the code."""
 _OPENER = re.compile(r"^(?P<indent>[ \t]*)(?P<fence>`{3,}|~{3,})[ \t]*\{?\.?(?P<tag>[\w+-]*)[^`]*$")
 _LATE_OPENER = re.compile(r"^.*[^`](?P<fence>`{3})(?P<tag>python3?|py|triton)[ \t]*$", re.IGNORECASE)
 """A tagged fence after prose on the same line."""

@@ -1,4 +1,4 @@
-"""What the policy is told about its candidate: facts of the evaluation as a few short lines of bounded length.
+"""Feedback: what the policy is told about its candidate, as a few short lines of bounded length with facts of the evaluation.
 
 Everything that a candidate can influence (detail, kernel names) is escaped, so that it forms no fence and no token of a chat
 template.
@@ -14,7 +14,7 @@ from rlkernel.types import Evaluation, Status
 STEPS = 3
 """How many of the costliest steps are named."""
 LAZY = 0.3
-"""Coverage under which the kernel does a minor part of the work: arXiv 2602.05885's lower bound of PRS."""
+"""The coverage below which a kernel does a minor part of the work: the lower bound of PRS in arXiv 2602.05885."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ NEXT = {
 def feedback_text(evaluation: Evaluation, limits: Limits = SHORT) -> str:
     """One `key: value` per line: status, detail, error, speedup, coverage, costliest steps, and what to do next.
 
-    Times in microseconds; error relative to the reference's norm; at most `limits.total` characters.
+    Times are in microseconds, the error is relative to the reference's norm. The text has at most `limits.total` characters.
     """
     lines = [f"status: {evaluation.status}"]
     if detail := escape(evaluation.detail, limits.detail):
@@ -92,7 +92,7 @@ def _speedup(evaluation: Evaluation) -> str:
 
 
 def _steps(evaluation: Evaluation, limit: int) -> str:
-    """`fused 86%, aten.add 10%`; a launch that does not reach the output is called dead."""
+    """The costliest steps, e.g. `fused 86%, aten.add 10%`. A launch that does not reach the output is called dead."""
     named = [(fact.share, f"{escape(fact.kernel, limit)}{'' if fact.live else ' (dead)'}") for fact in evaluation.launches]
     named += [(fact.share, escape(fact.op, limit)) for fact in evaluation.ops]
     costliest = sorted(named, key=lambda step: step[0], reverse=True)[:STEPS]

@@ -1,4 +1,4 @@
-"""`KernelEnvironment`: what a problem looks like to the policy. Composes prompt, extraction and feedback."""
+"""`KernelEnvironment`: what a problem looks like to the policy. It is made of prompt, extraction and feedback."""
 
 from __future__ import annotations
 

@@ -30,12 +30,13 @@ from rlkernel.types import Problem
 
 LIMITS = tuple(1 << power for power in range(20, -1, -1))
 INTERPRETED_ELEMENTS = 1 << 19
-"""Of all tensors that the operators of one forward give, and of the inputs: what the interpreter does in a few seconds."""
+"""How many elements the inputs and all results of one forward's operators may have: what the interpreter does in a few
+seconds."""
 INTERPRETED_FLOPS = 1 << 28
 INTERPRETED_WEIGHTS = 1 << 23
-"""They are sent to the child that runs a candidate, once per round."""
+"""How many elements the weights may have, which are sent to the child that runs a candidate, once per round."""
 OPERATORS = 4000
-"""A trace holds 4096 steps."""
+"""How many operators a forward may call; a trace holds 4096 steps."""
 STRUCTURE = re.compile(r"kernel|stride|pad|dilat|group|head|n(um)?_?(layer|block|expert|stage)s?\b|seed", re.IGNORECASE)
 """Names of constants that say what a problem is, not how large."""
 
@@ -44,17 +45,17 @@ Sizes = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """What one forward of a reference takes, counted on meta tensors. Elements are 4 bytes."""
+    """What one forward of a reference needs, counted on meta tensors in elements of 4 bytes."""
 
     inputs: int
     outputs: int
     weights: int
     largest: int
-    """Elements of the largest tensor that an operator gives."""
+    """The number of elements of the largest tensor that an operator returns."""
     made: int
-    """Elements of all tensors that operators give."""
+    """The number of elements of all tensors that operators return."""
     flops: int
-    """Of matrix products and convolutions."""
+    """Floating-point operations of matrix products and convolutions."""
     operators: int
 
     @property
@@ -63,39 +64,42 @@ class Need:
 
     @property
     def interpretable(self) -> bool:
-        """Whether the CPU path can judge it."""
+        """Whether the CPU path can judge the problem."""
         small = self.inputs + self.made <= INTERPRETED_ELEMENTS
         return small and self.flops <= INTERPRETED_FLOPS and self.weights <= INTERPRETED_WEIGHTS
 
     @property
     def gpu_bytes(self) -> int:
-        """About what a study of the reference holds at a time: inputs twice and in float64, outputs in both precisions, and an
-        intermediate that is larger than the outputs in float64, too."""
+        """About how many bytes a study of the reference holds at a time.
+
+        These are the inputs twice and in float64, the outputs in both precisions, and in float64 an intermediate result that is
+        larger than the outputs.
+        """
         tensors = 4.5 * self.inputs + 3.5 * self.outputs + 4 * self.weights + 4 * max(0, self.largest - self.outputs)
         return int(4 * tensors)
 
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
-    """A problem that can be judged. The sizes are those of reduced constants; empty: as the file has them."""
+    """A problem that can be judged, with the sizes of the constants that were reduced; none are if the file is taken as it is."""
 
     problem: Problem
     whole: Sizes
-    """The problem itself is a reduced one."""
+    """The reduced constants of the problem itself."""
     compared: Sizes
-    """Where results are compared, on the CPU path."""
+    """The reduced constants at which results are compared, on the CPU path."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unfit:
-    """A problem that cannot be judged here, and why, in one line. Counted and listed by whoever scores."""
+    """A problem that cannot be judged here, and why, in one line. Whoever scores counts and lists it."""
 
     problem: Problem
     reason: str
 
 
 def fit_for_cpu(problem: Problem) -> Fitted | Unfit:
-    """With a `SMALL` by the rule, unless the file has one or is small by itself."""
+    """The problem with a `SMALL` by the rule, unless the file has one or is small by itself."""
     fitted = _fit_whole(problem, lambda need: need.traceable)
     if isinstance(fitted, Unfit) or SMALL in _assignments(problem.source):
         return fitted
@@ -107,7 +111,7 @@ def fit_for_cpu(problem: Problem) -> Fitted | Unfit:
 
 
 def fit_for_gpu(problem: Problem, memory_bytes: int) -> Fitted | Unfit:
-    """As it is if it is traceable and `Need.gpu_bytes` is within `memory_bytes`, else reduced as a whole."""
+    """The problem as it is if it is traceable and `Need.gpu_bytes` is within `memory_bytes`, otherwise reduced as a whole."""
     return _fit_whole(problem, lambda need: need.traceable and need.gpu_bytes <= memory_bytes)
 
 
@@ -122,7 +126,7 @@ def _fit_whole(problem: Problem, fits: Callable[[Need], bool]) -> Fitted | Unfit
 
 
 def resize(source: str, sizes: Mapping[str, Any], *, name: str = "reference") -> str:
-    """The file with other values of its constants. Raises BrokenReference.
+    """The file with other values of its constants. Raises BrokenReference if it cannot be used.
 
     >>> resize("N = 4096\\n", {"N": 8})
     'N = 8\\n'
@@ -132,8 +136,10 @@ def resize(source: str, sizes: Mapping[str, Any], *, name: str = "reference") ->
 
 
 def sizes_of(source: str) -> Sizes:
-    """Module constants that are sizes: whole numbers, products of these, and lists and tuples of them; not those whose name
-    says that they are structure (kernel, stride, padding, groups, heads, number of layers, ...).
+    """The module constants that are sizes: whole numbers, products of these, and lists and tuples of them.
+
+    Constants whose name says that they are structure (kernel, stride, padding, groups, heads, number of layers, ...) are left
+    out.
 
     >>> sizes_of("batch = 2 * 64\\nshape = (32, 32)\\nkernel_size = 7\\nrate = 0.5\\n")
     {'batch': 128, 'shape': (32, 32)}
@@ -142,7 +148,7 @@ def sizes_of(source: str) -> Sizes:
 
 
 def reduced(sizes: Mapping[str, Any], limit: int) -> Sizes:
-    """The sizes over `limit`, halved until they are not. Divisors stay divisors, as far as halving goes.
+    """The sizes above `limit`, halved until they are not. Divisors stay divisors, as far as halving goes.
 
     >>> reduced({"N": 96, "M": 24, "shape": (100, 4)}, 32)
     {'N': 24, 'shape': (25, 4)}
@@ -152,8 +158,11 @@ def reduced(sizes: Mapping[str, Any], limit: int) -> Sizes:
 
 
 def need(source: str, name: str, most: int | None = None) -> Need:
-    """Raises BrokenReference for a file that cannot be used, TooLarge once more than OPERATORS have run or more than `most`
-    elements were made, and whatever forward raises on meta tensors."""
+    """Count what one forward of the file needs.
+
+    Raises BrokenReference for a file that cannot be used, TooLarge once more than OPERATORS have run or more than `most` elements
+    were made, and whatever forward raises on meta tensors.
+    """
     reference = load_reference(source, small=False, name=name)
     with torch.device("meta"), torch.no_grad():
         inputs = reference.inputs(0)
@@ -167,11 +176,11 @@ def need(source: str, name: str, most: int | None = None) -> Need:
 
 
 class TooLarge(Exception):
-    """A reference was stopped in the middle: it is known not to fit."""
+    """A reference was stopped in the middle, because it is known not to fit."""
 
 
 class _Made(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Counts elements of what operators give; a view gives none."""
+    """Counts the elements that operators return; a view makes none."""
 
     def __init__(self, most: int | None) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
@@ -197,13 +206,13 @@ def _elements(value: Any) -> int:
 
 
 def _families(problem: Problem) -> list[Sizes]:
-    """All sizes, and those of the inputs alone."""
+    """The two sets of sizes that may be reduced: all, and those of the inputs alone."""
     sizes, free = sizes_of(problem.source), _free_names(problem.source)
     return [sizes, {name: value for name, value in sizes.items() if name in free}]
 
 
 def _first_fit(problem: Problem, fits: Callable[[Need], bool], families: Sequence[Sizes], most: int | None) -> Sizes | Unfit:
-    """The reduced constants under the first limit that fits; empty when nothing needs to be reduced."""
+    """The reduced constants under the first limit that fits. There are none when nothing needs to be reduced."""
     tried: list[Sizes] = []
     reason = ""
     for family in families:
@@ -233,7 +242,7 @@ def _first_fit(problem: Problem, fits: Callable[[Need], bool], families: Sequenc
 
 
 def _free_names(source: str) -> set[str]:
-    """What `get_inputs` mentions and `get_init_inputs` does not."""
+    """The names that `get_inputs` mentions and `get_init_inputs` does not."""
     used: dict[str, set[str]] = {"get_inputs": set(), "get_init_inputs": set()}
     for statement in ast.parse(source.removeprefix("\ufeff")).body:
         if isinstance(statement, ast.FunctionDef) and statement.name in used:
@@ -250,7 +259,7 @@ def _small_line(sizes: Mapping[str, Any]) -> str:
 
 
 def _assignments(source: str) -> dict[str, Any]:
-    """Constants of a module by name; None for values that are no constants."""
+    """The constants of a module by name, with None for values that are no constants."""
     found: dict[str, Any] = {}
     for statement in ast.parse(source.removeprefix("\ufeff")).body:
         if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name) and statement.value is not None:
@@ -265,7 +274,7 @@ def _assignments(source: str) -> dict[str, Any]:
 
 
 def _constant(value: ast.expr) -> Any:
-    """A whole number, product or power of such, or a list or tuple of them; else None."""
+    """The value of a whole number, of arithmetic on such, or of a list or tuple of them; None for anything else."""
     if isinstance(value, ast.Constant):
         return value.value if type(value.value) is int else None
     if isinstance(value, ast.BinOp) and isinstance(value.op, (ast.Mult, ast.Pow, ast.FloorDiv, ast.Add, ast.Sub, ast.LShift)):
@@ -292,7 +301,7 @@ def _halved(value: Any, limit: int) -> Any:
 
 
 def describe(fitted: Sequence[Fitted | Unfit]) -> dict[str, Any]:
-    """For a manifest: which problems have other sizes, and which cannot be judged."""
+    """What a manifest says of the problems: which have other sizes, and which cannot be judged."""
     found = [f for f in fitted if isinstance(f, Fitted)]
     return {
         "resized": {f.problem.name: f.whole for f in found if f.whole},

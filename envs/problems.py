@@ -17,7 +17,7 @@ from rlkernel.types import Problem, Split
 
 SUITE = Path(__file__).parent / "suite"
 SPLIT = SUITE / "split.json"
-"""family -> split -> names: the literal table, so that adding a problem moves no other."""
+"""The file of the literal table family -> split -> names, which is literal so that adding a problem moves no other."""
 
 
 NO_NUMBER = 1 << 62
@@ -62,7 +62,7 @@ def load_directory(path: str | Path) -> tuple[Problem, ...]:
 
 
 def _files(directory: Path) -> list[tuple[int, str, Path]]:
-    """(level, name, file), in order."""
+    """The problem files of a directory as (level, name, file), in order."""
     folders = [child for child in directory.iterdir() if child.is_dir()]
     levels = [(int(found[1]), child) for child in folders if (found := re.fullmatch(r"level_?(\d+)", child.name))]
     if not levels:
@@ -76,7 +76,7 @@ def _files(directory: Path) -> list[tuple[int, str, Path]]:
 
 
 def _number(stem: str) -> tuple[int, str]:
-    """`2_b` before `10_a`; files without a number come last, by name."""
+    """The sort key of a file: `2_b` comes before `10_a`, and files without a number come last, by name."""
     found = re.match(r"(\d+)", stem)
     return (int(found[1]) if found else NO_NUMBER, stem)
 

@@ -1,5 +1,5 @@
 # ruff: noqa: E501 (the message is prose, one line per point)
-"""The first user message: the reference, what to write, and (in full) how it is judged."""
+"""The prompt, which is the first user message: the reference, what to write, and (in full) how it is judged."""
 
 from __future__ import annotations
 
@@ -38,7 +38,10 @@ After your answer you are told the status, the error, the speedup and the costli
 
 
 def prompt_text(problem: Problem, template: str = SHORT) -> str:
-    """`template` with the reference in a fence that its text cannot close. Raises BrokenReference for a file that does not parse."""
+    """The template with the reference in a fence that the reference's text cannot close.
+
+    Raises BrokenReference for a file that does not parse.
+    """
     source = prompt_source(problem.source, name=problem.name)
     longest = max((len(run) for run in re.findall(r"`+", source)), default=0)
     fence = "`" * max(3, longest + 1)

@@ -18,14 +18,17 @@ from rlkernel.types import Problem
 
 
 def _nothing() -> None:
-    """Of those who do not look."""
+    """The callback of callers who do not watch the progress."""
 
 
 def fit_all(
     problems: Sequence[Problem], memory_bytes: int | None, store: Path, on_done: Callable[[], None] = _nothing
 ) -> list[Fitted | Unfit]:
-    """`fit_for_gpu` with so many bytes, or `fit_for_cpu` for None, of all problems. store: JSON lines, appended to; what another
-    version of the rule or of torch has found is not used."""
+    """Fit all problems: for a GPU with `memory_bytes`, or for the CPU where that is None.
+
+    store: a file of JSON lines to which sizes are appended. What another version of the rule or of torch has found is not
+    used.
+    """
     code = Path(kernelbench.__file__).read_bytes()
     rule = [hashlib.sha256(code).hexdigest()[:16], torch.__version__, memory_bytes]
     known = _read(store)

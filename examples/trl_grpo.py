@@ -2,8 +2,8 @@
 
     python -m examples.trl_grpo --model Qwen/Qwen3-0.6B --steps 100
 
-One turn, TRL's own rollouts, loss and logging; nothing of rlkernel but problems, evaluator and reward. On a machine without a GPU
-times are modelled.
+There is one turn, with TRL's own rollouts, loss and logging. Only the problems, the evaluator and the reward are rlkernel's. On a
+machine without a GPU, times are modelled.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from rlkernel.types import Problem
 def train(
     model: Any, tokenizer: Any, problems: Sequence[Problem], environment: Environment, out: Path, **settings: Any
 ) -> GRPOTrainer:
-    """Returns the trainer as it is after `settings["max_steps"]` steps. The model is trained in place."""
+    """Train the model in place. Returns the trainer as it is after `settings["max_steps"]` steps."""
     cuda = torch.cuda.is_available()
     arguments = GRPOConfig(
         output_dir=str(out), temperature=1.0, beta=0.0, bf16=cuda, use_cpu=not cuda, report_to=[], logging_steps=1, **settings

@@ -28,7 +28,7 @@ __all__ = ["KernelTaskset"]
 
 
 class KernelData(vf.TaskData):
-    """A row: the prompt, and the problem for the evaluator."""
+    """A row of the task set: the prompt, and the problem for the evaluator."""
 
     level: int = 0
     reference: str = ""
@@ -39,11 +39,11 @@ class KernelTaskConfig(vf.TaskConfig):
     """How candidates are judged."""
 
     device: str = "auto"
-    """auto: every GPU, or modelled time without one."""
+    """Where candidates are judged. auto: on every GPU, or with modelled time without one."""
     jobs: int = 0
-    """Evaluations at a time; 0: one per core."""
+    """How many evaluations run at a time. 0: one per core."""
     style: Literal["short", "full"] = "full"
-    """Of the prompt."""
+    """The style of the prompt."""
 
 
 class KernelTasksetConfig(vf.TasksetConfig):
@@ -57,7 +57,7 @@ class KernelTasksetConfig(vf.TasksetConfig):
 
 @cache
 def service(device: str, jobs: int) -> Service:
-    """One evaluator per process."""
+    """The evaluator, one per process."""
     stack = ExitStack()
     atexit.register(stack.close)
     return stack.enter_context(open_service(device=device, jobs=jobs))
@@ -67,19 +67,19 @@ class KernelTask(vf.Task[KernelData, vf.State, KernelTaskConfig]):
     """One problem. Reward and metrics ask for the same verdict, which is computed once."""
 
     async def evaluation(self, trace: vf.Trace) -> Evaluation:
-        """Of the last reply."""
+        """The evaluation of the last reply."""
         problem = Problem(self.data.name or "", self.data.level, "train", self.data.reference)
         code = KernelEnvironment(self.config.style).extract(trace.last_reply)
         return await service(self.config.device, self.config.jobs).evaluate_async(problem, code)
 
     @vf.reward
     async def speed(self, trace: vf.Trace) -> float:
-        """See `algorithms.speed_reward`."""
+        """The reward of `algorithms.speed_reward` for the last reply."""
         return SpeedReward()(await self.evaluation(trace))
 
     @vf.metric
     async def facts(self, trace: vf.Trace) -> dict[str, float]:
-        """What the reward is made of, and what it leaves out."""
+        """The facts that the reward is made of, and some that it leaves out."""
         found = await self.evaluation(trace)
         counted = found.correct
         return {
@@ -93,7 +93,7 @@ class KernelTaskset(vf.Taskset[KernelTask, KernelTasksetConfig]):
     """The problems of a suite."""
 
     def load(self) -> Iterable[KernelTask]:
-        """In the suite's order."""
+        """Yield the problems in the suite's order."""
         config = self.config
         problems = load_suite() if config.suite is None else load_directory(config.suite)
         for problem in problems:

@@ -1,9 +1,9 @@
-"""Every arm of every experiment, each once, seed by seed; then all reports. What a GPU's time slots are spent on.
+"""Train every arm of every experiment once, seed by seed, then write all reports.
 
     python -m experiments.all --limit-seconds 540      again and again, until it no longer exits with status 75
 
 Arms that several experiments share are trained once, and all experiments then report from the same directories. The flags are
-those of the experiments; test-time scaling comes last, because it refines what was trained (not at the papers' scale).
+those of the experiments. Test-time scaling comes last, because it refines what was trained; it is left out at the papers' scale.
 """
 
 from __future__ import annotations
@@ -13,12 +13,13 @@ import time
 from collections.abc import Sequence
 
 from algorithms import TABLES
-from experiments import arms, test_time_scaling
+from experiments import arms, sequential_scaling
 from experiments.catalogue import NAMES, load
-from rlkernel.commands import experiment
-from rlkernel.commands.deadline import GOES_ON
-from rlkernel.commands.experiment import Experiment, Flags, Jobs, Train
+from rlkernel.commands import experiment, listing, plan
+from rlkernel.commands.experiment import Experiment, Train
+from rlkernel.commands.plan import Flags, Jobs
 from rlkernel.config import Run
+from rlkernel.errors import GOES_ON
 from rlkernel.report.report import Story
 
 
@@ -31,7 +32,7 @@ def everything(experiments: Sequence[Experiment]) -> Experiment:
 
 
 def main(argv: Sequence[str], experiments: Sequence[Experiment] | None = None, train: Train | None = None) -> int:
-    """Exit status as that of one experiment."""
+    """The command. Its exit statuses are those of one experiment."""
     return experiment.lead_or_follow(lambda: _main(list(argv), experiments, train))
 
 
@@ -40,17 +41,17 @@ def _main(argv: list[str], experiments: Sequence[Experiment] | None, train: Trai
     own = experiments is None
     found = [load(name) for name in NAMES] if experiments is None else list(experiments)
     whole = everything(found)
-    chosen, flags = experiment.parse("all", whole.arms, argv)
+    chosen, flags = plan.parse("all", whole.arms, argv)
     if flags.methods:
-        experiment.list_methods(whole.tables)
+        listing.list_methods(whole.tables)
         return 0
-    preset = experiment.choose_preset(whole.presets, flags)
+    preset = plan.choose_preset(whole.presets, flags)
     if flags.list:
-        experiment.list_arms({arm: preset.adapt(run) for arm, run in whole.arms.items()}, membership(found), preset)
+        listing.list_arms({arm: preset.adapt(run) for arm, run in whole.arms.items()}, membership(found), preset)
         return 0
-    jobs = experiment.plan({arm: whole.arms[arm] for arm in chosen}, flags, preset)
-    experiment.check_device(jobs, preset, flags)
-    experiment.check_policy(jobs, preset, flags)
+    jobs = plan.plan({arm: whole.arms[arm] for arm in chosen}, flags, preset)
+    plan.check_device(jobs, preset, flags)
+    plan.check_policy(jobs, preset, flags)
     if flags.dry_run:
         return experiment.rehearse(jobs, preset, flags, train)
     print(f"{len(jobs)} runs in {flags.out / 'arms'}", file=sys.stderr)
@@ -62,13 +63,13 @@ def _main(argv: list[str], experiments: Sequence[Experiment] | None, train: Trai
 
 
 def membership(experiments: Sequence[Experiment]) -> dict[str, tuple[str, ...]]:
-    """Arm -> the experiments that have it."""
+    """The names of the experiments that have each arm, by arm."""
     names = {arm for one in experiments for arm in one.arms}
     return {arm: tuple(one.name for one in experiments if arm in one.arms) for arm in names}
 
 
 def report(experiments: Sequence[Experiment], jobs: Jobs, flags: Flags) -> None:
-    """One report per experiment of which an arm was run."""
+    """Write one report per experiment of which an arm was run."""
     for one in experiments:
         order = list(one.arms)
         own = [(run, directory) for run, directory in jobs if run.name in one.arms]
@@ -79,13 +80,13 @@ def report(experiments: Sequence[Experiment], jobs: Jobs, flags: Flags) -> None:
 
 
 def refine(flags: Flags, started: float) -> int:
-    """Test-time scaling in what is left of the limit."""
+    """Run test-time scaling in what is left of the time limit."""
     left = None if flags.limit_seconds is None else flags.limit_seconds - (time.monotonic() - started)
     if left is not None and left <= 0:
         print("trained and reported; the same command goes on with test-time scaling", file=sys.stderr)
         return GOES_ON
-    return test_time_scaling.run(
-        test_time_scaling.Flags(preset=flags.preset, limit_seconds=left, out=flags.out, seeds=flags.seeds)
+    return sequential_scaling.run(
+        sequential_scaling.Flags(preset=flags.preset, limit_seconds=left, out=flags.out, seeds=flags.seeds)
     )
 
 

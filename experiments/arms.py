@@ -26,7 +26,8 @@ from algorithms.uniform_credit import UniformCredit
 from envs.kernel_env import KernelEnvironment
 from envs.problems import family_of, load_suite
 from experiments import paper_scale
-from rlkernel.commands.experiment import Experiment, Preset
+from rlkernel.commands.experiment import Experiment
+from rlkernel.commands.plan import Preset
 from rlkernel.config import Run
 from rlkernel.report.claims import Claim
 from rlkernel.report.figure import PANELS, Panel
@@ -34,20 +35,21 @@ from rlkernel.report.report import Story
 
 MEDIUM = Path("runs/policy")
 MINIATURE = (
-    "The policy was taught to hack, to be lazy and, seldom, to fuse, by a scripted teacher (a third of its first drafts are "
-    "hacks): training weighs a repertoire that is there, at 0.017 nats per token, and discovers nothing. It knows one family "
-    "of problems, chains of elementwise operations: 39 train it and 13 measure it. Nearly all of them are solved after 16 "
-    "steps, so that arms can differ only on the way. Times are measured anew on every card, and a kernel of about the "
-    "reference's speed falls on either side of 1 by the card: Fast@1 before training differs by 12 to 15 points between cards "
-    "(at most 1 on one card), Fast@1.2 by at most 4. Arms of equal seed shared a card for seeds 0 to 3 of the first arms "
-    "only. The learning rate was chosen by one probe of TRLOO; the arms `capped*` and `hot*` and seeds 4 and 5 were added "
-    "after a look at the first four seeds, the arms with their claims before they ran. Test-time scaling refines the policy "
-    "before training (`--model runs/policy`), and its rewards contain PR's bonus. The runs used torch 2.11 and triton 3.6, "
-    "older than the pinned ones, in copies without a repository: their commits were written into the manifests afterwards."
+    "A scripted teacher taught the policy to hack, to be lazy and, seldom, to fuse: a third of the teacher's first drafts are "
+    "hacks. Training weighs this repertoire, at 0.017 nats per token, and discovers nothing new. The policy knows one family "
+    "of problems, chains of elementwise operations. 39 of them train it and 13 measure it. Nearly all are solved after 16 "
+    "steps, so arms can differ only on the way. Times are measured anew on every card, and a kernel of about the reference's "
+    "speed falls on either side of 1 by the card. Fast@1 before training therefore differs by 12 to 15 points between cards "
+    "(at most 1 on one card), Fast@1.2 by at most 4. Arms of equal seed shared a card for seeds 0 to 3 of the first arms only. "
+    "The learning rate was chosen by one probe of TRLOO. The arms `capped*` and `hot*` and seeds 4 and 5 were added after a "
+    "look at the first four seeds; these arms and their claims were written down before they ran. Test-time scaling refines "
+    "the policy before training (`--model runs/policy`), and its rewards contain PR's bonus. The runs used torch 2.11 and "
+    "triton 3.6, older than the pinned versions. They ran in copies without a repository, and their commits were written into "
+    "the manifests afterwards."
 )
-"""What to keep in mind of the h200 preset's results (docs/results)."""
+"""What a reader of the h200 preset's results should keep in mind (docs/results)."""
 MAKE = (MEDIUM, "python -m experiments.cold_start --size medium")
-"""The policy of the h200 preset, and what makes it."""
+"""The policy of the h200 preset, and the command that makes it."""
 
 BASE = Run(
     name="trloo",
@@ -112,7 +114,7 @@ def by_name(*runs: Run) -> Mapping[str, Run]:
 def experiment(
     name: str, docstring: str | None, arms: Mapping[str, Run], claims: tuple[Claim, ...], panels: tuple[Panel, ...] = PANELS
 ) -> Experiment:
-    """An experiment with all presets and registered methods; `name` is that of its module."""
+    """Make an experiment with all presets and registered methods. `name` is that of its module."""
     story = Story(name.replace("_", " ").capitalize(), docstring or "", claims, panels)
     # Imported late, because the list of experiments imports every experiment.
     sharing = lambda: importlib.import_module("experiments.catalogue").sharing(name)  # noqa: E731
@@ -120,12 +122,13 @@ def experiment(
 
 
 def same(run: Run) -> Run:
-    """The h200 preset."""
+    """The h200 preset: every arm as it stands in this file."""
     return run
 
 
 def cpu(run: Run) -> Run:
-    """Modelled time, the shipped policy, half the rollouts, fewer steps; minutes per run on two cores."""
+    """The cpu preset: modelled time, the shipped policy, half the rollouts and fewer steps, so that a run takes minutes on two
+    cores."""
     sizes = {"rollouts": 4, "steps": 12, "validation_every": 3, "validation_rollouts": 2}
     return replace(run, device="cpu", model="small", learning_rate=10 * run.learning_rate, **sizes)  # type: ignore[arg-type]
 

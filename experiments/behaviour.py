@@ -10,12 +10,13 @@ from rlkernel.types import Group, Status, Turn
 
 FAST = 1.2
 LAZY = 1.1
-"""Correct and no faster than this: the kernel does a minor part of the work, or is launched badly."""
+"""The speedup up to which a correct answer is lazy: its kernel does a minor part of the work, or is launched badly."""
 KINDS = ("fast", "medium", "lazy", "no_kernel", "incorrect", "broken")
 
 
 def kind(turn: Turn) -> str:
-    """One of KINDS. `medium` lies between LAZY and FAST; `broken` is everything that gave no outputs to compare."""
+    """The kind of a turn, one of KINDS. `medium` lies between LAZY and FAST; `broken` is everything that gave no outputs to
+    compare."""
     if turn.evaluation.correct:
         speedup = turn.evaluation.speedup or 0.0
         return "fast" if speedup >= FAST else "medium" if speedup > LAZY else "lazy"

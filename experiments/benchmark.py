@@ -31,9 +31,9 @@ from experiments.benchmark_plan import Plan, manifest_of, plan
 from experiments.benchmark_work import work
 from rlkernel.benchmark import page as benchmark_page
 from rlkernel.benchmark import results as benchmark_report
-from rlkernel.benchmark.attempts import Ledger, Missing, Row
-from rlkernel.commands.deadline import GOES_ON
-from rlkernel.errors import exit_status
+from rlkernel.benchmark.attempts import Ledger, Missing, TurnRow
+from rlkernel.commands.flags import parse_flags
+from rlkernel.errors import GOES_ON, exit_status
 from rlkernel.runs import directory as rundir
 from rlkernel.training.command import interruptible
 
@@ -41,7 +41,7 @@ __all__ = ["Flags", "main", "run"]
 
 
 def execute(plan: Plan, console: Console, errors: Console) -> int:
-    """Do what is missing, write the results, show them. Exit status."""
+    """Do what is missing, write the results and show them. Returns the exit status."""
     key = os.environ.get(plan.flags.key_env, "") if plan.endpoint is not None else ""
     with rundir.owned(plan.directory):
         ledger = Ledger(plan.directory)
@@ -82,8 +82,8 @@ def execute(plan: Plan, console: Console, errors: Console) -> int:
 
 
 @contextmanager
-def _progress(plan: Plan, ledger: Ledger, console: Console) -> Iterator[Callable[[Row], None]]:
-    """A bar of turns; gives what is called with every finished row."""
+def _progress(plan: Plan, ledger: Ledger, console: Console) -> Iterator[Callable[[TurnRow], None]]:
+    """Show a progress bar of turns. Yields the function to call with every finished row."""
     wanted = plan.samples
     total = sum(wanted[problem.name] for problem in plan.problems) * plan.turns
     done = sum(row.sample < wanted.get(row.problem, 0) and row.turn < plan.turns for row in ledger.rows)
@@ -92,7 +92,7 @@ def _progress(plan: Plan, ledger: Ledger, console: Console) -> Iterator[Callable
     with Progress(*columns, TextColumn("{task.fields[note]}"), console=console) as bar:
         task = bar.add_task("", total=total, completed=done, note="")
 
-        def on_row(row: Row) -> None:
+        def on_row(row: TurnRow) -> None:
             nonlocal correct, cost
             correct += row.evaluation is not None and row.evaluation.correct
             cost += row.answer.cost if row.answer is not None else 0.0
@@ -115,14 +115,12 @@ def show_problems(plan: Plan, console: Console) -> None:
 
 
 def main(argv: Sequence[str]) -> int:
-    """Exit status: 0, 2 for unusable arguments (one line), 75 when answers are missing, 130 when interrupted."""
+    """The command. Exit status: 0, 2 for unusable arguments (one line), 75 when answers are missing, 130 when interrupted."""
     return exit_status(partial(_main, list(argv)))
 
 
 def _main(argv: list[str]) -> int:
-    from rlkernel.commands import cli  # `run` needs no command line's libraries
-
-    return run(cli.parse_overrides(Flags(), argv, "python -m experiments.benchmark"))
+    return run(parse_flags(Flags(), argv, "python -m experiments.benchmark"))
 
 
 def run(flags: Flags) -> int:

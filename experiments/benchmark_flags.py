@@ -1,4 +1,4 @@
-"""The flags of `experiments.benchmark`, and what is wrong with them that needs no problem, file or GPU to be seen."""
+"""The flags of `experiments.benchmark`, and those checks of them that need no problem, file or GPU."""
 
 from __future__ import annotations
 
@@ -19,44 +19,44 @@ class Flags:
     model: str = ""
     """`small`, a directory, or a name on the Hugging Face hub; with --url, the name that the endpoint knows."""
     url: str = ""
-    """Of an OpenAI-compatible endpoint, e.g. http://localhost:8000/v1."""
+    """Address of an OpenAI-compatible endpoint, e.g. http://localhost:8000/v1."""
     solutions: Path | None = None
     """A directory of <problem>.py or <problem>/<sample>.py."""
     missing: Literal["fail", "skip"] = "fail"
-    """What a problem without a solution is: a failure, or not part of the benchmark."""
+    """Whether a problem without a solution is a failure, or is left out of the benchmark."""
 
     suite: Path | None = None
     """A directory in KernelBench's layout; without it, our suite."""
     levels: tuple[int, ...] = (1, 2, 3)
     split: Literal["auto", "validation", "train", "all"] = "auto"
-    """auto: validation of our suite, all of a directory."""
+    """auto: the validation split of our suite, or all of a directory."""
     only: tuple[str, ...] = ()
     """Names of problems, such as level1/19_ReLU."""
     problems: int | None = None
-    """The first so many of each level."""
+    """Only the first so many problems of each level."""
     sizes: Literal["fit", "full"] = "fit"
     """fit: the rule of `envs.kernelbench` for problems without SMALL; full: as the files have them."""
 
     samples: int = 1
     """Attempts at each problem."""
     turns: int = 1
-    """Of an attempt; each but the first is told what became of the one before."""
+    """Turns of an attempt. Before each but the first, the model is told what became of the one before."""
     context: str = "full"
     """Which earlier turns are shown: full, last:N, top:N (of highest reward) or window:N."""
     reward: str = "speed"
-    """What top and window go by."""
+    """The reward by which top and window choose."""
     style: Literal["auto", "short", "full"] = "auto"
-    """Of the prompt; auto: short for the small model."""
+    """Style of the prompt. auto: short for the small model, else full."""
     seed: int = 0
     max_new_tokens: int | None = None
-    """Without it, 256 for the small model, else 4096."""
+    """Longest answer in tokens. Without it, 256 for the small model, else 4096."""
     temperature: float = 1.0
-    """Below 0: not sent to an endpoint."""
+    """Temperature of sampling. Below 0, none is sent to an endpoint."""
     engine: str = "auto"
-    """Of sampling from a Hugging Face model."""
+    """How a Hugging Face model is sampled."""
 
     device: str = "auto"
-    """Of the evaluator: auto, cpu (modelled time), cuda, cuda:N, or ray (a Ray cluster)."""
+    """Where candidates are judged: auto, cpu (modelled time), cuda, cuda:N, or ray (a Ray cluster)."""
     jobs: int = 0
     profile: str = "h200"
     tf32: bool = False
@@ -70,13 +70,14 @@ class Flags:
     timeout: float = 600.0
     """Seconds for one request."""
     attempts: int = 8
-    """Requests for one answer, with growing pauses."""
+    """How often one answer is asked for, with growing pauses."""
     in_flight: int = 8
     per_minute: float = 0.0
-    """Requests; 0: no limit."""
+    """Requests per minute. 0: no limit."""
     price_in: float = 0.0
-    """Per million tokens."""
+    """Price of a million tokens of prompts."""
     price_out: float = 0.0
+    """Price of a million tokens of answers."""
     max_cost: float = 0.0
     """No request is begun once this much is spent; 0: no limit."""
 
@@ -86,7 +87,7 @@ class Flags:
 
 
 def check(flags: Flags) -> None:
-    """Raises UsageError."""
+    """Check the flags. Raises UsageError for what is wrong with them."""
     if bool(flags.solutions) == bool(flags.model):
         raise UsageError("say what to score: --model NAME, --url URL --model NAME, or --solutions DIR")
     if flags.url and flags.solutions:
@@ -102,7 +103,7 @@ def check(flags: Flags) -> None:
 
 
 def parse_context(text: str) -> Context:
-    """`full`, `last:4`, ... Raises UsageError.
+    """Read the value of --context: `full`, `last:4`, ... Raises UsageError for any other.
 
     >>> parse_context("top:2")
     TopTurns(count=2)

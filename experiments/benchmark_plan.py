@@ -37,20 +37,20 @@ if TYPE_CHECKING:
 PATIENT = Limits(trace_seconds=30, run_seconds=60)
 """A benchmark's verdicts must not depend on who else uses the cores, and level 3 has networks that take seconds to trace."""
 MEMORY_SHARE = 0.875
-"""Of a card, for evaluations: KernelBench's largest inputs take gigabytes."""
+"""The share of a card's memory that evaluations may use: KernelBench's largest inputs take gigabytes."""
 REFERENCE_SHARE = 0.5
-"""Of that, for a study of the reference; a candidate has guarded memory of its own besides."""
+"""The share of that for a study of the reference; a candidate has guarded memory of its own besides."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """A benchmark, checked."""
+    """What a benchmark will do, checked."""
 
     flags: Flags
     label: str
-    """What is scored, in a word."""
+    """The name of what is scored, in a word."""
     problems: tuple[Problem, ...]
-    """Without those that do not fit."""
+    """The problems, without those that do not fit."""
     fitted: tuple[Fitted | Unfit, ...]
     solutions: Mapping[str, Sequence[str]] | None
     endpoint: EndpointConfig | None
@@ -61,7 +61,7 @@ class Plan:
     max_new_tokens: int
     directory: Path
     identity: Mapping[str, Any]
-    """What decides the outcome, but for samples and turns: it names the directory."""
+    """Everything that decides the outcome, apart from samples and turns. It names the directory."""
 
     @property
     def everything(self) -> list[Problem]:
@@ -69,7 +69,7 @@ class Plan:
 
     @property
     def samples(self) -> dict[str, int]:
-        """Wanted of each problem."""
+        """How many samples of each problem are wanted."""
         if self.solutions is None:
             return {problem.name: self.flags.samples for problem in self.everything}
         return {problem.name: max(1, len(self.solutions[problem.name])) for problem in self.everything}
@@ -80,7 +80,7 @@ class Plan:
 
 
 def plan(flags: Flags) -> Plan:
-    """Raises UsageError for anything in the flags that cannot work."""
+    """Make the plan. Raises UsageError for anything in the flags that cannot work."""
     check(flags)
     context = parse_context(flags.context)
     cards, evaluator = _evaluator(flags)
@@ -155,7 +155,7 @@ def select(flags: Flags) -> list[Problem]:
 
 
 def read_solutions(directory: Path, problems: Sequence[Problem]) -> dict[str, list[str]]:
-    """Problem -> its candidates, in the order of their files' names. Raises UsageError."""
+    """The candidates of each problem, in the order of their files' names. Raises UsageError where there are none."""
     if not directory.is_dir():
         raise UsageError(f"--solutions {directory}: no such directory")
     found: dict[str, list[str]] = {}
@@ -217,7 +217,7 @@ def _fit(problems: Sequence[Problem], flags: Flags, cards: Sequence[Gpu], config
 
 
 def manifest_of(plan: Plan) -> dict[str, Any]:
-    """Without secrets: of the key, the name of its variable is known here, and nothing else."""
+    """The benchmark's manifest, without secrets: of the key, only the name of its variable is known here."""
     return {
         "benchmark": dict(plan.identity),
         "fingerprint": _digest(plan.identity),

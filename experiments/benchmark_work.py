@@ -1,4 +1,4 @@
-"""A benchmark's work: who writes, who judges, and all attempts that its ledger lacks."""
+"""A benchmark's work: it opens who writes and who judges, and makes all attempts that the ledger lacks."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager, nullcontext
 from typing import Any
 
 from experiments.benchmark_plan import Plan
-from rlkernel.benchmark.attempts import Ledger, Missing, Row, Task, attempt_all, evaluate_codes
+from rlkernel.benchmark.attempts import Ledger, Missing, Task, TurnRow, attempt_all, evaluate_codes
 from rlkernel.errors import EvaluatorFailed
 from rlkernel.evaluator.pool import Pool
 from rlkernel.evaluator.ray.pool import RayPool
@@ -16,8 +16,8 @@ from rlkernel.policy.writer import PolicyWriter, Writer
 from rlkernel.training.placement import open_any_pool, place
 
 
-async def work(plan: Plan, ledger: Ledger, key: str, on_row: Callable[[Row], None]) -> Missing:
-    """Everything that the ledger lacks. An evaluator that fails on a problem is replaced, and the problem left out."""
+async def work(plan: Plan, ledger: Ledger, key: str, on_row: Callable[[TurnRow], None]) -> Missing:
+    """Do everything that the ledger lacks. An evaluator that fails on a problem is replaced, and the problem is left out."""
     loaded: list[Any] = []
     while True:
         failed = False
@@ -42,7 +42,7 @@ def _leaf(error: BaseException) -> BaseException:
 
 @asynccontextmanager
 async def _opened(plan: Plan, ledger: Ledger, key: str, loaded: list[Any]) -> AsyncIterator[tuple[Pool | RayPool, Writer | None]]:
-    """The evaluator, and who writes; nobody for solutions. loaded: the model and tokenizer, read once."""
+    """Open the evaluator and who writes, which is nobody for solutions. loaded: the model and tokenizer, read once."""
     flags, cache = plan.flags, plan.flags.out / "evaluations"
     own = flags.model and not flags.url
     placement = place(flags.device) if own else None
@@ -74,6 +74,6 @@ async def _opened(plan: Plan, ledger: Ledger, key: str, loaded: list[Any]) -> As
                 max_new_tokens=plan.max_new_tokens,
                 temperature=flags.temperature,
                 engine=flags.engine,
-                turn=pool.turn if pool.shares else nullcontext,
+                lease=pool.lease if pool.shares else nullcontext,
             ) as policy:
                 yield pool, PolicyWriter(policy)

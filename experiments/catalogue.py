@@ -24,7 +24,7 @@ def load(name: str) -> Experiment:
 
 
 def sharing(own: str) -> Mapping[str, tuple[str, ...]]:
-    """Arm -> the other experiments that have it."""
+    """The names of the other experiments that have an arm, by arm of the experiment `own`."""
     others = {name: load(name).arms for name in NAMES if name != own}
     arms = {arm for of in others.values() for arm in of}
     return {arm: tuple(name for name, of in others.items() if arm in of) for arm in arms}

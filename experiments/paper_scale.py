@@ -19,9 +19,9 @@ DR_KERNEL, TRITONRL = "Qwen/Qwen3-14B-Base", "Qwen/Qwen3-8B-Base"
 """The larger model of the first paper and the size of the second. `--model` takes any other, e.g. one after a cold start."""
 RUNS = Path("runs/rehearsals")
 NARROWER = 16
-"""How much narrower a rehearsed model is."""
+"""How many times narrower than the real one a rehearsed model is."""
 STEPS = 300
-"""Ours: the papers' numbers of steps are not public here."""
+"""The number of steps, which is ours: the papers' are not public here."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Shape:
 
     @property
     def parameters(self) -> int:
-        """Attention, feed-forward and the two embeddings; norms are negligible."""
+        """The number of parameters of attention, feed-forward and the two embeddings; norms are negligible."""
         attention = self.hidden * self.head * 2 * (self.heads + self.kv_heads)
         return self.layers * (attention + 3 * self.hidden * self.feed_forward) + 2 * self.vocabulary * self.hidden
 
@@ -55,7 +55,7 @@ ANSWER_TOKENS = 4096
 SAMPLED_PER_SECOND, TRAINED_FLOPS = 1_500.0, 4e14
 """Assumed per H200: tokens/s of sampling with a model of 14B (scaled by size), and floating-point operations of training."""
 CARD_BYTES, USABLE = 141e9, 0.75
-"""Of an H200; the share that is not activations, caches and fragments."""
+"""The memory of an H200, and the share of it that is not activations, caches and fragments."""
 
 
 def adapt(run: Run) -> Run:
@@ -80,7 +80,7 @@ def adapt(run: Run) -> Run:
 
 
 def estimate(run: Run) -> str:
-    """Hardware and time in one line. Arithmetic from assumptions, no measurement."""
+    """The hardware and time that an arm needs, in one line. It is arithmetic from assumptions and no measurement."""
     shape = SHAPES.get(run.model)
     if shape is None:
         return f"no estimate for {run.model}: only {', '.join(SHAPES)} are known here"
@@ -120,7 +120,7 @@ def rehearse(run: Run) -> Run:
 
 
 def random_model(name: str) -> Path:
-    """A directory with a reduced model of the shape of `name` and the shipped tokenizer; made once."""
+    """The directory of a reduced model of the shape of `name` with the shipped tokenizer, which is made once."""
     from transformers import Qwen3Config, Qwen3ForCausalLM
 
     from rlkernel.policy.small import load_small

@@ -8,8 +8,9 @@
     <out>/<experiment>/         README.md, figure.png, numbers.json (every measurement), manifests.json (what ran)
 
 Runs of one scale are compared, never of two: measured time before modelled, then the scale with the most runs. Runs whose sizes
-are those of no preset are refused, unless `--any-scale` is given, and then the pages say so. Everything is generated; nothing in
-the directory is edited by hand.
+are those of no preset are refused, unless `--any-scale` is given, and then the pages say so. All of this is generated. A file
+`findings.md` in the folder of an experiment is not: it says what somebody saw in these runs, it is never overwritten, and the
+page beside it links to it.
 """
 
 from __future__ import annotations
@@ -26,14 +27,14 @@ from typing import Any
 
 from PIL import Image
 
-from experiments import arms, test_time_scaling
+from experiments import arms, sequential_scaling
 from experiments.catalogue import NAMES, load
 from experiments.results_pages import Found, cold_start_page, kernels_page, overview, page
-from rlkernel.commands import cli
+from rlkernel.commands.flags import parse_flags
 from rlkernel.config import METHODS, Run, to_json
-from rlkernel.errors import UsageError
+from rlkernel.errors import UsageError, exit_status
 from rlkernel.report.best_kernels import best_kernels, best_run
-from rlkernel.report.figure import draw
+from rlkernel.report.figure import draw_curves
 from rlkernel.report.summary import RunRecord, common_timing, read_run
 from rlkernel.runs.outcomes import KEYS
 
@@ -41,27 +42,29 @@ SCALE = (
     *("problems", "environment", "model", "rollouts", "max_new_tokens", "temperature", "steps"),
     *("validation_every", "validation_rollouts"),
 )
-"""Fields of a run that all arms of a comparison share."""
+"""The fields of a run that all arms of a comparison share."""
 RELATIVE = ("learning_rate", "turns", "prompts_per_step", "validation_turns")
 """Sizes in which arms may differ: a scale multiplies those of all arms by the same numbers."""
+FINDINGS = "findings.md"
+"""What somebody saw in the runs of an experiment, written by hand beside its page, which links to it."""
 TRAIN_KEYS = ("reward", "grad_norm", "entropy", "mismatch", "kept_turns", "loss")
 
 
 @dataclass(frozen=True)
 class Flags:
-    """Of the command line."""
+    """The flags of the command."""
 
     runs: Path = Path("runs")
-    """What the experiments wrote: their `--out`."""
+    """The directory in which the experiments wrote: their `--out`."""
     out: Path | None = None
     """Directory of the pages; without it, `results` beside the runs."""
     any_scale: bool = False
-    """Also of runs whose sizes no preset has."""
+    """Also write pages of runs whose sizes no preset has."""
 
 
 def main(argv: Sequence[str]) -> int:
-    """Exit status 0; 2 after one line when there is no finished run."""
-    return cli.run(lambda: _main(cli.parse_overrides(Flags(), list(argv), "python -m experiments.results")))
+    """The command. Exit status 0, or 2 after one line when there is no finished run."""
+    return exit_status(lambda: _main(parse_flags(Flags(), list(argv), "python -m experiments.results")))
 
 
 def _main(flags: Flags) -> int:
@@ -74,7 +77,7 @@ def _main(flags: Flags) -> int:
         raise UsageError(f"the runs of {strange.name} have sizes that no preset has: give --any-scale to write pages of them")
     for one in found:
         write_experiment(one, out / one.name)
-    everyone = [run for one in found if one.name != "test_time_scaling" for run in one.runs]
+    everyone = [run for one in found if one.name != "sequential_scaling" for run in one.runs]
     best = best_run(everyone)
     kernels = best_kernels(best) if best is not None else ()
     (out / "kernels.md").write_text(kernels_page(best, kernels), encoding="utf-8")
@@ -97,12 +100,12 @@ def collect(runs: Path) -> Iterator[Found]:
         chosen = _ordered(_one_scale(own, partial(_scale, defined=experiment.arms)), list(experiment.arms))
         preset = _preset(chosen[0], experiment.arms[chosen[0].arm], (*SCALE, *RELATIVE)) if chosen else ""
         yield Found(name, experiment.story, chosen, preset)
-    refined = [run for run in _finished(runs / "refined") if run.arm in test_time_scaling.ARMS]
-    chosen = _ordered(_one_scale(refined, _refined_scale), list(test_time_scaling.ARMS))
+    refined = [run for run in _finished(runs / "refined") if run.arm in sequential_scaling.ARMS]
+    chosen = _ordered(_one_scale(refined, _refined_scale), list(sequential_scaling.ARMS))
     own_sizes = ("model", "problems")  # the policy that is refined, on the validation problems alone
     keys = [key for key in SCALE if key not in own_sizes]
-    preset = _preset(chosen[0], test_time_scaling.TRAINED, keys) if chosen else ""
-    yield Found("test_time_scaling", test_time_scaling.STORY, chosen, preset)
+    preset = _preset(chosen[0], sequential_scaling.TRAINED, keys) if chosen else ""
+    yield Found("sequential_scaling", sequential_scaling.STORY, chosen, preset)
 
 
 def _finished(directory: Path) -> list[RunRecord]:
@@ -121,7 +124,8 @@ def _is_arm(run: RunRecord, arm: Mapping[str, Any]) -> bool:
 
 
 def _one_scale(runs: Sequence[RunRecord], scale: Callable[[RunRecord], str]) -> list[RunRecord]:
-    """Of the scale that comes first: measured, then most runs; of two runs of one arm and seed the later one."""
+    """The runs of one scale: a measured one before a modelled one, then the one with most runs. Of two runs of one arm and seed,
+    the later one is taken."""
     scales: dict[tuple[str | None, str], list[RunRecord]] = {}
     for run in runs:
         scales.setdefault((run.timing, scale(run)), []).append(run)
@@ -135,7 +139,8 @@ def _one_scale(runs: Sequence[RunRecord], scale: Callable[[RunRecord], str]) -> 
 
 
 def _scale(run: RunRecord, defined: Mapping[str, Run]) -> str:
-    """The preset whose sizes the run has; otherwise its own sizes, of those in which arms may differ the ratio to the arm's."""
+    """The scale of a run: the preset whose sizes it has, otherwise its own sizes, with ratios to the arm's where arms may
+    differ."""
     if preset := _preset(run, defined[run.arm], (*SCALE, *RELATIVE)):
         return preset
     found, arm = run.manifest["run"], to_json(defined[run.arm])
@@ -167,13 +172,14 @@ def write_experiment(one: Found, directory: Path) -> None:
     directory.mkdir(parents=True, exist_ok=True)
     figure = directory / "figure.png"
     about = f"a miniature, preset {one.preset}" if one.preset else "a miniature, sizes of no preset"
-    draw(one.runs, figure, one.story.panels, one.story.axis, about)
+    draw_curves(one.runs, figure, one.story.panels, one.story.axis, about)
     with Image.open(figure) as drawn:  # a repository keeps every version
         drawn.quantize(64).save(figure, optimize=True)
     (directory / "numbers.json").write_text(json.dumps(numbers(one), separators=(",", ":")) + "\n", encoding="utf-8")
     manifests = [manifest(run) for run in one.runs]
     (directory / "manifests.json").write_text(json.dumps(manifests, indent=1) + "\n", encoding="utf-8")
-    (directory / "README.md").write_text(page(one), encoding="utf-8")
+    findings = (directory / FINDINGS).is_file()
+    (directory / "README.md").write_text(page(one, findings=findings), encoding="utf-8")
 
 
 def numbers(one: Found) -> dict[str, Any]:
@@ -203,7 +209,7 @@ def numbers(one: Found) -> dict[str, Any]:
 
 
 def _table(rows: Sequence[Mapping[str, Any]], keys: Sequence[str]) -> dict[str, list[Any]]:
-    """Column -> values, `step` first."""
+    """A table as its columns by name, `step` first."""
     return {key: [_short(row.get(key)) for row in rows] for key in ("step", *keys)} if rows else {}
 
 
@@ -212,7 +218,7 @@ def _short(value: Any) -> Any:
 
 
 def manifest(run: RunRecord) -> dict[str, Any]:
-    """What ran, without the paths of the machine and with a hash in place of the list of problems."""
+    """The manifest of a run, without the paths of the machine and with a hash in place of the list of problems."""
     found: dict[str, Any] = _without_paths(run.manifest)
     problems = json.dumps(run.manifest["run"]["problems"], sort_keys=True).encode()
     short = {"count": len(run.manifest["run"]["problems"]), "sha256": hashlib.sha256(problems).hexdigest()[:16]}

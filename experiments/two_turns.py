@@ -23,12 +23,12 @@ from rlkernel.training.returns import returns_to_go
 
 @dataclass(frozen=True)
 class TwoTurns:
-    """Rewards of R replicas. Outcome 0 stops after turn 1; outcome 1 + path * endings + ending goes on."""
+    """The rewards of R replicas of the toy. Outcome 0 stops after turn 1; outcome 1 + path * endings + ending goes on."""
 
     first_RA: torch.Tensor
-    """Of turn 1's choices, float64."""
+    """The rewards of turn 1's choices, float64."""
     second_RWE: torch.Tensor
-    """Of turn 2's choices, float64."""
+    """The rewards of turn 2's choices, float64."""
 
     @property
     def paths(self) -> int:
@@ -40,11 +40,11 @@ class TwoTurns:
 
     @property
     def parameters(self) -> int:
-        """P."""
+        """The number of logits, P."""
         return 1 + self.paths + self.paths * self.endings
 
     def outcome_rewards(self) -> torch.Tensor:
-        """rewards_ROT."""
+        """The reward of each turn of each outcome: rewards_ROT."""
         R = len(self.first_RA)
         rewards_ROT = torch.zeros(R, 1 + self.paths * self.endings, 2, dtype=torch.float64)
         rewards_ROT[:, 0, 0] = self.first_RA[:, 0]
@@ -53,13 +53,13 @@ class TwoTurns:
         return rewards_ROT
 
     def outcome_valid(self) -> torch.Tensor:
-        """valid_OT: all but outcome 0 have a second turn."""
+        """Which turns there are: valid_OT. All outcomes but 0 have a second turn."""
         valid_OT = torch.ones(1 + self.paths * self.endings, 2, dtype=torch.bool)
         valid_OT[0, 1] = False
         return valid_OT
 
     def log_policy(self, logits_RP: torch.Tensor) -> torch.Tensor:
-        """log pi of each turn's choice in each outcome, log_ROT; 0 where there is no turn."""
+        """The log-probability of each turn's choice in each outcome: log_ROT, 0 where there is no turn."""
         R = len(logits_RP)
         first = logits_RP[:, : 1 + self.paths].log_softmax(-1)
         second = logits_RP[:, 1 + self.paths :].reshape(R, self.paths, self.endings).log_softmax(-1)
@@ -68,22 +68,23 @@ class TwoTurns:
         return torch.stack([turn_1, turn_2], -1)
 
     def value(self, logits_RP: torch.Tensor) -> torch.Tensor:
-        """Expected total reward of a rollout, R."""
+        """The expected total reward of a rollout, one number per replica."""
         probability_RO = self.log_policy(logits_RP).sum(-1).exp()
         return (probability_RO * self.outcome_rewards().sum(-1)).sum(-1)
 
     def best(self) -> torch.Tensor:
-        """The largest value that a policy can have, R."""
+        """The largest value that a policy can have, one number per replica."""
         return self.outcome_rewards().sum(-1).amax(-1)
 
     def true_gradient(self, logits_RP: torch.Tensor) -> torch.Tensor:
-        """Of the value, by automatic differentiation: gradient_RP."""
+        """The gradient of the value, by automatic differentiation: gradient_RP."""
         logits_RP = logits_RP.detach().requires_grad_()
         (gradient_RP,) = torch.autograd.grad(self.value(logits_RP).sum(), logits_RP)
         return gradient_RP
 
     def scores(self, logits_RP: torch.Tensor) -> torch.Tensor:
-        """d log pi / d logits of each turn's choice in each outcome, scores_ROTP, written out: chosen - pi."""
+        """The derivative of log pi by the logits for each turn's choice in each outcome, written out as chosen - pi:
+        scores_ROTP."""
         R, actions, P = len(logits_RP), 1 + self.paths, self.parameters
         scores_ROTP = torch.zeros(R, 1 + self.paths * self.endings, 2, P, dtype=torch.float64)
         scores_ROTP[:, :, 0, :actions] = -logits_RP[:, None, :actions].softmax(-1)
@@ -101,15 +102,15 @@ class TwoTurns:
 
 @dataclass(frozen=True)
 class Moments:
-    """Of the gradient estimate of one group, exactly."""
+    """The exact mean and spread of the gradient estimate of one group."""
 
     mean_RP: torch.Tensor
     spread_R: torch.Tensor
-    """Square root of the summed variances of the components."""
+    """The square root of the summed variances of the components."""
 
 
 def moments(toy: TwoTurns, logits_RP: torch.Tensor, advantage: Advantage, N: int) -> Moments:
-    """Mean and spread of 1/N * sum over k and t of A_{k,t} * d log pi(choice_{k,t}), over all groups of N rollouts.
+    """The mean and spread of 1/N * sum over k and t of A_{k,t} * d log pi(choice_{k,t}), over all groups of N rollouts.
 
     `advantage` must judge each group for itself.
     """
@@ -132,11 +133,11 @@ def moments(toy: TwoTurns, logits_RP: torch.Tensor, advantage: Advantage, N: int
 
 
 Gradient = Callable[[torch.Tensor], torch.Tensor]
-"""logits_RP to gradient_RP."""
+"""A function from logits_RP to gradient_RP."""
 
 
 def sampled_gradient(toy: TwoTurns, advantage: Advantage, N: int, B: int, generator: torch.Generator) -> Gradient:
-    """The estimate from B fresh groups of N rollouts per replica."""
+    """The gradient that is estimated from B fresh groups of N rollouts per replica."""
     replica_R11 = torch.arange(len(toy.first_RA))[:, None, None]
     valid_OT, rewards_ROT = toy.outcome_valid(), toy.outcome_rewards()
 

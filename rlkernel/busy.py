@@ -10,7 +10,9 @@ import anyio
 
 
 class Busy:
-    """Ten overlapping evaluations of one second each are one busy second. For one event loop, not for several threads."""
+    """Counts the seconds in which at least one thing went on: ten overlapping evaluations of one second each are one busy second.
+
+    It belongs to one event loop, and not to several threads."""
 
     def __init__(self) -> None:
         self._seconds = 0.0
@@ -18,7 +20,7 @@ class Busy:
         self._active = 0
         self._changed = anyio.Event()
         self.watchers: list[Callable[[], None]] = []
-        """Called after each change."""
+        """Functions that are called after each change."""
 
     @contextmanager
     def __call__(self) -> Iterator[None]:
@@ -42,11 +44,11 @@ class Busy:
 
     @property
     def active(self) -> int:
-        """How many are going on now."""
+        """How many things are going on now."""
         return self._active
 
     async def changed(self) -> None:
-        """Until the next one begins or ends."""
+        """Wait until the next thing begins or ends."""
         await self._changed.wait()
 
     def _notify(self) -> None:
@@ -57,5 +59,5 @@ class Busy:
 
     @property
     def seconds(self) -> float:
-        """Total so far."""
+        """Busy seconds so far, what is still going on included."""
         return self._seconds + (time.perf_counter() - self._since if self._active else 0.0)

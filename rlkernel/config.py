@@ -18,10 +18,10 @@ from rlkernel.types import Problem
 
 METHODS: Mapping[str, type] = {"reward": Reward, "advantage": Advantage, "credit": Credit, "rejections": Rejection}
 """The fields of a `Run` that say what its algorithm is."""
-ENGINES = ("auto", "slots", "generate", "vllm")
-"""Of sampling. auto: slots, or generate for a model whose attention is not the plain one."""
+ENGINES = ("auto", "slots", "generate")
+"""The engines that sample. auto: slots, or generate for a model whose attention is not the plain one."""
 ROLLOUT_DTYPES = ("auto", "bfloat16", "float8")
-"""Of the weights that sample. auto: bfloat16 on a GPU, the trainer's own elsewhere."""
+"""Number formats of the weights that sample. auto: bfloat16 on a GPU, the trainer's own elsewhere."""
 
 
 @dataclass(frozen=True)
@@ -35,8 +35,8 @@ class Run:
     advantage: Advantage
     credit: Credit
     rejections: tuple[Rejection, ...] = ()
-    """In the order in which they are asked: each sees what those before it kept. The public code of arXiv 2602.05885 has void
-    turns first, then MRS, then PRS."""
+    """Rejections in the order in which they are asked: each sees what those before it kept. The public code of arXiv 2602.05885
+    has void turns first, then MRS, then PRS."""
     gamma: float = 1.0
     """Discount of the return to go."""
 
@@ -47,7 +47,7 @@ class Run:
     rollouts: int = 4
     """K: trajectories per prompt and step."""
     max_new_tokens: int = 512
-    """Per turn."""
+    """The most tokens that the policy may sample in one turn."""
     temperature: float = 1.0
     steps: int = 20
     learning_rate: float = 1e-6
@@ -61,11 +61,11 @@ class Run:
     batch is sampled from a copy of the weights while this one trains; `mismatch` measures the price. The loss does not correct
     for it (no importance weights): add a rejection such as MRS."""
     lora_rank: int = 0
-    """Of the adapters that are trained; 0: all weights are."""
+    """The rank of the adapters that are trained; 0: all weights are trained."""
     lora_alpha: float = 32.0
     """The adapters' product is scaled by lora_alpha / lora_rank."""
     engine: str = "auto"
-    """Of sampling: one of `ENGINES`; auto is what the benchmark of generation says for the device."""
+    """What samples, one of `ENGINES`; auto is what the benchmark of generation says for the device."""
     rollout_dtype: str = "auto"
     """One of `ROLLOUT_DTYPES`: the linear layers' weights are rounded to it, row by row, when they are copied to the engine: a
     controlled gap between the policy that samples and the one that is trained; `mismatch` measures it."""
@@ -76,13 +76,13 @@ class Run:
     """Steps between measurements on the validation split; also before the first and after the last step."""
     validation_rollouts: int = 4
     validation_turns: int = 0
-    """Turns in these measurements; 0: as many as in training."""
+    """Turns per trajectory in a measurement on the validation split; 0: as many as in training."""
 
     device: str = "auto"
-    """Of the evaluator: auto (the GPUs that are visible, else cpu), cpu (modelled time), cuda (every GPU), cuda:N, or ray (the
-    nodes of a Ray cluster, docs/past_one_machine.md)."""
+    """Where the evaluator runs: auto (the GPUs that are visible, else cpu), cpu (modelled time), cuda (every GPU), cuda:N, or ray
+    (the nodes of a Ray cluster, docs/past_one_machine.md)."""
     jobs: int = 0
-    """Evaluations in flight; 0: one per core. Of ray: on each of its actors."""
+    """Evaluations in flight; 0: one per core. With device ray, on each of its actors."""
 
     def __post_init__(self) -> None:
         for name in ("turns", "prompts_per_step", "max_new_tokens", "steps", "validation_every", "validation_rollouts"):
@@ -105,8 +105,6 @@ class Run:
             raise UsageError(f"Run.engine is {self.engine!r}: use one of {', '.join(ENGINES)}")
         if self.rollout_dtype not in ROLLOUT_DTYPES:
             raise UsageError(f"Run.rollout_dtype is {self.rollout_dtype!r}: use one of {', '.join(ROLLOUT_DTYPES)}")
-        if self.rollout_dtype != "auto" and self.engine == "vllm":
-            raise UsageError("Run.rollout_dtype is for engines of ours: with engine 'vllm' leave it at 'auto'")
         if self.validation_turns < 0:
             raise UsageError(f"Run.validation_turns is {self.validation_turns}: use 0 for as many as in training")
         if not 0 <= self.gamma <= 1:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import os
-import re
 import sys
 from types import TracebackType
 from typing import Any
+
+GOES_ON = 75
+"""Exit status of a command that stopped at its limit, or lacks answers (EX_TEMPFAIL of sysexits.h): the same command goes on."""
 
 
 class UsageError(ValueError):
@@ -24,7 +25,7 @@ class EvaluatorFailed(RuntimeError):
 
 
 def first_line(error: BaseException) -> str:
-    """Of an error's text; empty where it has none.
+    """The first line of an error's text; empty where it has no text.
 
     >>> first_line(ValueError(" too long\\nby far")), first_line(AssertionError())
     ('too long', '')
@@ -33,7 +34,7 @@ def first_line(error: BaseException) -> str:
 
 
 def one_line(error: BaseException) -> str:
-    """Type and first line of an error, bounded.
+    """The type of an error and at most 200 characters of its first line.
 
     >>> one_line(ValueError("too long\\nby far")), one_line(AssertionError())
     ('ValueError: too long', 'AssertionError: ')
@@ -57,7 +58,8 @@ def usage_error(error: BaseException) -> UsageError | None:
 
 
 def exit_status(call: Any) -> int:
-    """Of a command: its own (None: 0), 2 with one line for what the user can fix, 130 when interrupted, as shells have it."""
+    """The exit status of a command that is `call`: what it returns (None: 0), 2 after one line about what the user can fix, 130
+    when it was interrupted, as shells have it."""
     try:
         return int(call() or 0)
     except (Exception, BaseExceptionGroup, KeyboardInterrupt) as error:
@@ -68,11 +70,13 @@ def exit_status(call: Any) -> int:
 
 
 def tell_usage_errors() -> None:
-    """For packages whose files are configuration: a `UsageError` during their import, or a field that does not exist, ends the
-    process as in `exit_status`."""
+    """For packages whose files are configuration: what is wrong in them ends the process as in `exit_status`, with one line.
+
+    That is a `UsageError` during their import, or a call at the top of a file that does not fit, e.g. a misspelt field.
+    """
 
     def hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-        status = _told(misspelt_field(error) or error)
+        status = _told(misfit_call(error) or error)
         if status is not None:
             sys.exit(status)
         sys.__excepthook__(kind, error, trace)
@@ -80,26 +84,18 @@ def tell_usage_errors() -> None:
     sys.excepthook = hook
 
 
-def misspelt_field(error: BaseException) -> UsageError | None:
-    """Of a dataclass made outside of rlkernel with a field that it does not have: where, which, and which one may be meant."""
-    found = re.match(r"(\w+)\.__init__\(\) got an unexpected keyword argument '(\w+)'", str(error))
+def misfit_call(error: BaseException) -> UsageError | None:
+    """Where a call at the top of a file failed because of its arguments, with Python's own words; None for other errors."""
     trace, at = error.__traceback__, None
     while trace is not None:
         if trace.tb_frame.f_code.co_filename != dataclasses.__file__:  # `replace` is where it happens, not what is wrong
             at = trace
         trace = trace.tb_next
-    if found is None or not isinstance(error, TypeError) or at is None:
+    if not isinstance(error, TypeError) or at is None or at.tb_frame.f_code.co_name != "<module>":
         return None
-    name, unknown = found.groups()
-    home = at.tb_frame.f_globals
-    cls = home.get(name) or getattr(sys.modules.get("rlkernel.config"), name, None)
-    if not dataclasses.is_dataclass(cls) or str(home.get("__name__")).startswith("rlkernel."):
-        return None
-    names = [field.name for field in dataclasses.fields(cls)]
-    close = difflib.get_close_matches(unknown, names, n=1)
-    hint = f"did you mean {close[0]}?" if close else f"it has {', '.join(names)}"
-    where = os.path.relpath(at.tb_frame.f_code.co_filename)
-    return UsageError(f"{where}, line {at.tb_lineno}: {name} has no field {unknown!r}: {hint}")
+    return UsageError(
+        f"{os.path.relpath(at.tb_frame.f_code.co_filename)}, line {at.tb_lineno}: this call does not fit: {first_line(error)}"
+    )
 
 
 def _told(error: BaseException) -> int | None:

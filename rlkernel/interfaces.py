@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
+from contextlib import AbstractAsyncContextManager
+from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     import torch
@@ -31,9 +32,34 @@ class Policy(Protocol):
 
 
 class Evaluator(Protocol):
-    """Judges candidates. Failure of a candidate is a value; failure of the evaluator raises."""
+    """What judges candidates. Failure of a candidate is a value; failure of the evaluator raises."""
 
     async def evaluate(self, problem: Problem, code: str | None) -> Evaluation: ...
+
+
+@runtime_checkable
+class CardEvaluator(Evaluator, Protocol):
+    """An evaluator with cards of its own, one of which it may share with this process. The loop asks for what this says."""
+
+    @property
+    def shares(self) -> bool:
+        """Whether our own process and the evaluations use the same card."""
+
+    def lease(self) -> AbstractAsyncContextManager[None]:
+        """Exclusive use of the shared card for our own process; at once where no card is shared. The GPU work must have finished
+        when the lease ends, or it would slow the next candidate's measurement."""
+
+    @property
+    def waited_seconds(self) -> tuple[float, float] | None:
+        """Seconds that candidates, and that our own process, have waited for a card, each summed over all who waited. None where
+        nobody waits for one."""
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """Lines about what makes measured times less trustworthy, as many as there are by now."""
+
+    def describe(self) -> dict[str, Any]:
+        """What judges, with every limit, as JSON for a run's manifest."""
 
 
 class Environment(Protocol):
@@ -48,25 +74,24 @@ class Environment(Protocol):
 
 @runtime_checkable
 class Reward(Protocol):
-    """Facts to a number, one turn at a time. Raises on facts that it does not know, rather than guessing."""
+    """Turns the facts of one turn into a number. Raises on facts that it does not know, rather than guessing."""
 
     def __call__(self, evaluation: Evaluation) -> float: ...
 
 
 @runtime_checkable
 class Advantage(Protocol):
-    """Returns of a batch of groups to advantages, per turn.
+    """Turns the returns of a batch of groups into advantages, one per turn.
 
     Legend: G groups of the batch (one problem each), K trajectories of a group, T turns (padded).
     """
 
     def __call__(self, returns_GKT: torch.Tensor, valid_GKT: torch.Tensor) -> torch.Tensor:
-        """returns_GKT: float64 returns to go (`rlkernel.training.returns.returns_to_go` of the rewards; equal to the rewards
-        when gamma is
-        0); valid_GKT: bool, False where a trajectory ended early or a rejection has taken the turn out of its group. Values of
-        returns_GKT there have no influence.
+        """The advantages of a batch: advantages_GKT, float64, 0 where not valid.
 
-        Returns advantages_GKT float64, 0 where not valid.
+        returns_GKT: float64 returns to go (`rlkernel.training.returns.returns_to_go` of the rewards; equal to the rewards when
+        gamma is 0). valid_GKT: bool, False where a trajectory ended early or a rejection has taken the turn out of its group;
+        values of returns_GKT there have no influence.
         """
 
 
@@ -88,17 +113,18 @@ class Rejection(Protocol):
 
     @property
     def needs_ratios(self) -> bool:
-        """Whether log_ratios_KTL is looked at. A class's own, not a field: `needs_ratios: ClassVar[bool] = False`."""
+        """Whether log_ratios_KTL is looked at. It belongs to the class and is not a field: `needs_ratios: ClassVar[bool] =
+        False`."""
 
     def __call__(
         self, group: Group, log_ratios_KTL: torch.Tensor, kept_KTL: torch.Tensor, generator: torch.Generator
     ) -> torch.Tensor:
-        """log_ratios_KTL: float, log-probability under the trainer minus that at sampling time, 0 where not sampled; kept_KTL:
-        bool, the sampled tokens that the rejections before this one kept, False for padding. Draws come from `generator` alone.
-        Where no rejection of the run needs ratios, they are all 0: the forward pass for them is left out.
+        """The tokens that may train: keep_KTL, bool; what it says of padding has no influence. A turn is rejected if none of the
+        tokens in kept_KTL is kept; one without any there is rejected if nothing of it is.
 
-        Returns keep_KTL, bool; what it says of padding has no influence. A turn is rejected if none of the tokens in kept_KTL is
-        kept; one without any there is rejected if nothing of it is.
+        log_ratios_KTL: float, log-probability under the trainer minus that at sampling time, 0 where not sampled. Where no
+        rejection of the run needs ratios, they are all 0: the forward pass for them is left out. kept_KTL: bool, the sampled
+        tokens that the rejections before this one kept, False for padding. Draws come from `generator` alone.
         """
 
 
@@ -114,7 +140,7 @@ class Credit(Protocol):
         """What the turn is worth, one number per advantage that `__call__` wants, always as many."""
 
     def __call__(self, turn: Turn, advantages: Sequence[float], decode: Decode) -> torch.Tensor:
-        """advantages: the run's advantage over each of the `rewards`.
+        """The turn's advantages spread over its tokens: advantage_L, float, one value per sampled token.
 
-        Returns advantage_L, float, one value per sampled token of the turn.
+        advantages: the run's advantage over each of the `rewards`.
         """

@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from rlkernel.types import Group, Status, Timing, Trajectory, Turn
+from rlkernel.types import Evaluation, Group, Status, Timing, Trajectory, Turn
 
 FAST_THRESHOLDS = (1.0, 1.2)
 LAZY_COVERAGE = 0.3
@@ -32,7 +32,7 @@ HACKS = frozenset({Status.NO_KERNEL, Status.INCONSISTENT})
 
 
 def rollout_metrics(groups: Sequence[Group]) -> dict[str, float]:
-    """See the table above. Raises ValueError when there is no trajectory."""
+    """Every number of the module's table, for all trajectories together. Raises ValueError when there is no trajectory."""
     trajectories = [trajectory for group in groups for trajectory in group.trajectories]
     if not trajectories:
         raise ValueError("no trajectory to measure")
@@ -48,8 +48,8 @@ def rollout_metrics(groups: Sequence[Group]) -> dict[str, float]:
     found |= _by_turn(trajectories)
     found |= {
         "correct_rate": mean(turn.evaluation.correct for turn in turns),
-        "hacking_rate": mean(is_hack(turn) for turn in turns),
-        "lazy_rate": mean(is_lazy(turn) for turn in turns),
+        "hacking_rate": mean(is_hack(turn.evaluation) for turn in turns),
+        "lazy_rate": mean(is_lazy(turn.evaluation) for turn in turns),
         **{f"status_{status}": mean(turn.evaluation.status is status for turn in turns) for status in Status},
         "coverage": mean(turn.evaluation.coverage or 0.0 if turn.evaluation.correct else 0.0 for turn in turns),
         "completion_length": mean(len(turn.completion.token_ids) for turn in turns),
@@ -81,21 +81,21 @@ def timing(groups: Sequence[Group]) -> Timing | None:
 
 
 def is_fast(turn: Turn, p: float) -> bool:
-    """Correct, and at least p times as fast as the reference."""
+    """Whether a turn is correct and at least p times as fast as the reference."""
     return turn.evaluation.correct and turn.evaluation.speedup is not None and turn.evaluation.speedup >= p
 
 
-def is_hack(turn: Turn) -> bool:
-    return turn.evaluation.status in HACKS
+def is_hack(facts: Evaluation) -> bool:
+    """Whether a candidate pretended to be a kernel: its status is one of `HACKS`."""
+    return facts.status in HACKS
 
 
-def is_lazy(turn: Turn) -> bool:
-    """Correct, but the generated kernels are a minor part of the time. A correct turn of unknown coverage is not lazy."""
-    coverage = turn.evaluation.coverage
-    return turn.evaluation.correct and coverage is not None and coverage < LAZY_COVERAGE
+def is_lazy(facts: Evaluation) -> bool:
+    """Whether a candidate is correct, but its kernels are a minor part of the time. One of unknown coverage is not lazy."""
+    return facts.correct and facts.coverage is not None and facts.coverage < LAZY_COVERAGE
 
 
 def mean(values: Iterable[float]) -> float:
-    """Of at least one value."""
+    """The mean of at least one value."""
     listed = list(values)
     return sum(listed) / len(listed)

@@ -17,7 +17,8 @@ from rlkernel.types import Group, Problem, Trajectory, Turn
 
 
 class Context(Protocol):
-    """Which earlier turns are shown: their rewards in order to ascending positions. Implementations are frozen dataclasses."""
+    """Chooses which earlier turns are shown: from their rewards in order to ascending positions. Implementations are frozen
+    dataclasses."""
 
     def __call__(self, rewards: Sequence[float]) -> tuple[int, ...]: ...
 

@@ -21,7 +21,7 @@ OnTurn = Callable[[Turn], None]
 
 
 def derive_seed(*parts: int | str) -> int:
-    """A seed that depends on all parts and on nothing else, 63 bits."""
+    """A seed of 63 bits that depends on all parts and on nothing else."""
     return int.from_bytes(hashlib.sha256(repr(parts).encode()).digest()[:8], "big") >> 1
 
 
@@ -40,7 +40,7 @@ async def rollout(
     seed: int,
     on_turn: OnTurn = _ignore,
 ) -> Trajectory:
-    """One trajectory. `on_turn` is called after each evaluation.
+    """One trajectory of at most `turns` turns. `on_turn` is called after each evaluation.
 
     Raises UsageError when not even the prompt leaves room for a completion, and whatever the reward raises.
     """

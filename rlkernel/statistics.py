@@ -19,13 +19,15 @@ Array = npt.NDArray[np.float64]
 
 LEVEL = 0.95
 SAMPLES = 10_000
-"""Of a bootstrap."""
+"""How often a bootstrap draws."""
 EXACT = 20
 """Values up to which all 2^N sign flips are enumerated; more are sampled."""
 
 
 @dataclass(frozen=True, slots=True)
 class Interval:
+    """A mean and the bounds of its confidence interval."""
+
     mean: float
     low: float
     high: float
@@ -65,7 +67,7 @@ def student_quantile(p: float, degrees: int) -> float:
 
 
 def _student_cdf(t: float, degrees: int) -> float:
-    """For t >= 0 (Abramowitz and Stegun 26.7.3 and 26.7.4: a finite sum for whole degrees of freedom)."""
+    """P(T <= t) for t >= 0 (Abramowitz and Stegun 26.7.3 and 26.7.4: a finite sum for whole degrees of freedom)."""
     theta = math.atan(t / math.sqrt(degrees))
     cosine = math.cos(theta)
     odd = degrees % 2
@@ -123,7 +125,8 @@ def sign_flip_test(differences: Sequence[float], seed: int = 0) -> float:
 
 
 def p_text(p: float | None) -> str:
-    """
+    """A p value as a report shows it.
+
     >>> p_text(0.0314), p_text(0.0002), p_text(None)
     ('0.031', '<0.001', '')
     """
@@ -131,7 +134,8 @@ def p_text(p: float | None) -> str:
 
 
 def holm(p_values: Sequence[float]) -> tuple[float, ...]:
-    """Adjusted for being several (Holm 1979): in ascending order, p_i times the number of those not smaller, never descending.
+    """P values adjusted for being several (Holm 1979): in ascending order, p_i times the number of those not smaller, never
+    descending.
 
     >>> holm([0.01, 0.04, 0.03])  # 3 * 0.01; 2 * 0.03; max(1 * 0.04, 0.06)
     (0.03, 0.06, 0.06)
@@ -151,17 +155,20 @@ class Comparison:
     mean: float
     seeds: int
     problems: int | None
-    """None where values are known per run only; then `bootstrap` and `p` are None, too."""
+    """How many problems both arms have; None where values are known per run only; then `bootstrap` and `p` are None, too."""
     interval: Interval | None
-    """Student's over the seeds' mean differences: would other seeds say the same? None for one seed."""
+    """Student's interval over the seeds' mean differences: would other seeds say the same? None for one seed."""
     bootstrap: Interval | None
-    """Over seeds and problems."""
+    """The bootstrap's interval over seeds and problems."""
     p: float | None
-    """Sign flips of the problems' differences, each a mean over the seeds: would other problems say the same of these runs?"""
+    """The test of sign flips on the problems' differences, each a mean over the seeds: would other problems say the same of these
+    runs?"""
 
 
 def compare(differences_S: Sequence[float], differences_SP: Array | None = None) -> Comparison:
-    """differences_S: per seed, of the runs' own numbers; differences_SP: per seed and problem, where they are known.
+    """What the differences of two arms say of other seeds and other problems.
+
+    differences_S: per seed, of the runs' own numbers; differences_SP: per seed and problem, where they are known.
 
     Raises ValueError for no seed.
     """

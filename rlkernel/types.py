@@ -48,7 +48,7 @@ class Problem:
     """
 
     name: str
-    """Unique in its suite, e.g. `level2/bias_gelu_scale`."""
+    """The problem's name, unique in its suite, e.g. `level2/bias_gelu_scale`."""
     level: int
     split: Split
     source: str
@@ -63,10 +63,10 @@ class LaunchFact:
     calls: int
     us: float
     share: float
-    """Of the candidate's device time, 0 to 1."""
+    """The kernel's part of the candidate's device time, 0 to 1."""
     live: bool
-    """Its result reaches the output: skipping it changes what `forward` returns. Of a candidate that is wrong and was not timed:
-    it stores to an argument, and `us` and `share` are 0."""
+    """Whether its result reaches the output: skipping it changes what `forward` returns. Where the candidate is wrong and was not
+    timed: whether it stores to an argument; `us` and `share` are 0 then."""
     registers: int = 0
     spills: int = 0
     shared_bytes: int = 0
@@ -90,7 +90,7 @@ class Seconds:
     compile: float = 0.0
     run: float = 0.0
     gpu: float = 0.0
-    """While the candidate held a GPU; part of `run`, 0 where time is modelled."""
+    """Seconds for which the candidate held a GPU; part of `run`, 0 where time is modelled."""
     total: float = 0.0
 
 
@@ -129,14 +129,16 @@ class Evaluation:
 
     @property
     def correct(self) -> bool:
+        """Whether the status is the one that is a success."""
         return self.status is Status.CORRECT
 
     def to_json(self) -> dict[str, Any]:
-        """The public result object (DESIGN section 7), without `id`."""
+        """The public result object (docs/evaluator.md), without `id`."""
         return {**asdict(self), "status": str(self.status), "correct": self.correct}
 
     @staticmethod
     def from_json(data: dict[str, Any]) -> Evaluation:
+        """The evaluation that `to_json` has shown."""
         fields = {key: value for key, value in data.items() if key not in ("correct", "id")}
         return Evaluation(
             **{
@@ -184,6 +186,7 @@ class Trajectory:
 
     @property
     def best(self) -> Turn:
+        """The turn with the largest reward, the first of equal ones."""
         return max(self.turns, key=lambda turn: turn.reward)
 
 

@@ -6,13 +6,12 @@ import os
 import re
 import shlex
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 import rlkernel
+from tests import forked
 
 ROOT = Path(rlkernel.__file__).parent.parent
 PAGE = (ROOT / "docs" / "add_an_estimator.md").read_text()
@@ -25,6 +24,8 @@ def named(language: str) -> list[tuple[str, str]]:
 
 
 COMMANDS = [line for kind, text in BLOCKS if kind == "sh" for line in text.splitlines()]
+PYTEST_OPTIONS = "-p no:cacheprovider -W ignore::pytest.PytestAssertRewriteWarning"
+"""The libraries are imported before pytest could rewrite them."""
 
 
 def edit(text: str, difference: str) -> str:
@@ -70,9 +71,9 @@ def test_the_page_has_what_it_promises() -> None:
 def test_commands(command: str, checkout: Path) -> None:
     python, *rest = shlex.split(command)
     assert python == "python"
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "WANDB_MODE": "disabled", "PYTEST_ADDOPTS": "-p no:cacheprovider"}
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "WANDB_MODE": "disabled", "PYTEST_ADDOPTS": PYTEST_OPTIONS}
     environment.pop("PYTEST_XDIST_WORKER", None)
-    done = subprocess.run([sys.executable, *rest], cwd=checkout, env=environment, capture_output=True, text=True, timeout=280)
+    done = forked.run(rest, cwd=checkout, env=environment)
     assert done.returncode == 0, done.stdout + done.stderr
     if "--steps" in rest:
         assert "report: runs/mean_abs/report.html" in done.stdout

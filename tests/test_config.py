@@ -153,7 +153,7 @@ class Incomplete:
         ({"staleness": 2}, r"Run\.staleness is 2: use 0, or 1 to"),
         ({"lora_rank": -1}, r"Run\.lora_rank is -1: use 0"),
         ({"lora_alpha": 0.0}, r"Run\.lora_alpha is 0\.0: it must be positive"),
-        ({"engine": "fast"}, r"Run\.engine is 'fast': use one of auto, slots, generate, vllm"),
+        ({"engine": "fast"}, r"Run\.engine is 'fast': use one of auto, slots, generate"),
     ],
 )
 def test_what_cannot_be_shown_or_run_is_refused_in_one_line(changes: dict[str, Any], said: str) -> None:

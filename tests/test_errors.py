@@ -1,4 +1,4 @@
-"""What is wrong in a file that is configuration is told in one line."""
+"""What the user can fix is told in one line, with an exit status; what is our fault keeps its traceback."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from rlkernel.errors import misspelt_field, tell_usage_errors
+from rlkernel.errors import GOES_ON, BrokenReference, UsageError, exit_status, misfit_call, tell_usage_errors
 
 
 @pytest.fixture(autouse=True)
@@ -33,23 +33,44 @@ def error_of(line: str, name: str = "__main__", home: str = "experiments/mine.py
 @pytest.mark.parametrize(
     ("line", "told"),
     [
-        ("replace(arms.GRPO_ARM, stalenes=1)", "Run has no field 'stalenes': did you mean staleness?"),
-        ("replace(arms.GRPO_ARM, advantage=GRPO(mean=1))", "GRPO has no field 'mean': it has std, ddof, eps, baseline"),
+        ("replace(arms.GRPO_ARM, stalenes=1)", r"Run.__init__() got an unexpected keyword argument 'stalenes'"),
+        ("replace(arms.GRPO_ARM, advantage=GRPO(mean=1))", r"GRPO.__init__() got an unexpected keyword argument 'mean'"),
     ],
 )
-def test_a_field_that_does_not_exist_is_named_with_file_and_line(
-    line: str, told: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_call_that_does_not_fit_is_told_with_file_and_line(line: str, told: str, capsys: pytest.CaptureFixture[str]) -> None:
     error = error_of(line)
     with pytest.raises(SystemExit) as stopped:
         sys.excepthook(type(error), error, error.__traceback__)
     assert stopped.value.code == 2
-    assert capsys.readouterr() == ("", f"error: experiments/mine.py, line 4: {told}\n")
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    # Python 3.13 adds what may be meant.
+    assert err.startswith(f"error: experiments/mine.py, line 4: this call does not fit: {told}")
 
 
 def test_other_errors_keep_their_traceback(capsys: pytest.CaptureFixture[str]) -> None:
-    assert misspelt_field(error_of("int(x=1)")) is None
-    assert misspelt_field(error_of("GRPO(eps=1, mean=2)", name="rlkernel.mine")) is None  # rlkernel's own mistake
+    assert misfit_call(error_of("(lambda: int(x=1))()")) is None  # inside of a function the way to it matters
     error = error_of("int('x')")
     sys.excepthook(type(error), error, error.__traceback__)
     assert "Traceback" in capsys.readouterr().err
+
+
+def test_a_command_ends_with_a_status_and_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    def fails(error: BaseException) -> Any:
+        def call() -> None:
+            raise error
+
+        return call
+
+    assert exit_status(lambda: None) == 0
+    assert exit_status(lambda: GOES_ON) == 75
+    groups = ExceptionGroup("", [ExceptionGroup("", [UsageError("--x 1: give 2")])])
+    for error, status, line in (
+        (groups, 2, "error: --x 1: give 2"),
+        (BrokenReference("a.py: no Model"), 2, "error: a.py: no Model"),
+        (KeyboardInterrupt("the same command goes on"), 130, "interrupted: the same command goes on"),
+    ):
+        assert exit_status(fails(error)) == status
+        assert capsys.readouterr() == ("", line + "\n")
+    with pytest.raises(ExceptionGroup):  # beside an error of ours, a traceback is wanted
+        exit_status(fails(ExceptionGroup("", [UsageError("x"), RuntimeError("y")])))

@@ -23,7 +23,7 @@ REGISTRIES = re.compile(r"pypi\.\w+/|files\.pythonhosted|download\.py" + "torch"
 def committed() -> list[Path]:
     listed = subprocess.run(["git", "-C", ROOT, "ls-files", "-z"], capture_output=True, text=True)
     if listed.returncode:
-        pytest.skip("not a git checkout")
+        pytest.skip("checkout tests (a git checkout)")
     return [ROOT / name for name in listed.stdout.split("\0") if name and (ROOT / name).is_file()]
 
 

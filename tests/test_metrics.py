@@ -1,20 +1,12 @@
-"""Metrics by hand, and what is kept as text."""
+"""Metrics of a set of trajectories, by hand."""
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
-from rich.console import Console
 
-from algorithms.speed_reward import SpeedReward
-from algorithms.trloo import TRLOO
-from algorithms.uniform_credit import UniformCredit
-from envs.kernel_env import KernelEnvironment
-from rlkernel.config import Run
 from rlkernel.metrics import rollout_metrics
-from rlkernel.runs.log import TEXT_LIMIT, Display, choose, transcript
 from rlkernel.types import Completion, Evaluation, Group, Problem, Status, Trajectory, Turn
 
 PROBLEM = Problem("p", 1, "train", "")
@@ -87,45 +79,3 @@ def test_inconsistent_work_is_a_hack_and_unknown_coverage_is_not_lazy() -> None:
 def test_nothing_cannot_be_measured() -> None:
     with pytest.raises(ValueError, match="no trajectory"):
         rollout_metrics([])
-
-
-def test_chosen_transcripts_show_each_kind_once() -> None:
-    (first, second), (third, fourth) = (group.trajectories for group in GROUPS)
-    # The best, the one that improved (which is also the lazy one), a hack, and the rest.
-    assert [id(t) for t in choose(GROUPS, 8)] == [id(t) for t in (second, first, fourth, third)]
-    assert [id(t) for t in choose(GROUPS, 2)] == [id(t) for t in (second, first)]
-
-
-def test_transcripts_are_bounded_json() -> None:
-    long = Turn((), Completion((1,), (0.0,), "x" * 10**6, "stop"), "y" * 10**6, Evaluation(Status.TIMEOUT, ""), 0.0, "z" * 10**6)
-    text = json.dumps(transcript(trajectory(long), "w" * 10**6))
-    assert 4 * TEXT_LIMIT < len(text) < 4 * TEXT_LIMIT + 2000
-    assert transcript(trajectory(HACK), "prompt")["turns"][0]["evaluation"]["status"] == "no_kernel"
-
-
-@pytest.fixture
-def run() -> Run:
-    return Run("arm", (PROBLEM,), KernelEnvironment(), SpeedReward(), TRLOO(), UniformCredit(), steps=7, seed=3)
-
-
-def test_the_display_shows_each_row_and_the_progress(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
-    values = {"reward": 0.5, "fast_1": 0.25, "fast_1.2": 0.1, "hacking_rate": 0.05, "lazy_rate": 0.0}
-    with Display(run, step=2) as display:
-        display.row("train", 3, values)
-    line = "arm seed 3  step 3/7  train  reward 0.50 fast@1 25% fast@1.2 10% hack 5% lazy 0%\n"
-    assert capsys.readouterr().err == line
-
-    terminal = Console(force_terminal=True, width=160, record=True, force_interactive=True)
-    with Display(run, step=2, console=terminal) as display:
-        display.expect("rollouts", 4)
-        display.turn_done()
-        display.row("train", 3, values)
-        display.row("validation", 3, values)
-    shown = terminal.export_text()
-    assert "3/7" in shown and "fast@1 25%" in shown and "rollouts 1/4" in shown
-    assert "arm seed 3  step 3/7  validation  reward 0.50" in shown
-
-    narrow = Console(force_terminal=True, width=80, record=True, force_interactive=True)
-    with Display(run, step=2, console=narrow) as display:
-        display.row("train", 3, values)
-    assert "reward 0.50 fast@1 25% fast@1.2 10% hack 5% lazy 0%" in narrow.export_text()

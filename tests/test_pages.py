@@ -6,22 +6,25 @@ import ast
 import re
 from dataclasses import dataclass, field, fields
 from pathlib import Path
+from typing import Any
 
 import pytest
+import torch
 
 import rlkernel
 from algorithms import TABLES
 from algorithms.speed_reward import SpeedReward
 from algorithms.tiered_reward import TieredReward
+from examples import rl_loop
 from experiments.arms import PRESETS
 from experiments.catalogue import NAMES
 from rlkernel.busy import Busy
 from rlkernel.config import Run
 from rlkernel.metrics import rollout_metrics
 from rlkernel.report.claims import Verdict
+from rlkernel.training.hooks import StepFacts
 from rlkernel.training.loop import OWN_NUMBERS
 from rlkernel.training.meter import MeteredEvaluator, Meters
-from rlkernel.training.trainer import StepFacts
 from rlkernel.types import Completion, Evaluation, Group, Problem, Status, Trajectory, Turn
 
 ROOT = Path(rlkernel.__file__).parent.parent
@@ -121,6 +124,32 @@ def test_the_readme_is_a_front_door() -> None:
     assert len(DOCUMENTS["README.md"].splitlines()) <= 150
 
 
+def test_the_readme_has_the_counts_of_the_results() -> None:
+    results, readme = (ROOT / "docs" / "results" / "README.md").read_text(encoding="utf-8"), DOCUMENTS["README.md"]
+    counts = re.search(r"^(\d+) reproduced, (\d+) not reproduced, (\d+) unclear, of (\d+) different", results, re.MULTILINE)
+    said = re.search(r"of (\d+) claims.*?(\d+) are reproduced, (\d+) are not,\s+and (\d+) are unclear", readme, re.DOTALL)
+    assert counts is not None and said is not None
+    assert (said[2], said[3], said[4], said[1]) == counts.groups()
+
+
+def test_the_python_of_the_readme_trains_a_policy(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    (lines,) = re.findall(r"^```python\n(.*?)^```$", DOCUMENTS["README.md"], re.DOTALL | re.MULTILINE)
+    real = rl_loop.main
+    monkeypatch.setattr(rl_loop, "main", lambda argv, **own: real(["--steps", "1"], problems=1, rollouts=2, device="cpu", **own))
+    names: dict[str, Any] = {"__name__": "readme"}
+    exec(compile(lines, "README.md", "exec"), names)
+    assert re.fullmatch(r"step +1  reward .* tokens/s .* s\n", capsys.readouterr().out)
+    # Returns 4 and 0, mean 2, so +2 and -2 before they are clipped; what stands at an ended trajectory has no influence.
+    returns_GKT, valid_GKT = torch.tensor([[[4.0], [0.0], [9.0]]]), torch.tensor([[[True], [True], [False]]])
+    assert names["Clipped"]()(returns_GKT, valid_GKT).tolist() == [[[1.0], [-1.0], [0.0]]]
+
+
+@pytest.mark.parametrize("page", sorted(DOCUMENTS))
+def test_cells_of_tables_are_short(page: str) -> None:
+    cells = [cell for row in table(DOCUMENTS[page]) for cell in row]
+    assert [cell for cell in cells if len(cell) > 120] == []
+
+
 CONCEPTS = DOCUMENTS["docs/concepts.md"]
 
 
@@ -155,7 +184,7 @@ def test_every_experiment_is_on_its_page() -> None:
     first = {row[0].strip("`") for row in table(DOCUMENTS["docs/experiments.md"])}
     assert {name for name in first if (ROOT / "experiments" / f"{name}.py").is_file()} == {
         *NAMES,
-        "test_time_scaling",
+        "sequential_scaling",
         "estimator_bias",
     }
 

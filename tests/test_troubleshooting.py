@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -39,6 +40,7 @@ def templates(tree: ast.AST) -> Iterator[tuple[str, ...]]:
             yield (node.value,)
 
 
+@cache
 def sources() -> list[re.Pattern[str]]:
     """A pattern for each text of at least `LITERAL` characters: its literal parts are groups."""
     files = [path for package in ("rlkernel", "experiments", "envs") for path in (ROOT / package).rglob("*.py")]
@@ -52,13 +54,10 @@ def sources() -> list[re.Pattern[str]]:
     return [re.compile(".*?".join(f"({re.escape(word)})" for word in words)) for words in texts if len("".join(words)) >= LITERAL]
 
 
-TEMPLATES = sources()
-
-
 def explained(message: str) -> float:
     """Share of a message's own characters, without those of `<so>` and of names, that texts of the sources print."""
     covered: set[int] = set()
-    for template in TEMPLATES:
+    for template in sources():
         if (found := template.search(message)) is not None:
             covered |= {i for group in range(1, template.groups + 1) for i in range(*found.span(group))}
     varying = {i for name in re.finditer(NAMES, message) for i in range(*name.span())}

@@ -22,7 +22,7 @@ import triton
 import triton.language as tl
 """
 MAX_PROGRAMS = 1056
-"""Of a grid-stride loop: 8 for each multiprocessor of an H200."""
+"""The largest number of programs of a grid-stride loop: 8 for each multiprocessor of an H200."""
 
 
 def block(text: str, depth: int) -> str:

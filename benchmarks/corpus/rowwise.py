@@ -33,12 +33,12 @@ LOOPED = ((1024, 4), (2048, 8), (4096, 8), (1024, 8), (2048, 16), (4096, 16))
 def _scalar(
     name: str, steps: tuple[Reduce | str, ...], value: str, *, pointers: Mapping[str, str] = X, load: str = LOAD
 ) -> RowPlan:
-    """One number per row of x."""
+    """A plan whose output has one number per row of x."""
     return RowPlan(Rows(name, pointers, load, steps, last=LAST.format(value)), PER_ROW)
 
 
 def _each(name: str, steps: tuple[Reduce | str, ...], each: str, *, pointers: Mapping[str, str] = X, load: str = LOAD) -> RowPlan:
-    """As many numbers per row as x has."""
+    """A plan whose output has as many numbers per row as x has."""
     return RowPlan(Rows(name, pointers, load, steps, each))
 
 

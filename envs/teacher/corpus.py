@@ -17,7 +17,8 @@ from rlkernel.interfaces import Environment, Evaluator
 from rlkernel.types import Evaluation, Problem
 
 AT_ONCE = 8
-"""Conversations in progress: enough to keep the evaluator busy, few enough to keep a problem's evaluations together."""
+"""How many conversations are in progress: enough to keep the evaluator busy, few enough to keep a problem's evaluations
+together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +46,7 @@ async def converse(
     rng: random.Random,
     mixture: Mixture,
 ) -> Conversation:
-    """One conversation of `turns` answers, which starts with a draft of the deck."""
+    """Hold one conversation of `turns` answers, which starts with a draft of the deck."""
     draft = rng.choice(deck)
     opening = ""
     exchanges: list[Exchange] = []
@@ -71,7 +72,8 @@ async def write_corpus(
     mixture: Mixture = CAPABLE,
     on_done: Callable[[Conversation], None],
 ) -> tuple[Conversation, ...]:
-    """`conversations` per problem, from `deck` first drafts, in a fixed order; they depend on the seed and the verdicts alone.
+    """Write `conversations` per problem, from `deck` first drafts. Their order is fixed, and they depend on the seed and the
+    verdicts alone.
 
     Raises ValueError if a problem is no elementwise chain.
     """

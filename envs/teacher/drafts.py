@@ -13,7 +13,7 @@ from envs.chains import Step, columns, has_bias, parse
 
 
 class Use(StrEnum):
-    """What becomes of the kernel's result."""
+    """How the kernel's result is used."""
 
     LIVE = "live"
     """It is the input of the next operation, or the output."""
@@ -51,14 +51,14 @@ class Draft:
         return self.use is Use.LIVE and self.first == 0 and self.last == len(self.steps)
 
     def mended(self) -> Draft:
-        """The same plan without its mistakes."""
+        """The draft with the same plan and without its mistakes."""
         whole = self.last == len(self.steps)
         last = len(self.intended) if whole else min(self.last, len(self.intended))
         first = min(self.first, last - 1)
         return replace(self, steps=self.intended, first=first, last=last, edit=None)
 
     def right(self) -> Draft:
-        """One kernel for all operations, without mistakes."""
+        """The draft with one kernel for all operations and without mistakes."""
         return Draft(self.intended, self.intended, self.cols, 0, len(self.intended))
 
 
@@ -75,7 +75,7 @@ def names(steps: tuple[Step, ...]) -> str:
 
 
 def plan(draft: Draft) -> str:
-    """One line: what the kernel does and what is left to torch."""
+    """The plan of a draft in one line: what the kernel does and what is left to torch."""
     if draft.use is Use.NONE:
         return "Plan: torch for all."
     if draft.use is Use.UNUSED:

@@ -1,4 +1,4 @@
-"""What the teacher does: a first draft drawn from a mixture, then repairs that depend on the evaluator's verdict.
+"""The teacher's script: a first draft drawn from a mixture, then repairs that depend on the evaluator's verdict.
 
 The mixtures are deliberately mediocre: reinforcement learning needs something to move. `CAPABLE` and `BEGINNER` are all numbers.
 """
@@ -49,9 +49,9 @@ class Mixture:
     """How often the teacher does what."""
 
     first: Mapping[Variant, float]
-    """Of first drafts."""
+    """The share of each variant among first drafts."""
     after: Mapping[str, Mapping[Repair, float]]
-    """By `situation`: what happens with the next draft."""
+    """The share of each repair, by `situation`."""
 
 
 CAPABLE = Mixture(
@@ -115,7 +115,7 @@ def situation(evaluation: Evaluation) -> str:
 
 
 def remark(evaluation: Evaluation) -> str:
-    """How the next answer opens."""
+    """The sentence with which the next answer opens."""
     return REMARKS["incorrect" if evaluation.status is Status.INCORRECT else situation(evaluation)]
 
 
@@ -132,7 +132,7 @@ def draw_deck(source: str, size: int, rng: random.Random, mixture: Mixture = CAP
 def next_draft(
     deck: tuple[Draft, ...], last: Draft, evaluation: Evaluation, rng: random.Random, mixture: Mixture = CAPABLE
 ) -> Draft:
-    """The draft after `last` was judged."""
+    """The draft that follows `last` once that was judged."""
     repairs = mixture.after[situation(evaluation)]
     repair = rng.choices(tuple(repairs), weights=tuple(repairs.values()))[0]
     if repair is Repair.KEEP:
@@ -143,7 +143,7 @@ def next_draft(
 
 
 def write(draft: Draft, variant: Variant, rng: random.Random) -> Draft:
-    """A draft of that variant; chains that are too short for a partial one get a lazy one."""
+    """Write a draft of that variant. A chain that is too short for a partial one gets a lazy one."""
     length = len(draft.steps)
     if variant is Variant.SLOW:
         return replace(draft, block=64)

@@ -1,4 +1,4 @@
-"""Benchmarks: a fixed policy's answers to many problems, scored as Fast@p.
+"""Benchmarks: they score the answers of a fixed policy to many problems as Fast@p.
 
 Start at `attempts`, which asks, evaluates and keeps every turn; `scores` computes Fast@p, `results` prints tables, `page` shows
 every answer. The command is `python -m experiments.benchmark`.

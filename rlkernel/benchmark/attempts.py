@@ -1,4 +1,4 @@
-"""Attempts at problems by a `Writer`, kept turn by turn, so that a killed benchmark goes on where it was.
+"""Makes a `Writer` attempt problems, and keeps its attempts turn by turn, so that a killed benchmark goes on where it was.
 
 turns.jsonl     one row per finished turn, appended whole; a torn last row is dropped. A row has all that the next turn needs.
 unscored.jsonl  problems that the evaluator could not judge, with the reason: they are left alone from then on
@@ -28,74 +28,79 @@ from rlkernel.types import Evaluation, Problem
 
 TURNS, UNSCORED = "turns.jsonl", "unscored.jsonl"
 PROBE = "ModelNew = None\n"
-"""No candidate: it ends before any of its code matters, but after the reference was read and traced."""
+"""A candidate that ends before any of its code matters, but after the reference was read and traced."""
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
-    """A finished turn; `answer` None marks the end of an attempt without room for another one."""
+class TurnRow:
+    """A finished turn of an attempt, as a row of turns.jsonl. Without an answer it marks the end of an attempt that has no room
+    for another one."""
 
     problem: str
     sample: int
     turn: int
-    """From 0."""
+    """The number of the turn in its attempt, from 0."""
     shown: tuple[int, ...]
-    """The earlier turns that the writer saw."""
+    """The numbers of the earlier turns that the writer saw."""
     answer: Answer | None
     code: str | None
     evaluation: Evaluation | None
     reward: float
     feedback: str
     seconds: float
-    """Wall clock, of writing and evaluating."""
+    """The wall-clock time of writing and evaluating."""
 
     def to_json(self) -> dict[str, Any]:
+        """The row as JSON values."""
         evaluation = None if self.evaluation is None else self.evaluation.to_json()
         return {**asdict(self), "evaluation": evaluation}
 
     @staticmethod
-    def from_json(data: dict[str, Any]) -> Row:
+    def from_json(data: dict[str, Any]) -> TurnRow:
+        """The row that `to_json` dumped."""
         answer, evaluation = data["answer"], data["evaluation"]
         if answer is not None:
             answer = Answer(**{**answer, "token_ids": tuple(answer["token_ids"])})
         facts = None if evaluation is None else Evaluation.from_json(evaluation)
-        return Row(**{**data, "shown": tuple(data["shown"]), "answer": answer, "evaluation": facts})
+        return TurnRow(**{**data, "shown": tuple(data["shown"]), "answer": answer, "evaluation": facts})
 
 
 class Ledger:
-    """The rows of a benchmark's directory, in memory and on disk. Held by one process (`rlkernel.runs.directory.owned`)."""
+    """The rows of a benchmark's directory, in memory and on disk. One process holds it (`rlkernel.runs.directory.owned`)."""
 
     def __init__(self, directory: Path) -> None:
         directory.mkdir(parents=True, exist_ok=True)
         self._directory = directory
-        self._rows: dict[tuple[str, int], dict[int, Row]] = {}
+        self._rows: dict[tuple[str, int], dict[int, TurnRow]] = {}
         self.unscored: dict[str, str] = {}
-        """Problem -> why it cannot be judged."""
+        """The problems that cannot be judged: problem -> reason."""
         for data in _mended(directory / TURNS):
-            self._add(Row.from_json(data))
+            self._add(TurnRow.from_json(data))
         for data in _mended(directory / UNSCORED):
             self.unscored[data["problem"]] = data["reason"]
 
-    def _add(self, row: Row) -> None:
+    def _add(self, row: TurnRow) -> None:
         self._rows.setdefault((row.problem, row.sample), {})[row.turn] = row
 
-    def append(self, row: Row) -> None:
+    def append(self, row: TurnRow) -> None:
+        """Keep a finished turn."""
         self._add(row)
         _append(self._directory / TURNS, row.to_json())
 
     def leave_out(self, problem: str, reason: str) -> None:
+        """Leave a problem alone from now on, since it cannot be judged."""
         self.unscored[problem] = reason
         _append(self._directory / UNSCORED, {"problem": problem, "reason": reason})
 
-    def attempt(self, problem: str, sample: int) -> list[Row]:
-        """The turns so far, in order."""
+    def attempt(self, problem: str, sample: int) -> list[TurnRow]:
+        """The turns of an attempt so far, in order."""
         found = self._rows.get((problem, sample), {})
         return [found[turn] for turn in sorted(found)]
 
     def tried(self, samples: Mapping[str, int], turns: int) -> dict[str, list[list[Evaluation]]]:
-        """What `rlkernel.benchmark.scores` scores of `samples` (problem -> how many): the attempts that have a turn, without
-        problems that
-        cannot be judged."""
+        """The evaluations that `rlkernel.benchmark.scores` scores: of every problem, those of its attempts that have a turn.
+        Problems that cannot be judged are left out. samples: the number of attempts at each problem; turns: the most of an
+        attempt."""
         found: dict[str, list[list[Evaluation]]] = {}
         for problem, count in samples.items():
             attempts = [self.attempt(problem, sample)[:turns] for sample in range(count)]
@@ -105,22 +110,24 @@ class Ledger:
         return found
 
     @property
-    def rows(self) -> Iterator[Row]:
+    def rows(self) -> Iterator[TurnRow]:
+        """All turns, attempt by attempt."""
         return (rows[turn] for rows in self._rows.values() for turn in sorted(rows))
 
     @property
     def cost(self) -> float:
+        """The price of all answers, in the currency of the prices."""
         return sum(row.answer.cost for row in self.rows if row.answer is not None)
 
 
 def _append(path: Path, row: Mapping[str, Any]) -> None:
-    """One write of a whole line: a kill of this process leaves all of it or none."""
+    """Append a row in one write of a whole line: a kill of this process leaves all of it or none."""
     with path.open("ab", buffering=0) as file:
         file.write(json.dumps(row).encode() + b"\n")
 
 
 def _mended(path: Path) -> list[dict[str, Any]]:
-    """The rows of a file, from which a torn last row is cut. Raises UsageError for any other damage."""
+    """Read the rows of a file, and cut a torn last row from it. Raises UsageError for any other damage."""
     if not path.exists():
         return []
     text = path.read_bytes()
@@ -150,21 +157,23 @@ class Task:
     seed: int
 
 
-OnRow = Callable[[Row], None]
+OnRow = Callable[[TurnRow], None]
+"""What is called with every turn as soon as it is kept."""
 
 
-def _ignore(row: Row) -> None:
-    """Of those who do not look."""
+def _ignore(row: TurnRow) -> None:
+    """Do nothing with a finished turn: the `on_row` of callers that need none."""
 
 
 @dataclass
 class Missing:
-    """Attempts that stopped without an answer: how many, and why the first one did."""
+    """The number of attempts that stopped without an answer, and the reason of the first."""
 
     count: int = 0
     reason: str = field(default="")
 
     def add(self, reason: str) -> None:
+        """Count one more attempt."""
         self.count += 1
         self.reason = self.reason or reason
 
@@ -172,7 +181,7 @@ class Missing:
 async def attempt_all(
     problems: Sequence[Problem], samples: int, task: Task, ledger: Ledger, *, on_row: OnRow = _ignore
 ) -> Missing:
-    """Every attempt that the ledger does not hold yet, all concurrent. The seeds depend on problem, sample and turn alone.
+    """Make every attempt that the ledger does not hold yet, all of them at once. Seeds depend on problem, sample and turn alone.
 
     Raises EvaluatorFailed after the problem at fault was left out: the next call, with a new evaluator, goes on without it.
     Raises UsageError from the writer, and from an evaluator that has nowhere to evaluate: no problem is left out for either.
@@ -201,12 +210,13 @@ async def attempt_all(
     return missing
 
 
-def unfinished(rows: Sequence[Row], turns: int) -> bool:
+def unfinished(rows: Sequence[TurnRow], turns: int) -> bool:
+    """Whether an attempt of at most `turns` turns goes on after these."""
     return len(rows) < turns and all(row.answer is not None for row in rows)
 
 
 async def _attempt(problem: Problem, sample: int, task: Task, ledger: Ledger, missing: Missing, on_row: OnRow) -> None:
-    """From where the ledger has it to its end."""
+    """Carry an attempt on, from where the ledger has it to its end."""
     prompt = task.environment.prompt(problem)
     seed = derive_seed(task.seed, problem.name, sample)
     while unfinished(rows := ledger.attempt(problem.name, sample), task.turns):
@@ -218,20 +228,20 @@ async def _attempt(problem: Problem, sample: int, task: Task, ledger: Ledger, mi
         except NoAnswer as error:
             missing.add(f"{problem.name}, turn {len(rows) + 1}: {error}")
             return
-        row = Row(problem.name, sample, len(rows), tuple(shown), None, None, None, 0.0, "", 0.0)
+        row = TurnRow(problem.name, sample, len(rows), tuple(shown), None, None, None, 0.0, "", 0.0)
         if answer is None and not rows:
             raise UsageError(f"the prompt of {problem.name} leaves no room for an answer: lower --max-new-tokens")
         if answer is not None:
             code = task.environment.extract(answer.text)
             facts = await task.evaluator.evaluate(problem, code)
             feedback, spent = task.environment.feedback(facts), time.monotonic() - started
-            row = Row(problem.name, sample, len(rows), tuple(shown), answer, code, facts, task.reward(facts), feedback, spent)
+            row = TurnRow(problem.name, sample, len(rows), tuple(shown), answer, code, facts, task.reward(facts), feedback, spent)
         ledger.append(row)
         on_row(row)
 
 
 def _first(error: BaseException, kind: type[Exception]) -> Exception | None:
-    """The first of a kind in an error or in groups of errors."""
+    """The first error of a kind in an error or in groups of errors; None without one."""
     if isinstance(error, BaseExceptionGroup):
         return next((found for inner in error.exceptions if (found := _first(inner, kind))), None)
     return error if isinstance(error, kind) else None
@@ -241,7 +251,10 @@ async def evaluate_codes(
     problems: Sequence[Problem], codes: Mapping[str, Sequence[str | None]], evaluator: Evaluator, ledger: Ledger, reward: Reward,
     *, on_row: OnRow = _ignore,
 ) -> None:  # fmt: skip
-    """Finished candidates, problem -> one per sample, as attempts of one turn; None counts as no code. Raises as above."""
+    """Evaluate finished candidates as attempts of one turn. codes: the candidates of each problem; None counts as no code.
+
+    Raises EvaluatorFailed and UsageError as `attempt_all` does.
+    """
 
     async def one(problem: Problem, sample: int, code: str | None) -> None:
         started = time.monotonic()
@@ -253,7 +266,7 @@ async def evaluate_codes(
             if isinstance(error, EvaluatorFailed):
                 raise
             return
-        row = Row(problem.name, sample, 0, (), Answer("", "stop"), code, facts, reward(facts), "", time.monotonic() - started)
+        row = TurnRow(problem.name, sample, 0, (), Answer("", "stop"), code, facts, reward(facts), "", time.monotonic() - started)
         ledger.append(row)
         on_row(row)
 

@@ -1,4 +1,4 @@
-"""report.html of a benchmark: its tables, and every attempt in the viewer. See `rlkernel.report.page`."""
+"""Writes report.html of a benchmark: its tables, and every attempt in the viewer (see `rlkernel.report.page`)."""
 
 from __future__ import annotations
 
@@ -7,24 +7,25 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rlkernel.benchmark.attempts import Ledger, Row
+from rlkernel.benchmark.attempts import Ledger, TurnRow
 from rlkernel.benchmark.results import notes, tables
-from rlkernel.benchmark.scores import Sample, chosen, is_fast
+from rlkernel.benchmark.scores import Attempt, counted_turn, reaches
 from rlkernel.report import page, viewer
-from rlkernel.report.viewer import Shown, Source
+from rlkernel.report.viewer import Source, ViewerContent
 from rlkernel.types import Status
 
 PAGE = "report.html"
 SHOWN = (1.0, 1.2)
-"""The p of Fast@p in the viewer's table of problems."""
+"""The thresholds p of Fast@p in the viewer's table of problems."""
 
 
 def write(
     directory: Path, label: str, results: Mapping[str, Any], ledger: Ledger, samples: Mapping[str, int], turns: int,
     prompts: Mapping[str, str],
 ) -> Path:  # fmt: skip
-    """The page's path. label: what was scored; results: see `rlkernel.benchmark.results.write`; the others: see `shown`."""
-    packed = viewer.pack(shown(directory.name, label, results["timing"], ledger, samples, turns, prompts))
+    """Write the page, and return its path. label: what was scored; results: what `rlkernel.benchmark.results.write` returned; the
+    others: see `viewer_content`."""
+    packed = viewer.pack(viewer_content(directory.name, label, results["timing"], ledger, samples, turns, prompts))
     text = page.render(
         "benchmark.html.j2",
         packed,
@@ -40,10 +41,11 @@ def write(
     return draft.replace(directory / PAGE)
 
 
-def shown(
+def viewer_content(
     name: str, label: str, timing: list[str], ledger: Ledger, samples: Mapping[str, int], turns: int, prompts: Mapping[str, str]
-) -> Shown:
-    """All attempts. samples: problem -> how many are wanted; turns: of an attempt; prompts: problem -> its prompt."""
+) -> ViewerContent:
+    """All attempts, as the viewer shows them. samples: the number of attempts wanted at each problem; turns: the most of an
+    attempt; prompts: the prompt of each problem."""
     trajectories = []
     for problem, count in samples.items():
         for sample in range(count):
@@ -53,16 +55,16 @@ def shown(
                 trajectories.append({**about, "turns": [_turn(row) for row in rows]})
     tried = ledger.tried(samples, turns)
     measured = {problem: [_share(found, p) for p in SHOWN] for problem, found in tried.items()}
-    return Shown([Source(name, label, 0, " and ".join(timing) or None, trajectories)], {label: measured}, attempts=True)
+    return ViewerContent([Source(name, label, 0, " and ".join(timing) or None, trajectories)], {label: measured}, attempts=True)
 
 
-def _share(samples: Sequence[Sample], p: float) -> float:
+def _share(samples: Sequence[Attempt], p: float) -> float:
     """Fast@p of one problem."""
-    return sum(is_fast(chosen(sample, "best", "eager"), p, "eager", strict=False) for sample in samples) / len(samples)
+    return sum(reaches(counted_turn(sample, "best", "eager"), p, "eager", strict=False) for sample in samples) / len(samples)
 
 
-def _turn(row: Row) -> dict[str, Any]:
-    """As a turn of a transcript, with what only a benchmark knows."""
+def _turn(row: TurnRow) -> dict[str, Any]:
+    """A turn as a transcript has it, with what only a benchmark knows."""
     answer, evaluation = row.answer, row.evaluation
     assert answer is not None and evaluation is not None
     more: dict[str, Any] = {"saw": [turn + 1 for turn in row.shown]} if row.turn else {}
@@ -79,6 +81,6 @@ def _turn(row: Row) -> dict[str, Any]:
 
 
 def _short(manifest: Mapping[str, Any]) -> str:
-    """As JSON, with the number of problems instead of their names."""
+    """A manifest as JSON, with the number of problems instead of their names."""
     benchmark = {**manifest["benchmark"], "problems": f"{len(manifest['benchmark']['problems'])} problems"}
     return json.dumps({**manifest, "benchmark": benchmark}, indent=1)

@@ -1,4 +1,4 @@
-"""What a benchmark leaves: results.json, attempts.parquet, and a table for a terminal of 100 columns."""
+"""Writes what a benchmark leaves: results.json, attempts.parquet, and tables for a terminal of 100 columns."""
 
 from __future__ import annotations
 
@@ -11,18 +11,19 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from rlkernel.benchmark.attempts import Ledger, Row
-from rlkernel.benchmark.scores import THRESHOLDS, Against, Reading, Scores, Tried, fast, score, until
+from rlkernel.benchmark.attempts import Ledger, TurnRow, unfinished
+from rlkernel.benchmark.scores import THRESHOLDS, BaselineScores, Reading, Scores, Tried, after_turn, fast, score
 from rlkernel.types import Problem
 
 RESULTS, PARQUET = "results.json", "attempts.parquet"
 WIDTH = 100
+"""The width of the tables in columns."""
 SHOWN_TURNS = 12
-"""Rows of the table of turns; results.json has all."""
+"""About this many turns are in the table of turns; results.json has all."""
 
 
 def by_level(tried: Tried, levels: Mapping[str, int]) -> dict[str, Scores]:
-    """Scores of every level, and of all problems where there are several levels. Empty without anything tried."""
+    """The scores of every level, and of all problems where there are several levels. Empty where nothing was tried."""
     found = {}
     for level in sorted({levels[name] for name in tried}):
         found[f"level {level}"] = score({name: samples for name, samples in tried.items() if levels[name] == level})
@@ -34,15 +35,15 @@ def by_turn(tried: Tried, turns: int) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
     readings: tuple[Reading, ...] = ("best", "last")
     for turn in range(1, turns + 1):
-        sofar = until(tried, turn)
+        sofar = after_turn(tried, turn)
         rows.append({"turn": turn, **{r: {f"{p:g}": asdict(fast(sofar, p, r)) for p in THRESHOLDS} for r in readings}})
     return rows
 
 
 def to_json(scores: Scores) -> dict[str, Any]:
-    """With thresholds as text."""
+    """Scores as JSON values, with thresholds as text."""
 
-    def against(value: Against) -> dict[str, Any]:
+    def against(value: BaselineScores) -> dict[str, Any]:
         fast = {r: {f"{p:g}": asdict(f) for p, f in by_p.items()} for r, by_p in value.fast.items()}
         means = {r: None if mean is None else asdict(mean) for r, mean in value.geometric_mean.items()}
         return {"problems": value.problems, "fast": fast, "geometric_mean": means}
@@ -59,7 +60,8 @@ def write(
     directory: Path, manifest: Mapping[str, Any], problems: Sequence[Problem], samples: Mapping[str, int], turns: int,
     ledger: Ledger,
 ) -> dict[str, Any]:  # fmt: skip
-    """results.json and attempts.parquet, each whole or not at all. samples: wanted of each problem. Returns the first."""
+    """Write results.json and attempts.parquet, each whole or not at all, and return the first. samples: the number of attempts
+    wanted at each problem; turns: the most of an attempt."""
     levels = {problem.name: problem.level for problem in problems}
     tried = ledger.tried(samples, turns)
     rows = [row for row in ledger.rows if row.problem in levels and row.sample < samples[row.problem] and row.turn < turns]
@@ -67,7 +69,10 @@ def write(
     results = {
         "manifest": manifest,
         "complete": all(
-            _over(ledger.attempt(name, k), turns) for name in levels if name not in ledger.unscored for k in range(samples[name])
+            not unfinished(ledger.attempt(name, k), turns)
+            for name in levels
+            if name not in ledger.unscored
+            for k in range(samples[name])
         ),
         "problems": len(levels),
         "unscored": ledger.unscored,
@@ -90,12 +95,8 @@ def write(
     return results
 
 
-def _over(rows: Sequence[Row], turns: int) -> bool:
-    return len(rows) >= turns or any(row.answer is None for row in rows)
-
-
-def write_parquet(path: Path, rows: Sequence[Row], levels: Mapping[str, int], manifest: Mapping[str, Any]) -> None:
-    """One row per turn, sorted; the manifest as JSON in the schema's metadata under `rlkernel`."""
+def write_parquet(path: Path, rows: Sequence[TurnRow], levels: Mapping[str, int], manifest: Mapping[str, Any]) -> None:
+    """Write one row per turn, sorted, with the manifest as JSON in the schema's metadata under `rlkernel`."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -132,7 +133,7 @@ def write_parquet(path: Path, rows: Sequence[Row], levels: Mapping[str, int], ma
 
 
 def show(results: Mapping[str, Any], console: Console) -> None:
-    """Fits 100 columns; Fast@p of the best turn, then the turns where there are several."""
+    """Print the tables in 100 columns: Fast@p of the best turn, then the turns where there are several."""
     if not results["scores"]:
         console.print("nothing was scored")
     for table in tables(results):
@@ -149,7 +150,7 @@ def show(results: Mapping[str, Any], console: Console) -> None:
 
 @dataclass(frozen=True, slots=True)
 class TextTable:
-    """Cells as text."""
+    """A table whose cells are text."""
 
     title: str
     columns: tuple[str, ...]
@@ -157,7 +158,7 @@ class TextTable:
 
 
 def tables(results: Mapping[str, Any]) -> list[TextTable]:
-    """Per level, against each baseline that was timed; then turn by turn."""
+    """The tables of results: by level, against each baseline that was timed; then turn by turn."""
     columns, found = results["scores"], []
     for baseline, what in (("eager", "the eager reference"), ("compiled", "the reference under torch.compile")):
         if any(scores[baseline] for scores in columns.values()):
@@ -202,7 +203,7 @@ def _turn_rows(turns: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, ...]]:
 
 
 def notes(results: Mapping[str, Any]) -> list[str]:
-    """What the tables do not say, line by line."""
+    """The lines below the tables, which say what these do not."""
     manifest, lines = results["manifest"], []
     timing = " and ".join(results["timing"]) or "no"
     lines.append(f"{timing} times; {results['problems']} problems, {len(results['unscored'])} of them not scored")
@@ -226,12 +227,13 @@ def notes(results: Mapping[str, Any]) -> list[str]:
 
 
 def shorten(text: str) -> str:
-    """To the table's width; results.json has all of it."""
+    """Shorten a line to the tables' width; results.json has all of it."""
     return text if len(text) <= WIDTH else text[: WIDTH - 3] + "..."
 
 
 def _percent(value: Mapping[str, float] | None) -> str:
-    """
+    """A share with its interval as text.
+
     >>> _percent({"mean": 0.456, "low": 0.4, "high": 0.517})
     '46 % [40, 52]'
     """

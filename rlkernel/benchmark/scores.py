@@ -1,12 +1,13 @@
-"""What a benchmark says: Fast@p, pass@k, speedup, hacking and lazy rates, each with an interval over problems. Pure.
+"""Scores a benchmark: Fast@p, pass@k, speedup, hacking and lazy rates, each with an interval over problems. Nothing here is read,
+written or drawn without a seed.
 
-Legend: P problems, K samples (trajectories) of a problem, T turns of a sample, B bootstrap samples.
+Legend: P problems, K samples (attempts) of a problem, T turns of a sample, B bootstrap samples.
 
 A number is a ratio of two sums over problems, and its interval is a percentile bootstrap that draws problems again, with all
 their samples: it says what other problems of the same kind would give, not what other samples of these would. Every problem
 weighs the same in Fast@p and pass@k; failures are part of every denominator, hacks count as incorrect.
 
-best: of the turns so far, the fastest correct one. last: the last turn, what a user without an evaluator gets.
+The reading `best` takes the fastest correct turn so far; `last` takes the last turn, which a user without an evaluator gets.
 """
 
 from __future__ import annotations
@@ -19,21 +20,21 @@ from typing import Literal
 
 import numpy as np
 
-from rlkernel.metrics import HACKS, LAZY_COVERAGE
+from rlkernel.metrics import is_hack, is_lazy
 from rlkernel.statistics import LEVEL, SAMPLES, Array, Interval
 from rlkernel.types import Evaluation
 
 THRESHOLDS = (0.0, 0.8, 1.0, 1.2, 1.5, 2.0)
-Sample = Sequence[Evaluation]
-"""Turns of one trajectory, in order, at least one."""
-Tried = Mapping[str, Sequence[Sample]]
-"""Problem -> samples."""
+Attempt = Sequence[Evaluation]
+"""The evaluations of one attempt's turns, in order, at least one."""
+Tried = Mapping[str, Sequence[Attempt]]
+"""The attempts at each problem."""
 Baseline = Literal["eager", "compiled"]
 Reading = Literal["best", "last"]
 
 
 def speedup_over(evaluation: Evaluation, baseline: Baseline) -> float | None:
-    """Against the eager reference, or against the reference under torch.compile; None where it was not timed."""
+    """The speedup over the eager reference, or over the reference under torch.compile; None where it was not timed."""
     if baseline == "eager":
         return evaluation.speedup
     if evaluation.compiled_us is None or not evaluation.candidate_us:
@@ -41,14 +42,14 @@ def speedup_over(evaluation: Evaluation, baseline: Baseline) -> float | None:
     return evaluation.compiled_us / evaluation.candidate_us
 
 
-def chosen(sample: Sample, reading: Reading, baseline: Baseline) -> Evaluation | None:
-    """The turn that counts, None if it is not correct."""
+def counted_turn(sample: Attempt, reading: Reading, baseline: Baseline) -> Evaluation | None:
+    """The turn of an attempt that counts, by the reading; None if it is not correct."""
     correct = [turn for turn in (sample if reading == "best" else sample[-1:]) if turn.correct]
     return max(correct, key=lambda turn: speedup_over(turn, baseline) or 0.0, default=None)
 
 
-def is_fast(turn: Evaluation | None, p: float, baseline: Baseline, *, strict: bool) -> bool:
-    """Correct with a speedup of at least p, or more than p. For p = 0 both mean correct."""
+def reaches(turn: Evaluation | None, p: float, baseline: Baseline, *, strict: bool) -> bool:
+    """Whether a turn is correct with a speedup of at least p, or with strict of more than p. For p = 0 both mean correct."""
     if turn is None or p == 0:
         return turn is not None
     speedup = speedup_over(turn, baseline)
@@ -56,7 +57,8 @@ def is_fast(turn: Evaluation | None, p: float, baseline: Baseline, *, strict: bo
 
 
 def pass_at(k: int, n: int, c: int) -> float:
-    """Chance that k of n samples, of which c are correct, hold a correct one: 1 - C(n-c, k) / C(n, k) (arXiv 2107.03374, eq. 1).
+    """The chance that k of n samples, of which c are correct, hold a correct one: 1 - C(n-c, k) / C(n, k) (arXiv 2107.03374, eq.
+    1).
 
     Unbiased for drawing k samples. Raises ValueError unless 1 <= k <= n and 0 <= c <= n.
 
@@ -69,8 +71,8 @@ def pass_at(k: int, n: int, c: int) -> float:
 
 
 def ratio(numerators_P: Sequence[float], denominators_P: Sequence[float], seed: int = 0) -> Interval | None:
-    """sum(numerators) / sum(denominators) with its interval over problems; None when the denominators sum to 0. Bootstrap samples
-    with denominator 0 are left out. With one problem the interval has no width.
+    """The ratio sum(numerators) / sum(denominators) with its interval over problems; None when the denominators sum to 0.
+    Bootstrap samples with denominator 0 are left out. With one problem the interval has no width.
 
     >>> ratio([1.0, 3.0], [2.0, 2.0])
     Interval(mean=1.0, low=0.5, high=1.5)
@@ -91,7 +93,7 @@ def _weights(problems: int, seed: int) -> Array:
 
 
 @dataclass(frozen=True, slots=True)
-class Fast:
+class FastShare:
     """Fast@p for one p."""
 
     at_least: Interval
@@ -99,37 +101,37 @@ class Fast:
 
 
 @dataclass(frozen=True, slots=True)
-class Against:
-    """Everything that needs a baseline, by reading."""
+class BaselineScores:
+    """The scores that need a baseline, by reading."""
 
     problems: int
-    fast: Mapping[Reading, Mapping[float, Fast]]
+    fast: Mapping[Reading, Mapping[float, FastShare]]
     geometric_mean: Mapping[Reading, Interval | None]
-    """Of the speedups of the samples whose reading is correct; None without any."""
+    """The geometric mean of the speedups of the samples whose reading is correct; None without any."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """What was found for a set of problems."""
+    """The scores of a set of problems."""
 
     problems: int
     samples: int
     turns: int
-    """Evaluated, in all."""
-    eager: Against
-    compiled: Against | None
-    """None where torch.compile was not timed. Without the problems whose reference it did not compile."""
+    """The number of evaluated turns of all samples."""
+    eager: BaselineScores
+    compiled: BaselineScores | None
+    """The scores without the problems whose reference torch.compile did not compile; None where it was not timed."""
     pass_at: Mapping[int, Interval]
-    """k -> chance that a sample is correct in some turn, k = 1, 2, 4, ... up to the samples that every problem has."""
+    """The chance that one of k samples is correct in some turn, for k = 1, 2, 4, ... up to the samples that every problem has."""
     correct_rate: Interval
-    """Of turns, as the rates below."""
+    """The share of turns that are correct; the rates below are shares of turns, too."""
     hacking_rate: Interval
     lazy_rate: Interval
     statuses: Mapping[str, int]
 
 
 def score(tried: Tried) -> Scores:
-    """Raises ValueError without problems, or for a problem without samples."""
+    """Score a set of problems. Raises ValueError without problems, or for a problem without samples."""
     if not tried or not all(samples and all(samples) for samples in tried.values()):
         raise ValueError("nothing to score: every problem needs a sample, and every sample a turn")
     turns = [turn for samples in tried.values() for sample in samples for turn in sample]
@@ -146,47 +148,49 @@ def score(tried: Tried) -> Scores:
         compiled=_against(timed, "compiled") if compiled else None,
         pass_at=_pass(tried),
         correct_rate=_rate(tried, lambda turn: turn.correct),
-        hacking_rate=_rate(tried, lambda turn: turn.status in HACKS),
-        lazy_rate=_rate(tried, lambda turn: turn.correct and turn.coverage is not None and turn.coverage < LAZY_COVERAGE),
+        hacking_rate=_rate(tried, is_hack),
+        lazy_rate=_rate(tried, is_lazy),
         statuses=dict(sorted(statuses.items(), key=lambda item: -item[1])),
     )
 
 
-def until(tried: Tried, turn: int) -> dict[str, list[Sample]]:
-    """As it was after `turn` turns; a sample that ended earlier is as it ended."""
+def after_turn(tried: Tried, turn: int) -> dict[str, list[Attempt]]:
+    """The attempts as they were after `turn` turns; one that ended earlier is as it ended."""
     return {name: [sample[:turn] for sample in samples] for name, samples in tried.items()}
 
 
 def fast(tried: Tried, p: float, reading: Reading, baseline: Baseline = "eager", *, strict: bool = False) -> Interval:
-    """Fast@p: mean over problems of the share of samples whose reading is correct and fast enough."""
+    """Fast@p: the mean over problems of the share of samples whose reading is correct and fast enough."""
 
-    def share(samples: Sequence[Sample]) -> float:
-        return float(np.mean([is_fast(chosen(s, reading, baseline), p, baseline, strict=strict) for s in samples]))
+    def share(samples: Sequence[Attempt]) -> float:
+        return float(np.mean([reaches(counted_turn(s, reading, baseline), p, baseline, strict=strict) for s in samples]))
 
     found = ratio([share(samples) for samples in tried.values()], [1.0] * len(tried))
     assert found is not None
     return found
 
 
-def _uncompiled(samples: Sequence[Sample]) -> bool:
+def _uncompiled(samples: Sequence[Attempt]) -> bool:
     """Whether a correct candidate was timed and the reference under torch.compile was not."""
     return any(turn.correct and turn.compiled_us is None for sample in samples for turn in sample)
 
 
-def _against(tried: Tried, baseline: Baseline) -> Against:
+def _against(tried: Tried, baseline: Baseline) -> BaselineScores:
     readings: tuple[Reading, ...] = ("best", "last")
     by_p = {
-        reading: {p: Fast(*(fast(tried, p, reading, baseline, strict=strict) for strict in (False, True))) for p in THRESHOLDS}
+        reading: {
+            p: FastShare(*(fast(tried, p, reading, baseline, strict=strict) for strict in (False, True))) for p in THRESHOLDS
+        }
         for reading in readings
     }
     means = {reading: _geometric_mean(tried, reading, baseline) for reading in readings}
-    return Against(len(tried), by_p, means)
+    return BaselineScores(len(tried), by_p, means)
 
 
 def _geometric_mean(tried: Tried, reading: Reading, baseline: Baseline) -> Interval | None:
     logs = []
     for samples in tried.values():
-        turns = [chosen(sample, reading, baseline) for sample in samples]
+        turns = [counted_turn(sample, reading, baseline) for sample in samples]
         speedups = [speedup_over(turn, baseline) for turn in turns if turn is not None]
         logs.append([math.log(speedup) for speedup in speedups if speedup])
     found = ratio([sum(row) for row in logs], [float(len(row)) for row in logs])

@@ -1,28 +1,22 @@
-"""The command line: `rlkernel evaluate`, `compare`, `doctor`, and the flags of experiments. The only file that imports tyro."""
+"""The command line: `rlkernel evaluate`, `compare` and `doctor`."""
 
 from __future__ import annotations
 
-import contextlib
-import io
+import inspect
 import json
-import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar, get_args, get_type_hints
 
-import tyro
 from rich.console import Console
-from tyro.conf import FlagCreatePairsOff, OmitSubcommandPrefixes, Positional
 
 from rlkernel.commands import doctor as doctors
 from rlkernel.commands.evaluate import evaluate_manifest, evaluate_pair
+from rlkernel.commands.flags import parse_flags
 from rlkernel.errors import UsageError, exit_status
 from rlkernel.evaluator.config import EvaluatorConfig
 from rlkernel.training.placement import select
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -33,7 +27,7 @@ class Evaluate:
     verdict, whatever it is, and 2 for unusable arguments or a broken reference.
     """
 
-    files: Positional[tuple[Path, ...]] = ()
+    files: tuple[Path, ...] = ()
     """REFERENCE.py CANDIDATE.py, in KernelBench's format."""
     manifest: Path | None = None
     """JSON lines to evaluate instead of one pair."""
@@ -82,10 +76,11 @@ class Compare:
     Runs of one arm that differ in their seeds alone count together. Prints tables with 95 % intervals, and writes a figure.
     """
 
-    paths: Positional[tuple[Path, ...]] = ()
+    paths: tuple[Path, ...] = ()
     """Run directories, folders of them, or folders of reports."""
     metric: str = "fast_1.2"
-    """By which problems are listed and drawn, e.g. reward, fast_1, fast_1.2, hacking_rate, lazy_rate or correct_rate."""
+    """The number by which problems are listed and drawn, e.g. reward, fast_1, fast_1.2, hacking_rate, lazy_rate or
+    correct_rate."""
     step: int | None = None
     """Compare the measurements at this step; without it, each run's last one."""
     late: bool = False
@@ -109,10 +104,10 @@ class Compare:
         if self.problems < 0:
             raise UsageError(f"--problems {self.problems}: use 0 for none, or a positive number")
         window = Window(step=self.step) if self.step is not None else Window(share=0.5) if self.late else Window(last=1)
-        pairs, timing = compare.compare_runs(self.paths, self.metric, window)
+        pairs, timing = compare.compare_arms(self.paths, self.metric, window)
         figure = self.figure or compare.beside(self.paths[0]) / "compare.png"
         try:
-            compare_report.draw(pairs, timing, self.metric, figure)
+            compare_report.draw_differences(pairs, timing, self.metric, figure)
         except OSError as error:
             raise UsageError(f"--figure {figure}: cannot be written ({error.strerror}): choose another place") from error
         if self.json:
@@ -131,76 +126,34 @@ class Doctor:
         return 0 if doctors.show(Console()) else 1
 
 
-def _one_line(text: str) -> str:
-    """tyro's framed message as one line: its sections, without the title and what repeats the help."""
-    sections: list[list[str]] = [[]]
-    for row in text.splitlines():
-        words = row.strip(" │╭╮╰╯|+")
-        if not words.strip("─-") or row.startswith(("╭", "+")):
-            sections.append([])
-        else:
-            sections[-1].append(words)
-    told = [" ".join(section) for section in (sections if text.startswith(("╭", "+")) else sections[1:])]
-    return "; ".join(words for words in told if words and not words.startswith(("For full helptext", "Argument helptext")))
+Command = Evaluate | Compare | Doctor
+COMMANDS: Mapping[str, tuple[Command, str]] = {
+    "evaluate": (Evaluate(), "files"),
+    "compare": (Compare(), "paths"),
+    "doctor": (Doctor(), ""),
+}
+"""Name -> the command with its defaults, and the field that takes what is no flag."""
 
 
-EXPECTED = {int: "a whole number", float: "a number", tuple[int, ...]: "whole numbers"}
-"""What a value that cannot be read should have been."""
+def _parse(args: Sequence[str]) -> Command:
+    """The command that `args` ask for. Raises UsageError with one line; `--help` prints and exits."""
+    names = ", ".join(COMMANDS)
+    if not args:
+        raise UsageError(f"Expected one of {{{names}}}. (see rlkernel --help)")
+    if args[0] in ("-h", "--help"):
+        print(f"usage: rlkernel [-h] {{{names}}} ...\n")
+        print("\n\n".join(f"{name}: {inspect.getdoc(command)}" for name, (command, _) in COMMANDS.items()))
+        sys.exit(0)
+    if args[0] not in COMMANDS:
+        raise UsageError(f"Unrecognized options: {args[0]}; Available subcommands: {names} (see rlkernel --help)")
+    command, rest = COMMANDS[args[0]]
+    return parse_flags(command, args[1:], f"rlkernel {args[0]}", rest)
 
 
-def _unreadable(told: str, args: Sequence[str], classes: Sequence[type]) -> str | None:
-    """Flag, value and what is expected, of tyro's complaint about a value; None for other complaints."""
-    found = re.match(r"Error parsing (--[\w-]+):", told)
-    if found is None:
-        return None
-    flag, name = found[1], found[1].removeprefix("--").replace("-", "_")
-    hints = next((hints for cls in classes if name in (hints := get_type_hints(cls))), {})
-    kinds = [kind for kind in (hints.get(name), *get_args(hints.get(name))) if kind in EXPECTED]
-    if not kinds:
-        return None
-    # tyro takes `--max_tokens` as well and complains of `--max-tokens`.
-    at = next((i for i, word in enumerate(args) if word.split("=")[0].replace("_", "-") == flag.replace("_", "-")), None)
-    if at is None:
-        return None
-    end = next((i for i, word in enumerate(args) if i > at and word.startswith("--")), len(args))
-    return f"{' '.join(args[at:end]).replace('=', ' ', 1)}: give {EXPECTED[kinds[0]]}"
-
-
-def _tyro(call: Any, prog: str, args: Sequence[str], classes: Sequence[type]) -> Any:
-    """Run a tyro parse; its complaints become a UsageError of one line. `--help` prints and exits as usual."""
-    complaint = io.StringIO()
-    try:
-        with contextlib.redirect_stderr(complaint):
-            return call()
-    except SystemExit as stop:
-        if stop.code in (0, None):
-            raise
-        told = _one_line(complaint.getvalue())
-        raise UsageError(f"{_unreadable(told, args, classes) or told} (see {prog} --help)") from None
-
-
-def parse_overrides(default: T, args: list[str], prog: str) -> T:
-    """A frozen dataclass with the fields that `args` override. Raises UsageError with one line."""
-    kind, config = type(default), (FlagCreatePairsOff,)
-    parsed: T = _tyro(lambda: tyro.cli(kind, default=default, args=args, prog=prog, config=config), prog, args, [kind])
-    return parsed
-
-
-def _parse(args: list[str]) -> Evaluate | Compare | Doctor:
-    commands: dict[str, Callable[..., Any]] = {"evaluate": Evaluate, "compare": Compare, "doctor": Doctor}
-    config = (FlagCreatePairsOff, OmitSubcommandPrefixes)
-    call = lambda: tyro.extras.subcommand_cli_from_dict(commands, prog="rlkernel", args=args, config=config)  # noqa: E731
-    command: Evaluate | Compare | Doctor = _tyro(call, "rlkernel", args, [Evaluate, Compare, Doctor])
-    return command
-
-
-run = exit_status
-"""What commands run in."""
-
-
-def main(argv: list[str] | None = None) -> int:
+def main(argv: Sequence[str] | None = None) -> int:
+    """The exit status of `rlkernel` with these words, or with those of the command line."""
     args = sys.argv[1:] if argv is None else argv
-    return run(lambda: _parse(args)())
+    return exit_status(lambda: _parse(args)())
 
 
 if __name__ == "__main__":

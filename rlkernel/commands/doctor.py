@@ -17,12 +17,12 @@ from rlkernel.evaluator.cards import gpus
 from rlkernel.evaluator.cards.gpus import Gpu, Reading
 from rlkernel.evaluator.processes import sandbox
 
-PACKAGES = ("torch", "triton", "trl", "transformers", "anyio", "nvidia-ml-py", "wandb", "tyro", "numpy")
+PACKAGES = ("torch", "triton", "trl", "transformers", "anyio", "nvidia-ml-py", "wandb", "numpy")
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One row: what was looked at, what was found, what it means. `ok` None: neither good nor bad."""
+    """One row of the table: what was looked at, what was found, what it means. `ok` None: neither good nor bad."""
 
     what: str
     found: str
@@ -35,7 +35,7 @@ def _or_unknown(value: float | None, unit: str) -> str:
 
 
 def card(gpu: Gpu, reading: Reading, busy: str | None) -> list[Finding]:
-    """Rows of one card. busy: what `gpus.busy` said of it."""
+    """The table's rows on one card. busy: what `gpus.busy` said of it."""
     free = "" if reading.free_bytes is None else f" ({reading.free_bytes / 2**30:.0f} free)"
     about = f"{gpu.name}, {gpu.memory_bytes / 2**30:.0f} GiB{free}, driver {gpu.driver}, {gpu.uuid}"
     if busy is not None:
@@ -120,6 +120,7 @@ def _sandbox() -> Finding:
 
 
 def findings() -> list[Finding]:
+    """All rows of the table."""
     rows = [*_gpu_rows(), _sandbox()]
     cores = len(os.sched_getaffinity(0))
     rows.append(Finding("cores", str(cores), f"{cores} evaluations at a time by default (--jobs)"))

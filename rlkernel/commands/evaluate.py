@@ -29,6 +29,7 @@ class Case:
 
 
 def read_file(path: Path, what: str) -> str:
+    """The text of a file. Raises UsageError that names the file, and `what` is wanted."""
     try:
         return path.read_text()
     except FileNotFoundError:
@@ -51,7 +52,7 @@ def _case(data: Any, base: Path, where: str) -> Case:
 
 
 def read_manifest(path: Path) -> list[Case]:
-    """Raises UsageError naming the file and the line."""
+    """The cases of a manifest. Raises UsageError naming the file and the line."""
     cases: list[Case] = []
     seen: set[str] = set()
     for number, line in enumerate(read_file(path, "manifest").splitlines(), 1):
@@ -72,7 +73,7 @@ def read_manifest(path: Path) -> list[Case]:
 
 
 def finished_ids(out: Path) -> set[str]:
-    """Cases that an earlier, interrupted run has already written. A torn last line is dropped."""
+    """The ids of cases that an earlier, interrupted run has already written. A torn last line is dropped."""
     if not out.exists():
         return set()
     done: set[str] = set()
@@ -88,11 +89,12 @@ def finished_ids(out: Path) -> set[str]:
 
 
 def result_json(name: str, evaluation: Evaluation) -> dict[str, Any]:
+    """The public result object of one case."""
     return {"id": name, **evaluation.to_json()}
 
 
 def show(evaluation: Evaluation, console: Console) -> None:
-    """One result for people: the verdict, and where the candidate's time goes."""
+    """Print one result for people: the verdict, and where the candidate's time goes."""
     colour = "green" if evaluation.correct else "red"
     console.print(f"[bold {colour}]{evaluation.status}[/]", end="  ")
     console.print(evaluation.detail or "outputs match the reference", markup=False)
@@ -137,7 +139,7 @@ def _warn(notices: Sequence[str], console: Console) -> None:
 
 
 def evaluate_pair(reference: Path, candidate: Path, *, device: str, config: EvaluatorConfig, as_json: bool) -> None:
-    """Raises UsageError or BrokenReference."""
+    """Judge one candidate and print the result. Raises UsageError or BrokenReference."""
     source = read_file(reference, "reference")
     case = Case(candidate.stem, Problem(str(reference), 0, "validation", source), read_file(candidate, "candidate"))
     result = anyio.run(_pair, case, device, config)

@@ -13,14 +13,14 @@ from rlkernel.evaluator.version import verdict_version
 from rlkernel.types import Evaluation, Problem, Status
 
 NOT_KEPT = frozenset({Status.TIMEOUT, Status.CRASH})
-"""May be the machine's fault rather than the candidate's, so they are tried again."""
+"""These may be the machine's fault rather than the candidate's: they hold for this process and are not written to the file."""
 
 
 def key(problem: Problem, code: str, device: str, setting: str) -> str:
-    """Trailing blanks do not make another candidate; anything else does, because details name lines."""
-    normal = "\n".join(line.rstrip() for line in code.strip("\n").splitlines())
-    parts = [problem.source, normal, device, setting, verdict_version()]
-    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+    """A digest of everything that a verdict depends on. The code counts character by character: blanks stand in string literals,
+    line breaks that Python does not count stand in comments, and details name lines."""
+    parts = [problem.source, code, device, setting, verdict_version()]
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 
 class ResultCache:
@@ -44,10 +44,8 @@ class ResultCache:
         return None if found is None else replace(found, cached=True)
 
     def put(self, name: str, result: Evaluation) -> None:
-        if result.status in NOT_KEPT:
-            return
         self._results[name] = result
-        if self._path is not None:
+        if self._path is not None and result.status not in NOT_KEPT:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             line = json.dumps({"key": name, "result": result.to_json()}) + "\n"
             with self._path.open("a+b", buffering=0) as file:

@@ -1,4 +1,4 @@
-"""What pools share: answers that need no evaluation, the cache, and one evaluation at a time of each distinct candidate."""
+"""The part that pools share: answers that need no evaluation, the cache, and one evaluation at a time of each candidate."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ from rlkernel.types import Evaluation, Problem, Status
 
 
 class CachingEvaluator(ABC):
-    """Implements `rlkernel.interfaces.Evaluator` around `judge`."""
+    """An `rlkernel.interfaces.Evaluator` around `judge`, which a pool adds."""
 
     def __init__(self, cache: caches.ResultCache, device: str, config: EvaluatorConfig) -> None:
         self.cache = cache
         self.config = config
         self.device = device
-        """What times are measured on, as part of a result's key."""
+        """The name of what times are measured on, as part of a result's key."""
         self.hits = 0
         self.misses = 0
         self._flying: dict[str, anyio.Event] = {}
 
     @abstractmethod
     async def judge(self, problem: Problem, code: str) -> Evaluation:
-        """Evaluate now."""
+        """Evaluate one candidate now, whatever is known of it already. Raises BrokenReference, EvaluatorFailed."""
 
     async def evaluate(self, problem: Problem, code: str | None) -> Evaluation:
         """Judge one candidate. Raises BrokenReference if the problem itself is unusable; a bad candidate is a value."""
         if code is None or not code.strip():
             return Evaluation(Status.NO_CODE, "no fenced python block with a ModelNew was found")
-        if len(code.encode()) > self.config.limits.code_bytes:
+        if len(code.encode(errors="surrogatepass")) > self.config.limits.code_bytes:
             return Evaluation(Status.INVALID, f"the code is longer than {self.config.limits.code_bytes} bytes")
         name = caches.key(problem, code, self.device, repr(self.config))
         while True:

@@ -1,4 +1,4 @@
-"""How candidates are judged, and what one of them may take: `EvaluatorConfig` and `Limits`."""
+"""Settings of the evaluator: `EvaluatorConfig` says how candidates are judged, `Limits` what one of them may take."""
 
 from __future__ import annotations
 
@@ -11,34 +11,35 @@ GIB = 1 << 30
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one candidate may take. Seconds are wall clock; CPU seconds are limited to the same number."""
+    """The limits of one candidate. Seconds are wall clock; CPU seconds are limited to the same number."""
 
     trace_seconds: int = 5
     compile_seconds: int = 60
     run_seconds: int = 20
-    """On the CPU path."""
+    """The seconds that the CPU runner may take for all rounds of a candidate."""
     forward_seconds: float = 2.0
-    """One forward on the GPU: the runner gives up by itself."""
+    """The seconds that one forward may take on the GPU, after which the runner gives up by itself."""
     gpu_seconds: float = 10.0
-    """A whole stay on the GPU: the pool ends a runner that is silent for longer."""
+    """The seconds that a whole stay on the GPU may take; the pool ends a runner that is silent for longer."""
     oracle_seconds: int = 120
     memory_bytes: int = 4 * GIB
-    """Address space on top of the libraries'."""
+    """The address space, in bytes, that a child may have on top of what its libraries take."""
     gpu_memory_bytes: int = 64 * GIB
-    """Of the GPU's memory, for a candidate, the reference and their inputs together."""
+    """The GPU memory, in bytes, that a candidate, the reference and their inputs may take together."""
     code_bytes: int = 200_000
+    """The size above which a candidate's code is `invalid`."""
 
 
 @dataclass(frozen=True, slots=True)
 class EvaluatorConfig:
-    """How candidates are judged; part of every cache key."""
+    """How candidates are judged. All of it is part of every cache key."""
 
     profile: str = "h200"
-    """The GPU that is compiled for, and modelled where there is none; see `devices.PROFILES`."""
+    """The name of the GPU that is compiled for, and modelled where there is none; see `devices.PROFILES`."""
     tf32: bool = False
     """Whether a float32 task may use tf32 matrix units."""
     compiled: bool = False
-    """Whether each reference is also timed under torch.compile, once per problem; seconds for each, GPU only."""
+    """Whether each reference is also timed under torch.compile, once per problem. It takes seconds each, and needs a GPU."""
     limits: Limits = Limits()
 
     def __post_init__(self) -> None:

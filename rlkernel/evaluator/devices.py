@@ -1,4 +1,4 @@
-"""Named device profiles: what compilation targets, what host code is told, and what the roofline models with.
+"""Device profiles by name. Compilation targets one, host code is told of it, and the roofline models with it.
 
 Bandwidths and peaks are vendor data-sheet figures except where a comment says measured.
 """
@@ -10,27 +10,27 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class DeviceProfile:
-    """One GPU model. Rates in units per microsecond, sizes in bytes."""
+    """One model of GPU, with rates in units per microsecond and sizes in bytes."""
 
     name: str
     arch: int
-    """Compute capability as Triton writes it, e.g. 90."""
+    """The compute capability as Triton writes it, e.g. 90."""
     processors: int
     memory_bytes: int
     l2_bytes: int
     shared_bytes: int
-    """Shared memory that one block may use."""
+    """The shared memory that one block may use."""
     dram_bytes_per_us: float
     l2_bytes_per_us: float
     fp32_flops_per_us: float
     matrix_flops_per_us: dict[str, float]
-    """Dense matrix units by operand type: tf32, fp16, bf16."""
+    """The rate of the dense matrix units by operand type: tf32, fp16, bf16."""
     launch_us: float
-    """Device time that every launch costs at least: start, tail and the gap to the next one."""
+    """The device time that every launch costs at least: its start, its tail and the gap to the next one."""
 
     @property
     def properties(self) -> dict[str, int]:
-        """What Triton's driver would answer."""
+        """The answer of Triton's driver to a question about the device's properties."""
         return {
             "max_shared_mem": self.shared_bytes,
             "max_num_regs": 65536,

@@ -3,218 +3,101 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, replace
-from typing import Any
 
-import anyio.to_thread
-
-from rlkernel.errors import BrokenReference, EvaluatorFailed
-from rlkernel.evaluator import wire
-from rlkernel.evaluator.cards.baselines import Baseline, BaselineStore, Provenance, drift
-from rlkernel.evaluator.cards.gpu_runner import GpuRunner, RunnerFailed, RunnerLost
-from rlkernel.evaluator.cards.gpus import GpuUnavailable, Reading, read
+from rlkernel.evaluator.cards.baselines import BaselineStore
+from rlkernel.evaluator.cards.gpu_runner import GpuRunner
+from rlkernel.evaluator.cards.kept_times import KeptTimes
+from rlkernel.evaluator.cards.studies import Studies
+from rlkernel.evaluator.compile.binaries import Compiled
+from rlkernel.evaluator.gpu_stay import Stay, Stays
 from rlkernel.evaluator.judging.verdict import Facts, Times, combine, op_facts
+from rlkernel.evaluator.messages.children import StepTime
+from rlkernel.evaluator.messages.gpu import Known, Measured, Tables, Task
+from rlkernel.evaluator.messages.oracle import Brief
 from rlkernel.evaluator.processes.fork_server import Child
-from rlkernel.evaluator.program import schema as programs
-from rlkernel.evaluator.program.schema import Launch
-from rlkernel.evaluator.stages import Clock, Ended, Stages, Traced, specs_at
-from rlkernel.types import Evaluation, OpFact, Problem, Status
-
-COMPILED_SECONDS = 120.0
-_MAY_SAY = {Status.RUNTIME_ERROR, Status.OUT_OF_BOUNDS, Status.TIMEOUT, Status.CRASH}
+from rlkernel.evaluator.program.schema import Launch, Program
+from rlkernel.evaluator.program.variant import Specs, Traced
+from rlkernel.evaluator.stages import Clock, Stages
+from rlkernel.types import Evaluation, OpFact, Problem
 
 
 class GpuPath:
     """Judges candidates on any of `runners`."""
 
     def __init__(self, stages: Stages, runners: Sequence[GpuRunner], baselines: BaselineStore) -> None:
+        config = stages.config
         self.runners = runners
-        self.baselines = baselines
-        self.drifts = 0
-        """References whose time was found to differ from the stored one."""
         self._stages = stages
-        self._known: dict[tuple[str, str], dict[str, Any]] = {}
-        """(GPU, problem source) -> what a runner measured of the problem."""
-        self._compiled: dict[tuple[str, str], float | None] = {}
-        """(GPU, problem source) -> the reference's time under torch.compile."""
-        self._places: dict[str, Provenance] = {}
+        self._times = KeptTimes(baselines, tf32=config.tf32)
+        self._studies = Studies(config, self._times)
+        self._stays = Stays(runners, self._studies, config.limits.gpu_seconds)
+
+    @property
+    def drifts(self) -> int:
+        """How many references' times were found to differ from the stored ones."""
+        return self._times.drifts
 
     async def evaluate(self, oracle: Child, problem: Problem, code: str, clock: Clock) -> Evaluation:
-        """Raises Ended, BrokenReference, EvaluatorFailed or RunnerFailed."""
-        stages = self._stages
-        prepared = await stages.prepare(oracle, problem)
-        variant = prepared["variants"][1]
+        """Judge one candidate. Raises Ended, BrokenReference, EvaluatorFailed or RunnerFailed."""
+        stages, config = self._stages, self._stages.config
+        brief = await stages.brief(oracle, problem)
+        variant = brief.variants[1]
         (traced,) = await stages.trace(code, [variant], clock)
         with clock.stage("compile"):
-            kernels, cubins = await self._compile(traced, specs_at(variant))
-        header = {
-            "do": "evaluate", "name": problem.name, "source": problem.source, "modal": prepared["modal"],
-            "program": programs.to_json(traced.program),
-            "other": None if traced.other is None else programs.to_json(traced.other), "kernels": kernels,
-            "tf32": stages.config.tf32, "seconds": stages.config.limits.forward_seconds,
-        }  # fmt: skip
+            kernels, cubins = await self._compile(traced, variant.specs)
+        task = Task(
+            problem.name, problem.source, brief.modal, config.tf32, config.limits.forward_seconds, traced.program, traced.other,
+            kernels,
+        )  # fmt: skip
         with clock.stage("run"):
-            runner, found = await self._on_any(problem, prepared["reference"], header, cubins, clock)
-        times = await self._times(runner, problem, found) if "speedup" in found else None
-        return self._combine(runner, problem, traced, kernels["program"], prepared, found, times, clock)
+            stay = await self._stays.stay(problem, brief.reference, task, cubins, clock)
+        measured = stay.judged.measured
+        times = None if measured is None else await self._times_of(stay.runner, problem, measured)
+        return combine(facts_of(stay, task, brief, times), clock.now)
 
-    async def _on_any(
-        self, problem: Problem, reference: Any, header: dict[str, Any], cubins: dict[str, bytes], clock: Clock
-    ) -> tuple[GpuRunner, dict[str, Any]]:
-        """A stay on the GPU that fewest wait for. Raises RunnerFailed when no GPU is left."""
-        while True:
-            left = [runner for runner in self.runners if not runner.failed]
-            runner = min(left or self.runners, key=lambda runner: runner.waiting)
-            try:
-                return runner, await self._stay(runner, problem, reference, header, cubins, clock)
-            except RunnerFailed:
-                if all(runner.failed for runner in self.runners):
-                    raise
-
-    async def _compile(self, traced: Traced, specs: dict[str, Any]) -> tuple[dict[str, Any], dict[str, bytes]]:
-        """("program" or "other") -> step -> configuration -> facts; and the binaries by key."""
-        tables: dict[str, Any] = {"program": {}, "other": {}}
+    async def _compile(self, traced: Traced, specs: Specs) -> tuple[Tables, dict[str, bytes]]:
+        """Facts about the candidate's binaries in both modes, and the binaries by key."""
         cubins: dict[str, bytes] = {}
-        for name, program in (("program", traced.program), ("other", traced.other)):
-            if program is not None and any(isinstance(step, Launch) for step in (*program.init, *program.forward)):
-                made = await self._stages.compile(program, specs, "all")
-                tables[name] = {
-                    step: {str(config): asdict(facts) for config, facts in found.items()} for step, found in made.facts.items()
-                }
-                cubins |= made.cubins
-        return tables, cubins
 
-    async def _stay(
-        self, runner: GpuRunner, problem: Problem, reference: Any, header: dict[str, Any], cubins: dict[str, bytes], clock: Clock
-    ) -> dict[str, Any]:
-        body = wire.Body()
-        entries = {key: body.add_bytes(data) for key, data in cubins.items()}
-        place = (runner.gpu.uuid, problem.source)
-        limit = self._stages.config.limits.gpu_seconds
-        async with runner.lease():
-            if self._stages.config.compiled and place not in self._compiled:
-                self._compiled[place] = await self._compiled_us(runner, problem)
-            if place not in self._known:
-                self._known[place] = await self._study(runner, problem, reference)
-            with clock.stage("gpu"):
-                message = wire.pack({**header, "binaries": entries, "known": self._known[place]}, body)
-                try:
-                    reply, _ = await runner.ask(message, limit)
-                except RunnerLost as lost:
-                    if lost.death is None:
-                        raise Ended(Status.TIMEOUT, f"the GPU was silent for more than {limit:g} s") from None
-                    raise Ended(Status.CRASH, f"the process that drives the GPU {lost.death.describe()}") from None
-        if "broken" in reply:
-            raise BrokenReference(reply["broken"])
-        if "status" in reply:
-            status = Status(reply["status"])
-            raise Ended(status if status in _MAY_SAY else Status.CRASH, str(reply["detail"]))
-        return reply
+        async def one(program: Program | None) -> dict[str, dict[int, Compiled]]:
+            if program is None or not any(isinstance(step, Launch) for step in (*program.init, *program.forward)):
+                return {}
+            made = await self._stages.compile(program, specs, None)
+            cubins.update(made.cubins)
+            return made.facts
 
-    async def _study(self, runner: GpuRunner, problem: Problem, reference: Any) -> dict[str, Any]:
-        """What a runner measures of a problem, in the problem's own time, not in a candidate's. `reference`: its Program.
+        return Tables(await one(traced.program), await one(traced.other)), cubins
 
-        Raises BrokenReference or EvaluatorFailed, one line that names the problem.
-        """
-        limit = self._stages.config.limits.oracle_seconds
-        question = {
-            "do": "study", "name": problem.name, "source": problem.source, "reference": reference,
-            "tf32": self._stages.config.tf32,
-        }  # fmt: skip
-        reply: dict[str, Any] = {}
-        for stress in (True, False):
-            try:
-                reply, _ = await runner.ask(wire.pack({**question, "stress": stress}), limit)
-            except RunnerLost as lost:
-                what = f"was silent for more than {limit:g} s" if lost.death is None else lost.death.describe()
-                raise EvaluatorFailed(f"{problem.name}: the process that runs the reference on the GPU {what}") from lost
-            if reply.get("retry") != "plain":
-                break
-        if "broken" in reply:
-            raise BrokenReference(str(reply["broken"]))
-        if "known" not in reply:
-            why = reply.get("detail", "it lost the GPU twice")
-            raise EvaluatorFailed(f"{problem.name}: the process that runs the reference on the GPU: {why}")
-        known: dict[str, Any] = reply["known"]
-        return known
-
-    def _combine(
-        self, runner: GpuRunner, problem: Problem, traced: Traced, kernels: dict[str, Any], prepared: dict[str, Any],
-        found: dict[str, Any], times: Times | None, clock: Clock,
-    ) -> Evaluation:  # fmt: skip
-        chosen = {
-            int(step): table[str(found["choices"].get(step, 0))]
-            for step, table in kernels.items()
-            if step.isdecimal() and str(found["choices"].get(step, 0)) in table
-        }
-        live = {int(k): bool(v) for k, v in found["live"].items()}
-        rows = found.get("rows")
-        if rows is None:  # a wrong candidate is not timed, and a launch that stores may be live
-            launches = [(index, step) for index, step in enumerate(traced.program.forward) if isinstance(step, Launch)]
-            rows = [{"step": index, "function": step.function, "us": 0.0} for index, step in launches]
-            live = {step.function: True for _, step in launches}
-        known = self._known[runner.gpu.uuid, problem.source]
-        facts = Facts(
-            program=traced.program, kernels=chosen, rows=rows, live=live,
-            matches=bool(found["matches"]), other_mode_only=bool(found["other_mode"]) and traced.other is not None,
-            detail=str(found["detail"]), error=float(found["error"]),
-            times=times, floor_us=float(prepared["measured_floor_us"]), reference_ops=_reference_ops(known),
-        )  # fmt: skip
-        return combine(facts, clock.now)
-
-    async def _compiled_us(self, runner: GpuRunner, problem: Problem) -> float | None:
-        """The reference under torch.compile, from the store if it is there; None if it does not compile."""
-        place = await self._place(runner)
-        stored = None if place is None else self.baselines.get(problem, place)
-        if stored is not None and stored.compiled_us is not None:
-            return stored.compiled_us
-        question = {"do": "compiled", "name": problem.name, "source": problem.source, "tf32": self._stages.config.tf32}
-        answer = await runner.ask_aside(wire.pack(question), COMPILED_SECONDS)
-        return None if "failed" in answer else float(answer["compiled_us"])
-
-    async def _place(self, runner: GpuRunner) -> Provenance | None:
-        """Under which key this GPU's baselines are stored; None while the card does not tell its state."""
-        if runner.gpu.uuid not in self._places:
-            reading = await _reading(runner)
-            if reading is None:
-                return None
-            self._places[runner.gpu.uuid] = Provenance.here(runner.gpu, reading, self._stages.config.tf32)
-        return self._places[runner.gpu.uuid]
-
-    async def _times(self, runner: GpuRunner, problem: Problem, found: dict[str, Any]) -> Times:
-        """The measured times; beside it the store of baselines is filled and drift is noticed."""
-        timed = found["speedup"]
-        reference_us = float(timed["reference_us"])
-        compiled_us = self._compiled.get((runner.gpu.uuid, problem.source))
-        place = await self._place(runner)
-        if place is not None:
-            low, high = float(timed["reference_low_us"]), float(timed["reference_high_us"])
-            await self._store(runner, problem, Baseline(reference_us, low, high, compiled_us, int(timed["trials"]), place))
+    async def _times_of(self, runner: GpuRunner, problem: Problem, measured: Measured) -> Times:
+        """The measured times; beside it the reference's is kept."""
+        timed, compiled_us = measured.speedup, self._studies.compiled_us(runner, problem)
+        await self._times.keep(runner.gpu, problem, timed, compiled_us)
         return Times(
-            "measured", reference_us, float(timed["candidate_us"]), float(timed["low"]), float(timed["high"]),
-            int(timed["trials"]), float(found["host_us"]), compiled_us,
-        )  # fmt: skip
-
-    async def _store(self, runner: GpuRunner, problem: Problem, new: Baseline) -> None:
-        """Keep `new` with the clocks of now if it is the first, has drifted, or adds torch.compile."""
-        stored = self.baselines.get(problem, new.provenance)
-        drifted = stored is not None and drift(stored, new.eager_us, new.eager_low_us, new.eager_high_us) is not None
-        self.drifts += drifted
-        if stored is None or drifted or (new.compiled_us is not None and stored.compiled_us is None):
-            reading = await _reading(runner)
-            if reading is not None and self.baselines.get(problem, new.provenance) is stored:  # no neighbour was first
-                now = Provenance.here(runner.gpu, reading, self._stages.config.tf32)
-                self.baselines.put(problem, replace(new, provenance=now))
+            "measured", timed.reference_us, timed.candidate_us, timed.low, timed.high, timed.trials, measured.host_us, compiled_us
+        )
 
 
-async def _reading(runner: GpuRunner) -> Reading | None:
-    """The card's state, which may take the driver a while. None: no verdict is lost because a card's clocks are not known."""
-    try:
-        return await anyio.to_thread.run_sync(read, runner.gpu)
-    except GpuUnavailable:
-        return None
+def facts_of(stay: Stay, task: Task, brief: Brief, times: Times | None) -> Facts:
+    """What the stages found out about the candidate `task`."""
+    program, judged = task.program, stay.judged
+    chosen: dict[int, Compiled] = {}
+    for name, configs in task.kernels.program.items():
+        if name.isdecimal() and (choice := judged.choices.get(int(name), 0)) in configs:
+            chosen[int(name)] = configs[choice]
+    rows, live = (judged.measured.rows, judged.live) if judged.measured is not None else _untimed(program)
+    return Facts(
+        program=program, kernels=chosen, rows=rows, live=live, matches=judged.matches,
+        other_mode_only=judged.other_mode and task.other is not None, detail=judged.detail, error=judged.error,
+        times=times, floor_us=brief.measured_floor_us, reference_ops=_reference_ops(stay.known),
+    )  # fmt: skip
 
 
-def _reference_ops(known: dict[str, Any]) -> tuple[OpFact, ...]:
-    total = max(sum(row["us"] for row in known["rows"]), 1e-3)
-    return op_facts(known["rows"], total)
+def _untimed(program: Program) -> tuple[list[StepTime], dict[int, bool]]:
+    """Times and liveness of a candidate that is wrong: it is not timed, and a launch that stores may be live."""
+    launches = [(index, step) for index, step in enumerate(program.forward) if isinstance(step, Launch)]
+    rows = [StepTime(index, 0.0, function=step.function) for index, step in launches]
+    return rows, {step.function: True for _, step in launches}
+
+
+def _reference_ops(known: Known) -> tuple[OpFact, ...]:
+    return op_facts(known.rows, max(sum(row.us for row in known.rows), 1e-3))

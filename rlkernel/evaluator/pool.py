@@ -23,11 +23,13 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import anyio
 import anyio.to_thread
 import torch
 
+from rlkernel.config import to_json
 from rlkernel.evaluator import cache as caches
 from rlkernel.evaluator.caching import CachingEvaluator
 from rlkernel.evaluator.cards import gpus
@@ -41,16 +43,17 @@ from rlkernel.evaluator.gpu_path import GpuPath
 from rlkernel.evaluator.judging.verdict import failed
 from rlkernel.evaluator.processes.fork_server import Child, ForkServer
 from rlkernel.evaluator.stages import Clock, Ended, Stages
+from rlkernel.interfaces import CardEvaluator
 from rlkernel.types import Evaluation, Problem
 
 LANES_PER_CORE = 1.25
-"""On the GPU path: a lane that waits for the GPU leaves its core to another."""
+"""Lanes per core on the GPU path: a lane that waits for the GPU leaves its core to another."""
 WATCH_SECONDS = 5.0
-"""Between two looks at a card's clocks and processes: each takes the driver's locks."""
+"""Seconds between two looks at a card's clocks and processes: each look takes the driver's locks."""
 
 
-class Pool(CachingEvaluator):
-    """See `open_pool`. Its `device` is "cpu" (modelled time), or the names of the GPUs."""
+class Pool(CachingEvaluator, CardEvaluator):
+    """A `CardEvaluator` on this machine, see `open_pool`. Its `device` is "cpu" (modelled time), or the names of the GPUs."""
 
     def __init__(
         self, path: CpuPath | GpuPath, config: EvaluatorConfig, cache: caches.ResultCache, oracles: Sequence[Child], device: str,
@@ -59,7 +62,7 @@ class Pool(CachingEvaluator):
         super().__init__(cache, device, config)
         self.jobs = len(oracles)
         self.server = server
-        """Forks the children of every lane."""
+        """The fork server, which forks the children of every lane."""
         self._path = path
         self._notices = tuple(notices)
         self._watches = tuple(watches)
@@ -69,17 +72,20 @@ class Pool(CachingEvaluator):
 
     @property
     def profile(self) -> DeviceProfile:
+        """The GPU that is compiled for."""
         return PROFILES[self.config.profile]
 
     @property
     def runners(self) -> Sequence[GpuRunner]:
-        """One per GPU; empty where time is modelled."""
+        """The runners, one per GPU; empty where time is modelled."""
         return self._path.runners if isinstance(self._path, GpuPath) else ()
 
     @property
     def notices(self) -> tuple[str, ...]:
-        """Lines about what makes measured times less trustworthy: cards that were not idle at the start; throttling, other
-        processes and drift since then."""
+        """Lines about what makes measured times less trustworthy.
+
+        They name cards that were not idle at the start, and throttling, other processes and drift since then.
+        """
         drifts = self._path.drifts if isinstance(self._path, GpuPath) else 0
         what = "1 reference's time differs" if drifts == 1 else f"{drifts} references' times differ"
         line = f"{what} from the stored one by more than {DRIFT:.0%}: the card's state has changed; both are in baselines.jsonl"
@@ -88,28 +94,32 @@ class Pool(CachingEvaluator):
 
     @property
     def shares(self) -> bool:
-        """Whether our own process and the evaluations take turns on a card."""
+        """Whether our own process and the evaluations use the same card."""
         return self._shared is not None
 
     @asynccontextmanager
-    async def turn(self) -> AsyncIterator[None]:
-        """The card that our own process shares with the evaluations, alone; at once if there is none. The GPU work must have
-        finished when the turn ends, or it would slow the next candidate's measurement. See `GpuRunner.turn`."""
+    async def lease(self) -> AsyncIterator[None]:
+        """Exclusive use of the shared card for our own process, see `CardEvaluator.lease`."""
         if self._shared is None:
             yield
         else:
-            async with self._shared.turn():
+            async with self._shared.lease_as_guest():
                 yield
 
     @property
     def waited_seconds(self) -> tuple[float, float] | None:
-        """What candidates, and what our own process, have waited for a GPU, summed over all who waited. None without a GPU."""
+        """Seconds that candidates, and that our own process, have waited for a GPU. None without a GPU."""
         if not self.runners:
             return None
-        return sum(runner.waited_seconds for runner in self.runners), sum(runner.turn_waited_seconds for runner in self.runners)
+        return sum(runner.waited_seconds for runner in self.runners), sum(runner.guests_waited_seconds for runner in self.runners)
+
+    def describe(self) -> dict[str, Any]:
+        """What judges, with every limit, as JSON for a run's manifest."""
+        config = {key: value for key, value in to_json(self.config).items() if key != "class"}
+        return {"class": "Pool", "device": self.device, "jobs": self.jobs, "takes_turns": self.shares, **config}
 
     async def judge(self, problem: Problem, code: str) -> Evaluation:
-        """In a lane of its own. Raises BrokenReference or EvaluatorFailed."""
+        """Judge a candidate now, as soon as a lane is free. Raises BrokenReference or EvaluatorFailed."""
         async with self._lanes:
             oracle, clock = self._idle.pop(), Clock()
             try:
@@ -129,10 +139,10 @@ async def open_pool(
     config: EvaluatorConfig | None = None,
     shared: str | None = None,
 ) -> AsyncIterator[Pool]:
-    """An evaluator with `jobs` lanes (0: one per core). Leaving the context leaves no process, file or socket behind.
+    """An evaluator with `jobs` lanes (0 means one per core). Leaving the context leaves no process, file or socket behind.
 
     device: auto (every GPU that is visible, else cpu), cpu (modelled time), cuda (every GPU), cuda:N or cuda:N,M. shared: the
-    UUID of a card that this process uses itself, which then takes `Pool.turn`s there and leaves the runner's half of the memory
+    UUID of a card that this process uses itself, which then takes `Pool.lease`s there and leaves the runner's half of the memory
     alone. Raises ValueError for a device that this machine cannot serve.
     """
     cards = gpus.select(device)
@@ -165,17 +175,18 @@ async def open_pool(
 
 
 def _own_pids(runner: GpuRunner, shared: bool) -> frozenset[int]:
+    """Return the ids of our processes that may hold the runner's card."""
     return runner.pids | {os.getpid()} if shared else runner.pids
 
 
 def runner_memory(card: gpus.Gpu, config: EvaluatorConfig, *, shared: bool) -> int:
-    """Bytes that evaluations may take of a card: of one that is shared, at most half."""
+    """Return the bytes that evaluations may take of a card, which are at most half of a shared one."""
     limit = config.limits.gpu_memory_bytes
     return min(limit, card.memory_bytes // 2) if shared and card.memory_bytes else limit
 
 
 async def _not_idle(cards: Sequence[gpus.Gpu], shared: str | None) -> list[str]:
-    """A line for each card that somebody else uses or that is throttled, in the cards' order."""
+    """Return a line for each card that somebody else uses or that is throttled, in the cards' order."""
     lines: dict[str, str] = {}
     own = {os.getpid()} if torch.cuda.is_initialized() else set()  # type: ignore[no-untyped-call]
 
@@ -194,7 +205,7 @@ async def _not_idle(cards: Sequence[gpus.Gpu], shared: str | None) -> list[str]:
 
 
 def _for_cards(config: EvaluatorConfig, cards: Sequence[gpus.Gpu]) -> EvaluatorConfig:
-    """Compile for the cards that are there. Raises ValueError for cards without a profile or of several kinds."""
+    """Return `config` with the profile of the cards. Raises ValueError for cards without a profile or of several kinds."""
     profiles = {profile.name if (profile := gpus.profile(card)) else card.name for card in cards}
     if len(profiles) > 1:
         raise ValueError(f"the GPUs differ ({', '.join(sorted(profiles))}): choose one with cuda:N")

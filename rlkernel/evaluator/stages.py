@@ -5,21 +5,27 @@ from __future__ import annotations
 import signal
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import TypeVar
 
 import anyio
+import anyio.to_thread
 
 from rlkernel.errors import BrokenReference, EvaluatorFailed
 from rlkernel.evaluator import wire
 from rlkernel.evaluator.compile import binaries
 from rlkernel.evaluator.config import EvaluatorConfig
 from rlkernel.evaluator.devices import PROFILES
+from rlkernel.evaluator.messages import codec
+from rlkernel.evaluator.messages.children import Binaries, CompileRequest, TraceRequest, Traces
+from rlkernel.evaluator.messages.endings import Broken, Failed
+from rlkernel.evaluator.messages.oracle import About, Brief, Prepare
 from rlkernel.evaluator.processes.fork_server import Child, ChildDied, ForkServer
-from rlkernel.evaluator.program import schema as programs
+from rlkernel.evaluator.program.schema import MalformedProgram, Program
+from rlkernel.evaluator.program.variant import Specs, Traced, Variant
 from rlkernel.types import Problem, Seconds, Status
 
 
@@ -33,7 +39,7 @@ class Ended(Exception):
 
 
 class Clock:
-    """Wall-clock seconds per stage."""
+    """Measures the wall-clock seconds of each stage."""
 
     def __init__(self) -> None:
         self.start = time.perf_counter()
@@ -45,7 +51,7 @@ class Clock:
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
-        """Adds the time inside to `name`, however it ends."""
+        """Add the time inside to the stage `name`, however it ends."""
         since = time.perf_counter()
         try:
             yield
@@ -54,6 +60,7 @@ class Clock:
             self.seconds = replace(self.seconds, **{name: spent})
 
 
+T = TypeVar("T")
 MAY_SAY = {
     "trace": {Status.INVALID, Status.UNTRACEABLE, Status.INCONSISTENT, Status.RUNTIME_ERROR, Status.CRASH},
     "compile": {Status.COMPILE_ERROR, Status.OUT_OF_BOUNDS, Status.CRASH},
@@ -71,45 +78,53 @@ class Stages:
         self.config = config
         self._server = server
         self._directory = directory
-        """Of kept binaries."""
-        self._prepared: dict[str, dict[str, Any]] = {}
+        """Where binaries are kept."""
+        self._briefs: dict[str, Brief] = {}
+        """A problem's source -> what is known of it."""
 
-    def about(self, problem: Problem) -> dict[str, Any]:
-        return {"name": problem.name, "source": problem.source, "profile": self.config.profile, "tf32": self.config.tf32}
+    def about(self, problem: Problem) -> About:
+        """The problem as the oracle takes it."""
+        return About(problem.name, problem.source, self.config.profile, self.config.tf32)
 
-    async def ask_oracle(self, oracle: Child, message: bytes) -> tuple[dict[str, Any], bytes]:
-        """Trusted: its death or silence is our failure and raises."""
-        seconds = self.config.limits.oracle_seconds
+    async def ask_oracle(self, oracle: Child, question: bytes, *answers: type[T]) -> tuple[T, bytes]:
+        """The answer and its body. The oracle is trusted: its death, silence or nonsense is our failure.
+
+        Raises EvaluatorFailed or BrokenReference.
+        """
+        who, seconds = "the process that runs the reference", self.config.limits.oracle_seconds
         with anyio.CancelScope(shield=True):  # half an exchange would leave its answer to the next candidate
             try:
                 with anyio.fail_after(seconds):
-                    header, body = await oracle.ask(message)
+                    header, body = await oracle.ask(question)
+                answer: T | Failed | Broken = codec.unpack(header, *answers, Failed, Broken)
             except ChildDied as death:
-                raise EvaluatorFailed(f"the process that runs the reference {death.describe()}") from death
+                raise EvaluatorFailed(f"{who} {death.describe()}") from death
             except TimeoutError:
                 raise EvaluatorFailed(f"the process that runs the reference took more than {seconds} s") from None
-        if "status" in header:
-            raise EvaluatorFailed(f"the process that runs the reference: {header['detail']}")
-        if "broken" in header:
-            raise BrokenReference(header["broken"])
-        return header, body
+            except wire.BadMessage as error:
+                raise EvaluatorFailed(f"{who} sent {error}") from error
+        if isinstance(answer, Failed):
+            raise EvaluatorFailed(f"{who}: {answer.detail}")
+        if isinstance(answer, Broken):
+            raise BrokenReference(answer.why)
+        return answer, body
 
-    async def prepare(self, oracle: Child, problem: Problem) -> dict[str, Any]:
-        """Specifications of the arguments, the reference's trace and its cost; once per problem."""
-        known = self._prepared.get(problem.source)
-        if known is None:
-            known, _ = await self.ask_oracle(oracle, wire.pack({"do": "prepare", **self.about(problem)}))
-            self._prepared[problem.source] = known
-        return known
+    async def brief(self, oracle: Child, problem: Problem) -> Brief:
+        """What an evaluation must know of the problem; asked once per problem. Raises as `ask_oracle` does."""
+        if problem.source not in self._briefs:
+            found, _ = await self.ask_oracle(oracle, codec.pack(Prepare(self.about(problem))), Brief)
+            self._briefs[problem.source] = found
+        return self._briefs[problem.source]
 
-    async def job(self, kind: str, message: bytes, seconds: int, **arguments: Any) -> tuple[dict[str, Any], bytes]:
-        """One forked child, one question. Its death, silence or nonsense becomes the candidate's verdict."""
+    async def job(self, kind: str, question: bytes, seconds: int, wanted: type[T]) -> tuple[T, bytes]:
+        """The answer of a child that is forked for this one question, and its body. The child is untrusted: its death, silence
+        or nonsense becomes the candidate's verdict. Raises Ended."""
+        memory = self.config.limits.memory_bytes
         try:
             with anyio.fail_after(seconds):
-                async with self._server.child(
-                    kind, cpu_seconds=seconds, memory_bytes=self.config.limits.memory_bytes, arguments=arguments
-                ) as child:
-                    header, body = await child.ask(message, max_body=_MAX_BODY[kind])
+                async with self._server.child(kind, cpu_seconds=seconds, memory_bytes=memory) as child:
+                    header, body = await child.ask(question, max_body=_MAX_BODY[kind])
+            answer: T | Failed = await anyio.to_thread.run_sync(codec.unpack, header, wanted, Failed)  # it may be long
         except TimeoutError:
             raise Ended(Status.TIMEOUT, f"{_WHAT[kind]} took more than {seconds} s") from None
         except ChildDied as death:
@@ -117,66 +132,40 @@ class Stages:
                 raise Ended(Status.TIMEOUT, f"{_WHAT[kind]} took more than {seconds} s of CPU time") from None
             raise Ended(Status.CRASH, f"the process that was {_WHAT[kind]} {death.describe()}") from None
         except wire.BadMessage as error:
-            raise Ended(Status.CRASH, f"the process that was {_WHAT[kind]} sent {error}") from None
-        if "status" in header:
-            if str(header["status"]) in MAY_SAY[kind]:
-                raise Ended(Status(str(header["status"])), str(header.get("detail", "")))
-            raise Ended(Status.CRASH, f"the process that was {_WHAT[kind]} sent a verdict that is not its to give")
-        return header, body
-
-    async def trace(self, code: str, variants: list[dict[str, Any]], clock: Clock) -> list[Traced]:
-        """One traced candidate per variant."""
-        request = {"source": code, "profile": self.config.profile, "variants": variants}
-        with clock.stage("trace"):
-            header, _ = await self.job("trace", wire.pack(request), self.config.limits.trace_seconds)
-        try:
-            traces = header["traces"]
-            if len(traces) != len(variants):
-                raise ValueError("another number of traces")
-            return [
-                Traced(
-                    programs.from_json(trace["program"]),
-                    None if trace["other_mode"] is None else programs.from_json(trace["other_mode"]),
-                )
-                for trace in traces
-            ]
-        except (programs.MalformedProgram, KeyError, TypeError, ValueError) as error:
+            raise nonsense(kind, error) from None
+        except MalformedProgram as error:
             raise Ended(Status.CRASH, f"the trace is not a Program: {error}") from error
+        if isinstance(answer, Failed):
+            if answer.status in MAY_SAY[kind]:
+                raise Ended(answer.status, answer.detail)
+            raise Ended(Status.CRASH, f"the process that was {_WHAT[kind]} sent a verdict that is not its to give")
+        return answer, body
 
-    async def compile(
-        self, program: programs.Program, specs: dict[str, Any], configs: dict[int, list[int]] | Literal["all"]
-    ) -> binaries.Kernels:
-        """Binaries of every launch: of the first config that compiles, in the order given (forward step -> configs; as they
-        come by default), or of all that work."""
-        message = wire.pack({
-            "program": programs.to_json(program), "specs": specs, "profile": self.config.profile,
-            "configs": configs if configs == "all" else {str(k): v for k, v in configs.items()},
-        })  # fmt: skip
-        self._directory.mkdir(parents=True, exist_ok=True)
+    async def trace(self, code: str, variants: Sequence[Variant], clock: Clock) -> tuple[Traced, ...]:
+        """One traced candidate per variant. Raises Ended."""
+        request = TraceRequest(code, self.config.profile, tuple(variants))
+        with clock.stage("trace"):
+            found, _ = await self.job("trace", codec.pack(request), self.config.limits.trace_seconds, Traces)
+        if len(found.traces) != len(variants):
+            raise Ended(Status.CRASH, "the trace is not a Program: another number of traces")
+        return found.traces
+
+    async def compile(self, program: Program, specs: Specs, configs: dict[int, tuple[int, ...]] | None) -> binaries.Kernels:
+        """The binaries of every launch. `configs`: forward step -> its configurations in the order in which to try them, of
+        which the first that compiles is taken; None for all that work. Raises Ended."""
+        profile, directory = self.config.profile, self._directory
+        directory.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix="compile-", dir=self._server.scratch) as scratch:
+            request = CompileRequest(program, specs, profile, configs, str(directory), scratch)
+            found, body = await self.job("compile", codec.pack(request), self.config.limits.compile_seconds, Binaries)
         try:
-            with tempfile.TemporaryDirectory(prefix="compile-", dir=self._server.scratch) as scratch:
-                seconds = self.config.limits.compile_seconds
-                reply, body = await self.job("compile", message, seconds, directory=str(self._directory), scratch=scratch)
-            return binaries.collect(program, reply, body, self._directory, PROFILES[self.config.profile].arch)
+            sent = {key: wire.raw(span, body) for key, span in found.cubins.items()}
+            arch = PROFILES[profile].arch
+            return await anyio.to_thread.run_sync(binaries.collect, program, found.kernels, sent, directory, arch)
         except wire.BadMessage as error:
-            raise Ended(Status.CRASH, f"the process that was compiling sent {error}") from error
+            raise nonsense("compile", error) from error
 
 
-@dataclass(frozen=True, slots=True)
-class Traced:
-    """A candidate at one size. `other`: in the other of train and eval mode, where it does other work there."""
-
-    program: programs.Program
-    other: programs.Program | None
-
-
-def with_body(header: dict[str, Any], body: bytes) -> bytes:
-    whole = wire.Body()
-    whole.parts.append(body)
-    return wire.pack(header, whole)
-
-
-def specs_at(variant: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
-    """The tensor specifications of a variant's arguments."""
-    pairs = (("init_inputs", "init_args"), ("inputs", "inputs"))
-    return {part: programs.specs_of(variant[name]) for part, name in pairs}
+def nonsense(kind: str, error: wire.BadMessage) -> Ended:
+    """The verdict on a candidate whose child sent something that cannot be."""
+    return Ended(Status.CRASH, f"the process that was {_WHAT[kind]} sent {error}")

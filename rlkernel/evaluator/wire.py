@@ -2,7 +2,8 @@
 
     8 bytes header length | 8 bytes body length | header (JSON) | body (tensors' bytes, one after the other)
 
-A tensor in a header is {"at": offset, "nbytes": n, "shape", "stride", "dtype"}; its logical contents lie in the body.
+A header says of a tensor, or of plain bytes, where they lie in the body: `TensorSpan`, `Span`. What stands in the headers is the
+affair of `rlkernel.evaluator.messages`.
 """
 
 from __future__ import annotations
@@ -11,8 +12,10 @@ import json
 import os
 import socket
 import struct
+from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
 
 from rlkernel.evaluator.program.tensors import overlapping
@@ -20,12 +23,37 @@ from rlkernel.evaluator.program.tensors import overlapping
 PREFIX = struct.Struct("<QQ")
 MAX_HEADER = 16 << 20
 MAX_BODY = 1 << 30
+MAX_VALUES = 1 << 19
+"""Values in a header. A trace of two sizes and two modes, with 4,096 steps in each of their two parts, has about that many."""
 MAX_DEPTH = 64
 """Nesting of a header; what is deeper could be read but not be written again."""
 
 
 class BadMessage(Exception):
     """A peer sent something that is not a message."""
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Where plain bytes lie in a body."""
+
+    at: int
+    """Bytes before them."""
+    nbytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class TensorSpan:
+    """Where a tensor's logical contents lie in a body, and how they lie in memory."""
+
+    at: int
+    """Bytes before them."""
+    nbytes: int
+    shape: tuple[int, ...]
+    stride: tuple[int, ...]
+    """In elements."""
+    dtype: str
+    """A torch dtype's name without `torch.`, e.g. "float32"."""
 
 
 class Body:
@@ -35,26 +63,22 @@ class Body:
         self.parts: list[bytes] = []
         self.size = 0
 
-    def add(self, tensor: torch.Tensor) -> dict[str, Any]:
+    def add(self, tensor: torch.Tensor) -> TensorSpan:
+        """Append a tensor, which `tensor` reads back."""
         flat = tensor.detach().contiguous().reshape(-1)
         raw = flat.view(torch.uint8).numpy().tobytes() if flat.numel() else b""
-        entry = {
-            "at": self.size,
-            "nbytes": len(raw),
-            "shape": list(tensor.shape),
-            "stride": list(flat.reshape(tensor.shape).stride() if overlapping(tensor) else tensor.stride()),
-            "dtype": str(tensor.dtype).removeprefix("torch."),
-        }
-        self.parts.append(raw)
-        self.size += len(raw)
-        return entry
+        stride = flat.reshape(tensor.shape).stride() if overlapping(tensor) else tensor.stride()
+        return TensorSpan(self._append(raw), len(raw), tuple(tensor.shape), stride, str(tensor.dtype).removeprefix("torch."))
 
-    def add_bytes(self, raw: bytes) -> dict[str, int]:
-        """Plain bytes: {"at": offset, "nbytes": n}, read back by `raw`."""
-        entry = {"at": self.size, "nbytes": len(raw)}
+    def add_bytes(self, raw: bytes) -> Span:
+        """Append plain bytes, which `raw` reads back."""
+        return Span(self._append(raw), len(raw))
+
+    def _append(self, raw: bytes) -> int:
+        at = self.size
         self.parts.append(raw)
         self.size += len(raw)
-        return entry
+        return at
 
 
 def pack(header: dict[str, Any], body: Body | None = None) -> bytes:
@@ -72,52 +96,51 @@ def sizes(prefix: bytes, max_body: int = MAX_BODY) -> tuple[int, int]:
 
 
 def parse(text: bytes) -> dict[str, Any]:
-    """The header; raises BadMessage."""
+    """The header; raises BadMessage. What its values would cost is known before any of them is made."""
+    values, depth = _extent(text)
+    if values > MAX_VALUES:
+        raise BadMessage(f"a header of more than {MAX_VALUES} values")
+    if depth > MAX_DEPTH:
+        raise BadMessage(f"a header nested deeper than {MAX_DEPTH}")
     try:
         header = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise BadMessage(f"a header that is not JSON: {error}") from error
     if not isinstance(header, dict):
         raise BadMessage("a header that is not an object")
-    if _depth(header) > MAX_DEPTH:
-        raise BadMessage(f"a header nested deeper than {MAX_DEPTH}")
     return header
 
 
-def _depth(value: Any) -> int:
-    """Nesting of lists and objects, without recursion."""
-    level, depth = [value], 0
-    while level:
-        depth += 1
-        inner = [list(v.values()) if isinstance(v, dict) else v for v in level if isinstance(v, (dict, list))]
-        level = [item for items in inner for item in items]
-    return depth
+def _extent(text: bytes) -> tuple[int, int]:
+    """Bounds on how many values JSON text holds and on how deep they are nested, from its brackets and commas outside strings."""
+    plain = np.frombuffer(text.replace(b"\\\\", b"").replace(b'\\"', b""), dtype=np.uint8)
+    inside = np.cumsum(plain == ord('"'), dtype=np.int32) & 1
+    codes = plain[inside == 0]
+    opened, closed = (codes == ord("[")) | (codes == ord("{")), (codes == ord("]")) | (codes == ord("}"))
+    steps = opened.astype(np.int32) - closed
+    return int(opened.sum() + (codes == ord(",")).sum()) + 1, int(np.cumsum(steps, dtype=np.int32).max(initial=0)) + 1
 
 
-def tensor(entry: Any, body: bytes) -> torch.Tensor:
-    """The tensor that a header entry describes, with its strides where they are dense. Raises BadMessage."""
+def tensor(span: TensorSpan, body: bytes) -> torch.Tensor:
+    """The tensor that lies at `span`, with its strides where they are dense. Raises BadMessage."""
+    found, shape, stride = bytearray(raw(span, body)), list(span.shape), list(span.stride)
     try:
-        at, nbytes, shape, dtype = entry["at"], entry["nbytes"], [int(s) for s in entry["shape"]], getattr(torch, entry["dtype"])
-        raw = bytearray(body[at : at + nbytes])
-        flat = torch.frombuffer(raw, dtype=dtype) if raw else torch.empty(0, dtype=dtype)
+        dtype = getattr(torch, span.dtype)
+        flat = torch.frombuffer(found, dtype=dtype) if found else torch.empty(0, dtype=dtype)
         logical = flat.reshape(shape)
-        if list(logical.stride()) == entry["stride"]:
+        if list(logical.stride()) == stride:
             return logical
-        strided = torch.empty_strided(shape, entry["stride"], dtype=dtype)
+        strided = torch.empty_strided(shape, stride, dtype=dtype)
         return strided.copy_(logical)
-    except (KeyError, TypeError, ValueError, RuntimeError, AttributeError) as error:
+    except (TypeError, ValueError, RuntimeError, AttributeError) as error:
         raise BadMessage(f"a bad tensor: {error}") from error
 
 
-def raw(entry: Any, body: bytes) -> bytes:
-    """The bytes that a header entry of `Body.add_bytes` describes. Raises BadMessage."""
-    try:
-        at, nbytes = int(entry["at"]), int(entry["nbytes"])
-    except (KeyError, TypeError, ValueError) as error:
-        raise BadMessage(f"bad bytes: {error}") from error
-    if not 0 <= at <= at + nbytes <= len(body):
+def raw(span: Span | TensorSpan, body: bytes) -> bytes:
+    """The bytes that lie at `span`. Raises BadMessage."""
+    if not 0 <= span.at <= span.at + span.nbytes <= len(body):
         raise BadMessage("bytes outside the message")
-    return body[at : at + nbytes]
+    return body[span.at : span.at + span.nbytes]
 
 
 def send(sock: socket.socket, message: bytes) -> None:

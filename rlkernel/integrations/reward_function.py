@@ -21,7 +21,7 @@ from rlkernel.types import Evaluation, Problem
 
 
 def rows(problems: Iterable[Problem], environment: Environment, *, conversational: bool = True) -> list[dict[str, Any]]:
-    """A data set's rows. conversational: the prompt as a message, for models with a chat template; else as text."""
+    """The rows of a data set for TRL. conversational: the prompt as a message, for models with a chat template; else as text."""
     found = []
     for problem in problems:
         text = environment.prompt(problem)
@@ -43,7 +43,7 @@ def text_of(completion: Any) -> str:
 
 
 class RewardFunction:
-    """Awaitable by TRL; its name is that of the reward's class, under which TRL logs it."""
+    """A reward function that TRL awaits; its name is that of the reward's class, under which TRL logs it."""
 
     def __init__(self, service: Service, environment: Environment, reward: Reward) -> None:
         self.service = service

@@ -22,13 +22,14 @@ from rlkernel.types import Evaluation, Problem
 
 @dataclass(frozen=True)
 class Service:
-    """See `open_service`."""
+    """The evaluator for callers in any thread or event loop, made by `open_service`."""
 
     _portal: BlockingPortal
     _evaluator: Evaluator
 
     def submit(self, problem: Problem, code: str | None) -> Future[Evaluation]:
-        """Begin; the future raises what `Evaluator.evaluate` raises. Raises RuntimeError once the service is closed."""
+        """Begin an evaluation; the future raises what `Evaluator.evaluate` raises. Raises RuntimeError once the service is
+        closed."""
         return self._portal.start_task_soon(self._evaluator.evaluate, problem, code)
 
     def evaluate(self, problem: Problem, code: str | None) -> Evaluation:
@@ -36,7 +37,7 @@ class Service:
         return self.submit(problem, code).result()
 
     async def evaluate_async(self, problem: Problem, code: str | None) -> Evaluation:
-        """The same on an asyncio loop, which goes on meanwhile. Cancelled, it cancels the evaluation."""
+        """Judge one candidate from an asyncio loop, which goes on meanwhile. Cancelled, it cancels the evaluation."""
         return await asyncio.wrap_future(self.submit(problem, code))
 
 

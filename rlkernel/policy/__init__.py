@@ -1,5 +1,5 @@
-"""Policies: tokens in, sampled tokens and their log-probabilities out.
+"""Policies: they take tokens, and give sampled tokens with their log-probabilities.
 
-Start at `hf`, the policy that trains; `engine` is the Protocol of its samplers, `batched` the plain one and `slots/` the fast one
-(continuous batching). `endpoint` asks a server, `small` loads the model that is shipped, `writer` is what benchmarks use.
+Start at `hf`, the policy that trains. `engine` is the Protocol of what samples for it: `batched` is the plain engine, `slots/`
+the fast one (continuous batching). `endpoint` asks a server, `load` and `small` load models, `writer` is what benchmarks use.
 """

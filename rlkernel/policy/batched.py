@@ -1,7 +1,9 @@
-"""Sampling with Transformers' own `generate`: whoever waits is one batch, which ends with its longest completion. For every
-causal language model.
+"""An engine around Transformers' own `generate`, for every causal language model.
 
-Legend: B rows, V vocabulary.
+All requests that wait are sampled as one batch, which ends with its longest completion; requests that come meanwhile wait for
+the next batch.
+
+Legend: B rows, L context tokens, T sampled tokens, V vocabulary.
 """
 
 from __future__ import annotations
@@ -13,13 +15,13 @@ import torch
 from transformers import GenerationConfig, LogitsProcessor
 
 from rlkernel.policy.draw import draw
-from rlkernel.policy.engine import Batches, Request, Sample, check_temperature, uniforms
+from rlkernel.policy.engine import Request, Sample, check_idle, check_temperature, uniforms
 from rlkernel.policy.replica import Replica
 
 
 class _Draw(LogitsProcessor):  # type: ignore[misc]
-    """Takes `generate`'s choice away from it: the drawn token is the only one left. So a row's sample depends on its own seed,
-    and log-probabilities are recorded without keeping the logits of all steps."""
+    """Draws each row's next token itself and leaves `generate` no other. So a row's sample depends on its own seed, and
+    log-probabilities are recorded without keeping the logits of all steps."""
 
     def __init__(self, requests: Sequence[Request], temperature: float, device: torch.device) -> None:
         longest = max(request.budget for request in requests)
@@ -36,8 +38,8 @@ class _Draw(LogitsProcessor):  # type: ignore[misc]
         return torch.full_like(scores, float("-inf")).scatter(1, ids_B[:, None], 0.0)
 
 
-class GenerateEngine(Batches):
-    """See `rlkernel.policy.engine.Engine`. `advance` returns all that joined, however many tokens that takes."""
+class GenerateEngine:
+    """An `rlkernel.policy.engine.Engine` whose `advance` samples one batch to its end, however many tokens that takes."""
 
     def __init__(
         self,
@@ -50,10 +52,9 @@ class GenerateEngine(Batches):
         rounding: torch.dtype | None = None,
         static: bool = False,
     ) -> None:
-        """slots: rows of a batch at most. On a GPU, and with `copy`, the engine has its own copy of the weights (bfloat16 there).
-        rounding: see `Replica`; it makes a copy. static: a preallocated cache, and the step compiled. Raises ValueError unless
-        temperature > 0."""
-        super().__init__(slots)
+        """slots: the most rows of a batch. On a GPU, and with `copy`, the engine has its own copy of the weights (bfloat16 on a
+        GPU). rounding: see `Replica`; it makes a copy. static: use a preallocated cache, and compile the step. Raises ValueError
+        unless temperature > 0."""
         check_temperature(temperature)
         self.device = torch.device(model.device)
         on_gpu = self.device.type == "cuda"
@@ -64,17 +65,30 @@ class GenerateEngine(Batches):
         self.temperature = temperature
         self._stop_ids = stop_ids
         self._static = static
+        self._slots = slots
+        self._queue: list[Request] = []
+
+    @property
+    def active(self) -> int:
+        """The number of requests that wait for the next batch."""
+        return len(self._queue)
+
+    @property
+    def free(self) -> int:
+        """The number of further requests that the next batch has room for."""
+        return max(0, self._slots - len(self._queue))
 
     def refresh(self) -> None:
-        """See `Engine`."""
-        self.check_idle()
+        """Take over the trainer's weights; see `Engine.refresh`."""
+        check_idle(self)
         if self._replica:
             self._replica.refresh()
 
     @torch.no_grad()
     def advance(self, joining: Sequence[Request], tokens: int) -> list[Sample]:
-        """See `Engine`."""
-        batch = self.take(joining)
+        """Sample the next batch to its end; see `Engine.advance`."""
+        self._queue += joining
+        batch, self._queue = self._queue[: self._slots], self._queue[self._slots :]
         if not batch:
             return []
         training = self.model.training
@@ -109,7 +123,7 @@ class GenerateEngine(Batches):
         return [self._cut(*row) for row in zip(batch, ids_BT, logprob_BT, strict=True)]
 
     def _cut(self, request: Request, ids: list[int], logprobs: list[float]) -> Sample:
-        """What a row sampled until its own end; rows that have finished ride along."""
+        """The sample of one row, which `generate` carried on to the end of the whole batch: cut at its own end."""
         stop = next((i for i, token in enumerate(ids[: request.budget]) if token in self._stop_ids), None)
         length = request.budget if stop is None else stop + 1
         return Sample(request.key, tuple(ids[:length]), tuple(logprobs[:length]), "length" if stop is None else "stop")

@@ -1,4 +1,5 @@
-"""Turns of a conversation as token ids that are only ever appended: what the policy sampled is never tokenised again.
+"""Writes the turns of a conversation as token ids, which are only ever appended: what the policy sampled is never tokenised
+again.
 
     tokens of a trajectory = encode_prompt(problem) + completion + encode_feedback(...) + completion + ...
 
@@ -15,13 +16,15 @@ _USER, _ANSWER, _NEXT = "FIRSTUSERTEXT", "ASSISTANTTEXT", "SECONDUSERTEXT"
 
 
 def encode_prompt(tokenizer: Any, text: str) -> tuple[int, ...]:
-    """The first user message up to where the assistant starts to write. Raises ValueError for an unusable chat template."""
+    """The tokens of the first user message, up to where the assistant starts to write. Raises ValueError for an unusable chat
+    template."""
     before, after = _around_prompt(tokenizer)
     return _encode(tokenizer, before, text, after)
 
 
 def encode_feedback(tokenizer: Any, text: str, *, truncated: bool = False) -> tuple[int, ...]:
-    """What follows a completion: the rest of the assistant's turn, the next user message, and the start of the next answer.
+    """The tokens that follow a completion: the rest of the assistant's turn, the next user message, and the start of the next
+    answer.
 
     truncated: the completion ran into its length limit and has no end-of-turn token, so it is put here.
     Raises ValueError for an unusable chat template.
@@ -43,7 +46,8 @@ def _encode(tokenizer: Any, before: str, text: str, after: str) -> tuple[int, ..
 
 
 def _defuse(tokenizer: Any, text: str) -> str:
-    """Special tokens spelt out inside a text (a candidate's error message may hold some) must not act as such."""
+    """Break up special tokens that a text spells out, so that they do not act as such: a candidate's error message may hold
+    some."""
     for token in _special(tokenizer):
         text = text.replace(token, token[0] + " " + token[1:])
     return text

@@ -1,4 +1,4 @@
-"""One token per row by inverting the cumulative distribution at the row's own uniform number.
+"""Draws one token per row, by inverting the cumulative distribution at the row's own uniform number.
 
 Legend: B rows, V vocabulary, N blocks of `BLOCK` tokens.
 """
@@ -12,7 +12,7 @@ BLOCK = 256
 
 
 def draw(logits_BV: torch.Tensor, u_B: torch.Tensor, temperature: float) -> tuple[torch.Tensor, torch.Tensor]:
-    """Token ids (int64) and their log-probabilities (float32) under softmax(logits / temperature), untruncated.
+    """Draw token ids (int64) with their log-probabilities (float32) under softmax(logits / temperature), untruncated.
 
     u_B: float64 in [0, 1). The search has two levels, over the mass of blocks and then inside one, so that no cumulative sum runs
     over the vocabulary; both are float64, since float32 loses too much. Nothing here waits for the device. A row whose logits

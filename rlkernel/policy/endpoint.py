@@ -1,6 +1,6 @@
 """An OpenAI-compatible endpoint (`POST <url>/chat/completions`) as a `Writer`.
 
-write -- slot (requests in flight) -- turn (requests per minute) -- request -- judged:
+write -- place (requests in flight) -- moment (requests per minute) -- request -- reading of the response:
     an answer                              Answer, also when its text is empty: the model has spoken
     429, 5xx, 408, 409, timeout,           again, after a pause that doubles, or what Retry-After says; NoAnswer when the
     broken connection, unreadable body     attempts are used up
@@ -33,7 +33,7 @@ from rlkernel.policy.writer import Answer, Exchange, NoAnswer
 FATAL = {401: "the key is not accepted", 403: "the key may not do this", 404: "there is no such model or path"}
 PASSING = frozenset({408, 409, 425, 429})
 LONGEST_PAUSE = 60.0
-"""Seconds of our own; Retry-After may ask for more, up to MOST_PATIENCE."""
+"""The most seconds that we pause of our own accord; Retry-After may ask for more, up to MOST_PATIENCE."""
 MOST_PATIENCE = 600.0
 TOO_LONG = ("context_length_exceeded", "maximum context length", "context window", "prompt is too long")
 
@@ -42,28 +42,28 @@ Sleep = Callable[[float], Awaitable[None]]
 
 @dataclass(frozen=True)
 class EndpointConfig:
-    """Everything but the key. Raises UsageError for values that cannot work."""
+    """What an endpoint is asked with, but for the key. Raises UsageError for values that cannot work."""
 
     url: str
-    """Up to and without `/chat/completions`, e.g. `http://localhost:8000/v1`."""
+    """The address without `/chat/completions`, e.g. `http://localhost:8000/v1`."""
     model: str
     max_new_tokens: int = 4096
     temperature: float | None = 1.0
-    """None: not sent, for models that refuse it."""
+    """The temperature of sampling; None sends none, for models that refuse it."""
     token_field: str = "max_tokens"
-    """`max_completion_tokens` for models that want that."""
+    """The name under which `max_new_tokens` is sent: `max_completion_tokens` for models that want that."""
     send_seed: bool = True
     timeout: float = 600.0
-    """Seconds for one request."""
+    """The seconds that one request may take."""
     attempts: int = 8
     in_flight: int = 8
     per_minute: float = 0.0
-    """Requests; 0: no limit."""
+    """The most requests per minute; 0 is no limit."""
     price_in: float = 0.0
-    """Per million tokens of the prompt."""
+    """The price of a million tokens of prompts."""
     price_out: float = 0.0
     max_cost: float = 0.0
-    """No request is begun once this much is spent; 0: no limit."""
+    """No request is begun once this much is spent; 0 is no limit."""
 
     def __post_init__(self) -> None:
         parts = urlsplit(self.url)
@@ -82,7 +82,7 @@ class EndpointConfig:
 
 
 class Endpoint:
-    """See `open_endpoint`. `cost` is what was spent, `requests` how many were sent."""
+    """The writer that `open_endpoint` opens. `cost` is what was spent so far, `requests` the number of requests sent."""
 
     def __init__(
         self, config: EndpointConfig, client: httpx.AsyncClient, key: str, sleep: Sleep, jitter: random.Random, spent: float
@@ -94,23 +94,23 @@ class Endpoint:
         self._key = key
         self._sleep = sleep
         self._jitter = jitter
-        self._slots = anyio.Semaphore(config.in_flight)
-        self._turns = anyio.Lock()
-        self._next_turn = 0.0
+        self._places = anyio.Semaphore(config.in_flight)
+        self._pacing = anyio.Lock()
+        self._next_start = 0.0
 
     async def write(self, prompt: str, shown: Sequence[Exchange], seed: int) -> Answer | None:
-        """See `rlkernel.policy.writer.Writer`. Raises UsageError where no request can succeed."""
+        """Ask for the next answer; see `rlkernel.policy.writer.Writer`. Raises UsageError where no request can succeed."""
         body = self._body(prompt, shown, seed)
-        async with self._slots:
+        async with self._places:
             for attempt in range(self.config.attempts):
                 if 0 < self.config.max_cost <= self.cost:
                     raise NoAnswer(f"{self.cost:.2f} is spent, and --max-cost is {self.config.max_cost:g}")
-                await self._turn()
+                await self._wait_for_start()
                 self.requests += 1
                 try:
                     with anyio.fail_after(self.config.timeout):
                         response = await self._client.post("chat/completions", json=body)
-                    return self._judge(response, attempt + 1)
+                    return self._read(response, attempt + 1)
                 except _TooLong:
                     return None
                 except _Again as again:
@@ -124,15 +124,17 @@ class Endpoint:
         raise NoAnswer(f"{self.config.attempts} attempts, the last: {why}")
 
     def _pause(self, attempt: int, asked: float) -> float:
-        """Full jitter on a doubling pause, so that those who failed together do not come back together. Never less than asked."""
+        """The seconds before the next attempt: a random part of a pause that doubles, so that requests that failed together do
+        not come back together, and never less than was asked for."""
         return asked + self._jitter.uniform(0.0, min(LONGEST_PAUSE, 2.0**attempt))
 
-    async def _turn(self) -> None:
+    async def _wait_for_start(self) -> None:
+        """Wait until the limit of requests per minute lets the next request start."""
         if not self.config.per_minute:
             return
-        async with self._turns:
+        async with self._pacing:
             now = time.monotonic()
-            wait, self._next_turn = self._next_turn - now, max(now, self._next_turn) + 60.0 / self.config.per_minute
+            wait, self._next_start = self._next_start - now, max(now, self._next_start) + 60.0 / self.config.per_minute
         if wait > 0:
             await self._sleep(wait)
 
@@ -149,7 +151,7 @@ class Endpoint:
             body["seed"] = seed % (1 << 31)
         return body
 
-    def _judge(self, response: httpx.Response, requests: int) -> Answer:
+    def _read(self, response: httpx.Response, requests: int) -> Answer:
         """The answer in a response. Raises _Again, _TooLong, NoAnswer or UsageError."""
         status = response.status_code
         if status == 200:
@@ -183,7 +185,7 @@ class Endpoint:
         return Answer(content or "", stop, (), taken, made, cost, requests)  # type: ignore[arg-type]
 
     def _clean(self, text: str) -> str:
-        """What the endpoint said, on one line, without the key."""
+        """The message of the endpoint, on one line, without the key."""
         with suppress(ValueError, KeyError, TypeError):  # without the usual form, its beginning says enough
             text = str(json.loads(text)["error"]["message"])
         if self._key:
@@ -192,13 +194,15 @@ class Endpoint:
 
 
 class _Again(Exception):
+    """Raised for a failure that may pass: the request is sent again after `seconds` at least."""
+
     def __init__(self, why: str, seconds: float = 0.0) -> None:
         super().__init__(why)
         self.seconds = seconds
 
 
 class _TooLong(Exception):
-    """The conversation does not fit."""
+    """Raised when the conversation does not fit into the model's context."""
 
 
 def _count(value: Any) -> int | None:
@@ -206,7 +210,7 @@ def _count(value: Any) -> int | None:
 
 
 def retry_after(value: str | None, now: datetime | None = None) -> float:
-    """Seconds that a Retry-After header asks for, as a number or a date; 0 for none, or for one that cannot be read.
+    """The seconds that a Retry-After header asks for, as a number or a date; 0 for none, or for one that cannot be read.
 
     >>> retry_after("7"), retry_after("soon")
     (7.0, 0.0)
@@ -217,11 +221,15 @@ def retry_after(value: str | None, now: datetime | None = None) -> float:
         return 0.0
     try:
         seconds = float(value)
-        return seconds if 0 <= seconds < float("inf") else 0.0
     except ValueError:
-        pass  # then it is a date
+        seconds = _seconds_until(value, now or datetime.now(UTC))
+    return seconds if 0 <= seconds < float("inf") else 0.0
+
+
+def _seconds_until(date: str, now: datetime) -> float:
+    """The seconds until an HTTP date; 0 for a text that is none."""
     try:
-        return max(0.0, (parsedate_to_datetime(value) - (now or datetime.now(UTC))).total_seconds())
+        return (parsedate_to_datetime(date) - now).total_seconds()
     except (ValueError, TypeError):
         return 0.0
 
@@ -230,8 +238,8 @@ def retry_after(value: str | None, now: datetime | None = None) -> float:
 async def open_endpoint(
     config: EndpointConfig, key: str, *, spent: float = 0.0, sleep: Sleep = anyio.sleep, jitter: random.Random | None = None
 ) -> AsyncIterator[Endpoint]:
-    """A client for the endpoint. key: empty for endpoints that want none. spent: before, which counts against `max_cost`.
-    Raises UsageError for a key that cannot be sent."""
+    """Open a client for the endpoint. key: empty for endpoints that want none. spent: what was spent before, which counts against
+    `max_cost`. Raises UsageError for a key that cannot be sent."""
     if not key.isascii() or not key.isprintable() or " " in key:
         raise UsageError("the key has characters that no HTTP header takes: look at its environment variable (--key-env)")
     headers = {"Authorization": f"Bearer {key}"} if key else {}

@@ -1,4 +1,9 @@
-"""What a generation back end is: requests join, samples leave, and in between the engine is asked to go on for a while."""
+"""The door to what samples completions: requests join an `Engine`, samples leave it, and in between it is asked to go on.
+
+An engine of your own, such as one around a serving library, has the four members of `Engine`. To use it, add its name to
+`rlkernel.config.ENGINES` and a branch to `rlkernel.policy.hf.open_engine`. `tests/policy/test_engine.py` says what all engines
+must do.
+"""
 
 from __future__ import annotations
 
@@ -13,35 +18,40 @@ from rlkernel.types import StopReason
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """`budget`: tokens that may be sampled, at least 1."""
+    """A completion that is asked for."""
 
     key: int
+    """Names the request; its sample has the same key."""
     context_ids: tuple[int, ...]
     seed: int
+    """The completion's random numbers depend on this alone."""
     budget: int
+    """The most tokens that may be sampled, at least 1."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """`logprobs`: of each token under softmax(logits / temperature), untruncated."""
+    """The completion that a request got."""
 
     key: int
     token_ids: tuple[int, ...]
+    """The stop token is the last of them, if the completion stopped."""
     logprobs: tuple[float, ...]
+    """The log-probability of each token under softmax(logits / temperature) over the whole vocabulary."""
     stop: StopReason
 
 
 class Engine(Protocol):
-    """Used by one thread at a time."""
+    """What samples completions from the trainer's weights. One thread uses it at a time."""
 
     @property
     def active(self) -> int:
-        """Requests that joined and have not finished."""
+        """The number of requests that joined and have not finished."""
         ...
 
     @property
     def free(self) -> int:
-        """How many more would be sampled at once; others may join too, and wait inside the engine."""
+        """The number of further requests that would be sampled at once. More may join, and wait inside the engine."""
         ...
 
     def advance(self, joining: Sequence[Request], tokens: int) -> list[Sample]:
@@ -50,50 +60,24 @@ class Engine(Protocol):
         ...
 
     def refresh(self) -> None:
-        """The trainer's weights have changed: take them over, and drop what was computed with earlier ones. RuntimeError while
-        requests are in flight."""
+        """Take over the trainer's weights, which have changed, and drop what was computed with earlier ones. Raises RuntimeError
+        while requests are in flight."""
         ...
 
 
-class Batches:
-    """What engines share that sample a whole batch in one `advance`: requests wait until the batch before theirs is done."""
-
-    def __init__(self, slots: int) -> None:
-        """slots: requests of a batch at most."""
-        self._slots = slots
-        self._queue: list[Request] = []
-
-    @property
-    def active(self) -> int:
-        return len(self._queue)
-
-    @property
-    def free(self) -> int:
-        return max(0, self._slots - len(self._queue))
-
-    def check_idle(self) -> None:
-        """Raises RuntimeError while requests wait."""
-        if self._queue:
-            raise busy_error()
-
-    def take(self, joining: Sequence[Request]) -> list[Request]:
-        """The next batch."""
-        self._queue += joining
-        batch, self._queue = self._queue[: self._slots], self._queue[self._slots :]
-        return batch
-
-
 def uniforms(request: Request) -> torch.Tensor:
-    """One number in [0, 1) for each token that may be sampled, float64 (budget,) on the CPU: a function of the seed alone."""
+    """One number in [0, 1) for each token that may be sampled: float64, (budget,), on the CPU. They depend on the seed alone."""
     generator = torch.Generator().manual_seed(request.seed)
     return torch.rand(request.budget, generator=generator, dtype=torch.float64)
 
 
 def check_temperature(temperature: float) -> None:
-    """Raises ValueError unless temperature > 0."""
+    """Raise ValueError unless temperature > 0."""
     if temperature <= 0:
         raise ValueError(f"temperature is {temperature}: it must be positive, since log-probabilities are recorded")
 
 
-def busy_error() -> RuntimeError:
-    return RuntimeError("the weights may not change while completions are being sampled")
+def check_idle(engine: Engine) -> None:
+    """Raise RuntimeError while an engine has requests, whose weights may not change under them."""
+    if engine.active:
+        raise RuntimeError("the weights may not change while completions are being sampled")

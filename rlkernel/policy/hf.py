@@ -1,4 +1,4 @@
-"""A Hugging Face causal language model as a `Policy`: many trajectories await `generate`, one worker thread samples.
+"""A Hugging Face causal language model as a `Policy`: many trajectories wait for `generate`, one worker thread samples.
 
     trajectory -- generate --> waiting -- join --> engine -- every `chunk` tokens: finished rows --> trajectory
 
@@ -28,15 +28,15 @@ from rlkernel.policy.slots.cache import unsupported
 from rlkernel.policy.slots.engine import SlotEngine
 from rlkernel.types import Completion
 
-Turns = Callable[[], AbstractAsyncContextManager[None]]
+Leases = Callable[[], AbstractAsyncContextManager[None]]
 ROUNDINGS = {"auto": None, "bfloat16": torch.bfloat16, "float8": torch.float8_e4m3fn}
-"""What `rlkernel.config.ROLLOUT_DTYPES` mean."""
+"""The type that each of `rlkernel.config.ROLLOUT_DTYPES` rounds weights to; None rounds nothing."""
 GATHERED = 2
-"""Trajectories that wait for a token per evaluation in flight, from which on a gathering policy starts a batch."""
+"""A gathering policy starts a batch once this many trajectories wait for each evaluation in flight."""
 
 
 class HFPolicy:
-    """Made by `open_policy`. `busy` counts the seconds in which the model sampled, `tokens` what it sampled."""
+    """The policy that `open_policy` opens. `busy` counts the seconds in which the model sampled, `tokens` the sampled tokens."""
 
     def __init__(
         self,
@@ -46,7 +46,7 @@ class HFPolicy:
         max_positions: int,
         chunk: int,
         gather: Busy | None,
-        turn: Turns = nullcontext,
+        lease: Leases = nullcontext,
     ) -> None:
         self.busy = Busy()
         self.tokens = 0
@@ -57,7 +57,7 @@ class HFPolicy:
         self._engine: Engine | None = None
         self._chunk = chunk
         self._gather = gather
-        self._turn = turn
+        self._lease = lease
         self._next_key = 0
         self._waiting: list[Request] = []
         self._arrived = anyio.Event()
@@ -65,15 +65,15 @@ class HFPolicy:
         self._samples: dict[int, Sample] = {}
 
     def encode_prompt(self, text: str) -> tuple[int, ...]:
-        """See `rlkernel.interfaces.Policy`."""
+        """The tokens of the prompt; see `rlkernel.interfaces.Policy`."""
         return tuple(chat.encode_prompt(self._tokenizer, text))
 
     def encode_feedback(self, text: str, truncated: bool = False) -> tuple[int, ...]:
-        """See `rlkernel.interfaces.Policy`."""
+        """The tokens of the feedback; see `rlkernel.interfaces.Policy`."""
         return tuple(chat.encode_feedback(self._tokenizer, text, truncated=truncated))
 
     def refresh(self) -> None:
-        """To be called whenever the trainer's weights have changed. Raises RuntimeError while completions are in flight."""
+        """Take over the trainer's weights, whenever they have changed. Raises RuntimeError while completions are in flight."""
         if self._engine is None:
             self._engine = self._make_engine()
         else:
@@ -100,7 +100,7 @@ class HFPolicy:
         return Completion(sample.token_ids, sample.logprobs, text, sample.stop)
 
     async def serve(self) -> None:
-        """Sample for whoever waits, until cancelled."""
+        """Sample for the requests that wait, until cancelled."""
         while True:
             if self._engine is None or not self._engine.active:
                 await self._arrived.wait()
@@ -112,7 +112,7 @@ class HFPolicy:
             if self._enough():
                 joining, self._waiting = self._waiting, []
                 self._arrived = anyio.Event()
-            async with self._turn():
+            async with self._lease():
                 with self.busy():
                     finished = await anyio.to_thread.run_sync(self._advance, joining)
             for sample in finished:
@@ -127,7 +127,7 @@ class HFPolicy:
         return self._engine.advance(joining, self._chunk)
 
     def _enough(self) -> bool:
-        """Whether those who wait may start."""
+        """Whether the requests that wait may start."""
         return self._gather is None or GATHERED * self._gather.active <= len(self._waiting)
 
 
@@ -144,7 +144,7 @@ async def open_policy(
     dtype: str = "auto",
     chunk: int = 32,
     gather: Busy | None = None,
-    turn: Turns = nullcontext,
+    lease: Leases = nullcontext,
 ) -> AsyncIterator[HFPolicy]:
     """Serve `generate` while the context is open. A failure of the model is ours, and raises out of this context.
 
@@ -152,7 +152,7 @@ async def open_policy(
     which only `HFPolicy.refresh` brings up to date; on a GPU always so. dtype: one of `rlkernel.config.ROLLOUT_DTYPES`, to which
     the weights of the copy are rounded; any but auto makes a copy. chunk: tokens between two chances to join. gather: the
     evaluations in flight; requests then start only when most trajectories wait. For machines where sampling and evaluating share
-    the cores, where overlap gains nothing and a batch costs hardly more than one row. turn: entered around every chunk, where
+    the cores, where overlap gains nothing and a batch costs hardly more than one row. lease: entered around every chunk, where
     the model's device is shared. The engine is made at the first `refresh` or request, where the model is then. Raises
     UsageError when no stop token is known, ValueError for another engine.
     """
@@ -162,9 +162,9 @@ async def open_policy(
     stops = stop_ids(model, tokenizer)
 
     def make_engine() -> Engine:
-        return open_engine(engine, model, tokenizer, stops, temperature, slots=slots, copy=copy, rounding=ROUNDINGS[dtype])
+        return open_engine(engine, model, stops, temperature, slots=slots, copy=copy, rounding=ROUNDINGS[dtype])
 
-    policy = HFPolicy(tokenizer, make_engine, max_new_tokens, max_positions, chunk, gather, turn)
+    policy = HFPolicy(tokenizer, make_engine, max_new_tokens, max_positions, chunk, gather, lease)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(policy.serve)
         yield policy
@@ -174,7 +174,6 @@ async def open_policy(
 def open_engine(
     engine: str,
     model: Any,
-    tokenizer: Any,
     stops: frozenset[int],
     temperature: float,
     *,
@@ -182,11 +181,8 @@ def open_engine(
     copy: bool,
     rounding: torch.dtype | None = None,
 ) -> Engine:
-    """Raises UsageError where `slots` is asked for and the model has another attention."""
-    if engine == "vllm":
-        from rlkernel.policy.vllm_engine import VllmEngine  # an optional extra
-
-        return VllmEngine(model, tokenizer, stops, temperature, slots=slots)
+    """Make the engine called `engine` for a model. Raises UsageError where `slots` is asked for and cannot hold the model's
+    states."""
     reason = unsupported(model)
     if engine == "slots" and reason:
         raise UsageError(f"engine 'slots' cannot sample from this model: {reason}; use engine='generate'")
@@ -198,7 +194,10 @@ def open_engine(
 
 
 def stop_ids(model: Any, tokenizer: Any) -> frozenset[int]:
-    """Tokens that end an assistant's turn: the tokenizer's and the model's end of sequence, and <|im_end|>."""
+    """The tokens that end an assistant's turn: the tokenizer's and the model's end of sequence, and <|im_end|>.
+
+    Raises UsageError where there is none.
+    """
     configured = model.generation_config.eos_token_id if model.generation_config is not None else None
     candidates = [tokenizer.eos_token_id, *(configured if isinstance(configured, list) else [configured])]
     candidates.append(tokenizer.get_vocab().get("<|im_end|>"))

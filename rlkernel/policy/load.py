@@ -1,4 +1,4 @@
-"""`Run.model` to a model and a tokenizer."""
+"""Loads what `Run.model` names: a model and its tokenizer, with LoRA adapters where they are asked for."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from rlkernel.errors import UsageError, first_line
 from rlkernel.policy.small import load_small
 
 CONNECT_SECONDS = 10.0
-"""For the first answer of the hub."""
+"""The time that the hub has for its first answer."""
 
 
 def load_model(name: str, *, lora_rank: int = 0, lora_alpha: float = 32.0) -> tuple[Any, Any]:
-    """(model, tokenizer) of `small`, a local directory, or a name on the Hugging Face hub.
+    """Load (model, tokenizer) of `small`, a local directory, or a name on the Hugging Face hub.
 
     What trains is float32, because updates at learning rates around 1e-6 are lost in half precision: the whole model, or with
     `lora_rank` the adapters on all its linear layers, over weights that are frozen in bfloat16 (and never were float32). Raises
@@ -54,7 +54,7 @@ def load_model(name: str, *, lora_rank: int = 0, lora_alpha: float = 32.0) -> tu
 
 
 def _unreachable() -> str | None:
-    """Why the Hugging Face hub cannot be asked, after one request; None where it answers, whatever it says."""
+    """Say why the Hugging Face hub cannot be asked, after one request; None where it answers, whatever it says."""
     if huggingface_hub.constants.HF_HUB_OFFLINE:
         return "HF_HUB_OFFLINE forbids to ask the hub"
     address = huggingface_hub.constants.ENDPOINT
@@ -72,7 +72,7 @@ def _unreachable() -> str | None:
 def add_lora(model: Any, rank: int, alpha: float, *, seed: int = 0) -> Any:
     """Freeze `model` and put float32 adapters on all its linear layers but the output projection, whose product is 0 at first.
 
-    seed: of the random halves. Raises UsageError without the package peft.
+    seed: draws the random halves of the adapters. Raises UsageError without the package peft.
     """
     _check_peft()
     from peft import LoraConfig, get_peft_model

@@ -1,4 +1,4 @@
-"""An engine's own copy of the trainer's weights: another precision, adapters merged, storage that never moves."""
+"""An engine's own copy of the trainer's weights, in another precision, with adapters merged, at addresses that never change."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ import torch
 
 
 class Replica:
-    """`model`: the plain model (adapters merged in), in evaluation mode and without gradients, to be called in `precision()`."""
+    """A copy of a trainer's model. `model` is a plain model, adapters merged in, in evaluation mode and without gradients; it is
+    called within `precision()`."""
 
     def __init__(
         self,
@@ -22,9 +23,10 @@ class Replica:
         as_trained: bool = False,
         rounding: torch.dtype | None = None,
     ) -> None:
-        """dtype: of the weights; `as_trained`: of the linear layers alone, while the others stay as they are and `precision()` is
-        autocast, as a trainer has it. Activations between the layers are then the trainer's, and log-probabilities closer to its.
-        rounding: the linear layers' weights, also a tied output embedding's, are first `rounded` to this type.
+        """dtype: the type of the copied weights. as_trained: only the linear layers get that type; the others stay as they are,
+        and `precision()` is autocast, as a trainer has it. Activations between the layers are then the trainer's, and
+        log-probabilities closer to its. rounding: the linear layers' weights, also a tied output embedding's, are first `rounded`
+        to this type.
 
         Raises ValueError for adapters other than LoRA on linear layers and embeddings.
         """
@@ -60,13 +62,13 @@ class Replica:
 
     @torch.no_grad()
     def refresh(self) -> None:
-        """Copy the source's weights, adapters merged in float32."""
+        """Copy the source's weights again, with adapters merged in float32."""
         mine = dict(self.model.named_parameters(remove_duplicate=False))
         for name, tensor in self._weights():
             mine[name].copy_(rounded(tensor, self._rounding) if self._rounding is not None and name in self._rounded else tensor)
 
     def precision(self) -> AbstractContextManager[Any]:
-        """For calls of `model`."""
+        """The context in which `model` is called: autocast for a copy `as_trained`, else nothing."""
         if self._autocast is None:
             return nullcontext()
         # What autocast remembers of weights would be lost to a captured graph.
@@ -80,7 +82,7 @@ class Replica:
 
 
 def _tied_head(plain: Any) -> str | None:
-    """Name of the weight of the output embedding, if it is that of the input embedding."""
+    """The name of the output embedding's weight, if it is the input embedding's weight too; else None."""
     head, embedding = plain.get_output_embeddings(), plain.get_input_embeddings()
     if head is None or head.weight is not embedding.weight:
         return None
@@ -88,13 +90,14 @@ def _tied_head(plain: Any) -> str | None:
 
 
 def plain_model(model: Any) -> Any:
-    """The model inside a PEFT model; its layers still have the adapters."""
+    """The model inside a PEFT model, whose layers still have the adapters; any other model as it is."""
     return model.get_base_model() if hasattr(model, "get_base_model") else model
 
 
 @torch.no_grad()
 def merged(plain: Any) -> Iterator[tuple[str, torch.Tensor]]:
-    """Names as in a model without adapters, and weights; of tied ones, the first."""
+    """Yield the name that each weight has in a model without adapters, and the weight with its adapters added. Tied weights come
+    once, under the first of their names."""
     for name, parameter in plain.named_parameters():
         if ".lora_" in name:
             continue
@@ -120,8 +123,8 @@ def _with_adapters(layer: Any, weight: torch.Tensor) -> torch.Tensor:
 
 
 def rounded(weight_OI: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
-    """The nearest values that `dtype` can store, O output rows of I inputs, in the weight's own type. Eight bits have a short
-    range, so that every row is scaled to the largest value of the type, as engines with quantised weights do.
+    """The nearest values that `dtype` can store, in the weight's own type; the weight has O output rows of I inputs. Eight bits
+    have a short range, so that every row is scaled to the largest value of the type, as engines with quantised weights do.
 
     >>> rounded(torch.tensor([[1.0, 0.5]]), torch.float8_e4m3fn)[0].tolist()  # 448 and 224
     [1.0, 0.5]

@@ -18,7 +18,7 @@ SMALL = Path(__file__).parent / "small"
 START, END, PAD = "<|im_start|>", "<|im_end|>", "<|endoftext|>"
 VOCABULARY = 1024
 CONTEXT = 2048
-"""Positions of the rotary embedding."""
+"""The number of positions of the rotary embedding."""
 CHAT_TEMPLATE = (
     "{% for message in messages %}"
     "{{ '<|im_start|>' + message['role'] + '\\n' + message['content'] + '<|im_end|>\\n' }}"
@@ -26,8 +26,8 @@ CHAT_TEMPLATE = (
     "{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}"
 )
 PIECES = r"\d|[^\d\n]+\n?|\n+"
-"""Merges stay inside these: single digits, so that constants are copied digit by digit, and runs without digits up to the line's
-end, so that a frequent line of code is one token."""
+"""Merges of the tokenizer stay inside these pieces: single digits, so that constants are copied digit by digit, and runs without
+digits up to the line's end, so that a frequent line of code is one token."""
 
 
 def build_tokenizer(texts: Iterable[str], vocabulary: int = VOCABULARY) -> Any:

@@ -1,7 +1,7 @@
-"""`Writer`: who writes answers from texts. What a benchmark needs of a model, whether its token ids are known or not.
+"""The `Writer` of answers: what a benchmark needs of a model, whether its token ids are known or not.
 
 A conversation is the prompt and the exchanges that are shown, each an earlier answer and the feedback that it got. `PolicyWriter`
-makes a `Policy` one; `rlkernel.policy.endpoint` is one over HTTP.
+turns a `Policy` into a writer; `rlkernel.policy.endpoint` is a writer over HTTP.
 """
 
 from __future__ import annotations
@@ -16,48 +16,49 @@ from rlkernel.types import StopReason
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """One answer and what it took."""
+    """One answer of a writer, and what it cost."""
 
     text: str
     stop: StopReason
     token_ids: tuple[int, ...] = ()
-    """Where they are known: what a policy sampled is never tokenised again."""
+    """The sampled tokens, empty where they are not known. What a policy sampled is never tokenised again."""
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
-    """None where they were not told."""
+    """The tokens of the answer; None, like `prompt_tokens`, where an endpoint did not tell them."""
     cost: float = 0.0
-    """In the currency of the prices."""
+    """The price of the answer, in the currency of the prices that were given."""
     requests: int = 0
-    """That were sent for it, those that failed included."""
+    """The requests that were sent for the answer, failed ones included."""
 
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """An earlier answer, and what it was told."""
+    """An earlier answer, and the feedback that it got."""
 
     answer: Answer
     feedback: str
 
 
 class NoAnswer(Exception):
-    """The writer could not be asked now: nothing is known about what it would have written. One line, without secrets."""
+    """Raised when the writer could not be asked: nothing is known about what it would have written. The message is one line, and
+    holds no secrets."""
 
 
 class Writer(Protocol):
-    """May be asked for many answers at once."""
+    """What writes answers. It may be asked for many answers at once."""
 
     async def write(self, prompt: str, shown: Sequence[Exchange], seed: int) -> Answer | None:
-        """The next answer; None when the conversation leaves no room for one. Raises NoAnswer."""
+        """The next answer to a prompt and the exchanges that are shown; None when they leave no room for one. Raises NoAnswer."""
 
 
 @dataclass(frozen=True)
 class PolicyWriter:
-    """A `Policy` as a `Writer`, token by token as in `rlkernel.refine`."""
+    """A `Policy` as a `Writer`: it puts conversations together token by token, as `rlkernel.refine` does."""
 
     policy: Policy
 
     async def write(self, prompt: str, shown: Sequence[Exchange], seed: int) -> Answer | None:
-        """See `Writer`."""
+        """Sample the next answer; see `Writer.write`."""
         ids = tuple(self.policy.encode_prompt(prompt))
         for exchange in shown:
             truncated = exchange.answer.stop == "length"

@@ -1,4 +1,4 @@
-"""The best kernels that a run wrote, from its transcripts."""
+"""Finds the best kernels that a run wrote, in its transcripts."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from rlkernel.runs.texts import jsonl
 from rlkernel.types import Status
 
 LIMIT = 10
+"""The most kernels that are listed."""
 
 
 @dataclass(frozen=True, slots=True)
-class Kernel:
+class BestKernel:
     """A correct candidate, and what the evaluator measured."""
 
     problem: str
@@ -29,20 +30,22 @@ class Kernel:
     """The reference's costliest operator and its share of the reference's time; empty where it is not known."""
 
     def speedup_text(self) -> str:
-        """`2.41x [2.39, 2.43] (measured)`; without an interval where time is modelled."""
+        """The speedup as text, e.g. `2.41x [2.39, 2.43] (measured)`; modelled time has no interval."""
         interval = f" [{self.low:.2f}, {self.high:.2f}]" if self.timing == "measured" else ""
         return f"{self.speedup:.2f}x{interval} ({self.timing})"
 
 
 def best_run(runs: Sequence[RunRecord]) -> RunRecord | None:
-    """The one with the highest Fast@1.2 over the second half of its measurements; None of none."""
+    """The run with the highest Fast@1.2 over the second half of its measurements; None where there is no run."""
     return max(runs, key=lambda run: value(run, "fast_1.2", Window(share=0.5)) or 0.0, default=None)
 
 
-def best_kernels(run: RunRecord, limit: int = LIMIT) -> tuple[Kernel, ...]:
-    """One per problem, by the lower bound of the speedup. Transcripts hold the best trajectory of every step and a sample of the
-    others, so that a fast kernel of a mixed step may be missing."""
-    best: dict[str, Kernel] = {}
+def best_kernels(run: RunRecord | None, limit: int = LIMIT) -> tuple[BestKernel, ...]:
+    """The run's best kernel of each problem, by the lower bound of the speedup; none where there is no run. Transcripts hold the
+    best trajectory of every step and a sample of the others, so that a fast kernel of a mixed step may be missing."""
+    if run is None:
+        return ()
+    best: dict[str, BestKernel] = {}
     for row in jsonl(run.directory / "transcripts.jsonl"):
         for turn in row["turns"]:
             facts = turn["evaluation"]
@@ -50,7 +53,7 @@ def best_kernels(run: RunRecord, limit: int = LIMIT) -> tuple[Kernel, ...]:
                 continue
             bottleneck = "; ".join(f"{op['op']} ({100 * op['share']:.0f} %)" for op in facts["reference_ops"][:1])
             low, high = facts["speedup_low"] or facts["speedup"], facts["speedup_high"] or facts["speedup"]
-            found = Kernel(
+            found = BestKernel(
                 row["problem"],
                 row["split"],
                 row["step"],

@@ -1,4 +1,4 @@
-"""A claim about two arms, and the rule that says whether runs reproduce it. Nobody's judgement enters a verdict."""
+"""Claims about two arms, and the rule that says whether runs reproduce them. Nobody's judgement enters a verdict."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from rlkernel.report.summary import RunRecord, Window, compare_runs
+from rlkernel.report.summary import RunRecord, Window, compare_seeds
 from rlkernel.statistics import Comparison, holm
 
 LATE = Window(share=0.5)
-"""The measurements of the second half of a run."""
+"""The window that claims are about by default: the second half of a run's measurements."""
 RULE = (
     "The difference of two arms is taken between runs of equal seed, each averaged over the claim's window, in the "
     "direction of the claim. Reproduced: the 95 % interval (Student's, over seeds) lies above 0; it is small where it lies "
@@ -21,6 +21,8 @@ RULE = (
 
 
 class Verdict(StrEnum):
+    """What runs say about a claim."""
+
     REPRODUCED = "reproduced"
     NOT_REPRODUCED = "not reproduced"
     UNCLEAR = "unclear"
@@ -29,66 +31,68 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """`better` is above `worse` in `metric` (below it, with higher=False)."""
+    """A claim that the arm `better` is above the arm `worse` in `metric`, or below it with higher=False."""
 
     text: str
     better: str
-    """Name of an arm."""
+    """The name of an arm."""
     worse: str
     metric: str
-    """Of the validation, or `train/<metric>`."""
+    """A metric of the validation; of the training, as `train/<metric>`."""
     paper: str
-    """What the paper reports, in numbers where it has them."""
+    """What the paper reports, in numbers where it gives them."""
     higher: bool = True
     window: Window = LATE
     worse_window: Window | None = None
-    """None: the same; another one compares an arm with itself at another step."""
+    """The window of `worse`, where it is another one: so an arm is compared with itself at another step."""
     margin: float = 0.05
-    """In the metric's unit. An interval that includes 0 and lies within it is no reproduction; one above 0 is, and is called
-    small where it lies within it."""
+    """A difference, in the metric's unit. An interval that includes 0 and lies within the margin is no reproduction; an interval
+    above 0 is one, and is called small where it lies within the margin."""
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
-    """A claim beside what the runs say."""
+class DecidedClaim:
+    """A claim, and what runs say about it."""
 
     claim: Claim
     verdict: Verdict
     difference: Comparison | None
-    """In the direction of the claim: above 0 speaks for it. None without runs of both arms."""
+    """The difference in the direction of the claim: above 0 speaks for it. None without runs of both arms."""
     adjusted_p: float | None
+    """The p of the sign-flip test over problems, Holm-adjusted over the claims; None where outcomes are not known."""
     reason: str
 
     @property
     def shown(self) -> str:
-        """The verdict, which says where a reproduced difference is smaller than the margin."""
+        """The verdict as text; it says where a reproduced difference is smaller than the margin."""
         interval = None if self.difference is None else self.difference.interval
         small = self.verdict is Verdict.REPRODUCED and interval is not None and interval.high <= self.claim.margin
         return f"{self.verdict} (small)" if small else str(self.verdict)
 
 
-def judge(claims: Sequence[Claim], arms: Mapping[str, Sequence[RunRecord]]) -> tuple[Judged, ...]:
-    """All claims at once, since their p are adjusted together. arms: runs by the name of their arm; those missing have none."""
-    found = [_difference(claim, arms) for claim in claims]
-    p_values = [difference.p for difference in found if difference is not None and difference.p is not None]
+def decide_claims(claims: Sequence[Claim], arms: Mapping[str, Sequence[RunRecord]]) -> tuple[DecidedClaim, ...]:
+    """Give every claim its verdict. The claims come together, since their p are adjusted together. arms: runs by the name of
+    their arm; an arm that is missing has none."""
+    differences = [_difference(claim, arms) for claim in claims]
+    p_values = [difference.p for difference in differences if difference is not None and difference.p is not None]
     adjusted = iter(holm(p_values))
-    judged = []
-    for claim, difference in zip(claims, found, strict=True):
+    decided = []
+    for claim, difference in zip(claims, differences, strict=True):
         p = next(adjusted) if difference is not None and difference.p is not None else None
-        verdict, reason = decide(difference, claim.margin)
-        judged.append(Judged(claim, verdict, difference, p, reason))
-    return tuple(judged)
+        verdict, reason = verdict_of(difference, claim.margin)
+        decided.append(DecidedClaim(claim, verdict, difference, p, reason))
+    return tuple(decided)
 
 
 def _difference(claim: Claim, arms: Mapping[str, Sequence[RunRecord]]) -> Comparison | None:
     runs, others = arms.get(claim.better, ()), arms.get(claim.worse, ())
     if claim.higher:
-        return compare_runs(runs, others, claim.metric, claim.window, claim.worse_window)
-    return compare_runs(others, runs, claim.metric, claim.worse_window or claim.window, claim.window)
+        return compare_seeds(runs, others, claim.metric, claim.window, claim.worse_window)
+    return compare_seeds(others, runs, claim.metric, claim.worse_window or claim.window, claim.window)
 
 
-def decide(difference: Comparison | None, margin: float) -> tuple[Verdict, str]:
-    """The rule. See `RULE`."""
+def verdict_of(difference: Comparison | None, margin: float) -> tuple[Verdict, str]:
+    """The verdict on a difference, and the reason; `RULE` says it in words."""
     if difference is None:
         return Verdict.NO_RUNS, "no seed has finished in both arms, or the metric was not recorded"
     interval = difference.interval

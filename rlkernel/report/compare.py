@@ -25,64 +25,67 @@ from rlkernel.runs.directory import METRICS as ROWS
 from rlkernel.statistics import Comparison, Interval, student_interval
 
 RUNS = "runs.json"
-"""In a report's folder: the runs that it is about, relative to the folder."""
+"""The file in a report's folder that names the runs that it is about, relative to the folder."""
 COLUMNS: tuple[Metric, ...] = (*METRICS, Metric("correct_rate", "Correct", percent=True, higher_is_better=True))
+"""The metrics that arms are compared in."""
 
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """Runs of one arm that differ in their seeds alone."""
+    """One side of a comparison: the runs of one arm, which differ in their seeds alone."""
 
     label: str
     runs: Mapping[int, RunRecord]
-    """By seed."""
+    """The run of each seed."""
 
 
 @dataclass(frozen=True, slots=True)
-class MetricRow:
-    """One metric of two arms, means over seeds and problems."""
+class MetricDifference:
+    """One metric of two arms, as means over seeds and problems."""
 
     metric: Metric
     base: float
     other: float
     difference: Comparison
     higher: int
-    """Problems whose difference is above 0."""
+    """The number of problems whose difference is above 0."""
     equal: int
     lower: int
+    """The number of problems whose difference is below 0."""
 
 
 @dataclass(frozen=True, slots=True)
-class ProblemRow:
-    """One problem, means over seeds."""
+class ProblemDifference:
+    """One problem under two arms, as means over seeds."""
 
     problem: str
     base: float
     other: float
     difference: float
     interval: Interval | None
-    """Student's over the common seeds; None for fewer than two."""
+    """Student's interval over the common seeds; None for fewer than two."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """An arm against the baseline."""
+    """An arm beside the baseline, and the differences between them."""
 
     base: Side
     other: Side
     seeds: tuple[int, ...]
-    """That both have; empty where only problems are paired."""
+    """The seeds that both have; empty where only problems are paired."""
     steps: tuple[str, str]
-    """Of the measurements that are compared, e.g. `20` or `10 to 20`."""
+    """The steps of the measurements that are compared, of the baseline and of the other, e.g. `20` or `10 to 20`."""
     left_out: int
-    """Problems that only one of them has."""
-    metrics: tuple[MetricRow, ...]
-    problems: tuple[ProblemRow, ...]
-    """Of the chosen metric, the largest difference first."""
+    """The number of problems that only one of them has."""
+    metrics: tuple[MetricDifference, ...]
+    problems: tuple[ProblemDifference, ...]
+    """The problems in the chosen metric, the largest difference first."""
 
 
 def find_runs(paths: Sequence[Path]) -> list[Path]:
-    """Run directories, in the order given and none twice: each path is one, a report's folder, or a folder of run directories.
+    """The run directories that paths mean, in the order given and none twice. Each path is a run directory, a report's folder, or
+    a folder of run directories.
 
     Raises UsageError for a path that is none of these.
     """
@@ -94,7 +97,7 @@ def find_runs(paths: Sequence[Path]) -> list[Path]:
 
 
 def beside(path: Path) -> Path:
-    """The folder that what is said about a path of `find_runs` belongs to: never a run's own."""
+    """The folder in which to write what is said about a path of `find_runs`: never a run's own."""
     return path.parent if (path / MANIFEST).is_file() else path
 
 
@@ -118,8 +121,8 @@ def _runs_of(path: Path) -> list[Path]:
 
 
 def sides(runs: Sequence[RunRecord]) -> list[Side]:
-    """Runs by arm, in the order given. Runs of one arm that differ in more than their seed are arms of their own, and so are runs
-    of equal seed; both are called by their directories.
+    """Group runs by their arm, in the order given. Runs of one arm that differ in more than their seed are arms of their own, and
+    so are runs of equal seed; both are called by their directories.
 
     Raises UsageError for fewer than two, for modelled beside measured times, and for a run without outcomes.
     """
@@ -145,13 +148,13 @@ def sides(runs: Sequence[RunRecord]) -> list[Side]:
 
 
 def _about(run: RunRecord) -> str:
-    """What a run is, apart from its seed."""
+    """What a run is apart from its seed, as text."""
     fields = {key: value for key, value in run.manifest["run"].items() if key != "seed"}
     return json.dumps([run.arm, fields, run.manifest.get("code")], sort_keys=True)
 
 
 def contrast(base: Side, other: Side, metric: str, window: Window) -> Pair:
-    """Other minus base. metric: a key of COLUMNS, of which problems are listed.
+    """The differences other minus base. metric: the key of COLUMNS in which problems are listed.
 
     Raises UsageError where they share no problem, or have no measurement in the window.
     """
@@ -163,8 +166,8 @@ def contrast(base: Side, other: Side, metric: str, window: Window) -> Pair:
     shared = sorted(names[0] & names[1])
     if not shared:
         raise UsageError(f"{base.label} and {other.label} share no validation problem: compare runs over the same problems")
-    rows: list[MetricRow] = []
-    listed: tuple[ProblemRow, ...] = ()
+    rows: list[MetricDifference] = []
+    listed: tuple[ProblemDifference, ...] = ()
     for column in COLUMNS:
         if not all(_has(run, column.key, window) for runs in chosen for run in runs):
             continue
@@ -174,7 +177,7 @@ def contrast(base: Side, other: Side, metric: str, window: Window) -> Pair:
         found = statistics.compare(differences_SP.mean(axis=1).tolist(), differences_SP)
         by_problem = differences_SP.mean(axis=0)
         counts = [int((np.sign(by_problem.round(12)) == sign).sum()) for sign in (1, 0, -1)]
-        rows.append(MetricRow(column, float(base_SP.mean()), float(other_SP.mean()), found, *counts))
+        rows.append(MetricDifference(column, float(base_SP.mean()), float(other_SP.mean()), found, *counts))
         if column.key == metric:
             listed = _listed(shared, base_SP, other_SP)
     if not listed:
@@ -182,10 +185,10 @@ def contrast(base: Side, other: Side, metric: str, window: Window) -> Pair:
     return Pair(base, other, common, (steps[0], steps[1]), len(names[0] ^ names[1]), tuple(rows), listed)
 
 
-def _listed(names: Sequence[str], base_SP: statistics.Array, other_SP: statistics.Array) -> tuple[ProblemRow, ...]:
+def _listed(names: Sequence[str], base_SP: statistics.Array, other_SP: statistics.Array) -> tuple[ProblemDifference, ...]:
     differences_SP = other_SP - base_SP
     rows = [
-        ProblemRow(
+        ProblemDifference(
             name,
             float(base_SP[:, i].mean()),
             float(other_SP[:, i].mean()),
@@ -198,7 +201,7 @@ def _listed(names: Sequence[str], base_SP: statistics.Array, other_SP: statistic
 
 
 def _chosen(run: RunRecord, window: Window) -> list[int]:
-    """Raises UsageError for a window without a measurement."""
+    """The steps of a run's measurements in the window. Raises UsageError where there is none."""
     steps = sorted(run.outcomes)
     chosen = window.choose(steps)
     if not chosen:
@@ -224,9 +227,10 @@ def _values(run: RunRecord, key: str, window: Window, names: Sequence[str]) -> l
     return [table[name] for name in names]
 
 
-def compare_runs(paths: Sequence[Path], metric: str, window: Window) -> tuple[list[Pair], str]:
-    """Every arm against that of the first run, and how times were taken. Runs that have not measured yet, such as those that a
-    wrong flag ended, are left out with a line on standard error. Raises UsageError as above and as `read_run`."""
+def compare_arms(paths: Sequence[Path], metric: str, window: Window) -> tuple[list[Pair], str]:
+    """Compare every arm with that of the first run, and say how times were taken. Runs that have not measured yet, such as those
+    that a wrong flag ended, are left out with a line on standard error. Raises UsageError as `find_runs`, `read_run` and
+    `contrast` do."""
     if metric not in {column.key for column in COLUMNS}:
         raise UsageError(f"--metric {metric}: choose from {', '.join(column.key for column in COLUMNS)}")
     runs = find_runs(paths)
@@ -239,13 +243,13 @@ def compare_runs(paths: Sequence[Path], metric: str, window: Window) -> tuple[li
 
 
 def pair_arms(records: Sequence[RunRecord], metric: str, window: Window) -> list[Pair]:
-    """Every arm against that of the first run. Raises UsageError as above."""
+    """Compare every arm with that of the first run. Raises UsageError as `sides` and `contrast` do."""
     base, *others = sides(records)
     return [contrast(base, other, metric, window) for other in others]
 
 
 def to_json(pairs: Sequence[Pair], timing: str, metric: str) -> dict[str, Any]:
-    """Plain values, for other programs."""
+    """The comparison as plain values, for other programs."""
 
     def interval(value: Interval | None) -> list[float] | None:
         return None if value is None else [value.low, value.high]

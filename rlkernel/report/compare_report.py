@@ -1,4 +1,4 @@
-"""What `rlkernel compare` shows: tables of at most 100 columns, and a figure."""
+"""The tables of at most 100 columns and the figure that `rlkernel compare` shows."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from rlkernel.report.compare import COLUMNS, Pair, ProblemRow
+from rlkernel.report.compare import COLUMNS, Pair, ProblemDifference
 from rlkernel.report.figure import STYLE, colours
 from rlkernel.report.summary import Metric
 from rlkernel.statistics import Interval, p_text
 
 WIDTH = 100
+"""The width of the tables in columns."""
 NAME_WIDTH = 52
 LEGEND = (
     "[low, high]: 95 %, of differences a bootstrap over problems and seeds, over seeds and per problem",
@@ -27,7 +28,8 @@ LEGEND = (
 
 
 def show(pairs: Sequence[Pair], timing: str, metric: str, listed: int, console: Console | None = None) -> None:
-    """listed: problems of each pair, those with the largest differences; 0: none."""
+    """Print the tables of every pair, and what their columns mean. listed: the number of problems of each pair that are shown,
+    those with the largest differences; 0 shows none."""
     console = console or Console(width=WIDTH, highlight=False)
     for pair in pairs:
         for line in heading(pair, timing):
@@ -41,7 +43,7 @@ def show(pairs: Sequence[Pair], timing: str, metric: str, listed: int, console: 
 
 
 def heading(pair: Pair, timing: str) -> list[str]:
-    """Which arms, seeds, steps and problems."""
+    """The lines above a pair's tables: which arms, seeds, steps and problems it is about."""
     one = len(pair.seeds) == 1
     if pair.seeds:
         seeds = f"seed{'' if one else 's'} {', '.join(map(str, pair.seeds))}"
@@ -88,8 +90,8 @@ def _problem_table(pair: Pair, metric: Metric, listed: int) -> Table:
     return table
 
 
-def largest(rows: Sequence[ProblemRow], count: int) -> list[ProblemRow]:
-    """Those with the largest absolute differences, in the order of the differences."""
+def largest(rows: Sequence[ProblemDifference], count: int) -> list[ProblemDifference]:
+    """The `count` problems with the largest absolute differences, in the order of the differences."""
     chosen = sorted(rows, key=lambda row: -abs(row.difference))[:count]
     return sorted(chosen, key=lambda row: (-row.difference, row.problem))
 
@@ -102,7 +104,7 @@ def _difference(metric: Metric, mean: float, interval: Interval | None) -> str:
     return f"{shown} [{low}, {high}]"
 
 
-def draw(pairs: Sequence[Pair], timing: str, metric: str, path: Path) -> None:
+def draw_differences(pairs: Sequence[Pair], timing: str, metric: str, path: Path) -> None:
     """Write a PNG of 1500 x 825 pixels: the shares of every arm against the baseline, and the problems by their difference."""
     colour = colours([pairs[0].base.label, *(pair.other.label for pair in pairs)])
     with plt.style.context(STYLE):
@@ -157,7 +159,7 @@ def _draw_problems(axis: Axes, pairs: Sequence[Pair], metric: Metric, colour: di
 
 
 def _short(label: str) -> str:
-    """The end of a long one: of a directory, what tells it apart.
+    """Shorten a label to its end, which tells a directory apart from others.
 
     >>> _short("runs/arms/grpo-seed0-0123456789abcdef")
     '...grpo-seed0-0123456789abcdef'

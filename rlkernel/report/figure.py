@@ -1,4 +1,5 @@
-"""The figure of an experiment: validation curves. One colour per arm; seeds thin, their mean bold, their range a band."""
+"""Draws the figure of an experiment: validation curves, with one colour per arm. Seeds are thin lines, their mean is a bold one,
+their range a band."""
 
 from __future__ import annotations
 
@@ -23,10 +24,9 @@ Line = Literal["-", "--"]
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#8C510A", "#7F7F7F", "#5E3C99")
 """Okabe and Ito's palette, which most colour-blind readers can tell apart, and three more for experiments with many arms."""
 BANDS = 4
-"""Arms up to which the range over seeds is shaded; more would hide each other."""
-
+"""The most arms whose range over seeds is shaded; more would hide each other."""
 WIDE = 18
-"""Characters of an arm's name from which on four of them do not fit side by side."""
+"""Arms with names of this many characters do not fit side by side in fours."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +35,11 @@ class Panel:
 
     title: str
     lines: tuple[tuple[str, Line, str], ...]
-    """(metric of the validation, or `train/<metric>`; style; what the legend says)."""
+    """The lines of an arm, each as (metric, style, text in the legend). A metric of the training is `train/<metric>`."""
     share: bool
-    """Its values are shares, shown in percent."""
+    """Whether the values are shares, which are shown in percent."""
     log: bool = False
-    """Logarithmic above 1, for what differs by orders of magnitude."""
+    """Whether the axis is logarithmic above 1, for values that differ by orders of magnitude."""
 
 
 PANELS = (
@@ -64,11 +64,11 @@ STYLE = {
 
 
 def colours(arms: Sequence[str]) -> dict[str, str]:
-    """A colour per arm, the same in every figure and table of a report."""
+    """The colour of each arm, which is the same in every figure and table of a report."""
     return {arm: COLOURS[i % len(COLOURS)] for i, arm in enumerate(arms)}
 
 
-def draw(
+def draw_curves(
     runs: Sequence[RunRecord], path: Path, panels: Sequence[Panel] = PANELS, axis_label: str = "step", caption: str = ""
 ) -> None:
     """Write a PNG of 1500 x 1080 pixels with four panels and the legend of arms below. caption: what policy it is about, by
@@ -115,7 +115,7 @@ def _handle(style: Line, label: str, colour: str = "#555555") -> Line2D:
 
 
 def _curve(axis: Axes, members: Sequence[RunRecord], key: str, colour: str, style: Line, *, band: bool) -> bool:
-    """Whether there was something to draw: every member has the metric."""
+    """Draw one metric of an arm. Whether there was something to draw: every member has the metric."""
     train, name = key.startswith("train/"), key.removeprefix("train/")
     series = [
         {row["step"]: row[name] for row in (run.training if train else run.validation) if row.get(name) is not None}

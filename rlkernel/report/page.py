@@ -1,4 +1,4 @@
-"""A page of one file: what the templates share.
+"""Renders pages of one file, from templates that share `page.html.j2`.
 
 Everything that a model wrote is untrusted: templates escape it, `viewer` packs it, and the page's content security policy forbids
 network access and every script but the viewer's.
@@ -18,11 +18,12 @@ from rlkernel.report import viewer
 from rlkernel.runs import texts
 
 TEXT_LIMIT = 6000
-"""Characters of one text outside of the viewer; the rest is cut, and the page says so."""
+"""The most characters of one text outside of the viewer; the rest is cut, and the page says so."""
 
 
-def render(template: str, packed: viewer.Packed, **values: Any) -> str:
-    """The page as text. template: a file beside this one that extends page.html.j2; values: what it asks for."""
+def render(template: str, packed: viewer.PackedContent, **values: Any) -> str:
+    """Render a page. template: a file of the rooms `report` or `benchmark` that extends page.html.j2; values: what it asks
+    for."""
     environment = jinja2.Environment(
         loader=jinja2.ChoiceLoader([jinja2.PackageLoader(f"rlkernel.{room}", ".") for room in ("report", "benchmark")]),
         autoescape=True,
@@ -30,7 +31,7 @@ def render(template: str, packed: viewer.Packed, **values: Any) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"cut": cut, "prose": prose, "python": python_html}
+    environment.filters |= {"cut": cut_for_page, "prose": prose, "python": python_html}
     script, script_hash = viewer.script()
     return environment.get_template(template).render(
         packed=packed,
@@ -43,30 +44,27 @@ def render(template: str, packed: viewer.Packed, **values: Any) -> str:
 
 
 def _highlighting() -> str:
-    """For light and dark screens."""
+    """The style sheet of highlighted code, for light and dark screens."""
     dark = HtmlFormatter(style="github-dark").get_style_defs(".code")
     return f"{HtmlFormatter(style='friendly').get_style_defs('.code')}\n@media (prefers-color-scheme: dark) {{\n{dark}\n}}"
 
 
-def cut(text: str, limit: int = TEXT_LIMIT) -> str:
-    """
-    >>> cut("abcdef", 4)
-    'abcd\\n[2 more characters]'
-    """
+def cut_for_page(text: str, limit: int = TEXT_LIMIT) -> str:
+    """Cut a text as `rlkernel.runs.texts.cut` does, by default to the page's own limit."""
     return texts.cut(text, limit)
 
 
 def prose(text: str) -> markupsafe.Markup:
-    """Escaped text with `backticks` as code.
+    """Escape a text, and show what stands in `backticks` as code.
 
     >>> str(prose("a < `b`"))
     'a &lt; <code>b</code>'
     """
     code = markupsafe.Markup("<code>{}</code>")
-    parts = cut(text).split("`")
+    parts = cut_for_page(text).split("`")
     return markupsafe.Markup("").join(code.format(part) if i % 2 else part for i, part in enumerate(parts))
 
 
 def python_html(code: str) -> markupsafe.Markup:
-    """Highlighted Python. Pygments escapes the text, so the result is safe to insert."""
-    return markupsafe.Markup(highlight(cut(code), PythonLexer(), HtmlFormatter(cssclass="code")))
+    """Highlight Python code. Pygments escapes the text, so that the result is safe to insert."""
+    return markupsafe.Markup(highlight(cut_for_page(code), PythonLexer(), HtmlFormatter(cssclass="code")))

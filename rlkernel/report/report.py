@@ -1,4 +1,4 @@
-"""The report of an experiment: `figure.png`, a self-contained `report.html`, and a table for the terminal.
+"""Writes the report of an experiment: `figure.png`, a self-contained `report.html`, and a table for the terminal.
 
 Everything that a model wrote is untrusted: see `rlkernel.report.page`. Sizes are bounded, whatever the transcripts hold.
 """
@@ -17,38 +17,38 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from rlkernel.metrics import HACKS, LAZY_COVERAGE
+from rlkernel.metrics import is_hack, is_lazy
 from rlkernel.report import page, viewer
-from rlkernel.report import run_turns as viewed
-from rlkernel.report.best_kernels import Kernel, best_kernels, best_run
-from rlkernel.report.claims import RULE, Claim, Judged, judge
+from rlkernel.report.best_kernels import best_kernels, best_run
+from rlkernel.report.claims import RULE, Claim, DecidedClaim, decide_claims
 from rlkernel.report.compare import RUNS
-from rlkernel.report.figure import PANELS, Panel, colours, draw
+from rlkernel.report.figure import PANELS, Panel, colours, draw_curves
+from rlkernel.report.run_turns import run_names, turns_of
 from rlkernel.report.summary import METRICS, ArmSummary, Metric, RunRecord, by_arm, common_timing, read_run, summarise
 from rlkernel.runs.texts import jsonl
 from rlkernel.statistics import p_text
-from rlkernel.types import Status
+from rlkernel.types import Evaluation
 
 STEP_LIMIT = 8
-"""Steps of a candidate that are listed, the costliest first."""
+"""The most steps of a candidate that are listed, the costliest first."""
 LIST_LIMIT = 8
-"""Values of a list that are shown where arms are told apart."""
+"""A longer list is shown by its length alone where arms are told apart."""
 INNER_LIMIT = 30
-"""Characters of a method inside another one."""
+"""A method inside another one is shown by its class alone where its text has more characters than this."""
 COLUMNS = 100
-"""Width of the terminal table."""
+"""The width of the terminal's table in columns."""
 
 Transcript = Mapping[str, Any]
-"""One line of transcripts.jsonl: a trajectory."""
+"""A trajectory, as one line of transcripts.jsonl has it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """What an experiment says of itself, beside its runs."""
+    """What an experiment says of itself, apart from its runs."""
 
     title: str
     docstring: str
-    """Its first paragraph is the claim."""
+    """The experiment's own text, whose first paragraph is the claim."""
     claims: tuple[Claim, ...] = ()
     panels: tuple[Panel, ...] = PANELS
     axis: str = "step"
@@ -66,62 +66,57 @@ def write_report(directory: Path, story: Story, runs: Sequence[Path]) -> Path:
     arms = summarise(records)
     directory.mkdir(parents=True, exist_ok=True)
     figure = directory / "figure.png"
-    draw(records, figure, story.panels, story.axis)
+    draw_curves(records, figure, story.panels, story.axis)
     written = directory / "report.html"
     names = [os.path.relpath(run, directory) for run in runs]
     (directory / RUNS).write_text(json.dumps(names, indent=1) + "\n", encoding="utf-8")
-    written.write_text(render(story, records, arms, figure.read_bytes()), encoding="utf-8")
+    written.write_text(render_report(story, records, arms, figure.read_bytes()), encoding="utf-8")
     return written
 
 
-def render(story: Story, runs: Sequence[RunRecord], arms: Sequence[ArmSummary], figure: bytes) -> str:
-    """The page as text."""
-    members = by_arm(runs)
+def render_report(story: Story, runs: Sequence[RunRecord], arms: Sequence[ArmSummary], figure: bytes) -> str:
+    """Render the page."""
+    members, best = by_arm(runs), best_run(runs)
     return page.render(
         "report.html.j2",
-        viewer.pack(viewed.of_runs(runs)),
+        viewer.pack(turns_of(runs)),
         title=story.title,
         paragraphs=[paragraph.strip() for paragraph in story.docstring.split("\n\n") if paragraph.strip()],
-        judged=judge(story.claims, members),
+        decided=decide_claims(story.claims, members),
         rule=RULE,
         show_difference=show_difference,
         p_text=p_text,
         steps=steps,
         manifest_text=manifest_text,
         axis=story.axis,
-        best=best_run(runs),
-        kernels=_kernels(runs),
+        best=best,
+        kernels=best_kernels(best),
         arms=arms,
         metrics=METRICS,
         colours=colours([arm.arm for arm in arms]),
         differs=differences({arm: of[0].manifest["run"] for arm, of in members.items()}),
-        samples={arm: choose(of[0]) for arm, of in members.items()},
+        samples={arm: choose_trajectories(of[0]) for arm, of in members.items()},
         runs=runs,
-        names=viewed.run_names(runs),
+        names=run_names(runs),
         timing=common_timing(runs),
         figure=base64.b64encode(figure).decode("ascii"),
-        lazy=LAZY_COVERAGE,
+        is_lazy=_lazy,
     )
 
 
-def _kernels(runs: Sequence[RunRecord]) -> tuple[Kernel, ...]:
-    best = best_run(runs)
-    return () if best is None else best_kernels(best)
-
-
-def show_difference(judged: Judged) -> str:
-    """The difference of a claim in its metric's unit, e.g. `+4 % [-2, +10]`."""
-    metric = next((m for m in METRICS if m.key == judged.claim.metric), None)
-    if judged.difference is None:
+def show_difference(decided: DecidedClaim) -> str:
+    """The difference of a claim as text, in its metric's unit, e.g. `+4 % [-2, +10]`."""
+    metric = next((m for m in METRICS if m.key == decided.claim.metric), None)
+    if decided.difference is None:
         return "-"
     if metric is None:
-        share = "fast" in judged.claim.metric or judged.claim.metric.endswith("_rate")
-        metric = Metric(judged.claim.metric, judged.claim.metric, percent=share, higher_is_better=judged.claim.higher)
-    return metric.show_difference(judged.difference)
+        share = "fast" in decided.claim.metric or decided.claim.metric.endswith("_rate")
+        metric = Metric(decided.claim.metric, decided.claim.metric, percent=share, higher_is_better=decided.claim.higher)
+    return metric.show_difference(decided.difference)
 
 
 def print_table(arms: Sequence[ArmSummary], timing: str, console: Console | None = None) -> None:
-    """First and last validation values of every arm, and the difference to the baseline, in at most 100 columns."""
+    """Print the first and last validation values of every arm and its difference to the baseline, in at most 100 columns."""
     console = console or Console(width=COLUMNS)
     seeds = max(len(arm.seeds) for arm in arms)
     over = f"; ± is half the range over {seeds} seeds" if seeds > 1 else ""
@@ -147,20 +142,20 @@ def print_table(arms: Sequence[ArmSummary], timing: str, console: Console | None
     console.print(table)
 
 
-def print_claims(judged: Sequence[Judged], arms: Sequence[str], console: Console | None = None) -> None:
-    """The verdict of every claim whose arms are among `arms`, in at most 100 columns; one line about the others."""
+def print_claims(decided: Sequence[DecidedClaim], arms: Sequence[str], console: Console | None = None) -> None:
+    """Print the verdict of every claim whose arms are among `arms`, in at most 100 columns, and one line about the others."""
     console = console or Console(width=COLUMNS)
-    decided = [found for found in judged if {found.claim.better, found.claim.worse} <= set(arms)]
-    lines = [f"{found.shown}: {found.claim.text} ({found.reason})" for found in decided]
-    if others := len(judged) - len(decided):
-        missing = dict.fromkeys(arm for f in judged for arm in (f.claim.better, f.claim.worse) if arm not in arms)
+    present = [found for found in decided if {found.claim.better, found.claim.worse} <= set(arms)]
+    lines = [f"{found.shown}: {found.claim.text} ({found.reason})" for found in present]
+    if others := len(decided) - len(present):
+        missing = dict.fromkeys(arm for f in decided for arm in (f.claim.better, f.claim.worse) if arm not in arms)
         lines.append(f"{others} more claim{'s need' if others > 1 else ' needs'} {', '.join(missing)}")
     for line in lines:
         console.print(textwrap.fill(line, COLUMNS, subsequent_indent="  "), markup=False, highlight=False)
 
 
 def differences(configurations: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, str]]:
-    """Arm -> field -> value, for the fields of the dumped `Run` that are not the same in all arms."""
+    """What differs between arms: arm -> field -> value, for the fields of the dumped `Run` that are not the same in all arms."""
     fields = [key for key in next(iter(configurations.values())) if key not in ("name", "seed", "class")]
     values = {arm: {key: json.dumps(run[key], sort_keys=True) for key in fields} for arm, run in configurations.items()}
     varying = [key for key in fields if len({own[key] for own in values.values()}) > 1]
@@ -168,7 +163,8 @@ def differences(configurations: Mapping[str, Mapping[str, Any]]) -> dict[str, di
 
 
 def _plain(value: Any) -> str:
-    """
+    """A dumped value as text.
+
     >>> _plain({"class": "GRPO", "std": True, "eps": 1e-06})
     'GRPO(std=True, eps=1e-06)'
     """
@@ -181,21 +177,21 @@ def _plain(value: Any) -> str:
 
 
 def _inner(value: Any) -> str:
-    """As `_plain`; of what is long, the class alone. The manifest has all of it."""
+    """A value inside another one as text; where that is long, its class alone. The manifest has all of it."""
     text = _plain(value)
     return value["class"] if isinstance(value, Mapping) and "class" in value and len(text) > INNER_LIMIT else text
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
-    """A trajectory that is shown, and why."""
+class ChosenTrajectory:
+    """A trajectory that the page shows, and the reason."""
 
     why: str
     transcript: Transcript
 
 
-def choose(run: RunRecord) -> tuple[Sample, ...]:
-    """At most five validation trajectories of the last measured step, each for a stated reason, none twice."""
+def choose_trajectories(run: RunRecord) -> tuple[ChosenTrajectory, ...]:
+    """Choose at most five validation trajectories of the last measured step, each for a stated reason, none twice."""
     rows = [row for row in jsonl(run.directory / "transcripts.jsonl") if row["split"] == "validation" and row["turns"]]
     last = max((row["step"] for row in rows), default=0)
     rows = [row for row in rows if row["step"] == last]
@@ -206,39 +202,39 @@ def choose(run: RunRecord) -> tuple[Sample, ...]:
         ("lazy: correct, but its kernel does a minor part of the work", lambda row: _any_turn(row, _lazy)),
         ("a hack: no live Triton launch, or not the same work on every call", lambda row: _any_turn(row, _hack)),
     )
-    chosen: list[Sample] = []
+    chosen: list[ChosenTrajectory] = []
     for why, wanted in reasons:
         found = next((row for row in rows if wanted(row) and all(row is not sample.transcript for sample in chosen)), None)
         if found is not None:
-            chosen.append(Sample(why, found))
+            chosen.append(ChosenTrajectory(why, found))
     middle = rows[len(rows) // 2] if rows else None
     if middle is not None and all(middle is not sample.transcript for sample in chosen):
-        chosen.insert(1, Sample("the median reward of the trajectories kept as text", middle))
+        chosen.insert(1, ChosenTrajectory("the median reward of the trajectories kept as text", middle))
     return tuple(chosen)
 
 
-def _any_turn(row: Transcript, wanted: Callable[[Mapping[str, Any]], bool]) -> bool:
+def _any_turn(row: Transcript, wanted: Callable[[dict[str, Any]], bool]) -> bool:
     return any(wanted(turn["evaluation"]) for turn in row["turns"])
 
 
-def _hack(evaluation: Mapping[str, Any]) -> bool:
-    return evaluation["status"] in HACKS
+def _hack(evaluation: dict[str, Any]) -> bool:
+    return is_hack(Evaluation.from_json(evaluation))
 
 
-def _lazy(evaluation: Mapping[str, Any]) -> bool:
-    coverage = evaluation["coverage"]
-    return evaluation["status"] == Status.CORRECT and coverage is not None and coverage < LAZY_COVERAGE
+def _lazy(evaluation: dict[str, Any]) -> bool:
+    return is_lazy(Evaluation.from_json(evaluation))
 
 
 def steps(evaluation: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Launches and operators of a candidate, the costliest first: {name, calls, us, share, live}; live is None for operators."""
+    """List the launches and operators of a candidate, the costliest first: {name, calls, us, share, live}; live is None for
+    operators."""
     launches = [{**row, "name": row["kernel"]} for row in evaluation["launches"]]
     operators = [{**row, "name": row["op"], "live": None} for row in evaluation["ops"]]
     return sorted(launches + operators, key=lambda row: row["us"], reverse=True)[:STEP_LIMIT]
 
 
 def manifest_text(manifest: Mapping[str, Any]) -> str:
-    """As JSON, with the number of problems instead of their names."""
+    """A manifest as JSON, with the number of problems instead of their names."""
     run = manifest["run"]
     short = {key: f"{len(value)} problems" if key == "problems" else value for key, value in run.items()}
     return json.dumps({**manifest, "run": short}, indent=1)

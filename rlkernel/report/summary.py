@@ -1,4 +1,4 @@
-"""What the runs of an experiment say, arm by arm: read from the run directories, with the spread over seeds."""
+"""Reads the runs of an experiment and sums them up arm by arm, with the spread over seeds."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from rlkernel.runs.outcomes import KEYS, read_outcomes
 from rlkernel.runs.texts import jsonl
 from rlkernel.statistics import Comparison, compare
 
-Row = Mapping[str, Any]
-"""One line of metrics.jsonl."""
+MetricsLine = Mapping[str, Any]
+"""The numbers of one step, as one line of metrics.jsonl has them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """A column of the comparison. Every validation row has it."""
+    """A number that every validation has, and how tables show it."""
 
     key: str
     label: str
@@ -31,7 +31,8 @@ class Metric:
     """Whether the terminal's table, which is narrow, has it too."""
 
     def show(self, value: float, signed: bool = False) -> str:
-        """
+        """A value of the metric as text.
+
         >>> METRICS[1].show(0.456), METRICS[0].show(-0.25, signed=True)
         ('46 %', '-0.25')
         """
@@ -39,11 +40,11 @@ class Metric:
         return f"{100 * value:{sign}.0f} %" if self.percent else f"{value:{sign}.2f}"
 
     def show_difference(self, difference: Comparison) -> str:
-        """Mean and Student's interval over seeds, e.g. `+4 % [-2, +10]`; the mean alone for one seed."""
+        """A difference as its mean and Student's interval over seeds, e.g. `+4 % [-2, +10]`; the mean alone for one seed."""
         return f"{self.show(difference.mean, signed=True)} {self.show_interval(difference)}".rstrip()
 
     def show_interval(self, difference: Comparison) -> str:
-        """`[-2, +10]`, empty for one seed."""
+        """Student's interval of a difference over seeds, e.g. `[-2, +10]`; empty for one seed."""
         if difference.interval is None:
             return ""
         low, high = (self.show(v, signed=True).removesuffix(" %") for v in (difference.interval.low, difference.interval.high))
@@ -59,12 +60,12 @@ METRICS = (
     Metric("lazy_rate", "Lazy", percent=True, higher_is_better=False),
 )
 REQUIRED = (*(metric.key for metric in METRICS), "fast_1_turn_1")
-"""What a validation row must have for the tables and the figure."""
+"""The numbers that a validation must have for the tables and the figure."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunRecord:
-    """One run directory, read."""
+    """What a run directory holds."""
 
     directory: Path
     arm: str
@@ -72,26 +73,28 @@ class RunRecord:
     timing: str | None
     """`modelled` or `measured`; None when no candidate was ever timed."""
     manifest: Mapping[str, Any]
-    validation: tuple[Row, ...]
-    """In the order of steps, one row per step."""
-    training: tuple[Row, ...] = ()
+    validation: tuple[MetricsLine, ...]
+    """The validations in the order of steps, one per step."""
+    training: tuple[MetricsLine, ...] = ()
     outcomes: Mapping[int, Mapping[str, Mapping[str, Any]]] = field(default_factory=dict)
-    """Step -> problem -> numbers, of the validation; empty for a run that did not record them."""
+    """The outcomes of the validations: step -> problem -> numbers. Empty for a run that did not record them."""
 
     @property
     def finished(self) -> bool:
+        """Whether the run has done all of its steps."""
         return "finished" in self.manifest
 
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """Values of one quantity over seeds; half the range says how far apart they are. Intervals belong to comparisons."""
+    """One quantity over seeds; half the range says how far apart its values are. Intervals belong to comparisons."""
 
     mean: float
     half_range: float
     seeds: int
 
     def show(self, metric: Metric, signed: bool = False) -> str:
+        """The mean as text, and half the range where there are several seeds, e.g. `12 ± 3 %`."""
         if self.seeds < 2:
             return metric.show(self.mean, signed)
         value, half = metric.show(self.mean, signed), metric.show(self.half_range)
@@ -99,7 +102,8 @@ class Spread:
 
 
 def spread(values: Sequence[float]) -> Spread:
-    """
+    """The spread of a quantity whose value is known for each seed.
+
     >>> spread([1.0, 2.0])
     Spread(mean=1.5, half_range=0.5, seeds=2)
     """
@@ -108,21 +112,21 @@ def spread(values: Sequence[float]) -> Spread:
 
 @dataclass(frozen=True, slots=True)
 class ArmSummary:
-    """One arm over its seeds; the dictionaries are keyed by `Metric.key`."""
+    """One arm over its seeds. The keys of the mappings are those of `METRICS`."""
 
     arm: str
     seeds: tuple[int, ...]
     steps: int
-    """At the last validation, the least of the seeds."""
+    """The step of the last validation, the least of the seeds."""
     first: Mapping[str, Spread]
     last: Mapping[str, Spread]
     difference: Mapping[str, Comparison] | None
-    """Last values minus those of the baseline arm, between equal seeds (which see equal data); None for the baseline and for
-    arms that share no seed with it."""
+    """The last values minus those of the baseline, between equal seeds, which see equal data. None for the baseline, and for arms
+    that share no seed with it."""
 
 
 def read_run(directory: Path) -> RunRecord:
-    """Raises UsageError naming the file when the run has no manifest or no validation yet."""
+    """Read a run directory. Raises UsageError, which names the file, when the run has no manifest or no validation yet."""
     manifest = _json(directory / "manifest.json")
     every = list(jsonl(directory / "metrics.jsonl"))
     rows = {row["step"]: row for row in every if row["split"] == "validation"}
@@ -148,7 +152,7 @@ def read_run(directory: Path) -> RunRecord:
 
 
 def _apparent(problems: Mapping[str, Mapping[str, Any]]) -> dict[str, float]:
-    """What a row of metrics lacks and outcomes have: the means over problems of `rlkernel.runs.outcomes.apparent`."""
+    """The means over problems of `rlkernel.runs.outcomes.apparent`, which a line of metrics lacks."""
     keys = [key for key in next(iter(problems.values()), {}) if key.startswith("apparent_")]
     return {key: sum(problem[key] for problem in problems.values()) / len(problems) for key in keys}
 
@@ -163,7 +167,7 @@ def _json(path: Path) -> Any:
 
 
 def by_arm(runs: Sequence[RunRecord]) -> dict[str, list[RunRecord]]:
-    """In the order of first appearance; the first arm is the baseline."""
+    """Group runs by their arm, in the order of first appearance; the first arm is the baseline."""
     arms: dict[str, list[RunRecord]] = {}
     for run in runs:
         arms.setdefault(run.arm, []).append(run)
@@ -171,7 +175,8 @@ def by_arm(runs: Sequence[RunRecord]) -> dict[str, list[RunRecord]]:
 
 
 def common_timing(runs: Sequence[RunRecord]) -> str:
-    """`modelled` or `measured`, `unknown` when nothing was timed. Raises UsageError when the runs do not agree."""
+    """How the runs were timed: `modelled`, `measured`, or `unknown` when nothing was timed. Raises UsageError when they do not
+    agree."""
     timings = sorted({run.timing for run in runs if run.timing is not None})
     if len(timings) > 1:
         raise UsageError(f"the runs mix {' and '.join(timings)} times; report them apart")
@@ -179,7 +184,7 @@ def common_timing(runs: Sequence[RunRecord]) -> str:
 
 
 def summarise(runs: Sequence[RunRecord]) -> tuple[ArmSummary, ...]:
-    """One summary per arm. Raises UsageError for modelled and measured times side by side, which must not be compared."""
+    """Sum up every arm. Raises UsageError for modelled and measured times side by side, which must not be compared."""
     common_timing(runs)
     arms = by_arm(runs)
     baseline = next(iter(arms.values()))
@@ -187,7 +192,7 @@ def summarise(runs: Sequence[RunRecord]) -> tuple[ArmSummary, ...]:
 
 
 def _summarise_arm(arm: str, members: Sequence[RunRecord], baseline: Sequence[RunRecord] | None) -> ArmSummary:
-    compared = {m.key: compare_runs(members, baseline or (), m.key, Window(last=1)) for m in METRICS}
+    compared = {m.key: compare_seeds(members, baseline or (), m.key, Window(last=1)) for m in METRICS}
     return ArmSummary(
         arm=arm,
         seeds=tuple(run.seed for run in members),
@@ -200,17 +205,17 @@ def _summarise_arm(arm: str, members: Sequence[RunRecord], baseline: Sequence[Ru
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """Which measurements of a run are averaged. Exactly one of the fields is set."""
+    """The measurements of a run that are averaged. Exactly one of the fields is set."""
 
     last: int | None = None
-    """So many at the end."""
+    """The number of measurements at the end."""
     share: float | None = None
-    """Those after `1 - share` of the steps; one measurement is noisy, several are less so."""
+    """The share of the steps at the end, whose measurements are meant; several are less noisy than one."""
     step: int | None = None
-    """The one at this step."""
+    """The step of a single measurement."""
 
     def choose(self, steps: Sequence[int]) -> list[int]:
-        """Of ascending steps; empty when a single step was asked for that is not there.
+        """The steps of the window among ascending steps; none when a single step was asked for that is not there.
 
         >>> Window(share=0.5).choose([0, 5, 10, 15, 20]), Window(last=1).choose([0, 5]), Window(step=5).choose([0, 5])
         ([15, 20], [5], [5])
@@ -223,7 +228,7 @@ class Window:
 
 
 def value(run: RunRecord, key: str, window: Window) -> float | None:
-    """Mean of a metric over a window of the validation, or of the training steps for `train/<metric>`; None where it was not
+    """The mean of a metric over a window of the validation, or of the training steps for `train/<metric>`; None where it was not
     recorded."""
     rows = run.training if key.startswith("train/") else run.validation
     name = key.removeprefix("train/")
@@ -233,11 +238,11 @@ def value(run: RunRecord, key: str, window: Window) -> float | None:
     return sum(known) / len(known) if known and len(known) == len(values) else None
 
 
-def compare_runs(
+def compare_seeds(
     runs: Sequence[RunRecord], others: Sequence[RunRecord], key: str, window: Window, other_window: Window | None = None
 ) -> Comparison | None:
-    """Runs minus others, seed by seed and, where both recorded outcomes, problem by problem; None without a common seed that has
-    the metric."""
+    """Compare runs with others: the differences seed by seed and, where both recorded outcomes, problem by problem. None without
+    a common seed that has the metric."""
     other_window = other_window or window
     other = {run.seed: run for run in others}
     pairs = [(run, other[run.seed]) for run in runs if run.seed in other]
@@ -253,7 +258,7 @@ def compare_runs(
 
 
 def per_problem(run: RunRecord, key: str, window: Window) -> dict[str, float]:
-    """Problem -> mean of a metric over a window; empty where outcomes do not have it."""
+    """The mean of a metric over a window for each problem; empty where outcomes do not have it."""
     steps = window.choose(sorted(run.outcomes)) if run.outcomes else []
     if not steps or (key not in KEYS and not key.startswith("apparent_")):
         return {}

@@ -1,4 +1,4 @@
-"""Every turn of runs or of a benchmark, packed into the page: what `viewer.js` lists, filters and compares.
+"""Packs every turn of runs or of a benchmark into a page, where `viewer.js` lists, filters and compares them.
 
 An index says which trajectories and turns there are, with the numbers that the filters need. Every distinct text is stored once,
 in blocks that the browser unpacks when one of their texts is shown. Index and blocks are zlib streams in base64, whose alphabet
@@ -22,60 +22,63 @@ from rlkernel.runs.texts import TEXT_LIMITS, answer_parts, cut
 from rlkernel.types import Status
 
 LIMIT = 8_000_000
-"""Bytes of index and blocks in the page."""
+"""The most bytes of index and blocks in a page."""
 CODE = 10
-"""Times as long as other texts code may be: it is what a reader looks for."""
+"""Code may be this many times as long as other texts, since it is what a reader looks for."""
 STEPS = 16
-"""Of a candidate, and of its reference, that are kept, the costliest first."""
+"""The number of steps of a candidate, and of its reference, that are kept: the costliest."""
 BLOCK = 400_000
-"""Characters of text in a block, before it is packed."""
+"""The characters of text in a block, before it is packed."""
 OWN_COLUMNS = ("status", "coverage", "correct")
-"""Of an evaluation: in the index, or known from it."""
-SCRIPT, STYLE = (Path(__file__).with_name(f"viewer.{kind}") for kind in ("js", "css"))
+"""The fields of an evaluation that are in the index, or known from it."""
+SCRIPTS = tuple(Path(__file__).with_name(f"{name}.js") for name in ("viewer_data", "viewer_list", "viewer_turn", "viewer"))
+"""The parts of the page's script, in the order in which they are joined."""
+STYLE = Path(__file__).with_name("viewer.css")
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A run, or a benchmark."""
+    """A run, or a benchmark, whose turns are shown."""
 
     name: str
-    """What links to its turns are made of; no two have the same."""
+    """The name that links to its turns are made of; no two sources have the same."""
     arm: str
     seed: int
     timing: str | None
     trajectories: Sequence[Mapping[str, Any]]
-    """As lines of transcripts.jsonl."""
+    """The trajectories, as lines of transcripts.jsonl have them."""
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
-    """All that a page is about."""
+class ViewerContent:
+    """Everything that the viewer of a page shows."""
 
     sources: Sequence[Source]
     measured: Mapping[str, Mapping[str, Sequence[float]]]
-    """Arm -> problem -> [Fast@1, Fast@1.2]; problems that were not measured are not there."""
+    """The shares arm -> problem -> [Fast@1, Fast@1.2]; problems that were not measured are not there."""
     attempts: bool = False
-    """Of a benchmark: a trajectory's step is the number of its sample, from 1, and splits say nothing."""
+    """Whether the trajectories are attempts of a benchmark: then a step is the number of a sample, from 1, and splits say
+    nothing."""
 
 
 @dataclass(frozen=True, slots=True)
-class Packed:
-    """What the page embeds."""
+class PackedContent:
+    """The index and the blocks that a page embeds."""
 
     index: str
     blocks: tuple[str, ...]
     turns: int
     kept: int
-    """Of the turns, those that are in the page."""
+    """The number of turns that are in the page."""
     text_limit: int
 
     @property
     def size(self) -> int:
-        """Bytes."""
+        """The bytes of index and blocks."""
         return len(self.index) + sum(map(len, self.blocks))
 
     def note(self) -> str:
-        """What is not there, or nothing."""
+        """Say what was left out; empty where everything is there."""
         left_out = f"{self.kept} of {self.turns} turns, evenly chosen; " if self.kept < self.turns else ""
         cut = f"texts cut at {self.text_limit} characters, code at {_code_limit(self.text_limit)}"
         cut = cut if self.text_limit < TEXT_LIMITS[0] else ""
@@ -83,31 +86,38 @@ class Packed:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """A trajectory: the position of its source, its place there from 1, and what stands there."""
+class PlacedTrajectory:
+    """A trajectory, and the place where it stands."""
 
     run: int
+    """The position of its source, from 0."""
     line: int
+    """The line in the source, from 1."""
     row: Mapping[str, Any]
 
 
 @dataclass(slots=True)
-class Texts:
-    """Distinct texts in the order in which they were first asked for. Those of one trajectory are neighbours."""
+class DistinctTexts:
+    """Distinct texts, numbered in the order in which they were first asked for, so that those of one trajectory are
+    neighbours."""
 
     limit: int
     _ids: dict[str, int] = field(default_factory=dict)
 
     def __call__(self, text: str) -> int:
+        """The number of a text, cut to the limit."""
         return self.whole(cut(text, self.limit))
 
     def code(self, text: str) -> int:
+        """The number of a piece of code, cut to the limit of code."""
         return self.whole(cut(text, _code_limit(self.limit)))
 
     def whole(self, text: str) -> int:
+        """The number of a text that is not cut."""
         return self._ids.setdefault(text, len(self._ids))
 
     def blocks(self) -> Iterable[list[str]]:
+        """The texts in the order of their numbers, in blocks of about `BLOCK` characters."""
         block: list[str] = []
         size = 0
         for text in self._ids:
@@ -124,59 +134,60 @@ def _code_limit(text_limit: int) -> int:
     return min(CODE * text_limit, TEXT_LIMITS[0])
 
 
-def pack(shown: Shown, limit: int = LIMIT) -> Packed:
-    """Everything that fits into `limit` bytes."""
-    numbered = [enumerate(source.trajectories, start=1) for source in shown.sources]
-    everything = [Found(i, line, row) for i, rows in enumerate(numbered) for line, row in rows]
+def pack(content: ViewerContent, limit: int = LIMIT) -> PackedContent:
+    """Pack what fits into `limit` bytes: with shorter texts where it is too much, then with every second trajectory."""
+    numbered = [enumerate(source.trajectories, start=1) for source in content.sources]
+    everything = [PlacedTrajectory(i, line, row) for i, rows in enumerate(numbered) for line, row in rows]
     # Neighbours on one problem repeat each other's texts, which the packing makes use of.
     everything.sort(key=lambda found: (found.row["problem"], found.run, found.line))
     total = sum(len(found.row["turns"]) for found in everything)
     for text_limit in TEXT_LIMITS:
-        packed = _pack(shown, everything, text_limit, total)
+        packed = _pack(content, everything, text_limit, total)
         if packed.size <= limit:
             return packed
     while packed.size > limit and len(everything) > 1:
         everything = everything[::2]
-        packed = _pack(shown, everything, TEXT_LIMITS[-1], total)
+        packed = _pack(content, everything, TEXT_LIMITS[-1], total)
     return packed
 
 
-def _pack(shown: Shown, everything: Sequence[Found], text_limit: int, total: int) -> Packed:
+def _pack(content: ViewerContent, everything: Sequence[PlacedTrajectory], text_limit: int, total: int) -> PackedContent:
     problems = sorted({found.row["problem"] for found in everything})
-    texts = Texts(text_limit)
+    texts = DistinctTexts(text_limit)
     position = {name: i for i, name in enumerate(problems)}
     rows = [_row(found, position, texts) for found in everything]
     blocks = list(texts.blocks())
     kept = sum(len(found.row["turns"]) for found in everything)
     packed = tuple(map(_squeeze, blocks))
     index = {
-        "attempts": shown.attempts,
-        "runs": [{"name": s.name, "arm": s.arm, "seed": s.seed, "timing": s.timing} for s in shown.sources],
+        "attempts": content.attempts,
+        "runs": [{"name": s.name, "arm": s.arm, "seed": s.seed, "timing": s.timing} for s in content.sources],
         "problems": problems,
         "statuses": [str(status) for status in Status],
         "hacks": sorted(map(str, HACKS)),
         "lazy": LAZY_COVERAGE,
         "trajectories": rows,
         "firsts": [sum(map(len, blocks[:i])) for i in range(len(blocks))],
-        "measured": {arm: [_shares(known.get(name)) for name in problems] for arm, known in shown.measured.items()},
+        "measured": {arm: [_shares(known.get(name)) for name in problems] for arm, known in content.measured.items()},
     }
-    return Packed(_squeeze(index), packed, total, kept, text_limit)
+    return PackedContent(_squeeze(index), packed, total, kept, text_limit)
 
 
 def _shares(values: Sequence[float] | None) -> list[float | None] | None:
     return None if values is None else [_short(value) for value in values]
 
 
-def _row(found: Found, position: Mapping[str, int], texts: Texts) -> list[Any]:
-    """[run, line, validation?, step, problem, prompt, turns]."""
+def _row(found: PlacedTrajectory, position: Mapping[str, int], texts: DistinctTexts) -> list[Any]:
+    """A trajectory as the script reads it: [run, line, validation?, step, problem, prompt, turns]."""
     row = found.row
     prompt = texts(row["prompt"])
     turns = [_turn(turn, texts) for turn in row["turns"]]
     return [found.run, found.line, int(row["split"] == "validation"), row["step"], position[row["problem"]], prompt, turns]
 
 
-def _turn(turn: Mapping[str, Any], texts: Texts) -> list[Any]:
-    """[status, speedup, coverage, reward, texts of: before the code, code (-1: none), after it, feedback, facts]."""
+def _turn(turn: Mapping[str, Any], texts: DistinctTexts) -> list[Any]:
+    """A turn as the script reads it: [status, speedup, coverage, reward, and the numbers of the texts before the code, of the
+    code (-1 for none), after it, of the feedback, and of the facts]."""
     facts = turn["evaluation"]
     before, code, after = answer_parts(turn["completion"], turn["code"])
     shown = {key: _fact(value, texts.limit) for key, value in facts.items() if key not in OWN_COLUMNS and value not in (None, "")}
@@ -194,7 +205,7 @@ def _turn(turn: Mapping[str, Any], texts: Texts) -> list[Any]:
 
 
 def _fact(value: Any, limit: int) -> Any:
-    """A field of an evaluation, bounded: names of kernels and details are what a model wrote."""
+    """Bound a field of an evaluation: names of kernels and details are what a model wrote."""
     if isinstance(value, str):
         return cut(value, limit)
     if isinstance(value, list):
@@ -204,7 +215,7 @@ def _fact(value: Any, limit: int) -> Any:
 
 
 def _short(value: float | None) -> float | None:
-    """To four digits: enough to filter by. What is no number is none.
+    """Round to four digits, which are enough to filter by; None for what is no finite number.
 
     >>> _short(3.9993220436983887), _short(None), _short(float("nan"))
     (3.999, None, None)
@@ -213,7 +224,7 @@ def _short(value: float | None) -> float | None:
 
 
 def finite(value: Any) -> Any:
-    """Python writes infinity and NaN into JSON, where browsers do not read them: they become text.
+    """Turn infinity and NaN into text: Python writes them into JSON, where browsers do not read them.
 
     >>> finite({"max_error": float("inf"), "ops": [{"us": 1.5}]})
     {'max_error': 'inf', 'ops': [{'us': 1.5}]}
@@ -232,6 +243,7 @@ def _squeeze(value: Any) -> str:
 
 
 def script() -> tuple[str, str]:
-    """The page's only script, and its hash for the content security policy, which lets no other one run."""
-    text = SCRIPT.read_text(encoding="utf-8")
+    """The page's only script, and its hash for the content security policy, which lets no other script run."""
+    parts = "\n".join(part.read_text(encoding="utf-8") for part in SCRIPTS)
+    text = f'"use strict";\n(() => {{\n{parts}}})();\n'
     return text, "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode("ascii")

@@ -1,4 +1,4 @@
-"""The tables and the figure of an experiment as a Weights & Biases run of its own, beside those of its arms."""
+"""Logs the tables and the figure of an experiment as a Weights & Biases run of its own, beside the runs of its arms."""
 
 from __future__ import annotations
 
@@ -9,26 +9,30 @@ from pathlib import Path
 from typing import Any
 
 from rlkernel.errors import UsageError
-from rlkernel.report.best_kernels import Kernel, best_kernels, best_run
-from rlkernel.report.claims import Judged
+from rlkernel.report.best_kernels import BestKernel, best_kernels, best_run
+from rlkernel.report.claims import DecidedClaim
 from rlkernel.report.compare import Pair, pair_arms
 from rlkernel.report.summary import METRICS, ArmSummary, RunRecord, Window
 from rlkernel.runs.wandb import mode
 from rlkernel.statistics import Interval
 
 LISTED = "fast_1.2"
-"""The metric of which problems are compared one by one, as `rlkernel compare` does by default."""
+"""The metric in which problems are compared one by one, as `rlkernel compare` does by default."""
 
 
 def log_report(
-    directory: Path, name: str, arms: Sequence[ArmSummary], judged: Sequence[Judged], runs: Sequence[RunRecord], figure: Path
+    directory: Path,
+    name: str,
+    arms: Sequence[ArmSummary],
+    decided: Sequence[DecidedClaim],
+    runs: Sequence[RunRecord],
+    figure: Path,
 ) -> None:
-    """For the mode see `rlkernel.runs.wandb.mode`. Does nothing where wandb is not installed."""
+    """Log the report in the mode of `rlkernel.runs.wandb.mode`. Does nothing where wandb is not installed."""
     if importlib.util.find_spec("wandb") is None or mode() == "disabled":
         return
     import wandb
 
-    best = best_run(runs)
     pairs = paired(runs)
     remote = wandb.init(
         project=os.environ.get("WANDB_PROJECT", "rlkernel"),
@@ -41,10 +45,10 @@ def log_report(
     try:
         tables = {
             "arms": arm_rows(arms),
-            "claims": claim_rows(judged),
+            "claims": claim_rows(decided),
             "comparison": comparison_rows(pairs),
             "problems": problem_rows(pairs),
-            "kernels": kernel_rows(best_kernels(best) if best else ()),
+            "kernels": kernel_rows(best_kernels(best_run(runs))),
         }
         logged = {
             key: wandb.Table(columns=list(rows[0]), data=[list(row.values()) for row in rows])
@@ -57,7 +61,7 @@ def log_report(
 
 
 def arm_rows(arms: Sequence[ArmSummary]) -> list[dict[str, Any]]:
-    """One row per arm: first and last values, their means over seeds."""
+    """Make one row per arm, with the means over seeds of its first and last values."""
     return [
         {
             "arm": arm.arm,
@@ -73,10 +77,10 @@ def arm_rows(arms: Sequence[ArmSummary]) -> list[dict[str, Any]]:
     ]
 
 
-def claim_rows(judged: Sequence[Judged]) -> list[dict[str, Any]]:
-    """One row per claim; numbers that do not exist are None."""
+def claim_rows(decided: Sequence[DecidedClaim]) -> list[dict[str, Any]]:
+    """Make one row per claim; numbers that do not exist are None."""
     rows = []
-    for found in judged:
+    for found in decided:
         difference = found.difference
         interval = None if difference is None else difference.interval
         rows.append(
@@ -97,7 +101,8 @@ def claim_rows(judged: Sequence[Judged]) -> list[dict[str, Any]]:
 
 
 def paired(runs: Sequence[RunRecord]) -> list[Pair]:
-    """The last measurements of every arm against those of the first; none where arms cannot be paired, which is no error here."""
+    """Compare the last measurements of every arm with those of the first; none where arms cannot be paired, which is no error
+    here."""
     try:
         return pair_arms(runs, LISTED, Window(last=1))
     except UsageError:
@@ -105,7 +110,7 @@ def paired(runs: Sequence[RunRecord]) -> list[Pair]:
 
 
 def comparison_rows(pairs: Sequence[Pair]) -> list[dict[str, Any]]:
-    """One row per arm and metric, as `rlkernel compare` shows them."""
+    """Make one row per arm and metric, as `rlkernel compare` shows them."""
     return [
         {
             **_sides(pair),
@@ -126,7 +131,7 @@ def comparison_rows(pairs: Sequence[Pair]) -> list[dict[str, Any]]:
 
 
 def problem_rows(pairs: Sequence[Pair]) -> list[dict[str, Any]]:
-    """One row per arm and problem, of the metric `LISTED`."""
+    """Make one row per arm and problem, in the metric `LISTED`."""
     return [
         {
             **_sides(pair),
@@ -151,8 +156,8 @@ def _bounds(over: str, interval: Interval | None) -> dict[str, float | None]:
     return {f"low{over}": low, f"high{over}": high}
 
 
-def kernel_rows(kernels: Sequence[Kernel]) -> list[dict[str, Any]]:
-    """One row per kernel."""
+def kernel_rows(kernels: Sequence[BestKernel]) -> list[dict[str, Any]]:
+    """Make one row per kernel, with its code."""
     return [
         {
             "problem": kernel.problem,

@@ -74,7 +74,7 @@ def begin(directory: Path, run: Run) -> Start:
 
 
 def finished(directory: Path, run: Run) -> bool:
-    """Raises UsageError when the directory holds another run, naming what differs."""
+    """Whether the directory holds this run, finished. Raises UsageError when it holds another run, naming what differs."""
     manifest = read_manifest(directory)
     if manifest is None:
         return False
@@ -106,7 +106,7 @@ def new_manifest(run: Run) -> dict[str, Any]:
 
 
 def provenance() -> dict[str, Any]:
-    """When, from which commit, with which versions and on which machine."""
+    """When a run was started, from which commit, with which versions and on which machine."""
     return {
         "started": _now(),
         "git": _git(Path(__file__).parent),
@@ -119,7 +119,7 @@ def provenance() -> dict[str, Any]:
 
 
 def read_manifest(directory: Path) -> dict[str, Any] | None:
-    """None when there is none yet. Raises UsageError for a file that is not a manifest."""
+    """The manifest, or None when there is none yet. Raises UsageError for a file that is not a manifest."""
     path = directory / MANIFEST
     if not path.exists():
         return None
@@ -142,7 +142,7 @@ def write_manifest(directory: Path, manifest: dict[str, Any]) -> None:
 
 
 def _complete_checkpoints(directory: Path) -> dict[int, Path]:
-    """By step. Incomplete ones are deleted."""
+    """The complete checkpoints by step. Incomplete ones are deleted."""
     found = {}
     for path in directory.glob("checkpoint-*"):
         if (path / COMPLETE).exists():
@@ -167,14 +167,14 @@ def _keep_rows(path: Path, step: int) -> None:
 
 
 def _replace_text(path: Path, text: str) -> None:
-    """All or nothing, also when the process is killed."""
+    """Write a file as a whole or not at all, also when the process is killed."""
     draft = path.with_name(path.name + ".draft")
     draft.write_text(text, encoding="utf-8")
     draft.replace(path)
 
 
 def _difference(there: dict[str, Any], here: dict[str, Any]) -> str:
-    """The fields that differ, the values of the first of them."""
+    """The names of the fields that differ, with the values of the first of them."""
     names = [name for name in here if there.get(name) != here[name]]
     if not names:
         return "made by another version"
@@ -191,7 +191,7 @@ def _now() -> str:
 
 
 def _git(directory: Path) -> dict[str, Any] | None:
-    """None outside a checkout."""
+    """The commit of a checkout, and whether it was changed; None outside a checkout."""
     try:
         commit = subprocess.run(["git", "-C", directory, "rev-parse", "HEAD"], capture_output=True, text=True, check=True)
         status = subprocess.run(["git", "-C", directory, "status", "--porcelain"], capture_output=True, text=True, check=True)

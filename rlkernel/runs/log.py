@@ -38,14 +38,20 @@ class RunLog:
         if self.remote is not None:
             self.remote.row(split, step, values)
 
+    def finish(self) -> None:
+        """Send all turns that were kept to Weights & Biases, once the run has taken its last step."""
+        if self.remote is not None:
+            self.remote.everything()
+
     def write_transcripts(self, split: Split, step: int, prompts: Mapping[str, str], chosen: Sequence[Trajectory]) -> None:
-        """prompts: the text of each problem's prompt, by the problem's name."""
+        """One row of transcripts.jsonl per chosen trajectory. prompts: the text of each problem's prompt, by the problem's
+        name."""
         rows = [transcript(trajectory, prompts[trajectory.problem.name]) for trajectory in chosen]
         _append(self.directory / TRANSCRIPTS, [{"split": split, "step": step, **row} for row in rows])
 
 
 def transcript(trajectory: Trajectory, prompt: str) -> dict[str, Any]:
-    """A trajectory without its tokens, texts bounded."""
+    """A trajectory as a row of JSON: without its tokens, and with bounded texts."""
     return {
         "problem": trajectory.problem.name,
         "prompt": prompt[:TEXT_LIMIT],
@@ -68,8 +74,8 @@ def choose(groups: Sequence[Group], limit: int) -> list[Trajectory]:
     everyone = [trajectory for group in groups for trajectory in group.trajectories]
     wanted: list[Callable[[Trajectory], bool]] = [
         lambda t: t.turns[0].reward < t.turns[-1].reward,
-        lambda t: any(is_lazy(turn) for turn in t.turns),
-        lambda t: any(is_hack(turn) for turn in t.turns),
+        lambda t: any(is_lazy(turn.evaluation) for turn in t.turns),
+        lambda t: any(is_hack(turn.evaluation) for turn in t.turns),
     ]
     indices = [max(range(len(everyone)), key=lambda i: everyone[i].best.reward)]
     for test in wanted:
@@ -137,7 +143,8 @@ class Display:
 
 
 def summary(values: Mapping[str, Any]) -> str:
-    """
+    """The few numbers of a row that people watch.
+
     >>> summary({"reward": 0.5, "fast_1": 0.25, "fast_1.2": 0.125, "hacking_rate": 0.0, "lazy_rate": 1.0})
     'reward 0.50 fast@1 25% fast@1.2 12% hack 0% lazy 100%'
     """

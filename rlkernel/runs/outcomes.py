@@ -18,9 +18,9 @@ KEYS = (
     *("reward", "reward_best", "reward_last", "correct_rate", "hacking_rate", "lazy_rate", "coverage"),
     *(f"fast_{p:g}{which}" for p in FAST_THRESHOLDS for which in ("", "_last", "_turn_1")),
 )
-"""Of `rlkernel.metrics`, for the trajectories of one problem."""
+"""The numbers of `rlkernel.metrics` that are kept for the trajectories of one problem."""
 COVERAGES = "coverages"
-"""Of the correct turns, in order; the only entry that is no number."""
+"""The entry with the coverages of the correct turns, in order; the only one that is no number."""
 
 
 def write_outcomes(directory: Path, split: Split, step: int, groups: Sequence[Group]) -> None:
@@ -31,7 +31,7 @@ def write_outcomes(directory: Path, split: Split, step: int, groups: Sequence[Gr
 
 
 def outcome(group: Group) -> dict[str, Any]:
-    """The numbers of one problem."""
+    """What was measured on one problem: a number for each of `KEYS`, and the coverages."""
     found = rollout_metrics([group])
     turns = [turn for trajectory in group.trajectories for turn in trajectory.turns]
     coverages = [round(turn.evaluation.coverage or 0.0, 4) for turn in turns if turn.evaluation.correct]

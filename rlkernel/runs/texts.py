@@ -14,7 +14,7 @@ TEXT_LIMITS = (20_000, 6_000, 2_000, 600, 200)
 
 
 def jsonl(path: Path) -> Iterator[dict[str, Any]]:
-    """Raises UsageError naming file and line."""
+    """The objects of a file of JSON lines, one by one. Raises UsageError naming file and line."""
     try:
         with path.open(encoding="utf-8") as file:
             for number, line in enumerate(file, start=1):
@@ -27,7 +27,8 @@ def jsonl(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def cut(text: str, limit: int) -> str:
-    """
+    """The first `limit` characters of a text, with a remark on how many were left out.
+
     >>> cut("abcdef", 4)
     'abcd\\n[2 more characters]'
     """

@@ -9,7 +9,7 @@ from typing import Any
 from rlkernel.runs.texts import TEXT_LIMITS, answer_parts, cut
 
 LIMIT = 8_000_000
-"""Characters of a table's texts."""
+"""The most characters of all texts of a table."""
 ROWS = 10_000
 """More than these W&B leaves out of a table, the last ones."""
 TEXTS = ("plan", "code", "feedback", "detail")
@@ -21,7 +21,7 @@ COLUMNS = (
 
 
 def turn_rows(run: str, arm: str, seed: int, trajectories: Mapping[int, Mapping[str, Any]]) -> list[list[dict[str, Any]]]:
-    """Of each trajectory, one row per turn. run: its directory's name; trajectories: the transcripts, by line from 1."""
+    """One row per turn, in one list per trajectory. run: its directory's name; trajectories: the transcripts, by line from 1."""
     found = []
     for line, row in trajectories.items():
         own = {"arm": arm, "seed": seed, "split": row["split"], "step": row["step"], "problem": row["problem"]}
@@ -47,7 +47,8 @@ def _told(turn: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _number(value: float | None) -> float | None:
-    """
+    """A float that JSON can hold; None where there is none.
+
     >>> _number(1), _number(float("nan"))
     (1.0, None)
     """

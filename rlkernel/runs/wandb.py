@@ -30,14 +30,15 @@ if TYPE_CHECKING:
 
 Mode = Literal["online", "offline", "disabled"]
 PLACES = 3
-"""Of one step in W&B's history: its training row, its validation, and the end of the run.
+"""How many rows of W&B's history a step has: its training row, its validation, and the end of the run.
 
-An interrupted process sends nothing in the end: W&B takes no row before its last one, so the rows to come would find no place."""
+A process that ends before its run does sends nothing in the end: W&B takes no row before its last one, so the rows to come would
+find no place."""
 
 
 @dataclass(frozen=True, slots=True)
 class Remote:
-    """What a run sends."""
+    """A run at Weights & Biases, and what it sends there."""
 
     run: wandb.Run
     directory: Path
@@ -45,7 +46,7 @@ class Remote:
     seed: int
 
     def row(self, split: Split, step: int, values: Mapping[str, Any]) -> None:
-        """A row of metrics, unless W&B has it. With a validation go the turns of it that stand in the transcripts."""
+        """Send a row of metrics, unless W&B has it. With a validation go the turns of it that stand in the transcripts."""
         at = PLACES * step + (split == "validation")
         if at < self.run.step:
             return
@@ -55,7 +56,7 @@ class Remote:
         self.run.log({"step": step, **numbers, **tables}, step=at, commit=True)
 
     def everything(self) -> None:
-        """All turns that were kept, after the last row that was sent, unless W&B has them."""
+        """Send all turns that were kept, after the last row that was sent, unless W&B has them."""
         step = (self.run.step - 1) // PLACES
         at = PLACES * (step + 1) - 1
         table = self._turns(lambda row: True)
@@ -63,7 +64,7 @@ class Remote:
             self.run.log({"step": step, "turns": table}, step=at, commit=True)
 
     def again(self) -> None:
-        """What the run's files hold."""
+        """Send what the run's files hold, unless W&B has it."""
         if (self.directory / METRICS).exists():
             for row in jsonl(self.directory / METRICS):
                 split, step = row.pop("split"), row.pop("step")
@@ -87,7 +88,6 @@ def mode() -> Mode:
 @contextmanager
 def open_wandb(directory: Path, run: Run, run_id: str) -> Iterator[Remote | None]:
     """A Weights & Biases run inside the run directory; resumed runs keep their id, and get what W&B lacks of their files.
-    What is raised inside is an interruption.
 
     For the mode see `mode`; None where that is `disabled`. Prints nothing.
     """
@@ -117,6 +117,5 @@ def open_wandb(directory: Path, run: Run, run_id: str) -> Iterator[Remote | None
     try:
         remote.again()
         yield remote
-        remote.everything()
     finally:
         opened.finish()

@@ -22,7 +22,7 @@ from rlkernel.types import Group, Trajectory
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class TokenRow:
     """One trajectory as tokens. `spans[t]` is where turn t's sampled tokens are in `completion_ids` (start, end)."""
 
     prompt_ids: tuple[int, ...]
@@ -30,15 +30,15 @@ class Row:
     policy_mask: tuple[int, ...]
     """1 where the policy sampled the token."""
     rollout_logprobs: tuple[float, ...]
-    """0.0 where it did not."""
+    """Log-probabilities at sampling time, 0.0 where the policy did not sample the token."""
     spans: tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """The rows, padded."""
+    """The rows of a batch, padded to tensors."""
 
-    rows: tuple[Row, ...]
+    rows: tuple[TokenRow, ...]
     prompt_ids_BP: torch.Tensor
     prompt_mask_BP: torch.Tensor
     completion_ids_BC: torch.Tensor
@@ -49,7 +49,7 @@ class Tokens:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """What the loss needs beside the tokens."""
+    """What the loss needs beside the tokens: masks, advantages, and the counts that it is divided by."""
 
     advantages_BC: torch.Tensor
     """float32; 0 outside sampled tokens. Also filled for rejected turns, which `loss_mask_BC` excludes."""
@@ -67,15 +67,15 @@ class Kept:
     """What the rejections leave of one group."""
 
     loss_KTL: torch.Tensor
-    """The token may train."""
+    """bool: the token may train."""
     baseline_KT: torch.Tensor
-    """The turn belongs to its group."""
+    """bool: the turn belongs to its group, whose baseline it moves."""
     counted_KT: torch.Tensor
-    """The turn's reward enters the returns to go."""
+    """bool: the turn's reward enters the returns to go."""
     rejected: Mapping[str, int]
 
 
-def row(trajectory: Trajectory) -> Row:
+def token_row(trajectory: Trajectory) -> TokenRow:
     """Concatenate a trajectory; nothing is rendered or tokenised again."""
     completion_ids: list[int] = []
     policy_mask: list[int] = []
@@ -91,12 +91,12 @@ def row(trajectory: Trajectory) -> Row:
         policy_mask += [1] * len(turn.completion.token_ids)
         logprobs += turn.completion.logprobs
     prompt_ids = trajectory.turns[0].context_ids
-    return Row(prompt_ids, tuple(completion_ids), tuple(policy_mask), tuple(logprobs), tuple(spans))
+    return TokenRow(prompt_ids, tuple(completion_ids), tuple(policy_mask), tuple(logprobs), tuple(spans))
 
 
 def pad_rows(groups: Sequence[Group], pad_id: int) -> Tokens:
-    """Rows in the order of the groups and, within one, of its trajectories."""
-    rows = tuple(row(trajectory) for group in groups for trajectory in group.trajectories)
+    """The trajectories of all groups as padded rows, in the order of the groups and, within one, of its trajectories."""
+    rows = tuple(token_row(trajectory) for group in groups for trajectory in group.trajectories)
     P = max(len(r.prompt_ids) for r in rows)
     C = max(len(r.completion_ids) for r in rows)
     return Tokens(
@@ -111,7 +111,7 @@ def pad_rows(groups: Sequence[Group], pad_id: int) -> Tokens:
 
 
 def reached(groups: Sequence[Group]) -> torch.Tensor:
-    """valid_GKT: bool, False beyond a trajectory's end."""
+    """The turns that were reached: valid_GKT, bool, False beyond a trajectory's end."""
     K = max(len(group.trajectories) for group in groups)
     T = max(len(trajectory.turns) for group in groups for trajectory in group.trajectories)
     valid_GKT = torch.zeros(len(groups), K, T, dtype=torch.bool)
@@ -121,7 +121,7 @@ def reached(groups: Sequence[Group]) -> torch.Tensor:
     return valid_GKT
 
 
-def log_ratios(rows: Sequence[Row], train_logprobs_KC: torch.Tensor | None, T: int) -> tuple[torch.Tensor, torch.Tensor]:
+def log_ratios(rows: Sequence[TokenRow], train_logprobs_KC: torch.Tensor | None, T: int) -> tuple[torch.Tensor, torch.Tensor]:
     """log_ratios_KTL of one group's sampled tokens, training minus rollout, all 0 without the former; and sampled_KTL, False for
     padding."""
     L = max(end - start for r in rows for start, end in r.spans)
@@ -137,7 +137,7 @@ def log_ratios(rows: Sequence[Row], train_logprobs_KC: torch.Tensor | None, T: i
 
 
 def names(rejections: Sequence[Rejection]) -> list[str]:
-    """The classes in lower case; the second of a class has `_2` after it."""
+    """The rejections' names in metrics: their classes in lower case; the second of a class has `_2` after it."""
     found: list[str] = []
     for rejection in rejections:
         name = type(rejection).__name__.lower()
@@ -147,7 +147,7 @@ def names(rejections: Sequence[Rejection]) -> list[str]:
 
 
 def needs_ratios(rejections: Sequence[Rejection]) -> bool:
-    """Whether one of them compares training with sampling."""
+    """Whether one of the rejections compares training with sampling."""
     return any(rejection.needs_ratios for rejection in rejections)
 
 
@@ -204,7 +204,7 @@ def turn_advantages(
 
 
 def _check_advantages(advantage: Advantage, advantages_GKT: torch.Tensor, valid_GKT: torch.Tensor) -> None:
-    """Raises UsageError for what would train as nonsense, or fail where nobody sees why."""
+    """Raise UsageError for what would train as nonsense, or fail where nobody sees why."""
     name = type(advantage).__name__
     if advantages_GKT.shape != valid_GKT.shape:
         raise UsageError(
@@ -227,8 +227,8 @@ def assemble(
     train_logprobs_BC: torch.Tensor | None = None,
     generator: torch.Generator | None = None,
 ) -> Batch:
-    """tokens: `pad_rows(groups)`. Rejected tokens leave the loss and its denominator; whether a rejected turn also leaves its
-    group's baseline and the returns is the rejection's own `removes`.
+    """The masks and advantages of a batch, whose `tokens` are `pad_rows(groups)`. Rejected tokens leave the loss and its
+    denominator; whether a rejected turn also leaves its group's baseline and the returns is the rejection's own `removes`.
 
     Rejections need a generator and, where their `needs_ratios` says so, `train_logprobs_BC` (the trainer's log-probabilities of
     `completion_ids_BC`); without them ValueError is raised.

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import gc
 import signal
+import time
 from collections.abc import Awaitable, Callable, Sequence
-from functools import partial
 from pathlib import Path
 
 import anyio
@@ -13,6 +13,7 @@ import anyio.abc
 import torch
 
 from rlkernel.config import Run
+from rlkernel.errors import GOES_ON
 from rlkernel.runs import directory as rundir
 from rlkernel.training import ranks
 from rlkernel.training.loop import train
@@ -21,10 +22,14 @@ from rlkernel.training.placement import open_evaluator
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
-async def train_all(jobs: Sequence[tuple[Run, Path]], *, cache_dir: Path | None = None, checkpoint_every: int = 1) -> None:
+async def train_all(
+    jobs: Sequence[tuple[Run, Path]], *, cache_dir: Path | None = None, checkpoint_every: int = 1, until: float | None = None
+) -> bool:
     """Train runs one after another, with one evaluator for neighbours that use the same device and jobs.
 
-    Finished runs are skipped. Raises UsageError before anything is trained if one of the directories holds another run.
+    Finished runs are skipped. Returns whether all are finished now: `until` (of `time.monotonic`) ends the work at the first
+    checkpoint, or finished run, after it. Raises UsageError before anything is trained if one of the directories holds another
+    run.
     """
     waiting = [(run, directory) for run, directory in jobs if not rundir.finished(directory, run)]
     while waiting:
@@ -32,22 +37,36 @@ async def train_all(jobs: Sequence[tuple[Run, Path]], *, cache_dir: Path | None 
         async with open_evaluator(device, lanes, cache_dir) as pool:
             while waiting and (waiting[0][0].device, waiting[0][0].jobs) == (device, lanes):
                 run, directory = waiting.pop(0)
-                await train(run, directory, evaluator=pool, checkpoint_every=checkpoint_every)
+                done = await train(run, directory, evaluator=pool, checkpoint_every=checkpoint_every, until=until)
+                if not done or (waiting and until is not None and time.monotonic() >= until):
+                    return False
                 # A trainer and its callbacks refer to each other: its model, moments and cache would stay beside the next run's.
                 gc.collect()
                 torch.cuda.empty_cache()
+    return True
 
 
-def main(jobs: Sequence[tuple[Run, Path]], *, cache_dir: Path | None = None, checkpoint_every: int = 1) -> None:
-    """`train_all` for a command, which runs in `rlkernel.errors.exit_status`. Ctrl-C and SIGTERM raise KeyboardInterrupt when
-    nothing is left behind and every run is ready to go on."""
+def main(
+    jobs: Sequence[tuple[Run, Path]], *, cache_dir: Path | None = None, checkpoint_every: int = 1, until: float | None = None
+) -> int:
+    """`train_all` for a command, which runs in `rlkernel.errors.exit_status`: 0, or GOES_ON where `until` came first.
 
-    if anyio.run(interruptible, partial(train_all, jobs, cache_dir=cache_dir, checkpoint_every=checkpoint_every)):
+    Ctrl-C and SIGTERM raise KeyboardInterrupt when nothing is left behind and every run is ready to go on.
+    """
+    status = 0
+
+    async def work() -> None:
+        nonlocal status
+        if not await train_all(jobs, cache_dir=cache_dir, checkpoint_every=checkpoint_every, until=until):
+            status = GOES_ON
+
+    if anyio.run(interruptible, work):
         raise KeyboardInterrupt("the same command goes on from the last checkpoint, or from the start if there is none")
+    return status
 
 
 async def interruptible(work: Callable[[], Awaitable[None]]) -> bool:
-    """Do `work`, and cancel it on Ctrl-C or SIGTERM. Whether that happened; everything is cleaned up by then."""
+    """Do `work`, and cancel it on Ctrl-C or SIGTERM. Returns whether that happened; everything is cleaned up by then."""
     interrupted = False
 
     async def watch(scope: anyio.CancelScope, *, task_status: anyio.abc.TaskStatus[None]) -> None:

@@ -1,8 +1,7 @@
 """What the further processes of a run do: they train their share of every batch, own nothing and print nothing.
 
 Rank 0 decides (`rlkernel.training.loop.train`) which run is next, when a step begins and with which batch, and when all is
-done. When it
-is gone, the others end; Ctrl-C is its affair.
+done. When it is gone, the others end; Ctrl-C is its affair.
 """
 
 from __future__ import annotations
@@ -21,13 +20,14 @@ import torch
 from rlkernel.config import Run
 from rlkernel.policy.load import load_model
 from rlkernel.training import ranks
-from rlkernel.training.trainer import Hooks, KernelGRPOTrainer, StepFacts
+from rlkernel.training.hooks import Hooks, StepFacts
+from rlkernel.training.trainer import KernelGRPOTrainer
 from rlkernel.types import Group
 
 
 @dataclass(frozen=True)
 class Job:
-    """A run to train, for all of its processes. checkpoint: where to go on; the rest as `rlkernel.training.loop.train` has it."""
+    """A run as all of its processes train it. checkpoint: where to go on; the rest as `rlkernel.training.loop.train` has it."""
 
     run: Run
     directory: Path
@@ -37,7 +37,7 @@ class Job:
 
     @property
     def resume(self) -> str | None:
-        """What the trainer's `train` takes."""
+        """The checkpoint as the trainer's `train` takes it."""
         return None if self.checkpoint is None else str(self.checkpoint)
 
     def make_trainer(self, model: Any, tokenizer: Any, hooks: Hooks) -> KernelGRPOTrainer:
@@ -56,8 +56,12 @@ class Following:
     def save(self, directory: Path) -> None:
         ranks.meet()
 
+    def enough(self) -> bool:
+        stop: bool = ranks.receive()
+        return stop
+
     @contextmanager
-    def turn(self) -> Iterator[None]:
+    def lease(self) -> Iterator[None]:
         """Training has this process's card to itself (`rlkernel.training.placement`)."""
         yield
 
@@ -65,11 +69,11 @@ class Following:
         """The first process writes the row."""
 
     def check_cancelled(self) -> None:
-        """Told by a closed connection."""
+        """The first process decides; its end is noticed by the connection that it closes."""
 
 
 def follow() -> int:
-    """Train what rank 0 sends until it sends None. The exit status: 0, or 1 when another process is gone."""
+    """Train what rank 0 sends until it sends None. Returns the exit status: 0, or 1 when another process is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     warnings.simplefilter("ignore")
     try:

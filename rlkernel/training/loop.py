@@ -23,15 +23,14 @@ In both, one batch never mixes two weights, and rows, validation and the checkpo
 `_step_done` sees is all there is, so a run that is killed anywhere goes on from its last complete checkpoint as if it had not
 been. With staleness 1 the checkpoint holds the batch that is ready; what was logged after it is dropped (`rundir.begin`).
 
-Who waits for a GPU: `rlkernel.training.placement`. A candidate measures alone on its card. Where the policy shares it, one
-queue serves
-candidates and, a few tokens at a time, sampling; beside evaluations (staleness 1) also training, a micro-batch at a time. On two
-or more GPUs nobody but candidates queues. Without a GPU, sampling and evaluations share the cores, and sampling waits until most
-trajectories want it (`open_policy`'s gather).
+Who waits for a GPU: `rlkernel.training.placement`. A candidate measures alone on its card. Where the policy shares it, one queue
+serves candidates and, a few tokens at a time, sampling; beside evaluations (staleness 1) also training, a micro-batch at a time.
+On two or more GPUs nobody but candidates queues. Without a GPU, sampling and evaluations share the cores, and sampling waits
+until most trajectories want it (`open_policy`'s gather).
 
-Of several processes (`rlkernel.training.ranks`) this is the first. The others (`rlkernel.training.follower`) get each batch
-when the trainer here
-gets it, and a checkpoint is complete when all have written what they add to it.
+Where several processes train a run (`rlkernel.training.ranks`), this is the first of them. The others
+(`rlkernel.training.follower`) get each batch when the trainer here gets it, and a checkpoint is complete when all have written
+what they add to it.
 
 The event loop is never blocked for longer than a log row takes. Cancelling its task (Ctrl-C) cancels the trajectories at once and
 the trainer thread at its next micro-batch.
@@ -39,14 +38,13 @@ the trainer thread at its next micro-batch.
 
 from __future__ import annotations
 
-import concurrent.futures
-import pickle
 import sys
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
+import time
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar, TypeVarTuple
+from typing import Any
 
 import anyio
 import anyio.abc
@@ -58,8 +56,7 @@ from anyio.from_thread import BlockingPortal
 from rlkernel.busy import Busy
 from rlkernel.config import Run
 from rlkernel.errors import UsageError
-from rlkernel.evaluator.pool import Pool
-from rlkernel.interfaces import Evaluator
+from rlkernel.interfaces import CardEvaluator, Evaluator
 from rlkernel.metrics import rollout_metrics, timing
 from rlkernel.policy.hf import HFPolicy, open_policy
 from rlkernel.policy.load import load_model
@@ -69,29 +66,20 @@ from rlkernel.runs.log import Display, RunLog, choose
 from rlkernel.runs.outcomes import write_outcomes
 from rlkernel.runs.wandb import open_wandb
 from rlkernel.training import ranks
+from rlkernel.training.ahead import SampledBatch, read_ahead, write_ahead
 from rlkernel.training.follower import Job
+from rlkernel.training.hooks import StepFacts
 from rlkernel.training.meter import MeteredEvaluator, Meters, per_second
 from rlkernel.training.placement import describe, open_evaluator
 from rlkernel.training.schedule import schedule
-from rlkernel.training.trainer import MICRO_TOKENS, StepFacts
+from rlkernel.training.threads import cancellation, in_thread, on_loop
+from rlkernel.training.trainer import MICRO_TOKENS
 from rlkernel.types import Group, Problem, Split
 
 TRAIN_TRANSCRIPTS, VALIDATION_TRANSCRIPTS = 3, 8
-"""Trajectories of one step that are kept as text."""
-AHEAD = "batch_ahead.pickle"
-"""In a checkpoint: the batch of the next step, with staleness 1."""
+"""Trajectories of one training step, and of one validation, that are kept as text."""
 OWN_NUMBERS = ("staleness", "trained_tokens_per_second")
-"""Of a training row, beside those of `StepFacts.numbers`, `Meters.lap` and `rollout_metrics`."""
-T = TypeVar("T")
-Ts = TypeVarTuple("Ts")
-
-
-@dataclass(frozen=True)
-class Batch:
-    """`weights`: optimiser steps behind the weights that sampled the groups."""
-
-    groups: tuple[Group, ...]
-    weights: int
+"""The loop's own part of a training row, beside `StepFacts.numbers`, `Meters.lap` and `rollout_metrics`."""
 
 
 @dataclass
@@ -106,42 +94,49 @@ class _Loop:
     log: RunLog
     display: Display
     batches: Sequence[Sequence[Problem]]
-    """The problems of each step."""
+    """The training problems of each step."""
     tasks: anyio.abc.TaskGroup
     portal: BlockingPortal
-    shared: Pool | None
-    """The pool, if training meets its evaluations on a card."""
-    ahead: Batch | None = None
-    """Sampled, not yet trained."""
+    shared: CardEvaluator | None
+    """The evaluator, if training meets its evaluations on a card; else None."""
+    ahead: SampledBatch | None = None
+    """The batch of the next step, if it is complete."""
+    until: float | None = None
+    """Training ends at the first checkpoint after this `time.monotonic`; None: never."""
     _coming: anyio.Event | None = None
     """Set when the batch that is being sampled beside training is `ahead`."""
     _staleness: int = 0
-    """Of the batch in training."""
+    """Updates between the weights that sampled the batch in training and those that it updates."""
 
     # From the trainer's thread
 
     def rollout(self, step: int) -> tuple[Group, ...]:
-        groups = _on_loop(self._batch, step)
+        groups = on_loop(self._batch, step)
         ranks.send(groups)
         return groups
 
     def step_done(self, facts: StepFacts) -> None:
-        _on_loop(self._step_done, facts)
+        on_loop(self._step_done, facts)
 
     def save(self, directory: Path) -> None:
         ranks.meet()
         if self.ahead is not None:
-            (directory / AHEAD).write_bytes(pickle.dumps(self.ahead))
+            write_ahead(directory, self.ahead)
+
+    def enough(self) -> bool:
+        stop = self.until is not None and time.monotonic() >= self.until
+        ranks.send(stop)
+        return stop
 
     def check_cancelled(self) -> None:
         anyio.from_thread.check_cancelled()
 
     @contextmanager
-    def turn(self) -> Iterator[None]:
+    def lease(self) -> Iterator[None]:
         if self.shared is None:
             yield
             return
-        with _cancellation(), self.portal.wrap_async_context_manager(self.shared.turn()):
+        with cancellation(), self.portal.wrap_async_context_manager(self.shared.lease()):
             yield
             torch.cuda.synchronize()
 
@@ -197,10 +192,10 @@ class _Loop:
         """Let the policy sample from the weights of now."""
         await anyio.to_thread.run_sync(self.policy.refresh)
 
-    async def _sample_step(self, step: int, *, weights: int) -> Batch:
+    async def _sample_step(self, step: int, *, weights: int) -> SampledBatch:
         seed = derive_seed(self.run.seed, "train", step)
         what = "rollouts" if weights == step else "training, next rollouts"
-        return Batch(await self._sample(self.batches[step], self.run.rollouts, self.run.turns, seed, what), weights)
+        return SampledBatch(await self._sample(self.batches[step], self.run.rollouts, self.run.turns, seed, what), weights)
 
     async def _sample(self, problems: Sequence[Problem], rollouts: int, turns: int, seed: int, what: str) -> tuple[Group, ...]:
         run, on_turn = self.run, self.display.turn_done
@@ -220,23 +215,6 @@ class _Loop:
         self.display.row(split, step, values)
 
 
-def _on_loop(call: Callable[[*Ts], Coroutine[Any, Any, T]], *args: *Ts) -> T:
-    """From the trainer's thread."""
-    with _cancellation():
-        return anyio.from_thread.run(call, *args)
-
-
-@contextmanager
-def _cancellation() -> Iterator[None]:
-    """In the trainer's thread: what is cancelled on the event loop ends it the way `check_cancelled` does, not as an error, even
-    if the other processes have ended already."""
-    try:
-        yield
-    except (concurrent.futures.CancelledError, ranks.Lost):
-        anyio.from_thread.check_cancelled()
-        raise
-
-
 async def train(
     run: Run,
     directory: Path,
@@ -245,18 +223,21 @@ async def train(
     cache_dir: Path | None = None,
     checkpoint_every: int = 1,
     micro_tokens: int = MICRO_TOKENS,
-) -> None:
+    until: float | None = None,
+) -> bool:
     """Train one run in its own directory: from the start, from its last complete checkpoint, or not at all if it is finished.
+    Returns whether it is finished now.
 
     evaluator: an open one to share; without it, one is opened for `run.device` with results cached in `cache_dir`.
-    checkpoint_every: steps between checkpoints. micro_tokens: at most so many in one forward pass of training. Neither changes
-    what is computed. Raises UsageError for a run or directory that cannot be used.
+    checkpoint_every: steps between checkpoints. micro_tokens: at most so many in one forward pass of training. until: end at the
+    first checkpoint after this `time.monotonic`. None of them changes what is computed. Raises UsageError for a run or directory
+    that cannot be used.
     """
     with ExitStack() as held:
         held.enter_context(rundir.owned(directory))
         start = rundir.begin(directory, run)
         if start.finished:
-            return
+            return True
         _check_problems(run)
         ranks.check()
         going = "starting" if start.checkpoint is None else f"resuming after step {start.step} of {run.steps}"
@@ -271,22 +252,27 @@ async def train(
         job = Job(run, directory, start.checkpoint, checkpoint_every, micro_tokens)
         async with nullcontext(evaluator) if evaluator else open_evaluator(run.device, run.jobs, cache_dir) as judge:
             rundir.update_manifest(directory, evaluator=describe(judge))
-            await anyio.to_thread.run_sync(_with_cancellation, ranks.send, job)
+            await in_thread(ranks.send, job)
             async with _open_loop(job, model, tokenizer, judge, log, display) as loop:
+                loop.until = until
                 trainer = job.make_trainer(model, tokenizer, loop)
                 if start.checkpoint is None:
                     await loop.validate(0)
-                await anyio.to_thread.run_sync(_with_cancellation, trainer.train, job.resume)
-        rundir.finish(directory)
+                await in_thread(trainer.train, job.resume)
+        finished: bool = trainer.state.global_step == run.steps
+        if finished:
+            log.finish()
+            rundir.finish(directory)
+        return finished
 
 
 @asynccontextmanager
 async def _open_loop(
     job: Job, model: Any, tokenizer: Any, judge: Evaluator, log: RunLog, display: Display
 ) -> AsyncIterator[_Loop]:
-    """The policy on its card, and everything around it."""
+    """A run's loop with its policy on its card, its meters and its schedule."""
     run, evaluating = job.run, Busy()
-    pool = judge if isinstance(judge, Pool) else None
+    pool = judge if isinstance(judge, CardEvaluator) else None
     shared = pool if pool is not None and pool.shares else None
     problems = [problem for problem in run.problems if problem.split == "train"]
     plan = schedule(len(problems), run.prompts_per_step, run.steps, run.seed)
@@ -301,7 +287,7 @@ async def _open_loop(
             dtype=run.rollout_dtype,
             # Without a GPU, sampling takes the evaluations' cores.
             gather=None if torch.cuda.is_available() else evaluating,
-            turn=nullcontext if shared is None else shared.turn,
+            lease=nullcontext if shared is None else shared.lease,
         ) as policy,
         BlockingPortal() as portal,
         anyio.create_task_group() as tasks,
@@ -319,20 +305,8 @@ async def _open_loop(
             tasks,
             portal,
             shared if run.staleness else None,
-            _load_ahead(job.checkpoint),
+            None if job.checkpoint is None else read_ahead(job.checkpoint),
         )
-
-
-def _with_cancellation(call: Callable[[*Ts], T], *args: *Ts) -> T:
-    """In a thread."""
-    with _cancellation():
-        return call(*args)
-
-
-def _load_ahead(checkpoint: Path | None) -> Batch | None:
-    path = checkpoint / AHEAD if checkpoint is not None else None
-    # Our own file, trusted like the optimiser's state beside it.
-    return pickle.loads(path.read_bytes()) if path is not None and path.exists() else None
 
 
 def _check_problems(run: Run) -> None:

@@ -22,7 +22,7 @@ Numbers = dict[str, float | None]
 
 
 def overlap(one: Busy, others: Sequence[Busy]) -> Busy:
-    """Busy while `one` and any of the `others` are."""
+    """What is busy while `one` and any of the `others` are."""
     both = Busy()
 
     def watch() -> None:
@@ -51,15 +51,15 @@ class MeteredEvaluator:
 
 
 class Meters:
-    """The counters of a run, read as what was added since the row before. `waited`: see `Pool.waited_seconds`."""
+    """The counters of a run, read as what was added since the row before. waited: see `CardEvaluator.waited_seconds`."""
 
     def __init__(
         self, policy: HFPolicy, evaluator: MeteredEvaluator, waited: Callable[[], tuple[float, float] | None] = lambda: None
     ) -> None:
         self.rollout = Busy()
-        """While the trainer waits for a batch."""
+        """Busy while the trainer waits for a batch."""
         self.training = Busy()
-        """From a complete batch to updated weights."""
+        """Busy from a complete batch to updated weights."""
         self._policy = policy
         self._evaluator = evaluator
         self._hidden = overlap(evaluator.busy, (policy.busy, self.training))
@@ -82,7 +82,7 @@ class Meters:
         }
 
     def lap(self) -> Numbers:
-        """Of a row of metrics; docs/metrics.md explains them."""
+        """The meters' part of a row of metrics; docs/metrics.md explains each number."""
         now = self._read()
         since: Numbers = {}
         for name, value in now.items():
@@ -99,12 +99,12 @@ class Meters:
 
 
 def per_second(count: float | None, seconds: float | None) -> float | None:
-    """None where nothing went on."""
+    """A rate; None where nothing went on."""
     return count / seconds if count is not None and seconds else None
 
 
 def memory() -> Numbers:
-    """GiB: what this process holds now, and the most that torch has allocated on its GPU since the last call."""
+    """GiB of memory: what this process holds now, and the most that torch has allocated on its GPU since the last call."""
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     peak = None
     if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]

@@ -89,7 +89,8 @@ def _causal_attention(
     scaling: float | None = None,
     **kwargs: Any,
 ) -> tuple[torch.Tensor, None]:
-    """Padding at the end cannot be seen by what comes before it; its own outputs are masked by the loss."""
+    """Causal attention without a mask: padding at the end cannot be seen by what comes before it; its own outputs are masked by
+    the loss."""
     attended = scaled_dot_product_attention(query, key, value, dropout_p=dropout, scale=scaling, is_causal=True, enable_gqa=True)
     return attended.transpose(1, 2).contiguous(), None
 
@@ -104,7 +105,8 @@ AttentionMaskInterface.register(CAUSAL, _no_mask)
 
 @contextmanager
 def causal_attention(model: Any) -> Iterator[None]:
-    """For rows laid out by `left_align`. Models with sliding windows or another attention keep what they have."""
+    """Let a model attend without masks to rows laid out by `left_align`. Models with sliding windows or another attention keep
+    what they have."""
     config = model.config
     attention = config._attn_implementation
     if attention == "sdpa" and getattr(config, "sliding_window", None) is None:

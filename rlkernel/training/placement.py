@@ -1,8 +1,8 @@
-"""Which card samples and trains, which cards evaluate, and whether they take turns.
+"""Which card samples and trains, which cards evaluate, and whether they share one.
 
 GPUs    --device auto                      who waits for a card
 none    all on the CPU, modelled time      nobody
-one     all on it                          sampling, training beside evaluations, and candidates: one queue, in turns
+one     all on it                          sampling, training beside evaluations, and candidates: one queue
 more    cuda:0 samples and trains,         candidates, for the cards of the evaluator
         the others evaluate
 
@@ -23,25 +23,25 @@ from typing import Any
 
 import torch
 
-from rlkernel.config import to_json
 from rlkernel.errors import UsageError
 from rlkernel.evaluator.cards import gpus
 from rlkernel.evaluator.cards.gpus import Gpu
 from rlkernel.evaluator.config import EvaluatorConfig
 from rlkernel.evaluator.pool import Pool, open_pool, runner_memory
 from rlkernel.evaluator.ray.pool import RayPool, open_ray_pool
-from rlkernel.interfaces import Evaluator
+from rlkernel.interfaces import CardEvaluator, Evaluator
 from rlkernel.training import ranks
 
 RAY = "ray"
 """The device that means a Ray cluster: the one of RAY_ADDRESS, or the one that this machine is in."""
 CONTEXTS_BYTES = 4 << 30
-"""Of a shared card, for what neither side's allocator counts: two CUDA contexts and the libraries' workspaces."""
+"""Memory of a shared card for what neither side's allocator counts: two CUDA contexts and the libraries' workspaces."""
 
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """`device`: of the evaluator, as `open_pool` takes it. `card`: where the policy samples and trains; None: on the CPU."""
+    """Where evaluator and policy are. `device`: the evaluator's, as `open_pool` takes it. `card`: where the policy samples and
+    trains; None: on the CPU."""
 
     device: str
     card: Gpu | None
@@ -77,8 +77,8 @@ class Placement:
 def place(
     device: str, found: Sequence[Gpu] | None = None, own_uuid: str | None = None, others: Sequence[str] | None = None
 ) -> Placement:
-    """device: of a `Run`. found, own_uuid, others: the visible cards, the one that torch uses first, and those on which the other
-    processes of this run train, if they are known already.
+    """The placement for a run's device. found, own_uuid, others: the visible cards, the one that torch uses first, and those on
+    which the other processes of this run train, if they are known already.
 
     Raises ValueError, one line.
     """
@@ -103,7 +103,7 @@ def place(
 
 
 def _uuid(index: int) -> str:
-    """Of torch's card."""
+    """The UUID of torch's card with this index."""
     return f"GPU-{torch.cuda.get_device_properties(index).uuid}"
 
 
@@ -116,7 +116,7 @@ def _other_uuids() -> list[str]:
 
 
 def _beside(device: str, evaluators: Sequence[Gpu], training: Set[str]) -> tuple[Gpu, ...]:
-    """The cards that evaluate while several train. Raises ValueError: only one process can take turns with evaluations."""
+    """The cards that evaluate while several train. Raises ValueError: only one process can share a card with evaluations."""
     idle = tuple(card for card in evaluators if card.uuid not in training)
     if device == RAY or (device != "cpu" and (not idle or (device != "auto" and len(idle) < len(evaluators)))):
         raise ValueError(
@@ -140,7 +140,7 @@ async def open_any_pool(
     *, device: str, jobs: int, cache_dir: Path | None = None, config: EvaluatorConfig | None = None,
     placement: Placement | None = None,
 ) -> AsyncIterator[Pool | RayPool]:  # fmt: skip
-    """`open_pool` or, for the device `RAY`, `open_ray_pool`. placement: of the policy, if it is in this process too."""
+    """`open_pool` or, for the device `RAY`, `open_ray_pool`. placement: the policy's, if it is in this process too."""
     if device == RAY:
         own = None if placement is None or placement.card is None else placement.card.uuid
         async with open_ray_pool(jobs=jobs, cache_dir=cache_dir, config=config, own=own) as cluster:
@@ -153,8 +153,8 @@ async def open_any_pool(
 
 @asynccontextmanager
 async def open_evaluator(device: str, jobs: int, cache_dir: Path | None) -> AsyncIterator[Pool | RayPool]:
-    """The pool for runs on `device`, whose policy takes turns with it where they share a card. Says so on standard error, with
-    what makes measured times less trustworthy. Raises UsageError."""
+    """The pool for runs on `device`, whose policy leases the card that they share, if there is one. Says so on standard error,
+    with what makes measured times less trustworthy. Raises UsageError."""
     async with AsyncExitStack() as stack:
         try:
             placement = place(device)
@@ -163,7 +163,7 @@ async def open_evaluator(device: str, jobs: int, cache_dir: Path | None) -> Asyn
         except ValueError as error:
             raise UsageError(f"Run.device or Run.jobs: {error}") from error
         placement.limit_memory(pool.config)
-        if placement.card is not None or isinstance(pool, RayPool) or pool.runners:
+        if placement.card is not None or placement.device != "cpu":
             _say(str(placement))
         known = pool.notices
         _say(*known)
@@ -179,10 +179,5 @@ def _say(*lines: str) -> None:
 
 
 def describe(evaluator: Evaluator) -> dict[str, Any]:
-    """For a manifest: what judges, with every limit."""
-    if not isinstance(evaluator, (Pool, RayPool)):
-        return {"class": type(evaluator).__name__}
-    config = {key: value for key, value in to_json(evaluator.config).items() if key != "class"}
-    if isinstance(evaluator, RayPool):
-        return {"class": "RayPool", "device": evaluator.device, "jobs": evaluator.jobs, "actors": len(evaluator.nodes), **config}
-    return {"class": "Pool", "device": evaluator.device, "jobs": evaluator.jobs, "takes_turns": evaluator.shares, **config}
+    """What judges, with every limit, as JSON for a manifest; of an evaluator that is not ours, its class."""
+    return evaluator.describe() if isinstance(evaluator, CardEvaluator) else {"class": type(evaluator).__name__}

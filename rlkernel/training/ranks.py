@@ -1,9 +1,9 @@
 """Several processes that train one run, as `accelerate launch` or `torchrun` start them.
 
 Rank 0 is the run: it samples, evaluates, measures, writes, and sends every batch to the others, which only train
-(`rlkernel.training.follower`). Messages have a process group of their own (gloo, through memory of the CPU), in which a
-process may wait
-for as long as a batch takes to be sampled; gradients have the default group (NCCL between GPUs). All join at the first use.
+(`rlkernel.training.follower`). Messages have a process group of their own (gloo, through memory of the CPU), in which a process
+may wait for as long as a batch takes to be sampled; gradients have the default group (NCCL between GPUs). All join at the first
+use.
 
 With one process, nothing is sent and a total is what it was.
 """
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from torch.distributed import ProcessGroup
 
 PATIENCE = timedelta(days=30)
-"""For a message. Who waits for a process that has died is told by its closed connection."""
+"""How long a process waits for a message. Who waits for a process that has died is told by its closed connection."""
 
 
 class Lost(UsageError):
@@ -32,34 +32,34 @@ class Lost(UsageError):
 
 
 def size() -> int:
-    """Processes of this run."""
+    """How many processes train this run."""
     return int(os.environ.get("WORLD_SIZE", "1"))
 
 
 def rank() -> int:
-    """Of this process: 0 for the one that owns the run."""
+    """The number of this process: 0 for the one that owns the run."""
     return int(os.environ.get("RANK", "0")) if size() > 1 else 0
 
 
 def local_size() -> int:
-    """Processes of this run on this machine: process i of them trains on its card i."""
+    """How many processes train this run on this machine: process i of them trains on its card i."""
     return int(os.environ.get("LOCAL_WORLD_SIZE", "1")) if size() > 1 else 1
 
 
 def local_rank() -> int:
-    """Of this process on this machine."""
+    """The number of this process among those on this machine."""
     return int(os.environ.get("LOCAL_RANK", "0")) if size() > 1 else 0
 
 
 def check() -> None:
-    """Raises UsageError for what accelerate offers and these processes cannot do."""
+    """Raise UsageError for what accelerate offers and these processes cannot do."""
     for name in ("DEEPSPEED", "FSDP", "MEGATRON_LM"):
         if os.environ.get(f"ACCELERATE_USE_{name}", "false").lower() == "true":
             raise UsageError(f"accelerate is configured for {name}: every process holds all weights here, use --multi_gpu alone")
 
 
 def send(message: Any) -> None:
-    """From rank 0 to all others, which `receive` it. Anything that can be pickled. Raises Lost."""
+    """Send anything that can be pickled from rank 0 to all others, which `receive` it. Raises Lost."""
     if size() > 1:
         import torch.distributed as dist
 
@@ -68,7 +68,7 @@ def send(message: Any) -> None:
 
 
 def receive() -> Any:
-    """What rank 0 sends next. Raises Lost."""
+    """Wait for what rank 0 sends next. Raises Lost."""
     import torch.distributed as dist
 
     found: list[Any] = [None]
@@ -87,7 +87,7 @@ def meet() -> None:
 
 
 def total(tensor: torch.Tensor) -> torch.Tensor:
-    """The sum over all processes, of tensors of one shape on the CPU. Raises Lost."""
+    """The sum over all processes of tensors of one shape on the CPU. Raises Lost."""
     if size() > 1:
         import torch.distributed as dist
 
@@ -97,7 +97,7 @@ def total(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def leave() -> None:
-    """The end for all: rank 0 has sent None, the others have received it."""
+    """End the group, in every process: rank 0 has sent None, the others have received it."""
     if size() > 1:
         import torch.distributed as dist
 
@@ -108,7 +108,7 @@ def leave() -> None:
 
 @contextmanager
 def noticed() -> Iterator[None]:
-    """Raises Lost for what torch raises when another process is gone."""
+    """Raise Lost for what torch raises when another process is gone."""
     try:
         yield
     except RuntimeError as error:

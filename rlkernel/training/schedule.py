@@ -8,7 +8,7 @@ from rlkernel.errors import UsageError
 
 
 def schedule(count: int, per_step: int, steps: int, seed: int) -> tuple[tuple[int, ...], ...]:
-    """`steps` tuples of `per_step` different indices below `count`.
+    """The problems of every step: `steps` tuples of `per_step` different indices below `count`.
 
     Every index is used once before any is used again, up to the steps in which one pass ends and the next begins.
     Raises UsageError when a step asks for more problems than there are.

@@ -13,11 +13,10 @@ one update old (`Run.staleness`), which only a rejection such as MRS answers; TR
 same forward pass instead of a second one. TRL projects onto the vocabulary in tiles (`add_fused_lm_head`), so that no logits of a
 whole micro-batch exist. To TRL a batch is one piece; `training_step` cuts it.
 
-Of several processes (`rlkernel.training.ranks`), every one has the whole batch and makes the same masks and advantages from
-it, but only
-its share of the rows goes through the model. Gradients are joined in the last backward pass of a step, log-probabilities and
-statistics once per step. The loss has one denominator: TRL multiplies a process's by their number, because gradients are averaged
-over them.
+With several processes (`rlkernel.training.ranks`), every one has the whole batch and makes the same masks and advantages from it,
+but only its share of the rows goes through the model. Gradients are joined in the last backward pass of a step, log-probabilities
+and statistics once per step. The loss has one denominator: TRL multiplies a process's by their number, because gradients are
+averaged over them.
 
 Legend: B rows, P prompt positions, C completion positions, A completion positions of a micro-batch laid out by `left_align`.
 """
@@ -25,10 +24,9 @@ Legend: B rows, P prompt positions, C completion positions, A completion positio
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
-from dataclasses import dataclass
+from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import datasets
 import torch
@@ -40,76 +38,19 @@ from rlkernel.rollout import derive_seed
 from rlkernel.runs.directory import COMPLETE
 from rlkernel.training import ranks
 from rlkernel.training.batch import Batch, Tokens, assemble, needs_ratios, pad_rows
+from rlkernel.training.hooks import Hooks, StepFacts
 from rlkernel.training.micro_batches import causal_attention, deal, left_align, micro_batches
 from rlkernel.training.trl_arguments import silence, training_arguments
-from rlkernel.types import Group
 
 MICRO_TOKENS = 16_384
-"""Of a forward pass, padding included."""
-
-
-@dataclass(frozen=True, slots=True)
-class StepFacts:
-    """What one optimiser step did."""
-
-    step: int
-    """Optimiser steps so far, from 1."""
-    groups: tuple[Group, ...]
-    trained_turns: int
-    """Turns with a token in the loss."""
-    turns: int
-    trained_tokens: int
-    tokens: int
-    """Sampled ones."""
-    rejected: Mapping[str, int]
-    """Turns that each rejection rejects, by `rlkernel.training.batch.names`."""
-    loss: float
-    grad_norm: float
-    learning_rate: float
-    entropy: float
-    """Nats per trained token."""
-    clip_fraction: float
-    mismatch: float | None
-    """Mean absolute difference of training and rollout log-probabilities, where a rejection or staleness asks for it."""
-
-    def numbers(self) -> dict[str, float | None]:
-        """Of a row of metrics; docs/metrics.md explains them."""
-        return {
-            "loss": self.loss,
-            "grad_norm": self.grad_norm,
-            "learning_rate": self.learning_rate,
-            "entropy": self.entropy,
-            "clip_fraction": self.clip_fraction,
-            "mismatch": self.mismatch,
-            "kept_turns": self.trained_turns / self.turns,
-            "kept_tokens": self.trained_tokens / self.tokens,
-            **{f"rejected_{name}": turns / self.turns for name, turns in self.rejected.items()},
-        }
-
-
-class Hooks(Protocol):
-    """What the trainer asks of the loop, all from the trainer's thread."""
-
-    def rollout(self, step: int) -> tuple[Group, ...]:
-        """The batch of the step that comes after `step` optimiser steps: `Run.rollouts` trajectories of `Run.prompts_per_step`
-        problems."""
-
-    def turn(self) -> AbstractContextManager[None]:
-        """Around GPU work that may meet evaluations on the same card: forward, backward and update, a micro-batch at a time."""
-
-    def step_done(self, facts: StepFacts) -> None:
-        """Called before the step's checkpoint is written."""
-
-    def save(self, directory: Path) -> None:
-        """Add to a checkpoint what the loop needs to go on from it."""
-
-    def check_cancelled(self) -> None:
-        """Raises when the run is to end now. Called between micro-batches."""
+"""The most tokens of one forward pass, padding included."""
 
 
 class KernelGRPOTrainer(GRPOTrainer):  # type: ignore[misc]
-    """See the module's docstring. micro_tokens: at most so many tokens, padding included, in one forward pass, or one longer row;
-    it does not change what is computed."""
+    """TRL's trainer with our batches, as the module's docstring says.
+
+    micro_tokens: at most so many tokens, padding included, in one forward pass, or one longer row; it does not change what is
+    computed."""
 
     def __init__(
         self,
@@ -163,7 +104,7 @@ class KernelGRPOTrainer(GRPOTrainer):  # type: ignore[misc]
         step = self.state.global_step
         groups = self._hooks.rollout(step)
         self._tokens = pad_rows(groups, self._tokenizer.pad_token_id)
-        with self._hooks.turn():  # padding and copies to the card
+        with self._hooks.lease():  # padding and copies to the card
             output: dict[str, Any] = super()._generate_and_score_completions(inputs)
         wanted = needs_ratios(self._run.rejections) or self._run.staleness > 0
         train_logprobs_BC = self._train_logprobs(output) if wanted else None
@@ -205,7 +146,7 @@ class KernelGRPOTrainer(GRPOTrainer):  # type: ignore[misc]
         found = torch.zeros(B, C)
         for rows in self._own_micro_batches(range(B), _lengths(output)):
             self._hooks.check_cancelled()
-            with self._hooks.turn(), causal_attention(self.model):
+            with self._hooks.lease(), causal_attention(self.model):
                 part = {key: output[key][rows] for key in ("prompt_ids", "prompt_mask", "completion_ids", "completion_mask")}
                 aligned = left_align(part)
                 logprobs_BA, _, _ = self._get_per_token_logps_and_entropies(
@@ -221,7 +162,7 @@ class KernelGRPOTrainer(GRPOTrainer):  # type: ignore[misc]
         return ranks.total(found)
 
     def _own_micro_batches(self, rows: Sequence[int], lengths: Sequence[int]) -> list[list[int]]:
-        """Of those rows that this process trains. lengths: of all rows."""
+        """Micro-batches of those `rows` that this process trains. lengths: tokens of every row of the batch."""
         own = [rows[i] for i in deal([lengths[row] for row in rows], ranks.size())[ranks.rank()]]
         return [[own[i] for i in indices] for indices in micro_batches([lengths[row] for row in own], self._micro_tokens)]
 
@@ -250,7 +191,7 @@ class KernelGRPOTrainer(GRPOTrainer):  # type: ignore[misc]
             self._hooks.check_cancelled()
             joined = nullcontext() if rows is passes[-1] else self.accelerator.no_sync(model)
             # The attention around the backward pass, too: it recomputes activations.
-            with self._hooks.turn(), causal_attention(self.model), joined:
+            with self._hooks.lease(), causal_attention(self.model), joined:
                 part = {key: value[rows] if value.dim() else value for key, value in batch.items()}
                 losses.append(super().training_step(model, part, *args, **kwargs))
             weights.append(sum(tokens_B[b] for b in rows))
@@ -267,7 +208,7 @@ class KernelGRPOTrainer(GRPOTrainer):  # type: ignore[misc]
             means[-len(weights) :] = [value / max(tokens, 1)]
 
     def _clip_grad_norm(self, model: Any) -> Any:
-        with self._hooks.turn():
+        with self._hooks.lease():
             return super()._clip_grad_norm(model)
 
     def create_model_card(self, *args: Any, **kwargs: Any) -> None:
@@ -288,7 +229,8 @@ class KernelGRPOTrainer(GRPOTrainer):  # type: ignore[misc]
 
 
 class _Recorder(TrainerCallback):  # type: ignore[misc]
-    """Updates in a turn, reports each step before its checkpoint is written, and marks checkpoints that are complete."""
+    """Updates under a lease of the card, reports each step before its checkpoint is written, and marks checkpoints that are
+    complete."""
 
     def __init__(self, trainer: KernelGRPOTrainer, hooks: Hooks) -> None:
         self.trainer = trainer
@@ -299,7 +241,7 @@ class _Recorder(TrainerCallback):  # type: ignore[misc]
         if self.trainer.nothing_to_train:
             # The optimiser skips parameters without a gradient; a gradient of 0 would move them on by momentum.
             kwargs["optimizer"].zero_grad(set_to_none=True)
-        self.update.enter_context(self.hooks.turn())
+        self.update.enter_context(self.hooks.lease())
 
     def on_optimizer_step(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         self.update.close()
@@ -313,11 +255,13 @@ class _Recorder(TrainerCallback):  # type: ignore[misc]
         self.hooks.save(directory)
         if state.is_world_process_zero:
             (directory / COMPLETE).touch()
+        if self.hooks.enough():
+            control.should_training_stop = True
 
 
 @contextmanager
 def _alone(accelerator: Any) -> Iterator[None]:
-    """TRL joins the statistics of every micro-batch over the processes, which have different numbers and shapes of them."""
+    """Keep TRL from joining statistics over the processes, which have micro-batches of different numbers and shapes."""
     accelerator.gather = accelerator.reduce = lambda tensor, *args, **kwargs: tensor
     try:
         yield
@@ -326,12 +270,13 @@ def _alone(accelerator: Any) -> Iterator[None]:
 
 
 def _lengths(batch: Mapping[str, torch.Tensor]) -> list[int]:
-    """Tokens of each row."""
+    """The number of tokens of each row."""
     lengths: list[int] = (batch["prompt_mask"].sum(1) + batch["completion_mask"].sum(1)).tolist()
     return lengths
 
 
 def _mismatch(tokens: Tokens, train_logprobs_BC: torch.Tensor) -> float:
+    """Mean absolute difference of training and rollout log-probabilities over the sampled tokens."""
     sampled_BC = tokens.policy_mask_BC.bool()
     return float((train_logprobs_BC - tokens.rollout_logprobs_BC)[sampled_BC].abs().mean())
 

@@ -69,8 +69,8 @@ def training_arguments(run: Run, model: Any, directory: Path, checkpoint_every: 
 
 
 def keep_to_one_card(arguments: transformers.TrainingArguments) -> None:
-    """In place. Other visible GPUs belong to evaluators; the Trainer would wrap the model in DataParallel for them, and multiply
-    the batch by their number."""
+    """Change the arguments so that only one GPU is used. Other visible ones belong to evaluators; the Trainer would wrap the
+    model in DataParallel for them, and multiply the batch by their number."""
     arguments._setup_devices  # noqa: B018  (a cached property that sets _n_gpu)
     arguments._n_gpu = min(arguments._n_gpu, 1)
 

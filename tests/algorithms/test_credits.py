@@ -82,7 +82,7 @@ def decode_with_fallback(ids: Sequence[int]) -> str:
     return whole + "\ufffd" * (len(data) - len(whole.encode()))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(plan=st.text("a\u00e9\u2026\U0001f600", max_size=12))
 def test_unfinished_characters_of_any_tokenizer_do_not_move_the_split(plan: str) -> None:
     answer = turn(f"{plan}\nx=1\n", "x=1\n")
@@ -109,7 +109,7 @@ def test_where_the_code_begins(text: str, code: str, start: int) -> None:
     assert code_start(text, code) == start
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(plan=st.text(max_size=30), indent=st.sampled_from(["", "  "]))
 def test_the_split_is_where_extraction_found_the_code(plan: str, indent: str) -> None:
     code = "import torch\n\nclass ModelNew:\n    pass\n"

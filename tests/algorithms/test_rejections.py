@@ -256,7 +256,7 @@ def test_all_kinds_are_among_those_whose_properties_are_tested() -> None:
 
 
 @pytest.mark.parametrize("rejection", EVERY, ids=str)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(drawn=drawn_groups(), seed=st.integers(0, 2**16))
 def test_properties_of_every_rejection(rejection: Rejection, drawn: tuple[Group, torch.Tensor], seed: int) -> None:
     of, ratios_KTL = drawn

@@ -231,7 +231,7 @@ def test_the_fields_of_the_layers() -> None:
 
 
 @pytest.mark.parametrize("reward", [cls() for cls in REWARDS.values()], ids=str)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(speeds=st.lists(st.floats(0.01, 100), min_size=2, max_size=2), share=st.floats(0, 1))
 def test_correct_is_worth_more_than_failing_and_faster_is_never_worth_less(
     reward: Reward, speeds: list[float], share: float
@@ -241,7 +241,7 @@ def test_correct_is_worth_more_than_failing_and_faster_is_never_worth_less(
     assert all(reward(evaluation(status, max(speeds), share)) < slow for status in FAILURES)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(share=st.floats(0, 1), more=st.floats(0, 1))
 def test_more_coverage_is_never_worth_less(share: float, more: float) -> None:
     low, high = sorted((share, more))

@@ -12,10 +12,10 @@ import pytest
 
 from algorithms.contexts import FullHistory, TopTurns
 from algorithms.speed_reward import SpeedReward
-from rlkernel.benchmark.attempts import PROBE, TURNS, UNSCORED, Ledger, Missing, Row, Task, attempt_all, evaluate_codes
+from rlkernel.benchmark.attempts import PROBE, TURNS, UNSCORED, Ledger, Missing, Task, TurnRow, attempt_all, evaluate_codes
 from rlkernel.errors import BrokenReference, EvaluatorFailed, UsageError, usage_error
-from rlkernel.policy.writer import Answer, Exchange, NoAnswer, PolicyWriter
-from rlkernel.types import Completion, Evaluation, Problem, Status
+from rlkernel.policy.writer import Answer, Exchange, NoAnswer
+from rlkernel.types import Evaluation, Problem, Status
 
 PROBLEMS = [Problem(f"level1/{name}", 1, "validation", "") for name in "ab"]
 SPEEDUPS = {"1": 1.0, "2": 3.0, "3": None, "4": 2.0}
@@ -89,7 +89,7 @@ def run(
     return ledger, anyio.run(attempt_all, PROBLEMS, samples, task, ledger)
 
 
-def rows(ledger: Ledger) -> list[Row]:
+def rows(ledger: Ledger) -> list[TurnRow]:
     """Sorted, without the clock's part."""
     found = [replace(row, seconds=0.0) for row in ledger.rows]
     return sorted(found, key=lambda row: (row.problem, row.sample, row.turn))
@@ -223,28 +223,7 @@ def test_a_broken_reference_is_left_out_of_finished_candidates_once(tmp_path: Pa
 
 def test_rows_survive_json() -> None:
     facts = Evaluation(Status.CORRECT, "d", speedup=1.5, timing="measured")
-    row = Row("p", 0, 1, (0,), Answer("t", "length", (1, 2)), "c", facts, 0.5, "f", 1.0)
-    assert Row.from_json(json.loads(json.dumps(row.to_json()))) == row
-    end = Row("p", 0, 2, (), None, None, None, 0.0, "", 0.0)
-    assert Row.from_json(json.loads(json.dumps(end.to_json()))) == end
-
-
-class Tokens:
-    """A policy whose tokens show how a conversation was put together."""
-
-    def encode_prompt(self, text: str) -> tuple[int, ...]:
-        return (1,)
-
-    def encode_feedback(self, text: str, truncated: bool = False) -> tuple[int, ...]:
-        return (8 if truncated else 9,)
-
-    async def generate(self, prompt_ids: Sequence[int], seed: int) -> Completion | None:
-        return None if len(prompt_ids) > 6 else Completion((50, 51), (0.0, 0.0), str(list(prompt_ids)), "stop")
-
-
-def test_a_policy_writes_on_the_very_tokens_that_it_sampled() -> None:
-    writer = PolicyWriter(Tokens())
-    shown = [Exchange(Answer("a", "stop", (20, 21)), "f"), Exchange(Answer("b", "length", (30,)), "g")]
-    answer = anyio.run(writer.write, "p", shown, 0)
-    assert answer == Answer("[1, 20, 21, 9, 30, 8]", "stop", (50, 51), 6, 2)
-    assert anyio.run(writer.write, "p", [*shown, shown[0]], 0) is None
+    row = TurnRow("p", 0, 1, (0,), Answer("t", "length", (1, 2)), "c", facts, 0.5, "f", 1.0)
+    assert TurnRow.from_json(json.loads(json.dumps(row.to_json()))) == row
+    end = TurnRow("p", 0, 2, (), None, None, None, 0.0, "", 0.0)
+    assert TurnRow.from_json(json.loads(json.dumps(end.to_json()))) == end

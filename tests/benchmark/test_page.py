@@ -12,12 +12,12 @@ import pytest
 
 from rlkernel.benchmark import page as benchmark_page
 from rlkernel.benchmark import results as benchmark_report
-from rlkernel.benchmark.attempts import Ledger, Row
+from rlkernel.benchmark.attempts import Ledger, TurnRow
 from rlkernel.policy.writer import Answer
 from rlkernel.types import Evaluation, Problem
 from tests.report import chromium, many_turns
 
-needs_browser = pytest.mark.skipif(chromium.FOUND is None, reason="there is no Chromium on this machine")
+needs_browser = pytest.mark.skipif(chromium.FOUND is None, reason="browser tests (install chromium)")
 MANIFEST = {"benchmark": {"problems": [], "model": "org/name"}, "sizes": {}, "flags": {}}
 
 
@@ -36,7 +36,9 @@ def fill(directory: Path, trajectories: int) -> tuple[Ledger, dict[str, int], di
             answer = Answer(turn["completion"], turn["stop"], completion_tokens=1000 + k, cost=0.25 * (k == 2))
             saw = (0,) if k == 2 else tuple(range(k))
             facts = Evaluation.from_json(turn["evaluation"])
-            ledger.append(Row(row["problem"], sample, k, saw, answer, turn["code"], facts, turn["reward"], turn["feedback"], 1.0))
+            ledger.append(
+                TurnRow(row["problem"], sample, k, saw, answer, turn["code"], facts, turn["reward"], turn["feedback"], 1.0)
+            )
     return ledger, samples, prompts, [Problem(name, 1 + (name[5] == "2"), "validation", "") for name in samples]
 
 
@@ -120,7 +122,7 @@ def test_a_turn_shows_what_was_asked_seen_and_spent(made: tuple[Path, Ledger], t
     tab.open(page, f'#view=turns&problem="{problem}"&step=1')
     for _ in range(3):
         tab.press("j")
-    tab.wait("document.getElementById('turn').dataset.at.endsWith('.3')")
+    tab.wait_until("document.getElementById('turn').dataset.at.endsWith('.3')")
     third = turns[2]
     assert text(tab, "#turn h3") == [problem]
     assert text(tab, "#turn > p.soft") == ["org/name · sample 1 · saw turn 1"]
@@ -132,19 +134,19 @@ def test_a_turn_shows_what_was_asked_seen_and_spent(made: tuple[Path, Ledger], t
         assert part in whole
     assert len(text(tab, "#turn .tab")) == 3
     tab.press("d")
-    tab.wait("document.querySelector('.diff')")
+    tab.wait_until("document.querySelector('.diff')")
 
 
 @needs_browser
 def test_problems_have_their_share_of_attempts(made: tuple[Path, Ledger], tab: chromium.Page) -> None:
     page, ledger = made
 
-    def fast(rows: list[Row]) -> bool:
+    def fast(rows: list[TurnRow]) -> bool:
         found = [row.evaluation for row in rows if row.evaluation is not None and row.evaluation.correct]
         return any((facts.speedup or 0) >= 1.2 for facts in found)
 
     names = sorted({row.problem for row in ledger.rows})
-    attempts: dict[str, list[list[Row]]] = {name: [] for name in names}
+    attempts: dict[str, list[list[TurnRow]]] = {name: [] for name in names}
     for name in names:
         while rows := ledger.attempt(name, len(attempts[name])):
             attempts[name].append(rows)

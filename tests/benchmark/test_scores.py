@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rlkernel.benchmark.scores import THRESHOLDS, chosen, fast, is_fast, pass_at, ratio, score, speedup_over, until
+from rlkernel.benchmark.scores import THRESHOLDS, after_turn, counted_turn, fast, pass_at, ratio, reaches, score, speedup_over
 from rlkernel.statistics import Interval
 from rlkernel.types import Evaluation, Status
 
@@ -89,8 +89,8 @@ def test_nothing_to_score_raises(tried: Any) -> None:
 
 
 def test_until_keeps_what_was_there_after_some_turns() -> None:
-    assert [fast(until(TRIED, t), 2.0, "best").mean for t in (1, 2, 3)] == [0.0, 0.25, 0.25]
-    assert fast(until(TRIED, 1), 1.0, "last").mean == fast(until(TRIED, 1), 1.0, "best").mean
+    assert [fast(after_turn(TRIED, t), 2.0, "best").mean for t in (1, 2, 3)] == [0.0, 0.25, 0.25]
+    assert fast(after_turn(TRIED, 1), 1.0, "last").mean == fast(after_turn(TRIED, 1), 1.0, "best").mean
 
 
 @given(n=st.integers(1, 8), data=st.data())
@@ -132,9 +132,9 @@ def test_relations_between_the_numbers(tried: dict[str, list[list[Evaluation]]])
 
 
 def test_the_fastest_turn_counts_and_one_without_a_time_only_for_correctness() -> None:
-    assert chosen([good(1.0), good(None), good(2.0)], "best", "eager") == good(2.0)
-    assert is_fast(good(None), 0.0, "eager", strict=True) and not is_fast(good(None), 0.8, "eager", strict=False)
-    assert not is_fast(None, 0.0, "eager", strict=False)
+    assert counted_turn([good(1.0), good(None), good(2.0)], "best", "eager") == good(2.0)
+    assert reaches(good(None), 0.0, "eager", strict=True) and not reaches(good(None), 0.8, "eager", strict=False)
+    assert not reaches(None, 0.0, "eager", strict=False)
 
 
 def test_an_interval_over_problems() -> None:

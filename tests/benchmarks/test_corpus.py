@@ -12,6 +12,7 @@ from benchmarks.corpus import Case, cases, corpus
 from envs.problems import load_suite
 from rlkernel.evaluator.pool import open_pool
 from rlkernel.types import Evaluation
+from tests.patient import PATIENT
 
 SAMPLE = {
     "flat": "level2/chain_bias_tanh",
@@ -61,7 +62,7 @@ def test_a_sample_of_every_kind_is_correct() -> None:
 
     async def judge() -> dict[str, Evaluation]:
         found: dict[str, Evaluation] = {}
-        async with open_pool(device="cpu", jobs=2) as pool, anyio.create_task_group() as tasks:
+        async with open_pool(device="cpu", jobs=2, config=PATIENT) as pool, anyio.create_task_group() as tasks:
 
             async def one(case: Case) -> None:
                 found[case.name] = await pool.evaluate(case.problem, case.code)

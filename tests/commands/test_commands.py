@@ -99,7 +99,7 @@ LISTED: dict[str, tuple[tuple[str, ...], str]] = {
     "python -m experiments.multi_turn_estimators --methods": ((), "TRLOO(singleton=return)"),
     "python -m experiments.multi_turn_estimators --help": ((), "--limit-seconds"),
     "python -m experiments.all --list": ((), "trloo_mrs_pr_prs"),
-    "python -m experiments.test_time_scaling --list": (("--preset", "cpu"), "TopTurns"),
+    "python -m experiments.sequential_scaling --list": (("--preset", "cpu"), "TopTurns"),
     "python -m experiments.myopia --list": ((), "gamma = 0.0"),
     "python -m experiments.benchmark --model small --list": (("--device", "cpu"), "level2/chain_"),
     "rlkernel doctor": ((), "sandbox"),
@@ -127,6 +127,7 @@ ELSEWHERE = {
     "python -m experiments.benchmark --solutions examples/solutions --suite KernelBench --missing skip": (
         "tests/experiments/test_benchmark.py::test_a_directory_of_solutions"
     ),
+    "python -m examples.rl_loop --steps 6": "tests/examples/test_rl_loop.py::test_two_steps_on_the_evaluators_verdicts",
     "python -m examples.trl_grpo --model small --steps 2": (
         "tests/examples/test_trl_grpo.py::test_stock_trl_trains_on_the_evaluators_rewards"
     ),
@@ -137,10 +138,10 @@ ELSEWHERE = {
         "tests/commands/test_commands.py::test_the_kernel_of_the_readme_prints_what_it_shows"
     ),
     "rlkernel evaluate --manifest cases.jsonl --out results.jsonl --jobs 2": (
-        "tests/commands/test_cli.py::test_manifest_writes_one_object_per_case_and_resumes"
+        "tests/commands/test_evaluate.py::test_manifest_writes_one_object_per_case_and_resumes"
     ),
     "rlkernel evaluate --manifest cases.jsonl --out results.jsonl --device ray": (
-        "tests/evaluator/ray/test_pool.py::test_a_cluster_gives_the_local_verdicts_and_loses_none_when_actors_and_nodes_die"
+        "tests/evaluator/ray/test_cluster.py::test_no_evaluation_is_lost_or_said_twice_when_actors_and_nodes_die"
     ),
     "accelerate launch --multi_gpu --num_processes 2 --main_process_port 0 -m experiments.multi_turn_estimators --preset cpu": (
         "tests/training/test_several_processes.py::test_the_documented_command_trains_in_two_processes"
@@ -154,7 +155,7 @@ NOT_RUN = {
     "python -m experiments.benchmark --model Qwen/Qwen3-8B --suite KernelBench --levels 1 2 --samples 4": "needs a GPU",
     "python -m experiments.cold_start --size medium": "needs a GPU",
     "python -m experiments.cold_start": "needs a GPU",
-    "ray start --head --num-cpus 0 --num-gpus 0": "stays; tests/evaluator/ray/test_pool.py starts such nodes as its own children",
+    "ray start --head --num-cpus 0 --num-gpus 0": "stays; tests/evaluator/ray/test_cluster.py starts such nodes as children",
     "ray start --address HEAD:6379": "needs another machine",
     "wandb sync runs/arms/*/wandb/offline-run-*": "uploads to a service",
 }
@@ -184,7 +185,7 @@ def flags_of(words: list[str]) -> tuple[set[str], str]:
     # A command that has grown has its flags in a file of its own beside it: benchmark.py, benchmark_flags.py.
     source = "".join(part.read_text(encoding="utf-8") for part in sorted(path.parent.glob(f"{path.stem}*.py")))
     if "experiment.main(EXPERIMENT" in source or path.name == "all.py":
-        source = (ROOT / "rlkernel" / "commands" / "experiment.py").read_text(encoding="utf-8")
+        source = (ROOT / "rlkernel" / "commands" / "plan.py").read_text(encoding="utf-8")
     return given - {"help"}, source
 
 

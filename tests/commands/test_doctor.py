@@ -80,3 +80,10 @@ def test_with_a_card_torch_and_the_bindings_are_looked_at(monkeypatch: pytest.Mo
     assert rows["cuda:0"].ok is True
     assert rows["cuda:0 profile"].found == "h200"
     assert {"cuda:0 clocks", "torch's CUDA", "cuda.bindings"} <= set(rows)
+
+
+def test_the_table_names_the_sandbox_and_every_package() -> None:
+    rows = {row.what: row for row in doctor.findings()}
+    assert "rlimits" in rows["sandbox"].found
+    assert set(doctor.PACKAGES) <= set(rows)
+    assert all(rows[package].found != "missing" for package in ("torch", "triton", "anyio"))

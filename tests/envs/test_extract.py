@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from envs.extract import MAX_LINE, extract_code, fenced_blocks
@@ -97,7 +99,6 @@ PIECES = st.sampled_from(
 )
 
 
-@settings(deadline=None)
 @given(st.lists(PIECES | st.text(max_size=8), max_size=60).map("".join))
 def test_never_raises_and_returns_code_or_none(text: str) -> None:
     code = extract_code(text)
@@ -109,20 +110,20 @@ CODE_LINES = st.text(
 )
 
 
-@settings(deadline=None)
 @given(st.lists(CODE_LINES, max_size=12), st.sampled_from(["python", "py", ""]), st.booleans())
 def test_a_well_formed_answer_comes_back_whole(lines: list[str], tag: str, closed: bool) -> None:
     code = "\n".join(["class ModelNew:", *lines, "    pass"]) + "\n"
     assert extract_code(f"A plan.\n```{tag}\n{code}" + ("```\nDone." if closed else "")) == code
 
 
-@pytest.mark.timeout(20)
 @pytest.mark.parametrize(
     "text", ['"\\' * 40_000, "<think>\n" * 10_000, '```\n"""\n' * 10_000, "`" * 80_000, "<think></think>\n" * 4_000]
 )
 def test_hostile_text_takes_linear_time(text: str) -> None:
+    since = time.process_time()
     extract_code("```python\nclass ModelNew: pass\n" + text)
     extract_code(text)
+    assert time.process_time() - since < 20  # of this process alone, whatever else runs; quadratic time is minutes
 
 
 def test_a_very_long_line_changes_no_quote() -> None:

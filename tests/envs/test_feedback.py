@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from envs.feedback import FULL, NEXT, SHORT, Limits, escape, feedback_text
@@ -127,7 +127,6 @@ EVALUATIONS = st.builds(
 
 
 @pytest.mark.parametrize("limits", [SHORT, FULL], ids=["short", "full"])
-@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(evaluation=EVALUATIONS)
 def test_feedback_is_bounded_and_holds_no_foreign_structure(limits: Limits, evaluation: Evaluation) -> None:
     text = feedback_text(evaluation, limits)

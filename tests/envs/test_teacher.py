@@ -15,6 +15,7 @@ from envs.teacher.mistakes import MISCOMPUTED, MISSPELT, uncompilable, wrong
 from envs.teacher.script import BEGINNER, CAPABLE, Mixture, Variant, draw_deck, next_draft, remark, situation, write
 from rlkernel.evaluator.pool import open_pool
 from rlkernel.types import Evaluation, Problem, Status
+from tests.patient import PATIENT
 
 CHAIN = (Step(BY_NAME["bias"]), Step(BY_NAME["gelu"]), Step(BY_NAME["scale"], ("0.5",)))
 PROBLEM = chain_problem(CHAIN, shape=(2048, 4096), small=(6, 40))
@@ -205,7 +206,7 @@ def test_the_evaluator_finds_in_each_draft_what_it_was_meant_to_be() -> None:
     found: dict[str, Evaluation] = {}
 
     async def run() -> None:
-        async with open_pool(device="cpu", jobs=1) as pool:
+        async with open_pool(device="cpu", jobs=1, config=PATIENT) as pool:
             for name, draft in drafts.items():
                 found[name] = await pool.evaluate(PROBLEM, code(draft))
 

@@ -12,6 +12,7 @@ import pytest
 from rlkernel.evaluator.config import EvaluatorConfig, Limits
 from rlkernel.evaluator.pool import Pool, open_pool
 from rlkernel.types import Problem
+from tests.patient import PATIENT
 from tests.red_team import cases
 
 
@@ -22,8 +23,7 @@ def anyio_backend() -> str:
 
 @pytest.fixture(scope="module")
 async def pool(anyio_backend: str) -> AsyncIterator[Pool]:
-    config = EvaluatorConfig(limits=Limits(trace_seconds=8, run_seconds=20))
-    async with open_pool(device="cpu", jobs=2, config=config) as opened:
+    async with open_pool(device="cpu", jobs=2, config=PATIENT) as opened:
         yield opened
 
 

@@ -6,8 +6,25 @@ from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
 
-from rlkernel.evaluator.cache import ResultCache
-from rlkernel.types import Evaluation, Status
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rlkernel.evaluator.cache import ResultCache, key
+from rlkernel.types import Evaluation, Problem, Status
+
+PROBLEM = Problem("p", 1, "train", "source")
+BREAKS = "\n\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029\0 \t\ud800"
+"""What some function or other takes for an end of line, for blank, or for no character at all."""
+
+
+@given(st.text(alphabet='a"#' + BREAKS, max_size=12), st.text(alphabet='a"#' + BREAKS, max_size=12))
+def test_two_texts_share_a_key_only_if_they_are_equal(one: str, other: str) -> None:
+    assert (key(PROBLEM, one, "cpu", "") == key(PROBLEM, other, "cpu", "")) == (one == other)
+
+
+def test_no_part_of_a_key_runs_into_the_next() -> None:
+    assert key(PROBLEM, "a\0cpu", "x", "") != key(PROBLEM, "a", "cpu\0x", "")
+
 
 FINE = Evaluation(Status.CORRECT, "fine", speedup=2.0, coverage=1.0, timing="modelled")
 
@@ -33,10 +50,14 @@ def test_a_line_that_is_still_being_written_is_read_when_it_is_whole(tmp_path: P
     assert reader.get("a") is not None
 
 
-def test_timeouts_are_not_kept_and_lines_of_others_are_skipped(tmp_path: Path) -> None:
+def test_timeouts_and_crashes_hold_for_one_process_and_lines_of_others_are_skipped(tmp_path: Path) -> None:
     cache = ResultCache(tmp_path)
     cache.put("slow", Evaluation(Status.TIMEOUT, "too slow"))
-    assert len(cache) == 0 and not (tmp_path / "results.jsonl").exists()
+    cache.put("dead", Evaluation(Status.CRASH, "killed"))
+    assert not (tmp_path / "results.jsonl").exists()
+    found = cache.get("slow"), cache.get("dead")
+    assert [(result.status, result.cached) for result in found if result] == [(Status.TIMEOUT, True), (Status.CRASH, True)]
+    assert ResultCache(tmp_path).get("slow") is None
     (tmp_path / "results.jsonl").write_text('{"no": "key"}\nnot json\n')
     cache.put("a", FINE)
     assert len(ResultCache(tmp_path)) == 1

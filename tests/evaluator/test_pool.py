@@ -20,6 +20,7 @@ from rlkernel.evaluator.pool import Pool, open_pool
 from rlkernel.evaluator.processes.fork_server import ZygoteDied
 from rlkernel.types import Problem, Status
 from tests.evaluator.cards.fake_nvml import FakeNvml, use
+from tests.patient import PATIENT
 
 HOSTILE = Path(__file__).parents[1] / "red_team" / "hostile"
 
@@ -96,32 +97,30 @@ async def test_cancelled_evaluations_free_their_lanes(pool: Pool, relu: Problem)
 async def test_closing_leaves_no_process_file_or_socket(tmp_path: Path, relu: Problem) -> None:
     me = psutil.Process()
     descriptors, children = me.num_fds(), {child.pid for child in me.children(recursive=True)}
-    async with open_pool(device="cpu", jobs=1, cache_dir=tmp_path) as mine:
+    async with open_pool(device="cpu", jobs=1, cache_dir=tmp_path, config=PATIENT) as mine:
         scratch = mine.server.scratch
         assert (await mine.evaluate(relu, (HOSTILE / "honest.py").read_text())).correct
         assert len(me.children(recursive=True)) >= len(children) + 2  # the zygote and its oracle
     assert {child.pid for child in me.children(recursive=True)} == children
     assert me.num_fds() == descriptors
     assert not scratch.exists()
-    async with open_pool(device="cpu", jobs=1, cache_dir=tmp_path) as mine:  # results outlive the pool
+    async with open_pool(device="cpu", jobs=1, cache_dir=tmp_path, config=PATIENT) as mine:  # results outlive the pool
         assert (await mine.evaluate(relu, (HOSTILE / "honest.py").read_text())).cached
 
 
 @pytest.mark.anyio
 async def test_death_of_the_fork_server_is_our_failure(relu: Problem) -> None:
-    async with open_pool(device="cpu", jobs=1) as mine:
+    async with open_pool(device="cpu", jobs=1, config=PATIENT) as mine:
         os.kill(mine.server.pid, 9)
         with pytest.raises((ZygoteDied, EvaluatorFailed), match=r"fork server ended|runs the reference was killed"):
             await mine.evaluate(relu, "import torch\n")
 
 
 @pytest.mark.anyio
-async def test_unknown_device_and_profile_are_refused() -> None:
+async def test_an_unknown_device_is_refused() -> None:
     with pytest.raises(ValueError, match="device 'tpu' is unknown: use auto, cpu, cuda or cuda:N"):
         async with open_pool(device="tpu"):
             pass
-    with pytest.raises(ValueError, match="unknown device profile 'h300': use one of h200, a100"):
-        EvaluatorConfig(profile="h300")
 
 
 CARD = Gpu(0, "GPU-aa-11", "NVIDIA H200", 140 << 30, "580.1")
@@ -147,7 +146,7 @@ def test_evaluations_leave_half_of_a_shared_card() -> None:
 
 
 @pytest.mark.anyio
-async def test_without_a_shared_card_a_turn_comes_at_once(pool: Pool) -> None:
+async def test_without_a_shared_card_a_lease_comes_at_once(pool: Pool) -> None:
     assert (pool.shares, pool.waited_seconds) == (False, None)
-    async with pool.turn(), pool.turn():
+    async with pool.lease(), pool.lease():
         pass

@@ -12,7 +12,7 @@ import pytest
 from envs.problems import load_suite
 from tests.red_team import cases
 
-vf = pytest.importorskip("verifiers.v1", reason="the optional package verifiers is not installed")
+vf = pytest.importorskip("verifiers.v1", reason="verifiers tests (pip install verifiers)")
 HONEST = (Path(__file__).parents[1] / "red_team" / "hostile" / "honest.py").read_text()
 
 

@@ -13,7 +13,7 @@ from experiments import all as everything
 from experiments import arms, paper_scale
 from experiments.catalogue import NAMES, load, sharing
 from rlkernel.commands import experiment
-from rlkernel.commands.experiment import check_arms, plan
+from rlkernel.commands.plan import Flags, check_arms, check_policy, plan
 from rlkernel.config import Run, fingerprint, to_json
 from rlkernel.errors import UsageError
 
@@ -51,13 +51,13 @@ def test_claims_name_arms_and_the_docstring_says_what_is_asked(one: experiment.E
 
 def test_the_policy_of_a_preset_must_have_been_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    flags = experiment.Flags(preset="h200", seeds=(0,))
+    flags = Flags(preset="h200", seeds=(0,))
     preset = arms.PRESETS["h200"]
     jobs = plan({"trloo": arms.TRLOO_ARM}, flags, preset)
     with pytest.raises(UsageError, match=r"not in runs/policy: make it with `python -m experiments.cold_start --size medium`"):
-        experiment.check_policy(jobs, preset, flags)
+        check_policy(jobs, preset, flags)
     (tmp_path / "runs" / "policy").mkdir(parents=True)
-    experiment.check_policy(jobs, preset, flags)
+    check_policy(jobs, preset, flags)
 
 
 def test_an_arm_of_one_name_is_one_value_everywhere() -> None:
@@ -141,6 +141,7 @@ def few(one: experiment.Experiment) -> experiment.Experiment:
     )
 
 
+@pytest.mark.slow
 def test_every_experiment_runs_reports_and_shares_its_arms(
     tmp_path: Path, model: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -165,6 +166,7 @@ def test_every_experiment_runs_reports_and_shares_its_arms(
     assert {path: path.read_bytes() for path in written} == written
 
 
+@pytest.mark.slow
 def test_paper_scale_is_rehearsed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(paper_scale, "RUNS", tmp_path)
     argv = ["trloo_mrs_pr_prs", "--preset", "paper", "--dry-run", "--out", str(tmp_path)]
@@ -177,4 +179,4 @@ def test_paper_scale_is_rehearsed(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 def test_presets_do_not_level_arms() -> None:
     for one in EXPERIMENTS:
         for preset in one.presets.values():
-            assert len(plan(one.arms, experiment.Flags(seeds=(0,)), preset)) == len(one.arms)
+            assert len(plan(one.arms, Flags(seeds=(0,)), preset)) == len(one.arms)

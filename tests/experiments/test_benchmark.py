@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +17,7 @@ from rlkernel.evaluator.cards import gpus
 from rlkernel.evaluator.cards.gpus import Gpu
 from rlkernel.policy import endpoint
 from rlkernel.rollout import derive_seed
+from tests import forked
 from tests.policy.scripted_endpoint import KEY, Scripted, completion, serving
 
 PROBLEM = """import torch
@@ -160,12 +158,13 @@ def test_a_multi_turn_benchmark_of_an_endpoint_that_fails_and_a_kill_in_the_midd
     # The same in a process of its own, killed while it waits for its fifth answer, with no chance to clean up.
     with serving(Scripted(author, [""] * 4 + ["hang"])) as script:
         arguments = scored(suite, tmp_path / "killed", script, "--in-flight", "1", "--only", "level1/2_Chain")
-        process = subprocess.Popen([sys.executable, "-m", "experiments.benchmark", *arguments], stderr=subprocess.DEVNULL)
+        with open(os.devnull, "w") as nowhere:
+            process = forked.start(["-m", "experiments.benchmark", *arguments], nowhere.fileno(), nowhere.fileno())
         try:
-            assert script.held.wait(120)
+            assert script.held.wait(1200)
         finally:
-            os.kill(process.pid, signal.SIGKILL)
-            process.wait()
+            process.kill()
+            process.join()
         assert len(rows_of(tmp_path / "killed")) <= 4
         assert benchmark.main(arguments) == 0
     assert rows_of(tmp_path / "killed") == [row for row in rows if row["problem"] == "level1/2_Chain"]

@@ -10,8 +10,10 @@ from typing import Any
 
 import pytest
 
-from experiments import arms
+from experiments import arms, sequential_scaling
+from experiments.catalogue import NAMES, load
 from experiments.results import collect, main, manifest
+from rlkernel.commands.experiment import Experiment
 from rlkernel.config import Run
 from rlkernel.report.summary import read_run
 from rlkernel.runs import directory as rundir
@@ -89,10 +91,31 @@ def test_pages_hold_verdicts_numbers_manifests_and_kernels(
     assert claim["difference"]["p"] == 2 / 64 and claim["adjusted_p"] >= 2 / 64
 
     overview = (out / "README.md").read_text()
-    missing = "reward_hacking, mismatch, lazy_optimisation, hierarchical_reward, test_time_scaling"
+    missing = "reward_hacking, mismatch, lazy_optimisation, hierarchical_reward, sequential_scaling"
     assert f"Without finished runs: {missing}." in overview and "**measured**" in overview
     kernels = (out / "kernels.md").read_text()
     assert "## level2/p0: 2.50x [2.40, 2.60] (measured)" in kernels and "aten.mm (80 %)" in kernels
+
+
+def test_findings_written_by_hand_are_linked_and_kept(tmp_path: Path, runs: Path) -> None:
+    out = tmp_path / "out"
+    assert main(["--runs", str(runs), "--out", str(out)]) == 0
+    directory = out / "multi_turn_estimators"
+    assert "findings.md" not in (directory / "README.md").read_text()
+    (directory / "findings.md").write_text("by hand")
+    assert main(["--runs", str(runs), "--out", str(out)]) == 0
+    assert "[findings.md](findings.md)" in (directory / "README.md").read_text()
+    assert (directory / "findings.md").read_text() == "by hand"
+
+
+def test_the_pages_of_this_checkout_have_the_experiments_words() -> None:
+    """Until somebody runs the generator again, `docs/results` says of each experiment what its docstring says."""
+    results = Path(__file__).parents[2] / "docs" / "results"
+    for one in (*map(load, NAMES), Experiment("sequential_scaling", {}, {}, sequential_scaling.STORY)):
+        page = (results / one.name / "README.md").read_text()
+        assert page.startswith(f"# {one.story.title}\n")
+        assert all(" ".join(paragraph.split()) in page for paragraph in one.story.docstring.split("\n\n")), one.name
+    assert arms.MINIATURE in (results / "README.md").read_text()
 
 
 def test_manifests_name_no_place_and_are_short(runs: Path) -> None:
@@ -193,4 +216,4 @@ def test_refined_runs_of_other_turns_or_policies_are_another_scale(tmp_path: Pat
         run = replace(base, name="top", turns=15, seed=seed, model=f"runs/x/checkpoint-{seed}")
         rundir.update_manifest(write(tmp_path / "refined" / f"top-c{seed}", run, 0.6), context={"class": "TopTurns"})
     # Four of checkpoints at 15 turns against three of 9 turns and two of the cold start.
-    assert chosen(tmp_path, "test_time_scaling") == [("top", seed, 0.6) for seed in range(4)]
+    assert chosen(tmp_path, "sequential_scaling") == [("top", seed, 0.6) for seed in range(4)]

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
 from typing import Any
 
-import anyio
 import pytest
 
 from algorithms.speed_reward import SpeedReward
@@ -17,29 +14,10 @@ from envs.problems import load_suite
 from rlkernel.errors import BrokenReference
 from rlkernel.integrations.reward_function import RewardFunction, rows, text_of
 from rlkernel.integrations.service import Service, open_service
-from rlkernel.types import Evaluation, Problem, Status
+from rlkernel.types import Status
+from tests.integrations.scripted_judge import Judge
 
 PROBLEM = load_suite()[0]
-
-
-@dataclass
-class Judge:
-    """Speedup is the code's last number; all that are asked together are in flight together."""
-
-    together: int = 1
-    asked: list[Problem] = field(default_factory=list)
-    arrived: anyio.Event = field(default_factory=anyio.Event)
-
-    async def evaluate(self, problem: Problem, code: str | None) -> Evaluation:
-        self.asked.append(problem)
-        if len(self.asked) >= self.together:
-            self.arrived.set()
-        await self.arrived.wait()  # for ever, if the others only came one after the other
-        if problem.source == "broken":
-            raise BrokenReference(f"{problem.name}: no Model")
-        if code is None:
-            return Evaluation(Status.NO_CODE, "")
-        return Evaluation(Status.CORRECT, "", speedup=float(code.split()[-1]))
 
 
 @pytest.fixture
@@ -78,20 +56,6 @@ def test_a_broken_reference_ends_the_training(service: Service) -> None:
     reward = RewardFunction(service, KernelEnvironment(), SpeedReward())
     with pytest.raises(BrokenReference, match="p: no Model"):
         asyncio.run(reward([None], [said(1.0)], problem=["p"], reference=["broken"]))
-
-
-def test_threads_and_loops_share_one_evaluator(judge: Judge, service: Service) -> None:
-    judge.together = 4
-    with ThreadPoolExecutor(4) as threads:
-        found = list(threads.map(lambda n: service.evaluate(PROBLEM, f"# {n}").speedup, (1, 2, 3, 4)))
-    assert found == [1, 2, 3, 4]
-
-
-def test_a_closed_service_says_so(judge: Judge) -> None:
-    with open_service(judge) as service:
-        pass
-    with pytest.raises(RuntimeError):
-        service.evaluate(PROBLEM, None)
 
 
 def test_rows_have_the_prompt_and_the_problem() -> None:

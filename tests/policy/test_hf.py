@@ -8,9 +8,14 @@ import anyio
 import anyio.from_thread
 import anyio.lowlevel
 import pytest
+from transformers import MistralConfig, MistralForCausalLM, Qwen3Config, Qwen3ForCausalLM
 
 from rlkernel.busy import Busy
-from rlkernel.policy.hf import HFPolicy, open_policy, stop_ids
+from rlkernel.errors import UsageError
+from rlkernel.policy.batched import GenerateEngine
+from rlkernel.policy.engine import Engine
+from rlkernel.policy.hf import HFPolicy, open_engine, open_policy, stop_ids
+from rlkernel.policy.slots.engine import SlotEngine
 from rlkernel.types import Completion
 
 pytestmark = pytest.mark.anyio
@@ -159,3 +164,42 @@ async def test_turns_are_closed_once(tiny_model: Any, tiny_tokenizer: Any) -> No
 def test_stop_tokens_come_from_model_and_tokenizer(tiny_model: Any, tiny_tokenizer: Any) -> None:
     tiny_model.generation_config.eos_token_id = [0, 7]
     assert stop_ids(tiny_model, tiny_tokenizer) == {0, 7, tiny_tokenizer.eos_token_id}
+
+
+def test_a_model_without_a_stop_token_is_refused(tiny_model: Any) -> None:
+    class Nameless:
+        eos_token_id = None
+
+        def get_vocab(self) -> dict[str, int]:
+            return {"a": 0}
+
+    tiny_model.generation_config.eos_token_id = None
+    with pytest.raises(UsageError, match=r"names an end-of-sequence token: set tokenizer\.eos_token"):
+        stop_ids(tiny_model, Nameless())
+
+
+def opened(engine: str, model: Any) -> Engine:
+    return open_engine(engine, model, frozenset(), 1.0, slots=4, copy=False)
+
+
+def test_auto_takes_slots_where_the_attention_is_plain(tiny_model: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    assert isinstance(opened("auto", tiny_model), SlotEngine)
+    assert isinstance(opened("generate", tiny_model), GenerateEngine)
+    assert capsys.readouterr().err == ""
+
+
+def test_auto_takes_generate_for_a_sliding_window_and_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    sizes: dict[str, Any] = {"vocab_size": 50, "hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 2}
+    sizes |= {"num_attention_heads": 2, "num_key_value_heads": 1}
+    window = Qwen3Config(**sizes, head_dim=8, use_sliding_window=True, sliding_window=16, max_window_layers=1)
+    for model in (Qwen3ForCausalLM(window), MistralForCausalLM(MistralConfig(**sizes, sliding_window=16))):
+        assert isinstance(opened("auto", model), GenerateEngine)
+        assert "sampling with `generate`, which is slower than slots: " in capsys.readouterr().err
+        with pytest.raises(UsageError, match=r"engine 'slots' cannot sample from this model: .*sliding"):
+            opened("slots", model)
+
+
+async def test_an_unknown_engine_is_refused(tiny_model: Any, tiny_tokenizer: Any) -> None:
+    with pytest.raises(ValueError, match="engine is 'fast': use one of auto, slots, generate"):
+        async with open_policy(tiny_model, tiny_tokenizer, max_new_tokens=4, engine="fast"):
+            pass

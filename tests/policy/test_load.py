@@ -1,8 +1,9 @@
-"""A model that cannot be had is told at once, in one line."""
+"""Loading models: what trains in which precision, adapters, and one line at once for a model that cannot be had."""
 
 from __future__ import annotations
 
 import socket
+import sys
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -11,10 +12,11 @@ from typing import Any
 
 import huggingface_hub.constants
 import pytest
+import torch
 
 from rlkernel.errors import UsageError
 from rlkernel.policy import load
-from rlkernel.policy.load import load_model
+from rlkernel.policy.load import add_lora, load_model
 
 
 @pytest.fixture
@@ -84,3 +86,55 @@ def test_a_hub_that_answers_is_left_to_the_libraries(refusing: None, asked: list
     with pytest.raises(UsageError, match=r"cannot be loaded \(nothing here\)"):
         load_model("nosuch/model")
     assert asked == [{"name": "nosuch/model", "local_files_only": False}]
+
+
+# --- adapters ---------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def saved(tiny_model: Any, tiny_tokenizer: Any, tmp_path: Path) -> str:
+    tiny_model.save_pretrained(tmp_path)
+    tiny_tokenizer.save_pretrained(tmp_path)
+    return str(tmp_path)
+
+
+def dtypes(model: Any, trains: bool) -> set[torch.dtype]:
+    return {parameter.dtype for parameter in model.parameters() if parameter.requires_grad == trains}
+
+
+def test_adapters_are_float32_over_frozen_bfloat16(saved: str) -> None:
+    model, _ = load_model(saved, lora_rank=4, lora_alpha=8.0)
+    assert (dtypes(model, True), dtypes(model, False)) == ({torch.float32}, {torch.bfloat16})
+    trained = [name for name, parameter in model.named_parameters() if parameter.requires_grad]
+    # Two halves for each of q, k, v, o, gate, up and down in each of the two layers; not the output projection.
+    assert len(trained) == 2 * 7 * 2 and all("lora_" in name for name in trained)
+    layer = model.get_base_model().model.layers[0].self_attn.q_proj
+    assert layer.scaling["default"] == 8.0 / 4
+    assert layer.lora_A["default"].weight.shape == (4, 64)
+
+
+def test_without_lora_everything_trains_in_float32(saved: str) -> None:
+    model, _ = load_model(saved)
+    assert (dtypes(model, True), dtypes(model, False)) == ({torch.float32}, set())
+
+
+def test_the_small_model_takes_adapters() -> None:
+    model, tokenizer = load_model("small", lora_rank=2)
+    assert (dtypes(model, True), dtypes(model, False)) == ({torch.float32}, {torch.bfloat16})
+    assert tokenizer.eos_token == "<|im_end|>"
+
+
+def test_adapters_do_not_change_the_model_at_first_nor_the_random_state(tiny_model: Any) -> None:
+    ids = torch.tensor([[5, 6, 7]])
+    with torch.no_grad():
+        before = tiny_model(input_ids=ids).logits
+        state = torch.random.get_rng_state()
+        adapted = add_lora(tiny_model, 4, 8.0)
+        assert torch.equal(torch.random.get_rng_state(), state)
+        assert torch.equal(adapted(input_ids=ids).logits, before)
+
+
+def test_a_missing_package_is_one_line(saved: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "peft", None)
+    with pytest.raises(UsageError, match=r"Run\.lora_rank needs the package peft: pip install 'rlkernel\[lora\]'"):
+        load_model(saved, lora_rank=4)

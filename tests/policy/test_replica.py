@@ -130,7 +130,7 @@ def test_adapters_that_cannot_be_merged_are_refused(tiny_model: Any) -> None:
 
 
 def test_peft_models_are_merged(tiny_model: Any) -> None:
-    peft = pytest.importorskip("peft")
+    peft = pytest.importorskip("peft", reason="adapter tests (pip install peft)")
     config = peft.LoraConfig(r=4, lora_alpha=8, target_modules="all-linear", task_type="CAUSAL_LM", init_lora_weights=False)
     adapted = peft.get_peft_model(tiny_model, config)
     replica = Replica(adapted, CPU, torch.float32)
@@ -193,7 +193,7 @@ def test_engines_sample_from_rounded_weights(engine: str, tiny_model: Any) -> No
     request = Request(0, (5, 6, 7), 1, 8)
     sampled = []
     for rounding in (None, torch.float8_e4m3fn):
-        opened = open_engine(engine, tiny_model, None, frozenset(), 1.0, slots=2, copy=False, rounding=rounding)
+        opened = open_engine(engine, tiny_model, frozenset(), 1.0, slots=2, copy=False, rounding=rounding)
         opened.refresh()
         (sample,) = opened.advance([request], 8) or opened.advance([], 8)
         sampled.append(sample.logprobs)

@@ -39,7 +39,7 @@ def test_every_digit_is_a_token(small: tuple[Any, Any]) -> None:
     assert not [token for token in tokenizer.get_vocab() if re.search(r"\d.|.\d", token)]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(text=st.text())
 def test_any_text_round_trips(small: tuple[Any, Any], text: str) -> None:
     tokenizer = small[1]

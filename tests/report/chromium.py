@@ -20,6 +20,8 @@ FLAGS = (
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--mute-audio"),
     *("--disable-extensions", "--disable-background-networking", "--remote-debugging-pipe"),
 )
+PATIENCE_SECONDS = 120
+"""For what a page does at once where nothing else runs."""
 
 
 class Page:
@@ -65,7 +67,7 @@ class Page:
         """Load anew and wait until the page says that it is ready."""
         self.call("Page.navigate", url="about:blank")
         self.call("Page.navigate", url=f"{path.resolve().as_uri()}{fragment}")
-        self.wait("document.documentElement?.dataset.ready !== undefined")
+        self.wait_until("document.documentElement.dataset.ready !== undefined")
 
     def evaluate(self, expression: str) -> Any:
         """The value of a JavaScript expression; promises are awaited."""
@@ -74,13 +76,13 @@ class Page:
             raise RuntimeError(f"{expression}: {found['exceptionDetails']}")
         return found["result"].get("value")
 
-    def wait(self, condition: str) -> None:
-        """Until an expression is true, looked at once per frame; RuntimeError after twenty seconds."""
-        look = f"if ({condition}) resolve(true); else if (performance.now() > end) resolve(false); else setTimeout(look, 4)"
-        promise = f"const end = performance.now() + 20000; const look = () => {{ {look}; }}; look();"
-        found = self.evaluate(f"new Promise((resolve) => {{ {promise} }})")
-        if not found:
-            raise RuntimeError(f"never true: {condition}")
+    def wait_until(self, expression: str) -> None:
+        """Wait until an expression is true; one that throws, as what it reads is not there yet, is not. Raises RuntimeError."""
+        true = f"(() => {{ try {{ return Boolean({expression}); }} catch {{ return false; }} }})()"
+        look = f"if ({true}) resolve(true); else if (performance.now() > end) resolve(false); else setTimeout(look, 4)"
+        promise = f"const end = performance.now() + {1000 * PATIENCE_SECONDS}; const look = () => {{ {look}; }}; look();"
+        if not self.evaluate(f"new Promise((resolve) => {{ {promise} }})"):
+            raise RuntimeError(f"not true after {PATIENCE_SECONDS} seconds: {expression}")
 
     def press(self, key: str) -> None:
         text = {"text": key} if len(key) == 1 else {}

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from rlkernel.report.claims import Claim, Judged, Verdict, decide, judge
+from rlkernel.report.claims import Claim, DecidedClaim, Verdict, decide_claims, verdict_of
 from rlkernel.report.summary import RunRecord, Window
 from rlkernel.statistics import Comparison, Interval, compare
 
@@ -38,14 +38,14 @@ def interval(low: float, high: float) -> Comparison:
     ],
 )
 def test_the_rule(difference: Comparison | None, expected: Verdict) -> None:
-    assert decide(difference, 0.05)[0] is expected
+    assert verdict_of(difference, 0.05)[0] is expected
 
 
 def test_a_reproduced_difference_within_the_margin_is_called_small() -> None:
     for high, shown in ((0.04, "reproduced (small)"), (0.06, "reproduced")):
         difference = interval(0.01, high)
-        assert Judged(claim(), *decide(difference, 0.05)[:1], difference, None, "").shown == shown
-    assert Judged(claim(), Verdict.NO_RUNS, None, None, "").shown == "no finished runs"
+        assert DecidedClaim(claim(), *verdict_of(difference, 0.05)[:1], difference, None, "").shown == shown
+    assert DecidedClaim(claim(), Verdict.NO_RUNS, None, None, "").shown == "no finished runs"
 
 
 def test_claims_are_judged_in_their_direction_and_window() -> None:
@@ -54,7 +54,7 @@ def test_claims_are_judged_in_their_direction_and_window() -> None:
         "b": [run("b", seed, 0.0, 0.0, 1.5) for seed in range(3)],
     }
     # Of steps 0, 10, 20 the second half is step 20: 1.5 - 1.0, 1.49 - 1.0, ... = 0.50, 0.49, 0.48.
-    higher, lower, early, missing = judge(
+    higher, lower, early, missing = decide_claims(
         [claim(), claim(higher=False), claim(window=Window(step=10)), claim(better="c")],
         arms,
     )
@@ -67,5 +67,5 @@ def test_claims_are_judged_in_their_direction_and_window() -> None:
 
 def test_an_arm_is_compared_with_itself_at_another_step() -> None:
     arms = {"a": [run("a", seed, 0.1 * seed, 1.0, 2.0 + 0.1 * seed) for seed in range(3)]}
-    (found,) = judge([claim(better="a", worse="a", window=Window(last=1), worse_window=Window(step=0))], arms)
+    (found,) = decide_claims([claim(better="a", worse="a", window=Window(last=1), worse_window=Window(step=0))], arms)
     assert found.difference is not None and found.difference.mean == pytest.approx(2.0)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from rlkernel.errors import UsageError
-from rlkernel.report.summary import METRICS, Window, compare_runs, per_problem, read_run, spread, summarise, value
+from rlkernel.report.summary import METRICS, Window, compare_seeds, per_problem, read_run, spread, summarise, value
 
 
 def row(step: int, reward: float, fast: float = 0.5, split: str = "validation") -> dict[str, Any]:
@@ -125,7 +125,7 @@ def test_arms_are_paired_by_problem_where_outcomes_were_recorded(tmp_path: Path)
             run = write_run(tmp_path / f"{arm}{seed}", arm, seed, [row(0, 0.0), row(10, 0.25 + gain)])
             outcomes(run, {0: {"a": 0.0, "b": 0.0, "c": 0.0}, 10: {"a": 0.25 + gain, "b": 0.5 + gain, "c": gain}})
             records.append(read_run(run))
-    found = compare_runs(records[2:], records[:2], "reward", Window(last=1))
+    found = compare_seeds(records[2:], records[:2], "reward", Window(last=1))
     assert found is not None
     # All three problems are better by 0.5: of 8 flips, two are as extreme.
     assert (found.mean, found.problems, found.p) == (0.5, 3, 0.25)
@@ -133,7 +133,7 @@ def test_arms_are_paired_by_problem_where_outcomes_were_recorded(tmp_path: Path)
     # What outcomes alone know joins the rows of metrics: (0.25 + 0.5 + 0) / 3.
     assert records[0].validation[-1]["apparent_fast_1"] == 0.25
     # Outcomes do not have every metric.
-    assert compare_runs(records[2:], records[:2], "turns", Window(last=1)) is None
+    assert compare_seeds(records[2:], records[:2], "turns", Window(last=1)) is None
 
 
 def test_values_are_means_over_a_window(tmp_path: Path) -> None:

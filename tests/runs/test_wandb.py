@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from PIL import Image
 
 from algorithms.speed_reward import SpeedReward
 from algorithms.trloo import TRLOO
@@ -17,15 +16,10 @@ from algorithms.uniform_credit import UniformCredit
 from envs.kernel_env import KernelEnvironment
 from rlkernel.config import Run
 from rlkernel.errors import UsageError
-from rlkernel.report.summary import METRICS as COLUMNS
-from rlkernel.report.summary import REQUIRED, read_run, summarise
-from rlkernel.report.wandb_report import log_report
-from rlkernel.runs import turn_table
 from rlkernel.runs.directory import METRICS, TRANSCRIPTS
 from rlkernel.runs.log import RunLog
 from rlkernel.runs.wandb import Remote, open_wandb
 from rlkernel.types import Completion, Evaluation, Problem, Status, Trajectory, Turn
-from tests.report import many_turns
 from tests.runs import wandb_files
 
 PROBLEM = Problem("level1/relu", 1, "validation", "")
@@ -88,6 +82,7 @@ def test_rows_and_turns_are_there_once_although_the_run_was_killed_and_went_on(
         log = RunLog(run, remote)
         step(log, 3, "train")
         step(log, 4, "train", "validation")
+        log.finish()
     assert capfd.readouterr() == ("", "")
 
     rows = wandb_files.history(run)
@@ -169,9 +164,11 @@ def test_online_the_validation_in_which_a_run_was_interrupted_is_sent_when_it_go
         step(log, 2, "train")
         raise KeyboardInterrupt
     with open_wandb(tmp_path, RUN, "abcd1234") as remote:
-        step(RunLog(tmp_path, remote), 2, "validation")
-    with open_wandb(tmp_path, RUN, "abcd1234"):
-        pass  # killed before its end was written down
+        log = RunLog(tmp_path, remote)
+        step(log, 2, "validation")
+        log.finish()
+    with open_wandb(tmp_path, RUN, "abcd1234") as remote:
+        RunLog(tmp_path, remote).finish()  # killed before its end was written down
     rows = [(at, sorted(key for key in row if key != "step")) for at, row in server.sent]
     assert rows == [
         (1, ["validation/reward", "validation/turns"]),
@@ -187,9 +184,13 @@ def test_a_run_that_cannot_send_its_end_is_closed(tmp_path: Path, monkeypatch: p
     server = Server(step=0)
     monkeypatch.setenv("WANDB_MODE", "online")
     monkeypatch.setattr("wandb.init", lambda **_: server)
-    with pytest.raises(UsageError, match=r"transcripts\.jsonl, line 1: not JSON"), open_wandb(tmp_path, RUN, "abcd1234"):
+    with (
+        pytest.raises(UsageError, match=r"transcripts\.jsonl, line 1: not JSON"),
+        open_wandb(tmp_path, RUN, "abcd1234") as remote,
+    ):
         (tmp_path / TRANSCRIPTS).write_text("{}{}\n")
         server.step = 1
+        RunLog(tmp_path, remote).finish()
     assert server.finished == 1
 
 
@@ -198,50 +199,3 @@ def test_disabled_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     with open_wandb(tmp_path, RUN, "abcd1234") as remote:
         assert remote is None
     assert not list(tmp_path.iterdir())
-
-
-def test_a_table_is_bounded_first_by_shorter_texts_then_by_fewer_trajectories() -> None:
-    def rows(count: int) -> list[list[dict[str, Any]]]:
-        texts = dict.fromkeys(turn_table.TEXTS, "x" * 1_000)
-        return [[{"at": f"{i}.{k}", **texts} for k in (1, 2)] for i in range(count)]
-
-    whole = turn_table.bounded(rows(10))
-    assert len(whole) == 20 and whole[0] == {"at": "0.1", **dict.fromkeys(turn_table.TEXTS, "x" * 1_000)}
-    # 20 rows of 4 texts: with 600 characters and a remark of 22 each, 49,760 in all.
-    cut = turn_table.bounded(rows(10), limit=50_000)
-    assert len(cut) == 20 and {row["code"] for row in cut} == {"x" * 600 + "\n[400 more characters]"}
-    # With 200 and the remark, 17,760; half of it is below 9,000.
-    fewer = turn_table.bounded(rows(10), limit=9_000)
-    assert [row["at"] for row in fewer] == [f"{i}.{k}" for i in (0, 2, 4, 6, 8) for k in (1, 2)]
-    assert len(turn_table.bounded(rows(10), most=7)) == 6  # trajectories 0, 4 and 8
-
-
-def test_a_report_sends_the_paired_comparison(tmp_path: Path) -> None:
-    runs = []
-    for arm, own in (("grpo", {"a": 0.25, "b": 0.5}), ("trloo", {"a": 0.75, "b": 0.5})):
-        for seed in (0, 1):
-            directory = many_turns.write_run(tmp_path / f"{arm}{seed}", arm, seed, 0)
-            numbers = {name: {**dict.fromkeys(REQUIRED, 0.5), "fast_1.2": value + seed / 4} for name, value in own.items()}
-            (directory / "outcomes.jsonl").write_text(json.dumps({"split": "validation", "step": 20, "problems": numbers}))
-            runs.append(read_run(directory))
-    figure = tmp_path / "figure.png"
-    Image.new("RGB", (1, 1)).save(figure)
-    log_report(tmp_path / "out", "estimators", summarise(runs), (), runs, figure)
-    (row,) = wandb_files.history(tmp_path / "out")
-    assert [found["arm"] for found in row["arms"]] == ["grpo", "trloo"]
-    found = {line["metric"]: line for line in row["comparison"]}
-    assert list(found) == [column.key for column in COLUMNS]
-    # Means over seeds 0 and 1, of which the second is 1/4 higher: 0.375 and 0.125 more; trloo gains 0.5 on a alone, in both.
-    assert found["fast_1.2"] == {
-        "base": "grpo", "other": "trloo", "seeds": "0, 1", "metric": "fast_1.2", "base value": 0.5, "other value": 0.75,
-        "difference": 0.25, "low": 0.0, "high": 0.5, "low over seeds": 0.25, "high over seeds": 0.25, "p over problems": 1.0,
-        "problems above": 1, "equal": 1, "below": 0,
-    }  # fmt: skip
-    assert [(line["problem"], line["base value"], line["other value"], line["low over seeds"]) for line in row["problems"]] == [
-        ("a", 0.375, 0.875, 0.5),
-        ("b", 0.625, 0.625, 0.0),
-    ]
-    # Arms that cannot be paired are no error.
-    log_report(tmp_path / "alone", "one", summarise(runs[:1]), (), runs[:1], figure)
-    (row,) = wandb_files.history(tmp_path / "alone")
-    assert "comparison" not in row and len(row["arms"]) == 1

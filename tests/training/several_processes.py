@@ -3,8 +3,8 @@
     python tests/training/several_processes.py MODEL OUT      prints one JSON line per attempt
 
 A process of its own, whose attempts are forks, as in tests/training/killed_runs.py: libraries are imported once. What
-`accelerate launch`
-does beside setting variables (ending all processes when one has ended) is left out, so that nobody is saved by it.
+`accelerate launch` does beside setting variables (ending all processes when one has ended) is left out, so that nobody is saved
+by it.
 """
 
 from __future__ import annotations
@@ -27,8 +27,9 @@ import torch
 from algorithms.speed_reward import SpeedReward
 from algorithms.trloo import TRLOO
 from algorithms.uniform_credit import UniformCredit
-from rlkernel.commands import experiment
+from rlkernel.commands import experiment, plan
 from rlkernel.config import Run
+from rlkernel.errors import GOES_ON
 from rlkernel.interfaces import Removes
 from rlkernel.training import loop, ranks
 from rlkernel.training.command import interruptible
@@ -36,7 +37,7 @@ from rlkernel.training.trainer import KernelGRPOTrainer
 from rlkernel.types import Group, Problem
 from tests.echo import EchoEnvironment, ScriptedEvaluator
 
-PATIENCE_SECONDS = 300
+PATIENCE_SECONDS = 900
 """For the processes of an attempt, and for those that are left when one has ended: then they are killed, which is their status.
 On a busy machine more than enough, and less than torch would let them wait for who is gone (30 minutes for gradients)."""
 
@@ -94,9 +95,18 @@ def work(run: Run, directory: Path, micro_tokens: int) -> int:
     return 0
 
 
+def work_until_now(run: Run, directory: Path, micro_tokens: int) -> int:
+    """A command whose time is up from the beginning, so that it ends at the first checkpoint."""
+
+    async def train() -> bool:
+        return await loop.train(run, directory, evaluator=ScriptedEvaluator(), micro_tokens=micro_tokens, until=time.monotonic())
+
+    return 0 if anyio.run(train) else GOES_ON
+
+
 def ask_for_help(run: Run, directory: Path, micro_tokens: int) -> int:
     """A command that ends in its flags: nothing is trained."""
-    experiment.parse("several", {run.name: run}, ["--help"])
+    plan.parse("several", {run.name: run}, ["--help"])
     raise AssertionError("help was printed, and yet it went on")
 
 
@@ -200,6 +210,7 @@ def main(model: str, out: Path) -> None:
     )
     for name, strikes in killed:
         attempt(name, 2, run, out / "killed", strikes=strikes)
+    attempt("limit", 2, run, out / "limit", command=work_until_now)
     attempt("help", 2, run, out / "help", command=ask_for_help)
     gone = {1: (ranks, "leave", 1, signal.SIGKILL)}
     attempt("help, and another is killed at the end", 2, run, out / "gone", strikes=gone, command=ask_for_help)

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from tests import forked
 
 
 def rows(directory: Path, name: str) -> list[dict[str, Any]]:
@@ -28,13 +25,8 @@ def rows(directory: Path, name: str) -> list[dict[str, Any]]:
 def test_ten_kills_change_nothing(staleness: int, tiny_model: Any, tiny_tokenizer: Any, tmp_path: Path) -> None:
     tiny_model.save_pretrained(tmp_path / "model")
     tiny_tokenizer.save_pretrained(tmp_path / "model")
-    done = subprocess.run(
-        [sys.executable, ROOT / "tests" / "training" / "killed_runs.py", tmp_path / "model", tmp_path, str(staleness)],
-        cwd=ROOT,
-        env={**os.environ, "WANDB_MODE": "disabled", "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-    )
+    script = Path("tests/training/killed_runs.py")
+    done = forked.run([script, tmp_path / "model", tmp_path, str(staleness)])
     assert done.returncode == 0, done.stderr
     first, *killed, last = [json.loads(line) for line in done.stdout.splitlines()]
     assert (first["status"], last["status"]) == (0, 0), done.stderr

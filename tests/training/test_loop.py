@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-import gc
 import json
-import os
 import re
-import signal
-import subprocess
-import sys
-import textwrap
-import weakref
+import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -23,11 +17,7 @@ import pytest
 import torch
 from accelerate import Accelerator
 
-from algorithms.grpo import GRPO
 from algorithms.mrs import MRS
-from algorithms.speed_reward import SpeedReward
-from algorithms.trloo import TRLOO
-from algorithms.uniform_credit import UniformCredit
 from rlkernel.config import Run
 from rlkernel.errors import UsageError
 from rlkernel.evaluator.config import EvaluatorConfig
@@ -35,46 +25,12 @@ from rlkernel.evaluator.pool import Pool
 from rlkernel.policy.hf import HFPolicy
 from rlkernel.policy.slots.engine import SlotEngine
 from rlkernel.runs import directory as rundir
-from rlkernel.training import command, loop
-from rlkernel.training.batch import row
+from rlkernel.training import loop
+from rlkernel.training.batch import token_row
 from rlkernel.training.loop import train
 from rlkernel.training.trainer import KernelGRPOTrainer
 from rlkernel.types import Evaluation, Group, Problem
-from tests.echo import EchoEnvironment, ScriptedEvaluator
-
-PROBLEMS = (
-    *(Problem(f"level1/train{i}", 1, "train", "") for i in range(3)),
-    Problem("level1/held_out", 1, "validation", ""),
-)
-
-
-@pytest.fixture
-def model_directory(tiny_model: Any, tiny_tokenizer: Any, tmp_path: Path) -> str:
-    directory = tmp_path / "model"
-    tiny_model.save_pretrained(directory)
-    tiny_tokenizer.save_pretrained(directory)
-    return str(directory)
-
-
-@pytest.fixture
-def run(model_directory: str) -> Run:
-    return Run(
-        name="trloo",
-        problems=PROBLEMS,
-        environment=EchoEnvironment(),
-        reward=SpeedReward(),
-        advantage=TRLOO(),
-        credit=UniformCredit(),
-        model=model_directory,
-        turns=2,
-        prompts_per_step=2,
-        rollouts=2,
-        max_new_tokens=12,
-        steps=3,
-        learning_rate=1e-3,
-        validation_every=2,
-        validation_rollouts=2,
-    )
+from tests.echo import ScriptedEvaluator
 
 
 def rows(directory: Path, name: str = "metrics.jsonl") -> list[dict[str, Any]]:
@@ -193,7 +149,7 @@ def test_validations_and_fresh_batches_come_from_the_weights_of_now(
         sampled.append(args[4])
         if args[4] != "training, next rollouts":
             assert engines[0]._replica is not None
-            for found in (row(trajectory) for group in groups for trajectory in group.trajectories):
+            for found in (token_row(trajectory) for group in groups for trajectory in group.trajectories):
                 ids = torch.tensor([found.prompt_ids + found.completion_ids])
                 with torch.no_grad():
                     logprobs = engines[0]._replica.source(input_ids=ids).logits[0].log_softmax(-1)[:-1]
@@ -209,32 +165,6 @@ def test_validations_and_fresh_batches_come_from_the_weights_of_now(
     assert len(engines) == 1
     assert sampled.count("validation") == 3  # after 0, 2 and 3 steps: before the second batch there is none
     assert (sampled.count("rollouts"), sampled.count("training, next rollouts")) == ((3, 0), (1, 2))[staleness]
-
-
-def test_a_finished_run_leaves_its_memory_to_the_next(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    models: list[weakref.ref[Any]] = []
-    alive: list[bool] = []
-    load = loop.load_model
-
-    def loading(*args: Any, **kwargs: Any) -> Any:
-        alive.extend(model() is not None for model in models)
-        model, tokenizer = load(*args, **kwargs)
-        models.append(weakref.ref(model))
-        return model, tokenizer
-
-    @asynccontextmanager
-    async def scripted(*_: Any) -> AsyncIterator[ScriptedEvaluator]:
-        yield ScriptedEvaluator()
-
-    monkeypatch.setattr(loop, "load_model", loading)
-    monkeypatch.setattr(command, "open_evaluator", scripted)
-    short = replace(run, steps=1)
-    gc.disable()  # it would come at some time or other
-    try:
-        anyio.run(command.train_all, [(replace(short, seed=seed), tmp_path / str(seed)) for seed in range(2)])
-    finally:
-        gc.enable()
-    assert alive == [False]
 
 
 def test_an_interrupted_run_goes_on_as_if_it_had_not_been(run: Run, tmp_path: Path) -> None:
@@ -257,21 +187,26 @@ def test_an_interrupted_run_goes_on_as_if_it_had_not_been(run: Run, tmp_path: Pa
     assert weights[0] == weights[1]
 
 
-def test_a_directory_of_another_run_is_refused(run: Run, tmp_path: Path) -> None:
-    rundir.begin(tmp_path, run)
-    with pytest.raises(UsageError, match=r'holds another run \(name is "trloo" there and "grpo" here; so do advantage\): choose'):
-        do(replace(run, name="grpo", advantage=GRPO()), tmp_path)
+@pytest.mark.parametrize("staleness", [0, 1])
+def test_a_limit_ends_training_at_its_next_checkpoint_and_the_run_goes_on_exactly(
+    staleness: int, run: Run, tmp_path: Path
+) -> None:
+    whole, pieces = tmp_path / "whole", tmp_path / "pieces"
+    run = replace(run, staleness=staleness)
+    do(run, whole)
 
+    def once() -> bool:
+        """Time is up from the beginning: exactly one step is taken."""
+        return anyio.run(lambda: train(run, pieces, evaluator=ScriptedEvaluator(), until=time.monotonic()))
 
-def test_a_directory_in_use_is_refused(run: Run, tmp_path: Path) -> None:
-    with rundir.owned(tmp_path), pytest.raises(UsageError, match="in use by another process"):
-        do(run, tmp_path)
-
-
-def test_a_damaged_manifest_is_one_line(run: Run, tmp_path: Path) -> None:
-    (tmp_path / "manifest.json").write_text("{")
-    with pytest.raises(UsageError, match=r"manifest\.json is not a manifest of a run: delete the directory"):
-        do(run, tmp_path)
+    assert [once() for _ in range(3)] == [False, False, True]
+    assert without_times(rows(pieces)) == without_times(rows(whole))
+    for name in ("transcripts.jsonl", "outcomes.jsonl"):
+        assert (pieces / name).read_text() == (whole / name).read_text()
+    for name in ("model.safetensors", "optimizer.pt"):
+        found = [(directory / "checkpoints" / "checkpoint-3" / name).read_bytes() for directory in (whole, pieces)]
+        assert found[0] == found[1], name
+    assert once()  # finished: there is nothing to do
 
 
 def test_a_model_that_cannot_be_loaded_is_one_line(run: Run, tmp_path: Path) -> None:
@@ -281,70 +216,7 @@ def test_a_model_that_cannot_be_loaded_is_one_line(run: Run, tmp_path: Path) -> 
 
 def test_a_run_without_validation_problems_is_refused(run: Run, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="has none with split 'validation'"):
-        do(replace(run, problems=PROBLEMS[:3]), tmp_path)
-
-
-SCRIPT = """
-import sys
-from dataclasses import dataclass
-from pathlib import Path
-from algorithms.speed_reward import SpeedReward
-from algorithms.trloo import TRLOO
-from algorithms.uniform_credit import UniformCredit
-from rlkernel.training.command import main
-from rlkernel.config import Run
-from rlkernel.errors import exit_status
-from rlkernel.types import Problem
-
-@dataclass(frozen=True)
-class Mute:
-    def prompt(self, problem): return problem.name
-    def extract(self, completion): return None
-    def feedback(self, evaluation): return evaluation.detail
-
-problems = tuple(Problem(f"p{i}", 1, split, "") for i, split in enumerate(("train", "train", "validation")))
-run = Run("mute", problems, Mute(), SpeedReward(), TRLOO(), UniformCredit(), model=sys.argv[1], turns=1, prompts_per_step=1,
-          rollouts=2, max_new_tokens=4, steps=int(sys.argv[3]), staleness=int(sys.argv[4]), validation_every=1000,
-          validation_rollouts=1, jobs=1)
-sys.exit(exit_status(lambda: main([(run, Path(sys.argv[2]))])))
-"""
-
-
-def start(model: str, directory: Path, steps: int, staleness: int) -> subprocess.Popen[str]:
-    root = Path(__file__).parent.parent
-    return subprocess.Popen(
-        [sys.executable, "-c", textwrap.dedent(SCRIPT), model, str(directory), str(steps), str(staleness)],
-        cwd=root,
-        env={**os.environ, "WANDB_MODE": "disabled", "OMP_NUM_THREADS": "1"},
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-
-
-@pytest.mark.parametrize(("number", "staleness"), [(signal.SIGINT, 0), (signal.SIGINT, 1), (signal.SIGKILL, 0)])
-def test_a_signal_ends_the_process_and_the_command_goes_on(
-    number: int, staleness: int, model_directory: str, tmp_path: Path
-) -> None:
-    directory = tmp_path / "run"
-    with start(model_directory, directory, steps=400, staleness=staleness) as process:
-        assert process.stderr is not None
-        said = ""
-        while "step 3/" not in said and (line := process.stderr.readline()):
-            said += line
-        assert "step 3/" in said, said
-        process.send_signal(number)
-        rest = process.stderr.read()
-    assert process.returncode == (130 if number == signal.SIGINT else -signal.SIGKILL)
-    assert "Traceback" not in rest
-    if number == signal.SIGINT:
-        assert rest.endswith("the same command goes on from the last checkpoint, or from the start if there is none\n")
-    # The same command again: it goes on after the last complete checkpoint, not from the start.
-    with start(model_directory, directory, steps=400, staleness=staleness) as again:
-        assert again.stderr is not None
-        first = next(line for line in again.stderr if "mute seed 0: " in line)
-        again.kill()
-    # Step 3's line is printed before its checkpoint is written, so the next step is the third at the earliest.
-    assert int(first.removeprefix("mute seed 0: resuming after step ").split(" of ")[0]) + 1 >= 3
+        do(replace(run, problems=run.problems[:3]), tmp_path)
 
 
 class SharedCard(Pool):
@@ -362,11 +234,15 @@ class SharedCard(Pool):
         return True
 
     @property
+    def notices(self) -> tuple[str, ...]:
+        return ()
+
+    @property
     def waited_seconds(self) -> tuple[float, float]:
         return (1.0, 2.0)
 
     @asynccontextmanager
-    async def turn(self) -> AsyncIterator[None]:
+    async def lease(self) -> AsyncIterator[None]:
         async with self._card:
             yield
 
@@ -377,7 +253,7 @@ class SharedCard(Pool):
             self.users.append(what)
             self.seen[what] += 1
             try:
-                assert self._card.locked(), f"{what} without a turn"
+                assert self._card.locked(), f"{what} without a lease"
                 assert self.users == [what]
                 return call(*args, **kwargs)
             finally:
@@ -389,13 +265,13 @@ class SharedCard(Pool):
         async with self._card:
             assert self.users == []
             self.users.append("candidate")
-            await anyio.sleep(0.005)  # long enough for somebody without a turn to be seen
+            await anyio.sleep(0.005)  # long enough for somebody without a lease to be seen
             assert self.users == ["candidate"]
             self.users.remove("candidate")
         return await self._verdicts.evaluate(problem, code)
 
 
-def test_on_a_shared_card_everybody_takes_turns(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_on_a_shared_card_everybody_takes_a_lease(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async def body() -> SharedCard:
         card = SharedCard()
         for owner, name, what in (
@@ -410,7 +286,7 @@ def test_on_a_shared_card_everybody_takes_turns(run: Run, tmp_path: Path, monkey
         return card
 
     seen = anyio.run(body).seen
-    # 3 steps. A turn for every micro-batch of the loss and of the mismatch, for TRL's padding, for clipping and for the update.
+    # 3 steps. A lease for every micro-batch of the loss and of the mismatch, for TRL's padding, for clipping and for the update.
     assert (seen["backward"] > 3, seen["update"]) == (True, 3)
     assert seen["forward"] > seen["backward"]
     assert seen["synchronised"] == seen["forward"] + 3 + 3 + 3
@@ -422,7 +298,7 @@ def test_on_a_shared_card_everybody_takes_turns(run: Run, tmp_path: Path, monkey
     assert [row["seconds_gpu_wait_policy"] for row in rows(tmp_path)] == [0.0] * 6
 
 
-def test_a_run_that_is_cancelled_in_a_turn_ends_without_an_error(
+def test_a_run_that_is_cancelled_under_a_lease_ends_without_an_error(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     card = SharedCard()

@@ -9,7 +9,7 @@ import torch
 
 from rlkernel.evaluator.cards.gpus import Gpu
 from rlkernel.evaluator.config import EvaluatorConfig
-from rlkernel.training.placement import Placement, place
+from rlkernel.training.placement import RAY, Placement, place, select
 
 CARDS = tuple(Gpu(i, f"GPU-{i}", "NVIDIA H200", 140 << 30, "580.1") for i in range(4))
 
@@ -75,6 +75,11 @@ def test_more_processes_than_cards_are_refused(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
     with pytest.raises(ValueError, match="3 processes train, one per card, and 2 are visible: start at most 2"):
         place("auto", CARDS[:2], "GPU-0")
+
+
+def test_with_a_cluster_the_nodes_evaluate() -> None:
+    assert select(RAY) == ()
+    assert str(place(RAY)) == "the policy is on the CPU, evaluations on the nodes of a Ray cluster"
 
 
 def test_both_sides_fit_on_a_shared_card(monkeypatch: pytest.MonkeyPatch) -> None:

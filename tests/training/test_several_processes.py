@@ -7,14 +7,14 @@ import os
 import re
 import shlex
 import signal
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 from safetensors.torch import load_file
+
+from tests import forked
 
 ROOT = Path(__file__).parents[2]
 VARIES = ("seconds_", "memory_", "sampled_tokens_per", "evaluations_per", "trained_tokens_per")
@@ -51,13 +51,7 @@ def check_equal(several: Path, one: Path, checkpoint: str) -> None:
 def test_several_processes_train_what_one_trains(tiny_model: Any, tiny_tokenizer: Any, tmp_path: Path) -> None:
     tiny_model.save_pretrained(tmp_path / "model")
     tiny_tokenizer.save_pretrained(tmp_path / "model")
-    done = subprocess.run(
-        [sys.executable, ROOT / "tests" / "training" / "several_processes.py", tmp_path / "model", tmp_path],
-        cwd=ROOT,
-        env={**os.environ, "WANDB_MODE": "disabled", "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-    )
+    done = forked.run([Path("tests/training/several_processes.py"), tmp_path / "model", tmp_path])
     assert done.returncode == 0, done.stderr
     attempts = [json.loads(line) for line in done.stdout.splitlines()]
     statuses = [(attempt["attempt"], attempt["statuses"]) for attempt in attempts]
@@ -70,6 +64,7 @@ def test_several_processes_train_what_one_trains(tiny_model: Any, tiny_tokenizer
         ("another is killed in a checkpoint", [2, -signal.SIGKILL]),
         ("the first is interrupted", [130, 1]),
         ("goes on", [0, 0]),
+        ("limit", [75, 0]),
         ("help", [0, 0]),
         ("help, and another is killed at the end", [2, -signal.SIGKILL]),
     ], done.stderr
@@ -99,6 +94,10 @@ def test_several_processes_train_what_one_trains(tiny_model: Any, tiny_tokenizer
     check_equal(tmp_path / "few3", tmp_path / "few1", "checkpoint-1")
     assert [passes(tmp_path / "few3", rank)[0][1:] for rank in range(3)] == [(1, 24), (1, 24), (1, 0)]
 
+    # At its limit, the run has taken one step in all processes, and none of them waits for another.
+    assert rows(tmp_path / "limit") == rows(whole)[:2]
+    assert (tmp_path / "limit" / "checkpoints" / "checkpoint-1" / "complete").exists()
+
     # Ended three times, it ends as if it had not been.
     killed = tmp_path / "killed"
     assert rows(killed) == rows(whole)
@@ -112,7 +111,7 @@ def test_several_processes_train_what_one_trains(tiny_model: Any, tiny_tokenizer
     assert re.fullmatch(rf"{ended} \(\w+Error: .*gloo.*\)", errors[0])
     assert said(killed, 0).count("resuming after step 1 of 2") == 3
     # The others are quiet, also when they end because the first has.
-    for directory, ranks in (("whole2", 2), ("few3", 3), ("killed", 2), ("help", 2), ("gone", 2)):
+    for directory, ranks in (("whole2", 2), ("few3", 3), ("killed", 2), ("limit", 2), ("help", 2), ("gone", 2)):
         assert [said(tmp_path / directory, rank) for rank in range(1, ranks)] == [""] * (ranks - 1)
     for directory in ("help", "gone"):
         assert said(tmp_path / directory, 0).startswith("usage: python -m experiments.several")
@@ -129,13 +128,9 @@ def test_the_documented_command_trains_in_two_processes(tiny_model: Any, tiny_to
     text = text.replace("multi_turn_estimators", "multi_turn_estimators trloo")
     small = "--steps 1 --prompts-per-step 1 --rollouts 2 --validation-rollouts 1 --turns 1 --max-new-tokens 4 --seeds 0 --jobs 1 "
     small += "--model tiny"
-    done = subprocess.run(
-        [sys.executable, "-m", "accelerate.commands.accelerate_cli", *shlex.split(f"{text} {small}")],
-        cwd=tmp_path,
-        env={**os.environ, "WANDB_MODE": "disabled", "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-    )
+    environment = {**os.environ, "WANDB_MODE": "disabled", "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}
+    launch = ["-m", "accelerate.commands.accelerate_cli", *shlex.split(f"{text} {small}")]
+    done = forked.run(launch, cwd=tmp_path, env=environment)
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("report: runs/multi_turn_estimators/report.html") == 1
     assert done.stderr.count("trloo seed 0: starting") == 1

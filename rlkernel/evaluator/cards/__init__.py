@@ -1,2 +1,8 @@
-"""Cards: the pool's end of every GPU. `gpus` finds them, `gpu_runner` leases one and keeps its process alive, `watch` looks for
-disturbances, `baselines` stores how long references take."""
+"""Cards: the pool's end of every GPU. Nothing here initialises CUDA.
+
+gpus         finds the cards, and reads their state
+gpu_runner   leases one, and keeps its process alive
+watch        looks for disturbances while a card is measured on
+studies      measures problems once per card
+kept_times   keeps how long references take, in the store of `baselines`
+"""

@@ -1,4 +1,4 @@
-"""Timings of the references, kept with where they come from. One JSON line each, appended; the last of a key counts.
+"""The device times of references, stored with where they come from. Each is one JSON line, appended; the last of a key counts.
 
 A key is the problem's source and everything of the machine that decides a time: the very card, its driver, torch, triton and the
 tf32 setting. Another machine's timings are therefore absent here, never used in place of a measurement.
@@ -21,8 +21,9 @@ from rlkernel.evaluator.version import baseline_version
 from rlkernel.types import Problem
 
 DRIFT = 0.03
-"""Relative change below which a reference has not drifted, however narrow the intervals."""
+"""The relative change up to which a reference has not drifted, however narrow the intervals."""
 COLUMNS = ("problem", "GPU", "eager us", "+-", "compiled us", "trials", "tf32", "SM MHz", "torch", "triton", "when", "rows")
+"""The headings of the table that `BaselineStore.describe` gives."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +40,13 @@ class Provenance:
     sm_mhz: int | None
     memory_mhz: int | None
     when: str
-    """UTC, ISO 8601."""
+    """The time of the measurement, in UTC and as ISO 8601 writes it."""
     evaluator: str
-    """`rlkernel.evaluator.version.baseline_version()`."""
+    """What `rlkernel.evaluator.version.baseline_version()` gave."""
 
     @staticmethod
     def here(gpu: Gpu, reading: Reading, tf32: bool) -> Provenance:
-        """Of a measurement that this process makes now, or has made at `reading`."""
+        """Return the provenance of a measurement that this process made when it took `reading` of the card."""
         return Provenance(
             gpu_name=gpu.name,
             gpu_uuid=gpu.uuid,
@@ -63,7 +64,7 @@ class Provenance:
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """One reference's device time: mean of the undisturbed trials and its confidence interval, microseconds.
+    """One reference's device time in microseconds: the mean of the undisturbed trials and its confidence interval.
 
     Raises ValueError for times out of order.
     """
@@ -72,7 +73,7 @@ class Baseline:
     eager_low_us: float
     eager_high_us: float
     compiled_us: float | None
-    """Under torch.compile; None: not asked for, or it did not compile."""
+    """The time under torch.compile; None if that was not asked for, or if the reference did not compile."""
     trials: int
     provenance: Provenance
 
@@ -81,6 +82,7 @@ class Baseline:
 
     @staticmethod
     def from_json(data: dict[str, Any]) -> Baseline:
+        """Read what `asdict` made. Raises TypeError or KeyError for other fields, ValueError for times out of order."""
         return Baseline(**{**data, "provenance": Provenance(**data["provenance"])})
 
 
@@ -90,11 +92,12 @@ def _check(us: float, low: float, high: float) -> None:
 
 
 def drift(stored: Baseline, eager_us_now: float, low: float, high: float) -> float | None:
-    """`eager_us_now / stored.eager_us - 1` if the reference's time has really changed, else None.
+    """Return `eager_us_now / stored.eager_us - 1` if the reference's time has really changed, else None.
 
-    Really: the change is over 3 % (`DRIFT`), and [low, high] us, the interval of the new time, lies wholly outside the stored
-    interval. 100 us (99 to 101) against 104 us (103 to 105) gives 0.04; against 104 us (100 to 108) None. Raises ValueError for
-    times out of order. The caller measures again and puts the result, so that the store keeps both with their dates. (ours)
+    It has really changed if the change is over 3 % (`DRIFT`), and if [low, high] us, the interval of the new time, lies wholly
+    outside the stored interval. 100 us (99 to 101) against 104 us (103 to 105) gives 0.04; against 104 us (100 to 108) None.
+    The caller measures again and puts the result, so that the store keeps both with their dates. Raises ValueError for times
+    out of order. (ours)
     """
     _check(eager_us_now, low, high)
     relative = eager_us_now / stored.eager_us - 1
@@ -106,6 +109,7 @@ Key = tuple[str, str, str, str, str, str, bool]
 
 
 def source_hash(problem: Problem) -> str:
+    """Return the 16 hex digits that stand for the problem's source in a key."""
     return hashlib.sha256(problem.source.encode()).hexdigest()[:16]
 
 
@@ -114,7 +118,7 @@ def _key(problem_hash: str, where: Provenance) -> Key:
 
 
 class BaselineStore:
-    """In memory, and in the file `path` if one is given. A torn or damaged line is skipped.
+    """Baselines in memory, and in the file `path` if one is given. A torn or damaged line is skipped.
 
     What another process appends later is seen by the next store that opens the file.
     """
@@ -132,7 +136,7 @@ class BaselineStore:
                     continue
 
     def __len__(self) -> int:
-        """Keys, not rows."""
+        """Return the number of keys, not of rows."""
         return len(self._rows)
 
     def _add(self, name: str, problem_hash: str, baseline: Baseline) -> None:
@@ -141,15 +145,16 @@ class BaselineStore:
         self._names[key] = name
 
     def get(self, problem: Problem, here: Provenance) -> Baseline | None:
-        """The latest timing of `problem` on this card with these versions; of `here`, clocks, dates and python do not matter."""
+        """Return the latest baseline of `problem` on this card with these versions; clocks, dates and python do not matter."""
         rows = self._rows.get(_key(source_hash(problem), here))
         return None if rows is None else rows[-1]
 
     def history(self, problem: Problem, here: Provenance) -> tuple[Baseline, ...]:
-        """All timings under the key of `get`, oldest first: more than one when the reference drifted."""
+        """Return all baselines under the key of `get`, oldest first. There is more than one if the reference drifted."""
         return tuple(self._rows.get(_key(source_hash(problem), here), ()))
 
     def put(self, problem: Problem, baseline: Baseline) -> None:
+        """Keep a new baseline of `problem`, and append it to the file."""
         self._add(problem.name, source_hash(problem), baseline)
         if self._path is None:
             return
@@ -164,7 +169,7 @@ class BaselineStore:
             file.write((b"" if end == b"\n" else b"\n") + json.dumps(row).encode() + b"\n")
 
     def describe(self) -> list[tuple[str, ...]]:
-        """One row per key for a table with the headings `COLUMNS`, by problem, then GPU."""
+        """Return one row per key, for a table with the headings `COLUMNS`, ordered by problem and then by GPU."""
         return sorted(_describe(self._names[key], rows) for key, rows in self._rows.items())
 
 

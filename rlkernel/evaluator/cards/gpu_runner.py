@@ -1,6 +1,8 @@
 """The pool's end of one GPU: a lease that one candidate holds at a time, and a runner process that is replaced when it is lost.
 
-lease -> ask -> answer -> release        a lost, hung or dead runner is replaced while the verdict is already on its way
+    lease -> ask -> answer -> release
+
+A lost, hung or dead runner is replaced while the verdict is already on its way.
 """
 
 from __future__ import annotations
@@ -8,25 +10,31 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 import anyio
 
+from rlkernel.errors import EvaluatorFailed
 from rlkernel.evaluator import wire
 from rlkernel.evaluator.cards.gpus import Gpu
+from rlkernel.evaluator.messages import codec
+from rlkernel.evaluator.messages.endings import Ending, Failed
+from rlkernel.evaluator.messages.gpu import Card, CompiledTimes, Hello, NotCompiled
 from rlkernel.evaluator.processes.fork_server import Child, ChildDied, ForkServer, ZygoteDied
 
+A = TypeVar("A")
 HELLO_SECONDS = 60.0
+"""How long a new runner may take to answer its greeting."""
 STARTS = 3
-"""Runners in a row that could not be asked anything, after which the GPU is given up."""
+"""How many runners in a row may end before they could be asked anything; then the GPU is given up."""
 
 
 class RunnerFailed(RuntimeError):
-    """The GPU's trusted process cannot be started: our failure, or the machine's, never a candidate's."""
+    """The GPU's trusted process cannot be started, which is our failure or the machine's, never a candidate's."""
 
 
 class RunnerLost(Exception):
-    """The runner did not answer: it died, or was killed for taking too long. `death` is None in the second case."""
+    """The runner did not answer. It died, or it was killed for taking too long; `death` is None in the second case."""
 
     def __init__(self, death: ChildDied | None) -> None:
         super().__init__(str(death))
@@ -34,16 +42,16 @@ class RunnerLost(Exception):
 
 
 class GpuRunner:
-    """See `open_runner`."""
+    """One GPU with the process that owns it. `open_runner` opens it."""
 
     def __init__(self, gpu: Gpu, server: ForkServer, memory_bytes: int) -> None:
         self.gpu = gpu
         self.held_seconds = 0.0
-        """Sum of all leases."""
+        """Seconds that candidates have held their leases, summed over all of them."""
         self.waited_seconds = 0.0
-        """Sum over the candidates of what each waited for its lease."""
-        self.turn_waited_seconds = 0.0
-        """The same for who else uses the card."""
+        """Seconds that candidates have waited for their leases, summed over all of them."""
+        self.guests_waited_seconds = 0.0
+        """Seconds that others have waited for theirs (`lease_as_guest`), summed over all of them."""
         self.starts = 0
         self._server = server
         self._memory_bytes = memory_bytes
@@ -52,30 +60,30 @@ class GpuRunner:
         self._ready = anyio.Event()
         self._lost = anyio.Event()
         self._answered = anyio.Event()
-        """Not set while a question is on its way."""
+        """This event is not set while a question is on its way."""
         self._answered.set()
         self._asked = False
         self._failure: str | None = None
 
     @property
     def pids(self) -> frozenset[int]:
-        """Of our processes that may hold this GPU, or have."""
+        """The process ids of ours that may hold this GPU, or have."""
         return self._server.pids
 
     @property
     def failed(self) -> bool:
-        """Given up: every lease raises RunnerFailed, now and later."""
+        """Whether this GPU is given up: every lease raises RunnerFailed, now and later."""
         return self._failure is not None
 
     @property
     def waiting(self) -> int:
-        """Candidates that hold the lease or wait for it."""
+        """How many hold a lease or wait for one."""
         statistics = self._lease.statistics()
         return statistics.tasks_waiting + int(statistics.locked)
 
     @asynccontextmanager
     async def lease(self) -> AsyncIterator[None]:
-        """Exclusive use of the GPU, with a living runner. Raises RunnerFailed."""
+        """A candidate's exclusive use of the GPU, with a living runner. Raises RunnerFailed."""
         asked = time.perf_counter()
         async with self._lease:
             self.waited_seconds += time.perf_counter() - asked
@@ -87,16 +95,16 @@ class GpuRunner:
                 self.held_seconds += time.perf_counter() - since
 
     @asynccontextmanager
-    async def turn(self) -> AsyncIterator[None]:
-        """Exclusive use of the GPU for somebody else's work, whatever has become of the runner. In one queue with the candidates,
-        first come, first served; the work must have finished when the turn ends."""
+    async def lease_as_guest(self) -> AsyncIterator[None]:
+        """Exclusive use of the GPU for somebody else's work, whatever has become of the runner. Guests and candidates stand in
+        one queue, first come, first served; the work must have finished when the lease ends."""
         asked = time.perf_counter()
         async with self._lease:
-            self.turn_waited_seconds += time.perf_counter() - asked
+            self.guests_waited_seconds += time.perf_counter() - asked
             yield
 
     async def _living(self) -> Child:
-        """The runner, or the one that follows it if it has died in silence. Raises RunnerFailed."""
+        """Wait for a living runner, which is the one that follows if the present one has died in silence. Raises RunnerFailed."""
         while True:
             await self._ready.wait()
             if self._failure is not None:
@@ -108,25 +116,26 @@ class GpuRunner:
             self._retire(child)
 
     def _retire(self, child: Child) -> None:
-        """`child` answers no more: whoever asks waits for the next one. Once per child; more often changes nothing."""
+        """Take note that `child` answers no more, so that whoever asks waits for the next one. A second call changes nothing."""
         if self._child is child:
             self._child = None
             self._ready = anyio.Event()
             self._lost.set()
 
-    async def ask(self, message: bytes, seconds: float) -> tuple[dict[str, Any], bytes]:
-        """One question, under the lease; `seconds` do not count the start of a runner that died before it was asked.
+    async def ask(self, question: bytes, seconds: float, *answers: type[A]) -> A | Failed:
+        """The answer to a question, under the lease. `seconds` do not count the start of a runner that died before it was asked.
 
-        Raises RunnerLost or RunnerFailed. Cancelled or not, half an exchange costs the runner.
+        Raises RunnerLost, RunnerFailed, or EvaluatorFailed for nonsense. Cancelled or not, half an exchange costs the runner.
         """
         child = await self._living()
         self._asked, self._answered = True, anyio.Event()
         finished = False
         try:
             with anyio.fail_after(seconds):
-                header, body = await child.ask(message)
-            finished = not header.get("lost", False)
-            return header, body
+                header, _ = await child.ask(question)
+            answer = self._read(header, *answers)
+            finished = not (isinstance(answer, Ending) and answer.lost)
+            return answer
         except TimeoutError:
             raise RunnerLost(None) from None
         except (ChildDied, wire.BadMessage) as error:
@@ -137,27 +146,36 @@ class GpuRunner:
                 self._retire(child)
                 self._server.kill(child)
 
-    async def ask_aside(self, message: bytes, seconds: float) -> dict[str, Any]:
-        """One question to a process of its own on this GPU, under the lease. {"failed": why} if it has no answer.
+    def _read(self, header: dict[str, Any], *answers: type[A]) -> A | Failed:
+        """What a runner, which is trusted, has answered. Raises EvaluatorFailed."""
+        try:
+            answer: A | Failed = codec.unpack(header, *answers, Failed)
+        except wire.BadMessage as error:
+            raise EvaluatorFailed(f"the process that drives {self.gpu.name} ({self.gpu.uuid}) sent {error}") from error
+        return answer
 
-        Raises RunnerFailed: without its fork server this GPU has no process at all.
+    async def time_compiled(self, question: bytes, seconds: float) -> CompiledTimes | NotCompiled:
+        """The answer to a `TimeCompiled`, from a process that is started for it on this GPU, under the lease.
+
+        Raises RunnerFailed, because without its fork server this GPU has no process at all.
         """
         try:
             with anyio.fail_after(seconds):
                 async with self._server.child("runner") as child:
                     await child.ask(self._hello(first=False))
-                    header, _ = await child.ask(message)
+                    header, _ = await child.ask(question)
         except (TimeoutError, ChildDied, wire.BadMessage) as error:
-            return {"failed": error.describe() if isinstance(error, ChildDied) else str(error) or "it took too long"}
+            return NotCompiled(error.describe() if isinstance(error, ChildDied) else str(error) or "it took too long")
         except ZygoteDied as error:
             raise RunnerFailed(self._give_up(str(error))) from error
-        return {"failed": str(header["detail"])} if "status" in header else header
+        answer: CompiledTimes | NotCompiled | Failed = self._read(header, CompiledTimes, NotCompiled)
+        return NotCompiled(answer.detail) if isinstance(answer, Failed) else answer
 
     def _hello(self, *, first: bool) -> bytes:
-        return wire.pack({"do": "hello", "memory_bytes": self._memory_bytes, "first": first})
+        return codec.pack(Hello(self._memory_bytes, first))
 
     async def serve(self) -> None:
-        """Keep a runner alive, until cancelled or given up."""
+        """Keep a runner alive until this is cancelled or the GPU is given up."""
         try:
             await self._server.ready()
             failures = 0
@@ -170,16 +188,17 @@ class GpuRunner:
             self._give_up(str(error) or "its fork server does not start")
 
     async def _serve_one(self) -> str | None:
-        """One runner, to its end. Why it was of no use; None if somebody could ask it."""
+        """Run one runner to its end. Returns why it was of no use, or None if somebody could ask it."""
         async with self._server.child("runner") as child:
             self._lost = anyio.Event()
             self._asked = False
             try:
                 with anyio.fail_after(HELLO_SECONDS):
-                    answer, _ = await child.ask(self._hello(first=not self.starts))
-                if "status" in answer:
-                    raise wire.BadMessage(str(answer["detail"]))
-            except (TimeoutError, ChildDied, wire.BadMessage) as error:
+                    header, _ = await child.ask(self._hello(first=not self.starts))
+                answer = self._read(header, Card)
+                if isinstance(answer, Failed):
+                    return answer.detail
+            except (TimeoutError, ChildDied, wire.BadMessage, EvaluatorFailed) as error:
                 return f"it {error.describe()}" if isinstance(error, ChildDied) else str(error) or "it does not answer"
             self.starts += 1
             self._child = child
@@ -208,7 +227,7 @@ async def _either(first: anyio.Event, second: anyio.Event) -> None:
 
 @asynccontextmanager
 async def open_runner(gpu: Gpu, memory_bytes: int) -> AsyncIterator[GpuRunner]:
-    """A runner for one GPU, ready soon. `memory_bytes`: what torch may take of the GPU's memory."""
+    """A runner for one GPU, which is ready soon. `memory_bytes` is what torch may take of the GPU's memory."""
     async with ForkServer(gpu.uuid) as server:
         runner = GpuRunner(gpu, server, memory_bytes)
         tasks = anyio.create_task_group()

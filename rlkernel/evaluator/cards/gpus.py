@@ -1,6 +1,6 @@
 """The GPUs of this machine and their state, through the driver's management library (NVML) alone.
 
-CUDA is never initialised here, so a process that forks, and a test without a GPU, may use all of it.
+CUDA is never initialised here, so a process that forks, and a test without a GPU, may use all of this file.
 """
 
 from __future__ import annotations
@@ -19,10 +19,11 @@ import pynvml
 from rlkernel.evaluator.devices import PROFILES, DeviceProfile
 
 MIN_FREE_BYTES = 4 << 30
+"""The free memory without which a card counts as busy."""
 MAX_UTILISATION = 5
-"""Percent that a card may have been busy in NVML's last sample (up to one second) before we start."""
+"""The utilisation, in percent of NVML's last sample (up to one second), up to which a card counts as idle."""
 SETTINGS = 0x1 | 0x2
-"""Clock-event reasons that are no throttling: idle, and clocks that somebody set."""
+"""The clock-event reasons that are no throttling: an idle card, and clocks that somebody set."""
 THROTTLES = {
     0x004: "power cap",
     0x008: "hardware slowdown",
@@ -34,25 +35,27 @@ THROTTLES = {
     0x200: "board limit",
     0x400: "reliability limit",
 }
-"""NVML's clock-event reasons that slow the clock, by bit of nvmlDeviceGetCurrentClocksEventReasons."""
+"""The clock-event reasons that slow the clock, by their bit in what nvmlDeviceGetCurrentClocksEventReasons returns."""
 ABSENT = (
     pynvml.NVMLError_NotSupported,
     pynvml.NVMLError_NoPermission,
     pynvml.NVMLError_FunctionNotFound,
     pynvml.NVMLLibraryMismatchError,
 )
-"""What NVML answers for a field that this driver, or a virtual machine's view of the card, does not have."""
+"""The errors of NVML for a field that this driver, or a virtual machine's view of the card, does not have."""
 
 
 class GpuUnavailable(RuntimeError):
-    """A driver is there and does not answer for the card. One line."""
+    """A driver is there and does not answer for the card. The message is one line."""
 
 
 @dataclass(frozen=True, slots=True)
 class Gpu:
+    """One card that CUDA may use."""
+
     index: int
-    """N of `cuda:N`: the place among the visible cards, in PCI order. To be independent of CUDA_DEVICE_ORDER, give a process
-    its card as CUDA_VISIBLE_DEVICES=<uuid>."""
+    """The N of `cuda:N`, which is the card's place among the visible ones, in PCI order. To be independent of
+    CUDA_DEVICE_ORDER, give a process its card as CUDA_VISIBLE_DEVICES=<uuid>."""
     uuid: str
     name: str
     memory_bytes: int
@@ -61,27 +64,27 @@ class Gpu:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A card's state. None: this driver or virtual machine does not tell."""
+    """A card's state at one time. A field is None if this driver or virtual machine does not tell."""
 
     time: float
-    """Seconds since the epoch."""
+    """The time of the reading, in seconds since the epoch."""
     sm_mhz: int | None
     memory_mhz: int | None
     temperature_c: int | None
     power_w: float | None
     throttle: tuple[str, ...] | None
-    """Active reasons that slow the clock; idle and application-clock settings are not throttling."""
+    """The active reasons that slow the clock, in words; idleness and clocks that somebody set are none."""
     used_bytes: int | None
     free_bytes: int | None
     processes: tuple[tuple[int, int | None], ...] | None
-    """(pid, bytes) of every compute process on the card. In a container the pids may be the host's."""
+    """The pid and bytes of every compute process on the card. In a container the pids may be the host's."""
     utilisation: int | None
-    """Percent of the last sample period in which a kernel ran."""
+    """The percentage of the last sample period in which a kernel ran."""
 
 
 @contextmanager
 def session() -> Iterator[None]:
-    """NVML open; sessions nest, the library counts. Without one around it, every call here opens its own, which takes longer."""
+    """Keep NVML open. Sessions nest; without one around it, every call here opens its own, which takes longer."""
     pynvml.nvmlInit()
     try:
         yield
@@ -90,7 +93,7 @@ def session() -> Iterator[None]:
 
 
 def find() -> tuple[Gpu, ...]:
-    """The cards that CUDA may use: empty without a driver; honours CUDA_VISIBLE_DEVICES.
+    """Return the cards that CUDA may use, as CUDA_VISIBLE_DEVICES shows them. Without a driver there are none.
 
     Raises GpuUnavailable if there is a driver that does not answer (after an upgrade without a restart, for instance).
     """
@@ -118,8 +121,11 @@ def _gpu(index: int, driver: str) -> Gpu:
 
 
 def visible(cards: Sequence[Gpu], setting: str | None) -> tuple[Gpu, ...]:
-    """`cards` as CUDA_VISIBLE_DEVICES=`setting` shows them, numbered anew: indices or UUIDs (or their beginnings), up to the
-    first entry that names no card; nothing if a card is named twice (CUDA's rules). None: not set, all cards."""
+    """Return `cards` as CUDA_VISIBLE_DEVICES=`setting` shows them, numbered anew, by CUDA's rules.
+
+    Entries are indices or UUIDs (or their beginnings). They count up to the first one that names no card, and none counts if a
+    card is named twice. A `setting` of None, for a variable that is not set, shows all cards.
+    """
     if setting is None:
         return tuple(cards)
     chosen: list[Gpu] = []
@@ -137,9 +143,10 @@ def visible(cards: Sequence[Gpu], setting: str | None) -> tuple[Gpu, ...]:
 
 
 def select(device: str, found: Sequence[Gpu] | None = None) -> tuple[Gpu, ...]:
-    """The cards that `device` asks for. auto: all, or none without a GPU; cpu: none; cuda: all; cuda:N: that one; cuda:N,M: both.
+    """Return the cards that `device` asks for.
 
-    found: what `find()` returned, if it was called before. Raises ValueError, one line.
+    auto: all, or none without a GPU; cpu: none; cuda: all; cuda:N: that one; cuda:N,M: both. `found` is what `find()` returned,
+    if it was called before. Raises ValueError with one line.
     """
     number = re.fullmatch(r"cuda:(\d+(?:,\d+)*)", device)
     if device == "cpu":
@@ -167,13 +174,13 @@ def select(device: str, found: Sequence[Gpu] | None = None) -> tuple[Gpu, ...]:
 
 
 def profile(gpu: Gpu) -> DeviceProfile | None:
-    """The profile of the card's model, by a word of its name (a GH200 is no H200); None if it is not known."""
+    """Return the profile of the card's model, by a word of its name (a GH200 is no H200); None if the model is not known."""
     words = re.split(r"[\s-]+", gpu.name.lower())
     return next((known for name, known in PROFILES.items() if name in words), None)
 
 
 def cuda_version() -> str | None:
-    """The newest CUDA that the driver supports, e.g. `13.0`; None without a driver."""
+    """Return the newest version of CUDA that the driver supports, e.g. `13.0`; None without a driver."""
     try:
         with session():
             number = int(pynvml.nvmlSystemGetCudaDriverVersion_v2())
@@ -190,7 +197,8 @@ def _field(ask: Callable[[], Any]) -> Any:
 
 
 def throttles(mask: int) -> tuple[str, ...]:
-    """
+    """Return the reasons in NVML's `mask` that slow the clock, in words.
+
     >>> throttles(0x1 | 0x2), throttles(0x4 | 0x20), throttles(0x800)
     ((), ('power cap', 'thermal slowdown (software)'), ('reason 0x800',))
     """
@@ -199,7 +207,7 @@ def throttles(mask: int) -> tuple[str, ...]:
 
 
 def read(gpu: Gpu) -> Reading:
-    """The card's state now; takes milliseconds. Raises GpuUnavailable if the card or the driver is lost."""
+    """Return the card's state now, which takes milliseconds. Raises GpuUnavailable if the card or the driver is lost."""
     try:
         with session():
             return _read(pynvml.nvmlDeviceGetHandleByUUID(gpu.uuid))
@@ -234,10 +242,10 @@ def _known_here(pid: int) -> bool:
 def foreign(
     reading: Reading, own_pids: Collection[int], known_here: Callable[[int], bool] = _known_here
 ) -> tuple[tuple[int, int | None], ...]:
-    """(pid, bytes) of processes on the card that are not ours.
+    """Return the pid and bytes of each process on the card that is not ours.
 
-    own_pids: those of our processes that may hold the card. A container's NVML may list the host's pids: as many unknown pids
-    as we have unlisted processes may be ours, and the largest are given the benefit of the doubt.
+    `own_pids` are those of our processes that may hold the card. A container's NVML may list the host's pids: as many unknown
+    pids as we have unlisted processes may be ours, and the largest are given the benefit of the doubt.
     """
     own = set(own_pids)
     listed = reading.processes or ()
@@ -248,9 +256,9 @@ def foreign(
 
 
 def busy(reading: Reading, own_pids: Collection[int] = ()) -> str | None:
-    """Why a time measured on this card would not be trustworthy, in one line; None when nothing speaks against it.
+    """Say in one line why a time measured on this card would not be trustworthy; None if nothing speaks against it.
 
-    Meant for a card that we have not loaded yet: our own work counts as utilisation too. See `foreign` for own_pids.
+    This is meant for a card that we have not loaded yet: our own work counts as utilisation too. See `foreign` for `own_pids`.
     """
     reasons = [
         f"process {pid} holds {'memory' if held is None else f'{held >> 20} MiB'}" for pid, held in foreign(reading, own_pids)
@@ -265,9 +273,9 @@ def busy(reading: Reading, own_pids: Collection[int] = ()) -> str | None:
 
 
 def wait_idle(gpu: Gpu, own_pids: Collection[int] = (), seconds: float = 3.0) -> str | None:
-    """`busy`, asked again for up to `seconds`: NVML's utilisation looks back, so a process that has just ended still shows.
+    """Ask `busy` again for up to `seconds`, because NVML looks back: a process that has just ended still shows.
 
-    Blocks; call it in a worker thread from async code.
+    This blocks, so async code calls it in a worker thread.
     """
     deadline = time.monotonic() + seconds
     while True:

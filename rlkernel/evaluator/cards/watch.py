@@ -1,4 +1,4 @@
-"""A card watched while it is measured on: clocks, throttling, processes that are not ours."""
+"""Watches a card while it is measured on, for its clocks, for throttling and for processes that are not ours."""
 
 from __future__ import annotations
 
@@ -18,22 +18,23 @@ from rlkernel.evaluator.cards.gpus import Gpu, Reading
 
 @dataclass(slots=True)
 class Record:
-    """What readings of one card said, in their order."""
+    """What the readings of one card have said so far."""
 
     samples: int = 0
     last: Reading | None = None
     sm_mhz_min: int | None = None
-    """Over the readings during which the card worked: an idle clock says nothing about a measurement."""
+    """The lowest clock among the readings during which the card worked: an idle clock says nothing about a measurement."""
     sm_mhz_max: int | None = None
     temperature_c_max: int | None = None
     throttle: dict[str, int] = field(default_factory=dict)
-    """How many readings showed the reason."""
+    """The number of readings that showed each reason."""
     foreign: dict[int, int | None] = field(default_factory=dict)
-    """Most bytes held, by pid."""
+    """The most bytes that each foreign process held, by pid."""
     failure: str | None = None
-    """Why sampling ended early."""
+    """The reason why sampling ended early; None if it did not."""
 
     def add(self, reading: Reading, own_pids: Collection[int] = ()) -> None:
+        """Take one reading into account. `own_pids` are our own processes, see `gpus.foreign`."""
         self.samples += 1
         self.last = reading
         if reading.sm_mhz is not None and reading.utilisation != 0:
@@ -47,7 +48,7 @@ class Record:
             self.foreign[pid] = max(held or 0, self.foreign.get(pid) or 0) or None
 
     def summary(self) -> dict[str, Any]:
-        """Fit for JSON. Megahertz, degrees Celsius, MiB."""
+        """Return the record in a form fit for JSON, with megahertz, degrees Celsius and MiB."""
         return {
             "samples": self.samples,
             "sm_mhz": None if self.last is None else self.last.sm_mhz,
@@ -61,11 +62,12 @@ class Record:
 
 
 class Watch:
-    """`async with Watch(gpu) as watch: ...; watch.summary()`. Reads on entry, then every `interval` seconds, in a worker thread.
+    """Reads a card on entry, and then every `interval` seconds in a worker thread.
 
-    own_pids: asked at every reading, because processes of ours are replaced. A card that stops answering ends the sampling and
-    is named by `record.failure`; the process that measures learns of it from CUDA. Raises ValueError for an interval under a
-    second: reading takes the driver's locks, which may disturb what is timed.
+    Use it as `async with Watch(gpu) as watch: ...; watch.summary()`. `own_pids` is asked at every reading, because processes of
+    ours are replaced. A card that stops answering ends the sampling and is named by `record.failure`; the process that measures
+    learns of it from CUDA. Raises ValueError for an interval under a second: reading takes the driver's locks, which may
+    disturb what is timed.
     """
 
     def __init__(self, gpu: Gpu, interval: float = 1.0, own_pids: Callable[[], Collection[int]] = tuple) -> None:
@@ -114,7 +116,7 @@ class Watch:
 
     @property
     def notices(self) -> tuple[str, ...]:
-        """A line for each thing seen that makes times on this card less trustworthy."""
+        """Return a line for each thing seen that makes times on this card less trustworthy."""
         record, card = self.record, f"cuda:{self.gpu.index} ({self.gpu.name})"
         lines = []
         if record.throttle:
@@ -128,4 +130,5 @@ class Watch:
         return tuple(lines)
 
     def summary(self) -> dict[str, Any]:
+        """Return the record with the card's name and UUID, in a form fit for JSON."""
         return {"gpu": self.gpu.name, "uuid": self.gpu.uuid, **self.record.summary()}

@@ -13,14 +13,15 @@ import json
 import os
 import re
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from rlkernel.evaluator import wire
-from rlkernel.evaluator.program.schema import Config, Launch, Program, Value
+from rlkernel.evaluator.program.schema import Config, Launch, Program
+from rlkernel.evaluator.program.values import Constexpr, FunctionRef, Value, encode, rewrite
 from rlkernel.evaluator.version import binary_version
 
 MAX_CONFIGS = 16
@@ -98,29 +99,27 @@ def _descriptor_layout(meta: Any) -> bool:
     return isinstance(block, list) and 1 <= len(block) <= 5 and all(_whole(n, 0, 1 << 20) for n in numbers)
 
 
-def _mentioned(value: Value) -> Iterator[int]:
-    """Functions that bindings or constants refer to."""
-    if isinstance(value, dict):
-        if "function" in value:
-            yield int(value["function"])
-            return
-        value = list(value.values())
-    if isinstance(value, list):
-        for item in value:
-            yield from _mentioned(item)
+def _mentioned(values: dict[str, Value]) -> Iterator[int]:
+    """The functions that bindings or constants refer to."""
+    for value in values.values():
+        while isinstance(value, Constexpr):
+            value = value.value
+        if isinstance(value, FunctionRef):
+            yield value.index
 
 
-def _renumbered(value: Value, order: dict[int, int]) -> Value:
-    if isinstance(value, dict):
-        if "function" in value:
-            return {"function": order[int(value["function"])]}
-        return {name: _renumbered(item, order) for name, item in value.items()}
-    return [_renumbered(item, order) for item in value] if isinstance(value, list) else value
+def _renumbered(values: dict[str, Value], order: dict[int, int]) -> dict[str, Any]:
+    """Bindings or constants as JSON, with functions by their place in `order`."""
+
+    def change(value: Value) -> Value:
+        return FunctionRef(order[value.index]) if isinstance(value, FunctionRef) else value
+
+    return {name: encode(rewrite(value, change)) for name, value in values.items()}
 
 
 def text_digest(program: Program, launch: Launch, config: Config, arch: int) -> str:
-    """Of everything but the arguments that goes into a binary: the kernel with the functions that it can reach, its constants and
-    options, the target, and the versions that compile. Other kernels of the Program, and line numbers, do not matter.
+    """A digest of everything but the arguments that goes into a binary: the kernel with the functions that it can reach, its
+    constants and options, the target, and the versions that compile. Other kernels of the Program and line numbers are left out.
     """
     order: dict[int, int] = {}
     open_functions = [launch.function, *_mentioned(config.constants)]
@@ -187,39 +186,36 @@ def step_of(program: Program, name: str) -> Launch:
     return step
 
 
-def collect(program: Program, reply: dict[str, Any], body: bytes, directory: Path, arch: int) -> Kernels:
-    """A compile child's reply, checked; new binaries are kept. What was found in the cache is read from there again.
+def collect(
+    program: Program, kernels: Mapping[str, Mapping[int, Compiled]], sent: Mapping[str, bytes], directory: Path, arch: int
+) -> Kernels:
+    """What a compile child says, checked; the binaries that it has sent are kept, the others are read from the cache again.
 
-    Raises wire.BadMessage when the child claims what is not its to give.
+    kernels: as `Kernels.facts`; sent: key -> binary. Raises wire.BadMessage when the child claims what is not its to give.
     """
     found: dict[str, dict[int, Compiled]] = {}
     cubins: dict[str, bytes] = {}
     known: dict[str, Compiled] = {}
-    if not (isinstance(reply.get("kernels"), dict) and isinstance(reply.get("binaries"), dict)):
-        raise wire.BadMessage("a reply without kernels")
-    for name, configs in reply["kernels"].items():
+    for name, configs in kernels.items():
         launch = step_of(program, name)
-        if not isinstance(configs, dict):
-            raise wire.BadMessage("a reply without configs")
-        for number, data in configs.items():
-            if not (number.isdecimal() and len(number) < 6 and int(number) < len(launch.configs)):
-                raise wire.BadMessage(f"a binary for config {number[:20]!r}")
-            facts = compiled_from_json(data)
-            if facts.key.partition("-")[0] != text_digest(program, launch, launch.configs[int(number)], arch):
+        for number, facts in configs.items():
+            if not 0 <= number < len(launch.configs):
+                raise wire.BadMessage(f"a binary for config {number}")
+            if facts.key.partition("-")[0] != text_digest(program, launch, launch.configs[number], arch):
                 raise wire.BadMessage("a binary under another kernel's name")
             if facts.key not in known:
-                known[facts.key], cubins[facts.key] = _take(facts, reply["binaries"], body, directory)
+                known[facts.key], cubins[facts.key] = _take(facts, sent, directory)
             facts = known[facts.key]
             if not {parameter for parameter, _ in facts.parameters} <= launch.args.keys():
                 raise wire.BadMessage("a binary with unknown parameters")
-            found.setdefault(name, {})[int(number)] = facts
+            found.setdefault(name, {})[number] = facts
     return Kernels(found, cubins)
 
 
-def _take(facts: Compiled, entries: dict[str, Any], body: bytes, directory: Path) -> tuple[Compiled, bytes]:
-    """Facts and bytes of one key: from the reply if it brings them, else from the cache."""
-    if facts.key in entries:
-        cubin = wire.raw(entries[facts.key], body)
+def _take(facts: Compiled, sent: Mapping[str, bytes], directory: Path) -> tuple[Compiled, bytes]:
+    """Facts and bytes of one key: those that were sent, if they were, else those of the cache."""
+    if facts.key in sent:
+        cubin = sent[facts.key]
         facts = replace(facts, from_cache=False)
         write(directory, facts, cubin)
         return facts, cubin

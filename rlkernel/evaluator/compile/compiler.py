@@ -20,7 +20,7 @@ from __future__ import annotations
 import hashlib
 import json
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -29,27 +29,18 @@ import torch
 import triton
 from triton import knobs
 from triton.backends.compiler import GPUTarget
-from triton.compiler import ASTSource
 from triton.compiler.errors import CompilationError
 from triton.runtime.jit import JITFunction
 
 from rlkernel.errors import one_line
 from rlkernel.evaluator.compile.binaries import MAX_CONFIGS, Compiled, read, text_digest
 from rlkernel.evaluator.compile.ttir import stored_arguments
+from rlkernel.evaluator.compile.work import BoundedSource, bounded
 from rlkernel.evaluator.devices import DeviceProfile
 from rlkernel.evaluator.program.kernel_source import KernelRejected, KernelSet, binding_value, canonical
 from rlkernel.evaluator.program.replay import Replay
-from rlkernel.evaluator.program.schema import (
-    Config,
-    Descriptor,
-    Function,
-    Launch,
-    MalformedProgram,
-    Program,
-    Value,
-    block_shape,
-    decode_scalar,
-)
+from rlkernel.evaluator.program.schema import Config, Function, Launch, Program, block_shape
+from rlkernel.evaluator.program.values import Descriptor, MalformedProgram, Value
 
 knobs.compilation.disable_line_info = True  # a twentieth of a compilation, and nothing reads it
 _POINTERS = {
@@ -209,9 +200,11 @@ class Compiler:
         names = list(canonical(function).parameters)
         constants = {(names.index(n),): self._constant(v) for n, v in sig.constants.items()}
         attrs = {(names.index(n),): [["tt.divisibility", 16]] for n in sig.divisible}
-        source = ASTSource(jit, sig.types, constants, attrs)
+        source = BoundedSource(jit, sig.types, constants, attrs)
+        source.warps = max(1, config.options.get("num_warps", source.warps))
         try:
-            return triton.compile(source, target=GPUTarget("cuda", self.profile.arch, 32), options=dict(config.options))
+            with bounded():
+                return triton.compile(source, target=GPUTarget("cuda", self.profile.arch, 32), options=dict(config.options))
         except CompilationError as error:
             line = kernel.lines.get(int(getattr(error.node, "lineno", 1) or 1), function.line)
             raise CompileFailed(f"line {line}: {_first_line(error)}") from error
@@ -219,11 +212,7 @@ class Compiler:
             raise CompileFailed(f"kernel {function.name}: {one_line(error)}") from error
 
     def _constant(self, value: Value) -> Any:
-        if isinstance(value, dict) and "function" in value:
-            return self._kernels.get(int(value["function"]))
-        if isinstance(value, dict) and ("tl_dtype" in value or "triton" in value):
-            return binding_value(value, self._kernels.get)
-        return decode_scalar(value)
+        return binding_value(value, self._kernels.get)
 
 
 def _first_line(error: CompilationError) -> str:
@@ -250,7 +239,7 @@ class Compilation:
 
 def compile_program(
     program: Program, specs: tuple[list[torch.Tensor], list[torch.Tensor]], profile: DeviceProfile, directory: Path,
-    configs: dict[int, list[int]] | Literal["all"],
+    configs: Mapping[int, Sequence[int]] | Literal["all"],
 ) -> Compilation:  # fmt: skip
     """Compile every launch. `specs`: meta tensors for init_inputs and inputs. `configs`: forward step -> its configs in the
     order in which to try them (as they come by default), of which the first that compiles is taken, as Triton's autotuner
@@ -294,9 +283,9 @@ def _check_extents(step: Launch, args: dict[str, Any]) -> None:
                 )
 
 
-def _orders(program: Program, configs: dict[int, list[int]]) -> dict[int, list[int]]:
+def _orders(program: Program, configs: Mapping[int, Sequence[int]]) -> dict[int, Sequence[int]]:
     """Identity of a launch -> its configs in the order in which to try them. Raises MalformedProgram."""
-    found = {}
+    found: dict[int, Sequence[int]] = {}
     for index, order in configs.items():
         step = program.forward[index] if 0 <= index < len(program.forward) else None
         if not isinstance(step, Launch) or not order or any(not 0 <= i < len(step.configs) for i in order):

@@ -23,7 +23,8 @@ from rlkernel.evaluator.cpu.races import Race
 from rlkernel.evaluator.judging.counts import Counts
 from rlkernel.evaluator.program.kernel_source import KernelSet, binding_value, canonical
 from rlkernel.evaluator.program.replay import tensors_in
-from rlkernel.evaluator.program.schema import Config, Descriptor, Launch, Program, block_shape, decode_scalar
+from rlkernel.evaluator.program.schema import Config, Launch, Program, block_shape
+from rlkernel.evaluator.program.values import Descriptor
 
 SAMPLED_PROGRAMS = 2
 """Programs of the grid that a dry launch follows."""
@@ -63,9 +64,7 @@ class Interpreter:
         bound: dict[str, Any] = {}
         for name in canonical(function).parameters:
             if name in config.constants:
-                value = config.constants[name]
-                special = isinstance(value, dict) and "float" not in value
-                bound[name] = binding_value(value, self._kernels.get) if special else decode_scalar(value)
+                bound[name] = binding_value(config.constants[name], self._kernels.get)
                 continue
             value = args[name]
             if isinstance(value, torch.Tensor):

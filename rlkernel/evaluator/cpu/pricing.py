@@ -12,16 +12,18 @@ from rlkernel.evaluator.cpu.machine import OutOfBounds
 from rlkernel.evaluator.devices import DeviceProfile
 from rlkernel.evaluator.judging.counts import Counts
 from rlkernel.evaluator.judging.roofline import launch_us, operator_us
+from rlkernel.evaluator.messages.children import StepTime
 from rlkernel.evaluator.program.kernel_source import KernelRejected
 from rlkernel.evaluator.program.replay import Replay, tensors_in
 from rlkernel.evaluator.program.schema import Config, Launch, Op, Program, Step
 from rlkernel.evaluator.program.tensors import flatten, meta_tensors
+from rlkernel.evaluator.program.variant import Specs
 
 WRITTEN = 0.5
 """Share of an output that extrapolated stores must reach."""
 
 
-class Prices:
+class Pricing:
     """One Program at full shape. Nothing is computed: launches are followed without memory, operators by their tables."""
 
     def __init__(self, program: Program, profile: DeviceProfile) -> None:
@@ -38,7 +40,7 @@ class Prices:
         counts.storages = list(sizes)
         return launch_us(counts, list(sizes.values()), config.options.get("num_warps", 4), self.profile), counts
 
-    def orders(self, specs: dict[str, Any]) -> dict[int, list[int]]:
+    def orders(self, specs: Specs) -> dict[int, list[int]]:
         """Forward step -> its configurations from the fastest to the slowest, of launches that have several; those that fail when
         they are followed come last, and fail again if nothing else compiles."""
         found: dict[int, list[int]] = {}
@@ -57,14 +59,14 @@ class Prices:
             found[index] = sorted(range(len(prices)), key=prices.__getitem__)
 
         replay = Replay(self.program, torch.device("meta"), launch)
-        replay.init(meta_tensors(specs["init_inputs"]), 0)
-        replay.forward(meta_tensors(specs["inputs"]), 0)
+        replay.init(meta_tensors(specs.init_inputs), 0)
+        replay.forward(meta_tensors(specs.inputs), 0)
         return found
 
-    def rows(self, specs: dict[str, Any], configs: dict[int, int]) -> tuple[list[dict[str, Any]], bool]:
+    def rows(self, specs: Specs, configs: dict[int, int]) -> tuple[list[StepTime], bool]:
         """(time of each step that works, whether launches write too little of an output that only they write). `configs`: of each
         launch, the configuration that was compiled. Raises OutOfBounds, KernelFailed, KernelRejected, NoCost."""
-        rows: list[dict[str, Any]] = []
+        rows: list[StepTime] = []
         stored: dict[int, float] = {}
         made_by_operators: set[int] = set()
         last: list[tuple[float, Counts]] = []
@@ -78,15 +80,15 @@ class Prices:
                 for place, written in counts.stored.items():
                     storage = counts.storages[place]
                     stored[storage] = stored.get(storage, 0.0) + written
-                rows.append({"step": index, "function": step.function, "us": us})
+                rows.append(StepTime(index, us, function=step.function))
             elif isinstance(step, Op) and (us := operator_us(step, read, made, self.profile)) > 0:
                 made_by_operators.update(t.untyped_storage()._cdata for t in made)
-                rows.append({"step": index, "op": step.op, "us": us})
+                rows.append(StepTime(index, us, op=step.op))
 
         replay = Replay(self.program, torch.device("meta"), launch, configs=configs)
-        replay.init(meta_tensors(specs["init_inputs"]), 0)
+        replay.init(meta_tensors(specs.init_inputs), 0)
         outputs: list[torch.Tensor] = []
-        flatten(replay.forward(meta_tensors(specs["inputs"]), 0, observe=observe), outputs)
+        flatten(replay.forward(meta_tensors(specs.inputs), 0, observe=observe), outputs)
         keys = [(output.untyped_storage()._cdata, output.numel() * output.element_size()) for output in outputs]
         unwritten = any(k in stored and k not in made_by_operators and stored[k] < WRITTEN * size for k, size in keys)
         return rows, unwritten

@@ -12,11 +12,13 @@ import torch
 from rlkernel.evaluator import wire
 from rlkernel.evaluator.cpu.interpreter import Interpreter, KernelFailed
 from rlkernel.evaluator.cpu.machine import OutOfBounds
-from rlkernel.evaluator.cpu.pricing import Prices
+from rlkernel.evaluator.cpu.pricing import Pricing
 from rlkernel.evaluator.devices import PROFILES
 from rlkernel.evaluator.judging.operator_costs import NoCost
 from rlkernel.evaluator.judging.reference_calls import pairs
-from rlkernel.evaluator.program import schema as programs
+from rlkernel.evaluator.messages import codec
+from rlkernel.evaluator.messages.children import PriceRequest, Prices, Ran, RoundInputs, RoundOutputs, RunRequest
+from rlkernel.evaluator.messages.endings import Failed
 from rlkernel.evaluator.program.kernel_source import KernelRejected
 from rlkernel.evaluator.program.replay import Replay, StepFailed, noted_strides
 from rlkernel.evaluator.program.schema import Config, Launch, MalformedProgram, Program
@@ -27,13 +29,12 @@ from rlkernel.types import Status
 class _Round:
     """One round's tensors, from the message."""
 
-    def __init__(self, header: dict[str, Any], body: bytes) -> None:
-        self.init_seed, self.forward_seed = int(header["init_seed"]), int(header["forward_seed"])
-        self.other, self.again = bool(header["other"]), bool(header["again"])
-        self.watched = [str(name) for name in header["watched"]]
-        self.init_inputs = [wire.tensor(e, body) for e in header["init_inputs"]]
-        self.state = {name: wire.tensor(e, body) for name, e in header["state"].items()}
-        self.inputs = [wire.tensor(e, body) for e in header["inputs"]]
+    def __init__(self, given: RoundInputs, body: bytes) -> None:
+        self.init_seed, self.forward_seed = given.init_seed, given.forward_seed
+        self.other, self.again, self.watched = given.other, given.again, given.watched
+        self.init_inputs = [wire.tensor(span, body) for span in given.init_inputs]
+        self.state = {name: wire.tensor(span, body) for name, span in given.state.items()}
+        self.inputs = [wire.tensor(span, body) for span in given.inputs]
 
 
 def _without_data(tensors: list[torch.Tensor]) -> list[torch.Tensor]:
@@ -93,29 +94,35 @@ def _configs_alike(compiled: dict[int, int], full: Program, other: Program) -> d
     return found
 
 
-def _live(small: Program, interpreter: Interpreter, configs: dict[int, int], one: _Round, output: Any) -> dict[str, bool]:
+def _live(small: Program, interpreter: Interpreter, configs: dict[int, int], one: _Round, output: Any) -> dict[int, bool]:
     """Function -> whether skipping its launches changes the output."""
     honest = _bytes(output)
     found = {}
     for function in sorted({launch.function for launch in small.launches}):
         skipped, _ = _Module(small, interpreter, configs, one).call(one, frozenset({function}))
-        found[str(function)] = _bytes(skipped) != honest
+        found[function] = _bytes(skipped) != honest
     return found
 
 
-def _run(header: dict[str, Any], body: bytes) -> bytes:
-    small = programs.from_json(header["program"])
-    other = programs.from_json(header["other"]) if header.get("other") else small
-    full = programs.from_json(header["full"])
-    compiled = {int(step): int(config) for step, config in header["configs"].items()}
-    rows, unwritten = Prices(full, PROFILES[header["profile"]]).rows(header["full_specs"], compiled)
+def step_number(name: str) -> int:
+    """ "3" -> 3, "init:0" -> -1. Raises MalformedProgram."""
+    number = name.removeprefix("init:")
+    if not (number.isascii() and number.isdecimal() and len(number) < 6):
+        raise MalformedProgram(f"a configuration for step {name[:20]!r}")
+    return int(number) if number == name else -1 - int(number)
+
+
+def _run(request: RunRequest, body: bytes) -> bytes:
+    small, other, full = request.program, request.other or request.program, request.full
+    compiled = {step_number(step): config for step, config in request.configs.items()}
+    rows, unwritten = Pricing(full, PROFILES[request.profile]).rows(request.full_specs, compiled)
     configs = _configs_alike(compiled, full, small)
     interpreter = Interpreter(small)
     reply = wire.Body()
-    rounds: list[dict[str, Any]] = []
-    live: dict[str, bool] = {}
+    rounds: list[RoundOutputs] = []
+    live: dict[int, bool] = {}
     module: _Module | None = None
-    for index, entry in enumerate(header["rounds"]):
+    for index, entry in enumerate(request.rounds):
         one = _Round(entry, body)
         if module is None or not one.again:
             if one.other and other is not small:
@@ -125,37 +132,39 @@ def _run(header: dict[str, Any], body: bytes) -> bytes:
         output, inputs = module.call(one)
         tensors: list[torch.Tensor] = []
         structure = flatten(output, tensors)
-        rounds.append({
-            "structure": structure,
-            "tensors": [reply.add(t) for t in tensors],
-            "overlapping": [overlapping(t) for t in tensors],
-            "inputs": [reply.add(t) for t in inputs],
-            "state": {name: reply.add(module.state[name]) for name in one.watched if name in module.state},
-        })  # fmt: skip
+        rounds.append(
+            RoundOutputs(
+                structure,
+                tensors=tuple(reply.add(t) for t in tensors),
+                overlapping=tuple(overlapping(t) for t in tensors),
+                inputs=tuple(reply.add(t) for t in inputs),
+                state={name: reply.add(module.state[name]) for name in one.watched if name in module.state},
+            )
+        )
         if index == 0:
             live = _live(small, interpreter, configs, one, output)
-    return wire.pack({"rounds": rounds, "rows": rows, "live": live, "unwritten": unwritten}, reply)
+    return codec.pack(Ran(tuple(rounds), tuple(rows), live, unwritten), reply)
 
 
-def _orders(header: dict[str, Any]) -> bytes:
+def _orders(request: PriceRequest) -> bytes:
     """The configurations of autotuned launches from the fastest to the slowest, by modelled time."""
-    prices = Prices(programs.from_json(header["full"]), PROFILES[header["profile"]])
-    return wire.pack({"orders": {str(step): order for step, order in prices.orders(header["full_specs"]).items()}})
+    pricing = Pricing(request.full, PROFILES[request.profile])
+    return codec.pack(Prices({step: tuple(order) for step, order in pricing.orders(request.full_specs).items()}))
 
 
 def run(header: dict[str, Any], body: bytes) -> bytes:
-    """The job: a packed reply with outputs and costs, or with the orders of configurations, or {"status", "detail"}."""
+    """The job: a packed `Ran` with its outputs, packed `Prices`, or a packed `Failed`."""
     try:
-        return _orders(header) if header["do"] == "price" else _run(header, body)
+        request: RunRequest | PriceRequest = codec.unpack(header, RunRequest, PriceRequest)
+        return _orders(request) if isinstance(request, PriceRequest) else _run(request, body)
     except OutOfBounds as error:
-        return wire.pack({"status": str(Status.OUT_OF_BOUNDS), "detail": str(error)})
+        failed = Failed(Status.OUT_OF_BOUNDS, str(error))
     except (KernelFailed, StepFailed) as error:
-        return wire.pack({"status": str(Status.RUNTIME_ERROR), "detail": str(error)})
+        failed = Failed(Status.RUNTIME_ERROR, str(error))
     except KernelRejected as error:
-        return wire.pack(
-            {"status": str(Status.COMPILE_ERROR), "detail": f"line {error.line}: {error}" if error.line else str(error)}
-        )
+        failed = Failed(Status.COMPILE_ERROR, f"line {error.line}: {error}" if error.line else str(error))
     except NoCost as error:
-        return wire.pack({"status": str(Status.UNTRACEABLE), "detail": str(error)})
+        failed = Failed(Status.UNTRACEABLE, str(error))
     except (MalformedProgram, wire.BadMessage) as error:
-        return wire.pack({"status": str(Status.CRASH), "detail": f"the trace is not a Program: {error}"})
+        failed = Failed(Status.CRASH, f"the trace is not a Program: {error}")
+    return codec.pack(failed)

@@ -1,4 +1,8 @@
-"""Comparisons on the GPU, enqueued behind the work that they judge, and told by one wait at the end."""
+"""Collects comparisons that run on the GPU behind the work that they judge, and reads all their answers after one wait.
+
+A waiting host would leave gaps between the kernels, so that each comparison only leaves a few numbers, and a rule that says what
+they mean. `Checks.finish` waits once and applies the rules.
+"""
 
 from __future__ import annotations
 
@@ -12,17 +16,17 @@ from rlkernel.evaluator.gpu.fused import Fused, kept
 from rlkernel.evaluator.gpu.guards import Guards
 from rlkernel.evaluator.gpu.stopwatch import settle
 from rlkernel.evaluator.judging.comparison import Match, Sizes, bits, compare_structure, decide, mismatch
-from rlkernel.evaluator.judging.rounds import InputFate
-from rlkernel.evaluator.judging.tolerance import OwnError, Tolerance, tolerance
+from rlkernel.evaluator.judging.tolerance import OwnError, tolerance
+from rlkernel.evaluator.messages.judgement import InputFate, Tolerance
 from rlkernel.evaluator.program.tensors import flatten, overlapping
 
 
 class Strayed(Exception):
-    """The candidate reads or writes memory that is not its own."""
+    """The candidate has read or written memory that is not its own."""
 
 
 class Checks:
-    """In order; the first that fails decides. What is compared must stay as it is until `finish`."""
+    """The comparisons of one piece of work, in order. What is compared must stay as it is until `finish`."""
 
     def __init__(self, fused: Fused) -> None:
         self._fused = fused
@@ -30,10 +34,10 @@ class Checks:
         self._flags: list[torch.Tensor] = []
         self._tell: list[Callable[[list[list[float]], list[bool]], Match | None]] = []
         self.worst = 0.0
-        """Largest error of an output, once finished."""
+        """The largest error of an output, known once `finish` has returned."""
 
     def zones(self, *guards: Guards) -> None:
-        """Raises Strayed in `finish` if something was written between tensors."""
+        """Check that nothing was written between the tensors of `guards`; otherwise `finish` raises Strayed."""
         flags = [g.broken() for g in guards if g.used]
         if not flags:
             return
@@ -48,7 +52,7 @@ class Checks:
         self._tell.append(tell)
 
     def unchanged(self, tensors: Sequence[torch.Tensor], wanted: Sequence[torch.Tensor], what: str) -> None:
-        """Bit for bit, and in the same layout."""
+        """Check that `tensors` are what is `wanted`, bit for bit and in the same layout. `what` is a failure's text."""
         for index, (a, b) in enumerate(zip(tensors, wanted, strict=True)):
             if a.shape != b.shape or a.stride() != b.stride():
                 self._fail(what.format(index=index))
@@ -56,13 +60,14 @@ class Checks:
                 self._unchanged(index, (bits(a) != bits(b)).any(), what)
 
     def _unchanged(self, index: int, flag: torch.Tensor, what: str) -> None:
+        """Check that `flag`, on the device, is not set."""
         place = len(self._flags)
         self._flags.append(kept(flag))
         detail = what.format(index=index)
         self._tell.append(lambda sums, told: Match(False, detail) if told[place] else None)
 
     def outputs(self, output: Any, expected: Any, allowed: Sequence[Tolerance], note: str = "") -> None:
-        """A candidate's output against the reference's; `note` goes behind a failure's text."""
+        """Check an output against the reference's, with one tolerance per tensor. `note` follows a failure's text."""
         found: list[torch.Tensor] = []
         wanted: list[torch.Tensor] = []
         structures = flatten(output, found), flatten(expected, wanted)
@@ -125,9 +130,11 @@ class Checks:
         self._fail(f"the reference's forward changes {name}, which ModelNew does not have")
 
     def _fail(self, detail: str) -> None:
+        """Take note of a failure that is known already."""
         self._tell.append(lambda sums, told: Match(False, detail))
 
     def _output(self, found: torch.Tensor, expected: torch.Tensor, allowed: Tolerance, where: str, note: str) -> None:
+        """Check one tensor of an output, of the right shape and dtype, by its values."""
         place = len(self._sums)
         self._sums.append(kept(self._fused.sums(found, expected)))
 
@@ -139,8 +146,10 @@ class Checks:
         self._tell.append(tell)
 
     def difference(self, first: Sequence[torch.Tensor], second: Sequence[torch.Tensor]) -> Callable[[], float]:
-        """||a - b|| / ||a||, the largest over the outputs; 0 if they are equal, at least a tiny number if not. Known after
-        `finish`."""
+        """Return a function that gives the largest ||a - b|| / ||a|| over the outputs, once `finish` has returned.
+
+        It is 0 if all outputs are equal, and at least a tiny number if they are not.
+        """
         places = []
         for a, b in zip(first, second, strict=True):
             if a.numel():
@@ -160,8 +169,10 @@ class Checks:
         return lambda: answer[0]
 
     def finish(self, seconds: float) -> Match:
-        """Wait, at most so long (raises Hung), and tell: the first failure, or a match. Failures that are not `numeric` go first.
-        Raises Strayed."""
+        """Wait for at most so many seconds, and return the first failure, or a match if there is none.
+
+        Failures that are not `numeric` go first. Raises Hung, Strayed.
+        """
         settle(seconds)
         sums = torch.stack(self._sums).tolist() if self._sums else []
         flags = torch.stack(self._flags).tolist() if self._flags else []

@@ -1,4 +1,4 @@
-"""The reference under torch.compile: the second baseline. In a process of its own: Inductor starts threads and processes."""
+"""The reference under torch.compile: the second baseline. It has a process of its own: Inductor starts threads and processes."""
 
 from __future__ import annotations
 
@@ -12,13 +12,16 @@ from rlkernel.evaluator.gpu.problem import GpuProblem
 from rlkernel.evaluator.gpu.stopwatch import Run, Stopwatch, settle
 from rlkernel.evaluator.judging.reference_calls import call, draw_seed
 from rlkernel.evaluator.judging.timing import typical
+from rlkernel.evaluator.messages.gpu import CompiledTimes, NotCompiled
 
 TRIALS = 21
+"""The number of timed runs of each side."""
 SPIN_US = 300.0
+"""The spin in front of every run, in microseconds."""
 
 
-def compiled_time(source: str, name: str, stopwatch: Stopwatch) -> dict[str, Any]:
-    """{"compiled_us", "eager_us"} of runs in turn on fresh inputs, or {"failed": why}."""
+def compiled_time(source: str, name: str, stopwatch: Stopwatch) -> CompiledTimes | NotCompiled:
+    """Device times of runs with and without torch.compile by turns, each on fresh inputs."""
     os.environ["TORCHINDUCTOR_COMPILE_THREADS"] = "1"
     problem = GpuProblem(source, name)
     model = problem.model(draw_seed())
@@ -26,11 +29,13 @@ def compiled_time(source: str, name: str, stopwatch: Stopwatch) -> dict[str, Any
         fast: Any = torch.compile(model)
         call(fast, problem.inputs(draw_seed()), 0)
     except Exception as error:  # Inductor fails in many ways, and the baseline is then absent
-        return {"failed": one_line(error)}
+        return NotCompiled(one_line(error))
     runs: dict[str, list[Run]] = {"eager_us": [], "compiled_us": []}
     for _ in range(TRIALS):
         inputs = problem.inputs(draw_seed())
         for side, module in (("eager_us", model), ("compiled_us", fast)):
             runs[side].append(stopwatch.run(lambda: call(module, inputs, 0), SPIN_US)[1])  # noqa: B023
     settle(60.0)
-    return {side: typical([run.us for run in made if not run.void] or [run.us for run in made]) for side, made in runs.items()}
+    return CompiledTimes(**{
+        side: typical([run.us for run in made if not run.void] or [run.us for run in made]) for side, made in runs.items()
+    })  # fmt: skip

@@ -1,6 +1,6 @@
-"""The CUDA driver as the runner needs it: load a binary, launch it, ask what went wrong. The only file that uses cuda-bindings.
+"""The CUDA driver as the runner needs it: load a binary, launch it, ask what went wrong.
 
-Errors are numbers of the driver (`CUresult`), never text that a candidate can write. Runs in torch's primary context.
+Errors are numbers of the driver (`CUresult`), never text that a candidate can write. Everything runs in torch's primary context.
 """
 
 from __future__ import annotations
@@ -26,19 +26,20 @@ STATUS_OF_ERROR = {
     718: (Status.OUT_OF_BOUNDS, "a kernel jumped to an invalid address"),
     719: (Status.CRASH, "a kernel failed on the GPU"),
 }
-"""Errors after which the context is lost, by CUresult."""
+"""The verdict for each error after which the context is lost, by CUresult."""
 
 _FORMATS = {
     "i1": "b", "i8": "b", "i16": "h", "i32": "i", "i64": "q", "u1": "B", "u8": "B", "u16": "H", "u32": "I", "u64": "Q",
     "fp16": "e", "fp32": "f", "f32": "f", "fp64": "d",
 }  # fmt: skip
 _DEVICE_TO_HOST_DTYPE = {8: 10, 9: 8, 10: 9}
-"""Triton's numbers of a tensor map's element types, where they differ from the driver's."""
+"""The driver's number of a tensor map's element type, by Triton's number, where the two differ."""
 _MAP_BYTES = 128
+"""The size of a tensor map."""
 
 
 class DriverError(RuntimeError):
-    """A driver call failed. `code` is the CUresult."""
+    """A driver call has failed. `code` is the CUresult."""
 
     def __init__(self, what: str, code: int) -> None:
         super().__init__(f"{what}: {cu.CUresult(code).name}")
@@ -46,7 +47,7 @@ class DriverError(RuntimeError):
 
 
 def check(what: str, result: Any) -> Any:
-    """The values of a driver call's (error, *values). Raises DriverError."""
+    """Return the values of a driver call's result, which is (error, *values). Raises DriverError."""
     code = int(result[0])
     if code:
         raise DriverError(what, code)
@@ -54,23 +55,23 @@ def check(what: str, result: Any) -> Any:
 
 
 def lost_context() -> int | None:
-    """The CUresult of an error that the context will not recover from; None while it is healthy."""
+    """Return the CUresult of an error that the context will not recover from; None while it is healthy."""
     code = int(cu.cuCtxSynchronize()[0])
     return code or None
 
 
 def reset_persisting_l2() -> None:
-    """Lines that a kernel asked to keep in L2 become ordinary ones, so that a flush evicts them."""
+    """Make the lines that a kernel asked to keep in L2 ordinary ones, so that a flush evicts them."""
     check("cuCtxResetPersistingL2Cache", cu.cuCtxResetPersistingL2Cache())
 
 
 @dataclass(frozen=True, slots=True)
 class Binary:
-    """What a launch needs to know of a compiled kernel; the fields of `compile.Compiled`."""
+    """What a launch needs to know of a compiled kernel, from the fields of `compile.binaries.Compiled`."""
 
     symbol: str
     parameters: tuple[tuple[str, str], ...]
-    """Name and Triton type of each parameter that the kernel takes, in order."""
+    """The name and the Triton type of each parameter that the kernel takes, in order."""
     shared_bytes: int
     num_warps: int
     num_ctas: int
@@ -78,11 +79,11 @@ class Binary:
     """Global memory per block, e.g. for tensor descriptors made on the device."""
     scratch_align: int
     descriptors: tuple[dict[str, Any] | None, ...]
-    """For each tensor descriptor parameter how Triton lays out its tensor map; None where it passes a plain pointer."""
+    """How Triton lays out the tensor map of each descriptor parameter; None where it passes a plain pointer."""
 
 
 def _slots(binary: Binary) -> list[tuple[str, int]]:
-    """struct format and alignment of each kernel parameter, after descriptors are taken apart as Triton does."""
+    """Return the struct format and alignment of each kernel parameter, with descriptors taken apart as Triton does."""
     slots: list[tuple[str, int]] = []
     metas = iter(binary.descriptors)
     for _, kind in binary.parameters:
@@ -99,7 +100,7 @@ def _slots(binary: Binary) -> list[tuple[str, int]]:
 
 
 class Kernel:
-    """A binary in the current context, ready to launch on torch's current stream. Raises DriverError when it does not load."""
+    """A binary in the current context, ready to be launched. Raises DriverError if it does not load."""
 
     def __init__(self, binary: Binary, cubin: bytes) -> None:
         self.binary = binary
@@ -127,10 +128,11 @@ class Kernel:
         self._plain = not any(kind.startswith("tensordesc") for _, kind in binary.parameters)
 
     def unload(self) -> None:
+        """Give the binary's memory back. Raises DriverError."""
         check("cuModuleUnload", cu.cuModuleUnload(self._module))
 
     def launch(self, grid: tuple[int, int, int], args: dict[str, Any], stream: int) -> None:
-        """Enqueue. `args`: parameter -> tensor, descriptor or number. Raises DriverError."""
+        """Enqueue one launch. `args` maps each parameter to a tensor, a descriptor or a number. Raises DriverError."""
         if 0 in grid:
             return
         if self._plain:
@@ -151,6 +153,7 @@ class Kernel:
         check("cuLaunchKernel", result)
 
     def _scratch_for(self, grid: tuple[int, int, int]) -> int:
+        """Return the address of the global memory that the kernel asks for; 0 if it asks for none."""
         if not self.binary.scratch_bytes:
             return 0
         align = max(1, self.binary.scratch_align)
@@ -161,7 +164,7 @@ class Kernel:
         return address + -address % align
 
     def _cluster(self, grid: tuple[int, int, int], threads: int, shared: int, stream: int) -> Any:
-        """A launch of clusters of blocks, as Triton makes it for num_ctas > 1."""
+        """Return the configuration of a launch of clusters of blocks, as Triton makes it for num_ctas > 1."""
         attribute = cu.CUlaunchAttribute()
         attribute.id = cu.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
         attribute.value.clusterDim.x, attribute.value.clusterDim.y, attribute.value.clusterDim.z = self.binary.num_ctas, 1, 1
@@ -176,6 +179,7 @@ class Kernel:
         return config
 
     def _with_descriptors(self, args: dict[str, Any]) -> list[Any]:
+        """Return the numbers that the kernel gets for `args`, descriptors taken apart as in `_slots`. Raises DriverError."""
         numbers: list[Any] = []
         metas = iter(self.binary.descriptors)
         for name in self._names:
@@ -193,7 +197,10 @@ class Kernel:
 
 
 def _tensor_map(value: Descriptor, meta: dict[str, Any]) -> bytes:
-    """The 128 bytes that the TMA unit reads, sizes and strides from the innermost dimension outward. Raises DriverError."""
+    """Return the 128 bytes that the TMA unit reads; its sizes and strides go from the innermost dimension outward.
+
+    Raises DriverError.
+    """
     kind = int(meta["elem_type"])
     element, rank = int(meta["elem_size"]), len(value.shape)
     shape = [int(s) * (2 if meta.get("fp4_padded") and i == rank - 1 else 1) for i, s in enumerate(value.shape)]
@@ -218,7 +225,7 @@ def _tensor_map(value: Descriptor, meta: dict[str, Any]) -> bytes:
 
 
 def clock_khz() -> int:
-    """The highest clock of the multiprocessors."""
+    """Return the highest clock of the multiprocessors, in kHz. Raises DriverError."""
     attribute = cu.CUdevice_attribute.CU_DEVICE_ATTRIBUTE_CLOCK_RATE
     device = check("cuCtxGetDevice", cu.cuCtxGetDevice())
     return int(check("cuDeviceGetAttribute", cu.cuDeviceGetAttribute(attribute, device)))

@@ -1,6 +1,6 @@
-"""Our own CUDA kernels: comparison of two tensors in one pass over memory, and the flush of L2.
+"""Our own CUDA kernels, which compare two tensors in one pass over memory and flush L2.
 
-Compiled by NVRTC when the first runner of a GPU starts; its successors find the binary in their fork server's scratch folder.
+NVRTC compiles them when the first runner of a GPU starts; its successors find the binary in their fork server's scratch folder.
 """
 
 from __future__ import annotations
@@ -74,6 +74,7 @@ extern "C" __global__ void compare_bfloat16(const bfloat_bits* a, const bfloat_b
 
 
 def _cubin(arch: int) -> bytes:
+    """Return the compiled kernels for compute capability `arch`, e.g. 90. Raises DriverError."""
     kept = Path(os.environ["TMPDIR"]) / f"fused-sm_{arch}.cubin"
     if kept.exists():
         return kept.read_bytes()
@@ -89,7 +90,7 @@ def _cubin(arch: int) -> bytes:
 
 
 class Fused:
-    """In the current context. Owns the flush buffer, twice as large as L2."""
+    """Our kernels in the current context, with the buffer that a flush reads, which is twice as large as L2."""
 
     def __init__(self) -> None:
         major, minor = torch.cuda.get_device_capability(0)
@@ -106,11 +107,11 @@ class Fused:
         self._flushed = {"a": buffer, "n": words // 4, "out": out}
 
     def flush(self) -> None:
-        """Enqueue: afterwards L2 holds nothing of what was used before."""
+        """Enqueue a read of the whole buffer, after which L2 holds nothing of what was used before."""
         self._flush.launch((self._blocks, 1, 1), self._flushed, stream().cuda_stream)
 
     def sums(self, found: torch.Tensor, exact: torch.Tensor) -> torch.Tensor:
-        """`judge.quick_sums`, in one pass where the tensors allow it."""
+        """Enqueue what `comparison.quick_sums` computes, in one pass over memory where the tensors allow it."""
         kernel = self._kernels.get(exact.dtype)
         aligned = found.data_ptr() % 16 == 0 and exact.data_ptr() % 16 == 0
         if kernel is None or not (aligned and found.is_contiguous() and exact.is_contiguous()):
@@ -123,11 +124,12 @@ class Fused:
 
 
 def kept(numbers: torch.Tensor) -> torch.Tensor:
-    """A copy in the host's memory, made when the GPU gets there: no later kernel can change it. Void before a wait."""
+    """Enqueue a copy into the host's memory, where no later kernel can change it. It is void until somebody has waited."""
     host = torch.empty(numbers.shape, dtype=numbers.dtype, pin_memory=True)
     return host.copy_(numbers, non_blocking=True)
 
 
 def _binary(name: str) -> driver.Binary:
+    """Return the facts of the comparison for the dtype `name`."""
     parameters = (("a", "*fp32"), ("b", "*fp32"), ("n", "i64"), ("out", "*fp64"))
     return driver.Binary(f"compare_{name}", parameters, 0, WARPS, 1, 0, 1, ())

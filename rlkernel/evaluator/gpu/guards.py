@@ -1,4 +1,4 @@
-"""Candidate memory on the GPU, between red zones.
+"""The candidate's memory on the GPU, between red zones.
 
 A red zone holds random bytes that are compared afterwards, so a write that strays by up to `ZONE` bytes is seen. The memory
 itself starts as random bytes too. A view's storage covers the tensor alone: offsets mean what they mean without red zones.
@@ -11,13 +11,14 @@ from collections.abc import Sequence
 import torch
 
 ZONE = 1 << 20
-"""Bytes before and after each tensor."""
+"""The number of bytes in the red zone before each tensor, and in the one after it."""
 _ALIGN = 512
+"""The unit, in bytes, in which guarded memory is allocated."""
 CUDA = torch.device("cuda", 0)
 
 
 def randomise(raw: torch.Tensor) -> None:
-    """Overwrite a byte tensor with random bytes: eight at a time, and the generator of the problem untouched."""
+    """Overwrite a byte tensor with random bytes. The generator that the problem draws from is left alone."""
     whole = raw.numel() // 8 * 8
     raw[:whole].view(torch.int64).random_(generator=_generator())
     if whole < raw.numel():
@@ -36,7 +37,7 @@ def _generator() -> torch.Generator:
 
 
 def fill(tensor: torch.Tensor, value: int) -> None:
-    """A 64-bit value all over a tensor's storage, faster than random bytes."""
+    """Write a 64-bit value all over a tensor's storage, which is faster than random bytes."""
     storage = tensor.untyped_storage()
     whole = storage.nbytes() // 8 * 8
     if storage.nbytes():
@@ -46,12 +47,12 @@ def fill(tensor: torch.Tensor, value: int) -> None:
 
 
 def extent(size: Sequence[int], stride: Sequence[int]) -> int:
-    """Elements from the first to the last one of a strided tensor."""
+    """Return the number of elements from the first to the last one of a strided tensor, both included."""
     return 0 if 0 in size else 1 + sum((n - 1) * s for n, s in zip(size, stride, strict=True))
 
 
 class Guards:
-    """Owns guarded memory: tensors made here are void once their Guards is gone."""
+    """The owner of guarded memory. Tensors made here are void once their Guards is gone."""
 
     def __init__(self) -> None:
         self._pattern = torch.empty(ZONE, dtype=torch.uint8, device=CUDA)
@@ -60,7 +61,7 @@ class Guards:
         self._alive: list[torch.Tensor] = []
 
     def empty(self, size: Sequence[int], stride: Sequence[int], dtype: torch.dtype, *, filled: bool = True) -> torch.Tensor:
-        """Like `torch.empty_strided`, with a storage of its own between red zones; contents random if `filled`."""
+        """Make a tensor like `torch.empty_strided`, with a storage of its own between red zones, and random if `filled`."""
         nbytes = extent(size, stride) * dtype.itemsize
         raw = torch.empty(2 * ZONE + nbytes + -nbytes % _ALIGN, dtype=torch.uint8, device=CUDA)
         zones = raw.as_strided((2, ZONE), (ZONE + nbytes, 1))  # before and after
@@ -74,20 +75,21 @@ class Guards:
         return torch.empty(0, dtype=dtype, device=CUDA).set_(storage, 0, tuple(size), tuple(stride))
 
     def place(self, tensor: torch.Tensor) -> torch.Tensor:
-        """A guarded copy; tensors that share elements or are empty stay where they are."""
+        """Return a guarded copy of a tensor. Tensors that are empty or whose elements share memory stay where they are."""
         if tensor.numel() == 0 or any(s == 0 and n > 1 for n, s in zip(tensor.size(), tensor.stride(), strict=True)):
             return tensor
         return self.empty(tensor.size(), tensor.stride(), tensor.dtype).copy_(tensor)
 
     def release(self) -> None:
-        """Give the memory back: what was made here is void."""
+        """Give the memory back, so that every tensor made here is void."""
         self._zones.clear()
         self._alive.clear()
 
     @property
     def used(self) -> bool:
+        """Whether any tensor was made here."""
         return bool(self._zones)
 
     def broken(self) -> torch.Tensor:
-        """Whether something was written into a red zone since it was made: a flag on the device."""
+        """Return a flag on the device that tells whether something was written into a red zone since it was made."""
         return torch.stack([(zones != self._pattern).any() for zones in self._zones]).any()

@@ -20,7 +20,6 @@ from rlkernel.evaluator.gpu.stopwatch import Run, Stopwatch, mark, wait
 from rlkernel.evaluator.judging.comparison import Match, bits, compare_tensor
 from rlkernel.evaluator.judging.reference_calls import (
     STRESS,
-    Stress,
     call,
     draw_seed,
     exact_outputs,
@@ -33,10 +32,13 @@ from rlkernel.evaluator.judging.reference_calls import (
     tensors_of,
 )
 from rlkernel.evaluator.judging.roofline import is_free
-from rlkernel.evaluator.judging.rounds import InputFate, fates
-from rlkernel.evaluator.judging.tolerance import OwnError, Tolerance, beside, own_error, tolerance
+from rlkernel.evaluator.judging.rounds import fates
+from rlkernel.evaluator.judging.tolerance import OwnError, beside, own_error, tolerance
+from rlkernel.evaluator.messages.children import StepTime
+from rlkernel.evaluator.messages.gpu import Known
+from rlkernel.evaluator.messages.judgement import InputFate, Stress, Tolerance
 from rlkernel.evaluator.program.replay import Replay
-from rlkernel.evaluator.program.schema import Launch, Program
+from rlkernel.evaluator.program.schema import Launch, Op, Program
 from rlkernel.evaluator.program.tensors import overlapping
 from rlkernel.reference import Reference, load_reference
 
@@ -64,45 +66,10 @@ class Kind:
     def note(self) -> str:
         """Stands behind a miss: what is special about the round."""
         notes = ["in the other of train and eval mode"] if self.other else []
-        notes += [f"inputs {self.stress} by 8"] if self.stress is Stress.SCALED else []
+        notes += ["inputs scaled by 8"] if self.stress is Stress.SCALED else []
         notes += ["inputs centred and scaled by 8"] if self.stress is Stress.SHIFTED else []
         notes += ["constant parameters at other values"] if self.perturbed else []
         return f" ({', '.join(notes)})" if notes else ""
-
-
-@dataclass(frozen=True, slots=True)
-class Known:
-    """What is measured once for a problem; plain data, kept by the pool and given back to every runner."""
-
-    allowed: dict[str, tuple[Tolerance, ...]]
-    """Kind of round ("plain", "stress", "other") -> what is allowed of each output. Without "stress" where that overflows."""
-    stress: Stress
-    """What may be done to the inputs."""
-    perturbs: bool
-    """Whether constant parameters may have other values."""
-    fates: tuple[InputFate, ...]
-    """What the reference does to each tensor among its arguments."""
-    changes_state: tuple[str, ...]
-    """Parameters and buffers that the reference changes."""
-    gaps: bool
-    """The reference makes the host wait for the GPU, so that its time holds gaps, always."""
-    plain: bool
-    """Whether the reference's outputs are finite and none is huge, so that one pass over a timed output tells whether it
-    matches."""
-    rows: tuple[dict[str, Any], ...]
-    """Device time of the reference's operators: {"op", "us"}."""
-
-    @staticmethod
-    def from_json(data: dict[str, Any]) -> Known:
-        allowed = {kind: tuple(Tolerance.from_json(t) for t in limits) for kind, limits in data["allowed"].items()}
-        lists = {name: tuple(data[name]) for name in ("changes_state", "rows")}
-        kinds = {"stress": Stress(data["stress"]), "fates": tuple(InputFate(fate) for fate in data["fates"])}
-        return Known(**{**data, **lists, **kinds, "allowed": allowed})
-
-    @property
-    def keeps_inputs(self) -> bool:
-        """Whether the reference leaves all its arguments as they are."""
-        return all(fate is InputFate.KEPT for fate in self.fates)
 
 
 def name_of(kind: Kind) -> str:
@@ -209,7 +176,7 @@ class GpuProblem:
                 return match
         return Match(True)
 
-    def _rows(self, program: Program, stopwatch: Stopwatch) -> list[dict[str, Any]]:
+    def _rows(self, program: Program, stopwatch: Stopwatch) -> list[StepTime]:
         replay = Replay(program, CUDA, lambda *call: None)
         replay.init(self.init_tensors(0), 0)
         return step_times(replay, tensors_of(self.inputs(draw_seed())), stopwatch, {}, lambda: None)
@@ -237,23 +204,20 @@ def step_times(
     fresh: dict[int, torch.Tensor],
     before: Callable[[], None],
     patience: float = 1.0,
-) -> list[dict[str, Any]]:
-    """Device time of each step of a Program that does work: {"step", "function" or "op", "us"}, the shorter of two runs.
+) -> list[StepTime]:
+    """Device time of each step of a Program that does work, the shorter of two runs.
 
     patience: factor on the spin that covers the host; a host that is held up for longer leaves gaps, which count as time.
     """
-    rows: dict[int, dict[str, Any]] = {}
+    work: dict[int, Launch | Op] = {}
     passes: list[tuple[Run, list[tuple[int, torch.cuda.Event]]]] = []
     for _ in range(ATTRIBUTION_RUNS):
         marks: list[tuple[int, torch.cuda.Event]] = []
 
         def observe(index: int, step: Any, read: Any, made: Any, marks: list[tuple[int, torch.cuda.Event]] = marks) -> None:
-            if isinstance(step, Launch):
-                rows[index] = {"step": index, "function": step.function}
-            elif is_free(step, read, made):
+            if not isinstance(step, Launch) and is_free(step, read, made):
                 return
-            else:
-                rows[index] = {"step": index, "op": step.op}
+            work[index] = step
             marks.append((index, mark()))
 
         before()
@@ -268,4 +232,8 @@ def step_times(
         for index, event in marks:
             times.setdefault(index, []).append(float(last.elapsed_time(event)) * 1000.0)
             last = event
-    return [{**rows[index], "us": min(us)} for index, us in times.items()]
+    return [_step_time(index, work[index], min(us)) for index, us in times.items()]
+
+
+def _step_time(index: int, step: Launch | Op, us: float) -> StepTime:
+    return StepTime(index, us, function=step.function) if isinstance(step, Launch) else StepTime(index, us, op=step.op)

@@ -8,22 +8,37 @@ from __future__ import annotations
 import gc
 import socket
 from collections import OrderedDict
-from dataclasses import asdict
 from typing import Any
 
 import torch
 
 from rlkernel.errors import BrokenReference, one_line
 from rlkernel.evaluator import wire
+from rlkernel.evaluator.compile.binaries import Compiled
 from rlkernel.evaluator.gpu import driver
 from rlkernel.evaluator.gpu.checks import Strayed
 from rlkernel.evaluator.gpu.compiled_reference import compiled_time
 from rlkernel.evaluator.gpu.fused import Fused
-from rlkernel.evaluator.gpu.problem import GpuProblem, Known
+from rlkernel.evaluator.gpu.problem import GpuProblem
 from rlkernel.evaluator.gpu.session import Session
 from rlkernel.evaluator.gpu.stopwatch import Hung, Stopwatch, settle
-from rlkernel.evaluator.gpu.subject import NoConfig, Subject, binary_of
+from rlkernel.evaluator.gpu.subject import KernelTable, NoConfig, Subject, binary_of
 from rlkernel.evaluator.gpu.trials import Unmeasured
+from rlkernel.evaluator.messages import codec
+from rlkernel.evaluator.messages.endings import Broken, Ending, Failed
+from rlkernel.evaluator.messages.gpu import (
+    Card,
+    CompiledTimes,
+    Evaluate,
+    Hello,
+    Judged,
+    Known,
+    Measured,
+    NotCompiled,
+    Study,
+    TimeCompiled,
+    Unstressed,
+)
 from rlkernel.evaluator.program import schema as programs
 from rlkernel.evaluator.program.schema import MalformedProgram
 from rlkernel.types import Status
@@ -45,98 +60,92 @@ class Runner:
         settle(60.0)
         gc.freeze()  # a collection then looks at what candidates leave alone
 
-    def hello(self, header: dict[str, Any]) -> dict[str, Any]:
+    def hello(self, question: Hello) -> Card:
         """Warm the libraries up, so that no candidate pays for it; float64, which only studies use, in the first runner alone."""
-        fraction = min(0.95, float(header["memory_bytes"]) / torch.cuda.get_device_properties(0).total_memory)
+        fraction = min(0.95, question.memory_bytes / torch.cuda.get_device_properties(0).total_memory)
         torch.cuda.set_per_process_memory_fraction(fraction)
-        for dtype in (torch.float32, torch.float16, *((torch.bfloat16, torch.float64) if header["first"] else ())):
+        for dtype in (torch.float32, torch.float16, *((torch.bfloat16, torch.float64) if question.first else ())):
             square = torch.randn(1024, 1024, device="cuda", dtype=dtype)
             (torch.addmm(square[0], square, square) @ square).sum().item()
             torch.nn.functional.conv2d(
                 square.view(4, 16, 128, 128), square.view(-1)[: 16 * 16 * 9].view(16, 16, 3, 3)
             ).sum().item()
-        return {"name": torch.cuda.get_device_name(0), "processors": torch.cuda.get_device_properties(0).multi_processor_count}
+        return Card(torch.cuda.get_device_name(0), torch.cuda.get_device_properties(0).multi_processor_count)
 
-    def study(self, header: dict[str, Any]) -> dict[str, Any]:
-        """{"known": ...} of a problem, {"broken": why}, or {"retry": "plain"} if scaled inputs cost the context."""
-        self._set_tf32(header)
+    def study(self, question: Study) -> Known | Broken | Unstressed:
+        """Measure what is needed of a problem; `Unstressed` if scaled inputs cost the context."""
+        _set_tf32(question.tf32)
         try:
-            problem = self._problem(header)
-            reference = programs.from_json(header["reference"])
-            known = problem.study(reference, self.stopwatch, stress=header["stress"], tf32=bool(header["tf32"]))
+            problem = self._problem(question.source, question.name)
+            reference = programs.from_json(question.reference)
+            return problem.study(reference, self.stopwatch, stress=question.stress, tf32=question.tf32)
         except BrokenReference as error:
-            return {"broken": str(error)}
+            return Broken(str(error))
         except Exception as error:  # whatever the reference's own code raises is told in one line
-            if driver.lost_context() is not None:
-                if header["stress"]:
-                    return {"retry": "plain", "lost": True}
-                return {"broken": f"{header['name']}: on the GPU: {one_line(error)}", "lost": True}
-            return {"broken": f"{header['name']}: on the GPU: {one_line(error)}"}
-        return {"known": asdict(known)}
+            lost = driver.lost_context() is not None
+            if lost and question.stress:
+                return Unstressed(lost=True)
+            return Broken(f"{question.name}: on the GPU: {one_line(error)}", lost=lost)
 
-    def compiled(self, header: dict[str, Any]) -> dict[str, Any]:
-        """The reference under torch.compile. The process is of no other use afterwards."""
-        self._set_tf32(header)
-        return compiled_time(header["source"], header["name"], self.stopwatch)
+    def compiled(self, question: TimeCompiled) -> CompiledTimes | NotCompiled:
+        """Time the reference under torch.compile. The process is of no other use afterwards."""
+        _set_tf32(question.tf32)
+        return compiled_time(question.source, question.name, self.stopwatch)
 
-    def evaluate(self, header: dict[str, Any], body: bytes) -> dict[str, Any]:
-        """Never raises for what a candidate does."""
-        self._set_tf32(header)
-        reply = self._verdict(header, body)
-        if not reply.get("lost"):
-            if "status" in reply:  # an exception's frames hold tensors
+    def evaluate(self, question: Evaluate, body: bytes) -> Judged | Failed:
+        """Judge and time a candidate. Never raises for what it does."""
+        _set_tf32(question.task.tf32)
+        answer = self._verdict(question, body)
+        if not (isinstance(answer, Failed) and answer.lost):
+            if isinstance(answer, Failed):  # an exception's frames hold tensors
                 gc.collect()
             if torch.cuda.memory_reserved() > KEEP_RESERVED:
                 torch.cuda.empty_cache()
-        return reply
+        return answer
 
-    @staticmethod
-    def _set_tf32(header: dict[str, Any]) -> None:
-        torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = bool(header["tf32"])
-
-    def _problem(self, header: dict[str, Any]) -> GpuProblem:
-        key = header["name"] + header["source"]
+    def _problem(self, source: str, name: str) -> GpuProblem:
+        key = name + source
         if key not in self._problems:
-            self._problems[key] = GpuProblem(header["source"], header["name"])
+            self._problems[key] = GpuProblem(source, name)
             if len(self._problems) > PROBLEMS_KEPT:
                 self._problems.popitem(last=False)
         return self._problems[key]
 
-    def _verdict(self, header: dict[str, Any], body: bytes) -> dict[str, Any]:
+    def _verdict(self, question: Evaluate, body: bytes) -> Judged | Failed:
+        seconds = question.task.seconds
         try:
-            return self._examine(header, body, self._problem(header), Known.from_json(header["known"]))
+            return self._examine(question, body)
         except Strayed as error:
-            return {"status": str(Status.OUT_OF_BOUNDS), "detail": str(error), "lost": True}
+            return Failed(Status.OUT_OF_BOUNDS, str(error), lost=True)
         except Hung:
-            return _timeout(header)
+            return _timeout(seconds)
         except MalformedProgram as error:
-            return {"status": str(Status.CRASH), "detail": f"the trace is not a Program: {error}"}
+            return Failed(Status.CRASH, f"the trace is not a Program: {error}")
         except NoConfig:
-            return {"status": str(Status.RUNTIME_ERROR), "detail": "no configuration of a kernel can be launched on this GPU"}
+            return Failed(Status.RUNTIME_ERROR, "no configuration of a kernel can be launched on this GPU")
         except Unmeasured as error:
-            return {"status": str(Status.RUNTIME_ERROR), "detail": str(error)}
+            return Failed(Status.RUNTIME_ERROR, str(error))
         except Exception as error:  # what the GPU reports of the candidate's work, and what a forged Program makes torch raise
             try:
-                settle(float(header["seconds"]))
+                settle(seconds)
             except Hung:
-                return _timeout(header)
+                return _timeout(seconds)
             except RuntimeError:  # the error that `failure` asks the driver about
                 return failure(error)
             return failure(error)
 
-    def _examine(self, header: dict[str, Any], body: bytes, problem: GpuProblem, known: Known) -> dict[str, Any]:
+    def _examine(self, question: Evaluate, body: bytes) -> Judged:
+        task, seconds = question.task, question.task.seconds
+        problem = self._problem(task.source, task.name)
+        cubins = {key: wire.raw(span, body) for key, span in question.cubins.items()}
         loaded: dict[str, driver.Kernel] = {}
-        for table in header["kernels"].values():
-            for configs in table.values():
-                self._load(configs, header["binaries"], body, loaded)
-        seconds = float(header["seconds"])
-        subject = Subject(programs.from_json(header["program"]), header["kernels"]["program"], loaded, seconds)
-        other: Subject | None = None
-        if header["other"] is not None:
-            other = Subject(programs.from_json(header["other"]), header["kernels"]["other"], loaded, seconds)
-        modal, tf32 = bool(header["modal"]), bool(header["tf32"])
+        kernels, other_kernels = (_loaded(table, cubins, loaded) for table in (task.kernels.program, task.kernels.other))
+        subject = Subject(task.program, kernels, loaded, seconds)
+        other = None if task.other is None else Subject(task.other, other_kernels, loaded, seconds)
         try:
-            facts = facts_of(Session(problem, known, self.stopwatch, self.fused, subject, other, modal, tf32, seconds))
+            judged = whole_stay(
+                Session(problem, question.known, self.stopwatch, self.fused, subject, other, task.modal, task.tf32, seconds)
+            )
             settle(seconds)
         finally:
             subject.release()
@@ -144,69 +153,76 @@ class Runner:
                 other.release()
         for kernel in loaded.values():
             kernel.unload()
-        return facts
+        return judged
 
-    @staticmethod
-    def _load(configs: dict[str, Any], entries: dict[str, Any], body: bytes, loaded: dict[str, driver.Kernel]) -> None:
-        """The binaries of one launch; a configuration that does not load is dropped where another one does."""
+
+def _set_tf32(allowed: bool) -> None:
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = allowed
+
+
+def _loaded(table: KernelTable, cubins: dict[str, bytes], loaded: dict[str, driver.Kernel]) -> KernelTable:
+    """The configurations whose binaries are in `loaded` now. One that does not load is dropped where another one does; raises
+    DriverError where none does."""
+    kept: dict[str, dict[int, Compiled]] = {}
+    for step, configs in table.items():
+        kept[step] = {}
         refused: driver.DriverError | None = None
-        for choice, facts in list(configs.items()):
-            if facts["key"] in loaded:
-                continue
+        for choice, facts in configs.items():
             try:
-                loaded[facts["key"]] = driver.Kernel(binary_of(facts), wire.raw(entries[facts["key"]], body))
+                if facts.key not in loaded:
+                    loaded[facts.key] = driver.Kernel(binary_of(facts), cubins[facts.key])
+                kept[step][choice] = facts
             except driver.DriverError as error:
                 refused = error
-                del configs[choice]
-        if refused is not None and not configs:
+        if refused is not None and not kept[step]:
             raise refused
+    return kept
 
 
-def _timeout(header: dict[str, Any]) -> dict[str, Any]:
-    detail = f"forward takes more than {header['seconds']:g} s on the GPU"
-    return {"status": str(Status.TIMEOUT), "detail": detail, "lost": True}
+def _timeout(seconds: float) -> Failed:
+    return Failed(Status.TIMEOUT, f"forward takes more than {seconds:g} s on the GPU", lost=True)
 
 
-def facts_of(session: Session) -> dict[str, Any]:
-    """A whole stay, as the pool reads it: times and rows only if every output matched."""
+def whole_stay(session: Session) -> Judged:
+    """One candidate's stay from its first round to its last: measured only if every output matched."""
     session.prepare()
     match, live, other_mode = session.rounds()
-    facts: dict[str, Any] = {}
+    measured: Measured | None = None
     if match.matches:
         timed, host_us, match = session.trials()
-        facts = {"speedup": asdict(timed), "host_us": host_us, "rows": session.rows(timed.candidate_us)} if match.matches else {}
-    return {
-        **facts, "choices": {str(k): v for k, v in session.subject.choices.items()}, "other_mode": other_mode,
-        "matches": match.matches, "detail": match.detail, "error": session.worst,
-        "live": {str(k): v for k, v in live.items()},
-    }  # fmt: skip
+        measured = Measured(timed, host_us, tuple(session.rows(timed.candidate_us))) if match.matches else None
+    return Judged(match.matches, match.detail, other_mode, session.worst, session.subject.choices, live, measured)
 
 
-def failure(error: Exception) -> dict[str, Any]:
+def failure(error: Exception) -> Failed:
     """A verdict from the driver's error number, not from text."""
     code = driver.lost_context()
     if code is not None:
         status, detail = driver.STATUS_OF_ERROR.get(code, (Status.CRASH, f"the GPU reports error {code}"))
-        return {"status": str(status), "detail": detail, "lost": True}
+        return Failed(status, detail, lost=True)
     if isinstance(error, torch.cuda.OutOfMemoryError) or "out of memory" in str(error):
-        return {"status": str(Status.RUNTIME_ERROR), "detail": "forward needs more GPU memory than a candidate may have"}
-    return {"status": str(Status.RUNTIME_ERROR), "detail": one_line(error)[:300]}
+        return Failed(Status.RUNTIME_ERROR, "forward needs more GPU memory than a candidate may have")
+    return Failed(Status.RUNTIME_ERROR, one_line(error)[:300])
 
 
 def serve(sock: socket.socket) -> None:
     """Answer until the pool closes the socket, or until the context is lost."""
     runner: Runner | None = None
     while (message := wire.receive(sock)) is not None:
-        header, body = message
-        if header["do"] == "hello":
+        question: Hello | Study | TimeCompiled | Evaluate
+        question = codec.unpack(message[0], Hello, Study, TimeCompiled, Evaluate)
+        if isinstance(question, Hello):
             runner = Runner()
-            wire.send(sock, wire.pack(runner.hello(header)))
-            continue
         assert runner is not None
-        if header["do"] == "compiled":
-            wire.send(sock, wire.pack(runner.compiled(header)))
+        answer = _answer(runner, question, message[1])
+        wire.send(sock, codec.pack(answer))
+        if isinstance(question, TimeCompiled) or (isinstance(answer, Ending) and answer.lost):
             return
-        reply = runner.study(header) if header["do"] == "study" else runner.evaluate(header, body)
-        wire.send(sock, wire.pack(reply))
-        if reply.get("lost"):
-            return
+
+
+def _answer(runner: Runner, question: Hello | Study | TimeCompiled | Evaluate, body: bytes) -> Any:
+    if isinstance(question, Hello):
+        return runner.hello(question)
+    if isinstance(question, Study):
+        return runner.study(question)
+    return runner.compiled(question) if isinstance(question, TimeCompiled) else runner.evaluate(question, body)

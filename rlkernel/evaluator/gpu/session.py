@@ -17,17 +17,18 @@ from torch import nn
 
 from rlkernel.evaluator.gpu.checks import Checks, Strayed
 from rlkernel.evaluator.gpu.fused import Fused
-from rlkernel.evaluator.gpu.problem import GpuProblem, Kind, Known, name_of, step_times
+from rlkernel.evaluator.gpu.problem import GpuProblem, Kind, name_of, step_times
 from rlkernel.evaluator.gpu.stopwatch import Stopwatch, settle
 from rlkernel.evaluator.gpu.subject import Outcome, Subject
 from rlkernel.evaluator.gpu.trials import Trials, Unmeasured
 from rlkernel.evaluator.judging.comparison import Match
 from rlkernel.evaluator.judging.reference_calls import call, draw_seed, state_of, tensors_of
-from rlkernel.evaluator.judging.timing import Speedup
+from rlkernel.evaluator.messages.children import StepTime
+from rlkernel.evaluator.messages.gpu import Known, Speedup
 from rlkernel.evaluator.program.schema import Launch
 
 SLOW_SECONDS = 0.1
-"""Of the first round: then the first batch of trials is one."""
+"""A first round that takes longer is slow: then the first batch of trials is one."""
 STEP_SLACK_US = 4.0
 ATTRIBUTIONS = 4
 """A host that is held up leaves gaps between the steps: then they are timed again, behind a spin three times as long."""
@@ -37,7 +38,7 @@ NOISE_FACTOR = 4.0
 
 @dataclass(frozen=True, slots=True)
 class Seeds:
-    """Of one round: weights, inputs, and what `forward` draws."""
+    """The seeds of one round: of weights, of inputs, and of what `forward` draws."""
 
     init: int
     inputs: int
@@ -46,6 +47,8 @@ class Seeds:
 
 @dataclass(frozen=True, slots=True)
 class Round:
+    """One call of the candidate, and what the reference made of the same seeds."""
+
     kind: Kind
     seeds: Seeds
     outcome: Outcome
@@ -63,11 +66,12 @@ class Session:
     fused: Fused
     subject: Subject
     other: Subject | None
-    """In the other of train and eval mode, where the candidate does other work there."""
+    """The candidate in the other of train and eval mode, where it does other work there."""
     modal: bool
+    """Whether the reference differs between train and eval mode."""
     tf32: bool
     seconds: float
-    """How long the rounds may take, or one trial."""
+    """Wall clock that the rounds, or one trial, may take."""
     worst: float = 0.0
     slow: bool = False
     """The first round took long."""
@@ -131,10 +135,8 @@ class Session:
                 match = match if plain.matches else plain
             return match, {}, False
         if self.modal or self.other is not None:
-            checks = Checks(self.fused)
-            match = self._judged(
-                checks, [self.round(checks, self.other or self.subject, Kind(other=True, perturbed=self.known.perturbs))]
-            )
+            checks, kind = Checks(self.fused), Kind(other=True, perturbed=self.known.perturbs)
+            match = self._judged(checks, [self.round(checks, self.other or self.subject, kind)])
         return match, live, not match.matches
 
     def _first_round(self, kind: Kind) -> tuple[Match, dict[int, bool]]:
@@ -195,12 +197,12 @@ class Session:
         finally:
             self.worst = max(self.worst, trials.worst)
 
-    def rows(self, candidate_us: float) -> list[dict[str, Any]]:
+    def rows(self, candidate_us: float) -> list[StepTime]:
         """Device time of each step. Raises Unmeasured if the steps do not add up to the forward."""
         if self.subject.only is not None:
             launch = self.subject.program.forward[self.subject.only]
             assert isinstance(launch, Launch)
-            return [{"step": self.subject.only, "function": launch.function, "us": candidate_us}]
+            return [StepTime(self.subject.only, candidate_us, function=launch.function)]
         inputs = tensors_of(self.problem.inputs(draw_seed()))
         subject = self.subject
         subject.replay.place = None
@@ -209,6 +211,6 @@ class Session:
                 found = step_times(
                     subject.replay, inputs, self.stopwatch, subject.places[0], lambda: subject.refill(0), 3.0**attempt
                 )
-                if sum(row["us"] for row in found) <= 1.5 * candidate_us + STEP_SLACK_US * len(found):
+                if sum(row.us for row in found) <= 1.5 * candidate_us + STEP_SLACK_US * len(found):
                     return found
         raise Unmeasured("its steps take longer when each is timed than forward as a whole")

@@ -1,4 +1,4 @@
-"""Device time of one call: caches flushed, queue filled, CUDA events around it.
+"""Measures the device time of one call, with flushed caches, a filled queue, and CUDA events around the call.
 
     reset persisting L2 | read 2 x L2       | spin | start | the call's kernels | end
                                                    ^ if this has happened when the host has enqueued the rest, the run is void
@@ -19,33 +19,34 @@ import torch
 from rlkernel.evaluator.gpu import driver
 
 MAX_SPIN_US = 50_000.0
+"""The longest spin."""
 SPIN_FACTOR = 1.6
-"""Spin over the host's usual time to enqueue."""
+"""The factor from the host's usual time to enqueue a call to the spin in front of it."""
 
 
 class Hung(Exception):
-    """The GPU did not finish in time. Nothing but the end of this process stops it."""
+    """The GPU has not finished in time. Nothing but the end of this process stops it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One timed call, still on its way."""
+    """One timed call, which may still be on its way."""
 
     start: torch.cuda.Event
     end: torch.cuda.Event
     host_us: float
-    """Time to enqueue the call."""
+    """The host's time to enqueue the call, in microseconds."""
     void: bool
-    """The call started before all of it was enqueued: gaps would count."""
+    """Whether the call started before all of it was enqueued, so that gaps would count."""
 
     @property
     def us(self) -> float:
-        """Device time; only after `end` has happened."""
+        """The call's device time in microseconds, known once `end` has happened."""
         return float(self.start.elapsed_time(self.end)) * 1000.0
 
 
 def wait(event: torch.cuda.Event, seconds: float) -> None:
-    """Until `event` has happened. Raises Hung; a CUDA error raises as torch reports it."""
+    """Wait until `event` has happened. Raises Hung; a CUDA error raises as torch reports it."""
     deadline = time.perf_counter() + seconds
     while not event.query():
         if time.perf_counter() > deadline:
@@ -54,24 +55,24 @@ def wait(event: torch.cuda.Event, seconds: float) -> None:
 
 @functools.cache
 def stream() -> torch.cuda.Stream:
-    """The one stream of this process. Looked up once: torch takes 30 us for it."""
+    """Return the one stream of this process. It is looked up once, because torch takes 30 us for it."""
     return torch.cuda.current_stream()
 
 
 def mark() -> torch.cuda.Event:
-    """An event at the end of what is enqueued, with its time."""
+    """Enqueue an event that records its time behind what is enqueued so far."""
     event = torch.cuda.Event(enable_timing=True)
     event.record(stream())
     return event
 
 
 def settle(seconds: float) -> None:
-    """Until everything enqueued so far is done. Raises Hung."""
+    """Wait until everything enqueued so far is done. Raises Hung."""
     wait(mark(), seconds)
 
 
 class Stopwatch:
-    """`flush`: enqueues the eviction of everything from L2."""
+    """Times calls one after the other. `flush` enqueues the eviction of everything from L2."""
 
     def __init__(self, flush: Callable[[], None]) -> None:
         self._flush = flush
@@ -79,7 +80,10 @@ class Stopwatch:
         self._last: torch.cuda.Event | None = None
 
     def run(self, call: Callable[[], Any], spin_us: float, *, unless_busy: bool = False) -> tuple[Any, Run]:
-        """Enqueue one timed call; its result, and its times to be. `unless_busy`: no spin while the last run still goes on."""
+        """Enqueue one timed call, and return its result and its times to be.
+
+        With `unless_busy` there is no spin while the last run still goes on. Raises DriverError.
+        """
         start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
         queue = stream()
         driver.reset_persisting_l2()
@@ -96,5 +100,5 @@ class Stopwatch:
 
 
 def spin_for(host_us: float) -> float:
-    """How long to spin for a call that takes `host_us` to enqueue."""
+    """Return how long to spin, in microseconds, for a call that takes `host_us` to enqueue."""
     return min(SPIN_FACTOR * host_us + 20.0, MAX_SPIN_US)

@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from rlkernel.evaluator.compile.binaries import Compiled
 from rlkernel.evaluator.gpu import driver
 from rlkernel.evaluator.gpu.guards import CUDA, Guards, extent, fill
 from rlkernel.evaluator.gpu.stopwatch import mark, settle, stream
@@ -23,32 +24,33 @@ from rlkernel.evaluator.program.schema import Config, Launch, Program
 from rlkernel.evaluator.program.tensors import flatten
 
 TUNING_RUNS = 3
-KernelTable = Mapping[str, Mapping[str, dict[str, Any]]]
-"""Step ("3" in forward, "init:0" in __init__) -> configuration -> facts of its binary, see `binaries.Compiled`."""
+KernelTable = Mapping[str, Mapping[int, Compiled]]
+"""Step ("3" in forward, "init:0" in __init__) -> configuration -> facts of its binary."""
 
 
 class NoConfig(Exception):
     """No configuration of a kernel can be launched on this GPU."""
 
 
-def binary_of(facts: dict[str, Any]) -> driver.Binary:
+def binary_of(facts: Compiled) -> driver.Binary:
+    """What the driver needs of a binary's facts."""
     return driver.Binary(
-        facts["symbol"], tuple((str(n), str(k)) for n, k in facts["parameters"]), int(facts["shared_bytes"]),
-        int(facts["num_warps"]), int(facts["num_ctas"]), int(facts["global_scratch_size"]), int(facts["global_scratch_align"]),
-        tuple(facts["tensordesc_meta"]),
+        facts.symbol, facts.parameters, facts.shared_bytes, facts.num_warps, facts.num_ctas, facts.global_scratch_size,
+        facts.global_scratch_align, facts.tensordesc_meta,
     )  # fmt: skip
 
 
 def places(nbytes: int) -> int:
-    """In how many places in memory the tensors of timed calls may lie: the smaller, the more it matters and the less it costs.
+    """Return in how many places in memory the tensors of timed calls may lie, which take `nbytes` together.
 
-    A relu over 1 MiB takes 4 % more or less time (standard deviation) in another place on an H200; over 8 MiB, 1 %.
+    The smaller they are, the more their place matters and the less another one costs. On an H200, a relu over 1 MiB takes 4 %
+    more or less time (standard deviation) in another place; over 8 MiB, 1 %.
     """
     return 48 if nbytes < 4 << 20 else detours(nbytes)
 
 
 def detours(nbytes: int) -> int:
-    """How many blocks as large as a tensor may lie in the way of torch's allocator: each is asked for in every trial."""
+    """Return how many blocks of `nbytes` may lie in the way of torch's allocator. Each is asked for in every trial."""
     return 12 if nbytes < 8 << 20 else 4 if nbytes < 64 << 20 else 2
 
 
@@ -59,40 +61,45 @@ class Outcome:
     output: Any
     inputs: list[torch.Tensor]
     guards: tuple[Guards, Guards]
-    """Of this call, and of the state that `__init__` made."""
+    """The guards of this call, and those of the state that `__init__` made."""
 
 
 class Subject:
-    """One Program (the candidate in one mode). `seconds`: how long any one forward may take."""
+    """One Program on the GPU, which is the candidate in one mode. `seconds` is how long any one forward may take."""
 
     def __init__(self, program: Program, kernels: KernelTable, loaded: dict[str, driver.Kernel], seconds: float) -> None:
         self.program = program
         self.seconds = seconds
         self._memory, self._state = Guards(), Guards()
         self.places: list[dict[int, torch.Tensor]] = []
-        """Forward step -> the memory that it allocates in timed calls, several times over: see `Trials._trial`."""
+        """The memory that forward steps allocate in timed calls, by step and several times over: see `Trials._trial`."""
         self.only: int | None = None
         """The launch that does all the work, if there is one and the outputs are memory that forward allocates."""
         self.choices: dict[int, int] = {}
-        """Forward step -> configuration, for launches with several."""
+        """The chosen configuration of each launch of forward, by step."""
+        self._init_choices: dict[int, int] = {}
+        """The configuration of each launch of `__init__`, the first that compiles: -1 - i for step i."""
         self._kernels: dict[int, driver.Kernel] = {}
-        """By the identity of a Config of the Program."""
+        """The loaded kernels, by the identity of the Program's Config."""
         self._available: dict[int, list[int]] = {}
         for prefix, steps in (("init:", program.init), ("", program.forward)):
             for index, step in enumerate(steps):
                 if isinstance(step, Launch):
                     table = kernels.get(f"{prefix}{index}", {})
                     for choice, facts in table.items():
-                        self._kernels[id(step.configs[int(choice)])] = loaded[facts["key"]]
+                        self._kernels[id(step.configs[choice])] = loaded[facts.key]
                     if prefix and table:
-                        self.choices[-1 - index] = min(int(choice) for choice in table)
+                        self._init_choices[-1 - index] = min(table)
                     if not prefix:
-                        self._available[index] = sorted(int(choice) for choice in table)
+                        self._available[index] = sorted(table)
                         if self._available[index]:
                             self.choices[index] = self._available[index][0]
         self._step_of = {id(config): index for index in self._available for config in self._configs(index)}
         self._tuning = False
         self._strides: dict[int, Strides] = {}
+        """Where the trace says that results of operators lie."""
+        self.state: dict[str, torch.Tensor] = {}
+        """Parameters and buffers by name, once the module is constructed."""
         self.replay = Replay(program, CUDA, self._launch, configs=self.choices)
 
     def _configs(self, index: int) -> tuple[Config, ...]:
@@ -112,7 +119,10 @@ class Subject:
         kernel.launch(config.grid, args, queue)
 
     def _tune(self, index: int, launch: Launch, args: dict[str, Any], queue: int) -> None:
-        """Choose this launch's configuration by time. What it writes is void: the forward that tunes is thrown away."""
+        """Choose this launch's configuration by time. What it writes is void, because the forward that tunes is thrown away.
+
+        Raises DriverError, Hung, NoConfig.
+        """
         best: tuple[float, int] | None = None
         for choice in self._available[index]:
             config = launch.configs[choice]
@@ -137,9 +147,10 @@ class Subject:
         self.choices[index] = best[1]
 
     def construct(self, init_inputs: list[torch.Tensor], seed: int, model: nn.Module) -> None:
-        """`__init__`, in guarded memory; then the reference's weights replace those with the same name, shape and dtype."""
+        """Run `__init__` in guarded memory, then replace weights by the reference's of the same name, shape and dtype."""
         self._state = Guards()
-        self.replay = Replay(self.program, CUDA, self._launch, configs=self.choices, poison_seed=seed)
+        configs = {**self._init_choices, **self.choices}
+        self.replay = Replay(self.program, CUDA, self._launch, configs=configs, poison_seed=seed)
         self.replay.place, self.replay.strides = self._state.place, self._strides
         given = state_of(model)
         with torch.no_grad():
@@ -149,6 +160,7 @@ class Subject:
 
     @property
     def tunable(self) -> bool:
+        """Whether a launch of forward has several configurations."""
         return any(len(choices) > 1 for choices in self._available.values())
 
     def lay_out(self, init_inputs: list[torch.Tensor], inputs: list[torch.Tensor]) -> None:
@@ -177,7 +189,7 @@ class Subject:
         self.only = work[0] if alone and all(t.untyped_storage()._cdata in made_here for t in outputs) else None
 
     def tune(self, inputs: list[torch.Tensor], seed: int) -> None:
-        """A first forward, thrown away, that chooses configurations. Raises Hung, NoConfig."""
+        """Run a first forward, which is thrown away, to choose configurations. Raises Hung, NoConfig."""
         self._tuning = True
         self.replay.place = None
         with torch.no_grad():
@@ -186,7 +198,7 @@ class Subject:
         settle(self.seconds)
 
     def forward(self, inputs: list[torch.Tensor], seed: int, *, skip: frozenset[int] = frozenset()) -> Outcome:
-        """One call with every tensor in guarded memory of its own. Does not wait."""
+        """Enqueue one call with every tensor in guarded memory of its own, without the launches of functions in `skip`."""
         guards = Guards()
         self.replay.place = guards.place
         mine = [guards.place(t) for t in inputs]
@@ -197,23 +209,23 @@ class Subject:
 
     @property
     def memory(self) -> tuple[Guards, Guards]:
-        """Where timed calls write."""
+        """The guards of the memory that timed calls write to."""
         return self._memory, self._state
 
     def release(self) -> None:
-        """Give all memory back now: this and its replay refer to each other, and Python would collect them much later."""
+        """Give all memory back now. This and its replay refer to each other, so Python would collect them much later."""
         self.replay.values.clear()
         self.places.clear()
         self._memory.release()
         self._state.release()
 
     def refill(self, place: int) -> None:
-        """Another value all over the memory that forward allocates."""
+        """Write another value all over the memory that forward allocates in `place`."""
         for tensor in self.places[place].values():
             fill(tensor, secrets.randbits(62))
 
     def timed(self, inputs: list[torch.Tensor], seed: int, place: int) -> Any:
-        """One call as it is timed: in memory that was laid out before, and what operators make where they put it."""
+        """Make one call as it is timed, in memory that was laid out before; what operators make lies where they put it."""
         self.replay.place = None
         with torch.no_grad():
             return self.replay.forward(inputs, seed, fresh=self.places[place])

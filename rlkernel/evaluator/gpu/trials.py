@@ -1,4 +1,4 @@
-"""Timing: candidate and reference in turn, each trial on fresh inputs of its own, and every output checked."""
+"""Times candidate and reference in alternation. Each trial has fresh inputs of its own, and every output is checked."""
 
 from __future__ import annotations
 
@@ -13,43 +13,47 @@ import torch
 from rlkernel.evaluator.gpu.checks import Checks, Strayed
 from rlkernel.evaluator.gpu.fused import Fused, kept
 from rlkernel.evaluator.gpu.guards import CUDA
-from rlkernel.evaluator.gpu.problem import GpuProblem, Known
+from rlkernel.evaluator.gpu.problem import GpuProblem
 from rlkernel.evaluator.gpu.stopwatch import Run, Stopwatch, settle, spin_for
 from rlkernel.evaluator.gpu.subject import Subject, detours
 from rlkernel.evaluator.judging.comparison import Match, Sizes, mismatch
 from rlkernel.evaluator.judging.reference_calls import call, draw_seed, state_of, tensors_of
-from rlkernel.evaluator.judging.timing import Speedup, missing, speedup
+from rlkernel.evaluator.judging.timing import missing, speedup
+from rlkernel.evaluator.messages.gpu import Known, Speedup
 from rlkernel.evaluator.program.tensors import overlapping
 
 STRAYED = "a kernel writes to memory that is not the candidate's own"
 FIRST_SPIN_US = 100.0
-"""Before a run that finds the queue empty, until a host that takes longer is seen."""
+"""The spin before a run that finds the queue empty, until a host that takes longer is seen."""
 TOLERATED_VOIDS = 2
-"""Void trials from which on every run spins, also behind a run that still goes on."""
+"""The number of void trials after which every run spins, also behind a run that still goes on."""
 VOID_SECONDS = 0.2
-"""How long to try for runs without gaps."""
+"""How long the trials try for runs without gaps."""
 GIVE_UP_SECONDS = 1.0
-"""After which trials end, if some were void."""
+"""The time after which the trials end if some of them were void."""
 MAX_HOST_US = 2_000.0
-"""A host that takes longer to enqueue a call waits for the GPU: no spin helps."""
+"""The time to enqueue a call above which no spin helps, because the host waits for the GPU."""
 INPUTS_CHECKED = 8
-"""In one of so many trials, chosen at random, the inputs are compared with what their seed gives."""
+"""The inputs of one trial in so many, chosen at random, are compared with what their seed gives."""
 
 
 class Unmeasured(Exception):
-    """The outputs match, and no time can be trusted."""
+    """The outputs match, but no time can be trusted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One timed run of each side, and what tells whether their outputs agree: `match` at once, the rest after the batch."""
+    """One timed run of each side, and what tells whether their outputs agree.
+
+    `match` tells at once if it is there; `checks` and `sums` tell after the batch.
+    """
 
     candidate: Run
     reference: Run
     checks: Checks
     match: Match | None
     sums: list[tuple[torch.Tensor, torch.Tensor]]
-    """`quick_sums` of each output, and a meta tensor like it."""
+    """What `quick_sums` gave for each output, and a meta tensor like that output."""
 
 
 @dataclass
@@ -61,11 +65,14 @@ class Made:
     host_us: list[float] = field(default_factory=list)
     void: int = 0
     slow_hosts_us: list[float] = field(default_factory=list)
-    """Host times of void runs: what the queue must be held for."""
+    """The host times of the last void trial's runs, for which the queue must be held."""
 
     def add(self, trial: Trial, *, gaps: bool, patient: bool) -> None:
-        """A void run of the candidate counts once there is no more `patience`: the gaps are its own loss. One of the reference
-        counts only if the reference always has `gaps`: otherwise the candidate may be to blame."""
+        """Take one trial into account.
+
+        A void run of the candidate counts once nobody is `patient` any more: the gaps are its own loss. A void run of the
+        reference counts only if the reference always has `gaps`: otherwise the candidate may be to blame.
+        """
         if (trial.reference.void and not gaps) or (trial.candidate.void and patient):
             self.void += 1
             self.slow_hosts_us = [min(trial.candidate.host_us, MAX_HOST_US), min(trial.reference.host_us, MAX_HOST_US)]
@@ -86,16 +93,18 @@ class Trials:
     subject: Subject
     tf32: bool
     seconds: float
-    """How long one trial may take."""
+    """How long one trial may take, in seconds."""
     worst: float = 0.0
-    """Largest error of a timed output so far."""
+    """The largest error of a timed output so far."""
     careful: bool = False
-    """One pass over the timed outputs did not tell whether they are right: each trial is looked at on its own from now on."""
+    """Whether each trial is looked at on its own, because one pass over the timed outputs did not tell if they are right."""
     _shapes: list[torch.Tensor] = field(default_factory=list)
-    """Meta tensors like the first trial's inputs and outputs."""
+    """A meta tensor like each of the first trial's inputs and outputs."""
 
     def run(self, *, slow: bool) -> tuple[Speedup, float, Match]:
-        """(speedup, host time to enqueue a forward, match of all timed outputs). `slow`: start with one trial.
+        """Return the speedup, the host's time to enqueue a forward in microseconds, and the match of all timed outputs.
+
+        A `slow` candidate starts with one trial.
 
         Raises Strayed, Hung, Unmeasured.
         """
@@ -123,8 +132,8 @@ class Trials:
         return timed, statistics.median(made.host_us or [0.0]), match
 
     def _still_intact(self, model: torch.nn.Module, init_seed: int) -> None:
-        """Red zones hold, and the reference's state, which outlived the candidate's kernels, is what its seed gives.
-        Raises Strayed."""
+        """Check that the red zones hold, and that the reference's state, which outlived the candidate's kernels, is what its
+        seed gives. Raises Strayed."""
         checks = Checks(self.fused)
         checks.zones(*self.subject.memory)
         again = state_of(self.problem.model(init_seed))
@@ -136,7 +145,7 @@ class Trials:
             raise Strayed(match.detail)
 
     def _trial(self, model: torch.nn.Module, spin: float, *, unless_busy: bool) -> Trial:
-        """Enqueue one timed run of each side, and the check of what they gave. Waits only when it must be careful."""
+        """Enqueue one timed run of each side, and the check of what they gave. This waits only when it must be careful."""
         seed, forward_seed = draw_seed(), draw_seed()
         # Where tensors lie moves short times by several percent, so they lie elsewhere every time: what lies in their way is
         # as large as they are, and given back after the trial.
@@ -174,8 +183,10 @@ class Trials:
         return Trial(candidate, reference, checks, None, sums)
 
     def _told(self, batch: list[Trial]) -> tuple[Match, bool]:
-        """Of a batch's checks, the first miss; and whether they told for certain. If not, the batch does not count, and from
-        now on each trial is looked at on its own."""
+        """Return the first miss of a batch's checks, or a match, and whether they told for certain.
+
+        If they did not, the batch does not count, and from now on each trial is looked at on its own.
+        """
         settle(len(batch) * self.seconds)
         certain = True
         for trial in batch:
@@ -191,6 +202,7 @@ class Trials:
         return Match(True), certain
 
     def _finish(self, checks: Checks) -> Match:
+        """Finish `checks`, and remember their largest error. Raises Hung, Strayed."""
         match = checks.finish(self.seconds)
         self.worst = max(self.worst, checks.worst)
         return match

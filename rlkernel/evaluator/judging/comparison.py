@@ -14,7 +14,8 @@ from typing import Any
 
 import torch
 
-from rlkernel.evaluator.judging.tolerance import Tolerance, errors
+from rlkernel.evaluator.judging.tolerance import errors
+from rlkernel.evaluator.messages.judgement import Tolerance
 
 SLICE = 0.25
 """Allowed error of one row, column or channel, in units of its own root mean square."""

@@ -17,7 +17,6 @@ import torch
 from rlkernel.evaluator.judging.comparison import bits
 from rlkernel.evaluator.judging.reference_calls import (
     STRESS,
-    Stress,
     call,
     draw_seed,
     exact_outputs,
@@ -32,6 +31,7 @@ from rlkernel.evaluator.judging.reference_calls import (
 from rlkernel.evaluator.judging.rounds import Expected, fates
 from rlkernel.evaluator.judging.tolerance import beside as more_exact
 from rlkernel.evaluator.judging.tolerance import own_error, tolerance
+from rlkernel.evaluator.messages.judgement import Stress
 from rlkernel.evaluator.program.tensors import flatten
 from rlkernel.reference import Reference
 

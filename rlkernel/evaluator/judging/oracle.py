@@ -7,7 +7,7 @@ the candidate was traced, so nothing that a candidate does can depend on the inp
 from __future__ import annotations
 
 from collections import OrderedDict
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -21,12 +21,19 @@ from rlkernel.evaluator.judging.operator_costs import NoCost, dense_bytes, flops
 from rlkernel.evaluator.judging.reference_calls import tensors_of
 from rlkernel.evaluator.judging.roofline import floor_us, is_free, operator_us
 from rlkernel.evaluator.judging.rounds import Expected, compare_round
+from rlkernel.evaluator.messages import codec
+from rlkernel.evaluator.messages.children import RoundInputs
+from rlkernel.evaluator.messages.endings import Broken
+from rlkernel.evaluator.messages.oracle import About, Brief, Compare, Compared, DrawRounds, Malformed, Prepare, Rounds
 from rlkernel.evaluator.program import schema as programs
 from rlkernel.evaluator.program.replay import Replay
-from rlkernel.evaluator.program.schema import Op, Program, encode_scalar, specs_of
+from rlkernel.evaluator.program.schema import Op, Program, encode_scalar
 from rlkernel.evaluator.program.tensors import meta_tensors
+from rlkernel.evaluator.program.variant import Variant
 from rlkernel.evaluator.trace.candidate import canonical, decode_spec, encode_output
-from rlkernel.evaluator.trace.recorder import Recorder, Untraceable, recording
+from rlkernel.evaluator.trace.devices import CUDA
+from rlkernel.evaluator.trace.lie import recording
+from rlkernel.evaluator.trace.recorder import Recorder, Untraceable
 from rlkernel.evaluator.trace.shims import answering_as
 from rlkernel.reference import Reference, load_reference, small_constants
 from rlkernel.types import OpFact
@@ -73,8 +80,8 @@ class Prepared:
     """A problem, ready: its references at both sizes, and what the tracer and the roofline need."""
 
     small: Reference
-    variants: tuple[dict[str, Any], dict[str, Any]]
-    """{"init_args": [args, kwargs], "inputs": args} at small and at full shape; the small one with "constants", see `shrink`."""
+    variants: tuple[Variant, Variant]
+    """The arguments at small and at full shape."""
     modal: bool
     """Whether forward differs between train and eval mode."""
     costs: Costs
@@ -84,9 +91,9 @@ class Prepared:
     """How each output of the reference would lie in a GPU's memory, at small shape."""
 
 
-def _arguments(reference: Reference, seed: int) -> dict[str, Any]:
+def _arguments(reference: Reference, seed: int) -> Variant:
     args, kwargs = reference.init_inputs(seed)
-    return {"init_args": [spec(args), spec(kwargs)], "inputs": spec(reference.inputs(seed))}
+    return Variant([spec(args), spec(kwargs)], spec(reference.inputs(seed)))
 
 
 class _Traced:
@@ -98,7 +105,7 @@ class _Traced:
         with answering_as(profile), recording(self.recorder):
             self.variant, again = (_arguments(reference, seed) for seed in (0, 1))
         for what, function in (("init_args", "get_init_inputs"), ("inputs", "get_inputs")):
-            if self.variant[what] != again[what]:
+            if getattr(self.variant, what) != getattr(again, what):
                 raise BrokenReference(
                     f"{reference.name}: {function} gives other numbers, shapes or dtypes with another seed; only the values of "
                     "tensors may be random"
@@ -109,10 +116,13 @@ class _Traced:
 
     def _trace(self, model_class: Any) -> None:
         init_ids: list[int] = []
-        args, kwargs = decode_spec(self.variant["init_args"], self.recorder, init_ids)
+        args, kwargs = decode_spec(self.variant.init_args, self.recorder, init_ids)
         kwargs = dict(kwargs)
         model = model_class(*args, **kwargs)
-        state = {n: self.recorder.id_of(t) for n, t in [*model.named_parameters(), *model.named_buffers()]}
+        named = [*model.named_parameters(), *model.named_buffers()]
+        state = {name: self.recorder.id_of(tensor) for name, tensor in named}
+        for _, tensor in named:  # the module is moved to the GPU before it is called
+            self.recorder.devices.move(tensor, CUDA)
         init = self.recorder.phase()
         fixed = len(self.recorder)
         forms = []
@@ -120,7 +130,7 @@ class _Traced:
             if flip:
                 model.train(not model.training)
             ids: list[int] = []
-            inputs = decode_spec(self.variant["inputs"], self.recorder, ids)
+            inputs = decode_spec(self.variant.inputs, self.recorder, ids)
             self.recorder.phase()
             returned = model(*inputs)
             output = encode_output(returned, self.recorder)
@@ -134,7 +144,7 @@ class _Traced:
 
     def costs(self, *, tf32: bool) -> Costs:
         rows: dict[str, list[float]] = {}
-        inputs = meta_tensors(specs_of(self.variant["inputs"]))
+        inputs = meta_tensors(self.variant.specs.inputs)
         storages = {t.untyped_storage()._cdata: 0.0 for t in inputs}
 
         products: dict[torch.dtype, float] = {}
@@ -159,7 +169,7 @@ class _Traced:
                         storages[key] = max(storages[key], min(dense_bytes(tensor), moved_bytes(step, [tensor, *read[1:]], made)))
 
         replay = Replay(self.program, torch.device("meta"), lambda *a: None)
-        replay.init(meta_tensors(specs_of(self.variant["init_args"])), 0)
+        replay.init(meta_tensors(self.variant.specs.init_inputs), 0)
         outputs = tensors_of(replay.forward(inputs, 0, observe=observe))
         total = sum(sum(us) for us in rows.values())
         ops = [OpFact(op, len(us), sum(us), sum(us) / total) for op, us in rows.items()]
@@ -184,22 +194,24 @@ def prepare(source: str, name: str, profile: DeviceProfile, *, tf32: bool) -> Pr
         raise BrokenReference(f"{name}: tracing forward raised {one_line(error)}") from error
     if costs.us <= 0:
         raise BrokenReference(f"{name}: forward does no device work, so there is nothing to speed up")
-    traced_small.variant["constants"] = small_constants(source, name=name)
-    return Prepared(
-        small, (traced_small.variant, traced_full.variant), traced_small.modal, costs, traced_full.program, traced_small.layouts
-    )
+    shrunk = replace(traced_small.variant, constants=small_constants(source, name=name))
+    variants = (shrunk, traced_full.variant)
+    return Prepared(small, variants, traced_small.modal, costs, traced_full.program, traced_small.layouts)
 
 
-def _round_row(problem: Prepared, one: Round, reply: wire.Body) -> dict[str, Any]:
+def _round_inputs(problem: Prepared, one: Round, reply: wire.Body) -> RoundInputs:
     """A round as the CPU runner gets it: what to construct the module with, its inputs, and whose state to send back."""
     args, kwargs = problem.small.init_inputs(one.init_seed)  # those of the reference's model
-    return {
-        "init_seed": one.init_seed, "forward_seed": one.forward_seed, "other": one.expected.other, "again": one.again,
-        "init_inputs": [reply.add(t) for t in tensors_of([args, kwargs])],
-        "state": {name: reply.add(t) for name, t in one.state.items()},
-        "inputs": [reply.add(t) for t in tensors_of(one.inputs)],
-        "watched": list(one.expected.state),
-    }  # fmt: skip
+    return RoundInputs(
+        one.init_seed,
+        one.forward_seed,
+        one.expected.other,
+        one.again,
+        watched=tuple(one.expected.state),
+        init_inputs=tuple(reply.add(t) for t in tensors_of([args, kwargs])),
+        state={} if one.again else {name: reply.add(t) for name, t in one.state.items()},
+        inputs=tuple(reply.add(t) for t in tensors_of(one.inputs)),
+    )
 
 
 class Oracle:
@@ -210,57 +222,59 @@ class Oracle:
         self._expected: list[Expected] = []
 
     def handle(self, header: dict[str, Any], body: bytes) -> bytes:
-        return {"prepare": self.prepare, "rounds": self.rounds, "compare": self.compare}[header["do"]](header, body)
+        """The packed answer to a question of the pool."""
+        question: Prepare | DrawRounds | Compare = codec.unpack(header, Prepare, DrawRounds, Compare)
+        if isinstance(question, Prepare):
+            return codec.pack(self._brief(question))
+        if isinstance(question, Compare):
+            return codec.pack(self._compare(question, body))
+        reply = wire.Body()
+        return codec.pack(self._rounds(question, reply), reply)
 
-    def _problem(self, header: dict[str, Any]) -> Prepared | str:
-        key = f"{header['profile']} {header['tf32']} {header['name']} {header['source']}"
+    def _problem(self, about: About) -> Prepared | str:
+        """The problem, or why it cannot be used."""
+        key = f"{about.profile} {about.tf32} {about.name} {about.source}"
         if key not in self._problems:
             try:
-                self._problems[key] = prepare(header["source"], header["name"], PROFILES[header["profile"]], tf32=header["tf32"])
+                self._problems[key] = prepare(about.source, about.name, PROFILES[about.profile], tf32=about.tf32)
             except BrokenReference as error:
                 self._problems[key] = str(error)
             if len(self._problems) > 256:
                 self._problems.popitem(last=False)
         return self._problems[key]
 
-    def prepare(self, header: dict[str, Any], body: bytes) -> bytes:
-        problem = self._problem(header)
+    def _brief(self, question: Prepare) -> Brief | Broken:
+        problem = self._problem(question.about)
         if isinstance(problem, str):
-            return wire.pack({"broken": problem})
-        costs = problem.costs
-        return wire.pack({
-            "variants": list(problem.variants), "modal": problem.modal, "reference_us": costs.us, "floor_us": costs.floor_us,
-            "measured_floor_us": costs.measured_floor_us, "reference": programs.to_json(problem.program),
-            "reference_ops": [asdict(op) for op in costs.ops], "unpriced": list(costs.unpriced),
-        })  # fmt: skip
+            return Broken(problem)
+        costs, reference = problem.costs, programs.to_json(problem.program)
+        floors = (costs.floor_us, costs.measured_floor_us)
+        return Brief(problem.variants, problem.modal, costs.us, *floors, reference, costs.ops, costs.unpriced)
 
-    def rounds(self, header: dict[str, Any], body: bytes) -> bytes:
-        problem = self._problem(header)
+    def _rounds(self, question: DrawRounds, reply: wire.Body) -> Rounds | Broken:
+        problem = self._problem(question.about)
         assert isinstance(problem, Prepared)
         try:
-            drawn = draw_rounds(problem.small, other=problem.modal or bool(header["other"]), tf32=bool(header["tf32"]))
+            drawn = draw_rounds(problem.small, other=problem.modal or question.other, tf32=question.about.tf32)
         except BrokenReference as error:
-            return wire.pack({"broken": str(error)})
-        reply = wire.Body()
+            return Broken(str(error))
         self._expected = [replace(one.expected, layouts=problem.layouts) for one in drawn]
-        return wire.pack({"rounds": [_round_row(problem, one, reply) for one in drawn]}, reply)
+        return Rounds(tuple(_round_inputs(problem, one, reply) for one in drawn))
 
-    def compare(self, header: dict[str, Any], body: bytes) -> bytes:
-        """`header["rounds"]`: the CPU runner's reply. Returns {"matches", "detail", "error", "other",
-        "stressed"} of the first miss."""
+    def _compare(self, question: Compare, body: bytes) -> Compared | Malformed:
+        """The first miss, or a match. The outputs are what an untrusted child made of them."""
         worst = 0.0
-        rows = header["rounds"]
-        if not isinstance(rows, list) or len(rows) != len(self._expected):
-            return wire.pack({"malformed": "another number of rounds"})
-        for row, expected in zip(rows, self._expected, strict=True):
+        if len(question.rounds) != len(self._expected):
+            return Malformed("another number of rounds")
+        for row, expected in zip(question.rounds, self._expected, strict=True):
             try:
-                tensors = [wire.tensor(e, body) for e in row["tensors"]]
-                inputs = [wire.tensor(e, body) for e in row["inputs"]]
-                state = {str(name): wire.tensor(e, body) for name, e in row["state"].items()}
-                match = compare_round(row["structure"], tensors, row["overlapping"], inputs, state, expected)
+                tensors = [wire.tensor(span, body) for span in row.tensors]
+                inputs = [wire.tensor(span, body) for span in row.inputs]
+                state = {name: wire.tensor(span, body) for name, span in row.state.items()}
+                match = compare_round(row.structure, tensors, row.overlapping, inputs, state, expected)
             except (wire.BadMessage, KeyError, TypeError, IndexError, ValueError) as error:
-                return wire.pack({"malformed": str(error)[:200]})
+                return Malformed(str(error)[:200])
             worst = max(worst, match.error)
             if not match.matches:
-                return wire.pack({"matches": False, "detail": match.detail, "error": worst, "other": expected.other})
-        return wire.pack({"matches": True, "detail": "", "error": worst, "other": False})
+                return Compared(False, match.detail, worst, expected.other)
+        return Compared(True, "", worst, False)

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Mapping
-from enum import StrEnum
 from typing import Any
 
 import torch
 from torch import nn
 
+from rlkernel.evaluator.messages.judgement import Stress
 from rlkernel.evaluator.program.tensors import flatten
 from rlkernel.reference import seed_generators
 
@@ -21,16 +21,6 @@ STRESS = 8.0
 """Factor on floating-point inputs in a stressed round."""
 MAX_CONSTANT = 1e3
 """Magnitude up to which the value of a constant parameter is changed; larger ones are masks."""
-
-
-class Stress(StrEnum):
-    """What is done to the floating-point inputs of a round."""
-
-    NONE = ""
-    SCALED = "scaled"
-    """They are multiplied by 8."""
-    SHIFTED = "shifted"
-    """Besides, inputs that are never negative, such as those of `torch.rand`, are centred, so that they have both signs."""
 
 
 def draw_seed() -> int:

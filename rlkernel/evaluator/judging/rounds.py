@@ -4,24 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import Any
 
 import torch
 
 from rlkernel.evaluator.judging.comparison import Match, bits, compare_structure, compare_tensor
-from rlkernel.evaluator.judging.tolerance import OwnError, Tolerance, tolerance
-
-
-class InputFate(StrEnum):
-    """What the reference does to a tensor among its arguments."""
-
-    KEPT = "kept"
-    """It leaves it as it is, and so must the candidate."""
-    CHANGED = "changed"
-    """It changes it, and so must the candidate, in the same way."""
-    RETURNED = "returned"
-    """It changes it and returns it: the output is compared, and a candidate may leave the argument as it is."""
+from rlkernel.evaluator.judging.tolerance import OwnError, tolerance
+from rlkernel.evaluator.messages.judgement import InputFate, Tolerance
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""When enough timed runs were made, and what they say. Pure; the runs themselves are made by `runner/stopwatch.py`.
+"""When enough timed runs were made, and what they say. Pure; the runs themselves are made by `gpu/stopwatch.py`.
 
 Every trial times the candidate and the reference once, on inputs of its own. The speedup is the ratio of the means without the
 disturbed trials (further than `FAR` from the median, at most a quarter at either end). A mean needs 15 % fewer trials for the
@@ -11,27 +11,28 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from rlkernel.evaluator.messages.gpu import Speedup
 
 TARGET = 0.0125
 """Half width of the speedup's 95 % interval, relative, at which timing stops."""
 MIN_TRIALS = 5
-"""Made in any case that fits `MAX_SECONDS`; nothing that a fast candidate does changes it."""
+"""Trials that are made in any case that fits `MAX_SECONDS`; nothing that a fast candidate does changes it."""
 MAX_TRIALS = 101
 MAX_SECONDS = 0.5
 """Device time of all trials. Only a forward of over a tenth of a second makes fewer than `MIN_TRIALS` of it."""
 BUSY_SECONDS = 0.03
 """Wall-clock time of all trials after which no more are made for the sake of a narrower interval."""
 SLOW_TRIALS = 3
-"""Made in any case."""
+"""Trials that are made in any case."""
 RESOLUTION_US = 0.1
-"""Of one event pair: no spread is taken to be smaller."""
+"""Resolution of one event pair: no spread is taken to be smaller."""
 MAX_BATCH = 8
 """Trials made at once on the word of those before them."""
 FAR = 4.0
 """Standard deviations from the median from which on a trial counts as disturbed."""
 NEAR = 0.01
-"""Relative; no standard deviation is taken to be smaller in this, so that few equal times do not make others look disturbed."""
+"""Share of the median below which no standard deviation is taken to be: few equal times do not make others look disturbed."""
 _SIGMA = 1.4826
 """Standard deviation in units of the median absolute deviation, for normal noise."""
 _Z = 1.96
@@ -39,27 +40,8 @@ _STUDENT = {2: 4.3, 3: 3.18, 4: 2.78, 5: 2.57, 6: 2.45, 7: 2.36, 8: 2.31, 9: 2.2
 """97.5 % quantile of Student's t by degrees of freedom: a spread from few trials is itself uncertain."""
 
 
-@dataclass(frozen=True, slots=True)
-class Speedup:
-    """Ratio of the typical times, reference over candidate, with its 95 % interval."""
-
-    value: float
-    low: float
-    high: float
-    reference_us: float
-    reference_low_us: float
-    reference_high_us: float
-    candidate_us: float
-    trials: int
-
-    @property
-    def half_width(self) -> float:
-        """Relative."""
-        return self.high / self.value - 1.0
-
-
 def undisturbed(times_us: Sequence[float]) -> list[float]:
-    """In order of size, without what lies far from the median: at most a quarter of the times at either end.
+    """The times in order of size, without those that lie far from the median: at most a quarter of them at either end.
 
     >>> undisturbed([10.0, 99.0, 10.1, 9.9, 10.0])
     [9.9, 10.0, 10.0, 10.1]
@@ -73,7 +55,7 @@ def undisturbed(times_us: Sequence[float]) -> list[float]:
 
 
 def typical(times_us: Sequence[float]) -> float:
-    """Mean of the undisturbed.
+    """The mean of the undisturbed times.
 
     >>> typical([10.0, 99.0, 10.1, 9.9, 10.0])
     10.0
@@ -82,7 +64,7 @@ def typical(times_us: Sequence[float]) -> float:
 
 
 def quantile(trials: int) -> float:
-    """For a 95 % interval from so many trials.
+    """The half width of a 95 % interval from so many trials, in standard errors.
 
     >>> quantile(5), quantile(12), quantile(100)
     (2.78, 2.23, 1.96)
@@ -92,7 +74,7 @@ def quantile(trials: int) -> float:
 
 
 def relative_error(times_us: Sequence[float]) -> float:
-    """Standard error over the typical time.
+    """The standard error of the typical time, relative to it.
 
     >>> round(relative_error([98.0, 99.0, 100.0, 101.0, 102.0]), 4)  # standard deviation 1.58, over sqrt(5)
     0.0071
@@ -103,8 +85,8 @@ def relative_error(times_us: Sequence[float]) -> float:
 
 
 def speedup(reference_us: Sequence[float], candidate_us: Sequence[float]) -> Speedup:
-    """From the trials' times, in order. Both sequences have the same length, at least one; one trial has an interval of the
-    clock's resolution alone."""
+    """The ratio of the typical times, from the trials' times in order. Both sequences have the same length, at least one; one
+    trial has an interval of the clock's resolution alone."""
     reference, candidate = typical(reference_us), typical(candidate_us)
     value = reference / max(candidate, 1e-3)
     mine, theirs = relative_error(reference_us), relative_error(candidate_us)

@@ -13,9 +13,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any
 
 import torch
+
+from rlkernel.evaluator.messages.judgement import Tolerance
 
 FLOOR = {torch.float64: 1e-9, torch.float32: 5e-5, torch.float16: 3e-3, torch.bfloat16: 2e-2}
 """Norm-relative error that is always allowed,
@@ -69,22 +70,6 @@ class OwnError:
 
     def times(self, factor: float) -> OwnError:
         return replace(self, norm=factor * self.norm, element=factor * self.element)
-
-
-@dataclass(frozen=True, slots=True)
-class Tolerance:
-    """What is allowed of one output."""
-
-    norm: float
-    """Error relative to the norm of the ordinary values."""
-    element: float
-    """Error of one element, relative to |element| + root mean square."""
-    huge: float = math.inf
-    """Magnitude above which a value must be met on its own."""
-
-    @staticmethod
-    def from_json(data: dict[str, Any]) -> Tolerance:
-        return Tolerance(float(data["norm"]), float(data["element"]), float(data["huge"]))
 
 
 def huge_from(values: torch.Tensor) -> float:

@@ -1,10 +1,12 @@
-"""From the stages' facts to one Evaluation. Pure."""
+"""Makes one Evaluation of what the stages found out. Pure."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
+from rlkernel.evaluator.compile.binaries import Compiled
+from rlkernel.evaluator.messages.children import StepTime
 from rlkernel.evaluator.program.schema import Launch, Op, Program
 from rlkernel.types import Evaluation, LaunchFact, OpFact, Seconds, Status, Timing
 
@@ -17,7 +19,7 @@ def failed(status: Status, detail: str, seconds: Seconds) -> Evaluation:
 
 
 def printable(detail: str) -> str:
-    """Bounded, and without control characters: it is shown to models and people."""
+    """The detail, bounded and without control characters: it is shown to models and people."""
     return "".join(c if c.isprintable() or c == "\n" else " " for c in detail[:MAX_DETAIL])
 
 
@@ -55,12 +57,12 @@ class Facts:
     """What the stages found out about one candidate whose Program ran."""
 
     program: Program
-    """At full shape."""
-    kernels: dict[int, dict[str, Any]]
+    """The candidate at full shape."""
+    kernels: Mapping[int, Compiled]
     """Forward step -> what its binary is like, in the configuration that ran."""
-    rows: list[dict[str, Any]]
-    """Time per step: {"step", "function" or "op", "us"}. Empty if it was not timed."""
-    live: dict[int, bool]
+    rows: Sequence[StepTime]
+    """The time of each step at full shape, 0 where it was not timed."""
+    live: Mapping[int, bool]
     """Function -> whether skipping its launches changes the output."""
     matches: bool
     other_mode_only: bool
@@ -78,37 +80,37 @@ class Facts:
 
 
 def launch_facts(facts: Facts, total: float) -> tuple[LaunchFact, ...]:
-    grouped: dict[int, list[dict[str, Any]]] = {}
+    grouped: dict[int, list[StepTime]] = {}
     for row in facts.rows:
-        if "function" in row:
-            grouped.setdefault(row["function"], []).append(row)
+        if row.function is not None:
+            grouped.setdefault(row.function, []).append(row)
     found = []
     for function, rows in grouped.items():
-        us = sum(row["us"] for row in rows)
-        binaries = [facts.kernels[row["step"]] for row in rows if row["step"] in facts.kernels]
-        live = facts.live.get(function, False) and any(b["stores"] for b in binaries)
+        us = sum(row.us for row in rows)
+        binaries = [facts.kernels[row.step] for row in rows if row.step in facts.kernels]
+        live = facts.live.get(function, False) and any(b.stores for b in binaries)
         found.append(
             LaunchFact(
                 facts.program.functions[function].name, len(rows), us, us / total, live,
-                registers=max((b["registers"] for b in binaries), default=0),
-                spills=max((b["spills"] for b in binaries), default=0),
-                shared_bytes=max((b["shared_bytes"] for b in binaries), default=0),
+                registers=max((b.registers for b in binaries), default=0),
+                spills=max((b.spills for b in binaries), default=0),
+                shared_bytes=max((b.shared_bytes for b in binaries), default=0),
             )
         )  # fmt: skip
     return tuple(sorted(found, key=lambda fact: -fact.us))
 
 
-def op_facts(rows: list[dict[str, Any]], total: float) -> tuple[OpFact, ...]:
+def op_facts(rows: Sequence[StepTime], total: float) -> tuple[OpFact, ...]:
     grouped: dict[str, list[float]] = {}
     for row in rows:
-        if "op" in row:
-            grouped.setdefault(".".join(row["op"].split(".")[:2]), []).append(row["us"])
+        if row.op is not None:
+            grouped.setdefault(".".join(row.op.split(".")[:2]), []).append(row.us)
     found = [OpFact(op, len(us), sum(us), sum(us) / total) for op, us in grouped.items()]
     return tuple(sorted(found, key=lambda fact: -fact.us))
 
 
 def _status(facts: Facts, launches: tuple[LaunchFact, ...]) -> tuple[Status, str]:
-    """In order of precedence: what is wrong before what is idle before what is impossible."""
+    """The status and its detail. What is wrong is told before what is idle, and that before what is impossible."""
     if not facts.matches:
         return (Status.INCONSISTENT if facts.other_mode_only else Status.INCORRECT), facts.detail
     if not facts.same_work:
@@ -126,8 +128,8 @@ def _status(facts: Facts, launches: tuple[LaunchFact, ...]) -> tuple[Status, str
 
 
 def combine(facts: Facts, seconds: Seconds) -> Evaluation:
-    """The status, and what is known beside it."""
-    total = max(sum(row["us"] for row in facts.rows), 1e-3)
+    """The evaluation: its status, and what is known beside it."""
+    total = max(sum(row.us for row in facts.rows), 1e-3)
     launches, ops = launch_facts(facts, total), op_facts(facts.rows, total)
     status, detail = _status(facts, launches)
     times = facts.times

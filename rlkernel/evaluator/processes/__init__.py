@@ -1,1 +1,6 @@
-"""Child processes: `fork_server` starts and ends them, `zygote` is what they run, `sandbox` locks them."""
+"""Child processes of the evaluator. Start at `fork_server`, which is all that others import.
+
+fork_server   the pool's end: asks for children, talks to them, sees their death
+zygote        the process that forks them, and what each kind of child does
+sandbox       locks a child in before it meets anything untrusted
+"""

@@ -1,4 +1,4 @@
-"""The pool's end of the zygote: starts it, asks for children, talks to them, sees their death, leaves nothing behind."""
+"""The pool's end of the zygote. It starts the zygote, asks for children, talks to them, sees their death and leaves nothing."""
 
 from __future__ import annotations
 
@@ -18,19 +18,26 @@ from typing import Any, Self
 
 import anyio
 import anyio.abc
+import anyio.to_thread
 
 from rlkernel.evaluator import wire
+from rlkernel.evaluator.messages import codec
+from rlkernel.evaluator.messages.forking import Exited, Fork, Forked, Kill, Ready
 
 START_SECONDS = 120.0
+"""How long a zygote may take until it can fork."""
 EXIT_SECONDS = 10.0
+"""How long a process that was told or made to end may take to do so."""
+PARSED_HERE = 1 << 16
+"""Bytes of a header that are parsed in under a millisecond. What is longer is parsed beside the event loop."""
 
 
 class ZygoteDied(RuntimeError):
-    """The fork server itself ended: our failure, not a candidate's."""
+    """The fork server itself has ended, which is our failure and not a candidate's."""
 
 
 class ChildDied(Exception):
-    """A child ended before it had answered. `signal` is None when it exited by itself."""
+    """A child ended before it had answered. `signal` is None if it exited by itself."""
 
     def __init__(self, exit_code: int | None, number: int | None) -> None:
         super().__init__(exit_code, number)
@@ -38,6 +45,7 @@ class ChildDied(Exception):
         self.signal = number
 
     def describe(self) -> str:
+        """Say how the child ended, as the end of a sentence."""
         if self.signal is not None:
             return f"was killed by {signal.Signals(self.signal).name}"
         return f"exited with status {self.exit_code} before it had finished"
@@ -45,7 +53,7 @@ class ChildDied(Exception):
 
 @dataclass
 class Child:
-    """One forked process. `ask` any number of times; whoever opened it kills it by leaving the context."""
+    """One forked process, which may be asked any number of times. Whoever opened it kills it by leaving the context."""
 
     number: int
     sock: socket.socket
@@ -53,12 +61,13 @@ class Child:
     ended: anyio.Event = field(default_factory=anyio.Event)
     pid: int = 0
     pidfd: int | None = None
-    """Holds the process itself, whatever its number comes to mean; None where the kernel has no such thing."""
+    """The descriptor of the process itself, whatever its number comes to mean; None where the kernel has no such thing."""
     status: int = 0
+    """The status that `waitpid` gives, once the process has ended."""
 
     @property
     def gone(self) -> bool:
-        """Whether it has ended, or has closed its end of the socket."""
+        """Whether the child has ended, or has closed its end of the socket."""
         if self.ended.is_set():
             return True
         try:
@@ -69,14 +78,17 @@ class Child:
             return True
 
     async def ask(self, message: bytes, *, max_body: int = wire.MAX_BODY) -> tuple[dict[str, Any], bytes]:
-        """Send one message, await one. Raises ChildDied, or wire.BadMessage for what is not a message."""
+        """Send one message and wait for one. Raises ChildDied, or wire.BadMessage for what is not a message."""
         try:
             await self._send(message)
         except (BrokenPipeError, ConnectionResetError):
             raise await self._died() from None
         prefix = await self._exactly(wire.PREFIX.size)
         header, body = wire.sizes(prefix, max_body)
-        return wire.parse(await self._exactly(header)), await self._exactly(body)
+        text = await self._exactly(header)
+        if len(text) < PARSED_HERE:
+            return wire.parse(text), await self._exactly(body)
+        return await anyio.to_thread.run_sync(wire.parse, text), await self._exactly(body)
 
     async def _send(self, data: bytes) -> None:
         view = memoryview(data)
@@ -102,7 +114,10 @@ class Child:
         return bytes(buffer)
 
     async def _died(self) -> ChildDied:
-        """The kernel closed the socket because the process is gone (or closed it itself, which ends it just as well)."""
+        """Wait for the end of a child whose socket is closed, and say how it ended.
+
+        A child that closed the socket itself is as good as ended.
+        """
         with anyio.move_on_after(1.0):
             await self.ended.wait()
         if not self.ended.is_set():
@@ -113,7 +128,7 @@ class Child:
 
 
 class ForkServer:
-    """An async context manager around one zygote process. `gpu`: the GPU's UUID, for the zygote of that GPU's runner."""
+    """An async context manager around one zygote process. `gpu` is the GPU's UUID if the zygote is for that GPU's runner."""
 
     def __init__(self, gpu: str = "") -> None:
         self._gpu = gpu
@@ -150,15 +165,16 @@ class ForkServer:
 
     @property
     def pid(self) -> int:
+        """The id of the zygote's process."""
         return self._process.pid
 
     @property
     def pids(self) -> frozenset[int]:
-        """Of the zygote and of every child that it ever had: what a card still lists of one that has just died is ours too."""
+        """The ids of the zygote and of every child that it ever had, because a card may still list one that has just died."""
         return frozenset(self._pids)
 
     async def ready(self) -> None:
-        """Wait until it can fork: it imports for seconds. Several can start side by side. Raises ZygoteDied, TimeoutError."""
+        """Wait until the zygote can fork, which takes seconds; several start side by side. Raises ZygoteDied, TimeoutError."""
         with anyio.fail_after(START_SECONDS):
             await self._ready.wait()
         if self._dead is not None:
@@ -183,12 +199,12 @@ class ForkServer:
         await self._tasks.__aexit__(None, None, None)
 
     async def _listen_to_the_end(self) -> None:
-        """Shielded: a cancelled owner waits for its children, so it must still hear that they have ended."""
+        """Listen even when cancelled: a cancelled owner waits for its children and must still hear that they have ended."""
         with self._listening:
             await self._listen()
 
     async def _listen(self) -> None:
-        """Events from the zygote, until it or we are gone."""
+        """Take events from the zygote until it or we are gone; then every child has ended."""
         while True:
             try:
                 await anyio.wait_readable(self._control)
@@ -199,23 +215,29 @@ class ForkServer:
                 data = b""
             if not data:
                 break
-            event = json.loads(data)
-            if "ready" in event:
-                self._ready.set()
-                continue
-            child = self._children.get(event["id"])
-            if child is None:
-                continue
-            if "pid" in event:
-                child.pid = event["pid"]
-                self._pids.add(child.pid)
-                with suppress(OSError):
-                    child.pidfd = os.pidfd_open(child.pid)
-                child.started.set()
-            else:
-                child.status = event["exit"]
-                child.started.set()
-                child.ended.set()
+            self._hear(codec.unpack(wire.parse(data), Ready, Forked, Exited))
+        self._end_all()
+
+    def _hear(self, event: Ready | Forked | Exited) -> None:
+        """Take one event: the zygote is ready, a child has started, or a child has ended."""
+        if isinstance(event, Ready):
+            self._ready.set()
+            return
+        child = self._children.get(event.number)
+        if child is None:
+            return
+        if isinstance(event, Forked):
+            child.pid = event.pid
+            self._pids.add(child.pid)
+            with suppress(OSError):
+                child.pidfd = os.pidfd_open(child.pid)
+        else:
+            child.status = event.status
+            child.ended.set()
+        child.started.set()
+
+    def _end_all(self) -> None:
+        """Mark the zygote as dead, and kill the children that it leaves behind."""
         self._dead = self._last_words()
         self._ready.set()
         for child in self._children.values():
@@ -227,16 +249,17 @@ class ForkServer:
             child.ended.set()
 
     def _last_words(self) -> str:
+        """Return the last line that the zygote wrote."""
         if self._log.closed:
             return "the fork server is closed"
         self._log.seek(0)
         lines = self._log.read().decode(errors="replace").strip().splitlines()
         return f"the fork server ended: {lines[-1] if lines else 'it said nothing'}"
 
-    def _send(self, message: dict[str, Any], fd: int | None = None) -> None:
+    def _send(self, message: Fork | Kill, fd: int | None = None) -> None:
         if self._dead is not None:
             raise ZygoteDied(self._dead)
-        data = json.dumps(message).encode()
+        data = json.dumps(codec.to_header(message)).encode()
         try:
             if fd is None:
                 self._control.send(data)
@@ -246,9 +269,7 @@ class ForkServer:
             raise ZygoteDied("the fork server ended") from error
 
     @asynccontextmanager
-    async def child(
-        self, kind: str, *, cpu_seconds: int = 0, memory_bytes: int = 0, arguments: Any = None
-    ) -> AsyncIterator[Child]:
+    async def child(self, kind: str, *, cpu_seconds: int = 0, memory_bytes: int = 0) -> AsyncIterator[Child]:
         """A forked child of the given kind (see `zygote.JOBS`); gone when the context is left."""
         await self.ready()
         self._count += 1
@@ -258,14 +279,7 @@ class ForkServer:
         self._children[child.number] = child
         try:
             with theirs:
-                request = {
-                    "id": child.number,
-                    "kind": kind,
-                    "cpu_seconds": cpu_seconds,
-                    "memory_bytes": memory_bytes,
-                    "arguments": arguments,
-                }
-                self._send(request, theirs.fileno())
+                self._send(Fork(child.number, kind, cpu_seconds, memory_bytes), theirs.fileno())
             yield child
         finally:
             ours.close()
@@ -281,23 +295,23 @@ class ForkServer:
                 child.pidfd = None
 
     def kill(self, child: Child) -> None:
-        """SIGKILL now, group and all; leaving its context still waits for the end. Raises nothing."""
+        """Kill the child now with its whole group; leaving its context still waits for the end. Raises nothing."""
         if child.ended.is_set():
             return
         try:
-            self._send({"kill": child.number})
+            self._send(Kill(child.number))
         except (ZygoteDied, OSError):
             _kill_now(child)
 
     async def _kill(self, child: Child) -> None:
-        """A child that has answered is about to exit by itself; others are killed, group and all."""
+        """Give a child that has answered a moment to exit by itself, then kill it with its whole group."""
         with anyio.move_on_after(0.02):
             await child.ended.wait()
         self.kill(child)
 
 
 def _kill_now(child: Child) -> None:
-    """SIGKILL without the zygote. While `pidfd` answers, no other process or group has the number."""
+    """Kill a child without the zygote. While its `pidfd` answers, no other process or group has its number."""
     if child.pidfd is None:
         return
     with suppress(ProcessLookupError, PermissionError):

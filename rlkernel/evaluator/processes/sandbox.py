@@ -1,6 +1,6 @@
-"""Locks the calling process in, for good: no new processes, no network, no signals, no writes, few reads.
+"""Locks the calling process in for good. It can start no process, use no network, send no signal, write no file and read few.
 
-Three independent layers, each used where the kernel has it; `level()` reports which. Linux only, no privileges needed.
+There are three independent layers, each used where the kernel has it; `level()` says which. Linux only; no privileges needed.
     rlimits    CPU time, address space, file size 0, open files, no core dumps
     seccomp    an allow-list of system calls; everything else fails with EPERM. No fork, exec, socket, kill or ptrace, and no
                open() for writing, so a locked process is alone, mute except for descriptors it holds, and dies whole
@@ -55,7 +55,7 @@ _ALLOWED = {
     ),
 }
 _OPEN = {"x86_64": (("open", 2, 1), ("openat", 257, 2)), "aarch64": (("openat", 56, 2),)}
-"""Name, number, index of the flags argument: allowed for reading only."""
+"""The calls that open files, as name, number and index of the argument with the flags. They are allowed for reading only."""
 _TGKILL = {"x86_64": 234, "aarch64": 131}
 _PRLIMIT = {"x86_64": 302, "aarch64": 261}
 # fcntl(F_SETOWN) and ioctl(FIOSETOWN) can aim signals at other processes: only what files need is left.
@@ -63,7 +63,7 @@ _BY_COMMAND = {
     "x86_64": ((72, (0, 1, 2, 3, 4, 1030)), (16, (0x5401, 0x5413, 0x5421, 0x541B, 0x5450, 0x5451))),
     "aarch64": ((25, (0, 1, 2, 3, 4, 1030)), (29, (0x5401, 0x5413, 0x5421, 0x541B, 0x5450, 0x5451))),
 }
-"""Number -> allowed values of the second argument."""
+"""The calls fcntl and ioctl by number, with the values of the second argument that are allowed."""
 _AUDIT_ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 
 
@@ -73,13 +73,14 @@ class SandboxError(RuntimeError):
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """Which layers this machine offers."""
+    """The layers that this machine offers."""
 
     seccomp: bool
     landlock: int
-    """The kernel's Landlock ABI, 0 where there is none."""
+    """The version of the kernel's Landlock interface; 0 where there is none."""
 
     def describe(self) -> str:
+        """Name the layers in one line, e.g. `rlimits + seccomp + landlock 4`."""
         layers = ["rlimits"] + (["seccomp"] if self.seccomp else []) + ([f"landlock {self.landlock}"] if self.landlock else [])
         return " + ".join(layers)
 
@@ -89,7 +90,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 @functools.cache
 def level() -> Level:
-    """Ask the kernel, without changing this process."""
+    """Ask the kernel which layers it offers, without changing this process."""
     with open("/proc/self/status") as status:
         seccomp = any(line.startswith("Seccomp:") for line in status) and platform.machine() in _ALLOWED
     abi = _libc.syscall(_LANDLOCK_CREATE, None, 0, 1)
@@ -97,7 +98,7 @@ def level() -> Level:
 
 
 def _filter() -> bytes:
-    """The seccomp program (classic BPF)."""
+    """Return the seccomp program, in classic BPF, for this machine and this process."""
     machine = platform.machine()
     ld, jeq, jset, ret = 0x20, 0x15, 0x45, 0x06
     allow, deny = 0x7FFF0000, 0x00050000 | errno.EPERM
@@ -127,8 +128,10 @@ def _filter() -> bytes:
 
 
 def _restrict_files(readable: tuple[Path, ...], writable: tuple[Path, ...] = ()) -> None:
-    """Landlock: handle every file access and scope that the kernel knows; allow reading and starting what lies below
-    `readable`, everything below `writable`, nothing else.
+    """Restrict files by Landlock, over every access and scope that the kernel knows.
+
+    What lies below `readable` may be read and started, what lies below `writable` may be used in any way, nothing else may.
+    Raises SandboxError.
     """
     abi = level().landlock
     files = (1 << (13 if abi == 1 else 14 if abi == 2 else 15 if abi < 5 else 16)) - 1
@@ -157,7 +160,7 @@ def _restrict_files(readable: tuple[Path, ...], writable: tuple[Path, ...] = ())
 
 @functools.cache
 def interpreter_paths() -> tuple[Path, ...]:
-    """What importing needs: the interpreter, its packages, shared libraries and a few devices."""
+    """Return the paths that importing needs: the interpreter, its packages, shared libraries and a few devices."""
     roots = {
         sys.prefix,
         sys.base_prefix,
@@ -172,7 +175,7 @@ def interpreter_paths() -> tuple[Path, ...]:
 
 
 def die_with(parent: int) -> None:
-    """End this process when `parent`, which forked it, ends in any way. A locked process cannot take that back."""
+    """Let this process end when `parent`, which forked it, ends in any way. A locked process cannot take that back."""
     if _libc.prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0):
         raise SandboxError(f"prctl: {os.strerror(ctypes.get_errno())}")
     if os.getppid() != parent:  # it was faster
@@ -180,7 +183,7 @@ def die_with(parent: int) -> None:
 
 
 def limit(*, cpu_seconds: int, memory_bytes: int, files: int = 64) -> None:
-    """The rlimits alone, for children that must still start compilers. `memory_bytes`: on top of what is mapped already."""
+    """Set the rlimits alone. `memory_bytes` is the address space on top of what is mapped already, `files` counts descriptors."""
     with open("/proc/self/statm") as statm:
         memory_bytes += int(statm.read().split()[0]) * resource.getpagesize()
     soft = max(1, cpu_seconds)
@@ -193,8 +196,9 @@ def limit(*, cpu_seconds: int, memory_bytes: int, files: int = 64) -> None:
 def confine(
     *, cpu_seconds: int, memory_bytes: int, writable: tuple[Path, ...], readable: tuple[Path, ...] = ()
 ) -> None:  # fmt: skip
-    """For children that start compilers: rlimits, no new privileges, files are written below `writable` only, and read below
-    `readable` besides what the interpreter needs. No seccomp.
+    """Confine a child that must still start compilers: rlimits, no new privileges, Landlock, and no seccomp.
+
+    Files are written below `writable` only, and read below `readable` besides what the interpreter needs. Raises SandboxError.
     """
     limit(cpu_seconds=cpu_seconds, memory_bytes=memory_bytes, files=256)
     if _libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0):
@@ -204,7 +208,7 @@ def confine(
 
 
 def lock(*, cpu_seconds: int, memory_bytes: int) -> None:
-    """Lock this process in, for good. `memory_bytes`: on top of what is mapped already.
+    """Lock this process in for good. `memory_bytes` is the address space on top of what is mapped already.
 
     Raises SandboxError when a layer that the kernel offers fails.
     """

@@ -1,8 +1,7 @@
-"""The fork server: imports torch and triton once, never runs candidates itself, and forks a child per job.
+"""The zygote: a process that imports torch and triton once, never runs candidates itself, and forks a child per job.
 
-Owns exactly one thread, or a fork could copy a locked lock. Speaks over one socket with the pool:
-    in   {"id", "kind", "cpu_seconds", "memory_bytes", "arguments"} with the child's end of a socket pair attached;  {"kill": id}
-    out  {"ready": pid}, {"id", "pid"}, {"id", "exit": status as waitpid gives it}
+It owns exactly one thread, or a fork could copy a locked lock. It speaks over one socket with the pool, in the words of
+`rlkernel.evaluator.messages.forking`; a `Fork` comes with the child's end of a socket pair attached.
 """
 
 from __future__ import annotations
@@ -17,9 +16,7 @@ import socket
 import sys
 import tempfile
 import traceback
-from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 import torch
 
@@ -28,90 +25,92 @@ from rlkernel.evaluator.compile.compiler import CompileFailed, OutsideStorage, c
 from rlkernel.evaluator.cpu.runner import run as run_on_cpu
 from rlkernel.evaluator.devices import PROFILES
 from rlkernel.evaluator.judging.oracle import Oracle
+from rlkernel.evaluator.messages import codec
+from rlkernel.evaluator.messages.children import Binaries, CompileRequest, Ran, RunRequest, TraceRequest, Traces
+from rlkernel.evaluator.messages.endings import Failed
+from rlkernel.evaluator.messages.forking import Exited, Fork, Forked, Kill, Ready
 from rlkernel.evaluator.processes import sandbox
-from rlkernel.evaluator.program import schema as programs
 from rlkernel.evaluator.program.replay import StepFailed
+from rlkernel.evaluator.program.schema import MalformedProgram
 from rlkernel.evaluator.program.tensors import meta_tensors
-from rlkernel.evaluator.trace.candidate import trace
+from rlkernel.evaluator.program.variant import Variant
+from rlkernel.evaluator.trace.candidate import Verdict, trace
 from rlkernel.types import Status
 
 
-def _trace_job(sock: socket.socket, request: dict[str, Any]) -> None:
+def _trace_job(sock: socket.socket, fork: Fork) -> None:
+    """Answer one `TraceRequest`, locked."""
     message = wire.receive(sock)
     if message is None:
         return
-    sandbox.lock(cpu_seconds=request["cpu_seconds"], memory_bytes=request["memory_bytes"])
-    wire.send(sock, wire.pack(trace(message[0])))
+    sandbox.lock(cpu_seconds=fork.cpu_seconds, memory_bytes=fork.memory_bytes)
+    request = codec.unpack(message[0], TraceRequest)
+    try:
+        answer: Traces | Failed = Traces(trace(request.source, PROFILES[request.profile], request.variants))
+    except Verdict as verdict:
+        answer = Failed(verdict.status, verdict.detail)
+    wire.send(sock, codec.pack(answer))
 
 
-def _run_job(sock: socket.socket, request: dict[str, Any]) -> None:
+def _run_job(sock: socket.socket, fork: Fork) -> None:
+    """Answer one `RunRequest`, locked."""
     message = wire.receive(sock)
     if message is None:
         return
-    sandbox.lock(cpu_seconds=request["cpu_seconds"], memory_bytes=request["memory_bytes"])
+    sandbox.lock(cpu_seconds=fork.cpu_seconds, memory_bytes=fork.memory_bytes)
     wire.send(sock, run_on_cpu(*message))
 
 
-def _compile_job(sock: socket.socket, request: dict[str, Any]) -> None:
-    """Compile the launches of a Program. ptxas is started from here, so files are confined but system calls are not.
-
-    in   {"program", "specs": {"init_inputs", "inputs"}, "profile", "configs": "all" | {forward step: [config, ..]}}
-    out  {"kernels": {step: {config: facts}}, "binaries": {key: entry}} and the new binaries' bytes, see `binaries.collect`
-    """
+def _compile_job(sock: socket.socket, fork: Fork) -> None:
+    """Answer one `CompileRequest`. ptxas is started from here, so files are confined but system calls are not."""
     message = wire.receive(sock)
     if message is None:
         return
-    header = message[0]
-    directory, scratch = Path(request["arguments"]["directory"]), Path(request["arguments"]["scratch"])
-    sandbox.confine(
-        cpu_seconds=request["cpu_seconds"], memory_bytes=request["memory_bytes"], writable=(scratch,), readable=(directory,)
-    )
-    os.environ["TRITON_CACHE_DIR"] = str(scratch)
-    tempfile.tempdir = str(scratch)
     body = wire.Body()
     try:
-        specs, configs = header["specs"], header["configs"]
-        made = compile_program(
-            programs.from_json(header["program"]),
-            (meta_tensors(specs["init_inputs"]), meta_tensors(specs["inputs"])),
-            PROFILES[header["profile"]],
-            directory,
-            configs if configs == "all" else {int(k): [int(i) for i in v] for k, v in configs.items()},
-        )
-        reply: dict[str, Any] = {
-            "kernels": {step: {str(i): asdict(c) for i, c in found.items()} for step, found in made.kernels.items()},
-            "binaries": {key: body.add_bytes(cubin) for key, cubin in made.binaries.items()},
-        }
+        answer: Binaries | Failed = _compiled(codec.unpack(message[0], CompileRequest), fork, body)
     except CompileFailed as error:
-        reply = {"status": str(Status.COMPILE_ERROR), "detail": error.detail}
+        answer = Failed(Status.COMPILE_ERROR, error.detail)
     except OutsideStorage as error:
-        reply = {"status": str(Status.OUT_OF_BOUNDS), "detail": str(error)}
-    except (programs.MalformedProgram, StepFailed) as error:
-        reply = {"status": str(Status.CRASH), "detail": f"the trace is not a Program: {error}"}
-    wire.send(sock, wire.pack(reply, body))
+        answer = Failed(Status.OUT_OF_BOUNDS, str(error))
+    except (MalformedProgram, StepFailed) as error:
+        answer = Failed(Status.CRASH, f"the trace is not a Program: {error}")
+    wire.send(sock, codec.pack(answer, body))
 
 
-def _oracle_job(sock: socket.socket, request: dict[str, Any]) -> None:
-    """Long-lived: answers until the pool closes the socket."""
-    del request
+def _compiled(request: CompileRequest, fork: Fork, body: wire.Body) -> Binaries:
+    """The binaries of a Program's launches, those that are new in `body`. Confines this process first."""
+    directory, scratch = Path(request.directory), Path(request.scratch)
+    sandbox.confine(cpu_seconds=fork.cpu_seconds, memory_bytes=fork.memory_bytes, writable=(scratch,), readable=(directory,))
+    os.environ["TRITON_CACHE_DIR"] = str(scratch)
+    tempfile.tempdir = str(scratch)
+    specs = meta_tensors(request.specs.init_inputs), meta_tensors(request.specs.inputs)
+    profile, configs = PROFILES[request.profile], request.configs
+    made = compile_program(request.program, specs, profile, directory, "all" if configs is None else configs)
+    return Binaries(made.kernels, {key: body.add_bytes(cubin) for key, cubin in made.binaries.items()})
+
+
+def _oracle_job(sock: socket.socket, fork: Fork) -> None:
+    """Answer until the pool closes the socket."""
+    del fork
     oracle = Oracle()
     while (message := wire.receive(sock)) is not None:
         wire.send(sock, oracle.handle(*message))
 
 
-def _runner_job(sock: socket.socket, request: dict[str, Any]) -> None:
-    """Long-lived, trusted: owns the GPU that this process was started for."""
-    del request
+def _runner_job(sock: socket.socket, fork: Fork) -> None:
+    """Answer until the pool closes the socket. This child is trusted: it owns the GPU that this process was started for."""
+    del fork
     importlib.import_module(_RUNNER).serve(sock)
 
 
 _RUNNER = "rlkernel.evaluator.gpu.runner"
-"""Imported by name: it needs cuda-bindings, which a machine without a GPU may lack."""
+"""The runner's module, imported by name because it needs cuda-bindings, which a machine without a GPU may lack."""
 JOBS = {"runner": _runner_job, "trace": _trace_job, "run": _run_job, "compile": _compile_job, "oracle": _oracle_job}
 
 
-def _child(sock: socket.socket, request: dict[str, Any], parent: int) -> None:
-    """Never returns. Holds no descriptor but its socket; 0, 1 and 2 are /dev/null."""
+def _child(sock: socket.socket, fork: Fork, parent: int) -> None:
+    """The life of a child, which never returns. It holds no descriptor but its socket; 0, 1 and 2 are /dev/null."""
     status = 1
     try:
         signal.set_wakeup_fd(-1)
@@ -120,23 +119,23 @@ def _child(sock: socket.socket, request: dict[str, Any], parent: int) -> None:
         null = os.open(os.devnull, os.O_RDWR)
         for fd in (0, 1):
             os.dup2(null, fd)
-        trusted = request["kind"] in ("oracle", "runner")
+        trusted = fork.kind in ("oracle", "runner")
         if not trusted:
             sandbox.die_with(parent)  # a candidate that sleeps would outlive a zygote that is killed
             os.dup2(null, 2)
         keep = sock.fileno()
         os.closerange(3, keep)
         os.closerange(keep + 1, 4096)
-        if request["kind"] != "runner":  # which keeps what names its GPU
+        if fork.kind != "runner":  # which keeps what names its GPU
             os.environ.clear()
             os.environ.update(PATH="/usr/bin:/bin", HOME="/nonexistent", OMP_NUM_THREADS="1", LANG="C.UTF-8")
-        JOBS[request["kind"]](sock, request)
+        JOBS[fork.kind](sock, fork)
         status = 0
     except Exception as error:  # ours, or a candidate's that slipped through: either way the pool is told and goes on
         where = traceback.extract_tb(error.__traceback__)[-1]
         text = f"{type(error).__name__}: {error} ({Path(where.filename).name}:{where.lineno})"
-        detail = f"internal error while {request['kind']}: {text[:300]}"
-        wire.send(sock, wire.pack({"status": str(Status.CRASH), "detail": detail, "lost": True}))
+        detail = f"internal error while {fork.kind}: {text[:300]}"
+        wire.send(sock, codec.pack(Failed(Status.CRASH, detail, lost=True)))
     finally:
         sys.stderr.flush()
         os._exit(status)
@@ -147,17 +146,17 @@ def _threads() -> int:
 
 
 class Zygote:
-    """The loop: fork on request, report exits, kill on request."""
+    """The zygote's loop, which forks and kills on request and reports exits."""
 
     def __init__(self, control: socket.socket) -> None:
         self.control = control
         self.running: dict[int, int] = {}
-        """pid -> job id"""
+        """Process id -> the child's number."""
 
-    def say(self, message: dict[str, Any]) -> None:
-        self.control.send(json.dumps(message).encode())
+    def say(self, message: Ready | Forked | Exited) -> None:
+        self.control.send(json.dumps(codec.to_header(message)).encode())
 
-    def fork(self, request: dict[str, Any], fd: int) -> None:
+    def fork(self, request: Fork, fd: int) -> None:
         if _threads() != 1:
             raise RuntimeError(f"the zygote has {_threads()} threads; forking would copy their locks")
         me = os.getpid()
@@ -165,43 +164,46 @@ class Zygote:
         if pid == 0:
             _child(socket.socket(fileno=fd), request, me)
         os.close(fd)
-        self.running[pid] = request["id"]
-        self.say({"id": request["id"], "pid": pid})
+        self.running[pid] = request.number
+        self.say(Forked(request.number, pid))
 
     def reap(self) -> None:
+        """Tell the pool of every child that has ended, and kill what it left behind."""
         while self.running:
             pid, status = os.waitpid(-1, os.WNOHANG)
             if pid == 0:
                 return
             self._group_kill(pid)
-            self.say({"id": self.running.pop(pid), "exit": status})
+            self.say(Exited(self.running.pop(pid), status))
 
     @staticmethod
     def _group_kill(pid: int) -> None:
-        """What a child started (ptxas) shares its session's group and goes with it."""
+        """Kill a child and what it started (ptxas), which shares its session's group."""
         try:
             os.killpg(pid, signal.SIGKILL)
         except (ProcessLookupError, PermissionError):
             return
 
     def kill(self, job: int) -> None:
+        """Kill the child of one job, if it still runs."""
         for pid, number in self.running.items():
             if number == job:
                 self._group_kill(pid)
 
     def serve(self) -> None:
+        """Serve until the pool closes its end or is gone; then no child is left."""
         read, write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         signal.set_wakeup_fd(write)
         signal.signal(signal.SIGCHLD, lambda *_: None)
         try:
-            self.say({"ready": os.getpid()})
+            self.say(Ready(os.getpid()))
             self._answer(read)
         finally:  # the pool may be gone already, and then telling it of an end raises
             for pid in self.running:
                 self._group_kill(pid)
 
     def _answer(self, read: int) -> None:
-        """Until the pool closes its end. `read`: where a child's end wakes the loop."""
+        """Answer requests until the pool closes its end. A child's end makes the descriptor `read` readable."""
         while True:
             ready = select.select([self.control.fileno(), read], [], [])[0]
             if read in ready:
@@ -211,9 +213,9 @@ class Zygote:
                 data, ancillary, _, _ = self.control.recvmsg(1 << 16, socket.CMSG_SPACE(4))
                 if not data:
                     break
-                request = json.loads(data)
-                if "kill" in request:
-                    self.kill(request["kill"])
+                request: Fork | Kill = codec.unpack(wire.parse(data), Fork, Kill)
+                if isinstance(request, Kill):
+                    self.kill(request.number)
                     continue
                 fds = array.array("i")
                 fds.frombytes(ancillary[0][2][:4])
@@ -221,15 +223,16 @@ class Zygote:
 
 
 def _warm_up() -> None:
-    """Run one honest candidate through every stage, so that children find imports, compiler and caches warm."""
+    """Run one honest candidate through tracing and compilation, so that children find imports, compiler and caches warm."""
     sandbox.interpreter_paths()
     with tempfile.TemporaryDirectory() as scratch:
         os.environ["TRITON_CACHE_DIR"] = scratch
-        tensor = {"shape": [4, 16], "stride": [16, 1], "dtype": "float32"}
-        variant = {"init_args": [[], {"dict": []}], "inputs": [{"tensor": tensor}]}
-        found = trace({"source": _HONEST, "profile": "h200", "variants": [variant]})
-        program = programs.from_json(found["traces"][0]["program"])
-        compile_program(program, ([], meta_tensors([tensor])), PROFILES["h200"], Path(scratch), {})
+        variant = Variant([[], {"dict": []}], [{"tensor": {"shape": [4, 16], "stride": [16, 1], "dtype": "float32"}}])
+        (traced,) = trace(_HONEST, PROFILES["h200"], [variant])
+        (again,) = codec.unpack(codec.to_header(Traces((traced,))), Traces).traces
+        compile_program(again.program, ([], meta_tensors(variant.specs.inputs)), PROFILES["h200"], Path(scratch), {})
+        for kind in (TraceRequest, CompileRequest, Binaries, RunRequest, Ran, Failed):
+            codec.form_of(kind)
 
 
 _HONEST = """
@@ -254,7 +257,7 @@ class ModelNew(nn.Module):
 
 
 def _warm_up_runner() -> None:
-    """What a runner would import on first use: its own modules, and torch's shape functions, which take a second."""
+    """Import what a runner would on first use: its own modules, and torch's shape functions, which take a second."""
     importlib.import_module(_RUNNER)
     square = torch.empty(4, 4, device="meta")
     hidden = torch.nn.functional.gelu(torch.nn.functional.linear(square, square, square[0]))
@@ -262,6 +265,7 @@ def _warm_up_runner() -> None:
 
 
 def main() -> None:
+    """Be a zygote, whose end of the control socket has the number in the first argument."""
     torch.set_num_threads(1)
     torch.manual_seed(0)
     control = socket.socket(fileno=int(sys.argv[1]))

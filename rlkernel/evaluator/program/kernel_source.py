@@ -15,7 +15,6 @@ import importlib
 import linecache
 import types
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import triton
@@ -24,16 +23,11 @@ from triton.compiler.code_generator import CodeGenerator
 from triton.language.extra import libdevice
 from triton.runtime.jit import JITFunction
 
-from rlkernel.evaluator.program.schema import Function, Program, Value, decode_scalar
-
-
-class KernelRejected(Exception):
-    """The kernel's text uses more than Triton's language. `line` is in the candidate's file."""
-
-    def __init__(self, message: str, line: int) -> None:
-        super().__init__(message)
-        self.line = line
-
+from rlkernel.evaluator.program.kernel_text import Canonical, defaults_of, parse
+from rlkernel.evaluator.program.kernel_text import KernelRejected as KernelRejected
+from rlkernel.evaluator.program.kernel_text import canonical as canonical
+from rlkernel.evaluator.program.schema import Function, Program
+from rlkernel.evaluator.program.values import Constexpr, FunctionRef, LibraryRef, ModuleRef, TlDtype, Value
 
 _MODULES = {
     "math",  # pure functions and constants, of compile-time values
@@ -47,6 +41,8 @@ _BUILTINS: dict[str, Any] = {
 } | {"True": True, "False": False, "None": None}  # fmt: skip
 _HOST_BUILTINS = set(CodeGenerator.builtin_namespace) - set(_BUILTINS)
 """What Triton's compiler still finds when a local of the same name is unbound: such names are refused even as locals."""
+_ANNOTATED = {"tl": tl, "triton": triton}
+"""What annotations of parameters name, also where a kernel's body does not: no kernel may give these names another meaning."""
 _STATEMENTS = (
     ast.FunctionDef, ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr, ast.If, ast.For, ast.While, ast.Return, ast.Pass,
     ast.Assert, ast.Break, ast.Continue,
@@ -54,7 +50,7 @@ _STATEMENTS = (
 _EXPRESSIONS = (
     ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.Call, ast.IfExp, ast.Attribute, ast.Subscript, ast.Slice, ast.Name,
     ast.Constant, ast.Tuple, ast.List, ast.keyword, ast.arguments, ast.arg, ast.operator, ast.unaryop, ast.boolop, ast.cmpop,
-    ast.expr_context, ast.Starred, ast.NamedExpr,
+    ast.expr_context, ast.Starred, ast.NamedExpr, ast.JoinedStr, ast.FormattedValue, ast.ListComp, ast.comprehension,
 )  # fmt: skip
 _VALUE_ATTRIBUTES = {
     name
@@ -63,12 +59,13 @@ _VALUE_ATTRIBUTES = {
     if not name.startswith("_")
 }
 _VALUE_ATTRIBUTES -= {"handle", "to_ir", "mangle", "codegen_name", "from_ir", "make_ir"}
-_VALUE_ATTRIBUTES |= {"shape", "strides", "dtype", "type", "value", "element_ty", "scalar"}
+_VALUE_ATTRIBUTES |= {"shape", "strides", "dtype", "type", "value", "element_ty", "scalar", *tl.PropagateNan.__members__}
 
 
 def _from_triton(value: Any) -> bool:
     """Whether a resolved object is part of Triton's language: a builtin, a library function, a type or a constant."""
-    if isinstance(value, (JITFunction, tl.dtype, tl.constexpr)) or value in (tl.constexpr, tl.tensor, tl.dtype, tl.pointer_type):
+    language = (tl.constexpr, tl.tensor, tl.dtype, tl.pointer_type, tl.PropagateNan)
+    if isinstance(value, (JITFunction, tl.dtype, tl.constexpr)) or value in language:
         return True
     if tl.core.is_builtin(value) or type(value).__name__ == "ConstexprFunction":
         return True
@@ -144,6 +141,10 @@ class _Checker:
             raise self.reject(f"a kernel may not use {type(node).__name__.lower()}", node)
         if not isinstance(node, (ast.stmt, *_EXPRESSIONS)):
             raise self.reject(f"a kernel may not use {type(node).__name__.lower()}", node)
+        if isinstance(node, ast.ListComp) and any(part.ifs or part.is_async for part in node.generators):
+            raise self.reject("a kernel's comprehension may not filter", node)
+        if isinstance(node, ast.FormattedValue) and node.format_spec is not None:
+            raise self.reject("a kernel's f-string may not format", node)  # Triton reads no format, Python does
         if isinstance(node, ast.Attribute):
             self.attribute(node)
             return
@@ -155,7 +156,8 @@ class _Checker:
             self.visit(child)
 
     def name(self, node: ast.Name) -> None:
-        if node.id.startswith("__") or node.id in _HOST_BUILTINS:
+        host = node.id in _HOST_BUILTINS or (node.id in _ANNOTATED and isinstance(node.ctx, ast.Store))
+        if node.id.startswith("__") or host:
             raise self.reject(f"a kernel may not use {node.id}", node)
         if (
             isinstance(node.ctx, ast.Load)
@@ -191,99 +193,22 @@ class _Checker:
         self.visit(root)
 
 
-def _default(node: ast.expr) -> bool:
-    """Whether a parameter's default is a plain constant."""
-    return isinstance(node, ast.Constant) or (isinstance(node, ast.UnaryOp) and isinstance(node.operand, ast.Constant))
-
-
-@dataclass(frozen=True, slots=True)
-class Canonical:
-    """A kernel's text written anew from its tree: what is checked is what Triton and the interpreter read."""
-
-    text: str
-    tree: ast.FunctionDef
-    """Of `text`."""
-    lines: dict[int, int]
-    """Line of `text` -> line of the candidate's file."""
-    parameters: dict[str, str]
-    """Name -> the text of its annotation, in order."""
-
-
-def canonical(function: Function) -> Canonical:
-    """Raises KernelRejected unless the text is one plain `def`."""
-    return _canonical(function.name, function.source, function.line)
-
-
-@functools.lru_cache(maxsize=256)
-def _canonical(name: str, source: str, line: int) -> Canonical:
-    definition = _parse(name, source, line)
-    arguments = [*definition.args.posonlyargs, *definition.args.args, *definition.args.kwonlyargs]
-    notes = {a.arg: ast.unparse(a.annotation) if a.annotation else "" for a in arguments}
-    for argument in arguments:  # annotations such as `x: torch.Tensor` mean nothing to Triton, which would look them up
-        if not (_plain(argument.annotation) and any(word in notes[argument.arg] for word in ("constexpr", "tl.", "triton."))):
-            argument.annotation = None
-    definition.returns = None
-    for node in ast.walk(definition):
-        body = getattr(node, "body", None)
-        if isinstance(body, list):
-            node.body = [n for n in body if not _is_text(n)] or [ast.Pass(lineno=body[0].lineno)]  # type: ignore[attr-defined]
-    text = ast.unparse(definition) + "\n"
-    tree = _parse(name, text, line)
-    pairs = zip(_statements(definition), _statements(tree), strict=True)
-    lines = {new.lineno: line - 1 + old.lineno for old, new in pairs}
-    return Canonical(text, tree, lines, notes)
-
-
-def _plain(note: ast.expr | None) -> bool:
-    """A dotted name or a string; Triton's compiler evaluates annotations, calls included."""
-    return note is not None and all(
-        isinstance(node, (ast.Name, ast.Attribute, ast.Constant, ast.expr_context)) for node in ast.walk(note)
-    )
-
-
-def _is_text(node: ast.stmt) -> bool:
-    """A docstring, or another string without effect."""
-    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
-
-
-def _statements(tree: ast.AST) -> list[ast.stmt]:
-    return [node for node in ast.walk(tree) if isinstance(node, ast.stmt)]
-
-
-def _parse(name: str, source: str, line: int) -> ast.FunctionDef:
-    try:
-        tree = ast.parse(source)
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise KernelRejected(f"kernel text does not parse: {error}", line) from error
-    if len(tree.body) != 1 or not isinstance(tree.body[0], ast.FunctionDef) or tree.body[0].name != name:
-        raise KernelRejected("kernel text is not one function", line)
-    definition = tree.body[0]
-    arguments = definition.args
-    if arguments.vararg or arguments.kwarg or definition.decorator_list:
-        raise KernelRejected("a kernel takes plain parameters only", line)
-    for default in [*arguments.defaults, *[d for d in arguments.kw_defaults if d is not None]]:
-        if not _default(default):
-            raise KernelRejected("a kernel parameter's default must be a plain constant", line)
-    return definition
-
-
 def binding_value(value: Value, functions: Callable[[int], Any]) -> Any:
     """A binding as the object that the kernel's name means. Raises KernelRejected."""
-    if isinstance(value, dict):
-        if "module" in value:
-            return _module(str(value["module"]))
-        if "constexpr" in value:
-            return tl.constexpr(binding_value(value["constexpr"], functions))
-        if "function" in value:
-            return functions(value["function"])
-        if "tl_dtype" in value:
-            return _resolve(tl, [_DTYPES.get(str(value["tl_dtype"]), "?")], 0)
-        if "triton" in value and len(value["triton"]) == 2:
-            return _library(str(value["triton"][0]), str(value["triton"][1]))
-    literal = decode_scalar(value)
-    if isinstance(literal, (dict, list)):
-        raise KernelRejected("a kernel refers to something that is not a constant", 0)
-    return literal
+    match value:
+        case ModuleRef(name):
+            return _module(name)
+        case Constexpr(inner):
+            return tl.constexpr(binding_value(inner, functions))
+        case FunctionRef(index):
+            return functions(index)
+        case TlDtype(name):
+            return _resolve(tl, [_DTYPES.get(name, "?")], 0)
+        case LibraryRef(module, name):
+            return _library(module, name)
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    raise KernelRejected("a kernel refers to something that is not a constant", 0)
 
 
 _DTYPES = {d.name: n for n, d in vars(tl).items() if isinstance(d, tl.dtype)}
@@ -322,17 +247,34 @@ class KernelSet:
         return built
 
     def _compile(self, index: int) -> dict[str, Any]:
-        """Define the function: its body does not run, its annotations stay strings, its defaults are constants."""
+        """Define the function: its body does not run, its annotations stay strings, its defaults are constants and names of
+        constants. `tl` and `triton` are there for annotations, which name them where a body may not."""
         function = self._functions[index]
         kernel = canonical(function)
         digest = hashlib.sha256(kernel.text.encode()).hexdigest()[:16]
         filename = f"<kernel {function.name} {digest}>"
         linecache.cache[filename] = (len(kernel.text), None, kernel.text.splitlines(keepends=True), filename)
-        module = ast.Module(body=[self._transform(_parse(function.name, kernel.text, function.line))], type_ignores=[])
+        module = ast.Module(body=[self._transform(parse(function.name, kernel.text, function.line))], type_ignores=[])
         code = compile(ast.fix_missing_locations(module), filename, "exec", flags=_ANNOTATIONS, dont_inherit=True)
-        namespace: dict[str, Any] = {"__builtins__": dict(_BUILTINS), "__name__": "kernel", **self._extra}
+        namespace: dict[str, Any] = {"__builtins__": dict(_BUILTINS), "__name__": "kernel", **_ANNOTATED, **self._extra}
+        self._bind_defaults(function, kernel, namespace)
         exec(code, namespace)
         return namespace
+
+    def _bind_defaults(self, function: Function, kernel: Canonical, namespace: dict[str, Any]) -> None:
+        """Let the names in the parameters' defaults mean what they mean to the candidate. Raises KernelRejected."""
+        defaults = defaults_of(kernel.tree)
+        used = {node.id for default in defaults for node in ast.walk(default) if isinstance(node, ast.Name)}
+        names: dict[str, Any] = {}
+        for name in used & function.bindings.keys():
+            if isinstance(function.bindings[name], FunctionRef):
+                raise KernelRejected(f"a kernel parameter's default is the function {name}", function.line)
+            names[name] = binding_value(function.bindings[name], self.get)
+        checker = _Checker(kernel, names)
+        checker.local = set()
+        for default in defaults:
+            checker.visit(default)
+        namespace.update(names)
 
     def _transform(self, definition: ast.FunctionDef) -> ast.FunctionDef:
         return definition

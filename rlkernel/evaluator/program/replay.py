@@ -8,24 +8,14 @@ from __future__ import annotations
 import base64
 import functools
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
 
-from rlkernel.evaluator.program import schema as programs
 from rlkernel.evaluator.program.layouts import Strides, as_on_cuda, laid_out, strides_of
-from rlkernel.evaluator.program.schema import (
-    Config,
-    Descriptor,
-    Launch,
-    Literal,
-    MalformedProgram,
-    Op,
-    Program,
-    Step,
-    Value,
-    decode_scalar,
-)
+from rlkernel.evaluator.program.schema import Config, Launch, Literal, Op, Program, Step
+from rlkernel.evaluator.program.values import Descriptor, DeviceRef, MalformedProgram, Pairs, TensorRef, TorchName, Value
 from rlkernel.reference import seed_generators
 
 LaunchCall = Callable[[Launch, Config, dict[str, Any]], None]
@@ -128,8 +118,8 @@ class Replay:
         self.device = device
         self.launch = launch
         self.configs = configs or {}
-        """Index of a forward step -> which of its launch's configs to use; the first by default. -1 - i: of step i of
-        `__init__`."""
+        """Index of a forward step -> which of its launch's configs to use; the first by default. -1 - i: of step i of `__init__`.
+        """
         self.values: dict[int, torch.Tensor] = {}
         self.place: Place | None = None
         """Where results of operators and literals go; None: where the operator put them."""
@@ -150,7 +140,7 @@ class Replay:
             if given:
                 self._give(step, given)
             self._step(-1 - index, step, None)
-        return {name: self._value({"t": number}) for name, number in self.program.state.items()}
+        return {name: self._value(TensorRef(number)) for name, number in self.program.state.items()}
 
     def _give(self, step: Step, given: Mapping[str, torch.Tensor]) -> None:
         """Before a step of `__init__` reads state that is made by then, the state gets its given values: what is folded from
@@ -204,35 +194,28 @@ class Replay:
         self.values.update(zip(ids, tensors, strict=True))
 
     def _value(self, value: Value) -> Any:
-        """An encoded value with its tensors."""
+        """A value with its tensors."""
         if isinstance(value, (list, tuple)):
             return [self._value(item) for item in value]
-        if not isinstance(value, dict):
+        if value is None or isinstance(value, (bool, int, float, str)):
             return value
-        if "t" in value:
-            tensor = self.values.get(value["t"])
+        if isinstance(value, TensorRef):
+            tensor = self.values.get(value.number)
             if tensor is None:
-                raise MalformedProgram(f"tensor {value['t']} is used before it is made")
+                raise MalformedProgram(f"tensor {value.number} is used before it is made")
             return tensor
-        if "descriptor" in value:
-            data = value["descriptor"]
-            base = self._value(data.get("base")) if isinstance(data, dict) else None
-            if not isinstance(base, torch.Tensor):
-                raise MalformedProgram("a descriptor of what is no tensor")
-            return programs.descriptor(data, base)
-        if "device" in value:
+        if isinstance(value, Descriptor):
+            return replace(value, base=self._value(value.base))
+        if isinstance(value, DeviceRef):
             return self.device
-        for kind in ("dtype", "layout", "memory_format"):
-            if kind in value:
-                found = getattr(torch, str(value[kind]), None)
-                if not isinstance(found, getattr(torch, kind)):
-                    raise MalformedProgram(f"unknown {kind} {value[kind]}")
-                return found
-        if "dict" in value:
-            return {str(key): self._value(item) for key, item in value["dict"]}
-        if "float" in value:
-            return decode_scalar(value)
-        raise MalformedProgram(f"unknown value {str(value)[:80]}")
+        if isinstance(value, TorchName):
+            found = getattr(torch, value.name, None)
+            if not isinstance(found, getattr(torch, value.kind)):
+                raise MalformedProgram(f"unknown {value.kind} {value.name}")
+            return found
+        if isinstance(value, Pairs):
+            return {key: self._value(item) for key, item in value.items}
+        raise MalformedProgram(f"a {type(value).__name__} where a tensor or a number belongs")
 
     def _step(self, index: int, step: Step, observe: Observer | None) -> None:
         if isinstance(step, Literal):

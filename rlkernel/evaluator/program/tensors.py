@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
+
+from rlkernel.evaluator.program.schema import TensorSpec
 
 
 def flatten(value: Any, found: list[torch.Tensor]) -> Any:
@@ -19,9 +22,9 @@ def flatten(value: Any, found: list[torch.Tensor]) -> Any:
     return value
 
 
-def meta_tensors(specs: list[dict[str, Any]]) -> list[torch.Tensor]:
+def meta_tensors(specs: Sequence[TensorSpec]) -> list[torch.Tensor]:
     """Tensor specifications as meta tensors."""
-    return [torch.empty_strided(s["shape"], s["stride"], dtype=getattr(torch, s["dtype"]), device="meta") for s in specs]
+    return [torch.empty_strided(s.shape, s.stride, dtype=getattr(torch, s.dtype), device="meta") for s in specs]
 
 
 def overlapping(tensor: torch.Tensor) -> bool:

@@ -1,64 +1,41 @@
-"""What runs on a node of a Ray cluster: an actor that owns a pool of its own. Nothing here needs Ray.
+"""The actor that runs on a node of a Ray cluster and owns a pool there. Nothing here needs Ray.
 
-Its answers are plain values, so that a failure reads the same on the driver whatever the node could import.
+An actor answers with plain values, so that a failure reads the same on the driver whatever the node could import.
 """
 
 from __future__ import annotations
-
-from dataclasses import dataclass
 
 import anyio
 
 from rlkernel.errors import BrokenReference, one_line
 from rlkernel.evaluator.config import EvaluatorConfig
 from rlkernel.evaluator.pool import Pool, open_pool
+from rlkernel.evaluator.ray.messages import Answer, Hello
 from rlkernel.evaluator.version import source_version
-from rlkernel.types import Evaluation, Problem
-
-
-@dataclass(frozen=True, slots=True)
-class Hello:
-    """An open pool. device: "cpu", or the name of its GPU, as part of a result's key; cards: UUIDs."""
-
-    device: str
-    cards: tuple[str, ...]
-    jobs: int
-    config: EvaluatorConfig
-    notices: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """Of one evaluation: the verdict, or why there can be none for this problem, or why this actor must be replaced."""
-
-    evaluation: Evaluation | None = None
-    broken: str = ""
-    failed: str = ""
-    notices: tuple[str, ...] = ()
-    """All that the pool has to say by now."""
+from rlkernel.types import Problem
 
 
 class Actor:
-    """`serve` lives as long as the actor does; the other methods are called beside it."""
+    """An actor with one pool. The call `serve` lives as long as the actor does; the other methods are called beside it."""
 
     def __init__(self) -> None:
         self._pool: Pool | None = None
         self._settled = anyio.Event()
         self._stop = anyio.Event()
         self._scopes: dict[int, anyio.CancelScope] = {}
-        """Of the evaluations that run, by ticket."""
+        """The scopes of the evaluations that run, by ticket."""
         self._dropped: set[int] = set()
-        """Tickets of evaluations that have not arrived and are not wanted any more."""
+        """The tickets of evaluations that have not arrived and are not wanted any more."""
         self._newest = 0
         self._late: set[int] = set()
-        """Tickets below the newest that have not arrived: calls may pass each other."""
+        """The tickets below the newest that have not arrived: calls may pass each other."""
 
     async def version(self) -> str:
-        """Of the evaluator that is installed here."""
+        """Return the version of the evaluator that is installed on this node."""
         return source_version()
 
     async def serve(self, device: str, jobs: int, config: EvaluatorConfig) -> None:
-        """Keeps the pool open until `stop`. In one call, because a pool is closed by the task that opened it."""
+        """Keep the pool open until `stop` is called. It is one call, because a pool is closed by the task that opened it."""
         try:
             async with open_pool(device=device, jobs=jobs, config=config) as self._pool:
                 self._settled.set()
@@ -67,7 +44,7 @@ class Actor:
             self._settled.set()
 
     async def hello(self) -> Hello | None:
-        """Waits for the pool. None: `serve` raises why there is none."""
+        """Wait for the pool and describe it. The answer is None if there is none; `serve` then raises why."""
         await self._settled.wait()
         if self._pool is None:
             return None
@@ -76,6 +53,7 @@ class Actor:
         return Hello(device, tuple(card.uuid for card in cards), self._pool.jobs, self._pool.config, self._pool.notices)
 
     async def judge(self, ticket: int, problem: Problem, code: str) -> Answer:
+        """Judge one candidate. The driver numbers its calls 1, 2, ... with `ticket`, and may drop one by its number."""
         assert self._pool is not None
         self._late.update(range(self._newest + 1, ticket))
         self._late.discard(ticket)
@@ -102,4 +80,5 @@ class Actor:
             self._dropped.add(ticket)
 
     async def stop(self) -> None:
+        """Let `serve` close the pool and end."""
         self._stop.set()

@@ -14,7 +14,7 @@ from rlkernel.evaluator.pool import LANES_PER_CORE
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Room for one actor. node: Ray's id; index: 0, 1, ... on a node with several GPUs."""
+    """Room for one actor on a node. `node` is Ray's id; `index` counts 0, 1, ... on a node with several GPUs."""
 
     node: str
     address: str
@@ -27,12 +27,12 @@ class Place:
 
     @property
     def lanes(self) -> int:
-        """Evaluations at a time, as `open_pool` would have it."""
+        """The number of evaluations at a time that `open_pool` would choose here."""
         return round(LANES_PER_CORE * self.cpus) + 1 if self.gpu else self.cpus
 
 
 def find_places(nodes: Sequence[Mapping[str, Any]], *, gpu: bool) -> list[Place]:
-    """Of the living `nodes` (as `ray.nodes()` lists them): one per GPU, or one per node with CPUs."""
+    """Return the places on the living `nodes` (as `ray.nodes()` lists them): one per GPU, or one per node with CPUs."""
     found: list[Place] = []
     for node in nodes:
         if not node["Alive"]:
@@ -46,7 +46,7 @@ def find_places(nodes: Sequence[Mapping[str, Any]], *, gpu: bool) -> list[Place]
 
 
 async def list_nodes(ray: Any) -> list[dict[str, Any]]:
-    """As `ray.nodes()` has them, the dead ones too. Raises UsageError."""
+    """Return the cluster's nodes as `ray.nodes()` has them, the dead ones too. Raises UsageError."""
     try:
         nodes: list[dict[str, Any]] = await anyio.to_thread.run_sync(ray.nodes)
     except ray.exceptions.RayError as error:
@@ -57,7 +57,7 @@ async def list_nodes(ray: Any) -> list[dict[str, Any]]:
 
 
 def last_line(error: BaseException) -> str:
-    """Ray's texts end with the line that counts: the error of the node, without its traceback."""
+    """Return the line that counts of one of Ray's errors: its last, the error of the node without its traceback."""
     cause = getattr(error, "cause", None)
     if isinstance(cause, BaseException):
         return one_line(cause)

@@ -30,50 +30,58 @@ from typing import Any
 import anyio
 import anyio.to_thread
 
+from rlkernel.config import to_json
 from rlkernel.errors import BrokenReference, EvaluatorFailed, UsageError
 from rlkernel.evaluator import cache as caches
 from rlkernel.evaluator.caching import CachingEvaluator
 from rlkernel.evaluator.config import EvaluatorConfig
-from rlkernel.evaluator.ray.actor import Hello
+from rlkernel.evaluator.ray.messages import Hello
 from rlkernel.evaluator.ray.places import last_line, list_nodes
-from rlkernel.evaluator.ray.workers import WorkerLost, Workers
+from rlkernel.evaluator.ray.worker import Opener, WorkerLost
+from rlkernel.evaluator.ray.workers import Workers
+from rlkernel.interfaces import CardEvaluator
 from rlkernel.types import Evaluation, Problem
 
 LOSSES_IN_COMPANY = 2
-"""Actors that one evaluation may lose before it runs alone."""
+"""How many actors one evaluation may lose before it runs alone."""
 MOST_LOSSES = 5
-"""Actors that one evaluation may lose in all."""
+"""How many actors one evaluation may lose in all."""
 REACH_SECONDS = 10.0
-"""For a cluster's head to accept a connection."""
+"""How long a cluster's head may take to accept a connection."""
 
 
-class RayPool(CachingEvaluator):
+class RayPool(CachingEvaluator, CardEvaluator):
     """See `open_ray_pool`. Its `device` is "cpu" (modelled time, the same keys as a local pool's) or the name of the GPUs."""
 
     def __init__(self, workers: Workers, hello: Hello, cache: caches.ResultCache) -> None:
         super().__init__(cache, hello.device, hello.config)
         self.handed_on = 0
-        """Evaluations that began again on another actor."""
+        """The number of evaluations that began again on another actor."""
         self._workers = workers
 
     @property
     def shares(self) -> bool:
-        """Never: see `open_ray_pool`'s own."""
+        """Whether our own process and the evaluations use the same card: never, see `own` of `open_ray_pool`."""
         return False
 
     @asynccontextmanager
-    async def turn(self) -> AsyncIterator[None]:
-        """As `Pool.turn` where no card is shared: at once."""
+    async def lease(self) -> AsyncIterator[None]:
+        """Exclusive use of a shared card, of which there is none: at once."""
         yield
 
     @property
+    def waited_seconds(self) -> tuple[float, float] | None:
+        """None: who waits for a card of a node is not known here."""
+        return None
+
+    @property
     def jobs(self) -> int:
-        """Evaluations at a time, on the actors of now."""
+        """The number of evaluations at a time that the actors of now can make."""
         return sum(worker.hello.jobs for worker in self._workers.usable)
 
     @property
     def nodes(self) -> tuple[str, ...]:
-        """Ray's ids of the nodes that have an actor now, one entry per actor."""
+        """Ray's ids of the nodes that have an actor now, with one entry per actor."""
         return tuple(worker.place.node for worker in self._workers.usable)
 
     @property
@@ -86,8 +94,16 @@ class RayPool(CachingEvaluator):
         """Lines about lost actors and places, which were printed on standard error when they happened."""
         return tuple(self._workers.told)
 
+    def describe(self) -> dict[str, Any]:
+        """What judges, with every limit, as JSON for a run's manifest."""
+        config = {key: value for key, value in to_json(self.config).items() if key != "class"}
+        return {"class": "RayPool", "device": self.device, "jobs": self.jobs, "actors": len(self.nodes), **config}
+
     async def judge(self, problem: Problem, code: str) -> Evaluation:
-        """Raises BrokenReference, EvaluatorFailed for what loses actors by itself, UsageError when nodes go or none is left."""
+        """Judge one candidate on whichever actor has room, and again on another one if that is lost.
+
+        Raises BrokenReference, EvaluatorFailed for what loses actors by itself, UsageError when nodes go or none is left.
+        """
         losses: list[str] = []
         while True:
             alone = len(losses) >= LOSSES_IN_COMPANY
@@ -126,9 +142,10 @@ async def open_ray_pool(
 ) -> AsyncIterator[RayPool]:
     """An evaluator on a running Ray cluster. Leaving the context leaves no actor behind, and the cluster as it was.
 
-    address: of the cluster, HOST:PORT; without it RAY_ADDRESS, or the cluster that this machine is in. device: auto (cuda if any
-    node has a GPU, else cpu), cpu (modelled time) or cuda. jobs: evaluations at a time on each actor, 0: as many as its CPUs
-    allow. cache_dir: of this process. own: UUID of a GPU that this process uses itself and no actor may have. Raises UsageError.
+    address: the cluster's HOST:PORT; without it RAY_ADDRESS, or the cluster that this machine is in. device: auto (cuda if any
+    node has a GPU, else cpu), cpu (modelled time) or cuda. jobs: the number of evaluations at a time on each actor; 0 means as
+    many as its CPUs allow. cache_dir: where this process keeps results. own: the UUID of a GPU that this process uses itself
+    and no actor may have. Raises UsageError.
     """
     if device not in ("auto", "cpu", "cuda"):
         raise UsageError(f"device {device!r} is unknown on a Ray cluster: use auto, cpu or cuda")
@@ -139,7 +156,8 @@ async def open_ray_pool(
     try:
         nodes = await list_nodes(ray)
         gpu = device == "cuda" or (device == "auto" and any(node["Alive"] and node["Resources"].get("GPU") for node in nodes))
-        async with _running(Workers(ray, jobs, config or EvaluatorConfig(), own, gpu=gpu), cache_dir) as pool:
+        opener = Opener(ray, jobs, config or EvaluatorConfig(), own, gpu=gpu)
+        async with _running(Workers(ray, opener), cache_dir) as pool:
             yield pool
     finally:
         if ours:
@@ -149,8 +167,11 @@ async def open_ray_pool(
 
 @asynccontextmanager
 async def _running(workers: Workers, cache_dir: Path | None) -> AsyncIterator[RayPool]:
-    """Around `workers`. What the body raises leaves as it is, not in the group that a task group would make of it; what ends the
-    care for the actors leaves so, too, unless the body raised first."""
+    """A pool around `workers`, which are started here and closed at the end.
+
+    What the body raises leaves as it is, not in the group that a task group would make of it. What ends the care for the actors
+    leaves so, too, unless the body raised first.
+    """
     failure: Exception | None = None
     try:
         async with anyio.create_task_group() as tasks:
@@ -168,11 +189,12 @@ async def _running(workers: Workers, cache_dir: Path | None) -> AsyncIterator[Ra
 
 
 def _leaf(error: Exception) -> Exception:
+    """Return the first error inside nested groups."""
     return _leaf(error.exceptions[0]) if isinstance(error, ExceptionGroup) else error
 
 
 def _connect(address: str | None) -> tuple[Any, bool]:
-    """The module `ray`, connected, and whether it was not before."""
+    """Connect to the cluster. Returns the module `ray`, and whether it was not connected before. Raises UsageError."""
     try:
         import ray
     except ImportError:
@@ -202,7 +224,7 @@ def _connect(address: str | None) -> tuple[Any, bool]:
 
 
 def _resolved(where: str) -> str:
-    """HOST:PORT, as ray.init resolves it. `where` itself if nothing is known, or if this version of Ray hides how."""
+    """Return HOST:PORT as ray.init resolves `where`, or `where` itself if nothing is known or this version of Ray hides how."""
     try:
         from ray._private.services import canonicalize_bootstrap_address
     except ImportError:

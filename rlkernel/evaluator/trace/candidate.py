@@ -6,20 +6,28 @@ what the candidate does, because a forged result gains nothing (see `program.py`
 
 from __future__ import annotations
 
+import io
 import linecache
 import sys
 import types
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 from torch import nn
 from triton.backends.compiler import GPUTarget
 
-from rlkernel.evaluator.devices import PROFILES
+from rlkernel.evaluator.devices import DeviceProfile
 from rlkernel.evaluator.program import schema as programs
-from rlkernel.evaluator.program.schema import Op, Program, Step, Value, encode_scalar
-from rlkernel.evaluator.trace.launches import KernelTable, intercepting
-from rlkernel.evaluator.trace.recorder import Recorder, Untraceable, recording, stand_in
+from rlkernel.evaluator.program.schema import Launch, Literal, Op, Program, Step
+from rlkernel.evaluator.program.values import Pairs, TensorRef, Value, encode, rewrite
+from rlkernel.evaluator.program.variant import Traced, Variant
+from rlkernel.evaluator.trace.devices import CUDA, HOST
+from rlkernel.evaluator.trace.kernels import KernelTable
+from rlkernel.evaluator.trace.launches import LaunchRecorder, intercepting
+from rlkernel.evaluator.trace.lie import recording
+from rlkernel.evaluator.trace.recorder import Recorder, Untraceable, stand_in
 from rlkernel.evaluator.trace.shims import answering_as
 from rlkernel.reference import shrink
 from rlkernel.types import Status
@@ -72,63 +80,72 @@ def encode_output(value: Any, recorder: Recorder) -> Value:
     if isinstance(value, torch.Tensor):
         if type(value) not in (torch.Tensor, nn.Parameter):
             raise Untraceable(f"forward returns a {type(value).__name__}; return a plain tensor")
-        return {"t": recorder.id_of(value)}
+        return TensorRef(recorder.id_of(value))
     if isinstance(value, (list, tuple)):
         return [encode_output(item, recorder) for item in value]
     if isinstance(value, dict):
-        return {"dict": [[str(key), encode_output(item, recorder)] for key, item in value.items()]}
-    try:
-        return encode_scalar(value)
-    except TypeError:
-        raise Untraceable(f"forward returns a {type(value).__name__}; return tensors") from None
-
-
-def _renumber(value: Any, fixed: int, names: dict[int, int]) -> Any:
-    """Ids of one forward in order of appearance, so that two traces of the same work are equal."""
-    if isinstance(value, dict):
-        if "t" in value:
-            number = value["t"]
-            return {"t": number if number < fixed else names.setdefault(number, fixed + len(names))}
-        return {key: _renumber(item, fixed, names) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_renumber(item, fixed, names) for item in value]
-    return value
+        return Pairs(tuple((str(key), encode_output(item, recorder)) for key, item in value.items()))
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    raise Untraceable(f"forward returns a {type(value).__name__}; return tensors")
 
 
 def canonical(inputs: list[int], steps: list[Step], output: Value, fixed: int) -> Any:
-    """One forward as comparable data: ids below `fixed` belong to `__init__`, the others are renumbered."""
+    """One forward as comparable data: ids below `fixed` belong to `__init__`, the others are numbered by their appearance."""
     names: dict[int, int] = {}
-    rows: list[Any] = [_renumber([{"t": i} for i in inputs], fixed, names)]
+
+    def number(own: int) -> int:
+        return own if own < fixed else names.setdefault(own, fixed + len(names))
+
+    def change(value: Value) -> Value:
+        return TensorRef(number(value.number)) if isinstance(value, TensorRef) else value
+
+    def named(values: dict[str, Value]) -> dict[str, Value]:
+        return {name: rewrite(value, change) for name, value in values.items()}
+
+    rows: list[Any] = [[number(own) for own in inputs]]
     for step in steps:
-        row = programs.step_to_json(step)
         if isinstance(step, Op):
-            row["outs"] = [None if o is None else {"t": o} for o in step.outs]
-        elif isinstance(step, programs.Literal):
-            row["literal"] = {"t": step.out}
-        row.pop("line", None)
-        rows.append(_renumber(row, fixed, names))
-    return [*rows, _renumber(output, fixed, names)]
+            args, kwargs = tuple(rewrite(value, change) for value in step.args), named(step.kwargs)
+            step = Op(step.op, args, kwargs, tuple(None if out is None else number(out) for out in step.outs))
+        elif isinstance(step, Literal):
+            step = replace(step, out=number(step.out))
+        else:
+            step = replace(step, args=named(step.args), line=0)
+        rows.append(programs.step_to_json(step))
+    return [*rows, encode(rewrite(output, change))]
+
+
+@dataclass(frozen=True, slots=True)
+class _Whole:
+    """A candidate traced at one size."""
+
+    program: Program
+    other: Program | None
+    """In the other of train and eval mode, if it does other work there."""
+    kept: dict[int, tuple[int, ...]]
+    """Launch, by its identity -> the configurations that its tuner keeps at this size."""
 
 
 class _Trace:
     """One candidate at one size: executed, constructed, and called several times."""
 
-    def __init__(self, source: str, request: dict[str, Any], variant: dict[str, Any]) -> None:
-        self.source = shrink(source, variant.get("constants", {}))
+    def __init__(self, source: str, profile: DeviceProfile, variant: Variant) -> None:
+        self.source = shrink(source, variant.constants)
         self.variant = variant
-        self.profile = PROFILES[request["profile"]]
+        self.profile = profile
         self.recorder = Recorder()
         self.table = KernelTable()
 
-    def run(self) -> dict[str, Any]:
-        """Returns {"program": ..., "other_mode": ... or None}. Raises Verdict."""
+    def run(self) -> _Whole:
+        """Raises Verdict."""
         target = GPUTarget("cuda", self.profile.arch, 32)
         with (
             answering_as(self.profile),
-            intercepting(self.recorder, self.table, FILENAME, target, self.profile.properties),
+            intercepting(self.recorder, self.table, FILENAME, target, self.profile.properties) as launches,
             recording(self.recorder),
         ):
-            return self._run()
+            return self._run(launches)
 
     def _guard(self, status: Status, call: Any, *args: Any, **kwargs: Any) -> Any:
         """Candidate code runs inside: whatever it raises becomes its verdict."""
@@ -150,7 +167,7 @@ class _Trace:
         if not (isinstance(cls, type) and issubclass(cls, nn.Module)):
             raise Verdict(Status.INVALID, "no class ModelNew(nn.Module): define one")
         ids: list[int] = []
-        args, kwargs = decode_spec(self.variant["init_args"], self.recorder, ids)
+        args, kwargs = decode_spec(self.variant.init_args, self.recorder, ids)
         model = self._guard(Status.INVALID, cls, *args, **kwargs)
         if not isinstance(model, nn.Module):
             raise Verdict(Status.INVALID, "ModelNew() did not give an nn.Module")
@@ -158,16 +175,19 @@ class _Trace:
 
     def _forward(self, model: nn.Module) -> tuple[list[int], list[Step], Value]:
         ids: list[int] = []
-        args = decode_spec(self.variant["inputs"], self.recorder, ids)
+        args = decode_spec(self.variant.inputs, self.recorder, ids)
         self.recorder.phase()
         result = self._guard(Status.RUNTIME_ERROR, model, *args)
         output = self._guard(Status.UNTRACEABLE, encode_output, result, self.recorder)
         return ids, self.recorder.phase(), output
 
-    def _run(self) -> dict[str, Any]:
+    def _run(self, launches: LaunchRecorder) -> _Whole:
         model, init_ids = self._construct()
         named = [*model.named_parameters(), *model.named_buffers()]
         state = {name: self.recorder.id_of(tensor) for name, tensor in named}
+        for _, tensor in named:  # the module is moved to the GPU before it is called
+            self.recorder.devices.move(tensor, CUDA)
+        self.recorder.devices.base = HOST
         init = self.recorder.phase()
         fixed = len(self.recorder)
         training = model.training
@@ -182,22 +202,51 @@ class _Trace:
             raise Verdict(Status.INCONSISTENT, "forward does not do the same work on every call")
         functions = tuple(f for f in self.table.functions if f is not None)
 
-        def whole(call: tuple[list[int], list[Step], Value]) -> dict[str, Any]:
+        def whole(call: tuple[list[int], list[Step], Value]) -> Program:
             ids, steps, output = call
-            return programs.to_json(Program(functions, tuple(init_ids), tuple(init), state, tuple(ids), tuple(steps), output))
+            return Program(functions, tuple(init_ids), tuple(init), state, tuple(ids), tuple(steps), output)
 
-        return {"program": whole(first), "other_mode": None if forms[2] == forms[0] else whole(other)}
+        return _Whole(whole(first), None if forms[2] == forms[0] else whole(other), launches.kept)
 
 
-def trace(request: dict[str, Any]) -> dict[str, Any]:
-    """`request`: {"source", "profile", "variants": [{"init_args": [args, kwargs], "inputs": args}, ...]},
-    values as specifications.
+def _pruned(program: Program, kept: list[tuple[int, ...]]) -> Program:
+    """`program` without the configurations that its tuners drop. `kept`: of each launch in forward."""
+    rows = iter(kept)
 
-    Returns {"traces": [{"program", "other_mode"}, ...]} or {"status", "detail"}.
-    """
-    source = request["source"]
-    linecache.cache[FILENAME] = (len(source), None, source.splitlines(keepends=True), FILENAME)
-    try:
-        return {"traces": [_Trace(source, request, variant).run() for variant in request["variants"]]}
-    except Verdict as verdict:
-        return {"status": str(verdict.status), "detail": verdict.detail}
+    def step_without(step: Step) -> Step:
+        if not isinstance(step, Launch):
+            return step
+        left = [index for index in next(rows, ()) if index < len(step.configs)] or range(len(step.configs))
+        return replace(step, configs=tuple(step.configs[index] for index in left))
+
+    return replace(program, forward=tuple(step_without(step) for step in program.forward))
+
+
+def _prune(wholes: list[_Whole]) -> tuple[Traced, ...]:
+    """The traces, every size with the configurations that are kept at the last one, which is the size that is timed:
+    a configuration is chosen there, and must be the same one where it is checked."""
+    last = wholes[-1]
+
+    def kept(program: Program) -> list[tuple[int, ...]]:
+        everything = [tuple(range(len(launch.configs))) for launch in program.launches]
+        return [last.kept.get(id(launch), own) for launch, own in zip(program.launches, everything, strict=True)]
+
+    def left(program: Program, timed: Program | None) -> Program:
+        if timed is None or [_shape(one) for one in program.launches] != [_shape(one) for one in timed.launches]:
+            return program
+        return _pruned(program, kept(timed))
+
+    return tuple(
+        Traced(left(one.program, last.program), None if one.other is None else left(one.other, last.other)) for one in wholes
+    )
+
+
+def _shape(launch: Launch) -> tuple[int, int]:
+    """What launches must share for a choice at one size to mean the same at another."""
+    return launch.function, len(launch.configs)
+
+
+def trace(source: str, profile: DeviceProfile, variants: Sequence[Variant]) -> tuple[Traced, ...]:
+    """What the candidate `source` does at each size, as if `profile` were there. Raises Verdict."""
+    linecache.cache[FILENAME] = (len(source), None, io.StringIO(source, newline=None).readlines(), FILENAME)
+    return _prune([_Trace(source, profile, variant).run() for variant in variants])

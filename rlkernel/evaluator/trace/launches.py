@@ -1,8 +1,7 @@
-"""Records Triton launches: binds the arguments, extracts the kernel as text, and never compiles or runs anything."""
+"""Records Triton launches: what is launched with what, in which configurations. Nothing is compiled or run."""
 
 from __future__ import annotations
 
-import ast
 import sys
 import types
 from collections.abc import Callable, Iterator
@@ -15,97 +14,16 @@ import triton
 import triton.language as tl
 from triton._utils import validate_block_shape
 from triton.runtime.autotuner import Autotuner
+from triton.runtime.errors import AutotunerError
 from triton.runtime.jit import JITFunction
 from triton.tools.tensor_descriptor import TensorDescriptor
 
-from rlkernel.evaluator.program.schema import MAX_KERNELS, Config, Function, Launch, Value, encode_scalar
+from rlkernel.evaluator.program.schema import Config, Descriptor, Launch
+from rlkernel.evaluator.program.values import TensorRef, Value
+from rlkernel.evaluator.trace.binding import OPTIONS, Bound, bind, grid_of
+from rlkernel.evaluator.trace.devices import CUDA
+from rlkernel.evaluator.trace.kernels import KernelTable, parts_of
 from rlkernel.evaluator.trace.recorder import Recorder, Untraceable
-
-_OPTIONS = ("num_warps", "num_stages", "num_ctas", "maxnreg")
-_IGNORED = ("enable_fp_fusion", "debug", "warmup", "launch_cooperative_grid", "launch_pdl", "ir_override", "sanitize_overflow")
-
-
-class KernelTable:
-    """The `@triton.jit` functions met so far, as text."""
-
-    def __init__(self) -> None:
-        self.functions: list[Function | None] = []
-        self._index: dict[int, int] = {}
-        self._alive: list[Any] = []
-
-    def index(self, jit: Any) -> int:
-        """The table's index of `jit`, extracting it and the helpers that it calls on first sight."""
-        known = self._index.get(id(jit))
-        if known is not None:
-            return known
-        if len(self.functions) >= MAX_KERNELS:
-            raise Untraceable(f"more than {MAX_KERNELS} Triton functions")
-        number = len(self.functions)
-        self.functions.append(None)
-        self._alive.append(jit)
-        self._index[id(jit)] = number
-        scope = {**jit.fn.__globals__}
-        for name, cell in zip(jit.fn.__code__.co_freevars, jit.fn.__closure__ or (), strict=True):
-            scope[name] = cell.cell_contents
-        source = str(jit.src)
-        names = _free_names(source)
-        annotated = {n for n, a in scope.get("__annotations__", {}).items() if "constexpr" in str(a)}
-        bindings = {name: self.free_name(scope[name], name in annotated) for name in sorted(names & scope.keys())}
-        skip = tuple(p.name for p in jit.params if p.do_not_specialize)
-        line = _def_line(jit)
-        self.functions[number] = Function(
-            jit.fn.__name__, source, line, {k: v for k, v in bindings.items() if v is not _UNKNOWN}, skip
-        )
-        return number
-
-    def free_name(self, value: Any, annotated: bool) -> Value:
-        """A kernel's free name as data. Triton lets kernels use a global constant only when it is a constexpr."""
-        if isinstance(value, tl.constexpr):
-            return {"constexpr": self.binding(value.value)}
-        return {"constexpr": self.binding(value)} if annotated else self.binding(value)
-
-    def binding(self, value: Any) -> Value:
-        """An object that a kernel refers to as data, or `_UNKNOWN` for what no kernel can use."""
-        if isinstance(value, JITFunction):
-            module = str(getattr(value.fn, "__module__", ""))
-            if module.startswith("triton."):
-                return {"triton": [module, value.fn.__name__]}
-            return {"function": self.index(value)}
-        if isinstance(value, types.ModuleType):
-            return {"module": value.__name__}
-        if isinstance(value, tl.dtype):
-            return {"tl_dtype": value.name}
-        if isinstance(value, torch.dtype):
-            return _UNKNOWN
-        home, name = getattr(value, "__module__", None), getattr(value, "__name__", None)
-        if isinstance(home, str) and isinstance(name, str) and home.split(".")[0] == "triton":
-            return {"triton": [home, name]}
-        try:
-            return encode_scalar(value)
-        except TypeError:
-            return _UNKNOWN
-
-
-_UNKNOWN: Value = {"unknown": True}
-
-
-def _free_names(source: str) -> set[str]:
-    """Names that a function's body mentions; annotations mean nothing to a kernel."""
-    tree = ast.parse(source)
-    for node in ast.walk(tree):
-        if isinstance(node, ast.arg):
-            node.annotation = None
-        elif isinstance(node, ast.FunctionDef):
-            node.returns = None
-    return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
-
-
-def _def_line(jit: Any) -> int:
-    """Line of `def` in the candidate's file (decorators come before it)."""
-    for offset, text in enumerate(jit.raw_src):
-        if text.lstrip().startswith("def "):
-            return int(jit.starting_line_number) + offset
-    return int(jit.starting_line_number)
 
 
 def _caller_line(filename: str) -> int:
@@ -125,113 +43,109 @@ class LaunchRecorder:
         self.recorder = recorder
         self.table = table
         self.filename = filename
-        self._configs: list[tuple[JITFunction, dict[str, Value], Config]] | None = None
+        self.kept: dict[int, tuple[int, ...]] = {}
+        """Launch, by its identity -> the configurations that the tuner's own pruning keeps at this size."""
+        self._configs: list[tuple[int, dict[str, Value], Config]] | None = None
 
-    def _bind(self, jit: Any, args: tuple[Any, ...], grid: Any, kwargs: dict[str, Any]) -> tuple[dict[str, Value], Config]:
-        names = [p.name for p in jit.params]
-        if len(args) > len(names):
-            raise TypeError(f"{jit.fn.__name__}() takes {len(names)} arguments but {len(args)} were given")
-        bound = {p.name: p.default for p in jit.params if p.has_default}
-        bound.update(zip(names, args, strict=False))
-        options: dict[str, int] = {}
-        for key, value in kwargs.items():
-            if key in names:
-                bound[key] = value
-            elif key in _OPTIONS:
-                if value is not None:
-                    options[key] = int(value)
-            elif key not in _IGNORED:
-                raise KeyError(f"Keyword argument {key} was specified but unrecognised")
-        missing = [name for name in names if name not in bound]
-        if missing:
-            raise TypeError(f"{jit.fn.__name__}() is missing arguments: {', '.join(missing)}")
-        bound = {name: bound[name] for name in names}
-        size = grid(bound) if callable(grid) else grid
-        size = tuple(size) if isinstance(size, (tuple, list)) else (size,)
-        if len(size) > 3:
-            raise ValueError("grid must have at most 3 dimensions")
-        dims = [int(d) for d in size] + [1] * (3 - len(size))
+    def _kernel(self, jit: Any, bound: Bound) -> int:
+        """The index of a kernel, with its tuples taken apart."""
+        return self.table.index(jit, {name: value for name, value in bound.arguments.items() if type(value) is tuple})
+
+    def _encoded(self, jit: Any, bound: Bound, grid: tuple[int, int, int]) -> tuple[dict[str, Value], Config]:
+        options = {key: int(value) for key, value in bound.options.items() if key in OPTIONS and value is not None}
         constants: dict[str, Value] = {}
         values: dict[str, Value] = {}
-        for param in jit.params:
-            value = bound[param.name]
-            if isinstance(value, tl.constexpr):
-                value = value.value
-            if param.is_constexpr or value is None:
-                constants[param.name] = self._constant(param.name, value)
-            else:
-                values[param.name] = self._argument(param.name, value)
-        blocks = {name: tuple(value["descriptor"]["block_shape"]) for name, value in values.items() if _is_descriptor(value)}
-        return values, Config(constants, options, (dims[0], dims[1], dims[2]), blocks)
+        for index, param in enumerate(jit.params):
+            for name, value in parts_of(param.name, bound.arguments[param.name]):
+                if param.is_constexpr or value is None or isinstance(value, (tl.constexpr, JITFunction)):
+                    constants[name] = self.table.constant(name, value)
+                else:
+                    values[name] = self._argument(index, name, value)
+        blocks = {name: value.block_shape for name, value in values.items() if isinstance(value, Descriptor)}
+        return values, Config(constants, options, grid, blocks)
 
-    def _constant(self, name: str, value: Any) -> Value:
-        encoded = self.table.binding(value)
-        if encoded is _UNKNOWN or (isinstance(encoded, dict) and "module" in encoded):
-            raise Untraceable(f"constexpr argument {name} is a {type(value).__name__}")
-        return encoded
-
-    def _argument(self, name: str, value: Any) -> Value:
+    def _argument(self, index: int, name: str, value: Any) -> Value:
         if isinstance(value, torch.Tensor):
-            return {"t": self.recorder.id_of(value)}
+            if self.recorder.devices.of(value) != CUDA:
+                raise ValueError(f"Pointer argument (at {index}) cannot be accessed from Triton (cpu tensor?)")
+            return TensorRef(self.recorder.id_of(value))
         if isinstance(value, TensorDescriptor):
             return self._descriptor(name, value)
-        try:
-            return encode_scalar(value)
-        except TypeError:
-            raise Untraceable(f"kernel argument {name} is a {type(value).__name__}; pass tensors and numbers") from None
+        if isinstance(value, (bool, int, float)):
+            return value
+        raise Untraceable(f"kernel argument {name} is a {type(value).__name__}; pass tensors and numbers")
 
     def _descriptor(self, name: str, value: Any) -> Value:
         if getattr(value, "round_f32_to_tf32", False):
             raise Untraceable(f"tensor descriptor {name} rounds to tf32, which a float32 task may not")
-        return {
-            "descriptor": {
-                "base": {"t": self.recorder.id_of(value.base)},
-                "shape": [int(size) for size in value.shape],
-                "strides": [int(stride) for stride in value.strides],
-                "block_shape": [int(size) for size in value.block_shape],
-                "padding": str(value.padding),
-            }
-        }
+        return Descriptor(
+            TensorRef(self.recorder.id_of(value.base)),
+            tuple(int(size) for size in value.shape),
+            tuple(int(stride) for stride in value.strides),
+            tuple(int(size) for size in value.block_shape),
+            str(value.padding),
+        )
 
-    def jit_run(self, jit: JITFunction, *args: Any, grid: Any, warmup: bool = False, **kwargs: Any) -> None:
+    def jit_run(self, jit: JITFunction[Any], *args: Any, grid: Any, warmup: bool = False, **kwargs: Any) -> None:
         if warmup:
             raise Untraceable("kernel.warmup() needs a compiled kernel on the host")
         for hook in jit.pre_run_hooks:
             hook(*args, **kwargs)
-        values, config = self._bind(jit, args, grid, kwargs)
+        bound = bind(jit, args, kwargs)
+        values, config = self._encoded(jit, bound, grid_of(grid, bound.arguments))
         if self._configs is not None:
-            self._configs.append((jit, values, config))
+            self._configs.append((self._kernel(jit, bound), values, config))
             return
-        self.recorder.launch(Launch(self.table.index(jit), values, (config,), _caller_line(self.filename)))
+        self.recorder.launch(Launch(self._kernel(jit, bound), values, (config,), _caller_line(self.filename)))
 
     def autotune_run(self, tuner: Any, *args: Any, **kwargs: Any) -> None:
         """Record every configuration as an alternative of one launch. What the first one's hook does to tensors is recorded;
         hooks of the others run where they may set block shapes of descriptors, and what else they do is dropped.
         """
         tuner.nargs = dict(zip(tuner.arg_names, args, strict=False))
-        configs = tuner.configs  # not pruned: pruning may look at shapes, and every shape must have the same choices
         described = any(isinstance(value, TensorDescriptor) for value in [*args, *kwargs.values()])
-        found: list[tuple[JITFunction, dict[str, Value], Config]] = []
+        found: list[tuple[int, dict[str, Value], Config]] = []
+        kept = _pruned(tuner, kwargs)
         try:
-            for index, config in enumerate(configs):
+            for index, config in enumerate(tuner.configs):
+                conflicts = kwargs.keys() & config.kwargs.keys()
+                if conflicts and len(tuner.configs) > 1:
+                    raise ValueError(
+                        f"Conflicting meta-parameters: {', '.join(sorted(conflicts))}. "
+                        "Make sure that you don't re-define auto-tuned symbols."
+                    )
                 if config.pre_hook is not None and (index == 0 or described):
                     recorded = len(self.recorder.steps)
                     config.pre_hook({**tuner.nargs, **kwargs, **config.all_kwargs()})
                     if index > 0:
                         del self.recorder.steps[recorded:]
                 self._configs = found
-                tuner.fn.run(*args, **{**kwargs, **config.all_kwargs()})
+                tuner.fn.run(*args, **kwargs, **config.all_kwargs())
                 self._configs = None
         finally:
             self._configs = None
             tuner.nargs = None
-        jit, values, _ = found[0]
-        launch = Launch(self.table.index(jit), values, tuple(c for _, _, c in found), _caller_line(self.filename))
+        function, values, _ = found[0]
+        launch = Launch(function, values, tuple(c for _, _, c in found), _caller_line(self.filename))
+        self.kept[id(launch)] = kept
         self.recorder.launch(launch)
 
 
-def _is_descriptor(value: Value) -> bool:
-    return isinstance(value, dict) and "descriptor" in value
+def _pruned(tuner: Any, kwargs: dict[str, Any]) -> tuple[int, ...]:
+    """The indices of the configurations that the tuner would time. Raises AutotunerError where none is left.
+
+    Pruning may ask the card for what only the card knows; where it fails for that, all are kept.
+    """
+    everything = tuple(range(len(tuner.configs)))
+    if len(everything) == 1:
+        return everything
+    try:
+        left = tuner.prune_configs(kwargs)
+    except (AutotunerError, Untraceable):
+        raise
+    except Exception:
+        return everything
+    return tuple(index for index, config in enumerate(tuner.configs) if any(config is own for own in left)) or everything
 
 
 def _check_descriptor(self: Any) -> None:
@@ -278,8 +192,8 @@ class _Driver:
 @contextmanager
 def intercepting(
     recorder: Recorder, table: KernelTable, filename: str, target: Any, properties: dict[str, int]
-) -> Iterator[None]:
-    """Launches inside are recorded; Triton believes that `target` is present."""
+) -> Iterator[LaunchRecorder]:
+    """Launches inside are recorded; Triton believes that `target` is present. Gives what records them."""
     launches = LaunchRecorder(recorder, table, filename)
 
     def method(call: Callable[..., None]) -> Callable[..., None]:
@@ -291,4 +205,4 @@ def intercepting(
         mock.patch.object(Autotuner, "run", method(launches.autotune_run)),
         mock.patch.object(TensorDescriptor, "__post_init__", _check_descriptor),
     ):
-        yield
+        yield launches

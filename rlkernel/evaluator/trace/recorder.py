@@ -1,8 +1,9 @@
-"""Records what tensors go through: a dispatch mode that writes down ATen calls, on meta tensors that answer "cuda".
+"""Records what host code asks of torch, as steps of a Program.
 
-Meta tensors have shapes, strides and storages but no data, so tracing needs no GPU, costs no memory, and runs at any size.
-A torch-function mode above the dispatch mode (`Lie`) answers questions about devices, records literals by value, and refuses
-what depends on values. The same recorder traces candidates (in the sandbox) and references (in the judge).
+`Recorder` is a dispatch mode: every ATen operator reaches it on meta tensors (shapes, no data), runs there for its shape and is
+written down. So tensors have shapes and storages but no data: tracing needs no GPU, costs no memory, and runs at any size. The
+mode in `lie` stands above it and answers the questions that host code asks. Both trace candidates (in the sandbox) and
+references (in the judge).
 """
 
 from __future__ import annotations
@@ -13,18 +14,33 @@ from contextlib import contextmanager
 from typing import Any
 
 import torch
-from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 
 from rlkernel.evaluator.program.layouts import as_on_cuda
-from rlkernel.evaluator.program.schema import MAX_LITERAL_BYTES, MAX_STEPS, Literal, Op, Step, Value, encode_scalar
+from rlkernel.evaluator.program.replay import operator
+from rlkernel.evaluator.program.schema import MAX_LITERAL_BYTES, MAX_STEPS, Literal, Op, Step
+from rlkernel.evaluator.program.values import DeviceRef, MalformedProgram, TensorRef, TorchName, Value
+from rlkernel.evaluator.trace import precision
+from rlkernel.evaluator.trace.devices import CUDA, META, Devices
 
-META = torch.device("meta")
-CUDA = torch.device("cuda", 0)
+Look = tuple[int, torch.dtype, tuple[int, ...], tuple[int, ...], int]
+"""What a tensor is a view of: its storage, dtype, size, stride and offset."""
+_READS = ("aten._local_scalar_dense.default", "aten.equal.default", "aten.is_nonzero.default")
+_SETS = ("aten.set_.source_Tensor", "aten.set_data.default")
 
 
 class Untraceable(Exception):
     """The candidate's host code needs what a trace cannot give: a tensor's value, an address, an unknown operator."""
+
+
+def look_of(tensor: torch.Tensor) -> Look:
+    """Raises Untraceable for a tensor without a storage of its own."""
+    with torch._C.DisableTorchFunction():
+        try:
+            storage = tensor.untyped_storage()._cdata
+        except (NotImplementedError, RuntimeError) as error:
+            raise Untraceable(f"a {tensor.layout} tensor cannot be traced; use dense tensors") from error
+        return storage, tensor.dtype, tuple(tensor.size()), tuple(tensor.stride()), int(tensor.storage_offset())
 
 
 class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
@@ -33,10 +49,17 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.steps: list[Step] = []
+        self.devices = Devices()
+        self.autocast: torch.dtype | None = None
+        """The dtype of `torch.autocast` around the call in progress, which a dispatch mode itself is not told."""
         self._ids: dict[int, int] = {}
-        self._alive: list[torch.Tensor] = []
-        self._by_storage: dict[int, int] = {}
-        """Storage -> the first id that lives in it, to reach tensors that were made behind the recorder's back."""
+        self._alive: list[tuple[torch.Tensor, Any]] = []
+        """Tensors by id, and their storages, so that no address is given twice."""
+        self._looks: list[Look] = []
+        """What each id was a view of when it was given. A tensor can become another one without any operator: by `.data =`, by
+        `swap_tensors`, and by `Module.to`, which uses them."""
+        self._homes: dict[tuple[int, torch.dtype], int] = {}
+        """Storage and dtype -> the first id there, to reach tensors that were made behind the recorder's back."""
 
     def __len__(self) -> int:
         """Ids given so far."""
@@ -49,24 +72,23 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     def bind(self, tensor: torch.Tensor) -> int:
         """Give `tensor` an id: an input, a literal or a result."""
-        number = len(self._alive)
-        self._alive.append(tensor)
-        self._ids[id(tensor)] = number
+        number, look = len(self._alive), look_of(tensor)
         with torch._C.DisableTorchFunction():
-            self._by_storage.setdefault(tensor.untyped_storage()._cdata, number)
+            self._alive.append((tensor, tensor.untyped_storage()))
+        self._ids[id(tensor)] = number
+        self._looks.append(look)
+        self._homes.setdefault(look[:2], number)
         return number
 
     def id_of(self, tensor: torch.Tensor) -> int:
-        number = self._ids.get(id(tensor))
-        if number is not None:
+        """The id of what `tensor` is now, which may be another tensor than the one that it was. Raises Untraceable."""
+        look, number = look_of(tensor), self._ids.get(id(tensor))
+        if number is not None and self._looks[number] == look:
             return number
-        with torch._C.DisableTorchFunction():
-            base = self._by_storage.get(tensor.untyped_storage()._cdata)
-            if base is None:
-                raise Untraceable("a tensor was made in a way that the trace does not see")
-            if tensor.dtype != self._alive[base].dtype:
-                raise Untraceable("a tensor shares memory with one of another dtype in a way that the trace does not see")
-            args: tuple[Value, ...] = ({"t": base}, list(tensor.size()), list(tensor.stride()), tensor.storage_offset())
+        home = self._homes.get(look[:2])
+        if home is None:
+            raise Untraceable("a tensor was made in a way that the trace does not see")
+        args: tuple[Value, ...] = (TensorRef(home), list(look[2]), list(look[3]), look[4])
         number = self.bind(tensor)
         self._append(Op("aten.as_strided.default", args, {}, (number,)))
         return number
@@ -94,39 +116,47 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     def encode(self, value: Any) -> Value:
         """Arguments of an operator as Program values."""
+        if value is None or isinstance(value, (bool, int, float, str)):
+            return value
         if isinstance(value, torch.Tensor):
-            if value.device.type != "meta":
+            with torch._C.DisableTorchFunction():
+                real = value.device.type != "meta"
+            if real:
                 value = self.literal(value)
-            return {"t": self.id_of(value)}
-        if isinstance(value, torch.dtype):
-            return {"dtype": str(value).removeprefix("torch.")}
-        if isinstance(value, torch.device):
-            return {"device": True}
-        if isinstance(value, torch.layout):
-            return {"layout": str(value).removeprefix("torch.")}
-        if isinstance(value, torch.memory_format):
-            return {"memory_format": str(value).removeprefix("torch.")}
+            return TensorRef(self.id_of(value))
         if isinstance(value, (list, tuple)):
             return [self.encode(item) for item in value]
-        try:
-            return encode_scalar(value)
-        except TypeError:
-            raise Untraceable(f"an operator takes a {type(value).__name__}, which the trace cannot record") from None
+        if isinstance(value, torch.device):
+            return DeviceRef()
+        for kind in (torch.dtype, torch.layout, torch.memory_format):
+            if isinstance(value, kind):
+                return TorchName(kind.__name__, str(value).removeprefix("torch."))
+        raise Untraceable(f"an operator takes a {type(value).__name__}, which the trace cannot record")
 
     def record_call(self, name: str, call: Callable[..., Any], args: Any, kwargs: dict[str, Any]) -> Any:
-        """Run `call` on meta tensors and write it down under `name`."""
+        """Run `call` on meta tensors and write it down under `name`. Raises Untraceable for what could not be replayed."""
+        try:
+            operator(name)
+        except MalformedProgram as error:
+            raise Untraceable(str(error)) from error
         encoded_args = tuple(self.encode(a) for a in args)
         encoded_kwargs = {k: self.encode(v) for k, v in kwargs.items()}
-        result = as_on_cuda(name, [v for v in [*args, *kwargs.values()] if isinstance(v, torch.Tensor)], call(*args, **kwargs))
-        outs: list[int | None] = []
-        for item in result if isinstance(result, (tuple, list)) else (result,):
-            if isinstance(item, torch.Tensor):
-                known = self._ids.get(id(item))
-                outs.append(self.bind(item) if known is None else known)
-            else:
-                outs.append(None)
-        self._append(Op(name, encoded_args, encoded_kwargs, tuple(outs)))
+        tensors = [v for v in [*args, *kwargs.values()] if isinstance(v, torch.Tensor)]
+        result = call(*args, **kwargs)
+        with torch._C.DisableTorchFunction():
+            result = as_on_cuda(name, tensors, result)
+        items = result if isinstance(result, (tuple, list)) else (result,)
+        outs = tuple(self._result(item) if isinstance(item, torch.Tensor) else None for item in items)
+        self._append(Op(name, encoded_args, encoded_kwargs, outs))
         return result
+
+    def _result(self, tensor: torch.Tensor) -> int:
+        """The id of what an operator returned: a new one, unless it returned its argument, changed in place (`t_`)."""
+        known = self._ids.get(id(tensor))
+        if known is None:
+            return self.bind(tensor)
+        self._looks[known] = look_of(tensor)
+        return known
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None) -> Any:
         kwargs = dict(kwargs or {})
@@ -134,113 +164,49 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
             with self:
                 return func.decompose(*args, **kwargs)
         name = str(func)
-        if name in ("aten._local_scalar_dense.default", "aten.equal.default", "aten.is_nonzero.default"):
+        if name in _READS:
             raise Untraceable("the host reads a tensor's value (.item(), bool(), .tolist() or a comparison)")
+        if name in _SETS or func.namespace == "profiler":
+            return func(*args, **kwargs)  # what `set_` does is seen by what the tensor is afterwards
+        args, kwargs = precision.cast_as_autocast_would(self, self.autocast, func, args, kwargs)
+        claim = self.devices.of_result(func, args, kwargs)
         if any(a.name == "device" for a in func._schema.arguments):
             kwargs["device"] = META
             kwargs.pop("pin_memory", None)
         if not any(isinstance(a, torch.Tensor) for a in args) and "generator" in kwargs:
             kwargs.pop("generator")
         try:
-            return self.record_call(name, func, args, kwargs)
+            precision.name_dtype(func, args, kwargs)
+            result = self.record_call(name, func, args, kwargs)
         except NotImplementedError as error:
             raise Untraceable(f"{name} cannot be traced: its result depends on values") from error
+        except precision.DependsOnDefault as error:
+            raise Untraceable(str(error)) from error
+        self.devices.claim(result, claim, args)
+        return result
 
 
 def _composite(func: Any) -> bool:
     return bool(torch._C._dispatch_has_kernel_for_dispatch_key(func.name(), "CompositeImplicitAutograd"))
 
 
-def _on_meta(value: Any) -> Any:
-    """Devices inside arguments, replaced by meta."""
-    if isinstance(value, torch.device):
-        return META
-    if isinstance(value, str) and (value in ("cuda", "cpu") or value.startswith("cuda:")):
-        return META
-    if isinstance(value, (list, tuple)) and any(isinstance(v, torch.device) for v in value):
-        return type(value)(_on_meta(v) for v in value)
-    return value
-
-
-_VALUES = {
-    torch.Tensor.item, torch.Tensor.tolist, torch.Tensor.numpy, torch.Tensor.__bool__, torch.Tensor.__float__,
-    torch.Tensor.__int__,
-    torch.Tensor.__array__, torch.Tensor.__index__, torch.Tensor.__complex__, torch.equal, torch.allclose, torch.Tensor.allclose,
-    torch.Tensor.equal, torch.is_nonzero, torch.Tensor.is_nonzero,
-}  # fmt: skip
-_ADDRESSES = {torch.Tensor.data_ptr, torch.Tensor.untyped_storage, torch.Tensor.storage, torch.Tensor.share_memory_}
-_LITERALS = {torch.tensor, torch.as_tensor, torch.asarray, torch.from_numpy, torch.scalar_tensor, torch.Tensor.new_tensor}
-_MOVES = {torch.Tensor.cuda, torch.Tensor.cpu}
-# Operators that choose a backend by device: recorded whole, so that they replay on another device.
-_WHOLE: dict[Any, Any] = {
-    torch.nn.functional.scaled_dot_product_attention: torch.ops.aten.scaled_dot_product_attention.default,
-    torch.dropout: torch.ops.aten.dropout.default,
-}
-
-
-class Lie(TorchFunctionMode):
-    """Answers as a CUDA device would, for tensors that are meta."""
-
-    def __init__(self, recorder: Recorder) -> None:
-        super().__init__()
-        self.recorder = recorder
-
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None) -> Any:
-        kwargs = dict(kwargs or {})
-        answer = _PROPERTIES.get(func)
-        if answer is not None and len(args) == 1:
-            return answer
-        if func in _VALUES:
-            raise Untraceable(f"the host reads a tensor's value ({getattr(func, '__name__', 'conversion')})")
-        if func in _ADDRESSES:
-            raise Untraceable(f"the host reads a tensor's address or storage (.{func.__name__}())")
-        if func in _MOVES:
-            return args[0]
-        if func is torch.get_default_device:
-            return CUDA
-        if func in _LITERALS:
-            data = args[1] if func is torch.Tensor.new_tensor else args[0]
-            if isinstance(data, torch.Tensor):
-                return data.to(kwargs["dtype"]) if kwargs.get("dtype") is not None else data
-            if func is torch.Tensor.new_tensor:
-                kwargs.setdefault("dtype", args[0].dtype)
-                func, args = torch.tensor, args[1:]
-            kwargs.pop("device", None)
-            kwargs.pop("pin_memory", None)
-            grad = kwargs.pop("requires_grad", False)
-            with _disable_current_modes():
-                real = func(*args, **kwargs)
-            return self.recorder.literal(real).requires_grad_(grad)
-        whole = _WHOLE.get(func)
-        if whole is not None:
-            with _disable_current_modes():
-                return self.recorder.record_call(str(whole), whole, args, kwargs)
-        if "device" in kwargs:
-            kwargs["device"] = None if kwargs["device"] is None else META
-        if "generator" in kwargs and kwargs["generator"] is not None:
-            raise Untraceable("random operators with their own generator; use the default one")
-        return func(*[_on_meta(a) for a in args], **kwargs)
-
-
-_PROPERTIES: dict[Any, Any] = {
-    vars(torch.Tensor.__base__)["device"].__get__: CUDA,
-    vars(torch.Tensor.__base__)["is_cuda"].__get__: True,
-    vars(torch.Tensor.__base__)["is_meta"].__get__: False,
-    vars(torch.Tensor.__base__)["is_cpu"].__get__: False,
-    torch.Tensor.get_device: 0,
-}
-
-
 @contextmanager
-def recording(recorder: Recorder) -> Iterator[None]:
-    """Everything inside is recorded, in no_grad mode, as both sides are judged."""
-    with torch.no_grad(), recorder, Lie(recorder):
+def fresh_settings() -> Iterator[None]:
+    """Code inside may change torch's defaults; they are as before afterwards, and as torch's own at the start."""
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float32)
+    try:
         yield
+    finally:
+        torch.set_default_dtype(before)
 
 
 def stand_in(recorder: Recorder, shape: tuple[int, ...], stride: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
-    """A fresh input: a meta tensor with its own storage, bound to an id."""
+    """A fresh input on the GPU: a meta tensor with its own storage, bound to an id."""
     with _disable_current_modes():
         tensor = torch.empty_strided(shape, stride, dtype=dtype, device=META)
     recorder.bind(tensor)
     return tensor
+
+
+__all__ = ["CUDA", "META", "Recorder", "Untraceable", "fresh_settings", "look_of", "stand_in"]

@@ -64,6 +64,37 @@ def _refuse(what: str) -> Any:
     return refuse
 
 
+_NVTX: dict[str, Any] = {
+    "range_push": lambda msg: 0,
+    "range_pop": lambda: 0,
+    "range_start": lambda msg: 0,
+    "range_end": lambda range_id: None,
+    "mark": lambda msg: None,
+    "range": lambda msg, *args, **kwargs: nullcontext(),
+}
+
+
+def _accelerator(stream: _Stream) -> dict[str, Any]:
+    """`torch.accelerator` with one GPU."""
+    answers: dict[str, Any] = {
+        "is_available": lambda: True,
+        "device_count": lambda: 1,
+        "current_accelerator": lambda check_available=False: torch.device("cuda"),
+        "current_device_index": lambda: 0,
+        "current_device_idx": lambda: 0,
+        "set_device_index": lambda device: None,
+        "set_device_idx": lambda device: None,
+        "current_stream": lambda device=None: stream,
+        "set_stream": lambda stream: None,
+        "synchronize": lambda device=None: None,
+        "device_index": lambda device: nullcontext(),
+        "empty_cache": lambda: None,
+        "memory_allocated": lambda device=None: 0,
+        "max_memory_allocated": lambda device=None: 0,
+    }
+    return {name: answer for name, answer in answers.items() if hasattr(torch.accelerator, name)}
+
+
 @contextmanager
 def answering_as(profile: DeviceProfile) -> Iterator[None]:
     """Inside, `torch.cuda` answers as `profile` would."""
@@ -96,7 +127,6 @@ def answering_as(profile: DeviceProfile) -> Iterator[None]:
         "empty_cache": lambda: None,
         "manual_seed": lambda seed: None,
         "manual_seed_all": lambda seed: None,
-        "is_bf16_supported": lambda *args, **kwargs: True,
         "current_stream": lambda device=None: stream,
         "default_stream": lambda device=None: stream,
         "stream": lambda s: nullcontext(),
@@ -108,6 +138,23 @@ def answering_as(profile: DeviceProfile) -> Iterator[None]:
         "graph": _refuse("a CUDA graph"),
         "memory_allocated": lambda device=None: 0,
         "max_memory_allocated": lambda device=None: 0,
+        "memory_reserved": lambda device=None: 0,
+        "max_memory_reserved": lambda device=None: 0,
+        "reset_peak_memory_stats": lambda device=None: None,
+        "mem_get_info": lambda device=None: (profile.memory_bytes, profile.memory_bytes),
+        "is_current_stream_capturing": lambda: False,
+        "is_bf16_supported": lambda including_emulation=True: True,
+        "is_tf32_supported": lambda: True,
+        "get_arch_list": lambda: [f"sm_{profile.arch}"],
+        "set_stream": lambda stream: None,
+        "ipc_collect": lambda: None,
+        "_lazy_init": lambda: None,
     }
-    with mock.patch.multiple(torch.cuda, **answers), mock.patch.object(torch, "compile", _refuse("torch.compile")):
+    with (
+        mock.patch.multiple(torch.cuda, **answers),
+        mock.patch.multiple(torch.cuda.nvtx, **_NVTX),
+        mock.patch.multiple(torch.accelerator, **_accelerator(stream)),
+        mock.patch.object(torch.version, "cuda", "12.8"),
+        mock.patch.object(torch, "compile", _refuse("torch.compile")),
+    ):
         yield

@@ -1,4 +1,4 @@
-"""Attention of one new token per lane over its slot's keys and values, in Triton.
+"""Triton kernels for the attention of one new token per lane over its slot's keys and values.
 
     program (lane, key head, split): all query heads that share the key head; positions [split * share, ...) below the slot's own
     length, which is read from device memory; split 0 also takes the new token and stores it. More than one split where lanes
@@ -18,9 +18,9 @@ import triton
 import triton.language as tl
 
 POSITIONS = 64
-"""Positions per block of keys."""
+"""The number of positions in a block of keys."""
 OVERSUBSCRIBED = 4
-"""Programs per multiprocessor below which positions are split."""
+"""Positions are split while there are fewer programs than this per multiprocessor."""
 
 
 @triton.jit
@@ -30,6 +30,7 @@ def attend_kernel(
     HEADS: tl.constexpr, KV_HEADS: tl.constexpr, SIZE: tl.constexpr, SIZE_POW2: tl.constexpr, GROUP: tl.constexpr,
     GROUP_POW2: tl.constexpr, BLOCK: tl.constexpr, SPLITS: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
+    """Attend, with the query heads of one key head in one lane, to one split of the slot's positions."""
     lane = tl.program_id(0)
     g = tl.program_id(1)
     split = tl.program_id(2)
@@ -77,16 +78,23 @@ def attend_kernel(
         top = new_top
 
     row = lane * HEADS + g * GROUP + h
+    real = real_h[:, None] & real_d[None, :]
     if SPLITS == 1:
         out_ptrs = out_ptr + row[:, None] * SIZE + d[None, :]
-        tl.store(out_ptrs, (acc / total[:, None]).to(out_ptr.dtype.element_ty), mask=real_h[:, None] & real_d[None, :])
+        tl.store(out_ptrs, (acc / total[:, None]).to(out_ptr.dtype.element_ty), mask=real)
     else:
-        empty = total == 0.0
-        acc = acc / tl.where(empty, 1.0, total)[:, None]
-        lse = tl.where(empty, float("-inf"), top + tl.log(tl.where(empty, 1.0, total)))
-        part = row * SPLITS + split
-        tl.store(out_ptr + part[:, None] * SIZE + d[None, :], acc, mask=real_h[:, None] & real_d[None, :])
-        tl.store(lse_ptr + part, lse, mask=real_h)
+        store_split(out_ptr, lse_ptr, row * SPLITS + split, acc, top, total, d, real, real_h, SIZE)
+
+
+@triton.jit
+def store_split(out_ptr, lse_ptr, part, acc, top, total, d, real, real_h, SIZE: tl.constexpr):
+    """Store what one split found: the mean of its values, and the logarithm of its weights' sum, -inf where it had no
+    position."""
+    empty = total == 0.0
+    acc = acc / tl.where(empty, 1.0, total)[:, None]
+    lse = tl.where(empty, float("-inf"), top + tl.log(tl.where(empty, 1.0, total)))
+    tl.store(out_ptr + part[:, None] * SIZE + d[None, :], acc, mask=real)
+    tl.store(lse_ptr + part, lse, mask=real_h)
 
 
 @triton.jit
@@ -94,6 +102,7 @@ def combine_kernel(
     part_ptr, lse_ptr, out_ptr,
     SIZE: tl.constexpr, SIZE_POW2: tl.constexpr, SPLITS: tl.constexpr,
 ):  # fmt: skip
+    """Add up the splits of one query head in one lane, each by its weight."""
     row = tl.program_id(0)
     c = tl.arange(0, SPLITS)
     d = tl.arange(0, SIZE_POW2)
@@ -118,8 +127,10 @@ def decode_attention(
     scale: float,
     splits: int | None = None,
 ) -> torch.Tensor:
-    """(n, 1, H, D): softmax over the slot's first `length_S` positions and the new token, whose keys and values are stored at
-    position `length_S`. Lanes may share a slot only if nobody needs what it holds. splits: a power of two, default by n.
+    """Attend, for each lane, to its slot's first `length_S` positions and the new token; (n, 1, H, D).
+
+    The new token's keys and values are stored at position `length_S`. Lanes may share a slot only if nobody needs what it holds.
+    splits: a power of two, by default `choose_splits`.
     """
     n, H, _, D = q_nH1D.shape
     G, P = keys_SGPD.shape[1:3]
@@ -140,7 +151,7 @@ def decode_attention(
 
 
 def constants(heads: int, kv_heads: int, size: int, splits: int, dtype: torch.dtype) -> dict[str, Any]:
-    """Of `attend_kernel`. A product of matrices needs at least 16 rows, so the group is padded."""
+    """The compile-time constants of `attend_kernel`. A product of matrices needs at least 16 rows, so the group is padded."""
     group = heads // kv_heads
     return {
         "HEADS": heads,
@@ -156,7 +167,7 @@ def constants(heads: int, kv_heads: int, size: int, splits: int, dtype: torch.dt
 
 
 def choose_splits(programs: int, positions: int, device: torch.device) -> int:
-    """A power of two, at most 32 and at most the blocks of a full slot."""
+    """The number of splits for so many programs: a power of two, at most 32 and at most the blocks of a full slot."""
     splits = 1
     while splits < 32 and programs * splits < OVERSUBSCRIBED * _processors(device) and splits * POSITIONS * 2 <= positions:
         splits *= 2

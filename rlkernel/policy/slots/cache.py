@@ -20,35 +20,49 @@ from transformers import AttentionInterface, Cache
 from rlkernel.policy.slots.attention import decode_attention
 
 SLOTS = "rlkernel_slots"
-"""Name of the attention. No mask is registered under it, so that Transformers builds none."""
+"""The name of our attention in Transformers. No mask is registered under it, so that Transformers builds none."""
 
 
 @dataclass(frozen=True)
-class Prefill:
-    """New tokens of B rows, right-padded to N. `flat_T`, `slot_T`, `position_T`: index into (B x N), slot and position of every
-    token that is not padding. `slot_B`, `mask_B1NL`: what the rows attend to if some slot already holds a beginning, else None.
-    """
+class PrefillPlan:
+    """Where the new tokens of B rows go, which are right-padded to N; T of them are not padding."""
 
     flat_T: torch.Tensor
+    """The index of each token into (B x N)."""
     slot_T: torch.Tensor
     position_T: torch.Tensor
     slot_B: torch.Tensor
+    """The slot that each row attends to."""
     mask_B1NL: torch.Tensor | None
+    """The positions of the slot that each token attends to; None where no slot holds a beginning yet."""
 
 
 @dataclass(frozen=True)
-class Lanes:
-    """One new token for each lane, at position `length_S[slot_n]`. `runs`, for the CPU: lanes [a, b) whose slots follow each
-    other."""
+class SlotRun:
+    """Lanes [start, end) of a decode step whose slots follow each other, so that the CPU can attend in views of the cache."""
+
+    start: int
+    end: int
+    first_slot: int
+    positions: int
+    """The positions attended to, L."""
+    mask: torch.Tensor | None
+    """Added to the scores, (lanes, 1, 1, L); None where all lanes attend to all L positions."""
+
+
+@dataclass(frozen=True)
+class DecodePlan:
+    """One new token for each lane, at position `length_S[slot_n]`."""
 
     slot_n: torch.Tensor
     length_S: torch.Tensor
-    runs: tuple[tuple[int, int, int, int, torch.Tensor | None], ...] = ()
-    """a, b, first slot, L, mask."""
+    runs: tuple[SlotRun, ...] = ()
+    """The lanes in runs, for the CPU."""
 
 
 class SlotCache(Cache):  # type: ignore[misc]
-    """Given to the model as `past_key_values` and as `slots`; `plan` says what the next forward pass is."""
+    """The keys and values of all slots, one tensor (S, G, P, D) of each per layer. The model gets it as `past_key_values` and as
+    `slots`; `plan` says what the next forward pass is."""
 
     def __init__(
         self,
@@ -61,7 +75,7 @@ class SlotCache(Cache):  # type: ignore[misc]
         kernels: bool,
         opaque: bool,
     ) -> None:
-        """kernels: decode with Triton. opaque: what compiles the forward pass of a decode step must not look in."""
+        """kernels: decode with Triton. opaque: hide the attention of a decode step from what compiles its forward pass."""
         super().__init__(layers=[])
         shape = (slots + 1, _kv_heads(config), positions, _head_size(config))
         self.dtype = dtype
@@ -71,21 +85,22 @@ class SlotCache(Cache):  # type: ignore[misc]
         # The lowest that no living cache has: what was compiled for an engine that is gone may serve the next.
         self.handle = next(handle for handle in count() if handle not in _caches)
         _caches[self.handle] = self
-        self.plan: Prefill | Lanes
+        self.plan: PrefillPlan | DecodePlan
         self.keys = [torch.zeros(shape, dtype=dtype, device=device) for _ in range(config.num_hidden_layers)]
         self.values = [torch.zeros_like(keys) for keys in self.keys]
 
     @property
     def positions(self) -> int:
+        """The number of positions of a slot."""
         return self.keys[0].shape[2]
 
     def update(self, key_states: torch.Tensor, value_states: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
-        """The attention stores them."""
+        """Keep nothing, since the attention stores keys and values itself; Transformers calls this."""
         return key_states, value_states
 
     def resize(self, positions: int, slots: int, stay: Sequence[int]) -> None:
-        """Other numbers of positions and slots; what the slots `stay` hold moves to the first ones, in this order. A tensor at a
-        time, so that never two caches take memory."""
+        """Take other numbers of positions and slots; what the slots `stay` hold moves to the first ones, in this order. One
+        tensor is replaced at a time, so that never two caches take memory."""
         for tensors in (self.keys, self.values):
             for layer, old in enumerate(tensors):
                 index = torch.tensor(stay, dtype=torch.long, device=old.device)
@@ -102,8 +117,9 @@ class SlotCache(Cache):  # type: ignore[misc]
             tensor[target, :, :length] = tensor[source, :, :length]
 
     def prefill(self, q_BHND: torch.Tensor, k_BGND: torch.Tensor, v_BGND: torch.Tensor, scale: float, layer: int) -> torch.Tensor:
+        """Store the new tokens' keys and values, and attend; (B, N, H, D)."""
         plan = self.plan
-        assert isinstance(plan, Prefill)
+        assert isinstance(plan, PrefillPlan)
         keys, values = self.keys[layer], self.values[layer]
         for cached, new_BGND in ((keys, k_BGND), (values, v_BGND)):
             cached[plan.slot_T, :, plan.position_T] = new_BGND.transpose(1, 2).flatten(0, 1)[plan.flat_T]
@@ -120,7 +136,7 @@ class SlotCache(Cache):  # type: ignore[misc]
     def decode(self, q_nH1D: torch.Tensor, k_nG1D: torch.Tensor, v_nG1D: torch.Tensor, scale: float, layer: int) -> torch.Tensor:
         """Store the new token's keys and values, and attend; (n, 1, H, D)."""
         plan = self.plan
-        assert isinstance(plan, Lanes)
+        assert isinstance(plan, DecodePlan)
         keys, values = self.keys[layer], self.values[layer]
         if self.kernels:
             return decode_attention(q_nH1D, k_nG1D, v_nG1D, keys, values, plan.slot_n, plan.length_S, scale)
@@ -132,21 +148,19 @@ class SlotCache(Cache):  # type: ignore[misc]
         grouped = q_nH1D.reshape(n, keys.shape[1], -1, D)
         parts = [
             sdpa(
-                grouped[a:b],
-                keys[first : first + b - a, :, :L],
-                values[first : first + b - a, :, :L],
-                attn_mask=mask,
+                grouped[run.start : run.end],
+                keys[run.first_slot : run.first_slot + run.end - run.start, :, : run.positions],
+                values[run.first_slot : run.first_slot + run.end - run.start, :, : run.positions],
+                attn_mask=run.mask,
                 scale=scale,
             )
-            for a, b, first, L, mask in plan.runs
+            for run in plan.runs
         ]
         return (parts[0] if len(parts) == 1 else torch.cat(parts)).reshape(n, 1, H, D)
 
 
-def find_runs(
-    slots: Sequence[int], lengths: Sequence[int], dtype: torch.dtype
-) -> tuple[tuple[int, int, int, int, torch.Tensor | None], ...]:
-    """`Lanes.runs` of sorted slots whose new token's position is `lengths`; a mask only where lengths differ."""
+def slot_runs(slots: Sequence[int], lengths: Sequence[int], dtype: torch.dtype) -> tuple[SlotRun, ...]:
+    """The runs of sorted slots whose new tokens stand at positions `lengths`; a run has a mask only where its lengths differ."""
     found, a = [], 0
     for b in range(1, len(slots) + 1):
         if b < len(slots) and slots[b] == slots[b - 1] + 1:
@@ -157,7 +171,7 @@ def find_runs(
             # As a number to add: a boolean would be turned into one in every layer.
             hidden = torch.arange(L) > torch.tensor(lengths[a:b])[:, None]
             mask = torch.zeros(hidden.shape, dtype=dtype).masked_fill(hidden, float("-inf"))[:, None, None]
-        found.append((a, b, slots[a], L, mask))
+        found.append(SlotRun(a, b, slots[a], L, mask))
         a = b
     return tuple(found)
 
@@ -173,6 +187,7 @@ def _attention(
     slots: SlotCache,
     **kwargs: Any,
 ) -> tuple[torch.Tensor, None]:
+    """Attend in the slots: what Transformers calls in every layer under the name `SLOTS`."""
     scale = query.shape[-1] ** -0.5 if scaling is None else scaling
     # Under autocast, norms and rotations leave float32; attention takes what the cache holds.
     query, key, value = (tensor.to(slots.dtype) for tensor in (query, key, value))
@@ -214,12 +229,12 @@ def _head_size(config: Any) -> int:
 
 
 def bytes_per_position(config: Any, dtype: torch.dtype) -> int:
-    """Keys and values of one token, all layers."""
+    """The bytes that keys and values of one token take in all layers."""
     return 2 * int(config.num_hidden_layers) * _kv_heads(config) * _head_size(config) * dtype.itemsize
 
 
 def unsupported(model: Any) -> str | None:
-    """Why the slots cannot hold this model's states, in a few words; None if they can."""
+    """Say in a few words why the slots cannot hold this model's states; None if they can."""
     config = model.config.get_text_config()
     kinds = set(getattr(config, "layer_types", None) or ["full_attention"])
     if kinds != {"full_attention"}:

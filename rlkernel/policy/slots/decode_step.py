@@ -1,4 +1,5 @@
-"""One token for every lane, all of it on the device: forward pass, draw, record, stop. On a GPU a captured graph, replayed.
+"""The decode step, which samples one token for every lane: forward pass, draw, record, stop. All of it happens on the device;
+on a GPU it is a captured graph, which is replayed.
 
 Legend: S slots (the last one is scratch: always finished, one position), n lanes, T tokens that may be sampled, V vocabulary.
 """
@@ -11,18 +12,18 @@ from typing import Any
 import torch
 
 from rlkernel.policy.draw import draw
-from rlkernel.policy.slots.cache import Lanes, SlotCache, find_runs
+from rlkernel.policy.slots.cache import DecodePlan, SlotCache, slot_runs
 
 
 class SlotState:
-    """What the step reads and writes, per slot."""
+    """What the decode step reads and writes for every slot."""
 
     def __init__(self, slots: int, budget: int, device: torch.device) -> None:
         S = slots + 1
         self.token_S = torch.zeros(S, dtype=torch.long, device=device)
-        """The last sampled token, which has no keys and values yet."""
+        """The last sampled token of each slot, which has no keys and values yet."""
         self.length_S = torch.zeros(S, dtype=torch.int32, device=device)
-        """Positions with keys and values."""
+        """The number of positions that have keys and values."""
         self.count_S = torch.zeros(S, dtype=torch.long, device=device)
         self.budget_S = torch.zeros(S, dtype=torch.long, device=device)
         self.done_S = torch.ones(S, dtype=torch.bool, device=device)
@@ -42,12 +43,12 @@ class SlotState:
 
 
 class DecodeStep:
-    """Bound to one model, one cache and one state; a new one where any of them is another."""
+    """A decode step of one model, one cache and one state. Where any of them changes, a new step is made."""
 
     def __init__(
         self, model: Any, cache: SlotCache, state: SlotState, stop_V: torch.Tensor, temperature: float, compiled: bool
     ) -> None:
-        """stop_V: whether a token ends a completion. compiled: let torch.compile fuse the small operators (GPU)."""
+        """stop_V: says of each token whether it ends a completion. compiled: let torch.compile fuse the small operators (GPU)."""
         self.model = model
         self.cache = cache
         self.state = state
@@ -60,7 +61,7 @@ class DecodeStep:
         self._pool: Any = None
 
     def run(self, slots: Sequence[int], steps: int) -> None:
-        """`steps` tokens for every slot that does not finish before. On a GPU, nothing waits for the device."""
+        """Sample `steps` tokens for every slot that does not finish before. On a GPU, nothing waits for the device."""
         lanes = width(len(slots), self.scratch) if self.cache.kernels else len(slots)
         lane_slots = torch.tensor([*slots, *[self.scratch] * (lanes - len(slots))])
         if not self._graphed:
@@ -73,11 +74,12 @@ class DecodeStep:
             graph.replay()
 
     def step(self, slot_n: torch.Tensor) -> None:
-        """slot_n: lanes of idle rows are scratch; sorted, without Triton."""
+        """Sample one token for each lane. slot_n: the slot of each lane, scratch for idle lanes; sorted where Triton is not
+        used."""
         state = self.state
         length_n = state.length_S[slot_n]
-        runs = () if self.cache.kernels else find_runs(slot_n.tolist(), length_n.tolist(), self.cache.keys[0].dtype)
-        self.cache.plan = Lanes(slot_n, state.length_S, runs)
+        runs = () if self.cache.kernels else slot_runs(slot_n.tolist(), length_n.tolist(), self.cache.keys[0].dtype)
+        self.cache.plan = DecodePlan(slot_n, state.length_S, runs)
         self.cache.decoding = True
         ids_n1, position_n1 = state.token_S[slot_n][:, None], length_n[:, None]
         if self.cache.opaque and len(slot_n) > 1:
@@ -104,7 +106,8 @@ class DecodeStep:
         state.done_S[slot_n] = done_n | self.stop_V[ids_n] | (count_n >= state.budget_S[slot_n])
 
     def _capture(self, lanes: int) -> tuple[torch.cuda.CUDAGraph, torch.Tensor]:
-        """On the current stream, which must not be the default one. All lanes are scratch meanwhile, so that nothing changes."""
+        """Capture the graph of a step on the current stream, which must not be the default one. All lanes are scratch meanwhile,
+        so that nothing changes."""
         slot_n = torch.full((lanes,), self.scratch, device=self.state.token_S.device)
         for _ in range(3):
             self.step(slot_n)
@@ -126,7 +129,7 @@ def _logits(model: Any, cache: SlotCache, ids_n1: torch.Tensor, position_n1: tor
 
 
 def width(active: int, slots: int) -> int:
-    """Lanes of the smallest graph for so many rows: a power of two, or all.
+    """The number of lanes of the smallest graph for so many rows: a power of two, or all slots.
 
     >>> [width(n, 96) for n in (1, 2, 3, 40, 64, 65, 96)]
     [2, 2, 4, 64, 64, 96, 96]

@@ -1,4 +1,4 @@
-"""How a model that is also trained is borrowed for sampling: mode, attention and the CPU's threads are put back afterwards."""
+"""Borrows a model that is also trained for sampling: its mode, its attention and the CPU's threads are put back afterwards."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Any
 import torch
 
 SMALL = 20_000_000
-"""Parameters below which one token for a batch is too little work to share among threads."""
+"""A model with fewer parameters computes one token of a batch faster on one thread than on several."""
 
 
 @contextmanager
 def one_thread_if_small(model: Any) -> Iterator[None]:
-    """For steps of one token. A second thread would wait more than work, and evaluations need the cores: 32 rows of a million
-    parameters took 12.1 ms with one thread and 13.7 ms with two, at twice the CPU time."""
+    """Use one thread for steps of one token of a small model on a CPU. A second thread would wait more than work, and evaluations
+    need the cores: 32 rows of a million parameters took 12.1 ms with one thread and 13.7 ms with two, at twice the CPU time."""
     threads = torch.get_num_threads()
     if model.device.type == "cpu" and model.num_parameters() < SMALL:
         torch.set_num_threads(1)
@@ -27,7 +27,7 @@ def one_thread_if_small(model: Any) -> Iterator[None]:
 
 @contextmanager
 def for_decoding(model: Any, attention: str) -> Iterator[None]:
-    """Evaluation mode and the named attention."""
+    """Put the model into evaluation mode, with the attention called `attention`."""
     training, before = model.training, model.config._attn_implementation
     model.eval()
     model.config._attn_implementation = attention

@@ -1,4 +1,4 @@
-"""Sampling in fixed slots: continuous batching with a preallocated cache.
+"""An engine that samples in fixed slots: continuous batching with a preallocated cache.
 
     queue -- a slot is idle --> prefill (many at a time) --> lanes of the decode step -- stop or length --> idle, states kept
 
@@ -18,31 +18,33 @@ from typing import Any
 import torch
 
 from rlkernel.errors import UsageError
-from rlkernel.policy.engine import Request, Sample, busy_error, check_temperature, uniforms
+from rlkernel.policy.engine import Request, Sample, check_idle, check_temperature, uniforms
 from rlkernel.policy.replica import Replica
 from rlkernel.policy.slots.cache import SLOTS, SlotCache, bytes_per_position
 from rlkernel.policy.slots.decode_step import DecodeStep, SlotState
 from rlkernel.policy.slots.decoding import for_decoding, one_thread_if_small
-from rlkernel.policy.slots.prefill import Row, prefill
+from rlkernel.policy.slots.prefill import PrefillRow, prefill
 
 BLOCK = 128
-"""Positions are a multiple of this."""
+"""The number of positions of a slot is a multiple of this."""
 COMPILED = 30_000_000
-"""Parameters below which compiling a step for half a minute does not pay in a run of minutes."""
+"""Compiling a step for half a minute does not pay, in a run of minutes, for a model with fewer parameters than this."""
 
 
 @dataclass(slots=True)
 class _Slot:
+    """What the host knows of a slot."""
+
     request: Request | None = None
-    """None: idle."""
+    """The request that is sampled in the slot; None for an idle slot."""
     token_ids: tuple[int, ...] = ()
-    """Of what the slot has keys and values."""
+    """The tokens whose keys and values an idle slot holds, or the context of its request."""
     used: int = 0
-    """When it last became idle; 0: never."""
+    """The engine's clock when the slot last became idle; 0 for never."""
 
 
 class SlotEngine:
-    """See `rlkernel.policy.engine.Engine`."""
+    """An `rlkernel.policy.engine.Engine` with continuous batching; the module says how it works."""
 
     def __init__(
         self,
@@ -61,7 +63,8 @@ class SlotEngine:
         """
         model: on its device. On a GPU, and with `copy`, the engine has its own copy of the weights (bfloat16 on a GPU); else it
         reads the model's. rounding: see `Replica`; it makes a copy. cache_bytes: limit on keys and values, default 60 % of a
-        GPU's free memory, 8 GiB elsewhere; where it is reached there are fewer slots. prefill_tokens: computed at a time.
+        GPU's free memory, 8 GiB elsewhere; where it is reached there are fewer slots. prefill_tokens: tokens of contexts that
+        are computed at a time.
         compiled: fuse the small operators of a decode step with torch.compile, by default on a GPU for models from `COMPILED`
         parameters on; kernels: attend with Triton, on a GPU by default. Raises ValueError unless temperature > 0.
         """
@@ -86,7 +89,7 @@ class SlotEngine:
         self._limit = cache_bytes
         self._prefill_tokens = prefill_tokens or (16384 if self._on_gpu else 4096)
         self.look_every = 10**9 if self._on_gpu else 1
-        """Tokens between two looks of the host at what has finished."""
+        """The number of tokens between two looks of the host at what has finished."""
         self._queue: list[Request] = []
         self._slots: list[_Slot] = []
         self._clock = 0
@@ -95,16 +98,17 @@ class SlotEngine:
 
     @property
     def active(self) -> int:
+        """The number of requests in slots and of those that wait for one."""
         return len(self._queue) + len(self._running())
 
     @property
     def free(self) -> int:
+        """The number of slots that neither a request nor a waiting one will take."""
         return max(0, (len(self._slots) or self._most) - self.active)
 
     def refresh(self) -> None:
-        """See `Engine`."""
-        if self.active:
-            raise busy_error()
+        """Take over the trainer's weights and forget what idle slots hold; see `Engine.refresh`."""
+        check_idle(self)
         if self._replica:
             with self._on_stream(after_others=True):
                 self._replica.refresh()
@@ -113,7 +117,8 @@ class SlotEngine:
 
     @torch.no_grad()
     def advance(self, joining: Sequence[Request], tokens: int) -> list[Sample]:
-        """See `Engine`. A request's first token comes with its prefill, beyond `tokens`."""
+        """Sample about `tokens` tokens in every slot; see `Engine.advance`. A request's first token comes with its prefill,
+        beyond `tokens`."""
         self._queue += joining
         precision = self._replica.precision() if self._replica else nullcontext()
         with self._on_stream(), for_decoding(self.model, SLOTS), precision:
@@ -132,11 +137,11 @@ class SlotEngine:
         return [s for s, slot in enumerate(self._slots) if slot.request is not None]
 
     def _idle(self) -> list[int]:
-        """The one to be overwritten next comes first."""
+        """The idle slots; the one to be overwritten next comes first."""
         return sorted((s for s, slot in enumerate(self._slots) if slot.request is None), key=lambda s: self._slots[s].used)
 
     def _longest(self, running: list[int]) -> int:
-        """Tokens after which all of them have finished at the latest, as far as the host knows."""
+        """The number of tokens after which all running slots have finished at the latest, as far as the host knows."""
         if self.look_every == 1:
             return 1
         assert self._step is not None
@@ -167,7 +172,7 @@ class SlotEngine:
                 own.append(idle.pop(0))
             for slot, request in zip(own, requests, strict=True):
                 self._slots[slot] = _Slot(request, context)
-            rows.append(Row(context, start, tuple(own)))
+            rows.append(PrefillRow(context, start, tuple(own)))
             self._open(own, requests)
         assert self._step is not None
         for slots, logits_nV in prefill(self.model, self._step.cache, rows, self._prefill_tokens):
@@ -185,6 +190,7 @@ class SlotEngine:
         return best
 
     def _open(self, slots: list[int], requests: list[Request]) -> None:
+        """Set the state of slots to the beginning of their requests, which have one context."""
         assert self._step is not None
         state, index = self._step.state, torch.tensor(slots, device=self.device)
         state.length_S[index] = len(requests[0].context_ids)
@@ -197,7 +203,7 @@ class SlotEngine:
         state.uniform_ST[index] = uniform_nT.to(self.device)
 
     def _collect(self) -> list[Sample]:
-        """Samples of the slots that have finished; the slots become idle. This is where the host waits for the device."""
+        """The samples of the slots that have finished; these slots become idle. Here the host waits for the device."""
         if not (running := self._running()):
             return []
         assert self._step is not None
@@ -226,7 +232,8 @@ class SlotEngine:
         return samples
 
     def _make_room(self) -> bool:
-        """Positions and tokens enough for whoever waits; grows what is too small. False: only when some have finished."""
+        """Make the cache and the state large enough for the requests that wait. False where that must wait until others have
+        finished."""
         positions = max(len(request.context_ids) + request.budget for request in self._queue)
         budget = max(request.budget for request in self._queue)
         running, step, cache = self._running(), self._step, self._cache
@@ -268,15 +275,16 @@ class SlotEngine:
         return -(-positions // BLOCK) * BLOCK
 
     def _affordable(self, positions: int) -> int:
-        """Slots of so many positions; scratch takes one. The limit is found once, before the cache takes memory."""
+        """The number of slots of so many positions that fit into memory beside the scratch slot. The limit is found once, before
+        the cache takes memory."""
         if self._limit is None:
             self._limit = int(_free_bytes(self.device) * 0.6) if self._on_gpu else 2**33
         return min(self._most, self._limit // (positions * bytes_per_position(self._config, self._dtype)) - 1)
 
     @contextmanager
     def _on_stream(self, after_others: bool = False) -> Iterator[None]:
-        """A stream of our own, so that a trainer's work beside it goes on. Done at the end. after_others: what was asked of
-        the GPU before is done first."""
+        """Work on a stream of our own, so that a trainer's work beside it goes on, and wait for it at the end. after_others: what
+        was asked of the GPU before is done first."""
         if self._stream is None:
             yield
             return
@@ -289,7 +297,7 @@ class SlotEngine:
 
 
 def _free_bytes(device: torch.device) -> int:
-    """What this process may still take of a GPU, which it may share (`rlkernel.training.placement`)."""
+    """The bytes that this process may still take of a GPU, which it may share (`rlkernel.training.placement`)."""
     free, total = torch.cuda.mem_get_info(device)
     allowed = int(torch.cuda.get_per_process_memory_fraction(device) * total) - torch.cuda.memory_reserved(device)
     return min(free, allowed)

@@ -1,4 +1,4 @@
-"""Contexts into slots, many at a time, without more activations than a bounded number of tokens needs.
+"""Computes contexts into slots, many at a time, without more activations than a bounded number of tokens needs.
 
 Legend: B rows, N new positions (right-padded), L positions attended to, V vocabulary.
 """
@@ -11,20 +11,22 @@ from typing import Any
 
 import torch
 
-from rlkernel.policy.slots.cache import Prefill, SlotCache
+from rlkernel.policy.slots.cache import PrefillPlan, SlotCache
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
-    """One context, whose first `start` tokens `slots[0]` holds already. All `slots` get it; at least one token is new."""
+class PrefillRow:
+    """A context that goes into slots; at least one of its tokens is new."""
 
     token_ids: tuple[int, ...]
     start: int
+    """The number of tokens at the beginning whose keys and values `slots[0]` holds already."""
     slots: tuple[int, ...]
+    """The slots that get the context: all requests that have it share one computation."""
 
 
-def prefill(model: Any, cache: SlotCache, rows: list[Row], tokens: int) -> Iterator[tuple[list[int], torch.Tensor]]:
-    """Yield slots and the logits (slots, V) after their contexts, at most about `tokens` new tokens at a time."""
+def prefill(model: Any, cache: SlotCache, rows: list[PrefillRow], tokens: int) -> Iterator[tuple[list[int], torch.Tensor]]:
+    """Compute rows, about `tokens` new tokens at a time; yield slots and the logits (slots, V) after their contexts."""
     waiting = sorted(rows, key=lambda row: (row.start > 0, len(row.token_ids) - row.start))
     while waiting:
         batch = [waiting.pop()]
@@ -50,8 +52,8 @@ def prefill(model: Any, cache: SlotCache, rows: list[Row], tokens: int) -> Itera
         yield slots, logits_BV if len(slots) == len(batch) else logits_BV[torch.tensor(source, device=logits_BV.device)]
 
 
-def _forward(model: Any, cache: SlotCache, batch: list[Row], tokens: int) -> torch.Tensor:
-    """Logits (B, V) after the rows' contexts. One row that is longer than `tokens` is computed in pieces."""
+def _forward(model: Any, cache: SlotCache, batch: list[PrefillRow], tokens: int) -> torch.Tensor:
+    """The logits (B, V) after the contexts of B rows. One row that is longer than `tokens` is computed in pieces."""
     piece = max(tokens // len(batch), 1)
     starts = [row.start for row in batch]
     while True:
@@ -64,7 +66,8 @@ def _forward(model: Any, cache: SlotCache, batch: list[Row], tokens: int) -> tor
         starts = ends
 
 
-def _piece(model: Any, cache: SlotCache, batch: list[Row], starts: list[int], ends: list[int]) -> torch.Tensor:
+def _piece(model: Any, cache: SlotCache, batch: list[PrefillRow], starts: list[int], ends: list[int]) -> torch.Tensor:
+    """Compute tokens [start, end) of each row into its slot; the logits (B, V) after them."""
     device = cache.keys[0].device
     news = [end - start for start, end in zip(starts, ends, strict=True)]
     N = max(news)
@@ -80,7 +83,7 @@ def _piece(model: Any, cache: SlotCache, batch: list[Row], starts: list[int], en
     if any(starts):
         L = min(-(-max(ends) // 16) * 16, cache.positions)
         mask_B1NL = (torch.arange(L, device=device) <= position_BN.to(device)[:, :, None])[:, None]
-    cache.plan = Prefill(
+    cache.plan = PrefillPlan(
         flat_T=real_BN.flatten().nonzero()[:, 0].to(device),
         slot_T=slot_B[:, None].expand(-1, N)[real_BN].to(device),
         position_T=position_BN[real_BN].to(device),

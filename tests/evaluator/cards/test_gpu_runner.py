@@ -12,12 +12,19 @@ import anyio
 import pytest
 from anyio.lowlevel import checkpoint
 
+from rlkernel.errors import EvaluatorFailed
 from rlkernel.evaluator import wire
 from rlkernel.evaluator.cards.gpu_runner import STARTS, GpuRunner, RunnerFailed, RunnerLost
 from rlkernel.evaluator.cards.gpus import Gpu
+from rlkernel.evaluator.messages import codec
+from rlkernel.evaluator.messages.endings import Failed
+from rlkernel.evaluator.messages.gpu import Card, NotCompiled, TimeCompiled
 from rlkernel.evaluator.processes.fork_server import Child, ZygoteDied
+from rlkernel.types import Status
 
 CARD = Gpu(0, "GPU-1", "NVIDIA H200", 140 << 30, "580.1")
+QUESTION = codec.pack(TimeCompiled("mine/relu", "import torch", tf32=False))
+"""Any question will do: the answer is played."""
 pytestmark = pytest.mark.anyio
 
 
@@ -51,7 +58,7 @@ class Server:
         child = Child(len(self.children), ours)
         self.children.append(child)
         self.far.append(theirs)
-        wire.send(theirs, wire.pack({}))  # the answer to the greeting
+        wire.send(theirs, codec.pack(Card(CARD.name, 132)))  # the answer to the greeting
         try:
             yield child
         finally:
@@ -66,7 +73,7 @@ async def with_runner(test: Callable[[GpuRunner, Server], Awaitable[None]]) -> N
     await tasks.__aenter__()
     tasks.start_soon(runner.serve)
     try:
-        with anyio.fail_after(10):
+        with anyio.fail_after(300):
             await test(runner, server)
     finally:
         tasks.cancel_scope.cancel()
@@ -75,9 +82,8 @@ async def with_runner(test: Callable[[GpuRunner, Server], Awaitable[None]]) -> N
 
 async def answered(runner: GpuRunner, server: Server, index: int) -> None:
     """Asks and answers one question of the runner `index`."""
-    wire.send(server.far[index], wire.pack({"runner": index}))
-    header, _ = await runner.ask(wire.pack({"do": "evaluate"}), 5.0)
-    assert header == {"runner": index}
+    wire.send(server.far[index], codec.pack(NotCompiled(f"runner {index}")))
+    assert await runner.ask(QUESTION, 100.0, NotCompiled) == NotCompiled(f"runner {index}")
 
 
 async def started(runner: GpuRunner, count: int) -> None:
@@ -107,16 +113,16 @@ async def test_a_death_that_only_the_socket_tells_of_is_not_the_next_candidates(
         async with runner.lease():
             if inside:
                 server.end(0, heard=False)
-            with anyio.fail_after(5):
+            with anyio.fail_after(200):
                 asking = anyio.create_task_group()
                 async with asking:
 
                     async def answer() -> None:
                         await started(runner, 2)
-                        wire.send(server.far[1], wire.pack({"runner": 1}))
+                        wire.send(server.far[1], codec.pack(NotCompiled("runner 1")))
 
                     asking.start_soon(answer)
-                    assert (await runner.ask(wire.pack({"do": "evaluate"}), 5.0))[0] == {"runner": 1}
+                    assert await runner.ask(QUESTION, 100.0, NotCompiled) == NotCompiled("runner 1")
 
     await with_runner(test)
 
@@ -131,7 +137,7 @@ async def test_a_death_during_a_question_is_lost_and_the_next_lease_finds_a_new_
 
             tasks.start_soon(die)
             with pytest.raises(RunnerLost) as lost:
-                await runner.ask(wire.pack({"do": "evaluate"}), 5.0)
+                await runner.ask(QUESTION, 100.0, NotCompiled)
             assert lost.value.death is not None
             assert lost.value.death.describe() == "was killed by SIGKILL"
         async with runner.lease():
@@ -155,12 +161,12 @@ async def test_runners_that_die_unasked_again_and_again_end_in_one_failure() -> 
     await with_runner(test)
 
 
-async def test_without_a_fork_server_a_question_aside_is_the_gpus_failure() -> None:
+async def test_without_a_fork_server_timing_torch_compile_is_the_gpus_failure() -> None:
     async def test(runner: GpuRunner, server: Server) -> None:
         async with runner.lease():
             server.dead = True
             with pytest.raises(RunnerFailed, match="the fork server ended"):
-                await runner.ask_aside(wire.pack({"do": "compiled"}), 5.0)
+                await runner.time_compiled(QUESTION, 100.0)
         assert runner.failed
 
     await with_runner(test)
@@ -170,7 +176,7 @@ async def test_what_is_wrong_with_the_zygote_does_not_hide_that_the_runner_is_lo
     async def test(runner: GpuRunner, server: Server) -> None:
         async with runner.lease():
             with pytest.raises(RunnerLost) as lost:
-                await runner.ask(wire.pack({"do": "evaluate"}), 0.01)
+                await runner.ask(QUESTION, 0.01, NotCompiled)
             assert lost.value.death is None
 
     await with_runner(test)
@@ -182,7 +188,7 @@ async def test_candidates_and_who_shares_the_card_use_it_one_at_a_time_in_the_or
         using: list[str] = []
 
         async def use(name: str) -> None:
-            async with runner.turn() if name.startswith("policy") else runner.lease():
+            async with runner.lease_as_guest() if name.startswith("policy") else runner.lease():
                 using.append(name)
                 await checkpoint()
                 assert using == [name]
@@ -191,27 +197,51 @@ async def test_candidates_and_who_shares_the_card_use_it_one_at_a_time_in_the_or
 
         names = ["candidate 1", "policy 1", "candidate 2", "candidate 3", "policy 2"]
         async with anyio.create_task_group() as tasks:
-            async with runner.turn():
+            async with runner.lease_as_guest():
                 for place, name in enumerate(names):
                     tasks.start_soon(use, name)
                     while runner.waiting < 2 + place:
                         await checkpoint()
                 assert not served
         assert served == names
-        assert runner.waited_seconds > 0 < runner.turn_waited_seconds
+        assert runner.waited_seconds > 0 < runner.guests_waited_seconds
 
     await with_runner(test)
 
 
-async def test_a_turn_needs_no_living_runner() -> None:
+async def test_a_guests_lease_needs_no_living_runner() -> None:
     async def test(runner: GpuRunner, server: Server) -> None:
         for count in range(1, STARTS + 1):
             await started(runner, count)
             server.end(count - 1)
         while not runner.failed:
             await checkpoint()
-        async with runner.turn():
+        async with runner.lease_as_guest():
             assert runner.waiting == 1
         assert runner.waiting == 0
+
+    await with_runner(test)
+
+
+async def test_an_answer_that_is_nonsense_is_our_failure_and_costs_the_runner() -> None:
+    async def test(runner: GpuRunner, server: Server) -> None:
+        async with runner.lease():
+            wire.send(server.far[0], codec.pack(Card(CARD.name, 132)))
+            with pytest.raises(EvaluatorFailed, match=r"GPU-1\) sent something else than NotCompiled or Failed"):
+                await runner.ask(QUESTION, 100.0, NotCompiled)
+        async with runner.lease():
+            await answered(runner, server, 1)
+
+    await with_runner(test)
+
+
+async def test_a_runner_that_calls_itself_lost_is_replaced_and_its_answer_counts() -> None:
+    async def test(runner: GpuRunner, server: Server) -> None:
+        last = Failed(Status.OUT_OF_BOUNDS, "a kernel used an illegal memory address", lost=True)
+        async with runner.lease():
+            wire.send(server.far[0], codec.pack(last))
+            assert await runner.ask(QUESTION, 100.0, NotCompiled) == last
+        async with runner.lease():
+            await answered(runner, server, 1)
 
     await with_runner(test)

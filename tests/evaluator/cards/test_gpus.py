@@ -175,7 +175,7 @@ def test_wait_idle_asks_again_until_the_past_second_is_over(monkeypatch: pytest.
     assert fake.reads == 2
 
 
-@pytest.mark.skipif(os.path.exists("/proc/driver/nvidia"), reason="this machine has an NVIDIA driver")
+@pytest.mark.skipif(os.path.exists("/proc/driver/nvidia"), reason="tests of no GPU (a machine without an NVIDIA driver)")
 def test_without_a_driver_there_is_no_gpu() -> None:
     assert gpus.find() == ()
 

@@ -77,7 +77,7 @@ def test_a_record_of_nothing() -> None:
 @pytest.mark.anyio
 async def test_watch_reads_on_entry_and_closes_nvml(monkeypatch: pytest.MonkeyPatch) -> None:
     fake = use(FakeNvml(), monkeypatch)
-    with anyio.fail_after(20):
+    with anyio.fail_after(300):
         async with Watch(CARD, interval=3600, own_pids=lambda: {os.getpid()}) as watch:
             assert fake.open == 1
             assert watch.record.last is not None and watch.record.last.power_w == 120.5
@@ -102,7 +102,7 @@ async def test_watch_samples_until_the_card_is_lost(monkeypatch: pytest.MonkeyPa
             lost.set()
 
     monkeypatch.setattr("rlkernel.evaluator.cards.watch.anyio.sleep", sleep)
-    with anyio.fail_after(20):
+    with anyio.fail_after(300):
         async with Watch(CARD, interval=2) as watch:
             await lost.wait()
             while watch.record.failure is None:
@@ -150,7 +150,7 @@ async def test_watch_of_the_real_card() -> None:
             twice.set()
         return set()
 
-    with anyio.fail_after(30):
+    with anyio.fail_after(300):
         async with Watch(card, own_pids=own_pids) as watch:
             await twice.wait()
     assert watch.record.failure is None

@@ -6,7 +6,7 @@ import copy
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -17,16 +17,19 @@ from rlkernel.evaluator import wire
 from rlkernel.evaluator.compile.binaries import MAX_CONFIGS, Kernels, collect, compiled_from_json, read, text_digest, write
 from rlkernel.evaluator.compile.compiler import Compilation, CompileFailed, compile_program
 from rlkernel.evaluator.devices import PROFILES
+from rlkernel.evaluator.messages import codec
+from rlkernel.evaluator.messages.children import Binaries
 from rlkernel.evaluator.processes import sandbox
 from rlkernel.evaluator.program.schema import Config, Function, Launch, Op, Program
+from rlkernel.evaluator.program.values import DeviceRef, FunctionRef, ModuleRef, TensorRef, TorchName
 
 PROFILE = PROFILES["h200"]
-TL = {"tl": {"module": "triton.language"}}
+TL = {"tl": ModuleRef("triton.language")}
 COPY = """def copy(x, o, n, k, s, flag, BLOCK: tl.constexpr):
     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     tl.store(o + i, tl.load(x + i, mask=i < n) * s + k, mask=(i < n) & flag)
 """
-ARGS = {"x": {"t": 0}, "o": {"t": 1}, "n": 1000, "k": 1, "s": 0.5, "flag": True}
+ARGS = {"x": TensorRef(0), "o": TensorRef(1), "n": 1000, "k": 1, "s": 0.5, "flag": True}
 TYPES = (("x", "*fp32"), ("o", "*fp32"), ("n", "i32"), ("s", "fp32"), ("flag", "u1"))
 """Of the parameters: `k` is specialised to 1, and BLOCK is a constant."""
 
@@ -36,9 +39,9 @@ def config(block: int = 128, grid: int = 8, **options: int) -> Config:
 
 
 def program(*configs: Config, functions: tuple[Function, ...] = (Function("copy", COPY, 3, TL),), **args: Any) -> Program:
-    fresh = Op("aten.empty_like.default", ({"t": 0},), {}, (1,))
+    fresh = Op("aten.empty_like.default", (TensorRef(0),), {}, (1,))
     launch = Launch(0, {**ARGS, **args}, configs or (config(),), 9)
-    return Program(functions, (), (), {}, (0,), (fresh, launch), {"t": 1})
+    return Program(functions, (), (), {}, (0,), (fresh, launch), TensorRef(1))
 
 
 @pytest.fixture
@@ -55,11 +58,7 @@ def build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Comp
 def reply_of(made: Compilation) -> tuple[dict[str, Any], bytes]:
     """As the compile child sends it, over the wire and back."""
     body = wire.Body()
-    header = {
-        "kernels": {step: {str(i): asdict(c) for i, c in found.items()} for step, found in made.kernels.items()},
-        "binaries": {key: body.add_bytes(cubin) for key, cubin in made.binaries.items()},
-    }
-    message = wire.pack(header, body)
+    message = codec.pack(Binaries(made.kernels, {key: body.add_bytes(cubin) for key, cubin in made.binaries.items()}), body)
     size, _ = wire.sizes(message[:16])
     return wire.parse(message[16 : 16 + size]), message[16 + size :]
 
@@ -114,16 +113,24 @@ def test_configs_beyond_the_limit_are_left_out(build: Callable[..., Compilation]
 
 def test_launches_of_the_constructor_have_names_of_their_own(build: Callable[..., Compilation]) -> None:
     one = program()
-    made_there = (Op("aten.empty.memory_format", ([1024],), {"dtype": {"dtype": "float32"}, "device": {"device": True}}, (2,)),)
-    launch = Launch(0, {**ARGS, "x": {"t": 2}, "o": {"t": 2}}, (config(),), 5)
+    made_there = (
+        Op("aten.empty.memory_format", ([1024],), {"dtype": TorchName("dtype", "float32"), "device": DeviceRef()}, (2,)),
+    )
+    launch = Launch(0, {**ARGS, "x": TensorRef(2), "o": TensorRef(2)}, (config(),), 5)
     found = build(replace(one, init=(*made_there, launch)))
     assert sorted(found.kernels) == ["1", "init:1"]
     assert len(found.binaries) == 1  # the same binary is made once
 
 
 def take(one: Program, made: Compilation, directory: Path) -> Kernels:
-    header, body = reply_of(made)
-    return collect(one, header, body, directory, PROFILE.arch)
+    return keep(one, *reply_of(made), directory)
+
+
+def keep(one: Program, header: dict[str, Any], body: bytes, directory: Path) -> Kernels:
+    """What the pool makes of a compile child's reply. Raises wire.BadMessage."""
+    found = codec.unpack(header, Binaries)
+    sent = {key: wire.raw(span, body) for key, span in found.cubins.items()}
+    return collect(one, found.kernels, sent, directory, PROFILE.arch)
 
 
 def test_kept_binaries_are_not_compiled_again(build: Callable[..., Compilation], tmp_path: Path) -> None:
@@ -163,7 +170,7 @@ def test_the_digest_is_of_what_decides_a_binary() -> None:
         Function("helper", "def helper(x):\n    return x\n", 1, TL),
         Function("idle", "def idle():\n    pass\n", 1, {}),
     )
-    caller = Function("copy", COPY, 3, {**TL, "h": {"function": 1}})
+    caller = Function("copy", COPY, 3, {**TL, "h": FunctionRef(1)})
 
     def digest(*functions: Function, arch: int = 90, one: Config | None = None) -> str:
         whole = program(functions=functions)
@@ -172,7 +179,7 @@ def test_the_digest_is_of_what_decides_a_binary() -> None:
     base = digest(caller, helper)
     assert digest(replace(caller, line=70), helper) == base
     assert digest(caller, helper, other) == base
-    assert digest(replace(caller, bindings={**TL, "h": {"function": 2}}), other, helper) == base
+    assert digest(replace(caller, bindings={**TL, "h": FunctionRef(2)}), other, helper) == base
     assert digest(caller, helper, one=config(grid=99)) == base
     different = {
         digest(caller, replace(helper, source="def helper(x):\n    return -x\n")),
@@ -199,7 +206,7 @@ for write in (lambda: (kept / "new").write_text("x"), lambda: known.write_text("
 """
 
 
-@pytest.mark.skipif(sandbox.level().landlock == 0, reason="this kernel has no Landlock")
+@pytest.mark.skipif(sandbox.level().landlock == 0, reason="sandbox tests (a Linux kernel with Landlock)")
 def test_a_compile_child_reads_binaries_and_cannot_write_them(tmp_path: Path) -> None:
     scratch, kept = tmp_path / "scratch", tmp_path / "kept"
     scratch.mkdir()
@@ -216,15 +223,15 @@ FORGERIES: dict[str, tuple[Forge, str]] = {
     "no key": (lambda r, f: f.update(key="../../x"), "bad facts"),
     "unknown step": (lambda r, f: r["kernels"].update({"7": r["kernels"]["1"]}), "a binary for step '7'"),
     "no launch": (lambda r, f: r["kernels"].update({"0": r["kernels"]["1"]}), "which is no launch"),
-    "unknown config": (lambda r, f: r["kernels"]["1"].update({"1": f}), "a binary for config '1'"),
+    "unknown config": (lambda r, f: r["kernels"]["1"].update({"1": f}), "a binary for config 1"),
     "unknown parameter": (lambda r, f: f.update(parameters=[["y", "i32"]]), "unknown parameters"),
     "a type that is none": (lambda r, f: f.update(parameters=[["x", "*fp32; rm"]]), "bad facts"),
     "absurd memory": (lambda r, f: f.update(global_scratch_size=1 << 60), "bad facts"),
     "negative warps": (lambda r, f: f.update(num_warps=-1), "bad facts"),
     "one fact too many": (lambda r, f: f.update(speedup=2.0), "bad facts"),
-    "no binary": (lambda r, f: r.update(binaries={}), "neither sent nor kept"),
-    "bytes outside": (lambda r, f: r["binaries"][f["key"]].update(at=1 << 20), "bytes outside the message"),
-    "no kernels": (lambda r, f: r.pop("kernels"), "a reply without kernels"),
+    "no binary": (lambda r, f: r.update(cubins={}), "neither sent nor kept"),
+    "bytes outside": (lambda r, f: r["cubins"][f["key"]].update(at=1 << 20), "bytes outside the message"),
+    "no kernels": (lambda r, f: r.pop("kernels"), "no Binaries: other fields"),
 }
 
 
@@ -243,7 +250,7 @@ def test_what_a_compile_child_may_not_claim(honest: tuple[dict[str, Any], bytes]
     reply = copy.deepcopy(honest[0])
     forge(reply, reply["kernels"]["1"]["0"])
     with pytest.raises(wire.BadMessage, match=message):
-        collect(program(), reply, honest[1], tmp_path, PROFILE.arch)
+        keep(program(), reply, honest[1], tmp_path)
 
 
 def test_facts_of_a_hit_are_the_kept_ones(honest: tuple[dict[str, Any], bytes], tmp_path: Path) -> None:
@@ -252,8 +259,8 @@ def test_facts_of_a_hit_are_the_kept_ones(honest: tuple[dict[str, Any], bytes], 
     write(tmp_path, facts, b"kept")
     reply = copy.deepcopy(honest[0])
     reply["kernels"]["1"]["0"]["stores"] = []
-    reply["binaries"] = {}
-    taken = collect(program(), reply, b"", tmp_path, PROFILE.arch)
+    reply["cubins"] = {}
+    taken = keep(program(), reply, b"", tmp_path)
     assert taken.facts["1"][0].stores == ("o",)
     assert taken.cubins == {facts.key: b"kept"}
 

@@ -16,8 +16,9 @@ from rlkernel.evaluator.devices import PROFILES
 from rlkernel.evaluator.program import schema as programs
 from rlkernel.evaluator.program.replay import Replay, tensors_in
 from rlkernel.evaluator.program.schema import Config, Descriptor, Function, Launch, MalformedProgram, Op, Program
+from rlkernel.evaluator.program.values import ModuleRef, TensorRef
 
-TL = {"tl": {"module": "triton.language"}}
+TL = {"tl": ModuleRef("triton.language")}
 HOST = """def k(x, o, n, B: tl.constexpr):
     row = tl.program_id(0) * B
     for start in range(0, n, B):
@@ -32,16 +33,17 @@ DEVICE = """def k(x, o, n, B: tl.constexpr):
 """
 
 
-def described(number: int, shape: tuple[int, ...] = (64, 64), strides: tuple[int, ...] = (64, 1), **more: Any) -> dict[str, Any]:
-    fields = {"base": {"t": number}, "shape": list(shape), "strides": list(strides), "block_shape": [16, 16], "padding": "zero"}
-    return {"descriptor": {**fields, **more}}
+def described(
+    number: int, shape: tuple[int, ...] = (64, 64), strides: tuple[int, ...] = (64, 1), padding: str = "zero"
+) -> Descriptor:
+    return Descriptor(TensorRef(number), shape, strides, (16, 16), padding)
 
 
 def program(source: str = HOST, x: Any = None, o: Any = None, *configs: Config) -> Program:
-    fresh = Op("aten.empty_like.default", ({"t": 0},), {}, (1,))
+    fresh = Op("aten.empty_like.default", (TensorRef(0),), {}, (1,))
     args = {"x": x or described(0), "o": o or described(1), "n": 64}
     launch = Launch(0, args, configs or (Config({"B": 16}, {}, (4, 1, 1)),), 9)
-    return Program((Function("k", source, 3, TL),), (), (), {}, (0,), (fresh, launch), {"t": 1})
+    return Program((Function("k", source, 3, TL),), (), (), {}, (0,), (fresh, launch), TensorRef(1))
 
 
 @pytest.fixture
@@ -85,10 +87,17 @@ def test_forged_blocks_are_refused(blocks: Any) -> None:
         programs.from_json(data)
 
 
-@pytest.mark.parametrize("base", [None, 7, {"t": 99}, {"float": "nan"}, {"descriptor": {}}])
+@pytest.mark.parametrize("base", [None, 7, [{"t": 0}], {"float": "nan"}, {"descriptor": {}}])
 def test_a_descriptor_needs_a_tensor(base: Any) -> None:
-    replay = Replay(program(x=described(0, base=base)), torch.device("meta"), lambda *_: None)
+    data = programs.to_json(program())
+    data["forward"][1]["args"]["x"]["descriptor"]["base"] = base
     with pytest.raises(MalformedProgram):
+        programs.from_json(data)
+
+
+def test_a_descriptor_needs_a_tensor_that_was_made() -> None:
+    replay = Replay(program(x=described(99)), torch.device("meta"), lambda *_: None)
+    with pytest.raises(MalformedProgram, match="tensor 99 is used before it is made"):
         replay.forward([torch.empty(64, 64, device="meta")], 0)
 
 
@@ -134,7 +143,7 @@ def test_blocks_of_a_config_override_the_descriptors(build: Callable[..., dict[i
 
 
 def test_descriptors_of_the_device_need_scratch(build: Callable[..., dict[int, Compiled]]) -> None:
-    facts = build(program(DEVICE, {"t": 0}, {"t": 1}))[0]
+    facts = build(program(DEVICE, TensorRef(0), TensorRef(1)))[0]
     assert facts.parameters == (("x", "*fp32"), ("o", "*fp32"), ("n", "i32"))
     assert facts.stores == ("o",)
     assert (facts.global_scratch_size, facts.global_scratch_align) == (2 * 128, 128)  # one tensor map for each descriptor

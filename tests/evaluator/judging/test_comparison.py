@@ -9,8 +9,9 @@ import pytest
 import torch
 
 from rlkernel.evaluator.judging.comparison import compare_structure, compare_tensor
-from rlkernel.evaluator.judging.rounds import Expected, InputFate, compare_round, fates
-from rlkernel.evaluator.judging.tolerance import OwnError, Tolerance, beside, errors, huge_from, own_error, tolerance
+from rlkernel.evaluator.judging.rounds import Expected, compare_round, fates
+from rlkernel.evaluator.judging.tolerance import OwnError, beside, errors, huge_from, own_error, tolerance
+from rlkernel.evaluator.messages.judgement import InputFate, Tolerance
 
 EXACT = torch.tensor([3.0, 4.0], dtype=torch.float64)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TypeVar
 
 import pytest
 import torch
@@ -11,10 +11,13 @@ from rlkernel.errors import BrokenReference
 from rlkernel.evaluator import wire
 from rlkernel.evaluator.devices import H200
 from rlkernel.evaluator.judging.oracle import Oracle, prepare
+from rlkernel.evaluator.messages import codec
+from rlkernel.evaluator.messages.oracle import About, Brief, DrawRounds, Prepare, Rounds
 from rlkernel.evaluator.pool import Pool
 from rlkernel.reference import load_reference
 from rlkernel.types import Problem, Status
 
+T = TypeVar("T")
 ATTRIBUTE = """
 import torch
 import torch.nn as nn
@@ -72,23 +75,28 @@ SMALL = {}
 """
 
 
-def header(source: str, **more: Any) -> dict[str, Any]:
-    return {"name": "mine/x", "source": source, "profile": "h200", "tf32": False, **more}
+def about(source: str, *, tf32: bool = False) -> About:
+    return About("mine/x", source, "h200", tf32)
+
+
+def ask(oracle: Oracle, question: Prepare | DrawRounds, answer: type[T]) -> tuple[T, bytes]:
+    """One question to an oracle, over the wire and back."""
+    message = oracle.handle(codec.to_header(question), b"")
+    size, _ = wire.sizes(message[: wire.PREFIX.size])
+    start = wire.PREFIX.size + size
+    return codec.unpack(wire.parse(message[wire.PREFIX.size : start]), answer), message[start:]
 
 
 def test_every_round_comes_with_the_init_inputs_of_its_own_model() -> None:
     oracle = Oracle()
-    oracle.handle(header(ATTRIBUTE, do="prepare"), b"")
-    message = oracle.handle(header(ATTRIBUTE, do="rounds", other=False), b"")
-    size, _ = wire.sizes(message[: wire.PREFIX.size])
-    start = wire.PREFIX.size + size
-    rows = wire.parse(message[wire.PREFIX.size : start])["rounds"]
+    ask(oracle, Prepare(about(ATTRIBUTE)), Brief)
+    rounds, body = ask(oracle, DrawRounds(about(ATTRIBUTE), other=False), Rounds)
     drawn = []
-    for row in rows:
-        assert row["again"] == (row is rows[1]), "the second round calls the module of the first one again"
-        (entry,) = row["init_inputs"]
-        drawn.append(wire.tensor(entry, message[start:]))
-        ((want,), _) = load_reference(ATTRIBUTE, small=True).init_inputs(row["init_seed"])
+    for place, one in enumerate(rounds.rounds):
+        assert one.again == (place == 1), "the second round calls the module of the first one again"
+        (span,) = one.init_inputs
+        drawn.append(wire.tensor(span, body))
+        ((want,), _) = load_reference(ATTRIBUTE, small=True).init_inputs(one.init_seed)
         assert torch.equal(drawn[-1], want)
     assert torch.equal(drawn[0], drawn[1])
     assert not torch.equal(drawn[0], drawn[2])
@@ -105,9 +113,8 @@ def test_the_floor_of_a_float32_product_follows_tf32() -> None:
     oracle = Oracle()
     floors = []
     for tf32 in (False, True):
-        message = oracle.handle(header(PRODUCT, do="prepare") | {"tf32": tf32}, b"")
-        size, _ = wire.sizes(message[: wire.PREFIX.size])
-        floors.append(wire.parse(message[wire.PREFIX.size : wire.PREFIX.size + size])["floor_us"])
+        brief, _ = ask(oracle, Prepare(about(PRODUCT, tf32=tf32)), Brief)
+        floors.append(brief.floor_us)
     flops = 2 * 8192**3
     # three products of half precision at 7.9e8 flops/us each; one of tf32 at 4.0e8
     assert floors == [pytest.approx(0.9 * flops * 3 / 7.9e8), pytest.approx(0.9 * flops / 4.0e8)]

@@ -6,7 +6,8 @@ import pytest
 import torch
 from torch import nn
 
-from rlkernel.evaluator.judging.reference_calls import STRESS, Stress, nudged, one_sided, pairs, perturb, state_of, stressed
+from rlkernel.evaluator.judging.reference_calls import STRESS, nudged, one_sided, pairs, perturb, state_of, stressed
+from rlkernel.evaluator.messages.judgement import Stress
 
 
 def test_constant_parameters_and_buffers_get_other_values_and_random_ones_keep_theirs() -> None:

@@ -6,15 +6,20 @@ from dataclasses import replace
 
 import pytest
 
+from rlkernel.evaluator.compile.binaries import Compiled
 from rlkernel.evaluator.judging.verdict import Facts, Times, combine
+from rlkernel.evaluator.messages.children import StepTime
 from rlkernel.evaluator.program.schema import Config, Function, Launch, Program
 from rlkernel.types import OpFact, Seconds, Status
 
 KERNEL = Function("kernel", "def kernel(): pass\n", 1, {})
 LAUNCH = Launch(0, {}, (Config({}, {}, (1, 1, 1)),), 1)
 PROGRAM = Program((KERNEL,), (), (), {}, (), (LAUNCH,), None)
-BINARY = {"stores": ("y",), "registers": 32, "spills": 0, "shared_bytes": 0}
-ROWS = [{"step": 0, "function": 0, "us": 50.0}, {"step": 1, "op": "aten.add.Tensor", "us": 150.0}]
+BINARY = Compiled(
+    "key", "kernel", ("y",), registers=32, spills=0, shared_bytes=0, num_warps=4, num_ctas=1, tf32=False, symbol="kernel",
+    global_scratch_size=0, global_scratch_align=1, profile_scratch_size=0, parameters=(("y", "*fp32"),), tensordesc_meta=(),
+)  # fmt: skip
+ROWS = [StepTime(0, 50.0, function=0), StepTime(1, 150.0, op="aten.add.Tensor")]
 FACTS = Facts(
     program=PROGRAM, kernels={0: BINARY}, rows=ROWS,
     live={0: True}, matches=True, other_mode_only=False, detail="", error=1e-7,
@@ -45,7 +50,7 @@ def test_measured_facts_stand_beside_the_status() -> None:
         ({"matches": False, "other_mode_only": True}, Status.INCONSISTENT),
         ({"same_work": False, "live": {}}, Status.INCONSISTENT),
         ({"live": {0: False}, "floor_us": 1e9}, Status.NO_KERNEL),
-        ({"kernels": {0: {**BINARY, "stores": ()}}}, Status.NO_KERNEL),
+        ({"kernels": {0: replace(BINARY, stores=())}}, Status.NO_KERNEL),
         ({"unwritten": True}, Status.IMPLAUSIBLE),
         ({"floor_us": 100.1}, Status.IMPLAUSIBLE),
     ],
@@ -55,7 +60,7 @@ def test_what_is_wrong_comes_before_what_is_idle_before_what_is_impossible(chang
 
 
 def test_a_wrong_candidate_that_was_not_timed_still_tells_what_it_launches() -> None:
-    rows = [{"step": 0, "function": 0, "us": 0.0}]
+    rows = [StepTime(0, 0.0, function=0)]
     found = combine(replace(FACTS, matches=False, detail="output is wrong", rows=rows, times=None), Seconds())
     assert (found.status, found.detail, found.speedup, found.coverage) == (Status.INCORRECT, "output is wrong", None, None)
     assert [(f.kernel, f.us, f.live) for f in found.launches] == [("kernel", 0.0, True)]

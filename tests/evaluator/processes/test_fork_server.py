@@ -4,47 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
-from collections.abc import Iterator
 
 import anyio
 import psutil
 import pytest
 
 from rlkernel.evaluator.processes.fork_server import ForkServer, ZygoteDied
-from rlkernel.evaluator.processes.zygote import Zygote
-
-
-@pytest.fixture
-def _signals() -> Iterator[None]:
-    handler, wakeup = signal.getsignal(signal.SIGCHLD), signal.set_wakeup_fd(-1)
-    yield
-    signal.set_wakeup_fd(wakeup)
-    signal.signal(signal.SIGCHLD, handler)
-
-
-def _sleeper() -> int:
-    """A child in a session of its own that ends only when it is killed."""
-    pid = os.fork()
-    if pid == 0:
-        os.setsid()
-        while True:
-            signal.pause()
-    while os.getpgid(pid) != pid:
-        os.sched_yield()
-    return pid
-
-
-@pytest.mark.usefixtures("_signals")
-def test_a_zygote_whose_pool_is_gone_kills_its_children() -> None:
-    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    ours.close()
-    zygote = Zygote(theirs)
-    pid = _sleeper()
-    zygote.running[pid] = 1
-    with theirs, pytest.raises(OSError):
-        zygote.serve()
-    assert os.waitpid(pid, 0) == (pid, signal.SIGKILL)
 
 
 def _running(process: psutil.Process) -> bool:
@@ -55,7 +20,7 @@ def _running(process: psutil.Process) -> bool:
 
 
 async def _ended(process: psutil.Process) -> None:
-    with anyio.fail_after(10):
+    with anyio.fail_after(300):
         while _running(process):  # noqa: ASYNC110  (nobody tells of the end of another's child)
             await anyio.sleep(0.01)
 

@@ -7,25 +7,26 @@ from typing import Any
 
 import pytest
 import torch
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rlkernel.evaluator.program import schema as programs
 from rlkernel.evaluator.program.replay import Replay, StepFailed, literal_tensor, operator
 from rlkernel.evaluator.program.schema import Config, Function, Launch, Literal, MalformedProgram, Op, Program
+from rlkernel.evaluator.program.values import DeviceRef, FunctionRef, ModuleRef, TensorRef, TorchName
 
 HONEST = Program(
-    functions=(Function("k", "def k(x):\n    pass\n", 3, {"tl": {"module": "triton.language"}}),),
+    functions=(Function("k", "def k(x):\n    pass\n", 3, {"tl": ModuleRef("triton.language")}),),
     init_inputs=(),
-    init=(Op("aten.randn.default", ([2],), {"device": {"device": True}}, (0,)),),
+    init=(Op("aten.randn.default", ([2],), {"device": DeviceRef()}, (0,)),),
     state={"weight": 0},
     inputs=(1,),
     forward=(
         Literal(2, "float32", (2,), "AACAPwAAAEA="),
-        Launch(0, {"x": {"t": 1}}, (Config({}, {"num_warps": 4}, (1, 1, 1)),), 9),
-        Op("aten.add.Tensor", ({"t": 1}, {"t": 2}), {}, (3,)),
+        Launch(0, {"x": TensorRef(1)}, (Config({}, {"num_warps": 4}, (1, 1, 1)),), 9),
+        Op("aten.add.Tensor", (TensorRef(1), TensorRef(2)), {}, (3,)),
     ),
-    output={"t": 3},
+    output=TensorRef(3),
 )
 
 
@@ -45,6 +46,12 @@ def test_json_round_trip() -> None:
         (("forward", 1, "configs", 0, "options"), {"ir_override": 1}, "unknown launch option"),
         (("forward", 1, "configs"), [], "bad configs"),
         (("forward", 2, "outs"), ["x"], "bad outputs"),
+        (("forward", 2, "args"), [{"open": "/etc/passwd"}], "unknown value"),
+        (("forward", 2, "args"), [{"t": 1, "dtype": "float32"}], "unknown value"),
+        (("forward", 2, "args"), [{"t": True}], "bad tensor"),
+        (("forward", 2, "args"), [{"float": "1e5"}], "bad float"),
+        (("forward", 1, "configs", 0, "constants"), {"f": {"function": 7}}, "unknown function"),
+        (("output",), {"dict": [["a"]]}, "bad dict"),
         (("forward", 0, "data"), "A" * (1 << 18), "literal too large"),
         (("inputs",), [1 << 30], "bad list of ids"),
         (("state",), {"w": True}, "bad state"),
@@ -71,7 +78,6 @@ junk = st.recursive(
 )
 
 
-@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(st.dictionaries(st.sampled_from(["functions", "init", "forward", "state", "inputs", "init_inputs", "output"]), junk))
 def test_junk_raises_nothing_but_malformed(data: dict[str, Any]) -> None:
     try:
@@ -120,8 +126,8 @@ def test_init_is_seeded_like_the_reference() -> None:
 
 
 def test_fresh_memory_is_random_and_differs_by_seed() -> None:
-    step = Op("aten.empty.memory_format", ([64],), {"dtype": {"dtype": "float32"}, "device": {"device": True}}, (2,))
-    program = Program((), (), (), {}, (1,), (step,), {"t": 2})
+    step = Op("aten.empty.memory_format", ([64],), {"dtype": TorchName("dtype", "float32"), "device": DeviceRef()}, (2,))
+    program = Program((), (), (), {}, (1,), (step,), TensorRef(2))
     x = torch.zeros(1)
     first, again, other = (run(program, x, poison_seed=seed).view(torch.int32) for seed in (1, 1, 2))
     assert torch.equal(first, again)
@@ -132,16 +138,16 @@ def test_fresh_memory_is_random_and_differs_by_seed() -> None:
 @pytest.mark.parametrize(
     ("step", "error"),
     [
-        (Op("aten.add.Tensor", ({"t": 1}, {"t": 99}), {}, (2,)), MalformedProgram),
-        (Op("aten.add.Tensor", ({"t": 1}, {"dtype": "Tensor"}), {}, (2,)), MalformedProgram),
-        (Op("aten.add.Tensor", ({"t": 1}, {"open": "/etc/passwd"}), {}, (2,)), MalformedProgram),
-        (Op("aten.mm.default", ({"t": 1}, {"t": 1}), {}, (2,)), StepFailed),
-        (Op("aten.add.Tensor", ({"t": 1}, {"t": 1}), {}, (2, 3)), MalformedProgram),
+        (Op("aten.add.Tensor", (TensorRef(1), TensorRef(99)), {}, (2,)), MalformedProgram),
+        (Op("aten.add.Tensor", (TensorRef(1), TorchName("dtype", "Tensor")), {}, (2,)), MalformedProgram),
+        (Op("aten.add.Tensor", (TensorRef(1), FunctionRef(0)), {}, (2,)), MalformedProgram),
+        (Op("aten.mm.default", (TensorRef(1), TensorRef(1)), {}, (2,)), StepFailed),
+        (Op("aten.add.Tensor", (TensorRef(1), TensorRef(1)), {}, (2, 3)), MalformedProgram),
     ],
 )
 def test_bad_steps(step: Op, error: type[Exception]) -> None:
     with pytest.raises(error):
-        run(Program((), (), (), {}, (1,), (step,), {"t": 2}), torch.zeros(2))
+        run(Program((), (), (), {}, (1,), (step,), TensorRef(2)), torch.zeros(2))
 
 
 def test_literal_of_an_unknown_dtype() -> None:

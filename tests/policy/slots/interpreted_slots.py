@@ -1,4 +1,5 @@
-"""Run by test_decode_attention in Triton's interpreter: the kernel against plain attention, then the engine with the kernel."""
+"""A script that test_attention runs in Triton's interpreter: the kernel against plain attention, then the engine with the
+kernel."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ ROOT = Path(__file__).parents[3]
 def test_the_kernel_and_the_engine_with_it_in_the_interpreter() -> None:
     script = Path(__file__).with_name("interpreted_slots.py")
     environment = {**os.environ, "TRITON_INTERPRET": "1", "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
-    done = subprocess.run([sys.executable, str(script)], env=environment, capture_output=True, text=True, timeout=240)
+    done = subprocess.run([sys.executable, str(script)], env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert len(found["kernel"]) == 3

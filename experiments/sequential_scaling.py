@@ -1,0 +1,285 @@
+"""More turns at test time keep helping, and showing the best four earlier turns beats showing all (STTS, arXiv 2602.05885).
+
+Nothing is trained. A policy writes 15 turns on every validation problem, and the arms differ in which earlier turns it is shown.
+A step of the figure is a turn. Fast@p of "any turn" is the best of the history so far. Fast@p of the last turn is what a user
+without an evaluator gets.
+
+Arms: `full` shows all turns until the context is full; such a trajectory ends there and stays as it is. `last` shows the last 4,
+`top` the 4 of highest reward, and `window` the best 4 consecutive ones. First turns are equal in all arms. The policy of a seed
+is the final weights of `trloo_mrs_pr_prs` with that seed if that run is finished, otherwise the cold start. The manifest names
+it.
+
+Expected outcome: best of history rises with the turns in every arm, by its definition. The last turn rises less, or falls. `top`
+and `window` are above `full`, whose context is full after about six turns of the small policy.
+
+Cost: 4 arms of 15 turns; answers repeat, so that the cache helps. Half a minute per run on an H200.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import anyio
+
+from algorithms import CONTEXTS
+from experiments import arms
+from rlkernel.commands.experiment import Experiment
+from rlkernel.commands.experiment import report as write_reports
+from rlkernel.commands.flags import parse_flags
+from rlkernel.commands.plan import Preset
+from rlkernel.config import METHODS, Run, code_of, to_json
+from rlkernel.errors import GOES_ON, UsageError, exit_status
+from rlkernel.evaluator.cards import gpus
+from rlkernel.interfaces import Evaluator
+from rlkernel.metrics import rollout_metrics, timing
+from rlkernel.refine import Context, refine_groups, until
+from rlkernel.report.claims import Claim
+from rlkernel.report.figure import Panel
+from rlkernel.report.report import Story
+from rlkernel.report.summary import Window
+from rlkernel.rollout import derive_seed
+from rlkernel.runs import directory as rundir
+from rlkernel.runs.outcomes import write_outcomes
+from rlkernel.types import Group
+
+TURNS = 15
+ARMS: Mapping[str, Context] = {name: cls() for name, cls in CONTEXTS.items()}
+TRAINED = arms.MRS_PR_PRS
+"""The arm whose final weights are refined, where they exist."""
+LAST = Window(last=1)
+PAPER = "Dr. Kernel-14B, KernelBench level 2, Fast@1.2: 25.6 after 3 turns; with STTS 31.6 last turn, 47.8 best of history"
+PLAIN = "direction only: the top 4 beat the plain history"
+CLAIMS = (
+    Claim(
+        "More turns help: 15 against 3, best of history, which cannot fall",
+        "top",
+        "top",
+        "fast_1.2",
+        PAPER,
+        window=LAST,
+        worse_window=Window(step=3),
+    ),
+    Claim(
+        "The last turn improves, too: 15 against 3",
+        "top",
+        "top",
+        "fast_1.2_last",
+        PAPER,
+        window=LAST,
+        worse_window=Window(step=3),
+    ),
+    Claim("Top-4 is above the full history, best of history", "top", "full", "fast_1.2", PLAIN, window=LAST),
+    Claim("Top-4 is above the full history, last turn", "top", "full", "fast_1.2_last", PLAIN, window=LAST),
+    Claim("Top-4 is above the last 4, last turn", "top", "last", "fast_1.2_last", "not in the paper", window=LAST),
+)
+PANELS = (
+    Panel("Mean reward of the turns so far", (("reward", "-", ""),), False),
+    Panel("Fast@1", (("fast_1", "-", "best of history"), ("fast_1_last", "--", "last turn")), True),
+    Panel("Fast@1.2", (("fast_1.2", "-", "best of history"), ("fast_1.2_last", "--", "last turn")), True),
+    Panel("Hacking and lazy rates", (("hacking_rate", "-", "hacking"), ("lazy_rate", "--", "lazy")), True),
+)
+STORY = Story("Sequential test-time scaling", __doc__ or "", CLAIMS, PANELS, axis="turn")
+
+
+@dataclass(frozen=True)
+class Flags:
+    """The flags of the command."""
+
+    list: bool = False
+    """Show the arms and what they cost, and stop."""
+    preset: str = ""
+    """cpu (modelled time) or h200 (measured). Empty: h200 where there is a GPU."""
+    limit_seconds: float | None = None
+    """Begin no further arm after so many seconds: exit status 75, the same command goes on."""
+    out: Path = Path("runs")
+    """Directory of the runs and the report."""
+    seeds: tuple[int, ...] | None = None
+    """Seeds to run. Without it, the preset's."""
+    model: str | None = None
+    """`small`, or a directory or name; without it, the trained arm's final weights where they exist."""
+    turns: int = TURNS
+    rollouts: int | None = None
+    """Trajectories per problem; without it, as in the preset's validation."""
+    max_new_tokens: int | None = None
+    """Longest answer of a turn in tokens. Without it, as in training."""
+    problems: int | None = None
+    """Only the first so many problems of the validation split."""
+
+
+@dataclass(frozen=True)
+class Unit:
+    """One arm and seed: what is measured or taken from disk as a whole."""
+
+    arm: str
+    run: Run
+    """The model, problems, environment, reward, lengths and seed. Nothing of it trains."""
+    directory: Path
+
+
+def weights(preset: Preset, seed: int, out: Path) -> str:
+    """The model to refine: the last checkpoint of the trained arm with this seed, of the run that finished last, whatever its
+    sizes; without one, the arm's own model before training."""
+    trained = preset.adapt(TRAINED)
+    wanted = {key: value for key, value in to_json(trained).items() if key in (*METHODS, "device")}
+    found: dict[str, Path] = {}
+    for path in (out / "arms").glob(f"{TRAINED.name}-seed{seed}-*/manifest.json"):
+        manifest = json.loads(path.read_text(encoding="utf-8"))
+        saved = [done.parent for done in path.parent.glob(f"checkpoints/*/{rundir.COMPLETE}")]
+        if "finished" in manifest and saved and all(manifest["run"][key] == value for key, value in wanted.items()):
+            found[manifest["finished"]] = max(saved, key=lambda place: int(place.name.removeprefix("checkpoint-")))
+    return str(found[max(found)]) if found else trained.model
+
+
+def plan(flags: Flags, preset: Preset) -> list[Unit]:
+    """What is to be measured, seed by seed. A directory's name holds a hash of everything that decides the outcome."""
+    units = []
+    for seed in flags.seeds or preset.seeds:
+        base = preset.adapt(TRAINED)
+        problems = tuple(problem for problem in base.problems if problem.split == "validation")[: flags.problems]
+        run = replace(
+            base,
+            problems=problems,
+            seed=seed,
+            turns=flags.turns,
+            model=flags.model or weights(preset, seed, flags.out),
+            validation_rollouts=flags.rollouts or base.validation_rollouts,
+            max_new_tokens=flags.max_new_tokens or base.max_new_tokens,
+        )
+        for arm, context in ARMS.items():
+            what = json.dumps([to_json(replace(run, name=arm)), to_json(context), code_of([run, context])], sort_keys=True)
+            directory = flags.out / "refined" / f"{arm}-seed{seed}-{hashlib.sha256(what.encode()).hexdigest()[:8]}"
+            units.append(Unit(arm, replace(run, name=arm), directory))
+    return units
+
+
+def finished(unit: Unit) -> bool:
+    """Whether the numbers of a unit are complete on disk."""
+    manifest = rundir.read_manifest(unit.directory)
+    return manifest is not None and "finished" in manifest
+
+
+async def measure(unit: Unit, policy: Any, pool: Evaluator) -> tuple[Group, ...]:
+    """Sample all problems and trajectories of a unit. Seeds are those of a run's validation."""
+    run = unit.run
+    return await refine_groups(
+        run.problems,
+        run.validation_rollouts,
+        policy,
+        pool,
+        run.environment,
+        run.reward,
+        ARMS[unit.arm],
+        run.turns,
+        seed=derive_seed(run.seed, "validation"),
+    )
+
+
+def write(unit: Unit, groups: Sequence[Group], evaluator: Evaluator, started: Mapping[str, Any]) -> None:
+    """Write a unit as a training run is written, with turns for steps, so that tables, figures and claims can read it.
+
+    started: the manifest as it was when the unit began.
+    """
+    from rlkernel.runs.log import transcript
+    from rlkernel.training.placement import describe
+
+    unit.directory.mkdir(parents=True, exist_ok=True)
+    facts = {"evaluator": describe(evaluator), "context": to_json(ARMS[unit.arm]), "timing": timing(groups)}
+    rundir.write_manifest(unit.directory, {**started, **facts})
+    rows = []
+    (unit.directory / "outcomes.jsonl").unlink(missing_ok=True)
+    for turn in range(1, unit.run.turns + 1):
+        sofar = until(groups, turn)
+        rows.append({"split": "validation", "step": turn, **rollout_metrics(sofar)})
+        write_outcomes(unit.directory, "validation", turn, sofar)
+    (unit.directory / rundir.METRICS).write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    best = [max(group.trajectories, key=lambda t: t.best.reward) for group in groups]
+    texts = [transcript(t, unit.run.environment.prompt(t.problem)) for t in best]
+    lines = [json.dumps({"split": "validation", "step": unit.run.turns, **text}) + "\n" for text in texts]
+    (unit.directory / rundir.TRANSCRIPTS).write_text("".join(lines), encoding="utf-8")
+    rundir.finish(unit.directory)
+
+
+async def refine_all(units: Sequence[Unit], flags: Flags, started: float) -> bool:
+    """Measure what is missing. Returns whether all units are finished: False when the time limit came first."""
+    # Seconds' worth of libraries, which `--list` need not wait for.
+    import torch
+
+    from rlkernel.policy.hf import open_policy
+    from rlkernel.policy.load import load_model
+    from rlkernel.training.placement import open_evaluator
+
+    waiting = [unit for unit in units if not finished(unit)]
+    if not waiting:
+        return True
+    async with open_evaluator(waiting[0].run.device, waiting[0].run.jobs, flags.out / "evaluations") as pool:
+        for name, units_of in groupby(waiting, key=lambda unit: unit.run.model):
+            model, tokenizer = load_model(name)
+            if torch.cuda.is_available():
+                model.to("cuda")
+            run = waiting[0].run
+            async with open_policy(
+                model,
+                tokenizer,
+                max_new_tokens=run.max_new_tokens,
+                temperature=run.temperature,
+                engine=run.engine,
+                lease=pool.lease if pool.shares else nullcontext,
+            ) as policy:
+                for unit in units_of:
+                    if flags.limit_seconds is not None and time.monotonic() - started >= flags.limit_seconds:
+                        return False
+                    print(f"{unit.arm} seed {unit.run.seed}: {unit.run.turns} turns", file=sys.stderr, flush=True)
+                    manifest = rundir.new_manifest(unit.run)
+                    write(unit, await measure(unit, policy, pool), pool, manifest)
+    return True
+
+
+def main(argv: Sequence[str]) -> int:
+    """The command. Its exit statuses are those of the other experiments."""
+    return exit_status(lambda: _main(list(argv)))
+
+
+def _main(argv: list[str]) -> int:
+    return run(parse_flags(Flags(), argv, "python -m experiments.sequential_scaling"))
+
+
+def run(flags: Flags) -> int:
+    """Measure what is not measured yet, and report. Raises UsageError."""
+    started = time.monotonic()
+    name = flags.preset or ("h200" if gpus.select("auto") else "cpu")
+    if name not in ("cpu", "h200"):
+        raise UsageError(f"--preset {name}: choose from cpu, h200")
+    for flag in ("turns", "rollouts", "max_new_tokens", "problems"):
+        given = getattr(flags, flag)
+        if given is not None and given < 1:
+            raise UsageError(f"--{flag.replace('_', '-')} {given}: at least 1")
+    preset = arms.PRESETS[name]
+    units = plan(flags, preset)
+    if flags.list:
+        for unit in units:
+            answers = unit.run.turns * unit.run.validation_rollouts * len(unit.run.problems)
+            print(f"{unit.arm:8} seed {unit.run.seed}  {answers:,} answers of {unit.run.model}  {to_json(ARMS[unit.arm])}")
+        return 0
+    if preset.gpu and not gpus.select("auto") and not all(finished(unit) for unit in units):
+        raise UsageError("--preset h200 needs a GPU, and there is none: use --preset cpu")
+    if not anyio.run(partial(refine_all, units, flags, started)):
+        print(f"stopped after {flags.limit_seconds:g} s: the same command goes on", file=sys.stderr)
+        return GOES_ON
+    order = {arm: i for i, arm in enumerate(ARMS)}
+    directories = [unit.directory for unit in sorted(units, key=lambda unit: order[unit.arm])]
+    write_reports(Experiment("sequential_scaling", {}, arms.PRESETS, STORY), directories, flags.out)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

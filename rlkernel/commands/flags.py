@@ -1,0 +1,99 @@
+"""Flags of a command from the fields of a frozen dataclass: `--max-new-tokens 8` sets the field `max_new_tokens`.
+
+A field's type says what can be read, its default what holds otherwise, and the string below it is its help.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import difflib
+import inspect
+import textwrap
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields, replace
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeVar, get_args, get_origin, get_type_hints
+
+from rlkernel.errors import UsageError
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+T = TypeVar("T", bound="DataclassInstance")
+EXPECTED: Mapping[Any, str] = {int: "a whole number", float: "a number"}
+"""Type of a field -> what a value that cannot be read should have been."""
+
+
+def parse_flags(default: T, args: Sequence[str], prog: str, rest: str = "") -> T:
+    """`default` with the fields that `args` override; `--help` prints and exits. rest: the field that takes what is no flag.
+
+    Raises UsageError with one line that ends in `prog`, whose help says more.
+    """
+    kind = type(default)
+    parser = _Parser(prog=prog, description=inspect.getdoc(kind), allow_abbrev=False, argument_default=argparse.SUPPRESS)
+    helps, hints = _helps(kind), get_type_hints(kind)
+    flags = {field.name: "--" + field.name.replace("_", "-") for field in fields(default) if field.name != rest}
+    for name in hints:
+        value = getattr(default, name)
+        shown = "" if value is None or value is False or value in ((), "") else f" (default: {value})"
+        parser.add_argument(flags.get(name, name), help=(helps.get(name, "") + shown).replace("%", "%%"), **_reading(hints[name]))
+    found, unknown = parser.parse_known_intermixed_args([_dashed(word) for word in args])
+    if unknown:
+        close = difflib.get_close_matches(unknown[0], flags.values(), n=1, cutoff=0.75)
+        parser.error(f"Unrecognized options: {', '.join(unknown)}{''.join(f'; perhaps you meant {flag}' for flag in close)}")
+    return replace(default, **{name: tuple(value) if isinstance(value, list) else value for name, value in vars(found).items()})
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser that raises what argparse would print before it exits."""
+
+    def error(self, message: str) -> NoReturn:
+        if message.startswith("argument "):  # "argument --steps: many: give a whole number"
+            message = message.removeprefix("argument ").replace(": ", " ", 1)
+        raise UsageError(f"{message} (see {self.prog} --help)")
+
+
+def _dashed(word: str) -> str:
+    """A flag as it is known, also if it was written as its field is.
+
+    >>> _dashed("--max_new_tokens=8"), _dashed("a_b")
+    ('--max-new-tokens=8', 'a_b')
+    """
+    flag, equals, value = word.partition("=")
+    return flag.replace("_", "-") + equals + value if flag.startswith("--") else word
+
+
+def _helps(kind: type) -> dict[str, str]:
+    """Field -> the string below it, on one line."""
+    (cls,) = ast.parse(textwrap.dedent(inspect.getsource(kind))).body
+    assert isinstance(cls, ast.ClassDef)
+    return {
+        ast.unparse(field.target): " ".join(str(ast.literal_eval(below.value)).split())
+        for field, below in pairwise(cls.body)
+        if isinstance(field, ast.AnnAssign) and isinstance(below, ast.Expr)
+    }
+
+
+def _reading(hint: Any) -> dict[str, Any]:
+    """How argparse reads a field of the type `hint`: a bool, a plain type, one of several words, or a tuple of these."""
+    parts = [part for part in get_args(hint) if part not in (type(None), ...)]
+    if hint is bool:
+        return {"action": "store_true"}
+    if get_origin(hint) is Literal:
+        return {"type": _reader({part: part for part in parts}.__getitem__, f"one of {', '.join(parts)}"), "metavar": "WORD"}
+    if parts:
+        return {**_reading(parts[0]), **({"nargs": "*"} if get_origin(hint) is tuple else {})}
+    return {"type": _reader(hint, EXPECTED.get(hint, "a text")), "metavar": hint.__name__.upper()}
+
+
+def _reader(read: Callable[[str], Any], expected: str) -> Callable[[str], Any]:
+    """`read`, whose failure says what was expected."""
+
+    def reader(text: str) -> Any:
+        try:
+            return read(text)
+        except (ValueError, KeyError):
+            raise argparse.ArgumentTypeError(f"{text}: give {expected}") from None
+
+    return reader

@@ -1,0 +1,78 @@
+"""Tables of what an experiment offers: its arms with their cost (`--list`), and the registered methods (`--methods`)."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from rlkernel.commands.plan import Preset
+from rlkernel.config import Run, to_json
+from rlkernel.report.report import COLUMNS, differences
+
+Tables = Mapping[str, Mapping[str, type]]
+"""Field of `Run` -> name -> class: the registered methods."""
+
+
+def cost(run: Run) -> int:
+    """How many answers one run samples and evaluates, in training and validation."""
+    training = run.steps * run.prompts_per_step * run.rollouts
+    problems = sum(problem.split == "validation" for problem in run.problems)
+    # Before the first step, every `validation_every` steps, and after the last.
+    measurements = 1 + -(-run.steps // run.validation_every)
+    return run.turns * (training + measurements * problems * run.validation_rollouts)
+
+
+def list_arms(arms: Mapping[str, Run], sharing: Mapping[str, Sequence[str]], preset: Preset) -> None:
+    """Print for each arm the cost of one run and which other experiments have it; below it, what differs from the first arm."""
+    differs, first = differences({arm: to_json(run) for arm, run in arms.items()}), next(iter(arms))
+    width = max(map(len, ("arm", *arms)))
+    lines = [f"{'arm':{width}}  steps  answers per run  shared with", "    what differs from the first arm"]
+    for arm, run in arms.items():
+        own = {key: value for key, value in differs[arm].items() if arm == first or value != differs[first][key]}
+        what = "; ".join(f"{key} = {value}" for key, value in own.items()) or "differs in nothing"
+        about = f"{arm:{width}}  {run.steps:5}  {cost(run):15,}  {', '.join(sharing.get(arm, ())) or '-'}"
+        lines += textwrap.wrap(about, COLUMNS, subsequent_indent=" " * (width + 26))
+        lines += textwrap.wrap(what, COLUMNS, initial_indent="    ", subsequent_indent="    ")
+    console = Console(width=COLUMNS)
+    console.print("\n".join(lines), markup=False, highlight=False)
+    if preset.estimate is not None:
+        console.print()
+        of: dict[str, list[str]] = {}
+        for arm, run in arms.items():
+            of.setdefault(preset.estimate(run), []).append(arm)
+        for estimate, same in of.items():
+            console.print(f"{', '.join(same)}: {estimate}", markup=False, highlight=False)
+
+
+def list_methods(tables: Tables) -> None:
+    """Print the registered methods: name, class with the values of its fields, and the first sentence of what it says of
+    itself."""
+    table = Table(box=None, pad_edge=False)
+    for header in ("method", "name", "class", "formula"):
+        table.add_column(header, overflow="fold")
+    for kind, classes in tables.items():
+        for name, cls in classes.items():
+            formula = (cls.__doc__ or "").strip().split("\n\n")[0]
+            table.add_row(kind, name, _brief(to_json(cls())), " ".join(formula.split()))
+    if tables:
+        Console(width=COLUMNS).print(table, markup=False)
+
+
+def _brief(value: Any) -> str:
+    """A dumped value in few words; the manifest has all of it.
+
+    >>> _brief({"class": "PR", "inner": {"class": "SpeedReward", "cap": 3.0}, "weight": 0.5})
+    'PR(inner=SpeedReward, weight=0.5)'
+    >>> _brief(["mm", "bmm", "addmm", "mv"])
+    '4 values'
+    """
+    if isinstance(value, Mapping):
+        inner = {key: item["class"] if isinstance(item, Mapping) else _brief(item) for key, item in value.items()}
+        return f"{inner.pop('class')}({', '.join(f'{key}={item}' for key, item in inner.items())})"
+    if isinstance(value, list):
+        return f"{len(value)} values"
+    return str(value)

@@ -1,0 +1,162 @@
+"""From the words of a command line to runs: which arms, at which scale, with which seeds, in which directories."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+
+from rlkernel.commands.flags import parse_flags
+from rlkernel.config import Run, fingerprint
+from rlkernel.errors import UsageError
+from rlkernel.evaluator.cards import gpus
+from rlkernel.runs import directory as rundir
+
+Jobs = Sequence[tuple[Run, Path]]
+"""Runs, each with its directory."""
+
+
+@dataclass(frozen=True)
+class Preset:
+    """A scale at which the arms of every experiment run."""
+
+    about: str
+    """The scale in one line."""
+    adapt: Callable[[Run], Run]
+    """Turns an arm into the same arm at this scale; what it is about stays."""
+    seeds: tuple[int, ...]
+    gpu: bool = False
+    """Whether the scale needs a GPU."""
+    policy: tuple[Path, str] | None = None
+    """The directory of a model that a checkout does not have, and the command that makes it."""
+    estimate: Callable[[Run], str] | None = None
+    """What a run needs, where nobody has measured it: one line that calls itself an estimate."""
+    rehearse: Callable[[Run], Run] | None = None
+    """For `--dry-run`: the arm with random weights at reduced depth and size; None: not offered."""
+
+
+@dataclass(frozen=True)
+class Flags:
+    """Flags of an experiment, after the names of its arms. What is not given stays as the arm has it.
+
+    Only operational values can be changed: what an arm is about is fixed by its definition.
+    """
+
+    list: bool = False
+    """Show the arms, who shares them and what they cost, and stop."""
+    methods: bool = False
+    """Show the registered methods with their formulas, and stop."""
+    preset: str = ""
+    """cpu (modelled time, small), h200 (measured) or paper (the papers' hyperparameters). Empty: h200 where there is a GPU."""
+    dry_run: bool = False
+    """Check every arm, then take one step of it with random weights at reduced size; for presets that cannot run here."""
+    limit_seconds: float | None = None
+    """Stop at the first checkpoint after so many seconds, with exit status 75; the same command goes on."""
+    checkpoint_every: int = 1
+    """Steps between checkpoints: what an interruption costs at most. It does not change what is computed."""
+    out: Path = Path("runs")
+    """Directory of the runs and the reports."""
+    seeds: tuple[int, ...] | None = None
+    """One run per arm and seed; without it, the preset's."""
+    model: str | None = None
+    """`small`, or the name or path of a Hugging Face causal LM, e.g. a policy made by experiments.cold_start."""
+    device: str | None = None
+    """Where the evaluator runs: auto, cpu, cuda, cuda:N or ray."""
+    jobs: int | None = None
+    """Evaluations in flight; 0: one per core."""
+    steps: int | None = None
+    turns: int | None = None
+    """Attempts per trajectory."""
+    prompts_per_step: int | None = None
+    rollouts: int | None = None
+    """Trajectories per prompt and step."""
+    max_new_tokens: int | None = None
+    """The most tokens that the policy may sample in one turn."""
+    learning_rate: float | None = None
+    validation_every: int | None = None
+    """Steps between measurements on the validation split."""
+    validation_rollouts: int | None = None
+    """Trajectories per validation problem and measurement."""
+
+
+COMMAND = ("list", "methods", "preset", "dry_run", "limit_seconds", "checkpoint_every", "out", "seeds")
+OVERRIDES = tuple(flag.name for flag in fields(Flags) if flag.name not in COMMAND)
+"""The flags that are fields of `Run`."""
+
+
+def parse(name: str, arms: Mapping[str, Run], argv: Sequence[str]) -> tuple[tuple[str, ...], Flags]:
+    """The arms and the flags of a command line: arms come first, and no arm means all. Raises UsageError in one line."""
+    named = next((i for i, word in enumerate(argv) if word.startswith("-")), len(argv))
+    for arm in argv[:named]:
+        if arm not in arms:
+            raise UsageError(f"unknown arm {arm!r}: choose from {', '.join(arms)}, or none for all (--list describes them)")
+    flags = parse_flags(Flags(), list(argv[named:]), f"python -m experiments.{name} [arm ...]")
+    if flags.seeds is not None and not flags.seeds:
+        raise UsageError("--seeds is empty: give at least one, e.g. --seeds 0 1")
+    if flags.limit_seconds is not None and flags.limit_seconds <= 0:
+        raise UsageError(f"--limit-seconds {flags.limit_seconds:g}: give a positive number of seconds")
+    return tuple(dict.fromkeys(argv[:named])) or tuple(arms), flags
+
+
+def plan(arms: Mapping[str, Run], flags: Flags, preset: Preset) -> Jobs:
+    """The runs in the order in which they are trained: seed by seed, so that arms can be compared early.
+
+    Raises UsageError for a value that no run can have, and for arms that the flags make equal.
+    """
+    given = {name: value for name in OVERRIDES if (value := getattr(flags, name)) is not None}
+    jobs = []
+    for seed in dict.fromkeys(flags.seeds or preset.seeds):
+        for run in arms.values():
+            try:
+                adapted = replace(preset.adapt(run), seed=seed, **given)
+            except ValueError as error:
+                raise UsageError(str(error)) from error
+            jobs.append((adapted, flags.out / "arms" / f"{run.name}-seed{seed}-{fingerprint(adapted)[:8]}"))
+    check_arms({run.name: run for run, _ in jobs})
+    return jobs
+
+
+def check_arms(arms: Mapping[str, Run]) -> None:
+    """Raise UsageError for no arms, for two arms that differ in nothing but their names, whose difference would be noise, and
+    for an arm whose run has another name."""
+    if not arms:
+        raise UsageError("ARMS is empty: give the experiment at least one Run")
+    seen: dict[str, str] = {}
+    for name, run in arms.items():
+        if run.name != name:
+            raise UsageError(f"arm {name!r} holds a run named {run.name!r}: give both the same name")
+        same = seen.setdefault(fingerprint(replace(run, name="", seed=0)), name)
+        if same != name:
+            raise UsageError(
+                f"arms {same!r} and {name!r} differ in nothing: change what one is about, or the flag that levels them"
+            )
+
+
+def choose_preset(presets: Mapping[str, Preset], flags: Flags) -> Preset:
+    """The preset that was asked for, or this machine's. Raises UsageError for one that does not exist or has no rehearsal."""
+    name = flags.preset or ("h200" if gpus.select("auto") and "h200" in presets else "cpu")
+    if name not in presets:
+        raise UsageError(f"--preset {name}: choose from {', '.join(presets)}")
+    if flags.dry_run and presets[name].rehearse is None:
+        offered = ", ".join(other for other, preset in presets.items() if preset.rehearse is not None)
+        raise UsageError(f"--dry-run is for presets that may not fit this machine ({offered}); --preset {name} can simply be run")
+    return presets[name]
+
+
+def check_device(jobs: Jobs, preset: Preset, flags: Flags) -> None:
+    """Raise UsageError for a preset that needs a GPU where there is none. Finished runs are reported anywhere."""
+    if not preset.gpu or flags.dry_run or flags.device is not None or gpus.select("auto"):
+        return
+    if not all(rundir.finished(directory, run) for run, directory in jobs):
+        name = next(run.name for run, directory in jobs if not rundir.finished(directory, run))
+        rehearsal = ", or --dry-run" if preset.rehearse is not None else ""
+        raise UsageError(f"{name} is not finished, its preset needs a GPU, and there is none: use --preset cpu{rehearsal}")
+
+
+def check_policy(jobs: Jobs, preset: Preset, flags: Flags) -> None:
+    """Raise UsageError where the preset's own policy was not made yet and a run needs it."""
+    if preset.policy is None or flags.dry_run or preset.policy[0].is_dir():
+        return
+    directory, command = preset.policy
+    if any(run.model == str(directory) and not rundir.finished(place, run) for run, place in jobs):
+        raise UsageError(f"the preset's policy is not in {directory}: make it with `{command}`, or give --model small")

@@ -1,0 +1,73 @@
+"""What is measured of a problem once per card, in the problem's own time and not in a candidate's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rlkernel.errors import BrokenReference, EvaluatorFailed
+from rlkernel.evaluator.cards.gpu_runner import GpuRunner, RunnerLost
+from rlkernel.evaluator.cards.kept_times import KeptTimes
+from rlkernel.evaluator.config import EvaluatorConfig
+from rlkernel.evaluator.messages import codec
+from rlkernel.evaluator.messages.endings import Broken, Failed
+from rlkernel.evaluator.messages.gpu import CompiledTimes, Known, Study, TimeCompiled, Unstressed
+from rlkernel.types import Problem
+
+COMPILED_SECONDS = 120.0
+"""Wall clock that torch.compile and its timing may take."""
+
+
+class Studies:
+    """Studies each problem on each card when it is first met there."""
+
+    def __init__(self, config: EvaluatorConfig, times: KeptTimes) -> None:
+        self._config = config
+        self._times = times
+        self._known: dict[tuple[str, str], Known] = {}
+        """(a GPU's UUID, a problem's source) -> what a runner measured of the problem."""
+        self._compiled: dict[tuple[str, str], float | None] = {}
+        """(a GPU's UUID, a problem's source) -> the reference's time under torch.compile."""
+
+    async def study(self, runner: GpuRunner, problem: Problem, reference: Any) -> Known:
+        """What is known of a problem on this card, under its lease. `reference`: the reference's Program as JSON.
+
+        Raises BrokenReference or EvaluatorFailed, one line that names the problem; RunnerFailed.
+        """
+        place = (runner.gpu.uuid, problem.source)
+        if self._config.compiled and place not in self._compiled:
+            self._compiled[place] = await self._time_compiled(runner, problem)
+        if place not in self._known:
+            self._known[place] = await self._measure(runner, problem, reference)
+        return self._known[place]
+
+    def compiled_us(self, runner: GpuRunner, problem: Problem) -> float | None:
+        """The reference's time under torch.compile; None if it was not asked for or does not compile."""
+        return self._compiled.get((runner.gpu.uuid, problem.source))
+
+    async def _measure(self, runner: GpuRunner, problem: Problem, reference: Any) -> Known:
+        """Ask for a study, and once more without scaled inputs if these cost the runner."""
+        who, limit = f"{problem.name}: the process that runs the reference on the GPU", self._config.limits.oracle_seconds
+        for stress in (True, False):
+            question = codec.pack(Study(problem.name, problem.source, reference, self._config.tf32, stress))
+            answer: Known | Broken | Unstressed | Failed
+            try:
+                answer = await runner.ask(question, limit, Known, Broken, Unstressed)
+            except RunnerLost as lost:
+                what = f"was silent for more than {limit:g} s" if lost.death is None else lost.death.describe()
+                raise EvaluatorFailed(f"{who} {what}") from lost
+            if isinstance(answer, Known):
+                return answer
+            if isinstance(answer, Broken):
+                raise BrokenReference(answer.why)
+            if isinstance(answer, Failed):
+                raise EvaluatorFailed(f"{who}: {answer.detail}")
+        raise EvaluatorFailed(f"{who}: it lost the GPU twice")
+
+    async def _time_compiled(self, runner: GpuRunner, problem: Problem) -> float | None:
+        """The reference's time under torch.compile, from the store if it is there; None if it does not compile."""
+        stored = await self._times.compiled_us(runner.gpu, problem)
+        if stored is not None:
+            return stored
+        question = codec.pack(TimeCompiled(problem.name, problem.source, self._config.tf32))
+        answer = await runner.time_compiled(question, COMPILED_SECONDS)
+        return answer.compiled_us if isinstance(answer, CompiledTimes) else None

@@ -1,0 +1,113 @@
+"""Bounds on what compiling a kernel takes, counted and not timed, so that the verdict is the same on every machine.
+
+Triton's front end walks a kernel's tree, and walks it again for each iteration of `tl.static_range` and for each call with other
+constants. It computes constants in Python, where `9 ** 9 ** 9` has 370 million digits. What it leaves is inlined and becomes
+instructions, so helpers that call each other twice grow exponentially.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+from unittest import mock
+
+from triton.compiler import ASTSource
+from triton.compiler.code_generator import CodeGenerator
+from triton.compiler.errors import CompilationError
+
+MAX_NODES = 20_000
+"""Nodes of syntax trees that the front end may visit for one kernel. A fused attention takes about a thousand."""
+MAX_BITS = 4096
+"""Bits of an integer, and bytes of a string or items of a tuple, that a kernel may compute while it is compiled."""
+MAX_INSTRUCTIONS = 200_000
+"""Operations of one thread in a kernel's intermediate code, after all calls are inlined. A tenth of it compiles for seconds."""
+_SHAPE = re.compile(r"tensor<((?:\d+x)+)")
+_FUNCTION = re.compile(r"^\s*tt\.func (?:public |private |nested )?@\"?([^\"(\s]+)")
+_CALL = re.compile(r"tt\.call @\"?([^\"(\s]+)")
+
+
+@contextmanager
+def bounded() -> Iterator[None]:
+    """Compilations inside are refused with a CompilationError where they take more than they may."""
+    visit, combine = CodeGenerator.visit, CodeGenerator._apply_binary_method
+    visited = 0
+
+    def counted(self: Any, node: Any) -> Any:
+        nonlocal visited
+        visited += 1
+        if visited > MAX_NODES:
+            raise CompilationError(self.jit_fn.src, node, f"the kernel unrolls to more than {MAX_NODES} operations")
+        return visit(self, node)
+
+    def checked(self: Any, node: Any, method: str, lhs: Any, rhs: Any) -> Any:
+        if _size(method, _plain(lhs), _plain(rhs)) > MAX_BITS:
+            raise CompilationError(self.jit_fn.src, node, f"a constant of more than {MAX_BITS} bits or items")
+        return combine(self, node, method, lhs, rhs)
+
+    with mock.patch.multiple(CodeGenerator, visit=counted, _apply_binary_method=checked):
+        yield
+
+
+def _plain(value: Any) -> Any:
+    """A constant's value; None for what is computed on the device."""
+    value = getattr(value, "value", value)
+    return value if isinstance(value, (bool, int, float, str, tuple)) or hasattr(value, "values") else None
+
+
+def _size(method: str, left: Any, right: Any) -> int:
+    """A bound on the bits or items of what an operator makes of two constants; 0 where it cannot be large."""
+    if isinstance(left, int) and isinstance(right, int):
+        bits = max(left.bit_length(), right.bit_length())
+        if method == "__pow__":
+            return left.bit_length() * max(right, 0) if abs(left) > 1 else 0
+        if method == "__lshift__":
+            return left.bit_length() + max(right, 0) if left else 0
+        return left.bit_length() + right.bit_length() if method == "__mul__" else bits
+    if method == "__mul__":
+        for items, times in ((left, right), (right, left)):
+            if isinstance(times, int) and hasattr(items, "__len__"):
+                return len(items) * max(times, 0)
+    return sum(len(part) for part in (left, right) if hasattr(part, "__len__"))
+
+
+class BoundedSource(ASTSource):  # type: ignore[misc]
+    """A kernel's source, whose intermediate code is refused where it would become too many instructions."""
+
+    warps = 4
+
+    def make_ir(self, *args: Any, **kwargs: Any) -> Any:
+        module = super().make_ir(*args, **kwargs)
+        if instructions(str(module), 32 * self.warps) > MAX_INSTRUCTIONS:
+            raise CompilationError(self.fn.src, None, f"the kernel unfolds to more than {MAX_INSTRUCTIONS} operations per thread")
+        return module
+
+
+def instructions(code: str, threads: int) -> int:
+    """What each of a program's threads does in Triton's intermediate code, loops once, every call replaced by what it calls:
+    elements of each operation's largest tensor over threads, and at least one. The public function counts."""
+    own: dict[str, int] = {}
+    calls: dict[str, list[str]] = {}
+    name = first = ""
+    for line in code.splitlines():
+        start = _FUNCTION.match(line)
+        if start:
+            name = start.group(1)
+            own[name], calls[name] = 0, []
+            first = name if "public" in line else first or name
+        elif name:
+            sizes = (math.prod(map(int, shape.split("x")[:-1])) for shape in _SHAPE.findall(line))
+            own[name] += max(1, max(sizes, default=1) // threads)
+            calls[name] += _CALL.findall(line)
+    totals: dict[str, int] = {}
+
+    def total(function: str, open_calls: frozenset[str]) -> int:
+        if function not in own or function in open_calls:
+            return 0
+        if function not in totals:
+            totals[function] = own[function] + sum(total(callee, open_calls | {function}) for callee in calls[function])
+        return totals[function]
+
+    return total(first, frozenset())

@@ -1,0 +1,69 @@
+"""A candidate's stay on a GPU: on the one that fewest wait for, under its lease, after the problem was studied there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rlkernel.evaluator import wire
+from rlkernel.evaluator.cards.gpu_runner import GpuRunner, RunnerFailed, RunnerLost
+from rlkernel.evaluator.cards.studies import Studies
+from rlkernel.evaluator.messages import codec
+from rlkernel.evaluator.messages.endings import Failed
+from rlkernel.evaluator.messages.gpu import Evaluate, Judged, Known, Task
+from rlkernel.evaluator.stages import Clock, Ended
+from rlkernel.types import Problem, Status
+
+_MAY_SAY = {Status.RUNTIME_ERROR, Status.OUT_OF_BOUNDS, Status.TIMEOUT, Status.CRASH}
+"""Failures that a runner may report of a candidate."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stay:
+    """What a candidate's stay has found, and where."""
+
+    runner: GpuRunner
+    known: Known
+    """What was known of the problem there."""
+    judged: Judged
+
+
+class Stays:
+    """Leads candidates to `runners`. `seconds`: how long a runner may be silent."""
+
+    def __init__(self, runners: Sequence[GpuRunner], studies: Studies, seconds: float) -> None:
+        self.runners = runners
+        self._studies = studies
+        self._seconds = seconds
+
+    async def stay(self, problem: Problem, reference: Any, task: Task, cubins: Mapping[str, bytes], clock: Clock) -> Stay:
+        """Judge a candidate on the GPU that fewest wait for. `reference`: the reference's Program as JSON; `cubins`: the
+        candidate's binaries by key. Raises Ended, BrokenReference, EvaluatorFailed, or RunnerFailed when no GPU is left."""
+        body = wire.Body()
+        spans = {key: body.add_bytes(data) for key, data in cubins.items()}
+        while True:
+            left = [runner for runner in self.runners if not runner.failed]
+            runner = min(left or self.runners, key=lambda runner: runner.waiting)
+            try:
+                async with runner.lease():
+                    known = await self._studies.study(runner, problem, reference)
+                    with clock.stage("gpu"):
+                        judged = await self._ask(runner, codec.pack(Evaluate(task, known, spans), body))
+            except RunnerFailed:
+                if all(runner.failed for runner in self.runners):
+                    raise
+            else:
+                return Stay(runner, known, judged)
+
+    async def _ask(self, runner: GpuRunner, question: bytes) -> Judged:
+        """The runner's facts about the candidate. Its failure, death or silence ends the evaluation: raises Ended."""
+        try:
+            answer = await runner.ask(question, self._seconds, Judged)
+        except RunnerLost as lost:
+            if lost.death is None:
+                raise Ended(Status.TIMEOUT, f"the GPU was silent for more than {self._seconds:g} s") from None
+            raise Ended(Status.CRASH, f"the process that drives the GPU {lost.death.describe()}") from None
+        if isinstance(answer, Failed):
+            raise Ended(answer.status if answer.status in _MAY_SAY else Status.CRASH, answer.detail)
+        return answer

@@ -1,0 +1,165 @@
+"""Between the pool and the children that see a candidate: tracer, compiler and CPU runner. What these say is untrusted.
+
+TraceRequest -> Traces     CompileRequest -> Binaries     PriceRequest -> Prices     RunRequest -> Ran     any of them -> Failed
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from rlkernel.evaluator.compile.binaries import Compiled
+from rlkernel.evaluator.messages.codec import Between
+from rlkernel.evaluator.program.schema import MAX_KERNELS, MAX_STEPS, Program
+from rlkernel.evaluator.program.variant import Specs, Traced, Variant
+from rlkernel.evaluator.wire import Span, TensorSpan
+
+Step = Annotated[int, Between(0, MAX_STEPS - 1)]
+"""A step's place in `Program.forward`."""
+Kernel = Annotated[int, Between(0, MAX_KERNELS - 1)]
+"""A kernel's place in `Program.functions`."""
+Choice = Annotated[int, Between(0, 255)]
+"""A configuration's place in `Launch.configs`."""
+
+
+@dataclass(frozen=True, slots=True)
+class StepTime:
+    """Device time of one step of a Program that does work. Raises ValueError unless it is a launch or an operator."""
+
+    step: Step
+    us: Annotated[float, Between(0.0, 1e15)]
+    """Microseconds."""
+    function: Kernel | None = None
+    """The kernel that a launch runs."""
+    op: Annotated[str, Between(1, 200)] | None = None
+    """The operator that the step calls, e.g. `aten.add.Tensor`."""
+
+    def __post_init__(self) -> None:
+        if (self.function is None) == (self.op is None):
+            raise ValueError("a step is either a launch or an operator")
+
+
+@dataclass(frozen=True, slots=True)
+class TraceRequest:
+    """Pool to tracer: the candidate's text, and the sizes at which it is traced."""
+
+    source: str
+    profile: str
+    """A name of `devices.PROFILES`."""
+    variants: tuple[Variant, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Traces:
+    """Tracer to pool: what the candidate does at each size."""
+
+    traces: tuple[Traced, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CompileRequest:
+    """Pool to compiler: a Program whose launches are compiled."""
+
+    program: Program
+    specs: Specs
+    profile: str
+    """A name of `devices.PROFILES`."""
+    configs: dict[Step, tuple[Choice, ...]] | None
+    """Forward step -> its configurations in the order in which to try them, as they come by default; the first that compiles is
+    taken. None: all configurations that work."""
+    directory: str
+    """Where binaries are kept; the compiler reads there."""
+    scratch: str
+    """Where the compiler may write."""
+
+
+@dataclass(frozen=True, slots=True)
+class Binaries:
+    """Compiler to pool: facts about the binaries; those that were not kept yet are in the body."""
+
+    kernels: dict[str, dict[Choice, Compiled]]
+    """Step ("3" in forward, "init:0" in `__init__`) -> configuration -> facts."""
+    cubins: dict[str, Span]
+    """Key of the facts -> where the binary lies in the body."""
+
+
+@dataclass(frozen=True, slots=True)
+class RoundInputs:
+    """What one round gives to a candidate, with its tensors in the body."""
+
+    init_seed: int
+    forward_seed: int
+    other: bool
+    """Whether the round is one in the other of train and eval mode."""
+    again: bool
+    """Whether the module of the round before is called once more."""
+    watched: tuple[str, ...]
+    """Parameters and buffers whose values after the call are asked for."""
+    init_inputs: tuple[TensorSpan, ...]
+    """The tensors among the constructor's arguments."""
+    state: dict[str, TensorSpan]
+    """The reference's parameters and buffers."""
+    inputs: tuple[TensorSpan, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RunRequest:
+    """Pool to CPU runner: a Program at both sizes, and the rounds at the small one."""
+
+    program: Program
+    """The candidate at the small size."""
+    other: Program | None
+    """The same in the other of train and eval mode, where it does other work there."""
+    full: Program
+    """The candidate at full size, whose time is modelled."""
+    full_specs: Specs
+    profile: str
+    """A name of `devices.PROFILES`."""
+    rounds: tuple[RoundInputs, ...]
+    configs: dict[str, Choice]
+    """Launch at full size, "3" in forward or "init:0" in `__init__` -> the configuration that was compiled."""
+
+
+@dataclass(frozen=True, slots=True)
+class PriceRequest:
+    """Pool to CPU runner: which configurations of autotuned launches are fast?"""
+
+    full: Program
+    full_specs: Specs
+    profile: str
+    """A name of `devices.PROFILES`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """CPU runner to pool: forward step -> its configurations from the fastest to the slowest, by modelled time."""
+
+    orders: dict[Step, tuple[Choice, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class RoundOutputs:
+    """What one round gave, with its tensors in the body."""
+
+    structure: Any
+    """What forward returned, with {"tensor": place} for tensors (`program.tensors.flatten`), as JSON."""
+    tensors: tuple[TensorSpan, ...]
+    overlapping: tuple[bool, ...]
+    """Whether elements of an output share memory."""
+    inputs: tuple[TensorSpan, ...]
+    """The inputs after the call."""
+    state: dict[str, TensorSpan]
+    """The watched parameters and buffers after the call, as far as the candidate has them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """CPU runner to pool: outputs of every round, and what the Program costs at full size."""
+
+    rounds: tuple[RoundOutputs, ...]
+    rows: tuple[StepTime, ...]
+    """Modelled times at full size."""
+    live: dict[Kernel, bool]
+    """Kernel of the small Program -> whether skipping its launches changes the output."""
+    unwritten: bool
+    """At full size the launches write less than half of an output that only they write."""

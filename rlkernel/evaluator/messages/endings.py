@@ -1,0 +1,32 @@
+"""Answers in place of the one that was asked for, from any process."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rlkernel.types import Status
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ending:
+    """An answer that may be its process's last one."""
+
+    lost: bool = False
+    """Whether the process is of no use any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failed(Ending):
+    """What became of the candidate; of a process that is trusted, `Status.CRASH` also tells of its own failure."""
+
+    status: Status
+    detail: str
+    """One line, shown to models and people."""
+
+
+@dataclass(frozen=True, slots=True)
+class Broken(Ending):
+    """The reference cannot be used."""
+
+    why: str
+    """One line that names the problem."""

@@ -1,0 +1,191 @@
+"""Between the pool and a GPU's runner, which is trusted. What a runner reports of a candidate is a fact, never a claim of its.
+
+Hello -> Card             Study -> Known, Unstressed or Broken
+TimeCompiled -> CompiledTimes or NotCompiled             Evaluate -> Judged or Failed             any of them -> Failed
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from rlkernel.evaluator.compile.binaries import Compiled
+from rlkernel.evaluator.messages.children import Choice, Kernel, Step, StepTime
+from rlkernel.evaluator.messages.endings import Ending
+from rlkernel.evaluator.messages.judgement import InputFate, Stress, Tolerance
+from rlkernel.evaluator.program.schema import Program
+from rlkernel.evaluator.wire import Span
+
+
+@dataclass(frozen=True, slots=True)
+class Hello:
+    """Pool to runner: the first question, which starts it."""
+
+    memory_bytes: int
+    """GPU memory that torch may take."""
+    first: bool
+    """Whether it is the first runner on this GPU, which also warms up what only studies use."""
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """Runner to pool: it is ready on this GPU."""
+
+    name: str
+    processors: int
+
+
+@dataclass(frozen=True, slots=True)
+class Study:
+    """Pool to runner: measure what is needed of a problem, once."""
+
+    name: str
+    source: str
+    reference: Any
+    """The reference's Program at full size, as JSON."""
+    tf32: bool
+    stress: bool
+    """Whether to try scaled inputs, which may cost the runner."""
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """Runner to pool, and to every runner from there: what is measured once for a problem."""
+
+    allowed: dict[str, tuple[Tolerance, ...]]
+    """Kind of round ("plain", "stress", "other") -> what is allowed of each output. Without "stress" where that overflows."""
+    stress: Stress
+    """What may be done to the inputs."""
+    perturbs: bool
+    """Whether constant parameters may have other values."""
+    fates: tuple[InputFate, ...]
+    """What the reference does to each tensor among its arguments."""
+    changes_state: tuple[str, ...]
+    """Parameters and buffers that the reference changes."""
+    gaps: bool
+    """The reference makes the host wait for the GPU, so that its time holds gaps, always."""
+    plain: bool
+    """Whether the reference's outputs are finite and none is huge, so that one pass over a timed output tells whether it
+    matches."""
+    rows: tuple[StepTime, ...]
+    """Device time of the reference's operators."""
+
+    @property
+    def keeps_inputs(self) -> bool:
+        """Whether the reference leaves all its arguments as they are."""
+        return all(fate is InputFate.KEPT for fate in self.fates)
+
+
+@dataclass(frozen=True, slots=True)
+class Unstressed(Ending):
+    """Runner to pool: scaled inputs have cost the runner; the problem is studied again without."""
+
+
+@dataclass(frozen=True, slots=True)
+class TimeCompiled:
+    """Pool to a runner of its own: how long does the reference take under torch.compile?"""
+
+    name: str
+    source: str
+    tf32: bool
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledTimes:
+    """Runner to pool: device times of the reference, microseconds."""
+
+    compiled_us: float
+    eager_us: float
+
+
+@dataclass(frozen=True, slots=True)
+class NotCompiled:
+    """Runner to pool: torch.compile does not compile the reference."""
+
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """Facts about a candidate's binaries: step ("3" in forward, "init:0" in `__init__`) -> configuration -> facts."""
+
+    program: dict[str, dict[Choice, Compiled]]
+    other: dict[str, dict[Choice, Compiled]]
+    """The facts for the other of train and eval mode, where the candidate does other work there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A candidate that is to be judged on a GPU, whichever it is."""
+
+    name: str
+    source: str
+    """The problem's."""
+    modal: bool
+    """Whether the reference's forward differs between train and eval mode."""
+    tf32: bool
+    seconds: float
+    """Wall clock that any one forward may take."""
+    program: Program
+    other: Program | None
+    """The candidate in the other of train and eval mode, where it does other work there."""
+    kernels: Tables
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluate:
+    """Pool to runner: judge and time this candidate."""
+
+    task: Task
+    known: Known
+    cubins: dict[str, Span]
+    """Key of the facts -> where the binary lies in the body."""
+
+
+@dataclass(frozen=True, slots=True)
+class Speedup:
+    """Ratio of the typical times, reference over candidate, with its 95 % interval. Times in microseconds."""
+
+    value: float
+    low: float
+    high: float
+    reference_us: float
+    reference_low_us: float
+    reference_high_us: float
+    candidate_us: float
+    trials: int
+
+    @property
+    def half_width(self) -> float:
+        """Half of the interval's width, relative to the ratio."""
+        return self.high / self.value - 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """The times of a candidate whose every output matched."""
+
+    speedup: Speedup
+    host_us: float
+    """Time to enqueue one forward."""
+    rows: tuple[StepTime, ...]
+    """Device time of the candidate's steps."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """Runner to pool: a whole stay."""
+
+    matches: bool
+    detail: str
+    """What is wrong with the first output that does not match."""
+    other_mode: bool
+    """Whether it was wrong in the other of train and eval mode alone."""
+    error: float
+    """The largest norm-relative error of an output; may be infinite."""
+    choices: dict[Step, Choice]
+    """Launch -> the configuration that was chosen."""
+    live: dict[Kernel, bool]
+    """Kernel -> whether skipping its launches changes the output."""
+    measured: Measured | None
+    """None if an output did not match."""

@@ -1,0 +1,40 @@
+"""What the oracle and a GPU's runner say of a reference: what is allowed, and what is done to inputs and weights."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+@dataclass(frozen=True, slots=True)
+class Tolerance:
+    """What is allowed of one output."""
+
+    norm: float
+    """Error relative to the norm of the ordinary values."""
+    element: float
+    """Error of one element, relative to |element| + root mean square."""
+    huge: float = math.inf
+    """Magnitude above which a value must be met on its own."""
+
+
+class Stress(StrEnum):
+    """What is done to the floating-point inputs of a round."""
+
+    NONE = ""
+    SCALED = "scaled"
+    """They are multiplied by 8."""
+    SHIFTED = "shifted"
+    """Besides, inputs that are never negative, such as those of `torch.rand`, are centred, so that they have both signs."""
+
+
+class InputFate(StrEnum):
+    """What the reference does to a tensor among its arguments."""
+
+    KEPT = "kept"
+    """It leaves it as it is, and so must the candidate."""
+    CHANGED = "changed"
+    """It changes it, and so must the candidate, in the same way."""
+    RETURNED = "returned"
+    """It changes it and returns it: the output is compared, and a candidate may leave the argument as it is."""

@@ -1,0 +1,93 @@
+"""Between the pool and an oracle, the trusted child that knows references. One question, one answer:
+
+Prepare -> Brief          DrawRounds -> Rounds          Compare -> Compared or Malformed          any of them -> Broken
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from rlkernel.evaluator.messages.children import RoundInputs, RoundOutputs
+from rlkernel.evaluator.program.variant import Variant
+from rlkernel.types import OpFact
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """A problem, and how it is judged."""
+
+    name: str
+    source: str
+    profile: str
+    """A name of `devices.PROFILES`."""
+    tf32: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Prepare:
+    """Pool to oracle: what is there to know of this problem?"""
+
+    about: About
+
+
+@dataclass(frozen=True, slots=True)
+class Brief:
+    """Oracle to pool: what an evaluation must know of a problem. Times in microseconds of device time, modelled."""
+
+    variants: tuple[Variant, Variant]
+    """The problem at its small and at its full size."""
+    modal: bool
+    """Whether the reference's forward differs between train and eval mode."""
+    reference_us: float
+    floor_us: float
+    """No forward is faster."""
+    measured_floor_us: float
+    """The floor of a measured time: what fits into L2 may be written back after the clock has stopped."""
+    reference: Any
+    """The reference's Program at full size, as JSON: only a GPU's runner reads it."""
+    reference_ops: tuple[OpFact, ...]
+    unpriced: tuple[str, ...]
+    """Operators of the reference that the model of time does not know: then no time can be modelled."""
+
+
+@dataclass(frozen=True, slots=True)
+class DrawRounds:
+    """Pool to oracle: draw seeds, inputs and weights, and remember what the reference makes of them."""
+
+    about: About
+    other: bool
+    """Whether the candidate does other work in the other of train and eval mode."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rounds:
+    """Oracle to pool, and to a CPU runner from there: the rounds, with their tensors in the body."""
+
+    rounds: tuple[RoundInputs, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Compare:
+    """Pool to oracle: do these outputs match the rounds that were drawn last? The outputs' tensors are untrusted."""
+
+    rounds: tuple[RoundOutputs, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """Oracle to pool: whether all rounds match, or what is wrong with the first that does not."""
+
+    matches: bool
+    detail: str
+    error: float
+    """The largest norm-relative error of an output, as far as rounds were compared; may be infinite."""
+    other: bool
+    """Whether the round that does not match is one in the other of train and eval mode."""
+
+
+@dataclass(frozen=True, slots=True)
+class Malformed:
+    """Oracle to pool: the outputs that it was given are not outputs."""
+
+    why: str

@@ -1,0 +1,43 @@
+"""One size of a problem: the arguments as a candidate is given them, and what its trace there leaves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from rlkernel.evaluator.program.schema import Program, TensorSpec, specs_of
+
+
+@dataclass(frozen=True, slots=True)
+class Specs:
+    """The tensors among a problem's arguments at one size, in order of appearance."""
+
+    init_inputs: tuple[TensorSpec, ...]
+    inputs: tuple[TensorSpec, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """A problem's arguments at one size, with tensors as specifications (`judging.oracle.spec`)."""
+
+    init_args: Any
+    """The constructor's arguments: [args, kwargs]."""
+    inputs: Any
+    """The arguments of `forward`, a list."""
+    constants: Mapping[str, Any] = field(default_factory=dict)
+    """Module constants that are smaller at this size: name -> [full value, small value], see `rlkernel.reference.shrink`."""
+
+    @property
+    def specs(self) -> Specs:
+        """The tensors among the arguments."""
+        return Specs(specs_of(self.init_args), specs_of(self.inputs))
+
+
+@dataclass(frozen=True, slots=True)
+class Traced:
+    """A candidate at one size."""
+
+    program: Program
+    other: Program | None
+    """The candidate in the other of train and eval mode, where it does other work there."""

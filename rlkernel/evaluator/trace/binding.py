@@ -1,0 +1,75 @@
+"""A launch's arguments and grid, bound as `JITFunction.run` binds them, by Triton's own code up to where it would compile."""
+
+from __future__ import annotations
+
+import operator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from triton.runtime.jit import JITFunction, MockTensor
+
+MAX_GRID = 2**31 - 1
+OPTIONS = ("num_warps", "num_stages", "num_ctas", "maxnreg")
+"""Options of a launch that a Program keeps."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """What Triton would launch."""
+
+    arguments: dict[str, Any]
+    """Parameter -> value as it was passed, defaults included, in the kernel's order."""
+    options: dict[str, Any]
+    """What was passed by keyword and is no parameter: num_warps and the like."""
+
+
+def bind(jit: JITFunction[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Bound:
+    """Raises what `JITFunction.run` raises for wrong arguments: TypeError, KeyError, AssertionError, ValueError."""
+    kept: list[Any] = []
+
+    def without_data(value: Any) -> Any:
+        if isinstance(value, torch.Tensor):
+            kept.append(value)
+            return _Pointer(value.dtype, kept[-1])
+        return tuple(without_data(item) for item in value) if type(value) is tuple else value
+
+    names = [parameter.name for parameter in jit.params]
+    mocked = {key: without_data(value) for key, value in kwargs.items()}
+    mocked["debug"] = bool(kwargs.get("debug", jit.debug))
+    backend, binder = jit.create_binder()[-2:]
+    try:
+        bound, specialization, options = binder(*[without_data(value) for value in args], **mocked)
+    except TypeError as error:  # Triton's binder is a function that it has made, with a name of its own
+        raise TypeError(str(error).replace("dynamic_func()", f"{jit.fn.__name__}()")) from None
+    hash(tuple(specialization))  # Triton looks the kernel up by it
+    known = {key: value for key, value in mocked.items() if key not in OPTIONS}  # whether their values will do, compilation says
+    jit._pack_args(backend, known, bound, specialization, options)
+    return Bound({name: _with_data(bound[name]) for name in names}, {k: v for k, v in kwargs.items() if k not in names})
+
+
+class _Pointer(MockTensor):  # type: ignore[misc]
+    """A tensor without an address, as `JITFunction.warmup` takes them."""
+
+    def __init__(self, dtype: torch.dtype, tensor: torch.Tensor) -> None:
+        super().__init__(dtype)
+        self.tensor = tensor
+
+
+def _with_data(value: Any) -> Any:
+    if isinstance(value, _Pointer):
+        return value.tensor
+    return tuple(_with_data(item) for item in value) if type(value) is tuple else value
+
+
+def grid_of(grid: Any, arguments: dict[str, Any]) -> tuple[int, int, int]:
+    """The grid as the launcher takes it: what stands beyond the third entry is ignored. Raises as the launcher does."""
+    if grid is None:
+        raise AssertionError("a launch needs a grid: kernel[grid](...)")
+    if callable(grid):
+        grid = grid(arguments)
+    count = len(grid)
+    sizes = [operator.index(grid[axis]) if axis == 0 or count > axis else 1 for axis in range(3)]
+    if any(not -MAX_GRID <= size <= MAX_GRID for size in sizes):
+        raise OverflowError("signed integer is greater than maximum")
+    return (sizes[0], sizes[1], sizes[2]) if sizes[0] * sizes[1] * sizes[2] > 0 and min(sizes) > 0 else (0, 1, 1)

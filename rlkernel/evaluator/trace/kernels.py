@@ -1,0 +1,146 @@
+"""The `@triton.jit` functions that a candidate launches, as text and data."""
+
+from __future__ import annotations
+
+import ast
+import types
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import torch
+import triton.language as tl
+from triton.runtime.jit import JITFunction
+
+from rlkernel.evaluator.program.schema import MAX_KERNELS, Function
+from rlkernel.evaluator.program.values import Constexpr, FunctionRef, LibraryRef, ModuleRef, TlDtype, Unknown, Value
+from rlkernel.evaluator.trace.recorder import Untraceable
+
+
+class KernelTable:
+    """The `@triton.jit` functions met so far, as text."""
+
+    def __init__(self) -> None:
+        self.functions: list[Function | None] = []
+        self._index: dict[tuple[int, str], int] = {}
+        self._alive: list[Any] = []
+
+    def index(self, jit: Any, tuples: dict[str, Any] | None = None) -> int:
+        """The table's index of `jit`, extracting it and the helpers that it calls on first sight. `tuples`: parameters that are
+        given tuples, which the text takes part by part."""
+        shapes = {name: _written(name, value) for name, value in (tuples or {}).items()}
+        key = (id(jit), repr(shapes))
+        known = self._index.get(key)
+        if known is not None:
+            return known
+        if len(self.functions) >= MAX_KERNELS:
+            raise Untraceable(f"more than {MAX_KERNELS} Triton functions")
+        number = len(self.functions)
+        self.functions.append(None)
+        self._alive.append(jit)
+        self._index[key] = number
+        scope = {**jit.fn.__globals__}
+        for name, cell in zip(jit.fn.__code__.co_freevars, jit.fn.__closure__ or (), strict=True):
+            scope[name] = cell.cell_contents
+        source = str(jit.src) if not shapes else _taken_apart(str(jit.src), tuples or {}, shapes)
+        names = _free_names(source)
+        annotated = {n for n, a in scope.get("__annotations__", {}).items() if "constexpr" in str(a)}
+        bindings = {name: self.free_name(scope[name], name in annotated) for name in sorted(names & scope.keys())}
+        skip = tuple(p.name for p in jit.params if p.do_not_specialize)
+        line = _def_line(jit)
+        known_bindings = {name: value for name, value in bindings.items() if not isinstance(value, Unknown)}
+        self.functions[number] = Function(jit.fn.__name__, source, line, known_bindings, skip)
+        return number
+
+    def free_name(self, value: Any, annotated: bool) -> Value:
+        """A kernel's free name as data. Triton lets kernels use a global constant only when it is a constexpr."""
+        if isinstance(value, tl.constexpr):
+            return Constexpr(self.binding(value.value))
+        return Constexpr(self.binding(value)) if annotated else self.binding(value)
+
+    def binding(self, value: Any) -> Value:
+        """An object that a kernel refers to as data; Unknown for what no kernel can use."""
+        if isinstance(value, np.generic):
+            value = value.item()
+        if value is None or isinstance(value, (bool, int, float, str)):
+            return value
+        if isinstance(value, JITFunction):
+            module = str(getattr(value.fn, "__module__", ""))
+            if module.startswith("triton."):
+                return LibraryRef(module, value.fn.__name__)
+            return FunctionRef(self.index(value))
+        if isinstance(value, types.ModuleType):
+            return ModuleRef(value.__name__)
+        if isinstance(value, tl.dtype):
+            return TlDtype(value.name)
+        home, name = getattr(value, "__module__", None), getattr(value, "__name__", None)
+        if isinstance(home, str) and isinstance(name, str) and home.split(".")[0] == "triton":
+            return LibraryRef(home, name)
+        return Unknown()
+
+    def constant(self, name: str, value: Any) -> Value:
+        """A constexpr argument as data. Raises Untraceable."""
+        if isinstance(value, tl.constexpr):
+            value = value.value
+        encoded = self.binding(value)
+        if isinstance(encoded, (Unknown, ModuleRef)) or isinstance(value, torch.dtype):
+            raise Untraceable(f"constexpr argument {name} is a {type(value).__name__}")
+        return encoded
+
+
+def parts_of(name: str, value: Any) -> Iterator[tuple[str, Any]]:
+    """An argument as the parameters that stand for it: itself, or a tuple's items under names of their own."""
+    if type(value) is not tuple:
+        yield name, value
+        return
+    for place, item in enumerate(value):
+        yield from parts_of(f"{name}__{place}", item)
+
+
+def _written(name: str, value: Any) -> str:
+    """A tuple argument as a kernel's text would write it, of its parts."""
+    if type(value) is not tuple:
+        return name
+    return "(" + "".join(f"{_written(f'{name}__{place}', item)}, " for place, item in enumerate(value)) + ")"
+
+
+def _taken_apart(source: str, tuples: dict[str, Any], shapes: dict[str, str]) -> str:
+    """A kernel's text that takes the parts of its tuple arguments and makes the tuples itself, in the first line of its body."""
+    tree = ast.parse(source)
+    definition = tree.body[0]
+    assert isinstance(definition, ast.FunctionDef)
+    arguments: list[ast.arg] = []
+    constants: set[str] = set()
+    for argument in definition.args.args:
+        for name, part in parts_of(argument.arg, tuples.get(argument.arg)):
+            noted = argument.annotation is not None and "constexpr" in ast.unparse(argument.annotation)
+            constants |= {argument.arg} if noted else set()
+            fixed = noted or part is None or isinstance(part, tl.constexpr)
+            note = ast.parse("tl.constexpr", mode="eval").body if fixed else None
+            arguments.append(ast.arg(name, note if argument.arg in tuples else argument.annotation))
+    definition.args.args = arguments
+    makers = [
+        ast.parse(f"{name}: tl.constexpr = {text}" if name in constants else f"{name} = {text}").body[0]
+        for name, text in shapes.items()
+    ]
+    definition.body = [*makers, *definition.body]
+    return ast.unparse(ast.fix_missing_locations(tree)) + "\n"
+
+
+def _free_names(source: str) -> set[str]:
+    """Names that a function's body mentions; annotations mean nothing to a kernel."""
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.arg):
+            node.annotation = None
+        elif isinstance(node, ast.FunctionDef):
+            node.returns = None
+    return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+
+
+def _def_line(jit: Any) -> int:
+    """Line of `def` in the candidate's file (decorators come before it)."""
+    for offset, text in enumerate(jit.raw_src):
+        if text.lstrip().startswith("def "):
+            return int(jit.starting_line_number) + offset
+    return int(jit.starting_line_number)

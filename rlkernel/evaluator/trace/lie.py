@@ -1,0 +1,241 @@
+"""What host code learns about tensors that are traced: they answer as tensors on a GPU would, and keep their values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+from unittest import mock
+
+import torch
+from torch.overrides import TorchFunctionMode
+from torch.utils._device import DeviceContext
+from torch.utils._python_dispatch import _disable_current_modes
+
+from rlkernel.evaluator.trace.devices import CUDA, HOST, META, resolve
+from rlkernel.evaluator.trace.recorder import Recorder, Untraceable, fresh_settings
+
+_BASE: Any = torch.Tensor.__base__
+_VALUES = {
+    torch.Tensor.item, torch.Tensor.tolist, torch.Tensor.numpy, torch.Tensor.__bool__, torch.Tensor.__float__,
+    torch.Tensor.__int__, torch.Tensor.__array__, torch.Tensor.__index__, torch.Tensor.__complex__, torch.equal, torch.allclose,
+    torch.Tensor.allclose, torch.Tensor.equal, torch.is_nonzero, torch.Tensor.is_nonzero,
+}  # fmt: skip
+_ADDRESSES = {torch.Tensor.data_ptr, torch.Tensor.untyped_storage, torch.Tensor.storage, torch.Tensor.share_memory_}
+_LITERALS = {torch.tensor, torch.as_tensor, torch.asarray, torch.from_numpy, torch.scalar_tensor, torch.Tensor.new_tensor}
+_ANSWERS: dict[Any, Callable[[torch.device], Any]] = {
+    vars(_BASE)["device"].__get__: lambda device: device,
+    vars(_BASE)["is_cuda"].__get__: lambda device: device == CUDA,
+    vars(_BASE)["is_cpu"].__get__: lambda device: device == HOST,
+    vars(_BASE)["is_meta"].__get__: lambda device: device == META,
+    torch.Tensor.is_pinned: lambda device: False,
+    torch.Tensor.get_device: lambda device: 0 if device == CUDA else -1,
+}
+"""Questions about where a tensor is, and the answer from its device."""
+# Operators that choose a backend by device: recorded whole, so that they replay on another device.
+_WHOLE: dict[Any, Any] = {
+    torch.nn.functional.scaled_dot_product_attention: torch.ops.aten.scaled_dot_product_attention.default,
+    torch.dropout: torch.ops.aten.dropout.default,
+}
+_OWN = ("aten", "prims", "prim", "quantized", "profiler")
+"""Namespaces of operators that are torch's own."""
+
+
+class Lie(TorchFunctionMode):
+    """Answers as a CUDA device would, for tensors that are meta."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        super().__init__()
+        self.recorder = recorder
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None) -> Any:
+        kwargs = dict(kwargs or {})
+        self.recorder.autocast = torch.get_autocast_dtype("cuda") if torch.is_autocast_enabled("cuda") else None
+        if func is torch.device:
+            return torch.device("cuda", args[0]) if args and isinstance(args[0], int) else func(*args, **kwargs)
+        if func is torch._C._nn._parse_to:  # names a device, and makes nothing there
+            return func(*args, **kwargs)
+        if func in _VALUES:
+            raise Untraceable(f"the host reads a tensor's value ({getattr(func, '__name__', 'conversion')})")
+        if func in _ADDRESSES:
+            raise Untraceable(f"the host reads a tensor's address or storage (.{func.__name__}())")
+        if func is torch.get_default_device:
+            return self.recorder.devices.default
+        if args and isinstance(args[0], torch.Tensor):
+            answer = self._answer(func, args, kwargs)
+            if answer is not NotImplemented:
+                return answer
+        if func in _LITERALS:
+            return self._literal(func, args, kwargs)
+        whole = _WHOLE.get(func)
+        if whole is not None:
+            with _disable_current_modes():
+                return self.recorder.record_call(str(whole), whole, args, kwargs)
+        if "generator" in kwargs and kwargs["generator"] is not None:
+            raise Untraceable("random operators with their own generator; use the default one")
+        body = _body(func)
+        if body is not None:
+            with self:
+                return body(*args, **kwargs)
+        return self._placed(func, args, kwargs)
+
+    def _answer(self, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+        """What is asked of one tensor; NotImplemented for what is no question."""
+        tensor, devices = args[0], self.recorder.devices
+        if len(args) == 1:
+            answer = _ANSWERS.get(func)
+            if answer is not None:
+                return answer(devices.of(tensor))
+            if func is torch.Tensor.type and not kwargs:
+                with _disable_current_modes():
+                    name = str(torch.empty(0, dtype=tensor.dtype).type())
+                return name.replace("torch.", "torch.cuda.") if devices.of(tensor) == CUDA else name
+        if func is torch.Tensor.pin_memory:
+            return tensor
+        if func is torch.Tensor.cpu:
+            return self._moved(tensor, tensor, HOST)
+        if func is torch.Tensor.cuda:
+            return self._moved(tensor, tensor, CUDA)
+        if func is torch.Tensor.to:
+            return self._to(tensor, args[1:], kwargs)
+        return NotImplemented
+
+    def _to(self, tensor: torch.Tensor, args: Any, kwargs: dict[str, Any]) -> torch.Tensor:
+        """`Tensor.to`, with a device, a dtype or another tensor first."""
+        target = None
+        other = args[0] if args else kwargs.get("other")
+        if isinstance(other, torch.Tensor):
+            target = self.recorder.devices.of(other)
+        elif isinstance(other, (str, int, torch.device)):
+            target = resolve(other)
+            args = (META, *args[1:])
+        if kwargs.get("device") is not None:
+            target = resolve(kwargs["device"])
+            kwargs["device"] = META
+        return self._moved(tensor, tensor.to(*args, **kwargs), target)
+
+    def _moved(self, tensor: torch.Tensor, result: torch.Tensor, target: torch.device | None) -> torch.Tensor:
+        """`result` of moving `tensor`: memory of its own where it was, or has come to be, on another device."""
+        devices = self.recorder.devices
+        target = devices.of(tensor) if target is None else target
+        if result is tensor and devices.of(tensor) == target:
+            return result
+        if result is tensor:
+            result = tensor.clone()
+        devices.move(result, target)
+        return result
+
+    def _literal(self, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+        """A tensor made of numbers: recorded by value."""
+        device = kwargs.pop("device", None)
+        data = args[1] if func is torch.Tensor.new_tensor else args[0] if args else kwargs.get("data")
+        if isinstance(data, torch.Tensor):
+            moved = data.to(kwargs["dtype"]) if kwargs.get("dtype") is not None else data
+            return self._moved(data, moved, None if device is None else resolve(device))
+        target = resolve(device) if device is not None else self.recorder.devices.default
+        if func is torch.Tensor.new_tensor:
+            target = resolve(device) if device is not None else self.recorder.devices.of(args[0])
+            kwargs.setdefault("dtype", args[0].dtype)
+            func, args = torch.tensor, args[1:]
+        kwargs.pop("pin_memory", None)
+        grad = kwargs.pop("requires_grad", False)
+        with _disable_current_modes():
+            real = func(*args, **kwargs)
+        made = self.recorder.literal(real)
+        self.recorder.devices.move(made, target)
+        return made.requires_grad_(grad)
+
+    def _placed(self, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+        """Any other call, with the device that it names replaced by meta and remembered for what it makes."""
+        named = kwargs.get("device")
+        if named is None:
+            named = next((a for a in args if isinstance(a, torch.device) or _names_device(a)), None)
+        if "device" in kwargs:
+            kwargs["device"] = None if kwargs["device"] is None else META
+        if named is None:
+            return func(*args, **kwargs)
+        devices = self.recorder.devices
+        before, devices.asked = devices.asked, resolve(named)
+        try:
+            return func(*[META if isinstance(a, torch.device) or _names_device(a) else a for a in args], **kwargs)
+        finally:
+            devices.asked = before
+
+
+def _names_device(value: Any) -> bool:
+    return isinstance(value, str) and (value in ("cuda", "cpu") or value.startswith("cuda:"))
+
+
+def _body(func: Any) -> Any:
+    """The Python function behind an operator that was defined with `torch.library`, or None. Raises Untraceable."""
+    if not isinstance(func, (torch._ops.OpOverload, torch._ops.OpOverloadPacket)):
+        return None
+    name = func._qualified_op_name if isinstance(func, torch._ops.OpOverloadPacket) else func._schema.name
+    if name.partition("::")[0] in _OWN:
+        return None
+    defined = torch._library.custom_ops.OPDEFS.get(name)
+    written = {} if defined is None else defined._backend_fns
+    body = written.get("cuda") or written.get(None) or _IMPLEMENTED.get(name)
+    if body is None:
+        raise Untraceable(f"operator {name} has no implementation in Python for CUDA")
+    return body
+
+
+_IMPLEMENTED: dict[str, Any] = {}
+"""Operator -> what a candidate has registered for it by `Library.impl`, for CUDA or for every device."""
+_KEYS = ("CUDA", "CompositeExplicitAutograd", "CompositeImplicitAutograd", "")
+
+
+@contextmanager
+def _own_libraries() -> Iterator[None]:
+    """Operators that are defined inside are known by their Python functions, and are gone afterwards."""
+    made: list[Any] = []
+    define, implement = torch.library.Library.__init__, torch.library.Library.impl
+
+    def remember(self: Any, *args: Any, **kwargs: Any) -> None:
+        define(self, *args, **kwargs)  # type: ignore[no-untyped-call]
+        made.append(self)
+
+    def implemented(self: Any, op_name: Any, fn: Any, dispatch_key: str = "", **kwargs: Any) -> Any:
+        result = implement(self, op_name, fn, dispatch_key, **kwargs)  # type: ignore[no-untyped-call]
+        if (dispatch_key or self.dispatch_key) in _KEYS:
+            name = str(getattr(op_name, "_name", op_name)).partition(".")[0]
+            _IMPLEMENTED[name if "::" in name else f"{self.ns}::{name}"] = fn
+        return result
+
+    with mock.patch.multiple(torch.library.Library, __init__=remember, impl=implemented):
+        try:
+            yield
+        finally:
+            _IMPLEMENTED.clear()
+            for library in made:
+                library._destroy()
+
+
+@contextmanager
+def _default_devices(recorder: Recorder) -> Iterator[None]:
+    """`torch.set_default_device` and `with torch.device(...)` set where the recorder makes tensors."""
+    outer: list[torch.device | None] = []
+
+    def enter(self: Any) -> Any:
+        outer.append(recorder.devices.chosen)
+        recorder.devices.chosen = resolve(self.device)
+        return self
+
+    def leave(self: Any, *error: object) -> None:
+        recorder.devices.chosen = outer.pop()
+
+    with mock.patch.multiple(DeviceContext, __enter__=enter, __exit__=leave):
+        try:
+            yield
+        finally:
+            torch._GLOBAL_DEVICE_CONTEXT.device_context = None
+
+
+@contextmanager
+def recording(recorder: Recorder) -> Iterator[None]:
+    """Everything inside is recorded, in no_grad mode, as both sides are judged."""
+    with ExitStack() as stack:
+        for context in (fresh_settings(), _own_libraries(), _default_devices(recorder), torch.no_grad(), recorder, Lie(recorder)):
+            stack.enter_context(context)
+        yield

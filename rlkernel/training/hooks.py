@@ -1,0 +1,76 @@
+"""What the trainer asks of whoever runs it, and what it tells about a step: the border between TRL's trainer and our loop."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from rlkernel.types import Group
+
+
+@dataclass(frozen=True, slots=True)
+class StepFacts:
+    """What one optimiser step did."""
+
+    step: int
+    """Optimiser steps so far, from 1."""
+    groups: tuple[Group, ...]
+    trained_turns: int
+    """Turns with a token in the loss."""
+    turns: int
+    """All turns of the batch."""
+    trained_tokens: int
+    """Sampled tokens in the loss."""
+    tokens: int
+    """All sampled tokens of the batch."""
+    rejected: Mapping[str, int]
+    """Turns that each rejection rejects, by `rlkernel.training.batch.names`."""
+    loss: float
+    grad_norm: float
+    learning_rate: float
+    entropy: float
+    """Nats per trained token."""
+    clip_fraction: float
+    mismatch: float | None
+    """Mean absolute difference of training and rollout log-probabilities, where a rejection or staleness asks for it."""
+
+    def numbers(self) -> dict[str, float | None]:
+        """The trainer's part of a row of metrics; docs/metrics.md explains each number."""
+        return {
+            "loss": self.loss,
+            "grad_norm": self.grad_norm,
+            "learning_rate": self.learning_rate,
+            "entropy": self.entropy,
+            "clip_fraction": self.clip_fraction,
+            "mismatch": self.mismatch,
+            "kept_turns": self.trained_turns / self.turns,
+            "kept_tokens": self.trained_tokens / self.tokens,
+            **{f"rejected_{name}": turns / self.turns for name, turns in self.rejected.items()},
+        }
+
+
+class Hooks(Protocol):
+    """What the trainer asks of the loop, all from the trainer's thread."""
+
+    def rollout(self, step: int) -> tuple[Group, ...]:
+        """The batch of the step that comes after `step` optimiser steps: `Run.rollouts` trajectories of `Run.prompts_per_step`
+        problems."""
+
+    def lease(self) -> AbstractContextManager[None]:
+        """Exclusive use of the card, around GPU work that may meet evaluations there: forward, backward and update, a micro-batch
+        at a time."""
+
+    def step_done(self, facts: StepFacts) -> None:
+        """Take the facts of a finished step, before its checkpoint is written."""
+
+    def save(self, directory: Path) -> None:
+        """Add to a checkpoint what the loop needs to go on from it."""
+
+    def enough(self) -> bool:
+        """Whether training ends at the checkpoint that has just become complete, because the command's time is up."""
+
+    def check_cancelled(self) -> None:
+        """Raise if the run is to end now. Called between micro-batches."""

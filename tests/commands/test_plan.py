@@ -1,0 +1,55 @@
+"""From words to runs: arms, seeds, sizes and directories."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rlkernel.commands.plan import OVERRIDES, Flags, parse, plan
+from rlkernel.config import METHODS
+from rlkernel.errors import UsageError
+from tests.commands.scripted_training import ARMS, BASE, CPU, PRESETS
+
+
+def test_all_arms_and_seeds_run_seed_by_seed_in_directories_of_their_own() -> None:
+    jobs = plan(ARMS, Flags(out=Path("out")), CPU)
+    assert [(run.name, run.seed) for run, _ in jobs] == [("grpo", 0), ("trloo", 0), ("grpo", 1), ("trloo", 1)]
+    assert len({directory for _, directory in jobs}) == 4
+    assert all(directory.parent == Path("out/arms") for _, directory in jobs)
+
+
+def test_the_same_flags_give_the_same_directory_and_other_flags_another() -> None:
+    def directory(**flags: Any) -> Path:
+        return plan({"grpo": BASE}, Flags(seeds=(0,), **flags), CPU)[0][1]
+
+    assert directory() == directory()
+    assert directory(steps=5) == directory(steps=5)
+    assert len({directory(), directory(steps=5), directory(steps=6)}) == 3
+
+
+def test_flags_change_the_run_and_nothing_else_does() -> None:
+    ((run, _),) = plan({"grpo": BASE}, Flags(seeds=(3,), steps=7, rollouts=2), CPU)
+    assert run == replace(BASE, seed=3, steps=7, rollouts=2)
+
+
+def test_a_preset_brings_its_own_sizes_which_flags_override() -> None:
+    ((run, _),) = plan({"grpo": BASE}, Flags(model="some/model", learning_rate=2e-6), PRESETS["paper"])
+    assert (run.model, run.max_new_tokens, run.learning_rate, run.seed) == ("some/model", 4096, 2e-6, 0)
+
+
+def test_arms_come_first_and_none_means_all() -> None:
+    assert parse("x", ARMS, [])[0] == ("grpo", "trloo")
+    assert parse("x", ARMS, ["trloo", "--steps", "3"]) == (("trloo",), Flags(steps=3))
+    assert parse("x", ARMS, ["trloo", "grpo", "trloo"])[0] == ("trloo", "grpo")
+
+
+def test_no_flag_reaches_the_algorithm() -> None:
+    assert not {*METHODS, "gamma", "environment", "temperature", "clip_low", "clip_high"} & set(OVERRIDES)
+
+
+def test_an_unknown_arm_is_refused_before_flags_are_read() -> None:
+    with pytest.raises(UsageError, match="unknown arm 'x'"):
+        parse("name", ARMS, ["x", "--bogus"])

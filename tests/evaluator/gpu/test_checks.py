@@ -1,0 +1,105 @@
+"""Comparisons that are told by one wait: which failure comes first, and what counts as one. Tensors lie on the CPU here."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+
+from rlkernel.evaluator.judging.comparison import Match, quick_sums
+
+X = torch.tensor([1.0, 2.0, 4.0])
+
+
+@pytest.fixture
+def checks(room: Any) -> Any:
+    return room.checks.Checks(SimpleNamespace(sums=quick_sums))
+
+
+def test_nothing_to_check_is_a_match(checks: Any) -> None:
+    assert checks.finish(1.0) == Match(True)
+
+
+def test_equal_outputs_match_in_every_structure(checks: Any) -> None:
+    checks.outputs({"a": X, "b": [X]}, {"a": X.clone(), "b": [X.clone()]}, [0.0, 0.0])
+    assert (checks.finish(1.0), checks.worst) == (Match(True), 0.0)
+
+
+def test_the_error_is_relative_and_the_largest_counts(checks: Any) -> None:
+    # ||(0, 0, 0.04)|| / ||(1, 2, 4)|| = 0.04 / sqrt(21)
+    checks.outputs([X, X + torch.tensor([0.0, 0.0, 0.04])], [X, X], [0.1, 0.1])
+    match = checks.finish(1.0)
+    assert match.matches
+    assert match.error == pytest.approx(0.04 / 21**0.5, rel=1e-4)
+
+
+def test_a_miss_names_its_output_and_carries_the_note(checks: Any) -> None:
+    checks.outputs([X, X + 1], [X, X], [1e-6, 1e-6], note=" in eval mode")
+    match = checks.finish(1.0)
+    assert not match.matches and match.numeric
+    assert match.detail.startswith("output 1") and match.detail.endswith(" in eval mode")
+
+
+@pytest.mark.parametrize(
+    ("output", "word"),
+    [([X], "not a tensor"), (X[:2], "shape"), (X.double(), "float64"), (torch.ones(1).expand(3), "memory")],
+)
+def test_another_structure_shape_dtype_or_layout_is_no_question_of_size(checks: Any, output: Any, word: str) -> None:
+    checks.outputs(output, X, [1e9])
+    match = checks.finish(1.0)
+    assert not match.matches and not match.numeric
+    assert word in match.detail
+
+
+def test_failures_that_are_no_question_of_size_go_first(checks: Any) -> None:
+    checks.outputs(X + 1, X, [1e-6])
+    checks.unchanged([X], [X.clone()], "input {index} is fine")
+    checks.unchanged([X, X + 1], [X, X], "input {index} was changed")
+    checks.unchanged([X + 2], [X], "input {index} was changed later")
+    match = checks.finish(1.0)
+    assert (match.detail, match.numeric) == ("input 1 was changed", False)
+
+
+@pytest.mark.parametrize("other", [torch.tensor([1.0, -0.0]), torch.ones(1, 2)[0].as_strided((2,), (0,))])
+def test_unchanged_is_bit_for_bit_and_in_the_same_layout(checks: Any, other: torch.Tensor) -> None:
+    checks.unchanged([other], [torch.tensor([1.0, 0.0])], "input {index}")
+    assert checks.finish(1.0).detail == "input 0"
+
+
+def test_nan_is_unchanged_where_it_was(checks: Any) -> None:
+    nan = torch.tensor([float("nan")])
+    checks.unchanged([nan], [nan.clone()], "input {index}")
+    assert checks.finish(1.0).matches
+
+
+def test_inputs_that_the_reference_changes_may_miss_as_outputs_may(checks: Any) -> None:
+    checks.changed_alike([X * (1 + 1e-7)], [X])
+    assert checks.finish(1.0).matches
+    checks.changed_alike([X * 2], [X])
+    assert checks.finish(1.0).detail.startswith("input 0 after forward")
+
+
+def test_a_stray_write_ends_everything(room: Any, checks: Any) -> None:
+    guards, unused = room.guards.Guards(), room.guards.Guards()
+    tensor = guards.empty((4,), (1,), torch.float32)
+    checks.zones(guards, unused)
+    assert checks.finish(1.0).matches
+    guards._zones[0][1, 0] ^= 1  # the first byte behind the tensor
+    checks.outputs(tensor, tensor.clone(), [0.0])
+    checks.zones(unused, guards)
+    with pytest.raises(room.checks.Strayed, match="a kernel writes outside its tensors"):
+        checks.finish(1.0)
+
+
+def test_a_difference_is_known_afterwards(checks: Any) -> None:
+    same = checks.difference([X], [X.clone()])
+    apart = checks.difference([X, X], [X, X + torch.tensor([0.0, 0.0, 4.2])])
+    bits = checks.difference([torch.tensor([0.0, 1.0])], [torch.tensor([-0.0, 1.0])])
+    lost = checks.difference([X], [X * float("inf")])
+    assert checks.finish(1.0).matches
+    assert same() == 0.0
+    assert apart() == pytest.approx(4.2 / 21**0.5, rel=1e-4)
+    assert bits() == 1e-30  # equal in value, not in bits
+    assert lost() == float("inf")

@@ -1,0 +1,81 @@
+"""Guarded memory: a stray write is seen wherever it lies in a red zone, and a tensor is what it would be without one."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+import pytest
+import torch
+
+
+@pytest.mark.parametrize(
+    ("size", "stride", "expected"),
+    [((2, 3), (3, 1), 6), ((2, 3), (10, 1), 13), ((3, 2), (1, 3), 6), ((4,), (0,), 1), ((0, 5), (5, 1), 0), ((), (), 1)],
+)
+def test_extent(room: Any, size: tuple[int, ...], stride: tuple[int, ...], expected: int) -> None:
+    assert room.guards.extent(size, stride) == expected
+
+
+@pytest.mark.parametrize("offset", [-4096, -1, 24, 24 + 4095], ids=["first", "just before", "just after", "last"])
+def test_one_stray_byte_breaks_a_zone(room: Any, offset: int) -> None:
+    guards = room.guards.Guards()
+    kept = [guards.empty((2, 3), (3, 1), torch.float32) for _ in range(3)]  # 24 bytes each
+    assert not guards.broken()
+    address = kept[1].data_ptr() + offset
+    ctypes.memset(address, ctypes.string_at(address, 1)[0] ^ 1, 1)
+    assert guards.broken()
+
+
+def test_writes_inside_break_nothing(room: Any) -> None:
+    guards = room.guards.Guards()
+    tensor = guards.empty((3, 2), (1, 3), torch.int16)
+    tensor.fill_(-1)
+    assert not guards.broken()
+    assert (tensor.stride(), tensor.untyped_storage().nbytes(), tensor.storage_offset()) == ((1, 3), 12, 0)
+
+
+def test_fresh_memory_is_random_and_a_copy_is_equal(room: Any) -> None:
+    guards = room.guards.Guards()
+    assert not guards.used
+    first, second = (guards.empty((64,), (1,), torch.int64) for _ in range(2))
+    assert guards.used
+    assert len({*first.tolist(), *second.tolist()}) == 128
+    wanted = torch.arange(6.0).view(2, 3).t()
+    copy = guards.place(wanted)
+    assert torch.equal(copy, wanted)
+    assert (copy.stride(), copy.data_ptr() != wanted.data_ptr()) == ((1, 3), True)
+
+
+def test_what_shares_elements_or_is_empty_stays_where_it_is(room: Any) -> None:
+    guards = room.guards.Guards()
+    for tensor in (torch.ones(1).expand(4), torch.empty(0, 3)):
+        assert guards.place(tensor) is tensor
+    assert not guards.used
+
+
+def test_the_problems_generator_is_left_alone(room: Any) -> None:
+    torch.manual_seed(3)
+    expected = torch.rand(2)
+    torch.manual_seed(3)
+    room.guards.randomise(torch.empty(100, dtype=torch.uint8))
+    assert torch.equal(torch.rand(2), expected)
+
+
+def test_bytes_that_are_no_whole_word_are_overwritten_too(room: Any) -> None:
+    raw = torch.zeros(8 * 5 + 7, dtype=torch.uint8)
+    seen = torch.zeros_like(raw)
+    for _ in range(20):
+        room.guards.randomise(raw)
+        seen |= raw
+    assert int((seen == 0).sum()) == 0  # each byte stays 0 with a chance of 256 ** -20
+    tensor = torch.zeros(11, dtype=torch.uint8)
+    room.guards.fill(tensor, 0x0102030405060708)
+    assert tensor.tolist() == [8, 7, 6, 5, 4, 3, 2, 1, 8, 8, 8]
+
+
+def test_released_memory_is_no_more(room: Any) -> None:
+    guards = room.guards.Guards()
+    guards.empty((2,), (1,), torch.float32)
+    guards.release()
+    assert not guards.used

@@ -1,0 +1,144 @@
+"""A Program in guarded memory: where it lies, whose weights it has, which launch does all the work. Kernels are played here."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+from rlkernel.evaluator.compile.binaries import Compiled
+from rlkernel.evaluator.program.schema import Config, Function, Launch, Op, Program
+
+EMPTY = Op("aten.empty_like.default", ({"t": 1},), {"device": {"device": True}}, (2,))
+DOUBLE = Launch(0, {"x": {"t": 1}, "y": {"t": 2}}, (Config({}, {}, (1, 1, 1)), Config({}, {}, (2, 1, 1))), 9)
+ADD = Op("aten.add.Tensor", ({"t": 2}, {"t": 0}), {}, (3,))
+INIT = (Op("aten.zeros.default", ([3],), {"device": {"device": True}}, (0,)),)
+KERNEL = Function("k", "def k(x, y):\n    pass\n", 3, {})
+
+
+def program(*steps: Any, output: int) -> Program:
+    return Program((KERNEL,), (), INIT, {"w": 0}, (1,), steps, {"t": output})
+
+
+class Double:
+    """A kernel that writes twice x to y."""
+
+    def __init__(self) -> None:
+        self.grids: list[tuple[int, int, int]] = []
+
+    def launch(self, grid: tuple[int, int, int], args: dict[str, Any], stream: int) -> None:
+        self.grids.append(grid)
+        args["y"].copy_(2 * args["x"])
+
+
+class Model(nn.Module):
+    def __init__(self, **weights: torch.Tensor) -> None:
+        super().__init__()
+        for name, weight in weights.items():
+            self.register_buffer(name, weight)
+
+
+X = torch.tensor([1.0, 2.0, 3.0])
+PROGRAM = program(EMPTY, DOUBLE, ADD, output=3)
+
+
+def compiled(key: str, **facts: Any) -> Compiled:
+    """Facts of a binary with the symbol k, of which `facts` are others."""
+    sizes = {"registers": 1, "spills": 0, "shared_bytes": 1024, "num_warps": 4, "num_ctas": 2, "tf32": False}
+    scratch = {"global_scratch_size": 3, "global_scratch_align": 16, "profile_scratch_size": 0}
+    return Compiled(key, "k", (), symbol="k", **{"parameters": (), "tensordesc_meta": (), **sizes, **scratch, **facts})
+
+
+def subject_of(room: Any, made: Program = PROGRAM, choices: tuple[int, ...] = (1,)) -> tuple[Any, Double]:
+    """A subject whose launch has binaries for these of its two configurations."""
+    kernel = Double()
+    subject = room.subject.Subject(made, {"1": {c: compiled("cubin") for c in choices}}, {"cubin": kernel}, 1.0)
+    subject.lay_out([], [X])
+    return subject, kernel
+
+
+@pytest.mark.parametrize(
+    ("mib", "places", "detours"), [(0, 48, 12), (3.99, 48, 12), (4, 12, 12), (8, 4, 4), (63, 4, 4), (64, 2, 2), (1024, 2, 2)]
+)
+def test_small_tensors_lie_in_many_places(room: Any, mib: float, places: int, detours: int) -> None:
+    nbytes = int(mib * (1 << 20))
+    assert (room.subject.places(nbytes), room.subject.detours(nbytes)) == (places, detours)
+
+
+@pytest.mark.parametrize(
+    ("weight", "expected"),
+    [
+        (torch.tensor([1.0, 1.0, 1.0]), [3.0, 5.0, 7.0]),  # 2 x + w
+        (torch.tensor([1.0, 1.0]), [2.0, 4.0, 6.0]),  # another shape: its own zeros stay
+        (torch.ones(3, dtype=torch.float64), [2.0, 4.0, 6.0]),  # another dtype
+    ],
+)
+def test_the_references_weights_replace_those_like_them(room: Any, weight: torch.Tensor, expected: list[float]) -> None:
+    subject, _ = subject_of(room)
+    subject.construct([], 5, Model(w=weight, other=torch.ones(3)))
+    outcome = subject.forward([X], 6)
+    assert outcome.output.tolist() == expected
+    assert outcome.inputs[0].tolist() == X.tolist()
+    assert outcome.inputs[0].data_ptr() != X.data_ptr()
+
+
+def test_a_skipped_launch_leaves_fresh_memory(room: Any) -> None:
+    subject, kernel = subject_of(room)
+    subject.construct([], 5, Model())
+    with_it, without = (subject.forward([X], 6, skip=skip) for skip in (frozenset(), frozenset({0})))  # the function 0
+    assert with_it.output.tolist() == [2.0, 4.0, 6.0]
+    assert without.output.tolist() != [2.0, 4.0, 6.0]
+    assert len(kernel.grids) == 1
+
+
+def test_a_stray_write_of_a_kernel_is_in_its_outcomes_guards(room: Any) -> None:
+    subject, _ = subject_of(room)
+    subject.construct([], 5, Model())
+    outcome = subject.forward([X], 6)
+    assert [bool(guards.broken()) for guards in outcome.guards] == [False, False]
+    outcome.guards[0]._zones[1][0, -1] ^= 1  # the last byte before the memory that the kernel writes to
+    assert [bool(guards.broken()) for guards in outcome.guards] == [True, False]
+
+
+def test_timed_calls_use_the_memory_that_was_laid_out(room: Any) -> None:
+    subject, _ = subject_of(room)
+    assert [(i, t.shape) for i, t in subject.places[0].items()] == [(0, X.shape)]
+    assert len(subject.places) == 48  # 12 bytes
+    subject.construct([], 5, Model())
+    subject.refill(7)
+    before = subject.places[7][0].tolist()
+    assert subject.timed([X], 6, 7).tolist() == [2.0, 4.0, 6.0]
+    assert subject.places[7][0].tolist() == [2.0, 4.0, 6.0] != before
+    subject.release()
+    assert (subject.places, subject.memory[0].used) == ([], False)
+
+
+@pytest.mark.parametrize(
+    ("made", "only"),
+    [
+        (program(EMPTY, DOUBLE, output=2), 1),
+        (PROGRAM, None),  # the addition works too
+        (program(EMPTY, DOUBLE, output=1), None),  # the output is the input's memory
+    ],
+)
+def test_a_launch_that_does_all_the_work_is_known(room: Any, made: Program, only: int | None) -> None:
+    assert subject_of(room, made)[0].only == only
+
+
+def test_a_configuration_without_a_binary_is_not_launched(room: Any) -> None:
+    one, kernel = subject_of(room, choices=(1,))
+    one.construct([], 5, Model())
+    one.forward([X], 6)
+    assert (kernel.grids, one.choices, one.tunable) == ([(2, 1, 1)], {1: 1}, False)
+    assert subject_of(room, choices=(0, 1))[0].tunable
+    none, _ = subject_of(room, choices=())
+    none.construct([], 5, Model())
+    with pytest.raises(room.subject.NoConfig):
+        none.forward([X], 6)
+
+
+def test_the_driver_gets_what_it_needs_of_a_binary(room: Any) -> None:
+    facts = compiled("cubin", parameters=(("x", "*fp32"), ("n", "i32")), tensordesc_meta=(None,))
+    assert room.subject.binary_of(facts) == room.driver.Binary("k", (("x", "*fp32"), ("n", "i32")), 1024, 4, 2, 3, 16, (None,))

@@ -1,0 +1,85 @@
+"""Which trials count: gaps in a candidate's run are its own loss at last, gaps in the reference's are nobody's gain."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+
+from rlkernel.evaluator.judging.comparison import Match
+from tests.evaluator.gpu.test_stopwatch import Event
+
+
+def trial(room: Any, *, void: tuple[bool, bool] = (False, False), host_us: float = 20.0, **rest: Any) -> Any:
+    """A candidate's run of 50 us and a reference's of 100 us; `void`: which of them has gaps."""
+    candidate = room.stopwatch.Run(Event(0.0), Event(0.05), host_us, void[0])
+    reference = room.stopwatch.Run(Event(0.0), Event(0.1), 2 * host_us, void[1])
+    return room.trials.Trial(candidate, reference, **{"checks": None, "match": None, "sums": [], **rest})
+
+
+@pytest.mark.parametrize(
+    ("void", "gaps", "patient", "counts"),
+    [
+        ((False, False), False, True, True),
+        ((True, False), False, True, False),
+        ((True, False), False, False, True),  # the gaps are the candidate's own loss
+        ((False, True), False, True, False),
+        ((False, True), False, False, False),  # the candidate may be to blame
+        ((False, True), True, True, True),  # this reference always has gaps
+        ((True, True), True, True, False),
+        ((True, True), True, False, True),
+        ((True, True), False, False, False),
+    ],
+)
+def test_which_trials_count(room: Any, void: tuple[bool, bool], gaps: bool, patient: bool, counts: bool) -> None:
+    made = room.trials.Made()
+    made.add(trial(room, void=void), gaps=gaps, patient=patient)
+    assert made.void == (not counts)
+    assert [round(us, 6) for us in made.candidate_us] == [50.0] * counts
+    assert [round(us, 6) for us in made.reference_us] == [100.0] * counts
+    assert made.host_us == [20.0] * counts
+    assert made.slow_hosts_us == ([] if counts else [20.0, 40.0])
+
+
+def test_a_host_that_waits_for_the_gpu_asks_for_no_longer_spin(room: Any) -> None:
+    made = room.trials.Made()
+    made.add(trial(room, void=(True, False), host_us=9_000.0), gaps=False, patient=True)
+    assert made.slow_hosts_us == [2_000.0, 2_000.0]
+
+
+def trials_of(room: Any, allowed: float = 1e-3) -> Any:
+    known = SimpleNamespace(allowed={"plain": [allowed]})
+    return room.trials.Trials(None, known, None, None, None, tf32=False, seconds=1.0)
+
+
+def sums(miss: float, size: float, largest: float) -> list[tuple[torch.Tensor, torch.Tensor]]:
+    """Of an output of four elements: sum (a - b)^2, sum b^2, largest |a - b|."""
+    return [(torch.tensor([miss, size, largest], dtype=torch.float64), torch.empty(4, device="meta"))]
+
+
+def checks_of(room: Any) -> Any:
+    return room.checks.Checks(SimpleNamespace())
+
+
+def test_a_batch_that_matches_is_told_for_certain(room: Any) -> None:
+    trials = trials_of(room)
+    batch = [trial(room, checks=checks_of(room), sums=sums(0.0, 4.0, 0.0)) for _ in range(2)]
+    assert trials._told(batch) == (Match(True), True)
+    assert (trials.careful, trials.worst) == (False, 0.0)
+
+
+def test_numbers_that_are_not_fine_make_the_next_trials_careful(room: Any) -> None:
+    trials = trials_of(room)
+    # ||a - b|| / ||b|| = sqrt(1 / 4) = 0.5
+    batch = [trial(room, checks=checks_of(room), sums=sums(*s)) for s in ((0.0, 4.0, 0.0), (1.0, 4.0, 1.0))]
+    assert trials._told(batch) == (Match(True), False)
+    assert (trials.careful, trials.worst) == (True, pytest.approx(0.5))
+
+
+def test_the_first_miss_of_a_batch_decides(room: Any) -> None:
+    trials = trials_of(room)
+    misses = [Match(False, "first"), Match(False, "second")]
+    batch = [trial(room, match=Match(True)), *(trial(room, match=miss) for miss in misses)]
+    assert trials._told(batch) == (misses[0], True)

@@ -1,0 +1,155 @@
+"""The process that forks: what it says of its children, what it refuses, and what is left of them without a pool: nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import threading
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+import pytest
+
+from rlkernel.evaluator import wire
+from rlkernel.evaluator.messages import codec
+from rlkernel.evaluator.messages.children import CompileRequest, TraceRequest
+from rlkernel.evaluator.messages.endings import Failed
+from rlkernel.evaluator.messages.forking import Exited, Fork
+from rlkernel.evaluator.processes.fork_server import ForkServer
+from rlkernel.evaluator.processes.zygote import Zygote
+from rlkernel.evaluator.program.schema import Program
+from rlkernel.evaluator.program.variant import Specs, Variant
+from rlkernel.types import Status
+
+
+@pytest.fixture
+def _signals() -> Iterator[None]:
+    handler, wakeup = signal.getsignal(signal.SIGCHLD), signal.set_wakeup_fd(-1)
+    yield
+    signal.set_wakeup_fd(wakeup)
+    signal.signal(signal.SIGCHLD, handler)
+
+
+@pytest.fixture
+def pool_end() -> Iterator[tuple[socket.socket, Zygote]]:
+    """The pool's end of the control socket, and a zygote in this process at the other one."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with ours, theirs:
+        yield ours, Zygote(theirs)
+
+
+def _sleeper() -> int:
+    """A child in a session of its own that ends only when it is killed."""
+    pid = os.fork()
+    if pid == 0:
+        os.setsid()
+        while True:
+            signal.pause()
+    while os.getpgid(pid) != pid:
+        os.sched_yield()
+    return pid
+
+
+def told(ours: socket.socket) -> Exited:
+    """The next event that the pool hears."""
+    return codec.unpack(json.loads(ours.recv(1 << 16)), Exited)
+
+
+@pytest.mark.usefixtures("_signals")
+def test_a_zygote_whose_pool_is_gone_kills_its_children(pool_end: tuple[socket.socket, Zygote]) -> None:
+    ours, zygote = pool_end
+    ours.close()
+    pid = _sleeper()
+    zygote.running[pid] = 1
+    with pytest.raises(OSError):
+        zygote.serve()
+    assert os.waitpid(pid, 0) == (pid, signal.SIGKILL)
+
+
+def test_a_kill_is_for_one_job_and_its_end_is_told(pool_end: tuple[socket.socket, Zygote]) -> None:
+    ours, zygote = pool_end
+    first, second = _sleeper(), _sleeper()
+    zygote.running.update({first: 7, second: 8})
+    zygote.kill(7)
+    while 7 in zygote.running.values():
+        zygote.reap()
+    assert told(ours) == Exited(7, signal.SIGKILL)
+    assert zygote.running == {second: 8}
+    zygote.kill(8)
+    while zygote.running:
+        zygote.reap()
+    assert told(ours) == Exited(8, signal.SIGKILL)
+
+
+def test_an_exit_status_is_told_as_waitpid_gives_it(pool_end: tuple[socket.socket, Zygote]) -> None:
+    ours, zygote = pool_end
+    pid = os.fork()
+    if pid == 0:
+        os._exit(3)
+    zygote.running[pid] = 1
+    while zygote.running:
+        zygote.reap()
+    assert told(ours) == Exited(1, 3 << 8)
+
+
+def test_a_zygote_with_several_threads_does_not_fork(pool_end: tuple[socket.socket, Zygote]) -> None:
+    _, zygote = pool_end
+    end = threading.Event()
+    thread = threading.Thread(target=end.wait)
+    thread.start()
+    try:
+        with pytest.raises(RuntimeError, match=r"^the zygote has \d+ threads; forking would copy their locks$"):
+            zygote.fork(Fork(1, "trace", 1, 1), -1)
+    finally:
+        end.set()
+        thread.join()
+    assert zygote.running == {}
+
+
+@pytest.fixture(scope="module")
+async def server(anyio_backend: str) -> AsyncIterator[ForkServer]:
+    async with ForkServer() as opened:
+        yield opened
+
+
+async def answer(server: ForkServer, kind: str, message: bytes) -> Any:
+    """What a child of this kind says to one message; it has ended by then."""
+    async with server.child(kind, cpu_seconds=60, memory_bytes=2 << 30) as child:
+        header, _ = await child.ask(message)
+        return codec.unpack(header, Failed)
+
+
+def candidate(source: str) -> bytes:
+    return codec.pack(TraceRequest(source, "h200", (Variant([[], {"dict": []}], []),)))
+
+
+@pytest.mark.anyio
+async def test_what_fails_inside_of_a_child_is_told_and_the_zygote_goes_on(server: ForkServer) -> None:
+    found = await answer(server, "trace", wire.pack({"profile": "h200"}))
+    assert (found.status, found.lost) == (Status.CRASH, True)
+    assert found.detail.startswith("internal error while trace: BadMessage: something else than TraceRequest (codec.py:")
+    found = await answer(server, "cook", wire.pack({}))
+    assert found.detail.startswith("internal error while cook: KeyError: 'cook' (zygote.py:")
+    wanted = Failed(Status.INVALID, "no class ModelNew(nn.Module): define one")
+    assert await answer(server, "trace", candidate("x = 1\n")) == wanted
+
+
+@pytest.mark.anyio
+async def test_a_child_sees_no_environment_and_no_terminal(server: ForkServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The candidate says by its error message what it sees; nothing that it prints gets in the way."""
+    monkeypatch.setenv("SECRET", "1")
+    source = "import os\nprint('{}', flush=True)\nraise ValueError(sorted(os.environ), os.isatty(0))"
+    found = await answer(server, "trace", candidate(source))
+    assert found.detail == "line 3: ValueError: (['HOME', 'LANG', 'OMP_NUM_THREADS', 'PATH'], False)"
+
+
+@pytest.mark.anyio
+async def test_a_forged_program_is_not_compiled(server: ForkServer) -> None:
+    empty = Program((), (), (), {}, (), (), None)
+    request = CompileRequest(empty, Specs((), ()), "h200", None, str(server.scratch), str(server.scratch))
+    forged = {**codec.to_header(request), "program": {"functions": 3}}
+    found = await answer(server, "compile", wire.pack(forged))
+    assert found.status == Status.CRASH
+    assert found.detail == "the trace is not a Program: bad list of functions"

@@ -1,0 +1,35 @@
+"""Settings of the evaluator: their defaults are part of stored results, and a wrong one is one clear line."""
+
+from __future__ import annotations
+
+from dataclasses import FrozenInstanceError, fields, replace
+
+import pytest
+
+from rlkernel.evaluator import cache as caches
+from rlkernel.evaluator.config import EvaluatorConfig, Limits
+from rlkernel.types import Problem
+
+
+def test_an_unknown_profile_names_the_known_ones() -> None:
+    with pytest.raises(ValueError, match=r"^unknown device profile 'h300': use one of h200, a100$"):
+        EvaluatorConfig(profile="h300")
+
+
+def test_defaults() -> None:
+    assert EvaluatorConfig() == EvaluatorConfig("h200", False, False, Limits())
+    # 4 GiB and 64 GiB
+    assert (Limits().memory_bytes, Limits().gpu_memory_bytes) == (4_294_967_296, 68_719_476_736)
+
+
+@pytest.mark.parametrize("name", [field.name for field in fields(Limits)])
+def test_every_limit_is_part_of_a_results_key(name: str) -> None:
+    problem = Problem("mine/p", 1, "train", "x = 1")
+    other = EvaluatorConfig(limits=replace(Limits(), **{name: getattr(Limits(), name) + 1}))
+    keys = {caches.key(problem, "code", "cpu", repr(config)) for config in (EvaluatorConfig(), other)}
+    assert len(keys) == 2
+
+
+def test_a_configuration_does_not_change() -> None:
+    with pytest.raises(FrozenInstanceError):
+        EvaluatorConfig().tf32 = True  # type: ignore[misc]

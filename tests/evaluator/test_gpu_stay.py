@@ -1,0 +1,79 @@
+"""A candidate's stay on a GPU as the pool sees it: where it is, what is told, what failures mean. Runners are played here."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from rlkernel.evaluator.cards.baselines import BaselineStore
+from rlkernel.evaluator.cards.gpu_runner import RunnerFailed, RunnerLost
+from rlkernel.evaluator.cards.kept_times import KeptTimes
+from rlkernel.evaluator.cards.studies import Studies
+from rlkernel.evaluator.config import EvaluatorConfig
+from rlkernel.evaluator.gpu_stay import Stay, Stays
+from rlkernel.evaluator.messages.endings import Failed
+from rlkernel.evaluator.messages.gpu import Evaluate, Study, Tables, Task
+from rlkernel.evaluator.processes.fork_server import ChildDied
+from rlkernel.evaluator.program.schema import Program
+from rlkernel.evaluator.stages import Clock, Ended
+from rlkernel.evaluator.wire import Span
+from rlkernel.types import Status
+from tests.evaluator.cards.played import KNOWN, RELU, WRONG, PlayedRunner
+
+NOTHING = Program((), (), (), {}, (), (), None)
+TASK = Task(RELU.name, RELU.source, False, True, 2.0, NOTHING, None, Tables({}, {}))
+pytestmark = pytest.mark.anyio
+
+
+def stays(*runners: PlayedRunner) -> Stays:
+    listed: Any = runners
+    return Stays(listed, Studies(EvaluatorConfig(tf32=True), KeptTimes(BaselineStore(None), tf32=True)), 10.0)
+
+
+async def stay(those: Stays) -> Stay:
+    return await those.stay(RELU, {"steps": []}, TASK, {"key": b"cubin"}, Clock())
+
+
+async def test_a_gpu_that_was_given_up_is_not_chosen_though_nobody_waits_for_it() -> None:
+    failed, busy = PlayedRunner(0, failed=True), PlayedRunner(1, [KNOWN, WRONG], waiting=7)
+    found = await stay(stays(failed, busy))
+    runner: Any = found.runner
+    assert runner is busy
+    assert (found.known, found.judged) == (KNOWN, WRONG)
+
+
+async def test_a_gpu_that_is_given_up_while_a_candidate_waits_passes_it_on() -> None:
+    failing, other = PlayedRunner(0), PlayedRunner(1, [KNOWN, WRONG], waiting=7)
+    failing.fails_in_lease = True
+    runner: Any = (await stay(stays(failing, other))).runner
+    assert runner is other
+    with pytest.raises(RunnerFailed, match="GPU-0"):
+        await stay(stays(failing, PlayedRunner(1, failed=True)))
+
+
+async def test_a_problem_is_studied_once_in_its_own_time_and_the_candidate_is_told_what_is_known() -> None:
+    runner = PlayedRunner(0, [KNOWN, WRONG, WRONG])
+    those = stays(runner)
+    await stay(those)
+    await stay(those)
+    assert runner.asked == [
+        (Study(RELU.name, RELU.source, {"steps": []}, tf32=True, stress=True), 120),
+        (Evaluate(TASK, KNOWN, {"key": Span(0, 5)}), 10.0),
+        (Evaluate(TASK, KNOWN, {"key": Span(0, 5)}), 10.0),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("answer", "status", "line"),
+    [
+        (Failed(Status.OUT_OF_BOUNDS, "far away", lost=True), Status.OUT_OF_BOUNDS, "far away"),
+        (Failed(Status.CORRECT, "not its to give"), Status.CRASH, "not its to give"),
+        (RunnerLost(None), Status.TIMEOUT, "the GPU was silent for more than 10 s"),
+        (RunnerLost(ChildDied(None, 11)), Status.CRASH, "the process that drives the GPU was killed by SIGSEGV"),
+    ],
+)
+async def test_a_stay_without_facts_is_a_verdict(answer: Any, status: Status, line: str) -> None:
+    with pytest.raises(Ended) as ended:
+        await stay(stays(PlayedRunner(0, [KNOWN, answer])))
+    assert (ended.value.status, ended.value.detail) == (status, line)

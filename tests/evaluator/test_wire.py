@@ -1,0 +1,86 @@
+"""Headers are read whole or refused, and what reading one would cost is known before."""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+from typing import Any
+
+import anyio
+import anyio.to_thread
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rlkernel.evaluator import wire
+from rlkernel.evaluator.processes.fork_server import PARSED_HERE, Child
+
+NESTED = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(alphabet='[]{},"\\:a\u2028', max_size=6),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(alphabet='[]{},"\\', max_size=4), inner, max_size=4),
+    max_leaves=20,
+)
+
+
+def values_of(value: Any) -> int:
+    inner = list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else []
+    return 1 + sum(values_of(item) for item in inner)
+
+
+def depth_of(value: Any) -> int:
+    inner = list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else []
+    return 1 + max(map(depth_of, inner), default=0)
+
+
+@given(st.dictionaries(st.text(max_size=3), NESTED, max_size=4))
+def test_headers_come_back_and_their_extent_is_bounded_from_above(header: dict[str, Any]) -> None:
+    text = json.dumps(header).encode()
+    assert wire.parse(text) == header
+    values, depth = wire._extent(text)
+    assert values >= values_of(header)
+    assert depth_of(header) <= depth <= depth_of(header) + 1
+    assert values <= 2 * values_of(header)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (b'{"a": [' + b",".join([b"[]"] * wire.MAX_VALUES) + b"]}", "of more than 524288 values"),
+        (b'{"a": ' + b"[" * 64 + b"]" * 64 + b"}", "nested deeper than 64"),
+        (b'{"a": ' + b"[" * 200_000, "nested deeper than 64"),
+        (b"[1]", "not an object"),
+        (b"{", "not JSON"),
+        (b'{"a": ' + b"9" * 5000 + b"}", "not JSON"),
+        (b'{"a": "\xff"}', "not JSON"),
+    ],
+)
+def test_headers_that_are_refused(text: bytes, message: str) -> None:
+    with pytest.raises(wire.BadMessage, match=message):
+        wire.parse(text)
+
+
+def test_brackets_in_strings_are_no_nesting() -> None:
+    header = {"source": '["{' * 1000 + "\\" * 7 + '"', "deep": [[[1]]]}
+    assert wire.parse(json.dumps(header).encode()) == header
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(("size", "beside"), [(10, False), (PARSED_HERE, True)])
+async def test_long_headers_are_parsed_beside_the_event_loop(monkeypatch: pytest.MonkeyPatch, size: int, beside: bool) -> None:
+    seen: list[int] = []
+    parse = wire.parse
+
+    def watched(text: bytes) -> dict[str, Any]:
+        seen.append(threading.get_ident())
+        return parse(text)
+
+    monkeypatch.setattr(wire, "parse", watched)
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        ours.setblocking(False)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(anyio.to_thread.run_sync, wire.send, theirs, wire.pack({"text": "x" * size}))
+            header, body = await Child(1, ours).ask(b"")
+    assert (len(header["text"]), body) == (size, b"")
+    assert [ident != threading.get_ident() for ident in seen] == [beside]

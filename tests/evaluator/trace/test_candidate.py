@@ -1,0 +1,155 @@
+"""From a candidate's source to a Program, or to a verdict with the line that is at fault. What is hostile is in the red team."""
+
+from __future__ import annotations
+
+import sys
+import textwrap
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import torch
+import triton
+
+from rlkernel.evaluator.devices import PROFILES
+from rlkernel.evaluator.program.schema import Op, Program
+from rlkernel.evaluator.program.values import Pairs, TensorRef
+from rlkernel.evaluator.program.variant import Traced, Variant
+from rlkernel.evaluator.trace.candidate import Verdict, canonical, decode_spec, encode_output, trace
+from rlkernel.evaluator.trace.recorder import Recorder, Untraceable, stand_in
+from rlkernel.types import Status
+
+X = {"tensor": {"shape": [2, 3], "stride": [3, 1], "dtype": "float32"}}
+
+
+@pytest.fixture(autouse=True)
+def _nothing_stays() -> Iterator[None]:
+    """A tracer child dies afterwards; this process does not."""
+    driver, cuda = triton.runtime.driver._active, torch.cuda.is_available()
+    yield
+    triton.runtime.driver._active = driver
+    sys.modules.pop("candidate", None)
+    assert torch.cuda.is_available() is cuda
+
+
+def traced(forward: str, init: str = "pass", *, constants: dict[str, list[int]] | None = None, head: str = "") -> Traced:
+    """What a trace of a ModelNew with this body says, for one input of 2 x 3 floats. `forward` begins in line 9 of the file."""
+    source = f"import torch\nfrom torch import nn\n{head or '#'}\nclass ModelNew(nn.Module):\n    def __init__(self):\n"
+    source += f"        super().__init__()\n        {init}\n    def forward(self, x):\n{textwrap.indent(forward, ' ' * 8)}\n"
+    return traced_text(source, Variant([[], {"dict": []}], [X], constants or {}))
+
+
+def traced_text(source: str, variant: Variant) -> Traced:
+    """What a trace of a whole file gives at one size. Raises Verdict."""
+    (found,) = trace(source, PROFILES["h200"], [variant])
+    return found
+
+
+def program(forward: str, **kwargs: Any) -> Program:
+    found = traced(forward, **kwargs)
+    assert found.other is None
+    return found.program
+
+
+def test_a_program_by_hand() -> None:
+    found = program("return torch.relu(x @ self.w)", init="self.w = nn.Parameter(torch.ones(3, 4))")
+    assert isinstance(found.init[0], Op) and found.init[0].op == "aten.ones.default"
+    (weight,) = found.state.values()
+    assert set(found.state) == {"w"}
+    (x,) = found.inputs
+    product, relu = found.forward
+    assert isinstance(product, Op) and isinstance(relu, Op)
+    assert (product.op, product.args) == ("aten.mm.default", (TensorRef(x), TensorRef(weight)))
+    assert (relu.op, relu.args) == ("aten.relu.default", (TensorRef(product.outs[0]),))
+    assert found.output == TensorRef(relu.outs[0])
+
+
+def test_outputs_keep_their_structure() -> None:
+    found = program("return {'a': x, 'b': [x, 2.0]}")
+    (x,) = found.inputs
+    assert found.output == Pairs((("a", TensorRef(x)), ("b", [TensorRef(x), 2.0])))
+    assert found.forward == ()
+
+
+def test_work_that_differs_in_the_other_mode_is_a_second_program() -> None:
+    found = traced("return x * 2 if self.training else x * 3")
+    assert found.other is not None
+    assert [side.forward[0].args[1] for side in (found.program, found.other)] == [2, 3]  # type: ignore[union-attr]
+
+
+def test_constants_are_replaced_before_the_source_runs() -> None:
+    (step,) = program("return x * SIZE", head="SIZE = 4096", constants={"SIZE": [4096, 16]}).forward
+    assert isinstance(step, Op)
+    assert step.args[1] == 16
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "detail"),
+    [
+        ({"forward": "return x.sum().item()"}, "untraceable", "line 9: the host reads a tensor's value (item)"),
+        ({"forward": "return lambda: x"}, "untraceable", "forward returns a function; return tensors"),
+        ({"forward": "y = x\nreturn y[7]"}, "runtime_error", "line 10: IndexError: index 7 is out of bounds for dimension 0"),
+        ({"forward": "return x @ x"}, "runtime_error", "line 9: RuntimeError: "),
+        ({"forward": "return x", "init": "raise SystemExit(3)"}, "invalid", "line 7: SystemExit: 3"),
+        ({"forward": "return x", "init": "1 / 0"}, "invalid", "line 7: ZeroDivisionError: division by zero"),
+        ({"forward": "return ]"}, "invalid", "line 9: SyntaxError: "),
+        (
+            {"forward": "self.n += 1\nreturn x * self.n", "init": "self.n = 0"},
+            "inconsistent",
+            "forward does not do the same work on every call",
+        ),
+    ],
+)
+def test_a_candidate_without_a_program_has_a_verdict_with_its_line(body: dict[str, str], status: str, detail: str) -> None:
+    with pytest.raises(Verdict) as found:
+        traced(**body)  # type: ignore[arg-type]
+    assert found.value.status == status
+    assert found.value.detail.startswith(detail)
+
+
+@pytest.mark.parametrize(
+    ("source", "detail"),
+    [
+        ("x = 1\n", "no class ModelNew(nn.Module): define one"),
+        ("class ModelNew: pass\n", "no class ModelNew(nn.Module): define one"),
+        (
+            "import torch\nclass ModelNew(torch.nn.Module):\n    def __new__(cls): return 3\n",
+            "ModelNew() did not give an nn.Module",
+        ),
+    ],
+)
+def test_a_file_without_a_module_is_invalid(source: str, detail: str) -> None:
+    with pytest.raises(Verdict) as found:
+        traced_text(source, Variant([[], {"dict": []}], []))
+    assert (found.value.status, found.value.detail) == (Status.INVALID, detail)
+
+
+def test_specifications_become_stand_ins() -> None:
+    recorder, ids = Recorder(), list[int]()
+    args, kwargs = decode_spec([[X, 2], {"dict": [["scale", {"float": "inf"}], ["y", X]]}], recorder, ids)
+    assert ids == [0, 1]
+    assert (args[0].shape, args[0].stride(), args[0].dtype, args[1]) == ((2, 3), (3, 1), torch.float32, 2)
+    assert kwargs["scale"] == float("inf")
+    assert recorder.id_of(kwargs["y"]) == 1
+
+
+def test_a_tensor_of_another_class_is_not_returned() -> None:
+    class Mine(torch.Tensor):
+        pass
+
+    recorder = Recorder()
+    x = stand_in(recorder, (2,), (1,), torch.float32)
+    assert encode_output((x, None, [1.5]), recorder) == [TensorRef(0), None, [1.5]]
+    with pytest.raises(Untraceable, match=r"^forward returns a Mine; return a plain tensor$"):
+        encode_output(x.as_subclass(Mine), recorder)
+
+
+def test_two_traces_of_the_same_work_are_equal_whatever_their_ids() -> None:
+    def work(first: int, factor: int) -> Any:
+        step = Op("aten.mul.Tensor", (TensorRef(first), factor), {}, (first + 1,))
+        return canonical([first], [step], TensorRef(first + 1), 3)
+
+    assert work(3, 2) == work(40, 2)
+    assert work(3, 2) != work(3, 5)
+    # ids below 3 belong to __init__ and keep their names
+    assert canonical([3], [], TensorRef(1), 3) != canonical([3], [], TensorRef(2), 3)

@@ -1,0 +1,163 @@
+"""What is recorded of Triton launches: arguments, constants, options, grids, configurations and the kernels' text."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+import torch
+import triton
+import triton.language as tl
+from triton.backends.compiler import GPUTarget
+
+from rlkernel.evaluator.devices import H200
+from rlkernel.evaluator.program.schema import Config, Launch, Op, Step
+from rlkernel.evaluator.program.values import Constexpr, FunctionRef, ModuleRef, TensorRef
+from rlkernel.evaluator.trace.kernels import KernelTable
+from rlkernel.evaluator.trace.launches import intercepting
+from rlkernel.evaluator.trace.lie import recording
+from rlkernel.evaluator.trace.recorder import Recorder, Untraceable, stand_in
+
+SCALE = tl.constexpr(3)
+PLAIN = 7
+
+
+@triton.jit
+def helper(x):
+    return tl.exp(x) * SCALE
+
+
+@triton.jit
+def kernel(x, y, n, factor, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(y + i, helper(tl.load(x + i, mask=i < n)) * factor, mask=i < n)
+
+
+@triton.autotune(configs=[triton.Config({"BLOCK": 64}, num_warps=2), triton.Config({"BLOCK": 128}, num_warps=8)], key=["n"])
+@triton.jit
+def tuned(x, n, BLOCK: tl.constexpr):
+    tl.store(x + tl.arange(0, BLOCK), n)
+
+
+class Traced:
+    """Two inputs of 100 floats with the ids 0 and 1, and what is recorded."""
+
+    def __init__(self) -> None:
+        self.recorder, self.table = Recorder(), KernelTable()
+        self.x, self.y = (stand_in(self.recorder, (100,), (1,), torch.float32) for _ in range(2))
+
+    def launch(self) -> Launch:
+        """The only step."""
+        (step,) = self.steps()
+        assert isinstance(step, Launch)
+        return step
+
+    def steps(self) -> list[Step]:
+        return self.recorder.phase()
+
+
+@contextmanager
+def tracing() -> Iterator[Traced]:
+    traced = Traced()
+    active = triton.runtime.driver._active
+    target = GPUTarget("cuda", H200.arch, 32)
+    try:
+        with intercepting(traced.recorder, traced.table, __file__, target, H200.properties), recording(traced.recorder):
+            yield traced
+    finally:
+        triton.runtime.driver._active = active
+
+
+def test_a_launch_by_hand() -> None:
+    with tracing() as traced:
+        kernel[(triton.cdiv(100, 64),)](traced.x, traced.y, 100, math.inf, BLOCK=64, num_warps=2)
+    launch = traced.launch()
+    assert launch.args == {"x": TensorRef(0), "y": TensorRef(1), "n": 100, "factor": math.inf}
+    assert launch.configs == (Config({"BLOCK": 64}, {"num_warps": 2}, (2, 1, 1)),)
+    line = test_a_launch_by_hand.__code__.co_firstlineno + 2
+    assert (launch.function, launch.line) == (0, line)
+
+
+def test_kernels_are_text_and_what_their_names_mean() -> None:
+    with tracing() as traced:
+        kernel[(1,)](traced.x, traced.y, 100, 1.0, BLOCK=128)
+        kernel[(1,)](traced.y, traced.x, 100, 1.0, BLOCK=128)
+    first, second = traced.table.functions
+    assert first is not None and second is not None
+    assert (first.name, second.name) == ("kernel", "helper")
+    assert first.source.startswith("def kernel(x, y, n, factor, BLOCK: tl.constexpr):\n")
+    assert first.bindings == {"helper": FunctionRef(1), "tl": ModuleRef("triton.language")}
+    assert second.bindings == {"SCALE": Constexpr(3), "tl": ModuleRef("triton.language")}
+    assert first.line == kernel.fn.__code__.co_firstlineno + 1
+    assert len(traced.steps()) == 2
+
+
+def test_a_grid_may_be_a_function_of_the_arguments() -> None:
+    with tracing() as traced:
+        kernel[lambda meta: (triton.cdiv(meta["n"], meta["BLOCK"]), 3)](traced.x, traced.y, 100, 1.0, BLOCK=16)
+    assert traced.launch().configs[0].grid == (7, 3, 1)
+
+
+def test_every_configuration_of_an_autotuned_kernel_is_an_alternative_of_one_launch() -> None:
+    with tracing() as traced:
+        tuned[lambda meta: (256 // meta["BLOCK"],)](traced.x, 256)
+    launch = traced.launch()
+    assert launch.args == {"x": TensorRef(0), "n": 256}
+    assert [(c.constants["BLOCK"], c.options["num_warps"], c.grid) for c in launch.configs] == [
+        (64, 2, (4, 1, 1)),
+        (128, 8, (2, 1, 1)),
+    ]
+
+
+def test_none_is_a_constant() -> None:
+    with tracing() as traced:
+        kernel[(1,)](traced.x, traced.y, 100, None, BLOCK=16)
+    launch = traced.launch()
+    assert launch.args == {"x": TensorRef(0), "y": TensorRef(1), "n": 100}
+    assert launch.configs[0].constants == {"factor": None, "BLOCK": 16}
+
+
+def test_launches_and_operators_are_in_one_order() -> None:
+    with tracing() as traced:
+        doubled = traced.x * 2
+        kernel[(1,)](doubled, traced.y, 100, 1.0, BLOCK=16)
+        traced.y.add_(1)
+    first, second, third = traced.steps()
+    assert isinstance(first, Op) and isinstance(second, Launch) and isinstance(third, Op)
+    assert (first.outs, second.args["x"], third.op) == ((2,), TensorRef(2), "aten.add_.Tensor")
+
+
+@pytest.mark.parametrize(
+    ("kwargs", "error", "line"),
+    [
+        ({"factor": [1]}, TypeError, "failed to specialize argument of type: list"),
+        ({"BLOCK": object()}, Untraceable, "constexpr argument BLOCK is a object"),
+        ({"blocks": 3}, KeyError, "'Keyword argument blocks was specified but unrecognised'"),
+        ({"warmup": True}, Untraceable, "kernel.warmup() needs a compiled kernel on the host"),
+    ],
+)
+def test_what_no_launch_takes_is_refused(kwargs: dict[str, Any], error: type[Exception], line: str) -> None:
+    with tracing() as traced, pytest.raises(error) as refused:
+        kernel.run(traced.x, traced.y, 100, grid=(1,), **{"factor": 1.0, "BLOCK": 16, **kwargs})
+    assert str(refused.value) == line
+    assert traced.steps() == []
+
+
+def test_arguments_that_are_missing_or_too_many_are_the_candidates_mistake() -> None:
+    with tracing() as traced:
+        with pytest.raises(TypeError, match=r"^kernel\(\) missing 2 required positional arguments: 'factor' and 'BLOCK'$"):
+            kernel[(1,)](traced.x, traced.y, 100)
+        with pytest.raises(TypeError, match=r"^kernel\(\) takes 5 positional arguments but 6 were given$"):
+            kernel[(1,)](traced.x, traced.y, 100, 1.0, 16, 17)
+        with pytest.raises(ValueError, match=r"^grid must have at most 3 dimensions$"):
+            kernel[(1, 1, 1, 1)](traced.x, traced.y, 100, 1.0, BLOCK=16)
+
+
+def test_afterwards_triton_launches_again() -> None:
+    run = triton.runtime.jit.JITFunction.run
+    with tracing():
+        assert triton.runtime.jit.JITFunction.run is not run
+    assert triton.runtime.jit.JITFunction.run is run

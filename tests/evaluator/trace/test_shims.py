@@ -1,0 +1,62 @@
+"""`torch.cuda` as host code sees it while it is traced: the profile's answers, and no way to a device."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+
+from rlkernel.evaluator.devices import A100, H200
+from rlkernel.evaluator.trace.recorder import Untraceable
+from rlkernel.evaluator.trace.shims import answering_as
+
+
+def test_the_profile_answers() -> None:
+    with answering_as(A100):
+        properties: Any = torch.cuda.get_device_properties(0)
+        assert torch.cuda.is_available()
+        assert torch.cuda.device_count() == 1
+        assert torch.cuda.get_device_name() == "NVIDIA A100"
+        assert torch.cuda.get_device_capability() == (8, 0)
+        assert (properties.multi_processor_count, properties.total_memory) == (108, 80 * 10**9)
+        assert properties.shared_memory_per_block_optin == 166_912
+    with answering_as(H200):
+        assert torch.cuda.get_device_capability() == (9, 0)
+
+
+def test_afterwards_torch_is_as_before() -> None:
+    names = ("is_available", "get_device_name", "Stream", "Event", "CUDAGraph", "stream", "synchronize")
+    before = [getattr(torch.cuda, name) for name in names]
+    compile_before = torch.compile
+    with pytest.raises(RuntimeError, match="inside"), answering_as(H200):
+        assert all(getattr(torch.cuda, name) is not one for name, one in zip(names, before, strict=True))
+        raise RuntimeError("inside")
+    assert [getattr(torch.cuda, name) for name in names] == before
+    assert torch.compile is compile_before
+
+
+def test_streams_and_events_have_no_effect() -> None:
+    with answering_as(H200):
+        side = torch.cuda.Stream()
+        side.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(side), side:
+            event = side.record_event()
+        assert (event.query(), side.query(), side.cuda_stream) == (True, True, 0)
+        torch.cuda.current_stream().wait_event(event)
+        torch.cuda.synchronize()
+
+
+@pytest.mark.parametrize(
+    ("call", "line"),
+    [
+        (lambda: torch.cuda.Event(enable_timing=True).elapsed_time(torch.cuda.Event()), "host code measures time on the device"),
+        (lambda: torch.cuda.CUDAGraph(), "a CUDA graph cannot be traced"),
+        (lambda: torch.compile(torch.relu), "torch.compile cannot be traced"),
+    ],
+)
+def test_what_a_program_cannot_hold_is_refused(call: Callable[[], Any], line: str) -> None:
+    with answering_as(H200), pytest.raises(Untraceable) as refused:
+        call()
+    assert str(refused.value) == line

@@ -1,0 +1,62 @@
+"""The evaluator for callers without an event loop, or with one of their own."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from envs.problems import load_suite
+from rlkernel.errors import BrokenReference
+from rlkernel.integrations.service import Service, open_service
+from rlkernel.types import Evaluation, Problem
+from tests.integrations.scripted_judge import Judge
+
+PROBLEM = load_suite()[0]
+
+
+@pytest.fixture
+def judge() -> Judge:
+    return Judge()
+
+
+@pytest.fixture
+def service(judge: Judge) -> Iterator[Service]:
+    with open_service(judge) as opened:
+        yield opened
+
+
+def test_threads_and_loops_share_one_evaluator(judge: Judge, service: Service) -> None:
+    judge.together = 4
+    with ThreadPoolExecutor(4) as threads:
+        found = list(threads.map(lambda n: service.evaluate(PROBLEM, f"# {n}").speedup, (1, 2, 3, 4)))
+    assert found == [1, 2, 3, 4]
+
+
+def test_a_closed_service_says_so(judge: Judge) -> None:
+    with open_service(judge) as service:
+        pass
+    with pytest.raises(RuntimeError):
+        service.evaluate(PROBLEM, None)
+
+
+def test_what_the_evaluator_raises_reaches_the_caller(service: Service) -> None:
+    with pytest.raises(BrokenReference, match="p: no Model"):
+        service.evaluate(Problem("p", 0, "train", "broken"), None)
+
+
+def test_a_cancelled_caller_cancels_its_evaluation_and_no_other(judge: Judge, service: Service) -> None:
+    judge.together = 2  # a lone evaluation waits
+
+    async def body() -> Evaluation:
+        lone = asyncio.ensure_future(service.evaluate_async(PROBLEM, "# 1"))
+        await asyncio.to_thread(judge.began.wait)
+        lone.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await lone
+        return await service.evaluate_async(PROBLEM, "# 2")
+
+    assert asyncio.run(body()).speedup == 2.0
+    assert judge.cancelled == 1

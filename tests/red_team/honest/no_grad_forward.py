@@ -1,0 +1,26 @@
+# relu correct: forward under decorators: no_grad, inference_mode inside
+import torch
+import torch.nn as nn
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def relu_kernel(x_ptr, o_ptr, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(o_ptr + i, tl.maximum(tl.load(x_ptr + i, mask=i < n), 0.0), mask=i < n)
+
+
+def run(x):
+    with torch.inference_mode():
+        o = torch.empty_like(x)
+        relu_kernel[(triton.cdiv(x.numel(), 1024),)](x, o, x.numel(), BLOCK=1024)
+        return o
+
+
+class ModelNew(nn.Module):
+    run = staticmethod(run)
+
+    @torch.no_grad()
+    def forward(self, x):
+        return self.run(x)

@@ -1,0 +1,26 @@
+# relu correct: a helper that calls itself with a smaller constant
+import torch
+import torch.nn as nn
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def twice(x, DEPTH: tl.constexpr):
+    if DEPTH == 0:
+        return x
+    else:
+        return twice(x * 1.0, DEPTH - 1)
+
+
+@triton.jit
+def relu_kernel(x_ptr, o_ptr, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(o_ptr + i, twice(tl.maximum(tl.load(x_ptr + i, mask=i < n), 0.0), 4), mask=i < n)
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        o = torch.empty_like(x)
+        relu_kernel[(triton.cdiv(x.numel(), 1024),)](x, o, x.numel(), BLOCK=1024)
+        return o

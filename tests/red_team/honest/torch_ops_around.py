@@ -1,0 +1,23 @@
+# relu correct coverage<1.0: torch operators around its kernel: einsum, conv, pad, chunk, where, scatter
+import torch
+import torch.nn as nn
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def relu_kernel(x_ptr, o_ptr, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(o_ptr + i, tl.maximum(tl.load(x_ptr + i, mask=i < n), 0.0), mask=i < n)
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        o = torch.empty_like(x)
+        relu_kernel[(triton.cdiv(x.numel(), 1024),)](x, o, x.numel(), BLOCK=1024)
+        a, b = torch.chunk(o, 2, dim=1)
+        y = torch.cat([a, b], dim=1)
+        y = torch.where(y > 0, y, torch.zeros_like(y))
+        y = torch.nn.functional.pad(y, (1, 1))[:, 1:-1]
+        y = torch.einsum("ij,ij->ij", y, torch.ones_like(y))
+        return y.contiguous()

@@ -1,0 +1,28 @@
+# relu inconsistent catalogue=15: a custom operator that counts its calls
+import torch
+import torch.nn as nn
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def relu_kernel(x_ptr, o_ptr, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(o_ptr + i, tl.maximum(tl.load(x_ptr + i, mask=i < n), 0.0), mask=i < n)
+
+
+CALLS = []
+
+
+@torch.library.custom_op("mine::count", mutates_args=())
+def count(x: torch.Tensor) -> torch.Tensor:
+    CALLS.append(1)
+    o = torch.empty_like(x)
+    if len(CALLS) % 4 == 1:
+        relu_kernel[(triton.cdiv(x.numel(), 1024),)](x, o, x.numel(), BLOCK=1024)
+    return o
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return count(x)

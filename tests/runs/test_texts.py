@@ -1,0 +1,51 @@
+"""Texts of a run: lines of JSON, cut texts, and the parts of an answer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from rlkernel.errors import UsageError
+from rlkernel.runs.texts import TEXT_LIMITS, answer_parts, cut, jsonl
+
+
+def test_lines_are_read_one_by_one(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_text('{"a": 1}\n{"a": "\u2028"}\nbroken\n')
+    rows = jsonl(path)
+    assert [next(rows), next(rows)] == [{"a": 1}, {"a": "\u2028"}]
+    with pytest.raises(UsageError, match=r"rows\.jsonl, line 3: not JSON: .*; resume the run to mend it"):
+        next(rows)
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"none\.jsonl: there is no such file; give the directory of a run"):
+        next(jsonl(tmp_path / "none.jsonl"))
+
+
+def test_a_cut_text_says_how_much_is_missing() -> None:
+    assert cut("abcdef", 6) == "abcdef"
+    assert cut("abcdef", 5) == "abcde\n[1 more characters]"
+    assert cut("", 0) == ""
+
+
+def test_limits_become_smaller() -> None:
+    assert sorted(TEXT_LIMITS, reverse=True) == list(TEXT_LIMITS)
+
+
+@pytest.mark.parametrize(
+    ("completion", "code", "parts"),
+    [
+        ("Plan.\n```python\nx = 1\n```\nDone.", "x = 1\n", ("Plan.", "x = 1\n", "Done.")),
+        # The last of two blocks is the candidate; the first belongs to the plan.
+        ("```\nx = 1\n```\nor\n```\nx = 2\n```", "x = 2\n", ("```\nx = 1\n```\nor", "x = 2\n", "")),
+        ("x = 1", "x = 1", ("", "x = 1", "")),
+        # Code that is not in the answer as it stands, since it was extracted another way.
+        ("Plan.\n```python\n  x = 1\n```", "y = 1", ("Plan.", "y = 1", "")),
+        ("Plan.\n```python\n```", "", ("Plan.", "", "")),
+        ("  I cannot. ", None, ("I cannot.", None, "")),
+    ],
+)
+def test_an_answer_is_a_plan_code_and_a_rest(completion: str, code: str | None, parts: tuple[str, str | None, str]) -> None:
+    assert answer_parts(completion, code) == parts

@@ -1,0 +1,16 @@
+"""What a step says of itself."""
+
+from __future__ import annotations
+
+from rlkernel.training.hooks import StepFacts
+
+
+def test_the_numbers_of_a_step_are_shares_of_its_batch() -> None:
+    facts = StepFacts(
+        step=3, groups=(), trained_turns=3, turns=4, trained_tokens=10, tokens=40, rejected={"mrs": 1, "mrs_2": 0},
+        loss=0.5, grad_norm=2.0, learning_rate=1e-6, entropy=1.5, clip_fraction=0.0, mismatch=None,
+    )  # fmt: skip
+    assert facts.numbers() == {
+        "loss": 0.5, "grad_norm": 2.0, "learning_rate": 1e-6, "entropy": 1.5, "clip_fraction": 0.0, "mismatch": None,
+        "kept_turns": 3 / 4, "kept_tokens": 10 / 40, "rejected_mrs": 1 / 4, "rejected_mrs_2": 0.0,
+    }  # fmt: skip

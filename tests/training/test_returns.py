@@ -1,0 +1,29 @@
+"""Returns to go, by hand."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from rlkernel.training.returns import returns_to_go
+
+
+def test_returns_to_go() -> None:
+    rewards = torch.tensor([[[1.0, 0.5, 2.0], [1.0, 4.0, 8.0]]])
+    mask = torch.tensor([[[True, True, True], [True, True, False]]])
+    # gamma 1: 1 + 0.5 + 2, 0.5 + 2, 2; the second ended after two turns: 1 + 4, 4.
+    assert returns_to_go(rewards, mask, 1.0).tolist() == [[[3.5, 2.5, 2.0], [5.0, 4.0, 0.0]]]
+    # gamma 1/2: 1 + (0.5 + 2/2)/2 = 1.75, 0.5 + 2/2 = 1.5, 2; 1 + 4/2 = 3, 4.
+    assert returns_to_go(rewards, mask, 0.5).tolist() == [[[1.75, 1.5, 2.0], [3.0, 4.0, 0.0]]]
+    assert returns_to_go(rewards, mask, 0.0).tolist() == [[[1.0, 0.5, 2.0], [1.0, 4.0, 0.0]]]
+
+
+def test_a_void_turn_between_others_takes_time_but_adds_nothing() -> None:
+    # gamma 1/2: 1 + 0 + 2/4
+    found = returns_to_go(torch.tensor([[[1.0, 9.0, 2.0]]]), torch.tensor([[[True, False, True]]]), 0.5)
+    assert found.tolist() == [[[1.5, 0.0, 2.0]]]
+
+
+def test_returns_to_go_refuses_shapes_that_differ() -> None:
+    with pytest.raises(ValueError, match=r"rewards_GKT is \(1, 2, 3\) but valid_GKT is \(1, 2, 2\)"):
+        returns_to_go(torch.zeros(1, 2, 3), torch.ones(1, 2, 2, dtype=torch.bool), 1.0)

@@ -1,0 +1,90 @@
+"""Calls between the event loop and a thread: results, errors, and the end by cancellation."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import threading
+import weakref
+from typing import Any
+
+import anyio
+import pytest
+
+from rlkernel.training import ranks
+from rlkernel.training.threads import cancellation, in_thread, on_loop
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_results_and_errors_go_both_ways() -> None:
+    home = threading.get_ident()
+
+    async def ask(number: int) -> tuple[int, bool]:
+        return number + 1, threading.get_ident() == home
+
+    def work(number: int) -> tuple[int, bool, bool]:
+        answer, asked_at_home = on_loop(ask, number)
+        return 10 * answer, asked_at_home, threading.get_ident() != home
+
+    assert await in_thread(work, 3) == (40, True, True)
+
+    async def fail() -> None:
+        raise ValueError("on the loop")
+
+    with pytest.raises(ValueError, match="on the loop"):
+        await in_thread(lambda: on_loop(fail))
+
+
+@pytest.mark.parametrize("raised", [concurrent.futures.CancelledError(), ranks.Lost("another process is gone")])
+async def test_in_a_cancelled_run_what_follows_from_it_is_no_error(raised: BaseException) -> None:
+    waiting = threading.Event()
+
+    def work() -> None:
+        waiting.set()
+        with cancellation():
+            while True:  # until the scope is cancelled
+                try:
+                    anyio.from_thread.check_cancelled()
+                except BaseException:
+                    raise raised from None
+
+    async with anyio.create_task_group() as tasks:
+        with anyio.CancelScope() as scope:
+            tasks.start_soon(lambda: anyio.to_thread.run_sync(waiting.wait))
+
+            async def cancel() -> None:
+                await anyio.to_thread.run_sync(waiting.wait)
+                scope.cancel()
+
+            tasks.start_soon(cancel)
+            await in_thread(work)
+    assert scope.cancelled_caught
+
+
+async def test_what_was_called_is_let_go_when_its_result_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    kept: list[Any] = []
+    run_sync = anyio.to_thread.run_sync
+
+    async def keeping(function: Any, *args: Any) -> Any:
+        kept.append((function, args))  # as a thread does that is slow to let go
+        return await run_sync(function, *args)
+
+    monkeypatch.setattr(anyio.to_thread, "run_sync", keeping)
+
+    class Trainer:
+        def train(self) -> int:
+            return 3
+
+    trainer = Trainer()
+    alive = weakref.ref(trainer)
+    assert await in_thread(trainer.train) == 3
+    del trainer
+    assert kept and alive() is None
+
+
+async def test_in_a_run_that_goes_on_a_lost_process_is_an_error() -> None:
+    def work() -> None:
+        raise ranks.Lost("another process is gone")
+
+    with pytest.raises(ranks.Lost):
+        await in_thread(work)

@@ -132,6 +132,7 @@ def test_the_readme_has_the_counts_of_the_results() -> None:
     assert (said[2], said[3], said[4], said[1]) == counts.groups()
 
 
+@pytest.mark.slow
 def test_the_python_of_the_readme_trains_a_policy(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     (lines,) = re.findall(r"^```python\n(.*?)^```$", DOCUMENTS["README.md"], re.DOTALL | re.MULTILINE)
     real = rl_loop.main

@@ -22,6 +22,7 @@ def test_shapes_have_the_published_numbers_of_parameters() -> None:
         assert SHAPES[name]["vocab_size"] == 151_936
 
 
+@pytest.mark.slow
 def test_training_counts_tokens_and_keeps_going_after_a_failure(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "training.json"
     sizes = ["--steps", "2", "--prompts", "1", "--rollouts", "2", "--tokens", "12", "--micro-tokens", "700"]
@@ -50,6 +51,7 @@ def test_first_and_last_steps_are_left_out() -> None:
     assert (found["seconds_wall"], found["hidden"], found["seconds_gpu_wait_policy"]) == (2.0, 0.5, None)
 
 
+@pytest.mark.slow
 def test_both_sides_sample_the_same_tokens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loop, "LOCKED_SECONDS", 0.001)
     monkeypatch.setattr(loop, "LATENCY_SECONDS", 0.001)

@@ -35,6 +35,7 @@ GROUP = Group(
 )
 
 
+@pytest.mark.slow
 def test_two_steps_on_the_evaluators_verdicts(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     model, tokenizer = rl_loop.load_model("small")
     before = [parameter.detach().clone() for parameter in model.parameters()]

@@ -17,6 +17,7 @@ from unittest import mock
 from triton.compiler import ASTSource
 from triton.compiler.code_generator import CodeGenerator
 from triton.compiler.errors import CompilationError
+from triton.language import constexpr
 
 MAX_NODES = 20_000
 """Nodes of syntax trees that the front end may visit for one kernel. A fused attention takes about a thousand."""
@@ -53,7 +54,8 @@ def bounded() -> Iterator[None]:
 
 def _plain(value: Any) -> Any:
     """A constant's value; None for what is computed on the device."""
-    value = getattr(value, "value", value)
+    if isinstance(value, constexpr):  # a tuple of Triton's answers any attribute by its fields' names, or raises
+        value = value.value
     return value if isinstance(value, (bool, int, float, str, tuple)) or hasattr(value, "values") else None
 
 

@@ -52,9 +52,9 @@ def _canonical(name: str, source: str, line: int) -> Canonical:
             argument.annotation = None
     definition.returns = None
     for node in ast.walk(definition):
-        body = getattr(node, "body", None)
-        if isinstance(body, list):
-            node.body = [n for n in body if not _is_text(n)] or [ast.Pass(lineno=body[0].lineno)]  # type: ignore[attr-defined]
+        for branch in ("body", "orelse"):
+            if isinstance(body := getattr(node, branch, None), list) and body:
+                setattr(node, branch, [n for n in body if not (_is_text(n) or _prints(n))] or [ast.Pass(lineno=body[0].lineno)])
     text = ast.unparse(definition) + "\n"
     tree = parse(name, text, line)
     pairs = zip(_statements(definition), _statements(tree), strict=True)
@@ -72,6 +72,16 @@ def _plain(note: ast.expr | None) -> bool:
 def _is_text(node: ast.stmt) -> bool:
     """A docstring, or another string without effect."""
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+
+
+def _prints(node: ast.stmt) -> bool:
+    """A print of the kernel, at run time: it has no effect on any result, and where every thread prints it takes seconds."""
+    if not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)):
+        return False
+    called = node.value.func
+    return (isinstance(called, ast.Name) and called.id in ("print", "device_print")) or (
+        isinstance(called, ast.Attribute) and called.attr == "device_print"
+    )
 
 
 def _statements(tree: ast.AST) -> list[ast.stmt]:

@@ -26,25 +26,26 @@ class Bound:
 
 def bind(jit: JITFunction[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Bound:
     """Raises what `JITFunction.run` raises for wrong arguments: TypeError, KeyError, AssertionError, ValueError."""
-    kept: list[Any] = []
 
     def without_data(value: Any) -> Any:
         if isinstance(value, torch.Tensor):
-            kept.append(value)
-            return _Pointer(value.dtype, kept[-1])
+            return _Pointer(value.dtype, value)
         return tuple(without_data(item) for item in value) if type(value) is tuple else value
 
     names = [parameter.name for parameter in jit.params]
     mocked = {key: without_data(value) for key, value in kwargs.items()}
     mocked["debug"] = bool(kwargs.get("debug", jit.debug))
-    backend, binder = jit.create_binder()[-2:]
+    backend, binder = jit.device_caches[0][-2:]  # made once
     try:
         bound, specialization, options = binder(*[without_data(value) for value in args], **mocked)
     except TypeError as error:  # Triton's binder is a function that it has made, with a name of its own
         raise TypeError(str(error).replace("dynamic_func()", f"{jit.fn.__name__}()")) from None
     hash(tuple(specialization))  # Triton looks the kernel up by it
     known = {key: value for key, value in mocked.items() if key not in OPTIONS}  # whether their values will do, compilation says
-    jit._pack_args(backend, known, bound, specialization, options)
+    accepted: set[frozenset[str]] = jit.__dict__.setdefault("accepted_keywords", set())
+    if frozenset(known) not in accepted:  # only names are checked, so once is enough
+        jit._pack_args(backend, known, bound, specialization, options)
+        accepted.add(frozenset(known))
     return Bound({name: _with_data(bound[name]) for name in names}, {k: v for k, v in kwargs.items() if k not in names})
 
 

@@ -95,10 +95,9 @@ def _accelerator(stream: _Stream) -> dict[str, Any]:
     return {name: answer for name, answer in answers.items() if hasattr(torch.accelerator, name)}
 
 
-@contextmanager
-def answering_as(profile: DeviceProfile) -> Iterator[None]:
-    """Inside, `torch.cuda` answers as `profile` would."""
-    properties = types.SimpleNamespace(
+def _properties(profile: DeviceProfile) -> types.SimpleNamespace:
+    """What `torch.cuda.get_device_properties` tells of a card."""
+    return types.SimpleNamespace(
         name=f"NVIDIA {profile.name.upper()}",
         major=profile.arch // 10,
         minor=profile.arch % 10,
@@ -112,7 +111,12 @@ def answering_as(profile: DeviceProfile) -> Iterator[None]:
         shared_memory_per_block_optin=profile.shared_bytes,
         shared_memory_per_multiprocessor=profile.shared_bytes,
     )
-    stream = _Stream()
+
+
+@contextmanager
+def answering_as(profile: DeviceProfile) -> Iterator[None]:
+    """Inside, `torch.cuda` answers as `profile` would."""
+    properties, stream = _properties(profile), _Stream()
     answers: dict[str, Any] = {
         "is_available": lambda: True,
         "is_initialized": lambda: True,

@@ -10,16 +10,17 @@ from torch import nn
 
 from rlkernel.evaluator.compile.binaries import Compiled
 from rlkernel.evaluator.program.schema import Config, Function, Launch, Op, Program
+from rlkernel.evaluator.program.values import DeviceRef, TensorRef
 
-EMPTY = Op("aten.empty_like.default", ({"t": 1},), {"device": {"device": True}}, (2,))
-DOUBLE = Launch(0, {"x": {"t": 1}, "y": {"t": 2}}, (Config({}, {}, (1, 1, 1)), Config({}, {}, (2, 1, 1))), 9)
-ADD = Op("aten.add.Tensor", ({"t": 2}, {"t": 0}), {}, (3,))
-INIT = (Op("aten.zeros.default", ([3],), {"device": {"device": True}}, (0,)),)
+EMPTY = Op("aten.empty_like.default", (TensorRef(1),), {"device": DeviceRef()}, (2,))
+DOUBLE = Launch(0, {"x": TensorRef(1), "y": TensorRef(2)}, (Config({}, {}, (1, 1, 1)), Config({}, {}, (2, 1, 1))), 9)
+ADD = Op("aten.add.Tensor", (TensorRef(2), TensorRef(0)), {}, (3,))
+INIT = (Op("aten.zeros.default", ([3],), {"device": DeviceRef()}, (0,)),)
 KERNEL = Function("k", "def k(x, y):\n    pass\n", 3, {})
 
 
 def program(*steps: Any, output: int) -> Program:
-    return Program((KERNEL,), (), INIT, {"w": 0}, (1,), steps, {"t": output})
+    return Program((KERNEL,), (), INIT, {"w": 0}, (1,), steps, TensorRef(output))
 
 
 class Double:

@@ -152,8 +152,8 @@ def test_arguments_that_are_missing_or_too_many_are_the_candidates_mistake() -> 
             kernel[(1,)](traced.x, traced.y, 100)
         with pytest.raises(TypeError, match=r"^kernel\(\) takes 5 positional arguments but 6 were given$"):
             kernel[(1,)](traced.x, traced.y, 100, 1.0, 16, 17)
-        with pytest.raises(ValueError, match=r"^grid must have at most 3 dimensions$"):
-            kernel[(1, 1, 1, 1)](traced.x, traced.y, 100, 1.0, BLOCK=16)
+        with pytest.raises(TypeError, match=r"^object of type 'int' has no len\(\)$"):
+            kernel[7](traced.x, traced.y, 100, 1.0, BLOCK=16)
 
 
 def test_afterwards_triton_launches_again() -> None:

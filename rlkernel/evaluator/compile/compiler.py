@@ -249,7 +249,7 @@ def compile_program(
     """
     compiler = Compiler(program, profile, directory)
     found: dict[int, dict[int, Compiled]] = {}
-    orders = _orders(program, {} if configs == "all" else configs)
+    orders = _orders(program, {} if configs == "all" else configs or {})
 
     def one(step: Launch, config: Config, args: dict[str, Any]) -> Compiled:
         try:

@@ -97,7 +97,7 @@ def pairs(own: Mapping[str, torch.Tensor], given: Mapping[str, torch.Tensor]) ->
     where both sides have equally many."""
     alike = {name for name, tensor in own.items() if name in given and _kind(tensor) == _kind(given[name])}
     found = [(own[name], given[name]) for name in own if name in alike]
-    rest = [[(name, t) for name, t in side.items() if name not in alike] for side in (own, given)]
+    rest = [[(name, t) for name, t in side.items() if name not in others] for side, others in ((own, given), (given, own))]
     for kind in {_kind(tensor) for _, tensor in rest[0]}:
         mine, theirs = ([t for _, t in side if _kind(t) == kind] for side in rest)
         if len(mine) == len(theirs):

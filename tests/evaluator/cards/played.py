@@ -12,10 +12,20 @@ from rlkernel.evaluator.cards.gpus import Gpu, Reading
 from rlkernel.evaluator.messages import codec
 from rlkernel.evaluator.messages.children import StepTime
 from rlkernel.evaluator.messages.gpu import Evaluate, Judged, Known, Study
+from rlkernel.evaluator.messages.judgement import InputFate, Stress, Tolerance
 from rlkernel.types import Problem
 
 RELU = Problem("mine/relu", 1, "train", "import torch\n")
-KNOWN = Known({"plain": (1e-6,)}, False, (), False, True, (StepTime(0, 3.0, op="aten.relu"),))
+KNOWN = Known(
+    {"plain": (Tolerance(1e-6, 1e-3),)},
+    Stress.NONE,
+    False,
+    (InputFate.KEPT,),
+    (),
+    False,
+    True,
+    (StepTime(0, 3.0, op="aten.relu"),),
+)
 WRONG = Judged(False, "output is wrong", False, 0.5, {}, {}, None)
 READING = Reading(
     time=0.0, sm_mhz=1980, memory_mhz=3201, temperature_c=30, power_w=75.0, throttle=(), used_bytes=0, free_bytes=139 << 30,

@@ -9,8 +9,10 @@ import pytest
 import torch
 
 from rlkernel.evaluator.judging.comparison import Match, quick_sums
+from rlkernel.evaluator.messages.judgement import InputFate, Tolerance
 
 X = torch.tensor([1.0, 2.0, 4.0])
+LOOSE, TIGHT = Tolerance(0.1, 0.1), Tolerance(1e-6, 1e-6)
 
 
 @pytest.fixture
@@ -23,20 +25,20 @@ def test_nothing_to_check_is_a_match(checks: Any) -> None:
 
 
 def test_equal_outputs_match_in_every_structure(checks: Any) -> None:
-    checks.outputs({"a": X, "b": [X]}, {"a": X.clone(), "b": [X.clone()]}, [0.0, 0.0])
+    checks.outputs({"a": X, "b": [X]}, {"a": X.clone(), "b": [X.clone()]}, [LOOSE, LOOSE])
     assert (checks.finish(1.0), checks.worst) == (Match(True), 0.0)
 
 
 def test_the_error_is_relative_and_the_largest_counts(checks: Any) -> None:
     # ||(0, 0, 0.04)|| / ||(1, 2, 4)|| = 0.04 / sqrt(21)
-    checks.outputs([X, X + torch.tensor([0.0, 0.0, 0.04])], [X, X], [0.1, 0.1])
+    checks.outputs([X, X + torch.tensor([0.0, 0.0, 0.04])], [X, X], [LOOSE, LOOSE])
     match = checks.finish(1.0)
     assert match.matches
     assert match.error == pytest.approx(0.04 / 21**0.5, rel=1e-4)
 
 
 def test_a_miss_names_its_output_and_carries_the_note(checks: Any) -> None:
-    checks.outputs([X, X + 1], [X, X], [1e-6, 1e-6], note=" in eval mode")
+    checks.outputs([X, X + 1], [X, X], [TIGHT, TIGHT], note=" in eval mode")
     match = checks.finish(1.0)
     assert not match.matches and match.numeric
     assert match.detail.startswith("output 1") and match.detail.endswith(" in eval mode")
@@ -47,14 +49,14 @@ def test_a_miss_names_its_output_and_carries_the_note(checks: Any) -> None:
     [([X], "not a tensor"), (X[:2], "shape"), (X.double(), "float64"), (torch.ones(1).expand(3), "memory")],
 )
 def test_another_structure_shape_dtype_or_layout_is_no_question_of_size(checks: Any, output: Any, word: str) -> None:
-    checks.outputs(output, X, [1e9])
+    checks.outputs(output, X, [LOOSE])
     match = checks.finish(1.0)
     assert not match.matches and not match.numeric
     assert word in match.detail
 
 
 def test_failures_that_are_no_question_of_size_go_first(checks: Any) -> None:
-    checks.outputs(X + 1, X, [1e-6])
+    checks.outputs(X + 1, X, [TIGHT])
     checks.unchanged([X], [X.clone()], "input {index} is fine")
     checks.unchanged([X, X + 1], [X, X], "input {index} was changed")
     checks.unchanged([X + 2], [X], "input {index} was changed later")
@@ -75,10 +77,31 @@ def test_nan_is_unchanged_where_it_was(checks: Any) -> None:
 
 
 def test_inputs_that_the_reference_changes_may_miss_as_outputs_may(checks: Any) -> None:
-    checks.changed_alike([X * (1 + 1e-7)], [X])
+    checks.changed_alike(X * (1 + 1e-7), X, "running_mean after forward")
     assert checks.finish(1.0).matches
-    checks.changed_alike([X * 2], [X])
-    assert checks.finish(1.0).detail.startswith("input 0 after forward")
+    checks.changed_alike(X * 2, X, "running_mean after forward")
+    assert checks.finish(1.0).detail.startswith("running_mean after forward is wrong")
+    checks.missing("running_var")
+    assert checks.finish(1.0).detail == "the reference's forward changes running_var, which ModelNew does not have"
+
+
+@pytest.mark.parametrize(
+    ("fate", "factor", "detail"),
+    [
+        (InputFate.KEPT, 1.0, ""),
+        (InputFate.KEPT, 2.0, "forward changes its input 0, the reference does not"),
+        (InputFate.CHANGED, 2.0, ""),
+        (InputFate.CHANGED, 3.0, "input 0 after forward is wrong"),
+        (InputFate.RETURNED, 1.0, ""),
+        (InputFate.RETURNED, 2.0, ""),
+        (InputFate.RETURNED, 3.0, "input 0 after forward is wrong"),
+    ],
+)
+def test_inputs_after_forward(checks: Any, fate: InputFate, factor: float, detail: str) -> None:
+    after = X if fate is InputFate.KEPT else X * 2
+    checks.inputs([X * factor], [after], [X], [fate])
+    match = checks.finish(1.0)
+    assert (match.matches, match.detail.startswith(detail)) == (not detail, True)
 
 
 def test_a_stray_write_ends_everything(room: Any, checks: Any) -> None:
@@ -87,7 +110,7 @@ def test_a_stray_write_ends_everything(room: Any, checks: Any) -> None:
     checks.zones(guards, unused)
     assert checks.finish(1.0).matches
     guards._zones[0][1, 0] ^= 1  # the first byte behind the tensor
-    checks.outputs(tensor, tensor.clone(), [0.0])
+    checks.outputs(tensor, tensor.clone(), [LOOSE])
     checks.zones(unused, guards)
     with pytest.raises(room.checks.Strayed, match="a kernel writes outside its tensors"):
         checks.finish(1.0)

@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from rlkernel.evaluator.judging.comparison import Match
+from rlkernel.evaluator.messages.judgement import Tolerance
 from tests.evaluator.gpu.test_stopwatch import Event
 
 
@@ -50,7 +51,7 @@ def test_a_host_that_waits_for_the_gpu_asks_for_no_longer_spin(room: Any) -> Non
 
 
 def trials_of(room: Any, allowed: float = 1e-3) -> Any:
-    known = SimpleNamespace(allowed={"plain": [allowed]})
+    known = SimpleNamespace(allowed={"plain": [Tolerance(allowed, 0.2)]})
     return room.trials.Trials(None, known, None, None, None, tf32=False, seconds=1.0)
 
 

@@ -53,10 +53,11 @@ FULL: dict[str, Any] = {
     "Traces": children.Traces((children.Traced(PROGRAM, PROGRAM),)),
     "Binaries": children.Binaries({"1": {0: COMPILED}}, {COMPILED.key: wire.Span(0, 4)}),
     "Ran": children.Ran(
-        (children.RoundOutputs({"tensor": 0}, (ONE,), (False,), (ONE,)),),
+        (children.RoundOutputs({"tensor": 0}, (ONE,), (False,), (ONE,), {"w": ONE}),),
         (children.StepTime(1, 3.5, function=0), children.StepTime(0, 1.5, op="aten.relu.default")),
-        {1: 2}, {0: True}, False,
+        {0: True}, False,
     ),
+    "Prices": children.Prices({1: (2, 0)}),
     "Failed": endings.Failed(endings.Status.CRASH, "why"),
 }  # fmt: skip
 """One of each message that is untrusted, with something in every field."""
@@ -66,7 +67,7 @@ FREE = {"detail", "dtype", "op"}
 """Fields that are texts of any kind."""
 SPANS = {"at", "nbytes", "shape", "stride"}
 """Fields whose numbers are checked by who reads the body: `wire.raw`, `wire.tensor`."""
-TABLES = {"kernels", "1", "cubins", "choices", "live"}
+TABLES = {"kernels", "1", "cubins", "live", "state", "orders"}
 """Fields that are tables, which may be empty and whose keys are data."""
 Place = tuple[str | int, ...]
 

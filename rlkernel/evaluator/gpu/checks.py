@@ -109,7 +109,7 @@ class Checks:
         if wrong is not None:
             self._fail(wrong)
         elif found.numel():
-            self._output(found, wanted, tolerance(wanted.dtype, OwnError(), tf32=False), where, "")
+            self._output(found, wanted, tolerance(wanted.dtype, OwnError(), tf32=False), where, "", final=True)
 
     def _either(self, index: int, found: torch.Tensor, after: torch.Tensor, was: torch.Tensor) -> None:
         place, flag = len(self._sums), len(self._flags)
@@ -121,7 +121,7 @@ class Checks:
             if not told[flag]:
                 return None
             match = decide(found, after, after, sums[place], allowed=allowed, where=where)
-            return None if match.matches else match
+            return None if match.matches else replace(match, numeric=False)
 
         self._tell.append(tell)
 
@@ -133,15 +133,18 @@ class Checks:
         """Take note of a failure that is known already."""
         self._tell.append(lambda sums, told: Match(False, detail))
 
-    def _output(self, found: torch.Tensor, expected: torch.Tensor, allowed: Tolerance, where: str, note: str) -> None:
-        """Check one tensor of an output, of the right shape and dtype, by its values."""
+    def _output(
+        self, found: torch.Tensor, expected: torch.Tensor, allowed: Tolerance, where: str, note: str, *, final: bool = False
+    ) -> None:
+        """Check one tensor of an output, of the right shape and dtype, by its values. A final miss is not looked at more closely,
+        because only outputs are."""
         place = len(self._sums)
         self._sums.append(kept(self._fused.sums(found, expected)))
 
         def tell(sums: list[list[float]], told: list[bool]) -> Match | None:
             match = decide(found, expected, expected, sums[place], allowed=allowed, where=where)
             self.worst = max(self.worst, match.error)
-            return None if match.matches else replace(match, detail=match.detail + note)
+            return None if match.matches else replace(match, detail=match.detail + note, numeric=match.numeric and not final)
 
         self._tell.append(tell)
 

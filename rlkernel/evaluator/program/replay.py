@@ -42,7 +42,7 @@ _REFUSED = {
     "rename",
     "retain_grad", "requires_grad_", "to_mkldnn", "to_dense", "data", "is_pinned", "resize_as_", "resize_as_sparse_",
 }  # fmt: skip
-_WHOLE = {"scaled_dot_product_attention", "dropout"}
+_WHOLE = {"scaled_dot_product_attention", "dropout", "dropout_"}
 """Made of other operators, which depend on the device, but recorded whole. Of the rest a trace has the parts, whose cost is
 known."""
 _FRESH = {"empty", "empty_like", "new_empty", "empty_strided", "new_empty_strided", "empty_permuted"}

@@ -37,6 +37,18 @@ _WHOLE: dict[Any, Any] = {
     torch.nn.functional.scaled_dot_product_attention: torch.ops.aten.scaled_dot_product_attention.default,
     torch.dropout: torch.ops.aten.dropout.default,
 }
+
+
+def _dropout(
+    input: torch.Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
+) -> tuple[Any, tuple[Any, ...]] | torch.Tensor:
+    """What `torch.nn.functional.dropout` calls, with its arguments, or its argument where it does nothing. A GPU has one kernel
+    for it, which draws other numbers than the operators that it is made of."""
+    if not training:
+        return input
+    return (torch.ops.aten.dropout_.default if inplace else torch.ops.aten.dropout.default), (input, p, True)
+
+
 _OWN = ("aten", "prims", "prim", "quantized", "profiler")
 """Namespaces of operators that are torch's own."""
 
@@ -67,6 +79,13 @@ class Lie(TorchFunctionMode):
                 return answer
         if func in _LITERALS:
             return self._literal(func, args, kwargs)
+        if func is torch.nn.functional.dropout:
+            called = _dropout(*args, **kwargs)
+            if isinstance(called, torch.Tensor):
+                return called
+            func, args, kwargs = *called, {}
+            with _disable_current_modes():
+                return self.recorder.record_call(str(func), func, args, kwargs)
         whole = _WHOLE.get(func)
         if whole is not None:
             with _disable_current_modes():

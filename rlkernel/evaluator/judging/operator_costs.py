@@ -105,7 +105,7 @@ MEMORY = GATHERS | BAGS | FREE | {*PASSES} | {
     "bernoulli", "binary_cross_entropy", "binary_cross_entropy_with_logits", "bincount", "binomial", "blackman_window",
     "block_diag", "bucketize", "cat", "cauchy", "channel_shuffle", "col2im", "complex", "constant_pad_nd", "copy",
     "copysign", "count_nonzero", "cudnn_affine_grid_generator", "cudnn_batch_norm", "cudnn_grid_sampler", "cummax",
-    "cummin", "cumprod", "cumsum", "detach_copy", "diag_embed", "diagonal_copy", "diagonal_scatter", "dist", "dropout", "dropout_",
+    "cummin", "cumprod", "cumsum", "detach_copy", "diag_embed", "diagonal_copy", "diagonal_scatter", "dist", "dropout",
     "embedding_renorm", "eq", "expand_copy", "exponential", "eye", "fft_fftfreq", "fft_rfftfreq", "fill", "flip",
     "floor_divide", "fractional_max_pool2d", "fractional_max_pool3d", "full", "full_like", "gcd", "ge", "gelu",
     "geometric", "glu", "grid_sampler_2d", "grid_sampler_3d", "gt", "hamming_window", "hann_window", "hardswish",

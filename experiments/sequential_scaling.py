@@ -48,6 +48,7 @@ from rlkernel.report.figure import Panel
 from rlkernel.report.report import Story
 from rlkernel.report.summary import Window
 from rlkernel.rollout import derive_seed
+from rlkernel.runs import checkpoints
 from rlkernel.runs import directory as rundir
 from rlkernel.runs.outcomes import write_outcomes
 from rlkernel.types import Group
@@ -134,7 +135,7 @@ def weights(preset: Preset, seed: int, out: Path) -> str:
     found: dict[str, Path] = {}
     for path in (out / "arms").glob(f"{TRAINED.name}-seed{seed}-*/manifest.json"):
         manifest = json.loads(path.read_text(encoding="utf-8"))
-        saved = [done.parent for done in path.parent.glob(f"checkpoints/*/{rundir.COMPLETE}")]
+        saved = [done.parent for done in path.parent.glob(f"checkpoints/*/{checkpoints.COMPLETE}")]
         if "finished" in manifest and saved and all(manifest["run"][key] == value for key, value in wanted.items()):
             found[manifest["finished"]] = max(saved, key=lambda place: int(place.name.removeprefix("checkpoint-")))
     return str(found[max(found)]) if found else trained.model

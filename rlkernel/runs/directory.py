@@ -4,7 +4,7 @@ manifest.json       what ran: the dumped Run, its fingerprint, commit, versions,
 metrics.jsonl       one row per step and split
 transcripts.jsonl   a sample of trajectories
 outcomes.jsonl      per problem, one row per validation
-checkpoints/        checkpoint-<step>/, with a file `complete` when it is
+checkpoints/        checkpoint-<step>/, see `rlkernel.runs.checkpoints`
 wandb/              Weights & Biases
 """
 
@@ -15,7 +15,6 @@ import importlib.metadata
 import json
 import os
 import platform
-import shutil
 import subprocess
 import time
 from collections.abc import Iterator
@@ -26,19 +25,22 @@ from typing import Any
 
 from rlkernel.config import Run, code_of, fingerprint, to_json
 from rlkernel.errors import UsageError
+from rlkernel.runs import checkpoints
+from rlkernel.runs.durable import replace_text, sync
 
-COMPLETE = "complete"
-"""A checkpoint without this file was interrupted while it was written."""
 MANIFEST, METRICS, TRANSCRIPTS, OUTCOMES = "manifest.json", "metrics.jsonl", "transcripts.jsonl", "outcomes.jsonl"
+ROWS = (METRICS, TRANSCRIPTS, OUTCOMES)
 
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """Where a run begins: after `step` optimiser steps, from `checkpoint` unless it is None."""
+    """Where a run begins: after `step` optimiser steps, from `checkpoint` unless it is None. told: a line per damaged checkpoint
+    that was passed over."""
 
     step: int
     checkpoint: Path | None
     finished: bool
+    told: tuple[str, ...] = ()
 
 
 @contextmanager
@@ -57,7 +59,7 @@ def owned(directory: Path) -> Iterator[None]:
 
 
 def begin(directory: Path, run: Run) -> Start:
-    """Make or check the manifest, and drop what was logged after the last complete checkpoint.
+    """Make or check the manifest, and drop what was logged after the newest intact checkpoint.
 
     Raises UsageError when the directory holds another run, naming what differs.
     """
@@ -65,12 +67,19 @@ def begin(directory: Path, run: Run) -> Start:
         return Start(run.steps, None, finished=True)
     if read_manifest(directory) is None:
         write_manifest(directory, new_manifest(run))
-    checkpoints = _complete_checkpoints(directory / "checkpoints")
-    step = max(checkpoints, default=0)
-    for name in (METRICS, TRANSCRIPTS, OUTCOMES):
+    step, checkpoint, told = checkpoints.newest(directory / "checkpoints")
+    for name in ROWS:
         # Without a checkpoint, even the measurement before the first step is made again.
-        _keep_rows(directory / name, step if checkpoints else -1)
-    return Start(step, checkpoints.get(step), finished=False)
+        _keep_rows(directory / name, -1 if checkpoint is None else step)
+    return Start(step, checkpoint, finished=False, told=told)
+
+
+def sync_rows(directory: Path) -> None:
+    """Wait until the rows are on the disk, so that a checkpoint which is written after them has them all."""
+    for name in ROWS:
+        if (directory / name).exists():
+            sync(directory / name)
+    sync(directory)
 
 
 def finished(directory: Path, run: Run) -> bool:
@@ -138,18 +147,7 @@ def update_manifest(directory: Path, **changes: Any) -> None:
 
 
 def write_manifest(directory: Path, manifest: dict[str, Any]) -> None:
-    _replace_text(directory / MANIFEST, json.dumps(manifest, indent=2) + "\n")
-
-
-def _complete_checkpoints(directory: Path) -> dict[int, Path]:
-    """The complete checkpoints by step. Incomplete ones are deleted."""
-    found = {}
-    for path in directory.glob("checkpoint-*"):
-        if (path / COMPLETE).exists():
-            found[int(path.name.removeprefix("checkpoint-"))] = path
-        else:
-            shutil.rmtree(path)
-    return found
+    replace_text(directory / MANIFEST, json.dumps(manifest, indent=2) + "\n")
 
 
 def _keep_rows(path: Path, step: int) -> None:
@@ -163,14 +161,7 @@ def _keep_rows(path: Path, step: int) -> None:
                 kept.append(line + "\n")
         except ValueError:
             continue
-    _replace_text(path, "".join(kept))
-
-
-def _replace_text(path: Path, text: str) -> None:
-    """Write a file as a whole or not at all, also when the process is killed."""
-    draft = path.with_name(path.name + ".draft")
-    draft.write_text(text, encoding="utf-8")
-    draft.replace(path)
+    replace_text(path, "".join(kept))
 
 
 def _difference(there: dict[str, Any], here: dict[str, Any]) -> str:

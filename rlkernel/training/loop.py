@@ -122,6 +122,7 @@ class _Loop:
         ranks.meet()
         if self.ahead is not None:
             write_ahead(directory, self.ahead)
+        rundir.sync_rows(self.directory)
 
     def enough(self) -> bool:
         stop = self.until is not None and time.monotonic() >= self.until
@@ -238,6 +239,8 @@ async def train(
         start = rundir.begin(directory, run)
         if start.finished:
             return True
+        for line in start.told:
+            print(line, file=sys.stderr)
         _check_problems(run)
         ranks.check()
         going = "starting" if start.checkpoint is None else f"resuming after step {start.step} of {run.steps}"

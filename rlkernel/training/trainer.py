@@ -35,7 +35,7 @@ from trl import GRPOTrainer
 
 from rlkernel.config import Run
 from rlkernel.rollout import derive_seed
-from rlkernel.runs.directory import COMPLETE
+from rlkernel.runs import checkpoints
 from rlkernel.training import ranks
 from rlkernel.training.batch import Batch, Tokens, assemble, needs_ratios, pad_rows
 from rlkernel.training.hooks import Hooks, StepFacts
@@ -254,7 +254,7 @@ class _Recorder(TrainerCallback):  # type: ignore[misc]
         directory = Path(args.output_dir) / f"checkpoint-{state.global_step}"
         self.hooks.save(directory)
         if state.is_world_process_zero:
-            (directory / COMPLETE).touch()
+            checkpoints.seal(directory)
         if self.hooks.enough():
             control.should_training_stop = True
 

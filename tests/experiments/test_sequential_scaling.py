@@ -11,6 +11,7 @@ import pytest
 
 from experiments import arms, sequential_scaling
 from experiments.sequential_scaling import ARMS, Flags, main, plan, weights
+from rlkernel.runs import checkpoints
 from rlkernel.runs import directory as rundir
 
 
@@ -57,7 +58,7 @@ def test_the_trained_arm_is_refined_where_it_is_finished(tmp_path: Path) -> None
     directory = tmp_path / "arms" / f"{run.name}-seed0-x"
     for step in (9, 12):
         (directory / "checkpoints" / f"checkpoint-{step}").mkdir(parents=True)
-        (directory / "checkpoints" / f"checkpoint-{step}" / rundir.COMPLETE).touch()
+        (directory / "checkpoints" / f"checkpoint-{step}" / checkpoints.COMPLETE).touch()
     rundir.begin(directory, run)
     assert weights(preset, 0, tmp_path) == "small"  # not finished
     rundir.finish(directory)

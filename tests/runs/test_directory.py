@@ -15,6 +15,7 @@ from algorithms.uniform_credit import UniformCredit
 from envs.kernel_env import KernelEnvironment
 from rlkernel.config import Run, fingerprint
 from rlkernel.errors import UsageError
+from rlkernel.runs import checkpoints
 from rlkernel.runs import directory as rundir
 from rlkernel.runs.directory import Start
 from rlkernel.types import Problem
@@ -46,7 +47,7 @@ def test_a_run_goes_on_from_its_last_complete_checkpoint_without_the_rows_after_
     for step in (2, 3, 4):
         (tmp_path / "checkpoints" / f"checkpoint-{step}").mkdir(parents=True)
     for step in (2, 3):
-        (tmp_path / "checkpoints" / f"checkpoint-{step}" / rundir.COMPLETE).touch()
+        (tmp_path / "checkpoints" / f"checkpoint-{step}" / checkpoints.COMPLETE).touch()
     rows = [json.dumps({"split": "train", "step": step}) + "\n" for step in range(5)]
     for name in (rundir.METRICS, rundir.TRANSCRIPTS, rundir.OUTCOMES):
         (tmp_path / name).write_text("".join(rows) + '{"split": "tr')  # cut off by a kill

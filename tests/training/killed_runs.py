@@ -29,8 +29,8 @@ from algorithms.uniform_credit import UniformCredit
 from rlkernel.config import Run
 from rlkernel.interfaces import Removes
 from rlkernel.policy.hf import HFPolicy
+from rlkernel.runs import checkpoints, log
 from rlkernel.runs import directory as rundir
-from rlkernel.runs import log
 from rlkernel.training import loop
 from rlkernel.training.trainer import KernelGRPOTrainer
 from rlkernel.types import Evaluation, Group, Problem, Status
@@ -95,8 +95,8 @@ POINTS: dict[str, tuple[Any, str, int]] = {
     "checkpoint: before the optimiser's state": (KernelGRPOTrainer, "_save_optimizer_and_scheduler", 1),
     "checkpoint: before the random state": (KernelGRPOTrainer, "_save_rng_state", 1),
     "checkpoint: before the batch ahead": (loop._Loop, "save", 1),
-    "checkpoint: half deleted": (rundir.shutil, "rmtree", 1),
-    "start: manifest and logs": (rundir, "_replace_text", 3),
+    "checkpoint: half deleted": (checkpoints.shutil, "rmtree", 1),
+    "start: manifest and logs": (rundir, "replace_text", 3),
 }
 """Where a kill may come -> whose method, and at most at which call of it after a start: about those of one step."""
 
@@ -163,7 +163,7 @@ def main(model: str, out: Path, staleness: int) -> None:
     ):
         status = attempt(run, directory, kill)
         number = os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
-        kept = sorted(int(path.parent.name.split("-")[1]) for path in directory.glob(f"checkpoints/*/{rundir.COMPLETE}"))
+        kept = sorted(int(path.parent.name.split("-")[1]) for path in directory.glob(f"checkpoints/*/{checkpoints.COMPLETE}"))
         row = {"kill": kill, "signal": number, "status": 0 if number else os.WEXITSTATUS(status), "steps": kept[-1:]}
         print(json.dumps(row), flush=True)
 

@@ -187,6 +187,30 @@ def test_an_interrupted_run_goes_on_as_if_it_had_not_been(run: Run, tmp_path: Pa
     assert weights[0] == weights[1]
 
 
+def test_a_run_whose_newest_checkpoint_is_damaged_goes_on_from_the_one_before_it(
+    run: Run, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    whole, broken = tmp_path / "whole", tmp_path / "broken"
+    for directory in (whole, broken):
+        do(run, directory)
+    # As if the process had been killed after its last checkpoint, and the disk had lost half of the optimiser's state.
+    rundir.write_manifest(broken, {k: v for k, v in (rundir.read_manifest(broken) or {}).items() if k != "finished"})
+    newest = broken / "checkpoints" / "checkpoint-3"
+    state = (newest / "optimizer.pt").read_bytes()
+    (newest / "optimizer.pt").write_bytes(state[: len(state) // 2])
+    capfd.readouterr()
+    do(run, broken)
+    told = capfd.readouterr().err.splitlines()
+    wrong = f"optimizer.pt has {len(state) // 2} bytes of {len(state)}"
+    assert told[:2] == [
+        f"{newest} is damaged ({wrong}): going on from the one before it, or from the start if there is none",
+        "trloo seed 0: resuming after step 2 of 3",
+    ]
+    assert without_times(rows(broken)) == without_times(rows(whole))
+    for name in ("model.safetensors", "optimizer.pt"):
+        assert (newest / name).read_bytes() == (whole / "checkpoints" / "checkpoint-3" / name).read_bytes()
+
+
 @pytest.mark.parametrize("staleness", [0, 1])
 def test_a_limit_ends_training_at_its_next_checkpoint_and_the_run_goes_on_exactly(
     staleness: int, run: Run, tmp_path: Path

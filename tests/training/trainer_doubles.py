@@ -15,7 +15,7 @@ from algorithms.trloo import TRLOO
 from algorithms.uniform_credit import UniformCredit
 from rlkernel.config import Run
 from rlkernel.interfaces import Environment, Rejection, Removes
-from rlkernel.runs.directory import COMPLETE
+from rlkernel.runs.checkpoints import COMPLETE
 from rlkernel.training.hooks import StepFacts
 from rlkernel.training.trainer import KernelGRPOTrainer
 from rlkernel.types import Completion, Evaluation, Group, Problem, Status, Trajectory, Turn

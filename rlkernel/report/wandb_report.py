@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ from rlkernel.report.best_kernels import BestKernel, best_kernels, best_run
 from rlkernel.report.claims import DecidedClaim
 from rlkernel.report.compare import Pair, pair_arms
 from rlkernel.report.summary import METRICS, ArmSummary, RunRecord, Window
-from rlkernel.runs.wandb import mode
+from rlkernel.runs.wandb_mode import mode, open_run
 from rlkernel.statistics import Interval
 
 LISTED = "fast_1.2"
@@ -28,20 +27,13 @@ def log_report(
     runs: Sequence[RunRecord],
     figure: Path,
 ) -> None:
-    """Log the report in the mode of `rlkernel.runs.wandb.mode`. Does nothing where wandb is not installed."""
+    """Log the report in the mode of `rlkernel.runs.wandb_mode.mode`. Does nothing where wandb is not installed."""
     if importlib.util.find_spec("wandb") is None or mode() == "disabled":
         return
     import wandb
 
     pairs = paired(runs)
-    remote = wandb.init(
-        project=os.environ.get("WANDB_PROJECT", "rlkernel"),
-        dir=directory,
-        name=f"{name}-report",
-        group="report",
-        mode=mode(),
-        settings=wandb.Settings(silent=True, console="off", disable_git=True, x_disable_stats=True),
-    )
+    remote = open_run(directory, name=f"{name}-report", group="report")
     try:
         tables = {
             "arms": arm_rows(arms),

@@ -11,24 +11,23 @@ the file of the interrupted process, which may lack its last rows, is replaced. 
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any
 
 from rlkernel.config import Run, to_json
 from rlkernel.runs.directory import METRICS, TRANSCRIPTS
 from rlkernel.runs.texts import jsonl
 from rlkernel.runs.turn_table import COLUMNS, bounded, turn_rows
+from rlkernel.runs.wandb_mode import mode, open_run
 from rlkernel.types import Split
 
 if TYPE_CHECKING:
     import wandb
 
-Mode = Literal["online", "offline", "disabled"]
 PLACES = 3
 """How many rows of W&B's history a step has: its training row, its validation, and the end of the run.
 
@@ -80,37 +79,27 @@ class Remote:
         return wandb.Table(columns=list(COLUMNS), data=[[row[name] for name in COLUMNS] for row in rows]) if rows else None
 
 
-def mode() -> Mode:
-    """Offline unless WANDB_API_KEY is set; WANDB_MODE, if set, decides instead."""
-    return cast(Mode, os.environ.get("WANDB_MODE", "online" if os.environ.get("WANDB_API_KEY") else "offline"))
-
-
 @contextmanager
 def open_wandb(directory: Path, run: Run, run_id: str) -> Iterator[Remote | None]:
     """A Weights & Biases run inside the run directory; resumed runs keep their id, and get what W&B lacks of their files.
 
-    For the mode see `mode`; None where that is `disabled`. Prints nothing.
+    None where WANDB_MODE is `disabled`. For the mode and its failures see `rlkernel.runs.wandb_mode.open_run`.
     """
     chosen = mode()
     if chosen == "disabled":
         yield None
         return
-    import wandb  # takes a second, and may be absent where it is disabled
-
     if chosen == "offline":
         for older in directory.glob(f"wandb/offline-run-*-{run_id}"):
             # W&B's own process may outlive ours for a moment, and write there.
             shutil.rmtree(older, ignore_errors=True)
-    opened = wandb.init(
-        project=os.environ.get("WANDB_PROJECT", "rlkernel"),
-        dir=directory,
+    opened = open_run(
+        directory,
         id=run_id,
         resume="allow",
         name=f"{run.name}-seed{run.seed}",
         group=run.name,
         config={key: value for key, value in to_json(run).items() if key != "problems"},
-        mode=chosen,  # explicitly, because wandb reads its variables once per process
-        settings=wandb.Settings(silent=True, console="off", disable_git=True, x_disable_stats=True),
     )
     opened.define_metric("*", step_metric="step")
     remote = Remote(opened, directory, run.name, run.seed)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import errno
 import os
 import sys
 from types import TracebackType
@@ -10,6 +11,10 @@ from typing import Any
 
 GOES_ON = 75
 """Exit status of a command that stopped at its limit, or lacks answers (EX_TEMPFAIL of sysexits.h): the same command goes on."""
+
+
+FULL = (errno.ENOSPC, errno.EDQUOT)
+"""What an operating system answers where a disk, or a user's share of it, is full."""
 
 
 class UsageError(ValueError):
@@ -45,16 +50,24 @@ def one_line(error: BaseException) -> str:
 def usage_error(error: BaseException) -> UsageError | None:
     """The `UsageError` in an exception or in the groups that task groups wrap around it, if that is all there is.
 
-    A broken reference is one: the user's file is named in its text.
+    A broken reference is one: the user's file is named in its text. So is a full disk.
     """
     if isinstance(error, UsageError):
         return error
     if isinstance(error, BrokenReference):
         return UsageError(str(error))
+    if isinstance(error, OSError) and error.errno in FULL:
+        return disk_full("" if error.filename is None else str(error.filename))
     if isinstance(error, BaseExceptionGroup):
         found = [usage_error(inner) for inner in error.exceptions]
         return found[0] if found and all(found) else None
     return None
+
+
+def disk_full(path: str = "") -> UsageError:
+    """The error for a disk that is full. path: what could not be written, where that is known."""
+    what = f" while {path} was written" if path else ""
+    return UsageError(f"the disk is full{what}: free some space, then give the same command, which goes on")
 
 
 def exit_status(call: Any) -> int:

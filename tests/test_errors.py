@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import sys
 from pathlib import Path
 from typing import Any
@@ -74,3 +75,33 @@ def test_a_command_ends_with_a_status_and_one_line(capsys: pytest.CaptureFixture
         assert capsys.readouterr() == ("", line + "\n")
     with pytest.raises(ExceptionGroup):  # beside an error of ours, a traceback is wanted
         exit_status(fails(ExceptionGroup("", [UsageError("x"), RuntimeError("y")])))
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
+def test_a_full_disk_is_one_line(number: int, capsys: pytest.CaptureFixture[str]) -> None:
+    def write() -> int:
+        raise ExceptionGroup("a task group's", [OSError(number, "No space left on device", "runs/a/metrics.jsonl")])
+
+    assert exit_status(write) == 2
+    assert capsys.readouterr().err == (
+        "error: the disk is full while runs/a/metrics.jsonl was written: free some space, then give the same command, "
+        "which goes on\n"
+    )
+
+
+def test_a_disk_that_is_really_full_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    def write() -> int:
+        with open("/dev/full", "w") as file:
+            file.write("a row")
+        return 0
+
+    assert exit_status(write) == 2
+    assert capsys.readouterr().err == "error: the disk is full: free some space, then give the same command, which goes on\n"
+
+
+def test_other_failures_of_a_disk_keep_their_traceback() -> None:
+    def write() -> int:
+        raise OSError(errno.EIO, "Input/output error")
+
+    with pytest.raises(OSError, match="Input/output"):
+        exit_status(write)

@@ -5,19 +5,24 @@ from __future__ import annotations
 import ssl
 import urllib.error
 import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import huggingface_hub.constants
+import safetensors
 import torch
 import transformers
-from transformers import AutoModelForCausalLM, AutoTokenizer
+from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
 
 from rlkernel.errors import UsageError, first_line
 from rlkernel.policy.small import load_small
 
 CONNECT_SECONDS = 10.0
 """The time that the hub has for its first answer."""
+BROKEN = (OSError, ValueError, KeyError, RuntimeError, ImportError, safetensors.SafetensorError)
+"""What a model that is absent, damaged, of an unknown kind, or without a package that it needs, raises while it is loaded."""
 
 
 def load_model(name: str, *, lora_rank: int = 0, lora_alpha: float = 32.0) -> tuple[Any, Any]:
@@ -31,18 +36,46 @@ def load_model(name: str, *, lora_rank: int = 0, lora_alpha: float = 32.0) -> tu
     if lora_rank:
         _check_peft()  # before anything is loaded
     dtype = torch.bfloat16 if lora_rank else torch.float32
-    if name == "small":
-        try:
+    with _one_line(name) as cached:
+        if name == "small":
             model, tokenizer = load_small()
-        except FileNotFoundError as error:
-            raise UsageError(str(error)) from error
-        return (add_lora(model.to(dtype), lora_rank, lora_alpha) if lora_rank else model), tokenizer
+            model = model.to(dtype)
+        else:
+            tokenizer = AutoTokenizer.from_pretrained(name, local_files_only=cached)
+            model = AutoModelForCausalLM.from_pretrained(name, dtype=dtype, local_files_only=cached)
+    return (add_lora(model, lora_rank, lora_alpha) if lora_rank else model), tokenizer
+
+
+def check_model(name: str, *, lora_rank: int = 0) -> None:
+    """Raise UsageError for a model that `load_model` cannot load, as far as its configuration, its tokenizer and the headers of
+    local weights tell. Loads no weights."""
+    if lora_rank:
+        _check_peft()
+    with _one_line(name) as cached:
+        if name == "small":
+            load_small()
+            return
+        config = AutoConfig.from_pretrained(name, local_files_only=cached)
+        AutoTokenizer.from_pretrained(name, local_files_only=cached)
+        with torch.device("meta"):
+            AutoModelForCausalLM.from_config(config)
+        for path in Path(name).glob("*.safetensors"):
+            with safetensors.safe_open(path, framework="pt") as weights:
+                weights.keys()  # the header, which must fit the length of the file
+        if Path(name).is_dir() and not [*Path(name).glob("*.safetensors"), *Path(name).glob("*.bin")]:
+            raise ValueError("the directory has no weights: neither *.safetensors nor *.bin")
+
+
+@contextmanager
+def _one_line(name: str) -> Iterator[bool]:
+    """Raise UsageError for what Transformers raises about a model inside. Yields whether to look into the cache alone."""
     # Libraries ask a hub that is out of reach again and again, for every file, before they look into the cache.
-    unreachable = None if Path(name).is_dir() else _unreachable()
+    unreachable = None if name == "small" or Path(name).is_dir() else _unreachable()
     try:
-        tokenizer = AutoTokenizer.from_pretrained(name, local_files_only=unreachable is not None)
-        model = AutoModelForCausalLM.from_pretrained(name, dtype=dtype, local_files_only=unreachable is not None)
-    except (OSError, ValueError, KeyError) as error:
+        yield unreachable is not None
+    except BROKEN as error:
+        if name == "small":
+            raise UsageError(first_line(error)) from error
         reason = first_line(error) or type(error).__name__
         if unreachable is not None:
             reason = f"it is no directory, not in the cache, and {unreachable}"
@@ -50,7 +83,6 @@ def load_model(name: str, *, lora_rank: int = 0, lora_alpha: float = 32.0) -> tu
             f"model {name!r} cannot be loaded ({reason}): give `small`, the directory of a causal language model, or its "
             "name on the Hugging Face hub"
         ) from error
-    return (add_lora(model, lora_rank, lora_alpha) if lora_rank else model), tokenizer
 
 
 def _unreachable() -> str | None:

@@ -7,19 +7,22 @@ checkpoint-<step>/complete          written last, when all of the above is on th
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import tempfile
 import zlib
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-from rlkernel.errors import UsageError
+from rlkernel.errors import FULL, UsageError, disk_full
 from rlkernel.runs.durable import replace_text, sync
 
 COMPLETE = "complete"
 """A checkpoint without this file was interrupted while it was written."""
 CONTENTS = "contents.json"
 """What a checkpoint's files were when it was complete. Checkpoints of earlier versions have none, and are taken as they are."""
-CHUNK = 1 << 24
+CHUNK, PROBE = 1 << 24, 1 << 20
 
 
 def seal(checkpoint: Path) -> None:
@@ -78,6 +81,32 @@ def newest(directory: Path) -> tuple[int, Path | None, tuple[str, ...]]:
         shutil.rmtree(found[step])
         told.append(f"{found[step]} is damaged ({wrong}): going on from the one before it, or from the start if there is none")
     return 0, None, tuple(told)
+
+
+@contextmanager
+def writing(directory: Path) -> Iterator[None]:
+    """Raise UsageError where a checkpoint is written inside and the disk is full.
+
+    The libraries that write one raise errors of their own kinds then, so the disk itself is asked.
+    """
+    try:
+        yield
+    except Exception as error:
+        if is_full(directory):
+            raise disk_full(str(directory)) from error
+        raise
+
+
+def is_full(directory: Path) -> bool:
+    """Whether the disk of a directory takes no further mebibyte."""
+    try:
+        with tempfile.TemporaryFile(dir=directory) as probe:
+            probe.write(bytes(PROBE))
+            probe.flush()
+            os.fsync(probe.fileno())
+    except OSError as error:
+        return error.errno in FULL
+    return False
 
 
 def _files(checkpoint: Path) -> Iterator[Path]:

@@ -10,11 +10,14 @@ from pathlib import Path
 
 import anyio
 import anyio.abc
+import anyio.to_thread
 import torch
 
 from rlkernel.config import Run
 from rlkernel.errors import GOES_ON
+from rlkernel.policy.load import check_model
 from rlkernel.runs import directory as rundir
+from rlkernel.runs import wandb_mode
 from rlkernel.training import ranks
 from rlkernel.training.loop import train
 from rlkernel.training.placement import open_evaluator
@@ -28,10 +31,12 @@ async def train_all(
     """Train runs one after another, with one evaluator for neighbours that use the same device and jobs.
 
     Finished runs are skipped. Returns whether all are finished now: `until` (of `time.monotonic`) ends the work at the first
-    checkpoint, or finished run, after it. Raises UsageError before anything is trained if one of the directories holds another
-    run.
+    checkpoint, or finished run, after it. Raises UsageError before anything is started if one of the directories holds another
+    run, if a model cannot be loaded, or if Weights & Biases is asked for in a way that it does not accept.
     """
     waiting = [(run, directory) for run, directory in jobs if not rundir.finished(directory, run)]
+    if waiting:
+        await anyio.to_thread.run_sync(_check, [run for run, _ in waiting], abandon_on_cancel=True)
     while waiting:
         device, lanes = waiting[0][0].device, waiting[0][0].jobs
         async with open_evaluator(device, lanes, cache_dir) as pool:
@@ -44,6 +49,13 @@ async def train_all(
                 gc.collect()
                 torch.cuda.empty_cache()
     return True
+
+
+def _check(runs: Sequence[Run]) -> None:
+    """Raise UsageError for what would end one of the runs at its start."""
+    wandb_mode.check()
+    for model, lora_rank in dict.fromkeys((run.model, run.lora_rank) for run in runs):
+        check_model(model, lora_rank=lora_rank)
 
 
 def main(

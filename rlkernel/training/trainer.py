@@ -211,6 +211,10 @@ class KernelGRPOTrainer(GRPOTrainer):  # type: ignore[misc]
         with self._hooks.lease():
             return super()._clip_grad_norm(model)
 
+    def _save_checkpoint(self, *args: Any, **kwargs: Any) -> None:
+        with checkpoints.writing(Path(self.args.output_dir)):
+            super()._save_checkpoint(*args, **kwargs)
+
     def create_model_card(self, *args: Any, **kwargs: Any) -> None:
         """A checkpoint of a run is not a publication."""
 

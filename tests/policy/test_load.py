@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ import torch
 
 from rlkernel.errors import UsageError
 from rlkernel.policy import load
-from rlkernel.policy.load import add_lora, load_model
+from rlkernel.policy.load import add_lora, check_model, load_model
 
 
 @pytest.fixture
@@ -86,6 +86,31 @@ def test_a_hub_that_answers_is_left_to_the_libraries(refusing: None, asked: list
     with pytest.raises(UsageError, match=r"cannot be loaded \(nothing here\)"):
         load_model("nosuch/model")
     assert asked == [{"name": "nosuch/model", "local_files_only": False}]
+
+
+@pytest.mark.parametrize("ask", [check_model, load_model])
+def test_a_model_whose_files_are_damaged_is_one_line(ask: Callable[[str], object], saved: str) -> None:
+    check_model(saved)
+    weights = Path(saved) / "model.safetensors"
+    whole = weights.read_bytes()
+    weights.write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(UsageError, match=r"cannot be loaded \(.*\): give `small`, the directory of a causal") as told:
+        ask(saved)
+    assert "\n" not in str(told.value)
+    weights.unlink()
+    with pytest.raises(UsageError, match=r"cannot be loaded \(.*\): give"):
+        ask(saved)
+    weights.write_bytes(whole)
+    (Path(saved) / "config.json").write_text('{"model_type": "nosuch"}')
+    with pytest.raises(UsageError, match=r"cannot be loaded \(.*\): give"):
+        ask(saved)
+
+
+def test_a_model_is_looked_at_without_its_weights(saved: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(load.AutoModelForCausalLM, "from_pretrained", lambda *a, **k: pytest.fail("the weights were loaded"))
+    check_model(saved)
+    check_model("small")
+    check_model(saved, lora_rank=2)
 
 
 # --- adapters ---------------------------------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import re
 import signal
 import time
 import weakref
@@ -18,7 +19,7 @@ import anyio
 import pytest
 
 from rlkernel.config import Run
-from rlkernel.errors import GOES_ON
+from rlkernel.errors import GOES_ON, exit_status
 from rlkernel.runs import directory as rundir
 from rlkernel.training import command, loop
 from tests import forked
@@ -66,6 +67,31 @@ def test_neighbours_share_an_evaluator_and_finished_runs_are_skipped(run: Run, t
     assert trainings.opened == [("cpu", 0), ("cuda", 0), ("cpu", 0)]
     assert command.main(jobs) == 0
     assert len(trainings.trained) == 4 and len(trainings.opened) == 3
+
+
+@pytest.mark.parametrize(
+    ("mode", "model", "told"),
+    [
+        ("disabled", "nothing", r"model '.*/nothing' cannot be loaded \(.*\): give `small`, the directory"),
+        ("ofline", "model", "WANDB_MODE is 'ofline': choose online, offline or disabled, or unset it"),
+    ],
+)
+def test_what_would_end_a_run_at_its_start_ends_the_command_before_anything_is_started(
+    mode: str,
+    model: str,
+    told: str,
+    run: Run,
+    tmp_path: Path,
+    trainings: Trainings,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("WANDB_MODE", mode)
+    first, second = jobs_of(run, tmp_path, "cpu", "cpu")
+    capfd.readouterr()
+    assert exit_status(lambda: command.main([first, (replace(second[0], model=str(tmp_path / model)), second[1])])) == 2
+    assert re.fullmatch(f"error: {told}.*\n", capfd.readouterr().err)
+    assert trainings.opened == trainings.trained == []
 
 
 def test_a_limit_ends_the_command_after_the_run_that_was_finished_or_stopped(

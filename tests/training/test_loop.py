@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import re
 import time
@@ -14,16 +15,18 @@ from typing import Any
 
 import anyio
 import pytest
+import safetensors
 import torch
 from accelerate import Accelerator
 
 from algorithms.mrs import MRS
 from rlkernel.config import Run
-from rlkernel.errors import UsageError
+from rlkernel.errors import UsageError, exit_status
 from rlkernel.evaluator.config import EvaluatorConfig
 from rlkernel.evaluator.pool import Pool
 from rlkernel.policy.hf import HFPolicy
 from rlkernel.policy.slots.engine import SlotEngine
+from rlkernel.runs import checkpoints, log
 from rlkernel.runs import directory as rundir
 from rlkernel.training import loop
 from rlkernel.training.batch import token_row
@@ -209,6 +212,46 @@ def test_a_run_whose_newest_checkpoint_is_damaged_goes_on_from_the_one_before_it
     assert without_times(rows(broken)) == without_times(rows(whole))
     for name in ("model.safetensors", "optimizer.pt"):
         assert (newest / name).read_bytes() == (whole / "checkpoints" / "checkpoint-3" / name).read_bytes()
+
+
+@pytest.mark.parametrize("what", ["row", "weights", "optimizer"])
+def test_a_disk_that_fills_up_is_one_line_and_the_run_goes_on_as_if_it_had_not(
+    what: str, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """In step 2. The libraries say it in words of their own; that the disk takes nothing more is simulated at the probe."""
+    whole, broken = tmp_path / "whole", tmp_path / "broken"
+    do(run, whole)
+    calls: Counter[str] = Counter()
+
+    def fills_up(error: Exception, original: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*args: Any, **kwargs: Any) -> Any:
+            calls[what] += 1
+            if calls[what] == 2:
+                if what == "row":
+                    with args[0].open("a") as file:
+                        file.write('{"split": "tr')  # as much as there was room for
+                raise error
+            return original(*args, **kwargs)
+
+        return call
+
+    places: dict[str, tuple[Any, str, Exception]] = {
+        "row": (log, "_append", OSError(errno.ENOSPC, "No space left on device")),
+        "weights": (KernelGRPOTrainer, "_save", safetensors.SafetensorError("I/O error: No space left on device")),
+        "optimizer": (torch, "save", RuntimeError("[enforce fail at inline_container.cc:672] . unexpected pos 64 vs 0")),
+    }
+    owner, name, error = places[what]
+    with monkeypatch.context() as full:
+        full.setattr(owner, name, fills_up(error, getattr(owner, name)))
+        full.setattr(checkpoints, "is_full", lambda directory: True)
+        capfd.readouterr()
+        assert exit_status(lambda: do(run, broken)) == 2
+    err = capfd.readouterr().err
+    assert err.splitlines()[-1].startswith("error: the disk is full") and "Traceback" not in err
+    do(run, broken)
+    assert without_times(rows(broken)) == without_times(rows(whole))
+    saved = [(d / "checkpoints" / "checkpoint-3" / "model.safetensors").read_bytes() for d in (whole, broken)]
+    assert saved[0] == saved[1]
 
 
 @pytest.mark.parametrize("staleness", [0, 1])

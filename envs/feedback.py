@@ -9,12 +9,11 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from rlkernel.metrics import is_lazy
 from rlkernel.types import Evaluation, Status
 
 STEPS = 3
 """How many of the costliest steps are named."""
-LAZY = 0.3
-"""The coverage below which a kernel does a minor part of the work: the lower bound of PRS in arXiv 2602.05885."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +65,7 @@ def feedback_text(evaluation: Evaluation, limits: Limits = SHORT) -> str:
         lines.append(f"coverage: {evaluation.coverage:.0%}")
     if steps := _steps(evaluation, limits.name):
         lines.append(f"steps: {steps}")
-    lazy = evaluation.correct and evaluation.coverage is not None and evaluation.coverage < LAZY
+    lazy = is_lazy(evaluation)
     lines.append(f"next: {'move more of the work into the kernel.' if lazy else NEXT[evaluation.status]}")
     return "\n".join(lines)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 from envs.feedback import FULL, NEXT, SHORT, Limits, escape, feedback_text
 from envs.kernel_env import KernelEnvironment
 from rlkernel.interfaces import Environment
+from rlkernel.metrics import LAZY_COVERAGE, is_lazy
 from rlkernel.types import Evaluation, LaunchFact, OpFact, Status
 
 
@@ -55,6 +57,13 @@ def test_a_lazy_candidate_is_told_to_move_work() -> None:
     assert feedback_text(lazy) == (
         "status: correct\nspeedup: 1x\ncoverage: 29%\nsteps: aten.mm 71%, relu 29%\nnext: move more of the work into the kernel."
     )
+
+
+@pytest.mark.parametrize(("coverage", "lazy"), [(LAZY_COVERAGE, False), (LAZY_COVERAGE - 1e-9, True)])
+def test_what_is_lazy_to_the_metrics_is_lazy_to_the_policy(coverage: float, lazy: bool) -> None:
+    facts = replace(FUSED, coverage=coverage)
+    assert is_lazy(facts) is lazy
+    assert feedback_text(facts).endswith("next: move more of the work into the kernel.") is lazy
 
 
 def test_a_decoy_shows_its_dead_launch() -> None:

@@ -6,6 +6,7 @@ write -- place (requests in flight) -- moment (requests per minute) -- request -
     broken connection, unreadable body     attempts are used up
     context too long                       None
     401, 403, 404                          UsageError: no request can succeed
+    400, 422                               UsageError: what every request says is refused; NoAnswer where it is the prompt's text
     another refusal                        NoAnswer
 
 The key lives in the client's headers alone. It is in no value that is dumped, and is cut out of every text of the endpoint.
@@ -35,6 +36,9 @@ PASSING = frozenset({408, 409, 425, 429})
 LONGEST_PAUSE = 60.0
 """The most seconds that we pause of our own accord; Retry-After may ask for more, up to MOST_PATIENCE."""
 MOST_PATIENCE = 600.0
+MALFORMED = (400, 422)
+FILTERED = ("content_filter", "content management policy", "content policy", "safety system", "flagged")
+"""What a refusal says that is about the text of one prompt, and not about the fields that all requests have."""
 TOO_LONG = ("context_length_exceeded", "maximum context length", "context window", "prompt is too long")
 
 Sleep = Callable[[float], Awaitable[None]]
@@ -170,6 +174,10 @@ class Endpoint:
             raise _Again(why, seconds)
         if status in (400, 413, 422) and any(mark in response.text for mark in TOO_LONG):
             raise _TooLong
+        if status in MALFORMED and not any(mark in response.text for mark in FILTERED):
+            other = "max_tokens" if self.config.token_field == "max_completion_tokens" else "max_completion_tokens"
+            mends = f"give --token-field {other}, --temperature -1 (sends none), or a smaller --max-new-tokens"
+            raise UsageError(f"{self.config.url}: every request will be refused like this one ({why}): {mends}")
         raise NoAnswer(why)
 
     def _answer(self, data: Any, requests: int) -> Answer:

@@ -28,6 +28,8 @@ RUNS = "runs.json"
 """The file in a report's folder that names the runs that it is about, relative to the folder."""
 COLUMNS: tuple[Metric, ...] = (*METRICS, Metric("correct_rate", "Correct", percent=True, higher_is_better=True))
 """The metrics that arms are compared in."""
+SIZES = ("model", "steps", "prompts_per_step", "rollouts", "turns", "validation_turns", "validation_rollouts", "max_new_tokens")
+"""The fields of a run that decide how much was trained and measured."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +155,12 @@ def _about(run: RunRecord) -> str:
     return json.dumps([run.arm, fields, run.manifest.get("code")], sort_keys=True)
 
 
+def size_differences(base: Side, other: Side) -> list[str]:
+    """The sizes in which two arms differ, such as `steps 20 against 10`, with the other's first."""
+    mine, theirs = (next(iter(side.runs.values())).manifest["run"] for side in (other, base))
+    return [f"{name} {mine.get(name)} against {theirs.get(name)}" for name in SIZES if mine.get(name) != theirs.get(name)]
+
+
 def contrast(base: Side, other: Side, metric: str, window: Window) -> Pair:
     """The differences other minus base. metric: the key of COLUMNS in which problems are listed.
 
@@ -263,6 +271,7 @@ def to_json(pairs: Sequence[Pair], timing: str, metric: str) -> dict[str, Any]:
                 "other": pair.other.label,
                 "seeds": list(pair.seeds),
                 "steps": list(pair.steps),
+                "sizes": size_differences(pair.base, pair.other),
                 "metrics": {
                     row.metric.key: {
                         "base": row.base,

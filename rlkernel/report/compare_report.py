@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from rlkernel.report.compare import COLUMNS, Pair, ProblemDifference
+from rlkernel.report.compare import COLUMNS, Pair, ProblemDifference, size_differences
 from rlkernel.report.figure import STYLE, colours
 from rlkernel.report.summary import Metric
 from rlkernel.statistics import Interval, p_text
@@ -54,7 +54,9 @@ def heading(pair: Pair, timing: str) -> list[str]:
         seeds, unused = f"no common seed ({own[0]} and {own[1]}): paired by problem alone", []
     steps = f"step {pair.steps[1]}" if pair.steps[0] == pair.steps[1] else f"step {pair.steps[1]} against {pair.steps[0]}"
     problems = f"{len(pair.problems)} problems" + (f", {pair.left_out} that only one has left out" if pair.left_out else "")
-    return [f"{pair.other.label} - {pair.base.label}", "; ".join([seeds, steps, problems, f"{timing} time", *unused])]
+    sizes = size_differences(pair.base, pair.other)
+    notice = [f"notice: these runs differ in size: {'; '.join(sizes)}"] if sizes else []
+    return [f"{pair.other.label} - {pair.base.label}", "; ".join([seeds, steps, problems, f"{timing} time", *unused]), *notice]
 
 
 def _metric_table(pair: Pair) -> Table:

@@ -148,10 +148,23 @@ def test_what_no_request_can_mend_is_one_line_without_the_key(status: int) -> No
     assert len(script.bodies) == 1
 
 
-def test_another_refusal_ends_the_answer_without_the_key() -> None:
-    with serving(Scripted(lambda body: "x", ["400"])) as script, pytest.raises(NoAnswer) as error:
+@pytest.mark.parametrize("fault", ["413", "400:The response was filtered (content_filter)"])
+def test_another_refusal_ends_the_answer_without_the_key(fault: str) -> None:
+    with serving(Scripted(lambda body: "x", [fault])) as script, pytest.raises(NoAnswer) as error:
         ask(script)
-    assert KEY not in str(error.value) and "HTTP 400" in str(error.value)
+    assert KEY not in str(error.value) and f"HTTP {fault[:3]}" in str(error.value)
+
+
+@pytest.mark.parametrize("status", [400, 422])
+def test_fields_that_an_endpoint_refuses_end_the_command_with_the_flags_that_mend_it(status: int) -> None:
+    said = "Unsupported parameter: 'max_tokens' is not supported with this model."
+    with serving(Scripted(lambda body: "x", [f"{status}:{said}"])) as script, pytest.raises(UsageError) as error:
+        ask(script)
+    assert str(error.value) == (
+        f"{script.url}: every request will be refused like this one (HTTP {status}: {said}): "
+        "give --token-field max_completion_tokens, --temperature -1 (sends none), or a smaller --max-new-tokens"
+    )
+    assert len(script.bodies) == 1  # nothing is tried again
 
 
 def test_the_key_is_in_nothing_that_is_dumped_or_shown() -> None:

@@ -95,6 +95,18 @@ def test_only_common_problems_count(tmp_path: Path) -> None:
     assert "1 problems, 3 that only one has left out" in heading(pair, "modelled")[1]
 
 
+def test_runs_of_different_sizes_are_compared_with_a_notice(tmp_path: Path) -> None:
+    base = write_run(tmp_path / "g0", "grpo", 0, {"a": 0.5}, rollouts=4)
+    same = write_run(tmp_path / "t0", "trloo", 0, {"a": 0.5}, rollouts=4)
+    larger = write_run(tmp_path / "m0", "mrs", 0, {"a": 0.5}, rollouts=8, learning_rate=1.0)
+    larger_steps = json.loads((larger / "manifest.json").read_text())
+    larger_steps["run"]["steps"] = 40
+    (larger / "manifest.json").write_text(json.dumps(larger_steps))
+    first, second = compare_arms([base, same, larger], "fast_1.2", LAST)[0]
+    assert len(heading(first, "modelled")) == 2
+    assert heading(second, "modelled")[2] == "notice: these runs differ in size: steps 40 against 10; rollouts 8 against 4"
+
+
 def test_windows(tmp_path: Path) -> None:
     runs = [write_run(tmp_path / arm, arm, 0, {"a": value}) for arm, value in (("grpo", 0.25), ("trloo", 1.0))]
     assert fast(compare_arms(runs, "fast_1.2", Window(step=0))[0][0]).difference.mean == 0.0

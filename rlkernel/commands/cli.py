@@ -1,4 +1,7 @@
-"""The command line: `rlkernel evaluate`, `compare` and `doctor`."""
+"""The command line: `rlkernel evaluate`, `compare` and `doctor`.
+
+What a command stands on is imported when it is called: torch alone takes seconds, which `--help` need not wait for.
+"""
 
 from __future__ import annotations
 
@@ -9,14 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from rich.console import Console
-
-from rlkernel.commands import doctor as doctors
-from rlkernel.commands.evaluate import evaluate_manifest, evaluate_pair
 from rlkernel.commands.flags import parse_flags
 from rlkernel.errors import UsageError, exit_status
-from rlkernel.evaluator.config import EvaluatorConfig
-from rlkernel.training.placement import select
 
 
 @dataclass(frozen=True)
@@ -48,6 +45,10 @@ class Evaluate:
     """Print one pair's result as a JSON object."""
 
     def __call__(self) -> int:
+        from rlkernel.commands.evaluate import evaluate_manifest, evaluate_pair
+        from rlkernel.evaluator.config import EvaluatorConfig
+        from rlkernel.training.placement import select
+
         try:
             config = EvaluatorConfig(profile=self.profile, tf32=self.tf32, compiled=self.compiled)
         except ValueError as error:
@@ -93,7 +94,6 @@ class Compare:
     """Print a JSON object with all problems instead of tables."""
 
     def __call__(self) -> int:
-        # Statistics and drawing take a second to import, which the other commands need not wait for.
         from rlkernel.report import compare, compare_report
         from rlkernel.report.summary import Window
 
@@ -123,6 +123,10 @@ class Doctor:
     """Show what this machine offers and what that means. Exits 1 when something is missing or unsafe."""
 
     def __call__(self) -> int:
+        from rich.console import Console
+
+        from rlkernel.commands import doctor as doctors
+
         return 0 if doctors.show(Console()) else 1
 
 

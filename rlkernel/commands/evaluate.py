@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -126,11 +127,27 @@ def show(evaluation: Evaluation, console: Console) -> None:
     )
 
 
+@contextmanager
+def under_way(what: str, console: Console) -> Iterator[None]:
+    """Say what is under way: with a clock on a terminal, where the line goes when it is over, and as a plain line elsewhere."""
+    if not console.is_terminal:
+        console.print(what, soft_wrap=True, markup=False, highlight=False)
+        yield
+        return
+    with Progress(
+        TextColumn("{task.description}", markup=False), TimeElapsedColumn(), console=console, transient=True
+    ) as progress:
+        progress.add_task(what, total=None)
+        yield
+
+
 async def _pair(case: Case, device: str, config: EvaluatorConfig) -> Evaluation:
-    async with open_any_pool(device=device, jobs=1, config=config) as pool:
-        result = await pool.evaluate(case.problem, case.candidate)
-        _warn(pool.notices, Console(stderr=True))
-        return result
+    console = Console(stderr=True)
+    with under_way(f"evaluating {case.id} against {case.problem.name}", console):
+        async with open_any_pool(device=device, jobs=1, config=config) as pool:
+            result = await pool.evaluate(case.problem, case.candidate)
+            _warn(pool.notices, console)
+            return result
 
 
 def _warn(notices: Sequence[str], console: Console) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -41,9 +43,9 @@ def test_broken_reference_is_named(tmp_path: Path, capsys: pytest.CaptureFixture
     broken = tmp_path / "broken.py"
     broken.write_text("import nothing_of_that_name\n")
     assert main(["evaluate", str(broken), str(broken)]) == 2
-    err = capsys.readouterr().err
-    assert err.startswith(f"error: {broken}: importing it raised")
-    assert err.count("\n") == 1
+    under_way, told = capsys.readouterr().err.splitlines()
+    assert under_way == f"evaluating broken against {broken}"
+    assert told.startswith(f"error: {broken}: importing it raised")
 
 
 def test_help_names_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
@@ -56,3 +58,25 @@ def test_help_names_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
         main(["compare", "--help"])
     assert stop.value.code == 0
     assert "usage: rlkernel compare" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("words", [["--help"], ["evaluate", "--help"], ["compare", "--help"]])
+def test_help_waits_for_no_library(words: list[str]) -> None:
+    """torch alone takes seconds to import. The module form is the same command."""
+    watched = ("torch", "numpy", "wandb", "transformers", "matplotlib")
+    code = (
+        "import runpy, sys\n"
+        f"sys.argv = ['rlkernel', *{words!r}]\n"
+        "try:\n    runpy.run_module('rlkernel', run_name='__main__')\n"
+        "except SystemExit as stop:\n    assert stop.code == 0\n"
+        f"print('imported:', [name for name in {watched!r} if name in sys.modules])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    first, *_, last = done.stdout.splitlines()
+    assert first.startswith("usage: rlkernel") and last == "imported: []"
+
+
+def test_the_module_is_the_command() -> None:
+    done = subprocess.run([sys.executable, "-m", "rlkernel", "nope"], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("error: Unrecognized options: nope; Available subcommands: evaluate, compare, doctor")

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import io
 import json
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from rlkernel.commands.cli import main
-from rlkernel.commands.evaluate import finished_ids, read_manifest
+from rlkernel.commands.evaluate import finished_ids, read_manifest, under_way
 from rlkernel.errors import UsageError
 
 RED_TEAM = Path(__file__).parents[1] / "red_team"
@@ -61,3 +63,16 @@ def test_manifest_writes_one_object_per_case_and_resumes(tmp_path: Path, capsys:
     }
     assert "1 of 2 cases are there already" in capsys.readouterr().err
     assert finished_ids(out) == set(names)
+
+
+@pytest.mark.parametrize(
+    ("terminal", "shown"), [(False, "evaluating [a] against b.py\n"), (True, "evaluating [a] against b.py 0:00:00")]
+)
+def test_what_is_under_way_is_said(terminal: bool, shown: str) -> None:
+    written = io.StringIO()
+    console = Console(file=written, force_terminal=terminal, color_system=None, width=80, _environ={"TERM": "xterm"})
+    with under_way("evaluating [a] against b.py", console):
+        first = written.getvalue()
+    assert shown in first
+    # On a terminal the line goes when the verdict comes: it is erased.
+    assert written.getvalue().endswith("\x1b[2K") is terminal

@@ -6,6 +6,7 @@ template.
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 
@@ -50,7 +51,8 @@ NEXT = {
 def feedback_text(evaluation: Evaluation, limits: Limits = SHORT) -> str:
     """One `key: value` per line: status, detail, error, speedup, coverage, costliest steps, and what to do next.
 
-    Times are in microseconds, the error is relative to the reference's norm. The text has at most `limits.total` characters.
+    Times are in microseconds, the error is relative to the reference's norm, and its order of magnitude alone is
+    told: its digits depend on the inputs, which differ from run to run. The text has at most `limits.total` characters.
     """
     lines = [f"status: {evaluation.status}"]
     if detail := escape(evaluation.detail, limits.detail):
@@ -58,7 +60,7 @@ def feedback_text(evaluation: Evaluation, limits: Limits = SHORT) -> str:
     if evaluation.matches is not None and evaluation.status not in (Status.CORRECT, Status.INCORRECT):
         lines.append(f"outputs match: {'yes' if evaluation.matches else 'no'}")
     if evaluation.max_error is not None:
-        lines.append(f"error: {evaluation.max_error:.1e}")
+        lines.append(f"error: {magnitude(evaluation.max_error)}")
     if evaluation.speedup is not None:
         lines.append(f"speedup: {_speedup(evaluation)}")
     if evaluation.coverage is not None:
@@ -68,6 +70,17 @@ def feedback_text(evaluation: Evaluation, limits: Limits = SHORT) -> str:
     lazy = is_lazy(evaluation)
     lines.append(f"next: {'move more of the work into the kernel.' if lazy else NEXT[evaluation.status]}")
     return "\n".join(lines)
+
+
+def magnitude(value: float) -> str:
+    """The power of ten at or below a number that is not negative.
+
+    >>> magnitude(8.1e-08), magnitude(0.31), magnitude(1.0), magnitude(0.0), magnitude(float("inf"))
+    ('1e-08', '1e-01', '1e+00', '0', 'inf')
+    """
+    if not value or not math.isfinite(value):
+        return f"{value:g}"
+    return "1e" + f"{value:e}".partition("e")[2]
 
 
 def escape(text: str, limit: int) -> str:

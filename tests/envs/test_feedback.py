@@ -42,12 +42,19 @@ FUSED = Evaluation(
 def test_a_correct_candidate() -> None:
     assert feedback_text(FUSED) == (
         "status: correct\n"
-        "error: 4.0e-07\n"
+        "error: 1e-07\n"
         "speedup: 3.21x (62.9 us, reference 201 us)\n"
         "coverage: 86%\n"
         "steps: fused 86%, aten.add 10%, aten.mul 3%\n"
         "next: make it faster."
     )
+
+
+def test_errors_of_one_magnitude_give_one_text() -> None:
+    """Inputs are drawn anew by every run: the digits of an error would make its prompts, and so all of it, another run."""
+    texts = {feedback_text(replace(FUSED, max_error=error)) for error in (1.1e-7, 4.04e-7, 9.8e-7)}
+    assert len(texts) == 1
+    assert feedback_text(replace(FUSED, max_error=1.2e-6)) not in texts
 
 
 def test_a_lazy_candidate_is_told_to_move_work() -> None:
@@ -87,9 +94,7 @@ def test_a_decoy_shows_its_dead_launch() -> None:
 
 def test_a_wrong_result() -> None:
     wrong = Evaluation(Status.INCORRECT, "output 0 differs at [3, 5]", matches=False, max_error=0.31)
-    assert feedback_text(wrong) == (
-        "status: incorrect\ndetail: output 0 differs at [3, 5]\nerror: 3.1e-01\nnext: fix the result."
-    )
+    assert feedback_text(wrong) == ("status: incorrect\ndetail: output 0 differs at [3, 5]\nerror: 1e-01\nnext: fix the result.")
 
 
 def test_every_status_has_its_advice() -> None:

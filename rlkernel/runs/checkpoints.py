@@ -6,6 +6,7 @@ checkpoint-<step>/complete          written last, when all of the above is on th
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
@@ -87,12 +88,12 @@ def newest(directory: Path) -> tuple[int, Path | None, tuple[str, ...]]:
 def writing(directory: Path) -> Iterator[None]:
     """Raise UsageError where a checkpoint is written inside and the disk is full.
 
-    The libraries that write one raise errors of their own kinds then, so the disk itself is asked.
+    The libraries that write one raise errors of their own kinds then, some without a reason: so the disk itself is asked.
     """
     try:
         yield
     except Exception as error:
-        if is_full(directory):
+        if os.strerror(errno.ENOSPC) in str(error) or is_full(directory):
             raise disk_full(str(directory)) from error
         raise
 

@@ -121,3 +121,25 @@ def test_a_text_is_replaced_on_the_disk_or_not_at_all(tmp_path: Path, monkeypatc
     with pytest.raises(OSError, match="No space left"):
         durable.replace_text(path, "two")
     assert path.read_text() == "one"
+
+
+@pytest.mark.parametrize(
+    ("error", "room", "told"),
+    [
+        (RuntimeError("unexpected pos 64 vs 0"), False, True),  # as torch says it, without a reason
+        (RuntimeError("I/O error: No space left on device (os error 28)"), True, True),  # what was half written is gone again
+        (RuntimeError("unexpected pos 64 vs 0"), True, False),
+    ],
+)
+def test_what_libraries_raise_on_a_full_disk_is_one_line(
+    error: Exception, room: bool, told: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fsync(handle: int) -> None:
+        if not room:
+            raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    with pytest.raises(UsageError if told else RuntimeError) as raised, checkpoints.writing(tmp_path):
+        raise error
+    assert str(raised.value).startswith(f"the disk is full while {tmp_path} was written: free some space") is told
+    assert not list(tmp_path.iterdir())  # the probe leaves nothing

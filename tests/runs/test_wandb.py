@@ -16,6 +16,7 @@ from algorithms.uniform_credit import UniformCredit
 from envs.kernel_env import KernelEnvironment
 from rlkernel.config import Run
 from rlkernel.errors import UsageError
+from rlkernel.runs import wandb_mode
 from rlkernel.runs.directory import METRICS, TRANSCRIPTS
 from rlkernel.runs.log import RunLog
 from rlkernel.runs.wandb import Remote, open_wandb
@@ -156,6 +157,7 @@ def test_online_the_validation_in_which_a_run_was_interrupted_is_sent_when_it_go
 ) -> None:
     server = Server(step=0)
     monkeypatch.setenv("WANDB_MODE", "online")
+    monkeypatch.setattr(wandb_mode, "unreachable", lambda: None)
     monkeypatch.setattr("wandb.init", lambda **_: server)
     with pytest.raises(KeyboardInterrupt), open_wandb(tmp_path, RUN, "abcd1234") as remote:
         log = RunLog(tmp_path, remote)
@@ -183,6 +185,7 @@ def test_online_the_validation_in_which_a_run_was_interrupted_is_sent_when_it_go
 def test_a_run_that_cannot_send_its_end_is_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     server = Server(step=0)
     monkeypatch.setenv("WANDB_MODE", "online")
+    monkeypatch.setattr(wandb_mode, "unreachable", lambda: None)
     monkeypatch.setattr("wandb.init", lambda **_: server)
     with (
         pytest.raises(UsageError, match=r"transcripts\.jsonl, line 1: not JSON"),

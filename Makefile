@@ -1,6 +1,6 @@
 # make ablation    set up, then compare two arms of experiments/multi_turn_estimators.py (ARGS='--steps 5' adds flags)
 # make test        set up, check, then all tests that need no GPU
-# make test-fast   set up, then the tests that start no process and train nothing: under a minute, for while you edit
+# make test-fast   set up, then the tests that start no process and train nothing (about a minute and a half), for while you edit
 # make test-gpu    set up, then the tests that need an NVIDIA GPU
 # make check       set up, then ruff, mypy and the import contract
 # make setup       .venv with the versions of constraints.txt

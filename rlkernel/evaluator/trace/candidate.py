@@ -1,7 +1,7 @@
 """The tracer child's one job: candidate source in, Programs or a verdict out.
 
 Runs untrusted Python. It is called in a locked process (`sandbox.lock`) that dies afterwards; nothing here needs to survive
-what the candidate does, because a forged result gains nothing (see `program.py`).
+what the candidate does, because a forged result gains nothing (see `program/schema.py`).
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from algorithms.trloo import TRLOO
 from algorithms.uniform_credit import UniformCredit
 from algorithms.void_turns import VoidTurns
 from rlkernel.errors import UsageError
-from rlkernel.interfaces import Decode, Rejection, Removes
+from rlkernel.interfaces import Correction, Decode, Removes
 from rlkernel.training.batch import Batch, assemble, log_ratios, pad_rows
 from rlkernel.types import Completion, Evaluation, Group, Problem, Status, Trajectory, Turn
 
@@ -136,9 +136,9 @@ def test_groups_do_not_mix() -> None:
     assert grpo.advantages_BC[:2].tolist() == [[0.75, 0.75, 0.0, 0.0, 0.0], [-0.75, 0.0, 0.0, 0.0, 0.0]]
 
 
-def rejecting(*rejections: Rejection, logprobs: torch.Tensor | None = None) -> Batch:
+def rejecting(*rejections: Correction, logprobs: torch.Tensor | None = None) -> Batch:
     given = torch.zeros(2, 5) if logprobs is None else logprobs
-    return build(GROUP, rejections=rejections, train_logprobs_BC=given, generator=torch.Generator())
+    return build(GROUP, corrections=rejections, train_logprobs_BC=given, generator=torch.Generator())
 
 
 def test_a_rejected_turn_leaves_the_loss_and_the_denominator_but_not_the_baseline() -> None:
@@ -229,20 +229,20 @@ def test_whoever_takes_the_last_token_of_a_turn_rejects_it() -> None:
 
 def test_rejections_without_training_logprobs_are_refused() -> None:
     with pytest.raises(ValueError, match="pass train_logprobs_BC"):
-        build(GROUP, rejections=(RejectTurns((), []),), generator=torch.Generator())
+        build(GROUP, corrections=(RejectTurns((), []),), generator=torch.Generator())
 
 
 def test_rejections_that_do_not_compare_need_no_training_logprobs() -> None:
     # 1 and 0.5 | 0 are the rewards: the second turn is void, and the ratios that nobody asked for are 0.
     void = VoidTurns(threshold=0.6)
-    batch, compared = build(GROUP, rejections=(void,), generator=torch.Generator()), rejecting(void)
+    batch, compared = build(GROUP, corrections=(void,), generator=torch.Generator()), rejecting(void)
     assert batch.rejected == compared.rejected == {"voidturns": 1}
     assert torch.equal(batch.loss_mask_BC, compared.loss_mask_BC)
     assert torch.equal(batch.advantages_BC, compared.advantages_BC)
     ratios_KTL, _ = log_ratios(pad_rows((GROUP,), PAD).rows, None, 2)
     assert not ratios_KTL.any()
     with pytest.raises(ValueError, match="pass a generator"):
-        build(GROUP, rejections=(void,))
+        build(GROUP, corrections=(void,))
 
 
 def test_a_credit_has_an_advantage_per_reward() -> None:

@@ -13,7 +13,7 @@ import trl
 
 from algorithms.mrs import MRS
 from algorithms.void_turns import VoidTurns
-from rlkernel.interfaces import Rejection
+from rlkernel.interfaces import Correction
 from rlkernel.training.batch import pad_rows
 from rlkernel.training.micro_batches import CAUSAL, left_align
 from tests.training.trainer_doubles import PROBLEMS, RejectFirstTurns, batch_of, make_groups, make_trainer, sampled_logprobs
@@ -198,7 +198,7 @@ def test_the_mismatch_is_measured_in_the_layout_that_is_trained(tiny_model: Any,
 
 def test_the_mismatch_is_of_sampled_tokens_alone(tiny_model: Any, tiny_tokenizer: Any, tmp_path: Path) -> None:
     differences = [
-        abs(now - then)
+        now - then
         for group in make_groups(PROBLEMS)
         for trajectory in group.trajectories
         for turn, logprobs in zip(trajectory.turns, sampled_logprobs(tiny_model, trajectory, 1.0), strict=True)
@@ -208,12 +208,17 @@ def test_the_mismatch_is_of_sampled_tokens_alone(tiny_model: Any, tiny_tokenizer
     trainer.train()
     # 2 + 3 + 3 tokens of each problem; not the feedback between two turns.
     assert len(differences) == 16
-    assert hooks.facts[0].mismatch == pytest.approx(sum(differences) / 16, abs=1e-5)
+    mismatch = hooks.facts[0].mismatch
+    assert mismatch is not None
+    assert mismatch.absolute == pytest.approx(sum(map(abs, differences)) / 16, abs=1e-5)
+    # k1 is the mean of rollout minus training, k3 that of exp(d) - 1 - d with d the negative of it.
+    assert mismatch.k1 == pytest.approx(-sum(differences) / 16, abs=1e-5)
+    assert mismatch.k3 == pytest.approx(sum(math.exp(d) - 1 - d for d in differences) / 16, abs=1e-5)
 
 
 @pytest.mark.parametrize(("rejection", "passes"), [(MRS(), 2), (VoidTurns(), 1), (None, 1)])
 def test_only_a_rejection_that_compares_costs_a_forward_pass(
-    rejection: Rejection | None, passes: int, tiny_model: Any, tiny_tokenizer: Any, tmp_path: Path
+    rejection: Correction | None, passes: int, tiny_model: Any, tiny_tokenizer: Any, tmp_path: Path
 ) -> None:
     # MRS keeps everything, so that everything is trained.
     chosen = [replace(rejection, low=0.0, high=math.inf, veto=None) if isinstance(rejection, MRS) else rejection]

@@ -12,12 +12,13 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from algorithms import REJECTIONS
+from algorithms import CORRECTIONS
 from algorithms.flat_groups import FlatGroups
-from algorithms.mrs import MRS, Level
+from algorithms.mrs import MRS
 from algorithms.prs import PRS
+from algorithms.ratios import Level
 from algorithms.void_turns import VoidTurns
-from rlkernel.interfaces import Rejection
+from rlkernel.interfaces import Correction
 from rlkernel.types import Completion, Evaluation, Group, LaunchFact, OpFact, Problem, Status, Trajectory, Turn
 
 PROBLEM = Problem("p", 1, "train", "")
@@ -49,17 +50,17 @@ def sampled(of: Group) -> torch.Tensor:
     return sampled_KTL
 
 
-def keeps(rejection: Rejection, of: Group, ratios_KTL: torch.Tensor | None = None, seed: int = 0) -> torch.Tensor:
+def keeps(rejection: Correction, of: Group, ratios_KTL: torch.Tensor | None = None, seed: int = 0) -> torch.Tensor:
     sampled_KTL = sampled(of)
     ratios_KTL = torch.zeros(sampled_KTL.shape) if ratios_KTL is None else ratios_KTL
     return rejection(of, ratios_KTL, sampled_KTL, torch.Generator().manual_seed(seed))
 
 
 def test_registered_rejections_implement_the_protocol() -> None:
-    assert {"mrs": MRS, "prs": PRS, "void_turns": VoidTurns, "flat_groups": FlatGroups} == REJECTIONS
-    assert all(isinstance(cls(), Rejection) for cls in REJECTIONS.values())
+    assert {"mrs": MRS, "prs": PRS, "void_turns": VoidTurns, "flat_groups": FlatGroups} == CORRECTIONS
+    assert all(isinstance(cls(), Correction) for cls in CORRECTIONS.values())
     # As the public code has them: only void turns leave the baseline.
-    assert {name: cls().removes for name, cls in REJECTIONS.items()} == {
+    assert {name: cls().removes for name, cls in CORRECTIONS.items()} == {
         "mrs": "loss",
         "prs": "loss",
         "void_turns": "return",
@@ -252,13 +253,13 @@ def drawn_groups(draw: st.DrawFn) -> tuple[Group, torch.Tensor]:
 
 
 def test_all_kinds_are_among_those_whose_properties_are_tested() -> None:
-    assert {type(rejection) for rejection in EVERY} == set(REJECTIONS.values())
+    assert {type(rejection) for rejection in EVERY} == set(CORRECTIONS.values())
 
 
 @pytest.mark.parametrize("rejection", EVERY, ids=str)
 @settings(max_examples=40)
 @given(drawn=drawn_groups(), seed=st.integers(0, 2**16))
-def test_properties_of_every_rejection(rejection: Rejection, drawn: tuple[Group, torch.Tensor], seed: int) -> None:
+def test_properties_of_every_rejection(rejection: Correction, drawn: tuple[Group, torch.Tensor], seed: int) -> None:
     of, ratios_KTL = drawn
     sampled_KTL = sampled(of)
     got = keeps(rejection, of, ratios_KTL) & sampled_KTL

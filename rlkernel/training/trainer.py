@@ -12,8 +12,8 @@ TRL provides the optimiser, the clipped token-level loss, checkpoints and accele
 
 There is one optimiser step per batch of rollouts, so the importance ratio is 1 and nothing is clipped, also where the samples are
 one update old (`Run.staleness`), which only corrections such as TIS or MRS answer; TRL then uses the detached log-probabilities
-of the same forward pass instead of a second one. TRL projects onto the vocabulary in tiles (`add_fused_lm_head`), so that no logits of a
-whole micro-batch exist. To TRL a batch is one piece; `training_step` cuts it.
+of the same forward pass instead of a second one. TRL projects onto the vocabulary in tiles (`add_fused_lm_head`), so that no
+logits of a whole micro-batch exist. To TRL a batch is one piece; `training_step` cuts it.
 
 With several processes (`rlkernel.training.ranks`), every one has the whole batch and makes the same masks and advantages from it,
 but only its share of the rows goes through the model. Gradients are joined in the last backward pass of a step, log-probabilities

@@ -264,7 +264,20 @@ def test_the_bias_of_the_corrections_as_numbers() -> None:
     rollout = LOGITS + DRIFT
     truth = true_gradient(SOME_END)
     _, turns = corrected(None, LOGITS, rollout, 3)
-    expected: list[tuple[Correction | None, float, float, float]] = []
+    expected: list[tuple[Correction | None, float, float, float]] = [
+        (None, 42.0, 0.676, 1.0),
+        # A token's own ratio is not enough: the worst of both worlds where what follows drifts, too.
+        (TIS(), 50.7, 0.775, 1.0),
+        (MIS(), 64.5, 0.906, 0.973),
+        # The ratios of whole trajectories are 0.83, 0.97, 3.23, 1.02 and 1.68. Truncated at 2, the third counts too little.
+        (TIS(level="sequence"), 18.6, 0.331, 1.0),
+        (TIS(level="sequence", high=math.inf), 0.0, 0.0, 1.0),
+        (TIS(level="geometric"), 22.1, 0.422, 1.0),
+        # Nothing is outside 0.5 and 5; without the third trajectory its reward is never seen.
+        (MIS(level="sequence"), 0.0, 0.0, 1.0),
+        (MIS(level="sequence", high=2.0), 54.4, 0.867, 0.952),
+        (MRS(low=0.75, high=1.3), 62.5, 0.923, 0.952),
+    ]
     for correction, degrees, relative, share in expected:
         total, kept = corrected(correction, LOGITS, rollout, 3)
         found = (angle(total, truth), error(total / 3, truth), float(kept / turns))

@@ -80,6 +80,36 @@ class RejectFirstTokens:
 
 
 @dataclass(frozen=True)
+class WeighTokens:
+    """A test double: the given weight for every token, another for first tokens."""
+
+    first: float
+    others: float
+    removes: Removes = "loss"
+    needs_ratios: ClassVar[bool] = False
+
+    def __call__(
+        self, group: Group, log_ratios_KTL: torch.Tensor, kept_KTL: torch.Tensor, generator: torch.Generator
+    ) -> torch.Tensor:
+        weights = torch.full(kept_KTL.shape, self.others)
+        weights[:, :, 0] = self.first
+        return weights
+
+
+@dataclass(frozen=True)
+class WeighTurns:
+    """A test double: one weight per turn, which is not what is asked for."""
+
+    removes: Removes = "loss"
+    needs_ratios: ClassVar[bool] = False
+
+    def __call__(
+        self, group: Group, log_ratios_KTL: torch.Tensor, kept_KTL: torch.Tensor, generator: torch.Generator
+    ) -> torch.Tensor:
+        return torch.ones(kept_KTL.shape[:2])
+
+
+@dataclass(frozen=True)
 class TwoRewards:
     """A test double: a credit with two rewards, the turn's own and its negative half, for its first and its other tokens."""
 
@@ -180,6 +210,45 @@ def test_rejected_tokens_leave_the_loss_and_their_turn_stays_while_it_has_others
     assert batch.loss_mask_BC.tolist() == [[0, 1, 0, 0, 1], [0, 0, 0, 0, 0]]
     assert (batch.trained_turns, batch.turns, batch.rejected) == (2, 3, {"rejectfirsttokens": 1})
     assert batch.advantages_BC[0].tolist() == [1.5, 1.5, 0.0, 0.5, 0.5]
+
+
+def test_weights_multiply_and_the_denominator_counts_what_is_above_0() -> None:
+    batch = rejecting(WeighTokens(0.5, 2.0), RejectTurns(((1, 0),), []), WeighTokens(0.25, 1.5))
+    # 0.5 * 0.25 for first tokens, 2 * 1.5 for others; the second trajectory's turn is rejected.
+    assert batch.weights_BC.tolist() == [[0.125, 3.0, 0.0, 0.125, 3.0], [0.0] * 5]
+    assert batch.loss_mask_BC.tolist() == [[1, 1, 0, 1, 1], [0] * 5]
+    # Two turns of the three, whatever they weigh, and advantages as they were.
+    assert (batch.trained_turns, batch.rejected) == (2, {"weightokens": 0, "rejectturns": 1, "weightokens_2": 0})
+    assert batch.advantages_BC.tolist() == [[1.5, 1.5, 0.0, 0.5, 0.5], [-1.5, 0.0, 0.0, 0.0, 0.0]]
+    assert rejecting().weights_BC.tolist() == [[1.0, 1.0, 0.0, 1.0, 1.0], [1.0, 0.0, 0.0, 0.0, 0.0]]
+
+
+def test_a_weight_of_0_rejects_with_all_that_the_correction_removes() -> None:
+    # First tokens weigh 0, so that the second trajectory's only turn leaves its group: the first keeps its return, 1 + 0.5.
+    batch = rejecting(WeighTokens(0.0, 0.5, removes="baseline"))
+    assert batch.weights_BC.tolist() == [[0.0, 0.5, 0.0, 0.0, 0.5], [0.0] * 5]
+    assert (batch.trained_turns, batch.rejected) == (2, {"weightokens": 1})
+    assert batch.advantages_BC[0].tolist() == [1.5, 1.5, 0.0, 0.5, 0.5]
+
+
+def test_a_correction_sees_what_those_before_it_left_not_what_they_weigh() -> None:
+    seen = RejectTurns((), [])
+    rejecting(WeighTokens(0.0, 0.5), seen)
+    assert [kept for _, kept in seen.seen] == [[[[False, True], [False, True]], [[False, False], [False, False]]]]
+
+
+@pytest.mark.parametrize("weight", [-0.5, float("inf"), float("nan")])
+def test_weights_that_would_train_as_nonsense_name_their_class(weight: float) -> None:
+    with pytest.raises(UsageError, match="WeighTokens returned weights that are negative or not finite"):
+        rejecting(WeighTokens(weight, 1.0))
+    # Padding may hold anything: OTHER has turns of one and of two tokens.
+    padded = Group(PROBLEM, (trajectory(turn((1,), (3,), 2.0)), trajectory(turn((1,), (4,), 0.0))))
+    assert build(padded, corrections=(WeighTokens(1.0, weight),), generator=torch.Generator()).trained_turns == 2
+
+
+def test_weights_of_a_wrong_shape_name_their_class() -> None:
+    with pytest.raises(UsageError, match=r"WeighTurns returned a tensor of shape \(2, 2\) for tokens of shape \(2, 2, 2\)"):
+        rejecting(WeighTurns())
 
 
 def test_rejections_are_composed_by_and_and_counted_apart() -> None:

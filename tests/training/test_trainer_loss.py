@@ -12,6 +12,7 @@ import torch
 import trl
 
 from algorithms.mrs import MRS
+from algorithms.tis import TIS
 from algorithms.void_turns import VoidTurns
 from rlkernel.interfaces import Correction
 from rlkernel.training.batch import pad_rows
@@ -132,6 +133,46 @@ def test_rejected_tokens_leave_loss_and_denominator(tiny_model: Any, tiny_tokeni
     loss.backward()
     assert loss.item() == pytest.approx(-sum(a * len(logprobs) for a, logprobs in kept) / turns, abs=1e-5)
     torch.testing.assert_close(weight.grad, expected, atol=1e-5, rtol=1e-4)
+
+
+def test_weights_multiply_the_loss_of_their_tokens_and_leave_the_denominator(
+    tiny_model: Any, tiny_tokenizer: Any, tmp_path: Path
+) -> None:
+    """TIS at its `token` level, truncated so that it bites, against one plain forward pass per trajectory."""
+    cases: list[tuple[float, torch.Tensor, torch.Tensor]] = []  # advantage, log-probabilities, ratios of a turn's tokens
+    for group in make_groups(PROBLEMS):
+        for trajectory, advantages in zip(group.trajectories, ((2.5, 2.0), (-2.5,)), strict=True):
+            found = sampled_logprobs(tiny_model, trajectory, 1.0)
+            for turn, logprobs, advantage in zip(trajectory.turns, found, advantages, strict=True):
+                cases.append((advantage, logprobs, (logprobs.detach() - torch.tensor(turn.completion.logprobs)).exp()))
+    high = torch.cat([ratios for *_, ratios in cases]).median().item()
+    weighted = [(advantage * ratios.clamp(max=high), logprobs) for advantage, logprobs, ratios in cases]
+    objective = sum((-(advantages * logprobs).sum() / 6 for advantages, logprobs in weighted), torch.tensor(0.0))
+    objective.backward()
+    weight = tiny_model.model.embed_tokens.weight
+    expected = weight.grad.clone()
+    tiny_model.zero_grad()
+
+    trainer, _ = make_trainer(tiny_model, tiny_tokenizer, tmp_path, TIS(high=high))
+    output = batch_of(trainer)
+    # All 6 turns and all 16 tokens train.
+    assert (output["num_items_in_batch"].item(), output["tool_mask"].sum().item()) == (6, 16)
+    loss = trainer.compute_loss(trainer.model, left_align(output))
+    loss.backward()
+    assert loss.item() == pytest.approx(-sum(float(advantages.sum()) for advantages, _ in weighted) / 6, rel=1e-4)
+    torch.testing.assert_close(weight.grad, expected, atol=1e-5 * high, rtol=1e-4)
+
+
+def test_the_weights_of_a_step_are_in_its_facts(tiny_model: Any, tiny_tokenizer: Any, tmp_path: Path) -> None:
+    for name, correction, expected in (
+        # 6 of the 16 tokens are of second turns; weights of 0 and 1 are worth the share of the ones.
+        ("drop", RejectFirstTurns([]), 6 / 16),
+        # Truncated far below every ratio, all weights are equal.
+        ("equal", TIS(high=1e-6), 1.0),
+    ):
+        trainer, hooks = make_trainer(tiny_model, tiny_tokenizer, tmp_path / name, correction)
+        trainer.train()
+        assert hooks.facts[0].effective_tokens == pytest.approx(expected)
 
 
 def test_a_rejected_token_stays_as_context(tiny_model: Any, tiny_tokenizer: Any, tmp_path: Path) -> None:

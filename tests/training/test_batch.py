@@ -81,10 +81,11 @@ class RejectFirstTokens:
 
 @dataclass(frozen=True)
 class WeighTokens:
-    """A test double: the given weight for every token, another for first tokens."""
+    """A test double: the given weight for every token, another for first tokens; or one per turn, which nobody asked for."""
 
     first: float
     others: float
+    per_turn: bool = False
     removes: Removes = "loss"
     needs_ratios: ClassVar[bool] = False
 
@@ -93,20 +94,7 @@ class WeighTokens:
     ) -> torch.Tensor:
         weights = torch.full(kept_KTL.shape, self.others)
         weights[:, :, 0] = self.first
-        return weights
-
-
-@dataclass(frozen=True)
-class WeighTurns:
-    """A test double: one weight per turn, which is not what is asked for."""
-
-    removes: Removes = "loss"
-    needs_ratios: ClassVar[bool] = False
-
-    def __call__(
-        self, group: Group, log_ratios_KTL: torch.Tensor, kept_KTL: torch.Tensor, generator: torch.Generator
-    ) -> torch.Tensor:
-        return torch.ones(kept_KTL.shape[:2])
+        return weights[:, :, 0] if self.per_turn else weights
 
 
 @dataclass(frozen=True)
@@ -247,8 +235,8 @@ def test_weights_that_would_train_as_nonsense_name_their_class(weight: float) ->
 
 
 def test_weights_of_a_wrong_shape_name_their_class() -> None:
-    with pytest.raises(UsageError, match=r"WeighTurns returned a tensor of shape \(2, 2\) for tokens of shape \(2, 2, 2\)"):
-        rejecting(WeighTurns())
+    with pytest.raises(UsageError, match=r"WeighTokens returned a tensor of shape \(2, 2\) for tokens of shape \(2, 2, 2\)"):
+        rejecting(WeighTokens(1.0, 1.0, per_turn=True))
 
 
 def test_rejections_are_composed_by_and_and_counted_apart() -> None:

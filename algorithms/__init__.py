@@ -11,6 +11,7 @@ from algorithms.grpo import GRPO
 from algorithms.hrd import HRD
 from algorithms.layered_reward import LayeredReward
 from algorithms.max_rl import MaxRL
+from algorithms.mis import MIS
 from algorithms.mrs import MRS
 from algorithms.pr import PR
 from algorithms.prs import PRS
@@ -18,9 +19,11 @@ from algorithms.reinforce_pp import ReinforcePP
 from algorithms.rloo import RLOO
 from algorithms.speed_reward import SpeedReward
 from algorithms.tiered_reward import TieredReward
+from algorithms.tis import TIS
 from algorithms.trloo import TRLOO
 from algorithms.unchecked_reward import UncheckedReward
 from algorithms.uniform_credit import UniformCredit
+from algorithms.veto import Veto
 from algorithms.void_turns import VoidTurns
 from algorithms.weighted_reward import WeightedReward
 
@@ -40,13 +43,21 @@ REWARDS: dict[str, type] = {
     "layered": LayeredReward,
     "unchecked": UncheckedReward,
 }
-REJECTIONS: dict[str, type] = {"mrs": MRS, "prs": PRS, "void_turns": VoidTurns, "flat_groups": FlatGroups}
+CORRECTIONS: dict[str, type] = {
+    "mrs": MRS,
+    "prs": PRS,
+    "void_turns": VoidTurns,
+    "flat_groups": FlatGroups,
+    "tis": TIS,
+    "mis": MIS,
+    "veto": Veto,
+}
 CREDITS: dict[str, type] = {"uniform": UniformCredit, "hrd": HRD}
 
 TABLES: dict[str, dict[str, type]] = {
     "advantage": ADVANTAGES,
     "reward": REWARDS,
-    "rejection": REJECTIONS,
+    "correction": CORRECTIONS,
     "credit": CREDITS,
 }
 """The tables, each by the field of `rlkernel.config.Run` that takes its methods."""

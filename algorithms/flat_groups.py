@@ -28,7 +28,7 @@ class FlatGroups:
     def __call__(
         self, group: Group, log_ratios_KTL: torch.Tensor, kept_KTL: torch.Tensor, generator: torch.Generator
     ) -> torch.Tensor:
-        """See `rlkernel.interfaces.Rejection`. A group of one is kept."""
+        """See `rlkernel.interfaces.Correction`. A group of one is kept."""
         last_K = torch.tensor([trajectory.turns[-1].reward for trajectory in group.trajectories], dtype=torch.float64)
         flat = len(last_K) > 1 and bool(last_K.std() < self.std)
         return torch.full(kept_KTL.shape, not flat)

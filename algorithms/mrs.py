@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from typing import ClassVar, Literal, get_args
+from typing import ClassVar
 
 import torch
 
+from algorithms import ratios
 from rlkernel.interfaces import Removes
 from rlkernel.types import Group
-
-Level = Literal["token", "turn", "turn_geo", "sequence", "geometric"]
 
 
 @dataclass(frozen=True)
 class MRS:
     """Keep iff low <= rho <= high, with rho = exp(mean of d), d = log pi_train - log pi_rollout of each sampled token.
 
-    The tokens are those that earlier rejections kept, as in the public code, which masks void turns first. The level says over
+    The tokens are those that earlier corrections kept, as in the public code, which masks void turns first. The level says over
     what: `geometric` the mean over all turns of the trajectory (the paper's scripts), `turn_geo` the mean
     within a turn, `sequence` the sum over the trajectory, `turn` the sum within a turn, `token` each token alone. Whatever the
     level, a turn with a token whose ratio exp(d) is below the veto is rejected.
@@ -27,7 +25,7 @@ class MRS:
     d = [0.002, -0.002] rho is 1: kept, while `token` keeps neither token.
     """
 
-    level: Level = "geometric"
+    level: ratios.Level = "geometric"
     low: float = 0.999
     high: float = 1.001
     veto: float | None = 1e-4
@@ -36,33 +34,16 @@ class MRS:
     needs_ratios: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        if self.level not in get_args(Level):
-            raise ValueError(f"MRS.level is {self.level!r}: use one of {', '.join(get_args(Level))}")
-        if not 0 <= self.low <= self.high:
-            raise ValueError(f"MRS.low is {self.low} and MRS.high {self.high}: they must be ordered and not negative")
+        ratios.check(self)
         if self.veto is not None and self.veto <= 0:
             raise ValueError(f"MRS.veto is {self.veto}: it must be positive, or None for no veto")
 
     def __call__(
         self, group: Group, log_ratios_KTL: torch.Tensor, kept_KTL: torch.Tensor, generator: torch.Generator
     ) -> torch.Tensor:
-        """See `rlkernel.interfaces.Rejection`."""
-        d_KTL = torch.where(kept_KTL, log_ratios_KTL.double(), 0.0)
-        rho = self._log_rho(d_KTL, kept_KTL).exp()
+        """See `rlkernel.interfaces.Correction`."""
+        rho = ratios.log_rho(self.level, log_ratios_KTL, kept_KTL).exp()
         keep = (self.low <= rho) & (rho <= self.high)
         if self.veto is not None:
-            keep = keep & ~((d_KTL < math.log(self.veto)) & kept_KTL).any(-1, keepdim=True)
+            keep = keep & ~ratios.unlikely(log_ratios_KTL, kept_KTL, self.veto).any(-1, keepdim=True)
         return keep.expand(kept_KTL.shape)
-
-    def _log_rho(self, d_KTL: torch.Tensor, kept_KTL: torch.Tensor) -> torch.Tensor:
-        match self.level:
-            case "token":
-                return d_KTL
-            case "turn":
-                return d_KTL.sum(-1, keepdim=True)
-            case "turn_geo":
-                return d_KTL.sum(-1, keepdim=True) / kept_KTL.sum(-1, keepdim=True).clamp(min=1)
-            case "sequence":
-                return d_KTL.sum((1, 2), keepdim=True)
-            case "geometric":
-                return d_KTL.sum((1, 2), keepdim=True) / kept_KTL.sum((1, 2), keepdim=True).clamp(min=1)

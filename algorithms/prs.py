@@ -51,7 +51,7 @@ class PRS:
     def __call__(
         self, group: Group, log_ratios_KTL: torch.Tensor, kept_KTL: torch.Tensor, generator: torch.Generator
     ) -> torch.Tensor:
-        """See `rlkernel.interfaces.Rejection`. Raises ValueError for a correct turn without coverage."""
+        """See `rlkernel.interfaces.Correction`. Raises ValueError for a correct turn without coverage."""
         K, T, _ = kept_KTL.shape
         keep_KT = torch.ones(K, T, dtype=torch.float64)
         for k, trajectory in enumerate(group.trajectories):

@@ -27,7 +27,7 @@ class VoidTurns:
     def __call__(
         self, group: Group, log_ratios_KTL: torch.Tensor, kept_KTL: torch.Tensor, generator: torch.Generator
     ) -> torch.Tensor:
-        """See `rlkernel.interfaces.Rejection`."""
+        """See `rlkernel.interfaces.Correction`."""
         keep_KTL = torch.ones(kept_KTL.shape, dtype=torch.bool)
         for k, trajectory in enumerate(group.trajectories):
             succeeded = False

@@ -68,7 +68,7 @@ def make_run(prompts: int, rollouts: int, turns: int, tokens: int, steps: int, *
     problems = tuple(Problem(f"p{i}", 1, "train", "") for i in range(prompts))
     rejections = (MRS(low=0.0, high=float("inf"), veto=None),) if mrs else ()
     run: dict[str, Any] = {
-        "rejections": rejections,
+        "corrections": rejections,
         "turns": turns,
         "prompts_per_step": prompts,
         "rollouts": rollouts,

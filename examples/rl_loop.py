@@ -11,7 +11,7 @@ probable, by how much better or worse it did than the other attempts at the same
                             '------ feedback ------'
 
 Nothing here is a simplified copy: policy, evaluator, environment, reward and estimator are the package's own. Left out is what a
-real run needs besides: TRL's trainer, validation, checkpoints, rejections, overlap with training, a card that is shared. That is
+real run needs besides: TRL's trainer, validation, checkpoints, corrections, overlap with training, a card that is shared. That is
 in `rlkernel/training`; start at its `loop.py`.
 
 Legend: G problems of a step, K trajectories (attempts) of a problem, T turns, B = G * K rows, S tokens of the longest row.

@@ -85,19 +85,19 @@ CAPPED = replace(BASE, name="capped", reward=SpeedReward(cap=1.0))
 CAPPED_UNCHECKED = replace(BASE, name="capped_unchecked", reward=UncheckedReward(cap=1.0))
 
 # The recipe, one ingredient after the other.
-MRS_ARM = replace(BASE, name="trloo_mrs", rejections=(MRS(),))
+MRS_ARM = replace(BASE, name="trloo_mrs", corrections=(MRS(),))
 MRS_PR = replace(MRS_ARM, name="trloo_mrs_pr", reward=PR())
-MRS_PRS = replace(MRS_ARM, name="trloo_mrs_prs", rejections=(MRS(), PRS()))
-MRS_PR_PRS = replace(MRS_PR, name="trloo_mrs_pr_prs", rejections=(MRS(), PRS()))
+MRS_PRS = replace(MRS_ARM, name="trloo_mrs_prs", corrections=(MRS(), PRS()))
+MRS_PR_PRS = replace(MRS_PR, name="trloo_mrs_pr_prs", corrections=(MRS(), PRS()))
 
 # Rollouts from weights of eight bits, and from weights that are one update old.
 FLOAT8 = replace(BASE, name="float8", rollout_dtype="float8")
-FLOAT8_MRS = replace(FLOAT8, name="float8_mrs", rejections=(MRS(),))
+FLOAT8_MRS = replace(FLOAT8, name="float8_mrs", corrections=(MRS(),))
 STALE = replace(BASE, name="stale", staleness=1)
-STALE_MRS = replace(STALE, name="stale_mrs", rejections=(MRS(low=0.99, high=1.01),))
+STALE_MRS = replace(STALE, name="stale_mrs", corrections=(MRS(low=0.99, high=1.01),))
 HOT = replace(BASE, name="hot", learning_rate=5 * BASE.learning_rate)
 HOT_STALE = replace(HOT, name="hot_stale", staleness=1)
-HOT_STALE_MRS = replace(HOT_STALE, name="hot_stale_mrs", rejections=STALE_MRS.rejections)
+HOT_STALE_MRS = replace(HOT_STALE, name="hot_stale_mrs", corrections=STALE_MRS.corrections)
 
 # Credit, in one turn. The uniform arm is paid through the same layers of verification.
 UNIFORM = replace(GRPO_SINGLE_TURN, name="uniform_single_turn", reward=LayeredReward(), validation_turns=0)

@@ -3,7 +3,7 @@
 
 In the paper, the gap is between the numerics of an inference engine and of the trainer. Here it is controlled, in two ways.
 `float8` samples from a copy whose linear layers are rounded to eight bits. `stale` samples from the weights of one update before.
-Nothing corrects for either but MRS, since the loss has no importance weights.
+Nothing corrects for either but MRS, since no arm has importance weights.
 
 Arms: `trloo`, whose gap is that of bfloat16 products; `float8` and `stale`; `float8_mrs` with the paper's bounds of 0.1 % on the
 geometric mean over a trajectory; `stale_mrs` with bounds of 1 %, because a whole update is a larger gap than rounding. `hot`,

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any, get_args
 
 from rlkernel.errors import UsageError
-from rlkernel.interfaces import Advantage, Credit, Environment, Rejection, Removes, Reward
+from rlkernel.interfaces import Advantage, Correction, Credit, Environment, Removes, Reward
 from rlkernel.types import Problem
 
-METHODS: Mapping[str, type] = {"reward": Reward, "advantage": Advantage, "credit": Credit, "rejections": Rejection}
+METHODS: Mapping[str, type] = {"reward": Reward, "advantage": Advantage, "credit": Credit, "corrections": Correction}
 """The fields of a `Run` that say what its algorithm is."""
 ENGINES = ("auto", "slots", "generate")
 """The engines that sample. auto: slots, or generate for a model whose attention is not the plain one."""
@@ -34,9 +34,9 @@ class Run:
     reward: Reward
     advantage: Advantage
     credit: Credit
-    rejections: tuple[Rejection, ...] = ()
-    """Rejections in the order in which they are asked: each sees what those before it kept. The public code of arXiv 2602.05885
-    has void turns first, then MRS, then PRS."""
+    corrections: tuple[Correction, ...] = ()
+    """What weighs or drops sampled tokens, in the order of asking: each sees what those before it kept, and their weights
+    multiply. The public code of arXiv 2602.05885 has void turns first, then MRS, then PRS."""
     gamma: float = 1.0
     """Discount of the return to go."""
 
@@ -58,8 +58,8 @@ class Run:
 
     staleness: int = 0
     """Updates between the weights that sample a batch and those that it updates. 0: rollouts and training take turns. 1: the next
-    batch is sampled from a copy of the weights while this one trains; `mismatch` measures the price. The loss does not correct
-    for it (no importance weights): add a rejection such as MRS."""
+    batch is sampled from a copy of the weights while this one trains; `mismatch` measures the price. Nothing
+    corrects for it unless `corrections` do: weights such as TIS, or rejections such as MRS."""
     lora_rank: int = 0
     """The rank of the adapters that are trained; 0: all weights are trained."""
     lora_alpha: float = 32.0
@@ -109,12 +109,12 @@ class Run:
             raise UsageError(f"Run.validation_turns is {self.validation_turns}: use 0 for as many as in training")
         if not 0 <= self.gamma <= 1:
             raise UsageError(f"Run.gamma is {self.gamma}: a discount is between 0 and 1")
-        if not isinstance(self.rejections, tuple):
-            name = type(self.rejections).__name__
-            raise UsageError(f"Run.rejections is a {name}: it is a tuple, for one rejection write ({name}(),)")
+        if not isinstance(self.corrections, tuple):
+            name = type(self.corrections).__name__
+            raise UsageError(f"Run.corrections is a {name}: it is a tuple, for one correction write ({name}(),)")
         for name, protocol in METHODS.items():
             value = getattr(self, name)
-            for method in value if name == "rejections" else (value,):
+            for method in value if name == "corrections" else (value,):
                 _check_method(name, method, protocol)
 
 
@@ -131,7 +131,7 @@ def _check_method(name: str, method: object, protocol: type) -> None:
     if takes != wanted:
         called, right = ", ".join(takes), ", ".join(wanted)
         raise UsageError(f"Run.{name} is {method}, called with ({called}): what is used as {protocol.__name__} takes ({right})")
-    if isinstance(method, Rejection) and method.removes not in get_args(Removes):
+    if isinstance(method, Correction) and method.removes not in get_args(Removes):
         raise UsageError(
             f"Run.{name}: {type(method).__name__}.removes is {method.removes!r}: use one of {', '.join(get_args(Removes))}"
         )

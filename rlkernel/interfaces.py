@@ -101,9 +101,9 @@ compared with it. `return`: also the returns to go of the turns before it, where
 
 
 @runtime_checkable
-class Rejection(Protocol):
-    """Says which tokens of a group may train. Several are asked in the order of the run: each sees what those before it kept, and
-    a token trains iff all keep it.
+class Correction(Protocol):
+    """Weighs the sampled tokens of a group in the loss; the weight 0 drops a token. One that only drops is called a rejection.
+    Several are asked in the order of the run: each sees what those before it kept, and their weights multiply.
 
     Legend: K trajectories of the group, T turns (padded), L sampled tokens of a turn (padded).
     """
@@ -119,12 +119,14 @@ class Rejection(Protocol):
     def __call__(
         self, group: Group, log_ratios_KTL: torch.Tensor, kept_KTL: torch.Tensor, generator: torch.Generator
     ) -> torch.Tensor:
-        """The tokens that may train: keep_KTL, bool; what it says of padding has no influence. A turn is rejected if none of the
-        tokens in kept_KTL is kept; one without any there is rejected if nothing of it is.
+        """The weight of each token's loss: weights_KTL, float, finite and not negative; bool says keep or drop, the weights 1 and
+        0. What it says of padding has no influence. A turn is rejected if no token in kept_KTL has a weight above 0; one
+        without any token there is rejected if nothing of it has. The denominator of the loss counts what has a weight above 0,
+        whatever the weight.
 
         log_ratios_KTL: float, log-probability under the trainer minus that at sampling time, 0 where not sampled. Where no
-        rejection of the run needs ratios, they are all 0: the forward pass for them is left out. kept_KTL: bool, the sampled
-        tokens that the rejections before this one kept, False for padding. Draws come from `generator` alone.
+        correction of the run needs ratios, they are all 0: the forward pass for them is left out. kept_KTL: bool, the sampled
+        tokens that the corrections before this one kept, False for padding. Draws come from `generator` alone.
         """
 
 

@@ -30,7 +30,7 @@ from rlkernel.types import Problem
 
 PROBLEMS = (Problem("level1/relu", 1, "train", ""),)
 BASE = Run("base", PROBLEMS, KernelEnvironment(), SpeedReward(), TRLOO(), UniformCredit())
-COMPOSED = replace(BASE, name="all", reward=PR(), advantage=GRPO(ddof=0), rejections=(MRS(), PRS(speedup=1.5)), credit=HRD())
+COMPOSED = replace(BASE, name="all", reward=PR(), advantage=GRPO(ddof=0), corrections=(MRS(), PRS(speedup=1.5)), credit=HRD())
 
 
 def test_the_manifest_shows_the_algorithm_with_every_field(tmp_path: Path) -> None:
@@ -40,8 +40,8 @@ def test_the_manifest_shows_the_algorithm_with_every_field(tmp_path: Path) -> No
     speed = {"class": "SpeedReward", "correct_weight": 0.5, "speed_weight": 0.5, "cap": 3.0}
     assert shown["reward"] == {"class": "PR", "inner": speed, "weight": 0.5, "coverage": "time"}
     mrs = {"class": "MRS", "level": "geometric", "low": 0.999, "high": 1.001, "veto": 1e-4, "removes": "loss"}
-    assert shown["rejections"][0] == mrs
-    assert (shown["rejections"][1]["class"], shown["rejections"][1]["speedup"]) == ("PRS", 1.5)
+    assert shown["corrections"][0] == mrs
+    assert (shown["corrections"][1]["class"], shown["corrections"][1]["speedup"]) == ("PRS", 1.5)
     assert (shown["credit"]["class"], shown["credit"]["plan"]["class"]) == ("HRD", "LayeredReward")
     assert shown["credit"]["plan"]["inner"]["speed_weight"] == 1.0
     assert shown["gamma"] == 1.0
@@ -86,11 +86,11 @@ def test_every_field_of_a_method_is_in_its_dump(cls: type) -> None:
 def test_all_methods_and_their_names_differ_in_the_fingerprint() -> None:
     runs = [replace(BASE, advantage=cls()) for cls in TABLES["advantage"].values()]
     runs += [replace(BASE, reward=cls()) for cls in TABLES["reward"].values() if cls is not SpeedReward]
-    runs += [replace(BASE, rejections=(cls(),)) for cls in TABLES["rejection"].values()]
-    runs += [replace(BASE, credit=HRD()), replace(BASE, gamma=0.5), replace(BASE, rejections=(MRS(), PRS()))]
+    runs += [replace(BASE, corrections=(cls(),)) for cls in TABLES["correction"].values()]
+    runs += [replace(BASE, credit=HRD()), replace(BASE, gamma=0.5), replace(BASE, corrections=(MRS(), PRS()))]
     assert len({fingerprint(run) for run in runs}) == len(runs)
-    # The order of rejections matters for their draws.
-    assert fingerprint(replace(BASE, rejections=(PRS(), MRS()))) != fingerprint(replace(BASE, rejections=(MRS(), PRS())))
+    # The order of corrections matters for their draws.
+    assert fingerprint(replace(BASE, corrections=(PRS(), MRS()))) != fingerprint(replace(BASE, corrections=(MRS(), PRS())))
 
 
 def test_an_edited_formula_is_another_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -136,18 +136,18 @@ class Incomplete:
     ("changes", "said"),
     [
         ({"advantage": TRLOO}, r"Run\.advantage is the class TRLOO: write TRLOO\(\)"),
-        ({"rejections": (MRS,)}, r"Run\.rejections is the class MRS: write MRS\(\)"),
+        ({"corrections": (MRS,)}, r"Run\.corrections is the class MRS: write MRS\(\)"),
         ({"advantage": Thawed()}, r"Run\.advantage is a Thawed: make it a frozen dataclass"),
         ({"reward": lambda evaluation: 0.0}, r"Run\.reward is a function: make it a frozen dataclass"),
         ({"credit": Incomplete()}, r"Run\.credit is Incomplete\(\), which is no Credit: rlkernel/interfaces.py says"),
-        ({"rejections": (Incomplete(),)}, r"Run\.rejections is Incomplete\(\), which is no Rejection: rlkernel/interfaces.py"),
-        ({"rejections": MRS()}, r"Run\.rejections is a MRS: it is a tuple, for one rejection write \(MRS\(\),\)"),
+        ({"corrections": (Incomplete(),)}, r"Run\.corrections is Incomplete\(\), which is no Correction: rlkernel/interfaces.py"),
+        ({"corrections": MRS()}, r"Run\.corrections is a MRS: it is a tuple, for one correction write \(MRS\(\),\)"),
         (
             {"reward": TRLOO()},
             r"Run\.reward is TRLOO\(.*\), called with \(returns_GKT, valid_GKT\): .* as Reward takes \(evaluation\)",
         ),
         ({"advantage": SpeedReward()}, r"Run\.advantage is SpeedReward\(.* as Advantage takes \(returns_GKT, valid_GKT\)"),
-        ({"rejections": (MRS(removes="group"),)}, r"MRS\.removes is 'group': use one of loss, baseline, return"),  # type: ignore[arg-type]
+        ({"corrections": (MRS(removes="group"),)}, r"MRS\.removes is 'group': use one of loss, baseline, return"),  # type: ignore[arg-type]
         ({"gamma": 1.5}, r"Run\.gamma is 1\.5"),
         ({"temperature": 0.0}, r"Run\.temperature is 0\.0: it must be positive"),
         ({"staleness": 2}, r"Run\.staleness is 2: use 0, or 1 to"),

@@ -8,9 +8,9 @@ import pytest
 
 from algorithms import TABLES
 from rlkernel.config import METHODS
-from rlkernel.interfaces import Credit, Rejection, Removes
+from rlkernel.interfaces import Correction, Credit, Removes
 
-PROTOCOLS = {"rejection" if kind == "rejections" else kind: protocol for kind, protocol in METHODS.items()}
+PROTOCOLS = {"correction" if kind == "corrections" else kind: protocol for kind, protocol in METHODS.items()}
 EVERY = [(kind, cls) for kind, table in TABLES.items() for cls in table.values()]
 
 
@@ -22,8 +22,8 @@ def test_every_kind_of_method_is_registered() -> None:
 def test_methods_fit_their_protocol(kind: str, cls: type) -> None:
     method = cls()
     assert isinstance(method, PROTOCOLS[kind])
-    assert isinstance(method, Rejection) is (kind == "rejection")
+    assert isinstance(method, Correction) is (kind == "correction")
     assert isinstance(method, Credit) is (kind == "credit")
-    if isinstance(method, Rejection):
+    if isinstance(method, Correction):
         assert method.removes in get_args(Removes)
         assert isinstance(method.needs_ratios, bool)

@@ -62,7 +62,7 @@ def logged() -> set[str]:
     turns = (Turn((), completion, "", Evaluation(Status.CORRECT, "", speedup=1.0, coverage=1.0), 1.0, ""),) * 2
     problem = Problem("p", 1, "train", "")
     groups = (Group(problem, (Trajectory(problem, turns),)),)
-    facts = StepFacts(1, groups, 1, 1, 1, 1, {"mrs": 0, "prs": 1}, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+    facts = StepFacts(1, groups, 1, 1, 1, 1, {"mrs": 0, "prs": 1}, 0.0, 0.0, 0.0, 0.0, 0.0, None, 1.0)
     meters = Meters(Idle(), MeteredEvaluator(Idle(), Busy()))  # type: ignore[arg-type]
     return {*rollout_metrics(groups), *facts.numbers(), *meters.lap(), *OWN_NUMBERS}
 
@@ -70,7 +70,7 @@ def logged() -> set[str]:
 def test_every_logged_metric_is_on_the_page_of_metrics_with_a_formula_and_a_meaning() -> None:
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in METRICS.splitlines() if line.startswith("| `")]
     patterns = {name: row for row in rows for name in re.findall(r"`([^`]+)`", row[0])}
-    blanks = {"status": "|".join(Status), "t": r"\d+", "p": "1|1.2", "rejection": r"\w+"}
+    blanks = {"status": "|".join(Status), "t": r"\d+", "p": "1|1.2", "correction": r"\w+"}
     found = {
         re.compile(re.sub(r"<(\w+)>", lambda blank: f"({blanks[blank[1]]})", name.replace(".", r"\."))): row
         for name, row in patterns.items()
@@ -108,7 +108,9 @@ def test_links_between_the_pages_and_to_files_lead_somewhere(page: str) -> None:
         assert not anchor or anchor in anchors(file.read_text(encoding="utf-8")), target
 
 
-@pytest.mark.parametrize("page", sorted(DOCUMENTS.keys() - {"docs/add_an_estimator.md"}))  # which makes files
+@pytest.mark.parametrize(
+    "page", sorted(DOCUMENTS.keys() - {"docs/add_an_estimator.md", "docs/add_a_correction.md"})
+)  # which makes files
 def test_files_that_the_pages_name_exist(page: str) -> None:
     named = re.findall(r"`((?:rlkernel|algorithms|envs|experiments|examples|tests|docs|benchmarks)/[\w./-]+)`", DOCUMENTS[page])
     assert [name for name in named if not (ROOT / name).exists()] == []

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import torch
 
 from rlkernel.errors import UsageError
-from rlkernel.interfaces import Advantage, Credit, Decode, Rejection
+from rlkernel.interfaces import Advantage, Correction, Credit, Decode
 from rlkernel.training.returns import returns_to_go
 from rlkernel.types import Group, Trajectory
 
@@ -54,20 +54,22 @@ class Batch:
     advantages_BC: torch.Tensor
     """float32; 0 outside sampled tokens. Also filled for rejected turns, which `loss_mask_BC` excludes."""
     loss_mask_BC: torch.Tensor
-    """int64: the policy mask without the rejected tokens."""
+    """int64: the policy mask without the rejected tokens: 1 where the weight is above 0."""
+    weights_BC: torch.Tensor
+    """float32: what each token's loss is multiplied by; 0 outside the loss, 1 where no correction weighs."""
     trained_turns: int
-    """Turns with a token in the loss: the denominator of a token sum per turn, averaged over turns."""
+    """Turns with a token in the loss: the denominator of a token sum per turn, averaged over turns. Weights do not enter it."""
     turns: int
     rejected: Mapping[str, int]
-    """The turns that each rejection rejects, by `names`."""
+    """The turns that each correction rejects, by `names`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What the rejections leave of one group."""
+    """What the corrections leave of one group."""
 
-    loss_KTL: torch.Tensor
-    """bool: the token may train."""
+    weights_KTL: torch.Tensor
+    """float64: what the token's loss is multiplied by, the product over the corrections; 0 where it does not train."""
     baseline_KT: torch.Tensor
     """bool: the turn belongs to its group, whose baseline it moves."""
     counted_KT: torch.Tensor
@@ -136,44 +138,61 @@ def log_ratios(rows: Sequence[TokenRow], train_logprobs_KC: torch.Tensor | None,
     return ratios_KTL, sampled_KTL
 
 
-def names(rejections: Sequence[Rejection]) -> list[str]:
-    """The rejections' names in metrics: their classes in lower case; the second of a class has `_2` after it."""
+def names(corrections: Sequence[Correction]) -> list[str]:
+    """The corrections' names in metrics: their classes in lower case; the second of a class has `_2` after it."""
     found: list[str] = []
-    for rejection in rejections:
-        name = type(rejection).__name__.lower()
-        earlier = sum(type(other) is type(rejection) for other in rejections[: len(found)])
+    for correction in corrections:
+        name = type(correction).__name__.lower()
+        earlier = sum(type(other) is type(correction) for other in corrections[: len(found)])
         found.append(f"{name}_{earlier + 1}" if earlier else name)
     return found
 
 
-def needs_ratios(rejections: Sequence[Rejection]) -> bool:
-    """Whether one of the rejections compares training with sampling."""
-    return any(rejection.needs_ratios for rejection in rejections)
+def needs_ratios(corrections: Sequence[Correction]) -> bool:
+    """Whether one of the corrections compares training with sampling."""
+    return any(correction.needs_ratios for correction in corrections)
 
 
 def keep(
     group: Group,
-    rejections: Sequence[Rejection],
+    corrections: Sequence[Correction],
     log_ratios_KTL: torch.Tensor,
     sampled_KTL: torch.Tensor,
     generator: torch.Generator,
 ) -> Kept:
-    """Apply the rejections to one group, in their order. A turn that one of them rejects also loses what that one `removes`."""
+    """Apply the corrections to one group, in their order. A turn that one of them rejects also loses what that one `removes`."""
     turns_KT = sampled_KTL.any(-1)
     loss_KTL, baseline_KT, counted_KT = sampled_KTL.clone(), turns_KT.clone(), turns_KT.clone()
+    weights_KTL = sampled_KTL.double()
     rejected: Counter[str] = Counter()
-    for name, rejection in zip(names(rejections), rejections, strict=True):
-        keep_KTL = rejection(group, log_ratios_KTL, loss_KTL.clone(), generator)
+    for name, correction in zip(names(corrections), corrections, strict=True):
+        given_KTL = _weights(correction, correction(group, log_ratios_KTL, loss_KTL.clone(), generator), sampled_KTL)
+        keep_KTL = given_KTL > 0
         # Void after the mismatch has rejected it is still void: what is said of turns already without a token counts.
         judged_KTL = torch.where(loss_KTL.any(-1, keepdim=True), loss_KTL, sampled_KTL)
         keep_KT = (keep_KTL & judged_KTL).any(-1)
         loss_KTL &= keep_KTL
-        if rejection.removes in ("baseline", "return"):
+        weights_KTL *= given_KTL
+        if correction.removes in ("baseline", "return"):
             baseline_KT &= keep_KT
-        if rejection.removes == "return":
+        if correction.removes == "return":
             counted_KT &= keep_KT
         rejected[name] += int((turns_KT & ~keep_KT).sum())
-    return Kept(loss_KTL, baseline_KT, counted_KT, rejected)
+    return Kept(weights_KTL, baseline_KT, counted_KT, rejected)
+
+
+def _weights(correction: Correction, given_KTL: torch.Tensor, sampled_KTL: torch.Tensor) -> torch.Tensor:
+    """What a correction has returned as weights_KTL, float64, 0 in the padding. Raises UsageError for what is none."""
+    name = type(correction).__name__
+    if given_KTL.shape != sampled_KTL.shape:
+        raise UsageError(
+            f"{name} returned a tensor of shape {tuple(given_KTL.shape)} for tokens of shape {tuple(sampled_KTL.shape)}: a "
+            "correction gives one weight per token"
+        )
+    weights_KTL = torch.where(sampled_KTL, given_KTL.double(), 0.0)
+    if not bool((torch.isfinite(weights_KTL) & (weights_KTL >= 0)).all()):
+        raise UsageError(f"{name} returned weights that are negative or not finite: bound its ratios, as TIS does")
+    return weights_KTL
 
 
 def turn_advantages(
@@ -223,38 +242,39 @@ def assemble(
     credit: Credit,
     gamma: float,
     decode: Decode,
-    rejections: Sequence[Rejection] = (),
+    corrections: Sequence[Correction] = (),
     train_logprobs_BC: torch.Tensor | None = None,
     generator: torch.Generator | None = None,
 ) -> Batch:
     """The masks and advantages of a batch, whose `tokens` are `pad_rows(groups)`. Rejected tokens leave the loss and its
-    denominator; whether a rejected turn also leaves its group's baseline and the returns is the rejection's own `removes`.
+    denominator; whether a rejected turn also leaves its group's baseline and the returns is the correction's own `removes`.
 
-    Rejections need a generator and, where their `needs_ratios` says so, `train_logprobs_BC` (the trainer's log-probabilities of
+    Corrections need a generator and, where their `needs_ratios` says so, `train_logprobs_BC` (the trainer's log-probabilities of
     `completion_ids_BC`); without them ValueError is raised.
     """
-    if rejections and generator is None:
-        raise ValueError("rejections may draw: pass a generator")
-    if train_logprobs_BC is None and needs_ratios(rejections):
-        raise ValueError("a rejection compares log-probabilities: pass train_logprobs_BC")
+    if corrections and generator is None:
+        raise ValueError("corrections may draw: pass a generator")
+    if train_logprobs_BC is None and needs_ratios(corrections):
+        raise ValueError("a correction compares log-probabilities: pass train_logprobs_BC")
     valid_GKT = reached(groups)
     baseline_GKT, counted_GKT = valid_GKT.clone(), valid_GKT.clone()
-    loss_mask_BC = tokens.policy_mask_BC.clone()
+    weights_BC = tokens.policy_mask_BC.float()
     rejected: Counter[str] = Counter()
     first = 0
     for g, group in enumerate(groups):
         K = len(group.trajectories)
-        if rejections and generator is not None:
+        if corrections and generator is not None:
             rows = tokens.rows[first : first + K]
             train_logprobs_KC = None if train_logprobs_BC is None else train_logprobs_BC[first : first + K]
             ratios_KTL, sampled_KTL = log_ratios(rows, train_logprobs_KC, valid_GKT.shape[2])
-            kept = keep(group, rejections, ratios_KTL, sampled_KTL, generator)
+            kept = keep(group, corrections, ratios_KTL, sampled_KTL, generator)
             baseline_GKT[g, :K], counted_GKT[g, :K] = kept.baseline_KT, kept.counted_KT
             rejected.update(kept.rejected)
             for k, r in enumerate(rows):
                 for t, (start, end) in enumerate(r.spans):
-                    loss_mask_BC[first + k, start:end] = kept.loss_KTL[k, t, : end - start]
+                    weights_BC[first + k, start:end] = kept.weights_KTL[k, t, : end - start]
         first += K
+    loss_mask_BC = (weights_BC > 0).long()
     by_reward = turn_advantages(
         groups, advantage=advantage, credit=credit, gamma=gamma, baseline_GKT=baseline_GKT, counted_GKT=counted_GKT
     )
@@ -266,4 +286,4 @@ def assemble(
                 advantages_BC[b, start:end] = credit(turn, [float(of_GKT[g, k, t]) for of_GKT in by_reward], decode)
                 trained_turns += bool(loss_mask_BC[b, start:end].any())
             b += 1
-    return Batch(advantages_BC, loss_mask_BC, trained_turns, int(valid_GKT.sum()), rejected)
+    return Batch(advantages_BC, loss_mask_BC, weights_BC, trained_turns, int(valid_GKT.sum()), rejected)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from rlkernel.training.diagnostics import Mismatch
 from rlkernel.types import Group
 
 
@@ -27,15 +28,17 @@ class StepFacts:
     tokens: int
     """All sampled tokens of the batch."""
     rejected: Mapping[str, int]
-    """Turns that each rejection rejects, by `rlkernel.training.batch.names`."""
+    """Turns that each correction rejects, by `rlkernel.training.batch.names`."""
     loss: float
     grad_norm: float
     learning_rate: float
     entropy: float
     """Nats per trained token."""
     clip_fraction: float
-    mismatch: float | None
-    """Mean absolute difference of training and rollout log-probabilities, where a rejection or staleness asks for it."""
+    mismatch: Mismatch | None
+    """How training and rollout log-probabilities differ, where a correction or staleness asks for it."""
+    effective_tokens: float
+    """The effective sample size of the weights, as a share of the sampled tokens."""
 
     def numbers(self) -> dict[str, float | None]:
         """The trainer's part of a row of metrics; docs/metrics.md explains each number."""
@@ -45,7 +48,10 @@ class StepFacts:
             "learning_rate": self.learning_rate,
             "entropy": self.entropy,
             "clip_fraction": self.clip_fraction,
-            "mismatch": self.mismatch,
+            "mismatch": None if self.mismatch is None else self.mismatch.absolute,
+            "kl_k1": None if self.mismatch is None else self.mismatch.k1,
+            "kl_k3": None if self.mismatch is None else self.mismatch.k3,
+            "effective_tokens": self.effective_tokens,
             "kept_turns": self.trained_turns / self.turns,
             "kept_tokens": self.trained_tokens / self.tokens,
             **{f"rejected_{name}": turns / self.turns for name, turns in self.rejected.items()},

@@ -3,15 +3,17 @@
 TRL provides the optimiser, the clipped token-level loss, checkpoints and accelerate. We provide, for each step:
 
 - the trajectories, through `rollout_func` (TRL pads them and would reward them; its own advantages are overwritten);
-- `advantages` (B, C): the credit of each sampled token;
+- `advantages` (B, C): the credit of each sampled token times its weight. This multiplies the token's loss, clipped or not, by the
+  weight, because no weight is negative;
 - `tool_mask` (B, C): 1 on the sampled tokens that were not rejected;
 - `num_items_in_batch`: the number of turns that have such a token. TRL's `dapo` loss divides the sum over tokens by it, so that
   the loss is a token sum per turn, averaged over turns (arXiv 2602.05885 aggregates so), whatever the rows per micro-batch.
+  Weights above 0 do not change the denominator.
 
 There is one optimiser step per batch of rollouts, so the importance ratio is 1 and nothing is clipped, also where the samples are
-one update old (`Run.staleness`), which only a rejection such as MRS answers; TRL then uses the detached log-probabilities of the
-same forward pass instead of a second one. TRL projects onto the vocabulary in tiles (`add_fused_lm_head`), so that no logits of a
-whole micro-batch exist. To TRL a batch is one piece; `training_step` cuts it.
+one update old (`Run.staleness`), which only corrections such as TIS or MRS answer; TRL then uses the detached log-probabilities
+of the same forward pass instead of a second one. TRL projects onto the vocabulary in tiles (`add_fused_lm_head`), so that no
+logits of a whole micro-batch exist. To TRL a batch is one piece; `training_step` cuts it.
 
 With several processes (`rlkernel.training.ranks`), every one has the whole batch and makes the same masks and advantages from it,
 but only its share of the rows goes through the model. Gradients are joined in the last backward pass of a step, log-probabilities
@@ -38,6 +40,7 @@ from rlkernel.rollout import derive_seed
 from rlkernel.runs import checkpoints
 from rlkernel.training import ranks
 from rlkernel.training.batch import Batch, Tokens, assemble, needs_ratios, pad_rows
+from rlkernel.training.diagnostics import effective_share, mismatch
 from rlkernel.training.hooks import Hooks, StepFacts
 from rlkernel.training.micro_batches import causal_attention, deal, left_align, micro_batches
 from rlkernel.training.trl_arguments import silence, training_arguments
@@ -106,7 +109,7 @@ class KernelGRPOTrainer(GRPOTrainer):  # type: ignore[misc]
         self._tokens = pad_rows(groups, self._tokenizer.pad_token_id)
         with self._hooks.lease():  # padding and copies to the card
             output: dict[str, Any] = super()._generate_and_score_completions(inputs)
-        wanted = needs_ratios(self._run.rejections) or self._run.staleness > 0
+        wanted = needs_ratios(self._run.corrections) or self._run.staleness > 0
         train_logprobs_BC = self._train_logprobs(output) if wanted else None
         batch = assemble(
             groups,
@@ -115,10 +118,11 @@ class KernelGRPOTrainer(GRPOTrainer):  # type: ignore[misc]
             credit=self._run.credit,
             gamma=self._run.gamma,
             decode=lambda ids: str(self._tokenizer.decode(list(ids), skip_special_tokens=True)),
-            rejections=self._run.rejections,
+            corrections=self._run.corrections,
             train_logprobs_BC=train_logprobs_BC,
             generator=torch.Generator().manual_seed(derive_seed(self._run.seed, "rejection", step)),
         )
+        sampled_BC = self._tokens.policy_mask_BC.bool()
         self._facts = {
             "groups": groups,
             "trained_turns": batch.trained_turns,
@@ -126,7 +130,10 @@ class KernelGRPOTrainer(GRPOTrainer):  # type: ignore[misc]
             "trained_tokens": int(batch.loss_mask_BC.sum()),
             "tokens": int(self._tokens.policy_mask_BC.sum()),
             "rejected": dict(batch.rejected),
-            "mismatch": None if train_logprobs_BC is None else _mismatch(self._tokens, train_logprobs_BC),
+            "mismatch": None
+            if train_logprobs_BC is None
+            else mismatch(train_logprobs_BC, self._tokens.rollout_logprobs_BC, sampled_BC),
+            "effective_tokens": effective_share(batch.weights_BC, sampled_BC),
         }
         return {**output, **self._loss_inputs(batch)}
 
@@ -134,7 +141,7 @@ class KernelGRPOTrainer(GRPOTrainer):  # type: ignore[misc]
         device = self.accelerator.device
         self.nothing_to_train = not batch.trained_turns
         return {
-            "advantages": batch.advantages_BC.to(device),
+            "advantages": (batch.advantages_BC * batch.weights_BC).to(device),
             "tool_mask": batch.loss_mask_BC.to(device),
             "num_items_in_batch": torch.tensor(batch.trained_turns, device=device),
         }
@@ -277,12 +284,6 @@ def _lengths(batch: Mapping[str, torch.Tensor]) -> list[int]:
     """The number of tokens of each row."""
     lengths: list[int] = (batch["prompt_mask"].sum(1) + batch["completion_mask"].sum(1)).tolist()
     return lengths
-
-
-def _mismatch(tokens: Tokens, train_logprobs_BC: torch.Tensor) -> float:
-    """Mean absolute difference of training and rollout log-probabilities over the sampled tokens."""
-    sampled_BC = tokens.policy_mask_BC.bool()
-    return float((train_logprobs_BC - tokens.rollout_logprobs_BC)[sampled_BC].abs().mean())
 
 
 def _trajectory_reward(prompts: Sequence[str], completions: Sequence[str], **columns: Any) -> list[float]:

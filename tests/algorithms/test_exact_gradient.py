@@ -8,6 +8,7 @@ Legend: O outcomes of a rollout, M = O^N ordered groups, K = N rollouts, T = 2 t
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from itertools import product
 
@@ -17,11 +18,14 @@ import torch
 from algorithms.dr_grpo import DrGRPO
 from algorithms.grpo import GRPO
 from algorithms.max_rl import MaxRL
-from algorithms.mrs import MRS, Level
+from algorithms.mis import MIS
+from algorithms.mrs import MRS
+from algorithms.ratios import Level
 from algorithms.rloo import RLOO
+from algorithms.tis import TIS
 from algorithms.trloo import TRLOO
 from experiments.two_turns import TwoTurns, moments
-from rlkernel.interfaces import Advantage
+from rlkernel.interfaces import Advantage, Correction
 from rlkernel.training.returns import returns_to_go
 from rlkernel.types import Group, Problem
 
@@ -181,25 +185,37 @@ def glitching(share: float) -> tuple[torch.Tensor, torch.Tensor]:
     return train, rollout
 
 
-def large_batch(mrs: MRS | None, train: torch.Tensor, rollout: torch.Tensor, N: int = 3) -> torch.Tensor:
-    """What the loss of a large batch tends to: E of the sum over kept turns of A grad log pi_train, over E of the number of kept
-    turns, with rollouts from the policy with logits `rollout`."""
-    tree = SOME_END
+def weights(correction: Correction | None, tree: Tree, train: torch.Tensor, rollout: torch.Tensor) -> torch.Tensor:
+    """weights_OT of the outcomes' turns, 0 where there is none."""
+    valid_OT = tree.valid()
+    if correction is None:
+        return valid_OT.double()
+    ratios_OT1 = (tree.log_pi(train) - tree.log_pi(rollout))[:, :, None]
+    nobody = Group(Problem("p", 1, "train", ""), ())
+    given_OT1 = correction(nobody, ratios_OT1, valid_OT[:, :, None], torch.Generator())
+    return torch.where(valid_OT, given_OT1[:, :, 0].double(), 0.0)
+
+
+def corrected(
+    correction: Correction | None, train: torch.Tensor, rollout: torch.Tensor, N: int, tree: Tree = SOME_END
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """E of the sum over a group's turns of w A grad log pi_train, and E of the number of its turns with a weight above 0, with
+    rollouts from the policy with logits `rollout`."""
     groups_MK = tree.groups(N)
     valid_MKT = tree.valid()[groups_MK]
     advantages_MKT = TRLOO()(returns_to_go(tree.rewards()[groups_MK], valid_MKT, 1.0), valid_MKT)
-    keep_OT = tree.valid()
-    if mrs is not None:
-        ratios_OT1 = (tree.log_pi(train) - tree.log_pi(rollout))[:, :, None]
-        nobody = Group(Problem("p", 1, "train", ""), ())
-        keep_OT = keep_OT & mrs(nobody, ratios_OT1, keep_OT[:, :, None], torch.Generator())[:, :, 0]
+    weights_MKT = weights(correction, tree, train, rollout)[groups_MK]
     weight_M = tree.log_pi(rollout).sum(1)[groups_MK].sum(1).exp()
-    kept_MKT = keep_OT[groups_MK].double()
     logits = train.clone().requires_grad_()
-    total_M = (advantages_MKT * kept_MKT * tree.log_pi(logits)[groups_MK]).sum((1, 2))
+    total_M = (advantages_MKT * weights_MKT * tree.log_pi(logits)[groups_MK]).sum((1, 2))
     (gradient,) = torch.autograd.grad((weight_M * total_M).sum(), logits)
-    found: torch.Tensor = gradient / (weight_M * kept_MKT.sum((1, 2))).sum()
-    return found
+    return gradient, (weight_M * (weights_MKT > 0).sum((1, 2))).sum()
+
+
+def large_batch(correction: Correction | None, train: torch.Tensor, rollout: torch.Tensor, N: int = 3) -> torch.Tensor:
+    """What the loss of a large batch tends to: E of the sum of `corrected` over E of its number of turns."""
+    total, kept = corrected(correction, train, rollout, N)
+    return total / kept
 
 
 LEVELS: tuple[Level, ...] = ("token", "turn", "turn_geo", "sequence", "geometric")
@@ -228,3 +244,47 @@ def test_the_veto_alone_moves_it_too() -> None:
 def test_without_a_mismatch_mrs_changes_nothing(level: Level) -> None:
     train, _ = glitching(0.2)
     assert torch.equal(large_batch(MRS(level=level), train, train), large_batch(None, train, train))
+
+
+DRIFT = torch.tensor([0.5, -0.4, 0.1, -0.6, 0.3, 0.7, -0.5, 0.2, -0.3], dtype=torch.float64)
+"""What the logits of stale rollouts have beside `LOGITS`: every probability is off, that of ending early, too."""
+
+
+@pytest.mark.parametrize("N", [1, 2, 3])
+@pytest.mark.parametrize("tree", [ALL_GO_ON, SOME_END], ids=["all go on", "some end"])
+def test_weights_of_whole_trajectories_without_bounds_are_unbiased(tree: Tree, N: int) -> None:
+    found, _ = corrected(TIS(level="sequence", high=math.inf), LOGITS, LOGITS + DRIFT, N, tree)
+    assert (found / N - true_gradient(tree)).abs().max() < 1e-9
+    uncorrected, _ = corrected(None, LOGITS, LOGITS + DRIFT, N, tree)
+    assert (uncorrected / N - true_gradient(tree)).abs().max() > 1e-2
+
+
+def test_the_bias_of_the_corrections_as_numbers() -> None:
+    """N = 3, stale rollouts: angle to the true gradient in degrees, relative error, and the share of turns that are kept."""
+    rollout = LOGITS + DRIFT
+    truth = true_gradient(SOME_END)
+    _, turns = corrected(None, LOGITS, rollout, 3)
+    expected: list[tuple[Correction | None, float, float, float]] = [
+        (None, 42.0, 0.676, 1.0),
+        # A token's own ratio is not enough: the worst of both worlds where what follows drifts, too.
+        (TIS(), 50.7, 0.775, 1.0),
+        (MIS(), 64.5, 0.906, 0.973),
+        # The ratios of whole trajectories are 0.83, 0.97, 3.23, 1.02 and 1.68. Truncated at 2, the third counts too little.
+        (TIS(level="sequence"), 18.6, 0.331, 1.0),
+        (TIS(level="sequence", high=math.inf), 0.0, 0.0, 1.0),
+        (TIS(level="geometric"), 22.1, 0.422, 1.0),
+        # Nothing is outside 0.5 and 5; without the third trajectory its reward is never seen.
+        (MIS(level="sequence"), 0.0, 0.0, 1.0),
+        (MIS(level="sequence", high=2.0), 54.4, 0.867, 0.952),
+        (MRS(low=0.75, high=1.3), 62.5, 0.923, 0.952),
+    ]
+    for correction, degrees, relative, share in expected:
+        total, kept = corrected(correction, LOGITS, rollout, 3)
+        found = (angle(total, truth), error(total / 3, truth), float(kept / turns))
+        assert (round(found[0], 1), round(found[1], 3), round(found[2], 3)) == (degrees, relative, share), correction
+
+
+@pytest.mark.parametrize("correction", [TIS(), MIS()], ids=str)
+def test_without_a_mismatch_weights_change_nothing(correction: Correction) -> None:
+    train, _ = glitching(0.2)
+    assert torch.equal(large_batch(correction, train, train), large_batch(None, train, train))

@@ -1,126 +1,17 @@
-"""Golden keeps with their arithmetic, and properties of every registered rejection."""
+"""Golden keeps, with their arithmetic, of the rejections that do not look at log-ratios; those of MRS are with the weights."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
 
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from algorithms import REJECTIONS
 from algorithms.flat_groups import FlatGroups
-from algorithms.mrs import MRS, Level
 from algorithms.prs import PRS
 from algorithms.void_turns import VoidTurns
-from rlkernel.interfaces import Rejection
-from rlkernel.types import Completion, Evaluation, Group, LaunchFact, OpFact, Problem, Status, Trajectory, Turn
-
-PROBLEM = Problem("p", 1, "train", "")
-
-
-def turn(reward: float = 1.0, coverage: float = 1.0, status: Status = Status.CORRECT, speedup: float = 1.0, n: int = 1) -> Turn:
-    facts = Evaluation(
-        status,
-        "",
-        speedup=speedup,
-        coverage=coverage,
-        launches=(LaunchFact("k", 1, 1.0, 0.5, True),),
-        ops=(OpFact("aten.add", 1, 1.0, 0.5),),
-    )
-    return Turn((), Completion((1,) * n, (0.0,) * n, "", "stop"), "", facts, reward, "")
-
-
-def group(*trajectories: Sequence[Turn]) -> Group:
-    return Group(PROBLEM, tuple(Trajectory(PROBLEM, tuple(turns)) for turns in trajectories))
-
-
-def sampled(of: Group) -> torch.Tensor:
-    T = max(len(trajectory.turns) for trajectory in of.trajectories)
-    L = max(len(turn.completion.token_ids) for trajectory in of.trajectories for turn in trajectory.turns)
-    sampled_KTL = torch.zeros(len(of.trajectories), T, L, dtype=torch.bool)
-    for k, trajectory in enumerate(of.trajectories):
-        for t, turn in enumerate(trajectory.turns):
-            sampled_KTL[k, t, : len(turn.completion.token_ids)] = True
-    return sampled_KTL
-
-
-def keeps(rejection: Rejection, of: Group, ratios_KTL: torch.Tensor | None = None, seed: int = 0) -> torch.Tensor:
-    sampled_KTL = sampled(of)
-    ratios_KTL = torch.zeros(sampled_KTL.shape) if ratios_KTL is None else ratios_KTL
-    return rejection(of, ratios_KTL, sampled_KTL, torch.Generator().manual_seed(seed))
-
-
-def test_registered_rejections_implement_the_protocol() -> None:
-    assert {"mrs": MRS, "prs": PRS, "void_turns": VoidTurns, "flat_groups": FlatGroups} == REJECTIONS
-    assert all(isinstance(cls(), Rejection) for cls in REJECTIONS.values())
-    # As the public code has them: only void turns leave the baseline.
-    assert {name: cls().removes for name, cls in REJECTIONS.items()} == {
-        "mrs": "loss",
-        "prs": "loss",
-        "void_turns": "return",
-        "flat_groups": "loss",
-    }
-
-
-# One trajectory of two turns, 2 and 1 tokens, and one of one turn with 2 tokens; ratios are 2, 1/2 | 4 and 1, 2.
-MISMATCHED = group([turn(n=2), turn()], [turn(n=2)])
-LOG_RATIOS = torch.tensor([[[2.0, 0.5], [4.0, 99.0]], [[1.0, 2.0], [99.0, 99.0]]]).log()
-
-
-@pytest.mark.parametrize(
-    ("level", "low", "high", "expected"),
-    [
-        ("token", 0.9, 2.1, [[[True, False], [False]], [[True, True]]]),
-        # Products within a turn: 1, 4 and 2.
-        ("turn", 0.9, 2.1, [[[True, True], [False]], [[True, True]]]),
-        ("turn", 0.9, 1.9, [[[True, True], [False]], [[False, False]]]),
-        # Their geometric means: 1, 4 and sqrt(2) = 1.414.
-        ("turn_geo", 0.9, 1.42, [[[True, True], [False]], [[True, True]]]),
-        ("turn_geo", 0.9, 1.41, [[[True, True], [False]], [[False, False]]]),
-        # Products over the trajectory: 2 * 1/2 * 4 = 4 and 2.
-        ("sequence", 0.9, 2.1, [[[False, False], [False]], [[True, True]]]),
-        ("sequence", 2.5, 4.1, [[[True, True], [True]], [[False, False]]]),
-        # Geometric means over the trajectory: 4^(1/3) = 1.587 and 1.414.
-        ("geometric", 0.9, 1.58, [[[False, False], [False]], [[True, True]]]),
-        ("geometric", 1.42, 1.59, [[[True, True], [True]], [[False, False]]]),
-    ],
-)
-def test_levels_of_mrs(level: Level, low: float, high: float, expected: list[list[list[bool]]]) -> None:
-    got = keeps(MRS(level=level, low=low, high=high), MISMATCHED, LOG_RATIOS)
-    found = [
-        [got[k, t, : len(turn.completion.token_ids)].tolist() for t, turn in enumerate(trajectory.turns)]
-        for k, trajectory in enumerate(MISMATCHED.trajectories)
-    ]
-    assert found == expected
-
-
-def test_the_bounds_of_mrs_are_the_papers_and_belong_to_it() -> None:
-    assert (MRS().level, MRS().low, MRS().high, MRS().veto) == ("geometric", 0.999, 1.001, 1e-4)
-    one = group([turn(n=2)])
-    for d, kept in ((0.0009, True), (0.0011, False), (-0.0009, True), (-0.0011, False)):
-        assert keeps(MRS(), one, torch.full((1, 1, 2), d)).all().item() is kept
-    assert keeps(MRS(low=1.0, high=1.0), one).all()
-    # The worked example: the mean of 0.002 and 0 is 0.001, exp(0.001) = 1.0010005 > 1.001; that of 0.002 and -0.002 is 0.
-    assert not keeps(MRS(), one, torch.tensor([[[0.002, 0.0]]])).any()
-    assert keeps(MRS(), one, torch.tensor([[[0.002, -0.002]]])).all()
-    assert not keeps(MRS(level="token"), one, torch.tensor([[[0.002, -0.002]]])).any()
-
-
-def test_the_veto_rejects_the_turn_of_an_impossible_token() -> None:
-    # Ratios e^-9.3 = 9e-5 and e^9.3: their product is 1, so that only the veto sees them. The other turn stays.
-    two = group([turn(n=2), turn(n=2)])
-    ratios = torch.tensor([[[-9.3, 9.3], [0.0, 0.0]]])
-    assert keeps(MRS(), two, ratios).tolist() == [[[False, False], [True, True]]]
-    assert keeps(MRS(veto=None), two, ratios).all()
-    # ln(1e-4) = -9.2103
-    assert keeps(MRS(), two, torch.tensor([[[-9.2, 9.2], [0.0, 0.0]]])).all()
-    assert not keeps(MRS(), two, torch.tensor([[[-9.22, 9.22], [0.0, 0.0]]]))[0, 0].any()
-    assert keeps(MRS(level="token", low=0.5, high=2.0), two, ratios).tolist() == [[[False, False], [True, True]]]
+from rlkernel.types import Status, Turn
+from tests.algorithms.groups import group, keeps, sampled, turn
 
 
 @pytest.mark.parametrize(
@@ -213,68 +104,3 @@ def test_flat_groups_are_judged_by_the_last_turn() -> None:
     near = group([turn(reward=0.0)], [turn(reward=0.1)])
     assert keeps(FlatGroups(std=0.07), near).all()
     assert not keeps(FlatGroups(std=0.071), near).any()
-
-
-@pytest.mark.parametrize(
-    ("make", "said"),
-    [
-        (lambda: MRS(level="word"), "MRS.level is 'word': use one of token, turn, turn_geo, sequence, geometric"),
-        (lambda: MRS(low=1.1, high=1.0), "MRS.low is 1.1"),
-        (lambda: MRS(veto=0.0), "MRS.veto is 0.0"),
-        (lambda: PRS(level="token"), "PRS.level is 'token'"),
-        (lambda: PRS(slope=-1.0), "PRS.slope is -1.0"),
-        (lambda: PRS(coverage="num"), "PRS.coverage is 'num': use 'time' or 'count'"),
-    ],
-)
-def test_unknown_rules_are_refused(make: Callable[[], Any], said: str) -> None:
-    with pytest.raises(ValueError, match=said):
-        make()
-
-
-EVERY = [
-    *(MRS(level=level, low=0.7, high=1.4) for level in ("token", "turn", "turn_geo", "sequence", "geometric")),
-    *(PRS(slope=0.0), PRS(slope=0.0, level="geometric"), VoidTurns(), FlatGroups()),
-]
-"""Deterministic ones, so that a permutation has no draws to move."""
-
-
-@st.composite
-def drawn_groups(draw: st.DrawFn) -> tuple[Group, torch.Tensor]:
-    def one() -> Turn:
-        status = draw(st.sampled_from([Status.CORRECT, Status.INCORRECT]))
-        tokens = draw(st.integers(1, 3))
-        return turn(draw(st.sampled_from([0.0, 0.5, 1.0])), draw(st.sampled_from([0.1, 0.3, 0.9])), status, n=tokens)
-
-    of = group(*[[one() for _ in range(draw(st.integers(1, 3)))] for _ in range(draw(st.integers(1, 4)))])
-    shape = sampled(of).shape
-    ratios = draw(st.lists(st.integers(-4, 4), min_size=math.prod(shape), max_size=math.prod(shape)))
-    return of, torch.tensor(ratios).view(shape) / 8
-
-
-def test_all_kinds_are_among_those_whose_properties_are_tested() -> None:
-    assert {type(rejection) for rejection in EVERY} == set(REJECTIONS.values())
-
-
-@pytest.mark.parametrize("rejection", EVERY, ids=str)
-@settings(max_examples=40)
-@given(drawn=drawn_groups(), seed=st.integers(0, 2**16))
-def test_properties_of_every_rejection(rejection: Rejection, drawn: tuple[Group, torch.Tensor], seed: int) -> None:
-    of, ratios_KTL = drawn
-    sampled_KTL = sampled(of)
-    got = keeps(rejection, of, ratios_KTL) & sampled_KTL
-    assert got.dtype == torch.bool
-    assert got.shape == sampled_KTL.shape
-
-    # What stands in the padding has no influence, and neither has more padding.
-    poisoned = torch.where(sampled_KTL, ratios_KTL, torch.nan)
-    assert torch.equal(keeps(rejection, of, poisoned) & sampled_KTL, got)
-    wider = torch.nn.functional.pad(ratios_KTL, (0, 2, 0, 1), value=5.0)
-    wide = torch.nn.functional.pad(sampled_KTL, (0, 2, 0, 1), value=False)
-    K, T, L = sampled_KTL.shape
-    assert torch.equal((rejection(of, wider, wide, torch.Generator()) & wide)[:, :T, :L], got)
-
-    # Equivariant under a permutation of the trajectories.
-    order = torch.randperm(K, generator=torch.Generator().manual_seed(seed)).tolist()
-    shuffled = Group(of.problem, tuple(of.trajectories[k] for k in order))
-    permuted = rejection(shuffled, ratios_KTL[order], sampled_KTL[order], torch.Generator()) & sampled_KTL[order]
-    assert torch.equal(permuted, got[order])

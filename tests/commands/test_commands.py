@@ -148,7 +148,10 @@ ELSEWHERE = {
     ),
 }
 """Command -> the test that runs it, perhaps with other names and sizes."""
-ELSEWHERE_BY_PAGE = {"add_an_estimator.md": "tests/test_add_an_estimator.py::test_commands"}
+ELSEWHERE_BY_PAGE = {
+    "add_an_estimator.md": "tests/test_add_an_estimator.py::test_commands",
+    "add_a_correction.md": "tests/test_add_a_correction.py::test_commands",
+}
 NOT_RUN = {
     "accelerate launch --num_processes 2 --main_process_port 0 -m experiments.multi_turn_estimators": "needs several GPUs",
     "rlkernel evaluate REFERENCE.py CANDIDATE.py --device cuda:0 --compiled": "needs a GPU",
@@ -192,7 +195,7 @@ def flags_of(words: list[str]) -> tuple[set[str], str]:
 def our_own(shown: Shown) -> bool:
     words = shown.words
     module = words[2].split(".")[0] if words[:2] == ["python", "-m"] and len(words) > 2 else ""
-    return words[0] == "rlkernel" or (module in ("experiments", "benchmarks", "examples") and shown.page != "add_an_estimator.md")
+    return words[0] == "rlkernel" or (module in ("experiments", "benchmarks", "examples") and shown.page not in ELSEWHERE_BY_PAGE)
 
 
 @pytest.mark.parametrize(

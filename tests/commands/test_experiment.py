@@ -35,7 +35,7 @@ def run_main(argv: Sequence[str], training: Any) -> int:
         (["--advantage.std", "no"], "--advantage.std"),
         (["--advantage", "grpo"], "--advantage"),
         (["--reward.cap", "5"], "--reward.cap"),
-        (["--rejections", "mrs"], "--rejections"),
+        (["--corrections", "mrs"], "--corrections"),
         (["--credit", "hrd"], "--credit"),
         (["--gamma", "0.5"], "--gamma"),
         (["--clip-low", "0.1"], "--clip-low"),

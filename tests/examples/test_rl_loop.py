@@ -61,7 +61,7 @@ def test_weights_are_the_advantages_of_the_tokens_that_the_policy_wrote() -> Non
 def test_the_package_trains_on_the_same_advantages() -> None:
     tokens = batch.pad_rows([GROUP], 0)
     theirs = batch.assemble(
-        [GROUP], tokens, advantage=TRLOO(), credit=UniformCredit(), gamma=1.0, decode=lambda ids: "", rejections=()
+        [GROUP], tokens, advantage=TRLOO(), credit=UniformCredit(), gamma=1.0, decode=lambda ids: "", corrections=()
     )
     _, _, weights_BS = rl_loop.pad_rows([GROUP], turn_advantages([GROUP], Settings(rollouts=2, turns=2)))
     assert torch.equal(weights_BS[:, 2:], theirs.advantages_BC * theirs.loss_mask_BC)  # both prompts have two tokens

@@ -70,7 +70,7 @@ def make_run(model: str, staleness: int) -> Run:
         reward=SpeedReward(),
         advantage=TRLOO(),
         credit=UniformCredit(),
-        rejections=(KeepSome(),),
+        corrections=(KeepSome(),),
         model=model,
         turns=2,
         prompts_per_step=2,

@@ -70,7 +70,7 @@ def make_run(model: str) -> Run:
         reward=SpeedReward(),
         advantage=TRLOO(),
         credit=UniformCredit(),
-        rejections=(RejectUnlikely(),),
+        corrections=(RejectUnlikely(),),
         staleness=1,
         model=model,
         turns=2,
@@ -196,7 +196,7 @@ def attempt(
 
 def main(model: str, out: Path) -> None:
     run = make_run(model)
-    few = replace(run, prompts_per_step=1, rollouts=2, rejections=(), staleness=0, steps=1)
+    few = replace(run, prompts_per_step=1, rollouts=2, corrections=(), staleness=0, steps=1)
     for size in (1, 2):
         attempt("whole", size, run, out / f"whole{size}")
     for size in (1, 3):

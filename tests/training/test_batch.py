@@ -16,7 +16,7 @@ from algorithms.trloo import TRLOO
 from algorithms.uniform_credit import UniformCredit
 from algorithms.void_turns import VoidTurns
 from rlkernel.errors import UsageError
-from rlkernel.interfaces import Decode, Rejection, Removes
+from rlkernel.interfaces import Correction, Decode, Removes
 from rlkernel.training.batch import Batch, assemble, log_ratios, pad_rows
 from rlkernel.types import Completion, Evaluation, Group, Problem, Status, Trajectory, Turn
 
@@ -80,6 +80,24 @@ class RejectFirstTokens:
 
 
 @dataclass(frozen=True)
+class WeighTokens:
+    """A test double: the given weight for every token, another for first tokens; or one per turn, which nobody asked for."""
+
+    first: float
+    others: float
+    per_turn: bool = False
+    removes: Removes = "loss"
+    needs_ratios: ClassVar[bool] = False
+
+    def __call__(
+        self, group: Group, log_ratios_KTL: torch.Tensor, kept_KTL: torch.Tensor, generator: torch.Generator
+    ) -> torch.Tensor:
+        weights = torch.full(kept_KTL.shape, self.others)
+        weights[:, :, 0] = self.first
+        return weights[:, :, 0] if self.per_turn else weights
+
+
+@dataclass(frozen=True)
 class TwoRewards:
     """A test double: a credit with two rewards, the turn's own and its negative half, for its first and its other tokens."""
 
@@ -136,9 +154,9 @@ def test_groups_do_not_mix() -> None:
     assert grpo.advantages_BC[:2].tolist() == [[0.75, 0.75, 0.0, 0.0, 0.0], [-0.75, 0.0, 0.0, 0.0, 0.0]]
 
 
-def rejecting(*rejections: Rejection, logprobs: torch.Tensor | None = None) -> Batch:
+def rejecting(*rejections: Correction, logprobs: torch.Tensor | None = None) -> Batch:
     given = torch.zeros(2, 5) if logprobs is None else logprobs
-    return build(GROUP, rejections=rejections, train_logprobs_BC=given, generator=torch.Generator())
+    return build(GROUP, corrections=rejections, train_logprobs_BC=given, generator=torch.Generator())
 
 
 def test_a_rejected_turn_leaves_the_loss_and_the_denominator_but_not_the_baseline() -> None:
@@ -180,6 +198,45 @@ def test_rejected_tokens_leave_the_loss_and_their_turn_stays_while_it_has_others
     assert batch.loss_mask_BC.tolist() == [[0, 1, 0, 0, 1], [0, 0, 0, 0, 0]]
     assert (batch.trained_turns, batch.turns, batch.rejected) == (2, 3, {"rejectfirsttokens": 1})
     assert batch.advantages_BC[0].tolist() == [1.5, 1.5, 0.0, 0.5, 0.5]
+
+
+def test_weights_multiply_and_the_denominator_counts_what_is_above_0() -> None:
+    batch = rejecting(WeighTokens(0.5, 2.0), RejectTurns(((1, 0),), []), WeighTokens(0.25, 1.5))
+    # 0.5 * 0.25 for first tokens, 2 * 1.5 for others; the second trajectory's turn is rejected.
+    assert batch.weights_BC.tolist() == [[0.125, 3.0, 0.0, 0.125, 3.0], [0.0] * 5]
+    assert batch.loss_mask_BC.tolist() == [[1, 1, 0, 1, 1], [0] * 5]
+    # Two turns of the three, whatever they weigh, and advantages as they were.
+    assert (batch.trained_turns, batch.rejected) == (2, {"weightokens": 0, "rejectturns": 1, "weightokens_2": 0})
+    assert batch.advantages_BC.tolist() == [[1.5, 1.5, 0.0, 0.5, 0.5], [-1.5, 0.0, 0.0, 0.0, 0.0]]
+    assert rejecting().weights_BC.tolist() == [[1.0, 1.0, 0.0, 1.0, 1.0], [1.0, 0.0, 0.0, 0.0, 0.0]]
+
+
+def test_a_weight_of_0_rejects_with_all_that_the_correction_removes() -> None:
+    # First tokens weigh 0, so that the second trajectory's only turn leaves its group: the first keeps its return, 1 + 0.5.
+    batch = rejecting(WeighTokens(0.0, 0.5, removes="baseline"))
+    assert batch.weights_BC.tolist() == [[0.0, 0.5, 0.0, 0.0, 0.5], [0.0] * 5]
+    assert (batch.trained_turns, batch.rejected) == (2, {"weightokens": 1})
+    assert batch.advantages_BC[0].tolist() == [1.5, 1.5, 0.0, 0.5, 0.5]
+
+
+def test_a_correction_sees_what_those_before_it_left_not_what_they_weigh() -> None:
+    seen = RejectTurns((), [])
+    rejecting(WeighTokens(0.0, 0.5), seen)
+    assert [kept for _, kept in seen.seen] == [[[[False, True], [False, True]], [[False, False], [False, False]]]]
+
+
+@pytest.mark.parametrize("weight", [-0.5, float("inf"), float("nan")])
+def test_weights_that_would_train_as_nonsense_name_their_class(weight: float) -> None:
+    with pytest.raises(UsageError, match="WeighTokens returned weights that are negative or not finite"):
+        rejecting(WeighTokens(weight, 1.0))
+    # Padding may hold anything: OTHER has turns of one and of two tokens.
+    padded = Group(PROBLEM, (trajectory(turn((1,), (3,), 2.0)), trajectory(turn((1,), (4,), 0.0))))
+    assert build(padded, corrections=(WeighTokens(1.0, weight),), generator=torch.Generator()).trained_turns == 2
+
+
+def test_weights_of_a_wrong_shape_name_their_class() -> None:
+    with pytest.raises(UsageError, match=r"WeighTokens returned a tensor of shape \(2, 2\) for tokens of shape \(2, 2, 2\)"):
+        rejecting(WeighTokens(1.0, 1.0, per_turn=True))
 
 
 def test_rejections_are_composed_by_and_and_counted_apart() -> None:
@@ -229,20 +286,20 @@ def test_whoever_takes_the_last_token_of_a_turn_rejects_it() -> None:
 
 def test_rejections_without_training_logprobs_are_refused() -> None:
     with pytest.raises(ValueError, match="pass train_logprobs_BC"):
-        build(GROUP, rejections=(RejectTurns((), []),), generator=torch.Generator())
+        build(GROUP, corrections=(RejectTurns((), []),), generator=torch.Generator())
 
 
 def test_rejections_that_do_not_compare_need_no_training_logprobs() -> None:
     # 1 and 0.5 | 0 are the rewards: the second turn is void, and the ratios that nobody asked for are 0.
     void = VoidTurns(threshold=0.6)
-    batch, compared = build(GROUP, rejections=(void,), generator=torch.Generator()), rejecting(void)
+    batch, compared = build(GROUP, corrections=(void,), generator=torch.Generator()), rejecting(void)
     assert batch.rejected == compared.rejected == {"voidturns": 1}
     assert torch.equal(batch.loss_mask_BC, compared.loss_mask_BC)
     assert torch.equal(batch.advantages_BC, compared.advantages_BC)
     ratios_KTL, _ = log_ratios(pad_rows((GROUP,), PAD).rows, None, 2)
     assert not ratios_KTL.any()
     with pytest.raises(ValueError, match="pass a generator"):
-        build(GROUP, rejections=(void,))
+        build(GROUP, corrections=(void,))
 
 
 def test_a_credit_has_an_advantage_per_reward() -> None:

@@ -124,7 +124,7 @@ def test_every_training_sample_has_a_seed_of_its_own_and_validations_repeat_thei
 def test_rounded_rollout_weights_show_as_mismatch(run: Run, tmp_path: Path) -> None:
     found = {}
     for dtype in ("auto", "float8"):
-        do(replace(run, rollout_dtype=dtype, rejections=(MRS(),), steps=1), tmp_path / dtype)
+        do(replace(run, rollout_dtype=dtype, corrections=(MRS(),), steps=1), tmp_path / dtype)
         found[dtype] = next(row for row in rows(tmp_path / dtype) if row["split"] == "train")
     assert found["auto"]["mismatch"] < 1e-5
     assert found["float8"]["mismatch"] > 1e-4

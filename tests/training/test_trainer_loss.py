@@ -12,8 +12,9 @@ import torch
 import trl
 
 from algorithms.mrs import MRS
+from algorithms.tis import TIS
 from algorithms.void_turns import VoidTurns
-from rlkernel.interfaces import Rejection
+from rlkernel.interfaces import Correction
 from rlkernel.training.batch import pad_rows
 from rlkernel.training.micro_batches import CAUSAL, left_align
 from tests.training.trainer_doubles import PROBLEMS, RejectFirstTurns, batch_of, make_groups, make_trainer, sampled_logprobs
@@ -134,6 +135,46 @@ def test_rejected_tokens_leave_loss_and_denominator(tiny_model: Any, tiny_tokeni
     torch.testing.assert_close(weight.grad, expected, atol=1e-5, rtol=1e-4)
 
 
+def test_weights_multiply_the_loss_of_their_tokens_and_leave_the_denominator(
+    tiny_model: Any, tiny_tokenizer: Any, tmp_path: Path
+) -> None:
+    """TIS at its `token` level, truncated so that it bites, against one plain forward pass per trajectory."""
+    cases: list[tuple[float, torch.Tensor, torch.Tensor]] = []  # advantage, log-probabilities, ratios of a turn's tokens
+    for group in make_groups(PROBLEMS):
+        for trajectory, advantages in zip(group.trajectories, ((2.5, 2.0), (-2.5,)), strict=True):
+            found = sampled_logprobs(tiny_model, trajectory, 1.0)
+            for turn, logprobs, advantage in zip(trajectory.turns, found, advantages, strict=True):
+                cases.append((advantage, logprobs, (logprobs.detach() - torch.tensor(turn.completion.logprobs)).exp()))
+    high = torch.cat([ratios for *_, ratios in cases]).median().item()
+    weighted = [(advantage * ratios.clamp(max=high), logprobs) for advantage, logprobs, ratios in cases]
+    objective = sum((-(advantages * logprobs).sum() / 6 for advantages, logprobs in weighted), torch.tensor(0.0))
+    objective.backward()
+    weight = tiny_model.model.embed_tokens.weight
+    expected = weight.grad.clone()
+    tiny_model.zero_grad()
+
+    trainer, _ = make_trainer(tiny_model, tiny_tokenizer, tmp_path, TIS(high=high))
+    output = batch_of(trainer)
+    # All 6 turns and all 16 tokens train.
+    assert (output["num_items_in_batch"].item(), output["tool_mask"].sum().item()) == (6, 16)
+    loss = trainer.compute_loss(trainer.model, left_align(output))
+    loss.backward()
+    assert loss.item() == pytest.approx(-sum(float(advantages.sum()) for advantages, _ in weighted) / 6, rel=1e-4)
+    torch.testing.assert_close(weight.grad, expected, atol=1e-5 * high, rtol=1e-4)
+
+
+def test_the_weights_of_a_step_are_in_its_facts(tiny_model: Any, tiny_tokenizer: Any, tmp_path: Path) -> None:
+    for name, correction, expected in (
+        # 6 of the 16 tokens are of second turns; weights of 0 and 1 are worth the share of the ones.
+        ("drop", RejectFirstTurns([]), 6 / 16),
+        # Truncated far below every ratio, all weights are equal.
+        ("equal", TIS(high=1e-6), 1.0),
+    ):
+        trainer, hooks = make_trainer(tiny_model, tiny_tokenizer, tmp_path / name, correction)
+        trainer.train()
+        assert hooks.facts[0].effective_tokens == pytest.approx(expected)
+
+
 def test_a_rejected_token_stays_as_context(tiny_model: Any, tiny_tokenizer: Any, tmp_path: Path) -> None:
     trainer, _ = make_trainer(tiny_model, tiny_tokenizer, tmp_path, RejectFirstTurns([]))
     output = batch_of(trainer)
@@ -198,7 +239,7 @@ def test_the_mismatch_is_measured_in_the_layout_that_is_trained(tiny_model: Any,
 
 def test_the_mismatch_is_of_sampled_tokens_alone(tiny_model: Any, tiny_tokenizer: Any, tmp_path: Path) -> None:
     differences = [
-        abs(now - then)
+        now - then
         for group in make_groups(PROBLEMS)
         for trajectory in group.trajectories
         for turn, logprobs in zip(trajectory.turns, sampled_logprobs(tiny_model, trajectory, 1.0), strict=True)
@@ -208,12 +249,17 @@ def test_the_mismatch_is_of_sampled_tokens_alone(tiny_model: Any, tiny_tokenizer
     trainer.train()
     # 2 + 3 + 3 tokens of each problem; not the feedback between two turns.
     assert len(differences) == 16
-    assert hooks.facts[0].mismatch == pytest.approx(sum(differences) / 16, abs=1e-5)
+    mismatch = hooks.facts[0].mismatch
+    assert mismatch is not None
+    assert mismatch.absolute == pytest.approx(sum(map(abs, differences)) / 16, abs=1e-5)
+    # k1 is the mean of rollout minus training, k3 that of exp(d) - 1 - d with d the negative of it.
+    assert mismatch.k1 == pytest.approx(-sum(differences) / 16, abs=1e-5)
+    assert mismatch.k3 == pytest.approx(sum(math.exp(d) - 1 - d for d in differences) / 16, abs=1e-5)
 
 
 @pytest.mark.parametrize(("rejection", "passes"), [(MRS(), 2), (VoidTurns(), 1), (None, 1)])
 def test_only_a_rejection_that_compares_costs_a_forward_pass(
-    rejection: Rejection | None, passes: int, tiny_model: Any, tiny_tokenizer: Any, tmp_path: Path
+    rejection: Correction | None, passes: int, tiny_model: Any, tiny_tokenizer: Any, tmp_path: Path
 ) -> None:
     # MRS keeps everything, so that everything is trained.
     chosen = [replace(rejection, low=0.0, high=math.inf, veto=None) if isinstance(rejection, MRS) else rejection]

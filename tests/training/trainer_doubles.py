@@ -14,7 +14,7 @@ from algorithms.speed_reward import SpeedReward
 from algorithms.trloo import TRLOO
 from algorithms.uniform_credit import UniformCredit
 from rlkernel.config import Run
-from rlkernel.interfaces import Environment, Rejection, Removes
+from rlkernel.interfaces import Correction, Environment, Removes
 from rlkernel.runs.checkpoints import COMPLETE
 from rlkernel.training.hooks import StepFacts
 from rlkernel.training.trainer import KernelGRPOTrainer
@@ -126,7 +126,7 @@ class RecordSeed:
 
 
 def make_trainer(
-    model: Any, tokenizer: Any, directory: Path, *rejections: Rejection, micro_tokens: int = 64, steps: int = 1, **changes: Any
+    model: Any, tokenizer: Any, directory: Path, *rejections: Correction, micro_tokens: int = 64, steps: int = 1, **changes: Any
 ) -> tuple[KernelGRPOTrainer, ScriptedHooks]:
     environment: Environment = NoEnvironment()
     run = Run(
@@ -136,7 +136,7 @@ def make_trainer(
         SpeedReward(),
         TRLOO(),
         UniformCredit(),
-        rejections=rejections,
+        corrections=rejections,
         prompts_per_step=2,
         rollouts=2,
         turns=2,

@@ -1,0 +1,50 @@
+"""How far a batch is from its policy, in numbers by hand and against the divergence that they estimate."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+
+from rlkernel.training.diagnostics import Mismatch, effective_share, mismatch
+
+
+def test_the_mismatch_by_hand() -> None:
+    # d = 0.5 and -0.1; the third token was not sampled.
+    train, rollout = torch.tensor([[-1.0, -2.1], [-9.0, 0.0]]), torch.tensor([[-1.5, -2.0], [0.0, 0.0]])
+    found = mismatch(train, rollout, torch.tensor([[True, True], [False, False]]))
+    assert found.absolute == pytest.approx((0.5 + 0.1) / 2)
+    assert found.k1 == pytest.approx(-(0.5 - 0.1) / 2)
+    # e^0.5 - 1 - 0.5 = 0.148721 and e^-0.1 - 1 + 0.1 = 0.004837
+    assert found.k3 == pytest.approx((0.148721 + 0.004837) / 2, abs=1e-6)
+
+
+def test_without_a_difference_all_is_0() -> None:
+    same = torch.tensor([[-1.0, -2.0]])
+    assert mismatch(same, same, torch.ones(1, 2, dtype=torch.bool)) == Mismatch(0.0, 0.0, 0.0)
+
+
+def test_both_estimators_mean_the_divergence_of_rollout_from_trainer() -> None:
+    # Rollouts draw the tokens with 3/4 and 1/4, the trainer has 1/2 each: KL = 3/4 ln(3/2) + 1/4 ln(1/2) = 0.130812.
+    rollout, train = torch.tensor([[0.75, 0.75, 0.75, 0.25]]).log(), torch.full((1, 4), 0.5).log()
+    found = mismatch(train, rollout, torch.ones(1, 4, dtype=torch.bool))
+    assert found.k1 == pytest.approx(0.75 * math.log(1.5) + 0.25 * math.log(0.5), abs=1e-7)
+    assert found.k3 == pytest.approx(found.k1, abs=1e-7)
+
+
+@pytest.mark.parametrize(
+    ("weights", "share"),
+    [
+        ([1.0, 1.0, 1.0, 1.0], 1.0),
+        ([2.0, 2.0, 2.0, 2.0], 1.0),
+        ([1.0, 0.0, 1.0, 0.0], 0.5),
+        ([0.0, 0.0, 0.0, 0.0], 0.0),
+        # (3 + 1 + 1 + 1)^2 / (4 * (9 + 3)) = 36 / 48
+        ([3.0, 1.0, 1.0, 1.0], 0.75),
+        ([1e8, 1e-9, 1e-9, 1e-9], 0.25),
+    ],
+)
+def test_the_effective_share(weights: list[float], share: float) -> None:
+    weights_BC = torch.tensor([[*weights, 5.0]])  # the last is not sampled
+    assert effective_share(weights_BC, torch.tensor([[True] * 4 + [False]])) == pytest.approx(share)

@@ -21,6 +21,15 @@ import torch
 from rlkernel.evaluator.program.tensors import overlapping
 
 PREFIX = struct.Struct("<QQ")
+DTYPES = {
+    str(dtype).removeprefix("torch."): dtype
+    for dtype in (
+        torch.bool, torch.uint8, torch.uint16, torch.uint32, torch.uint64, torch.int8, torch.int16, torch.int32, torch.int64,
+        torch.float16, torch.bfloat16, torch.float32, torch.float64, torch.complex32, torch.complex64, torch.complex128,
+        torch.float8_e4m3fn, torch.float8_e5m2, torch.float8_e4m3fnuz, torch.float8_e5m2fnuz,
+    )
+}  # fmt: skip
+"""The types of tensors that a message may hold. Quantised ones end the process that only looks at them."""
 MAX_HEADER = 16 << 20
 MAX_BODY = 1 << 30
 MAX_VALUES = 1 << 19
@@ -125,14 +134,14 @@ def tensor(span: TensorSpan, body: bytes) -> torch.Tensor:
     """The tensor that lies at `span`, with its strides where they are dense. Raises BadMessage."""
     found, shape, stride = bytearray(raw(span, body)), list(span.shape), list(span.stride)
     try:
-        dtype = getattr(torch, span.dtype)
+        dtype = DTYPES[span.dtype]
         flat = torch.frombuffer(found, dtype=dtype) if found else torch.empty(0, dtype=dtype)
         logical = flat.reshape(shape)
         if list(logical.stride()) == stride:
             return logical
         strided = torch.empty_strided(shape, stride, dtype=dtype)
         return strided.copy_(logical)
-    except (TypeError, ValueError, RuntimeError, AttributeError) as error:
+    except (TypeError, ValueError, RuntimeError, KeyError) as error:
         raise BadMessage(f"a bad tensor: {error}") from error
 
 

@@ -84,3 +84,10 @@ async def test_long_headers_are_parsed_beside_the_event_loop(monkeypatch: pytest
             header, body = await Child(1, ours).ask(b"")
     assert (len(header["text"]), body) == (size, b"")
     assert [ident != threading.get_ident() for ident in seen] == [beside]
+
+
+@pytest.mark.parametrize("dtype", ["quint8", "qint32", "quint4x2", "no_type", "nn"])
+def test_a_tensor_of_a_type_that_no_message_holds_is_refused(dtype: str) -> None:
+    """Quantised tensors would end the process that reads them."""
+    with pytest.raises(wire.BadMessage, match="a bad tensor"):
+        wire.tensor(wire.TensorSpan(0, 128, (8, 16), (1, 8), dtype), bytes(128))

@@ -29,6 +29,7 @@ def write_run(directory: Path, arm: str, seed: int, trajectories: int, evil: boo
     (directory / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     references = sorted((HERE.parent / "envs" / "suite").glob("level*/*.py"))
     candidates = [path.read_text() for path in sorted((HERE / "red_team" / "honest").glob("*.py"))]
+    candidates = [text for text in candidates if "NaN" not in text]  # a page that says it has lost a number
     with (directory / "transcripts.jsonl").open("w") as file:
         for i in range(trajectories):
             reference = references[chance.randrange(len(references))]

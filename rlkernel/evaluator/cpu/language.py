@@ -122,10 +122,12 @@ def _multiple_of(machine: Machine, value: Any, values: Any) -> Any:
     """A hint that is checked at full shape, where the compiler uses it: each run of neighbours begins at a multiple."""
     if machine.dry and isinstance(value, tl.tensor):
         data = value.handle.data
+        element = value.dtype.scalar
+        step = max(1, element.element_ty.primitive_bitwidth // 8) if element.is_ptr() else 1  # a pointer counts in bytes
         for axis, number in enumerate(_numbers(values)[: max(1, data.ndim)]):
             along = np.moveaxis(data, axis, 0)
             begins = np.ones(along.shape, dtype=bool)
-            begins[1:] = along[1:] != along[:-1] + along.dtype.type(1)
+            begins[1:] = along[1:] != along[:-1] + along.dtype.type(step)
             if number > 0 and np.any(along[begins] % along.dtype.type(number)):
                 raise OutOfBounds(f"tl.multiple_of says {number}, which does not hold at full shape: accesses are misaligned")
     return value
@@ -137,7 +139,7 @@ def _max_contiguous(machine: Machine, value: Any, values: Any) -> Any:
         data = value.handle.data
         for axis, number in enumerate(_numbers(values)[: max(1, data.ndim)]):
             along = np.moveaxis(data, axis, 0)
-            group = min(number, ALIGNED_ELEMENTS, along.shape[0])
+            group = min(number & -number, ALIGNED_ELEMENTS, along.shape[0])  # what divides the size, a power of two
             if group > 1 and np.any(np.diff(along.reshape(-1, group, *along.shape[1:]).astype(np.int64), axis=1) != 1):
                 raise OutOfBounds(f"tl.max_contiguous says {number}, which does not hold at full shape: accesses go elsewhere")
     return value

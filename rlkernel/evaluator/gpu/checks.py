@@ -112,10 +112,14 @@ class Checks:
             self._output(found, wanted, tolerance(wanted.dtype, OwnError(), tf32=False), where, "", final=True)
 
     def _either(self, index: int, found: torch.Tensor, after: torch.Tensor, was: torch.Tensor) -> None:
+        allowed, where = tolerance(after.dtype, OwnError(), tf32=False), f"input {index} after forward"
+        wrong = mismatch(found, after, overlapping=False, where=where)
+        if wrong is not None:
+            self._fail(wrong)
+            return
         place, flag = len(self._sums), len(self._flags)
         self._sums.append(kept(self._fused.sums(found, after)))
         self._flags.append(kept((bits(found) != bits(was)).any()))
-        allowed, where = tolerance(after.dtype, OwnError(), tf32=False), f"input {index} after forward"
 
         def tell(sums: list[list[float]], told: list[bool]) -> Match | None:
             if not told[flag]:

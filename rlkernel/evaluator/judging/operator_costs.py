@@ -58,6 +58,13 @@ def _trilinear(step: Op, read: Tensors, made: Tensors) -> float:
     return 3.0 * float(math.prod(max(sizes) for sizes in zip(*shapes, strict=True)))
 
 
+def _attention(step: Op, read: Sequence[torch.Tensor], made: Sequence[torch.Tensor]) -> float:
+    """The products of queries and keys, and of their weights and values, which may be of another width."""
+    queries, keys, values = read[:3]
+    rows = queries.numel() / max(1, queries.shape[-1])
+    return 2.0 * rows * keys.shape[-2] * (queries.shape[-1] + values.shape[-1])
+
+
 def _fourier(step: Op, read: Tensors, made: Tensors) -> float:
     size = max(read[0].numel(), made[0].numel())
     return 5.0 * size * math.log2(max(2, size))
@@ -78,8 +85,7 @@ FLOPS: dict[str, Callable[[Op, Tensors, Tensors], float]] = {
     "cudnn_convolution_transpose": _convolution, "conv_depthwise3d": _convolution, "slow_conv3d_forward": _convolution,
     "slow_conv_dilated2d": _convolution, "slow_conv_dilated3d": _convolution, "slow_conv_transpose2d": _convolution,
     "slow_conv_transpose3d": _convolution,
-    "scaled_dot_product_attention": lambda step, read, made: 4.0 * read[0].numel() * read[1].shape[-2],
-    "_scaled_dot_product_flash_attention_for_cpu": lambda step, read, made: 4.0 * read[0].numel() * read[1].shape[-2],
+    "scaled_dot_product_attention": _attention, "_scaled_dot_product_flash_attention_for_cpu": _attention,
     "_trilinear": _trilinear,
     "_cdist_forward": lambda step, read, made: 3.0 * made[0].numel() * read[0].shape[-1],
     "_pdist_forward": lambda step, read, made: 3.0 * made[0].numel() * read[0].shape[-1],

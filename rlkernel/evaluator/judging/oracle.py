@@ -258,6 +258,8 @@ class Oracle:
             drawn = draw_rounds(problem.small, other=problem.modal or question.other, tf32=question.about.tf32)
         except BrokenReference as error:
             return Broken(str(error))
+        except Exception as error:  # whatever the reference's own code raises is told in one line
+            return Broken(f"{question.about.name}: forward raised {one_line(error)}")
         self._expected = [replace(one.expected, layouts=problem.layouts) for one in drawn]
         return Rounds(tuple(_round_inputs(problem, one, reply) for one in drawn))
 
@@ -272,7 +274,7 @@ class Oracle:
                 inputs = [wire.tensor(span, body) for span in row.inputs]
                 state = {name: wire.tensor(span, body) for name, span in row.state.items()}
                 match = compare_round(row.structure, tensors, row.overlapping, inputs, state, expected)
-            except (wire.BadMessage, KeyError, TypeError, IndexError, ValueError) as error:
+            except (wire.BadMessage, KeyError, TypeError, IndexError, ValueError, RuntimeError) as error:  # its tensors' fault
                 return Malformed(str(error)[:200])
             worst = max(worst, match.error)
             if not match.matches:

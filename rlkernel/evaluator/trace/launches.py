@@ -6,6 +6,7 @@ import sys
 import types
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 from unittest import mock
 
@@ -18,7 +19,7 @@ from triton.runtime.errors import AutotunerError
 from triton.runtime.jit import JITFunction
 from triton.tools.tensor_descriptor import TensorDescriptor
 
-from rlkernel.evaluator.program.schema import Config, Descriptor, Launch
+from rlkernel.evaluator.program.schema import Config, Descriptor, Launch, Step
 from rlkernel.evaluator.program.values import TensorRef, Value
 from rlkernel.evaluator.trace.binding import OPTIONS, Bound, bind, grid_of
 from rlkernel.evaluator.trace.devices import CUDA
@@ -99,12 +100,14 @@ class LaunchRecorder:
         self.recorder.launch(Launch(self._kernel(jit, bound), values, (config,), _caller_line(self.filename)))
 
     def autotune_run(self, tuner: Any, *args: Any, **kwargs: Any) -> None:
-        """Record every configuration as an alternative of one launch. What the first one's hook does to tensors is recorded;
-        hooks of the others run where they may set block shapes of descriptors, and what else they do is dropped.
+        """Record every configuration as an alternative of one launch.
+
+        What the hooks do to tensors is recorded once, before the launch. Raises Untraceable where configurations differ in that,
+        or in values that the kernel takes at run time, because any of them may be chosen.
         """
         tuner.nargs = dict(zip(tuner.arg_names, args, strict=False))
-        described = any(isinstance(value, TensorDescriptor) for value in [*args, *kwargs.values()])
         found: list[tuple[int, dict[str, Value], Config]] = []
+        hooks: list[list[Step]] = []
         kept = _pruned(tuner, kwargs)
         try:
             for index, config in enumerate(tuner.configs):
@@ -114,11 +117,12 @@ class LaunchRecorder:
                         f"Conflicting meta-parameters: {', '.join(sorted(conflicts))}. "
                         "Make sure that you don't re-define auto-tuned symbols."
                     )
-                if config.pre_hook is not None and (index == 0 or described):
-                    recorded = len(self.recorder.steps)
+                recorded = len(self.recorder.steps)
+                if config.pre_hook is not None:
                     config.pre_hook({**tuner.nargs, **kwargs, **config.all_kwargs()})
-                    if index > 0:
-                        del self.recorder.steps[recorded:]
+                hooks.append(self.recorder.steps[recorded:])
+                if index > 0:
+                    del self.recorder.steps[recorded:]
                 self._configs = found
                 tuner.fn.run(*args, **kwargs, **config.all_kwargs())
                 self._configs = None
@@ -126,9 +130,18 @@ class LaunchRecorder:
             self._configs = None
             tuner.nargs = None
         function, values, _ = found[0]
+        if any(hook != hooks[0] for hook in hooks):
+            raise Untraceable("the hooks of an autotuner's configurations do different things to tensors; let all do the same")
+        if any((other, _without_blocks(theirs)) != (function, _without_blocks(values)) for other, theirs, _ in found):
+            raise Untraceable("an autotuner's configurations differ in a value that is no tl.constexpr; make it one")
         launch = Launch(function, values, tuple(c for _, _, c in found), _caller_line(self.filename))
         self.kept[id(launch)] = kept
         self.recorder.launch(launch)
+
+
+def _without_blocks(values: dict[str, Value]) -> dict[str, Value]:
+    """A launch's arguments without the block shapes of descriptors, which are each configuration's own (`Config.blocks`)."""
+    return {name: replace(value, block_shape=()) if isinstance(value, Descriptor) else value for name, value in values.items()}
 
 
 def _pruned(tuner: Any, kwargs: dict[str, Any]) -> tuple[int, ...]:

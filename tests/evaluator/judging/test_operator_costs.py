@@ -121,3 +121,10 @@ def test_views_in_place_are_free() -> None:
     x = meta(4, 4)
     for name in ("unsqueeze_", "t_", "squeeze_"):
         assert is_free(Op(f"aten.{name}.default", (), {}, (0,)), [x], [x])
+
+
+def test_an_attention_costs_both_of_its_products() -> None:
+    query, key, value = torch.empty(1, 8, 1), torch.empty(1, 16, 1), torch.empty(1, 16, 32)
+    step = Op("aten.scaled_dot_product_attention.default", (), {}, (3,))
+    # 8 rows x 16 keys: 2 x 1 for each score, 2 x 32 for each weighted value
+    assert FLOPS["scaled_dot_product_attention"](step, [query, key, value], [torch.empty(1, 8, 32)]) == 2 * 8 * 16 * (1 + 32)

@@ -73,24 +73,26 @@ def _numbered(program: Program) -> list[tuple[int, Launch]]:
 
 
 def _configs_alike(compiled: dict[int, int], full: Program, other: Program) -> dict[int, int]:
-    """The configurations of another Program's launches: those that were compiled for the same kernel at the same step, or
-    anywhere.
+    """The configurations of another Program's launches: that of a kernel's n-th launch is the one that was compiled for its n-th
+    launch at full shape, whatever other steps stand between them; beyond these, that of its last one.
 
     Raises MalformedProgram where a kernel has more or fewer configurations than at full shape.
     """
     kinds: dict[str, set[int]] = {}
-    by_step: dict[tuple[int, str], int] = {}
-    anywhere: dict[str, int] = {}
+    compiled_for: dict[str, list[int]] = {}
     for number, launch in _numbered(full):
         source = full.functions[launch.function].source
         kinds.setdefault(source, set()).add(len(launch.configs))
-        by_step[number, source] = anywhere[source] = compiled.get(number, 0)
+        compiled_for.setdefault(source, []).append(compiled.get(number, 0))
     found = {}
+    met: dict[str, int] = {}
     for number, launch in _numbered(other):
         source = other.functions[launch.function].source
         if len(launch.configs) not in kinds.get(source, {len(launch.configs)}):
             raise MalformedProgram("a kernel has other configurations at full shape than at the small one")
-        found[number] = min(by_step.get((number, source), anywhere.get(source, 0)), len(launch.configs) - 1)
+        place = met[source] = met.get(source, -1) + 1
+        choices = compiled_for.get(source, [0])
+        found[number] = min(choices[min(place, len(choices) - 1)], len(launch.configs) - 1)
     return found
 
 

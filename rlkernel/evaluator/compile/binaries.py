@@ -45,7 +45,7 @@ class Compiled:
     shared_bytes: int
     """Dynamic shared memory per block."""
     num_warps: int
-    """Of the launch: threads per block / 32."""
+    """The warps of a block: its threads / 32."""
     num_ctas: int
     """Blocks per cluster; the grid's first dimension is multiplied by it."""
     tf32: bool

@@ -30,7 +30,7 @@ class Canonical:
 
     text: str
     tree: ast.FunctionDef
-    """Of `text`."""
+    """The syntax tree of `text`."""
     lines: dict[int, int]
     """Line of `text` -> line of the candidate's file."""
     parameters: dict[str, str]

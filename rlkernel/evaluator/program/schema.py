@@ -36,7 +36,7 @@ class Function:
     name: str
     source: str
     line: int
-    """Of `def` in the candidate's file."""
+    """The line of `def` in the candidate's file."""
     bindings: dict[str, Value]
     """Free name -> a ModuleRef, LibraryRef, FunctionRef, TlDtype or Constexpr, or a plain value."""
     do_not_specialize: tuple[str, ...] = ()
@@ -79,7 +79,7 @@ class Launch:
     """Parameter -> value, constants excluded."""
     configs: tuple[Config, ...]
     line: int
-    """Of the launch in the candidate's file."""
+    """The line of the launch in the candidate's file."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,17 +36,14 @@ _ANSWERS: dict[Any, Callable[[torch.device], Any]] = {
 _WHOLE: dict[Any, Any] = {
     torch.nn.functional.scaled_dot_product_attention: torch.ops.aten.scaled_dot_product_attention.default,
     torch.dropout: torch.ops.aten.dropout.default,
+    torch.dropout_: torch.ops.aten.dropout_.default,
 }
 
 
-def _dropout(
-    input: torch.Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
-) -> tuple[Any, tuple[Any, ...]] | torch.Tensor:
-    """What `torch.nn.functional.dropout` calls, with its arguments, or its argument where it does nothing. A GPU has one kernel
-    for it, which draws other numbers than the operators that it is made of."""
-    if not training:
-        return input
-    return (torch.ops.aten.dropout_.default if inplace else torch.ops.aten.dropout.default), (input, p, True)
+def _dropout(input: torch.Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> tuple[Any, tuple[Any, ...]]:
+    """The operator that `torch.nn.functional.dropout` calls, with its arguments. A GPU has one kernel for it, which draws other
+    numbers than the operators that it is made of."""
+    return (torch.dropout_ if inplace else torch.dropout), (input, p, training)
 
 
 _OWN = ("aten", "prims", "prim", "quantized", "profiler")
@@ -80,12 +77,10 @@ class Lie(TorchFunctionMode):
         if func in _LITERALS:
             return self._literal(func, args, kwargs)
         if func is torch.nn.functional.dropout:
-            called = _dropout(*args, **kwargs)
-            if isinstance(called, torch.Tensor):
-                return called
-            func, args, kwargs = *called, {}
-            with _disable_current_modes():
-                return self.recorder.record_call(str(func), func, args, kwargs)
+            func, args = _dropout(*args, **kwargs)
+            if not args[2]:
+                return args[0]
+            kwargs = {}
         whole = _WHOLE.get(func)
         if whole is not None:
             with _disable_current_modes():

@@ -15,7 +15,7 @@ import torch
 from rlkernel.evaluator.gpu.fused import Fused, kept
 from rlkernel.evaluator.gpu.guards import Guards
 from rlkernel.evaluator.gpu.stopwatch import settle
-from rlkernel.evaluator.judging.comparison import Match, Sizes, bits, compare_structure, decide, mismatch
+from rlkernel.evaluator.judging.comparison import Match, Sizes, bits, compare_structure, decide, mismatch, wrong_slices
 from rlkernel.evaluator.judging.tolerance import OwnError, tolerance
 from rlkernel.evaluator.messages.judgement import InputFate, Tolerance
 from rlkernel.evaluator.program.tensors import flatten, overlapping
@@ -142,11 +142,15 @@ class Checks:
     ) -> None:
         """Check one tensor of an output, of the right shape and dtype, by its values. A final miss is not looked at more closely,
         because only outputs are."""
-        place = len(self._sums)
+        place, flag = len(self._sums), len(self._flags)
         self._sums.append(kept(self._fused.sums(found, expected)))
+        real = expected.is_floating_point()
+        if real:
+            self._flags.append(kept(wrong_slices(found, expected, allowed).any()))
 
         def tell(sums: list[list[float]], told: list[bool]) -> Match | None:
-            match = decide(found, expected, expected, sums[place], allowed=allowed, where=where)
+            slices = told[flag] if real else True
+            match = decide(found, expected, expected, sums[place], allowed=allowed, where=where, slices=slices)
             self.worst = max(self.worst, match.error)
             return None if match.matches else replace(match, detail=match.detail + note, numeric=match.numeric and not final)
 
@@ -180,6 +184,8 @@ class Checks:
 
         Failures that are not `numeric` go first. Raises Hung, Strayed.
         """
+        if not self._tell:
+            return Match(True, "", self.worst)
         settle(seconds)
         sums = torch.stack(self._sums).tolist() if self._sums else []
         flags = torch.stack(self._flags).tolist() if self._flags else []

@@ -21,6 +21,7 @@ from rlkernel.evaluator.judging.comparison import Match, bits, compare_tensor
 from rlkernel.evaluator.judging.reference_calls import (
     STRESS,
     call,
+    constants,
     draw_seed,
     exact_outputs,
     mapped,
@@ -81,6 +82,7 @@ class GpuProblem:
 
     def __init__(self, source: str, name: str) -> None:
         self.reference: Reference = load_reference(source, small=False, name=name)
+        self._constants: tuple[str, ...] | None = None
 
     def inputs(self, seed: int, *, stress: Stress = Stress.NONE) -> list[Any]:
         with CUDA:
@@ -97,7 +99,9 @@ class GpuProblem:
         with CUDA:
             model = self.reference.model(seed).to(CUDA)
         if perturbed:
-            perturb(model, seed)
+            if self._constants is None:  # once, because to look at values is to wait
+                self._constants = constants(model)
+            perturb(model, seed, self._constants)
         return model.train(not model.training) if other else model
 
     def study(self, program: Program, stopwatch: Stopwatch, *, stress: bool, tf32: bool) -> Known:

@@ -99,7 +99,7 @@ class Runner:
         if not (isinstance(answer, Failed) and answer.lost):
             if isinstance(answer, Failed):  # an exception's frames hold tensors
                 gc.collect()
-            if torch.cuda.memory_reserved() > KEEP_RESERVED:
+            if torch.cuda.memory_stats_as_nested_dict()["reserved_bytes"]["all"]["current"] > KEEP_RESERVED:
                 torch.cuda.empty_cache()
         return answer
 

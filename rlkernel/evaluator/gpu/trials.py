@@ -149,7 +149,11 @@ class Trials:
         seed, forward_seed = draw_seed(), draw_seed()
         # Where tensors lie moves short times by several percent, so they lie elsewhere every time: what lies in their way is
         # as large as they are, and given back after the trial.
-        in_the_way = [torch.empty_like(t, device=CUDA) for t in self._shapes for _ in range(secrets.randbelow(detours(t.nbytes)))]
+        in_the_way = [
+            torch.empty_strided(t.shape, t.stride(), dtype=t.dtype, device=CUDA)  # empty_like is slow from another device
+            for t in self._shapes
+            for _ in range(secrets.randbelow(detours(t.nbytes)))
+        ]
         place = secrets.randbelow(len(self.subject.places))
         mine = tensors_of(self.problem.inputs(seed))
         self.subject.refill(place)
@@ -179,8 +183,8 @@ class Trials:
             if wrong is not None:
                 return Trial(candidate, reference, checks, Match(False, wrong), [])
         # The next trial writes to the same memory, so only the numbers stay, where no kernel reaches them.
-        sums = [(kept(self.fused.sums(f, w)), torch.empty_like(w, device="meta")) for f, w in zip(found, wanted, strict=True)]
-        return Trial(candidate, reference, checks, None, sums)
+        sums = [kept(self.fused.sums(f, w)) for f, w in zip(found, wanted, strict=True)]
+        return Trial(candidate, reference, checks, None, list(zip(sums, self._shapes[len(mine) :], strict=True)))
 
     def _told(self, batch: list[Trial]) -> tuple[Match, bool]:
         """Return the first miss of a batch's checks, or a match, and whether they told for certain.

@@ -110,9 +110,10 @@ class Sizes:
 
 
 def decide(
-    found: torch.Tensor, reference: torch.Tensor, exact: torch.Tensor, sums: Sequence[float], *, allowed: Tolerance, where: str
-) -> Match:
-    """One output from its `quick_sums`; where these do not tell, from its elements."""
+    found: torch.Tensor, reference: torch.Tensor, exact: torch.Tensor, sums: Sequence[float], *, allowed: Tolerance, where: str,
+    slices: bool = True,
+) -> Match:  # fmt: skip
+    """One output from its `quick_sums`; where these do not tell, from its elements. `slices`: whether to look at slices."""
     sizes = Sizes.of(sums, exact)
     if not (reference.is_floating_point() or reference.is_complex()):
         wrong = int(sizes.miss)
@@ -120,7 +121,7 @@ def decide(
     if reference.is_complex():
         found, reference, exact = (torch.view_as_real(t) for t in (found, reference, exact))
     if sizes.fine(allowed):
-        return _slices(found, exact, allowed, sizes.error, where)
+        return _slices(found, exact, allowed, sizes.error, where) if slices else Match(True, "", sizes.error)
     return _elements(found, reference, exact, allowed, where)
 
 
@@ -155,20 +156,34 @@ def _elements(found: torch.Tensor, reference: torch.Tensor, exact: torch.Tensor,
 
 def _slices(found: torch.Tensor, exact: torch.Tensor, allowed: Tolerance, error: float, where: str) -> Match:
     """Every row, column and channel of enough elements is right by its own size, however small it is beside the others."""
-    dims = [d for d, size in enumerate(exact.shape) if size > 1 and exact.numel() // size >= SLICE_ELEMENTS]
-    if dims:
-        target, difference = _wide(found, exact)
-        target, difference = target.square_(), difference.square_()
-        most = 2 * allowed.norm * target.mean().sqrt()
-        flags = []
-        for dim in dims:
-            others = [d for d in range(exact.dim()) if d != dim]
-            flags.append((difference.mean(others).sqrt() > SLICE * target.mean(others).sqrt() + most).any())
-        told: list[bool] = torch.stack(flags).tolist()
-        if any(told):
-            dim = dims[told.index(True)]
-            return Match(False, f"{where} is wrong in single slices along dimension {dim}", error, numeric=True)
+    told = [] if not _sliced(exact) else wrong_slices(found, exact, allowed).tolist()
+    if any(told):
+        dim = _sliced(exact)[told.index(True)]
+        return Match(False, f"{where} is wrong in single slices along dimension {dim}", error, numeric=True)
     return Match(True, "", error)
+
+
+def _sliced(exact: torch.Tensor) -> list[int]:
+    """The dimensions whose slices are looked at."""
+    return [d for d, size in enumerate(exact.shape) if size > 1 and exact.numel() // size >= SLICE_ELEMENTS]
+
+
+def wrong_slices(found: torch.Tensor, exact: torch.Tensor, allowed: Tolerance) -> torch.Tensor:
+    """A flag for each dimension whose slices are looked at, on the tensors' device, without waiting for it: one is wrong.
+
+    Both are real, of the same shape. All elements are read twice, however many dimensions there are: the mean over the last one
+    serves all before it.
+    """
+    target, difference = _wide(found, exact)
+    left = torch.stack([difference, target]).square_()  # [2, ...]: the mean over what was summed so far
+    most = 2 * allowed.norm * target.square_().mean().sqrt()
+    flags = []
+    for dim in reversed(range(exact.dim())):
+        if dim in _sliced(exact):
+            missed, size = (left.flatten(1, -2).mean(1) if left.dim() > 2 else left).sqrt()
+            flags.append((missed > SLICE * size + most).any())
+        left = left.mean(-1)
+    return torch.stack(flags[::-1]) if flags else torch.zeros(0, dtype=torch.bool, device=exact.device)
 
 
 def compare_tensor(

@@ -18,6 +18,7 @@ from rlkernel.evaluator.judging.comparison import bits
 from rlkernel.evaluator.judging.reference_calls import (
     STRESS,
     call,
+    constants,
     draw_seed,
     exact_outputs,
     mapped,
@@ -60,7 +61,7 @@ class Construction:
         if other:
             self.model.train(not self.model.training)
         if perturbed:
-            perturb(self.model, self.init_seed)
+            perturb(self.model, self.init_seed, constants(self.model))
         self.exact_model = copy.deepcopy(self.model)
         self.calls = 0
 

@@ -7,7 +7,7 @@ weights and at scaled or shifted inputs judge the function itself.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -76,20 +76,22 @@ def nudged(inputs: list[Any], dtype_of: Callable[[torch.Tensor], float]) -> list
     return [mapped(x, move) for x in inputs]
 
 
-def perturb(model: nn.Module, seed: int) -> None:
-    """Give parameters and buffers that are constant, such as ones and zeros, other values, drawn from `seed`: half to three
-    halves of the constant; between -1/2 and 1/2 in place of zero. Running variances stay positive."""
+def constants(model: nn.Module) -> tuple[str, ...]:
+    """The names of parameters and buffers that hold one value throughout, such as ones and zeros. A GPU is waited for."""
+    floats = {name: t.reshape(-1) for name, t in state_of(model).items() if t.is_floating_point() and t.numel()}
+    return tuple(n for n, t in floats.items() if abs(float(t[0])) <= MAX_CONSTANT and bool((t == t[0]).all()))
+
+
+def perturb(model: nn.Module, seed: int, names: Sequence[str]) -> None:
+    """Give the `constants` of these names other values, drawn from `seed`, without waiting for a GPU: half to three halves of the
+    constant; between -1/2 and 1/2 in place of zero. Running variances stay positive."""
     generators: dict[torch.device, torch.Generator] = {}
+    state = state_of(model)
     with torch.no_grad():
-        for tensor in state_of(model).values():
-            if not (tensor.is_floating_point() and tensor.numel()):
-                continue
-            value = float(tensor.reshape(-1)[0])
-            if not (abs(value) <= MAX_CONSTANT and bool((tensor == tensor.reshape(-1)[0]).all())):
-                continue
+        for tensor in [state[name] for name in names]:
             generator = generators.setdefault(tensor.device, torch.Generator(tensor.device).manual_seed(seed))
             drawn = torch.rand(tensor.shape, generator=generator, device=tensor.device) - 0.5
-            tensor.copy_(drawn if value == 0 else value * (1.0 + drawn))
+            tensor.copy_(torch.where(tensor == 0, drawn, tensor * (1.0 + drawn)))
 
 
 def pairs(own: Mapping[str, torch.Tensor], given: Mapping[str, torch.Tensor]) -> list[tuple[torch.Tensor, torch.Tensor]]:

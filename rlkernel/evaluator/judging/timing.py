@@ -80,8 +80,9 @@ def relative_error(times_us: Sequence[float]) -> float:
     0.0071
     """
     counted = undisturbed(times_us)
-    spread = max(statistics.stdev(counted) if len(counted) > 1 else 0.0, RESOLUTION_US)
-    return spread / (math.sqrt(len(counted)) * max(statistics.fmean(counted), 1e-3))
+    mean, freedom = statistics.fmean(counted), max(1, len(counted) - 1)
+    deviation = math.sqrt(math.fsum((us - mean) ** 2 for us in counted) / freedom)  # `statistics.stdev` counts in fractions
+    return max(deviation, RESOLUTION_US) / (math.sqrt(len(counted)) * max(mean, 1e-3))
 
 
 def speedup(reference_us: Sequence[float], candidate_us: Sequence[float]) -> Speedup:

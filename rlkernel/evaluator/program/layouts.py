@@ -34,13 +34,14 @@ def strides_of(values: Sequence[Any]) -> Strides:
     return tuple(v.stride() if isinstance(v, torch.Tensor) else None for v in values)
 
 
-def laid_out(values: tuple[Any, ...], wanted: Strides, known: set[int]) -> tuple[Any, ...]:
-    """`values` with new memory laid out as `wanted`. `known`: storages of the arguments, whose views stay as they are."""
+def laid_out(values: tuple[Any, ...], wanted: Strides, read: Sequence[torch.Tensor]) -> tuple[Any, ...]:
+    """`values` with new memory laid out as `wanted`. `read`: the arguments, whose views stay as they are."""
     found = []
     for value, strides in zip(values, wanted, strict=True):
-        if isinstance(value, torch.Tensor) and strides is not None and value.untyped_storage()._cdata not in known:
+        if isinstance(value, torch.Tensor) and strides is not None and value.stride() != strides:
             alike = all(n <= 1 or a == b for n, a, b in zip(value.shape, value.stride(), strides, strict=True))
-            if not alike and value.numel():
+            own = value.untyped_storage()._cdata not in {t.untyped_storage()._cdata for t in read}
+            if not alike and own and value.numel():
                 value = torch.empty_strided(value.shape, strides, dtype=value.dtype, device=value.device).copy_(value)
         found.append(value)
     return tuple(found)

@@ -86,6 +86,12 @@ def operator(name: str) -> Any:
     return overload
 
 
+@functools.cache
+def _places(name: str) -> dict[str, int]:
+    """Argument of an operator -> its place in the schema."""
+    return {argument.name: place for place, argument in enumerate(operator(name)._schema.arguments)}
+
+
 def literal_tensor(step: Literal, device: torch.device) -> torch.Tensor:
     dtype = getattr(torch, step.dtype, None)
     if not isinstance(dtype, torch.dtype):
@@ -195,10 +201,10 @@ class Replay:
 
     def _value(self, value: Value) -> Any:
         """A value with its tensors."""
-        if isinstance(value, (list, tuple)):
-            return [self._value(item) for item in value]
         if value is None or isinstance(value, (bool, int, float, str)):
             return value
+        if isinstance(value, (list, tuple)):
+            return [self._value(item) for item in value]
         if isinstance(value, TensorRef):
             tensor = self.values.get(value.number)
             if tensor is None:
@@ -233,18 +239,21 @@ class Replay:
         self._operator(index, step, observe)
 
     def _operator(self, index: int, step: Op, observe: Observer | None) -> None:
-        overload = operator(step.op)
+        overload, places = operator(step.op), _places(step.op)
         args = [self._value(a) for a in step.args]
-        names = [argument.name for argument in overload._schema.arguments]
-        given = sorted(step.kwargs.items(), key=lambda item: names.index(item[0]) if item[0] in names else len(names))
-        kwargs = {k: self._value(v) for k, v in given}  # in the schema's order, so that observers find a weight where it belongs
-        self._stay_on_device(overload, args, kwargs)
+        # In the schema's order, so that observers find a weight where it belongs.
+        given = sorted(step.kwargs.items(), key=lambda item: places.get(item[0], len(places)))
+        kwargs = {k: self._value(v) for k, v in given if k != "pin_memory"}
+        if "device" in places:
+            kwargs["device"] = self.device
+        read = [v for v in _flat([*args, *kwargs.values()]) if isinstance(v, torch.Tensor)]
+        self._stay_on_device(step.op, read)
         try:
             result = overload(*args, **kwargs)
         except (RuntimeError, IndexError, ValueError, TypeError, NotImplementedError) as error:
             # The same call worked on meta tensors: what fails now is the candidate's use of values, or memory.
             raise StepFailed(f"{step.op}: {(str(error).splitlines() or [type(error).__name__])[0][:200]}") from error
-        result = as_on_cuda(step.op, [v for v in _flat([*args, *kwargs.values()]) if isinstance(v, torch.Tensor)], result)
+        result = as_on_cuda(step.op, read, result)
         outs = tuple(result) if isinstance(result, (tuple, list)) else (result,)
         if len(outs) != len(step.outs):
             raise MalformedProgram(f"{step.op} returns {len(outs)} values, not {len(step.outs)}")
@@ -253,32 +262,26 @@ class Replay:
         if self.noting:
             self.strides[id(step)] = strides_of(outs)
         elif id(step) in self.strides:
-            known = {v.untyped_storage()._cdata for v in _flat([*args, *kwargs.values()]) if isinstance(v, torch.Tensor)}
-            outs = laid_out(outs, self.strides[id(step)], known)
+            outs = laid_out(outs, self.strides[id(step)], read)
         if self._poison is not None and allocates(step):
             poison(outs[0], self._poison)
         if self.place is not None:
-            outs = self._placed(outs, [*args, *kwargs.values()])
+            outs = self._placed(outs, read)
         for number, out in zip(step.outs, outs, strict=True):
             if number is not None and isinstance(out, torch.Tensor):
                 self.values[number] = out
         if observe is not None:
-            read = [v for v in _flat([*args, *kwargs.values()]) if isinstance(v, torch.Tensor)]
             observe(index, step, read, [o for o in outs if isinstance(o, torch.Tensor)])
 
-    def _stay_on_device(self, overload: Any, args: list[Any], kwargs: dict[str, Any]) -> None:
+    def _stay_on_device(self, op: str, read: Sequence[torch.Tensor]) -> None:
         """Operators on the host's memory trust their arguments: none may slip in beside the device. Raises MalformedProgram."""
-        if any(argument.name == "device" for argument in overload._schema.arguments):
-            kwargs["device"] = self.device
-        kwargs.pop("pin_memory", None)
-        tensors = [v for v in _flat([*args, *kwargs.values()]) if isinstance(v, torch.Tensor)]
-        if any(t.device.type != self.device.type for t in tensors):
-            raise MalformedProgram(f"{overload} is given a tensor of another device")
+        if any(t.device.type != self.device.type for t in read):
+            raise MalformedProgram(f"{op} is given a tensor of another device")
 
-    def _placed(self, outs: tuple[Any, ...], args: Sequence[Any]) -> tuple[Any, ...]:
+    def _placed(self, outs: tuple[Any, ...], read: Sequence[torch.Tensor]) -> tuple[Any, ...]:
         """`outs` with new memory moved by `place`; views and arguments stay where they are."""
         assert self.place is not None
-        known = {v.untyped_storage()._cdata for v in _flat(args) if isinstance(v, torch.Tensor)}
+        known = {t.untyped_storage()._cdata for t in read}
         return tuple(
             self.place(o) if isinstance(o, torch.Tensor) and o.untyped_storage()._cdata not in known else o for o in outs
         )

@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
-from rlkernel.evaluator.judging.comparison import compare_structure, compare_tensor
+from rlkernel.evaluator.judging.comparison import SLICE, SLICE_ELEMENTS, compare_structure, compare_tensor, wrong_slices
 from rlkernel.evaluator.judging.rounds import Expected, compare_round, fates
 from rlkernel.evaluator.judging.tolerance import OwnError, beside, errors, huge_from, own_error, tolerance
 from rlkernel.evaluator.messages.judgement import InputFate, Tolerance
@@ -247,3 +249,19 @@ def test_the_spread_over_roundings_of_the_inputs_counts_as_the_references_own_er
     assert own.norm == pytest.approx(0.01, rel=1e-5)
     assert own_error(exact.float(), exact, exact + 5.0).norm < 1e-6, "a reference that jumps says nothing"
     assert own_error(torch.tensor([1, 2]), exact) == OwnError()
+
+
+@given(shape=st.lists(st.integers(1, 20), min_size=1, max_size=4), seed=st.integers(0, 999), scale=st.floats(0.01, 2.0))
+def test_slices_are_what_their_definition_says(shape: list[int], seed: int, scale: float) -> None:
+    generator = torch.Generator().manual_seed(seed)
+    exact = torch.randn(shape, generator=generator)
+    found = exact + scale * torch.randn(shape, generator=generator) * torch.rand(shape[-1:], generator=generator)
+    allowed = tolerance(torch.float32, OwnError(), tf32=False)
+    wanted = []
+    for dim in range(len(shape)):
+        if shape[dim] > 1 and exact.numel() // shape[dim] >= SLICE_ELEMENTS:
+            own = exact.movedim(dim, 0).flatten(1)
+            missed = (found - exact).movedim(dim, 0).flatten(1)
+            most = SLICE * own.square().mean(1).sqrt() + 2 * allowed.norm * exact.square().mean().sqrt()
+            wanted.append(bool((missed.square().mean(1).sqrt() > most).any()))
+    assert wrong_slices(found, exact, allowed).tolist() == wanted

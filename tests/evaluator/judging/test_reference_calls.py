@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from rlkernel.evaluator.judging.reference_calls import STRESS, nudged, one_sided, pairs, perturb, state_of, stressed
+from rlkernel.evaluator.judging.reference_calls import STRESS, constants, nudged, one_sided, pairs, perturb, state_of, stressed
 from rlkernel.evaluator.messages.judgement import Stress
 
 
@@ -15,7 +15,7 @@ def test_constant_parameters_and_buffers_get_other_values_and_random_ones_keep_t
     model = nn.Sequential(nn.Linear(8, 8), nn.BatchNorm1d(8))
     model.register_buffer("mask", torch.full((8,), -1e9))
     before = {name: tensor.clone() for name, tensor in state_of(model).items()}
-    perturb(model, 7)
+    perturb(model, 7, constants(model))
     after = state_of(model)
     moved = {name for name in after if not torch.equal(before[name], after[name])}
     assert moved == {"1.weight", "1.bias", "1.running_mean", "1.running_var"}
@@ -24,7 +24,7 @@ def test_constant_parameters_and_buffers_get_other_values_and_random_ones_keep_t
     for name in ("1.bias", "1.running_mean"):
         assert bool((after[name].abs() <= 0.5).all())
     again = nn.Sequential(nn.Linear(8, 8), nn.BatchNorm1d(8))
-    perturb(again, 7)
+    perturb(again, 7, constants(again))
     assert torch.equal(state_of(again)["1.weight"], after["1.weight"]), "the seed decides"
 
 

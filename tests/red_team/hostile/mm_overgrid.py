@@ -1,4 +1,4 @@
-# level1/matmul correct cpu=implausible catalogue=49: idle programs of a grid that is too large hide the work from the sample; on the GPU they cost what they cost, and it is right
+# level1/matmul correct cpu=implausible|correct catalogue=49: idle programs of a grid that is too large hide the work from a sample that misses the others (else it is priced as slow); on the GPU they cost what they cost, and it is right
 import torch, triton
 import torch.nn as nn
 import triton.language as tl

@@ -84,7 +84,7 @@ def make(checkout: Path, default_index: str, *arguments: str) -> subprocess.Comp
         "PIP_RETRIES": "0",
     }
     return subprocess.run(
-        ["make", "setup", "HAS_GPU=", f"PYTHON={sys.executable}", *arguments],
+        ["make", "setup", "HAS_GPU=", "UV=", f"PYTHON={sys.executable}", *arguments],
         cwd=checkout,
         env={**kept, **pip},
         capture_output=True,
@@ -112,7 +112,7 @@ def test_set_up_goes_on_with_the_default_build(checkout: Path, offered: Sequence
     said = [f"installing {torch} into .venv" for torch in asked]
     assert [line for line in done.stdout.splitlines() if "torch" in line and "cannot" not in line] == said
     assert installed(checkout) == ["rlkernel-0.1.0.dist-info", f"torch-{version}.dist-info"]
-    assert (checkout / ".venv" / ".installed").exists()
+    assert (checkout / ".venv" / ".installed-dev").exists()
 
 
 @linux
@@ -132,4 +132,15 @@ def test_no_build_at_all_is_an_error_that_says_what_to_do(checkout: Path, named:
     assert done.returncode == 2
     assert done.stdout.splitlines()[-1] == f"pip cannot install torch==2.13.0{'+cpu' if named else ''} here"
     assert "torch could not be installed. If pip did not find it, name an index that has it" in done.stderr
-    assert installed(checkout) == [] and not (checkout / ".venv" / ".installed").exists()
+    assert installed(checkout) == [] and not (checkout / ".venv" / ".installed-dev").exists()
+
+
+@linux
+def test_pip_goes_on_where_uv_does_not_find_a_package(checkout: Path) -> None:
+    uv = checkout / "uv"
+    uv.write_text("#!/bin/sh\necho asked >> uv.log\nexit 1\n")
+    uv.chmod(0o755)
+    done = make(checkout, index(checkout.parent / "index", ["2.13.0"]), f"UV={uv}", "TORCH=torch==2.13.0")
+    assert done.returncode == 0, done.stderr
+    assert (checkout / "uv.log").read_text() == "asked\n" * 3  # torch, rlkernel, what the tests need
+    assert installed(checkout) == ["rlkernel-0.1.0.dist-info", "torch-2.13.0.dist-info"]

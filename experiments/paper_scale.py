@@ -14,6 +14,7 @@ from algorithms.layered_reward import LayeredReward
 from envs.kernel_env import KernelEnvironment
 from envs.problems import load_suite
 from rlkernel.config import Run
+from rlkernel.settings import Loss
 
 DR_KERNEL, TRITONRL = "Qwen/Qwen3-14B-Base", "Qwen/Qwen3-8B-Base"
 """The larger model of the first paper and the size of the second. `--model` takes any other, e.g. one after a cold start."""
@@ -69,8 +70,7 @@ def adapt(run: Run) -> Run:
         rollouts=16,
         max_new_tokens=8192,
         learning_rate=run.learning_rate / 100,  # 1e-6
-        clip_low=0.2,
-        clip_high=0.28,
+        loss=Loss(clip_low=0.2, clip_high=0.28),
         max_grad_norm=1.0,
         steps=STEPS,
         validation_every=20,

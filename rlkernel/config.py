@@ -8,16 +8,22 @@ import json
 import math
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass
 from pathlib import Path
 from typing import Any, get_args
 
 from rlkernel.errors import UsageError
 from rlkernel.interfaces import Advantage, Correction, Credit, Environment, Removes, Reward
+from rlkernel.settings import Loss, Optimiser, Stop
 from rlkernel.types import Problem
 
 METHODS: Mapping[str, type] = {"reward": Reward, "advantage": Advantage, "credit": Credit, "corrections": Correction}
 """The fields of a `Run` that say what its algorithm is."""
+COUNTS = (
+    *("turns", "prompts_per_step", "max_new_tokens", "steps", "updates", "epochs"),
+    *("validation_every", "validation_rollouts"),
+)
+"""The fields that are at least 1."""
 ENGINES = ("auto", "slots", "generate")
 """The engines that sample. auto: slots, or generate for a model whose attention is not the plain one."""
 ROLLOUT_DTYPES = ("auto", "bfloat16", "float8")
@@ -51,15 +57,27 @@ class Run:
     temperature: float = 1.0
     steps: int = 20
     learning_rate: float = 1e-6
-    clip_low: float = 0.2
-    clip_high: float = 0.28
     max_grad_norm: float = 1.0
     seed: int = 0
 
+    updates: int = 1
+    """Optimiser updates for which a step's batch is cut into equal numbers of whole groups (`rlkernel.training.minibatches`)."""
+    epochs: int = 1
+    """How often a step goes through its batch, each time cut anew."""
+    loss: Loss = field(default_factory=Loss)
+    """What a token adds to the loss, and what regularises it."""
+    optimiser: Optimiser = field(default_factory=Optimiser)
+    """The learning rate over the steps, and weight decay."""
+    stop: Stop = field(default_factory=Stop)
+    """When a trajectory ends before its last turn."""
+    turn_gradients: bool = False
+    """Measure the gradient norm of each turn's tokens alone, as `grad_norm_turn_<t>`. It costs as much as `turns` more epochs and
+    changes nothing that is computed."""
+
     staleness: int = 0
-    """Updates between the weights that sample a batch and those that it updates. 0: rollouts and training take turns. 1: the next
-    batch is sampled from a copy of the weights while this one trains; `mismatch` measures the price. Nothing
-    corrects for it unless `corrections` do: weights such as TIS, or rejections such as MRS."""
+    """Steps between the weights that sample a batch and those that it updates: its age. 0: rollouts and training take turns. n:
+    the batch of n steps later is sampled from a copy of the weights while this one trains; `mismatch` measures the price.
+    Nothing corrects for it unless `corrections` do: weights such as TIS, or rejections such as MRS."""
     lora_rank: int = 0
     """The rank of the adapters that are trained; 0: all weights are trained."""
     lora_alpha: float = 32.0
@@ -85,18 +103,25 @@ class Run:
     """Evaluations in flight; 0: one per core. With device ray, on each of its actors."""
 
     def __post_init__(self) -> None:
-        for name in ("turns", "prompts_per_step", "max_new_tokens", "steps", "validation_every", "validation_rollouts"):
+        for name in COUNTS:
             if getattr(self, name) < 1:
                 raise UsageError(f"Run.{name} is {getattr(self, name)}: it must be at least 1")
         if self.rollouts < 2:
             raise UsageError(f"Run.rollouts is {self.rollouts}: a group needs at least 2 trajectories for a baseline")
-        for name in ("learning_rate", "max_grad_norm", "clip_low", "clip_high"):
+        for name in ("learning_rate", "max_grad_norm"):
             if not 0 <= getattr(self, name) < math.inf:
                 raise UsageError(f"Run.{name} is {getattr(self, name)}: it must be a number that is not negative")
         if not self.temperature > 0:
             raise UsageError(f"Run.temperature is {self.temperature}: it must be positive, since log-probabilities are recorded")
-        if self.staleness not in (0, 1):
-            raise UsageError(f"Run.staleness is {self.staleness}: use 0, or 1 to sample the next batch while this one trains")
+        if self.prompts_per_step % self.updates:
+            raise UsageError(
+                f"Run.updates is {self.updates} and Run.prompts_per_step {self.prompts_per_step}: every update takes the same "
+                "number of whole groups, so the first must divide the second"
+            )
+        if self.staleness < 0:
+            raise UsageError(f"Run.staleness is {self.staleness}: use 0, or the number of steps that batches are sampled ahead")
+        if self.optimiser.warmup > self.steps:
+            raise UsageError(f"Optimiser.warmup is {self.optimiser.warmup} and Run.steps {self.steps}: warm up for fewer steps")
         if self.lora_rank < 0:
             raise UsageError(f"Run.lora_rank is {self.lora_rank}: use 0 to train all weights, or the rank of the adapters")
         if self.lora_alpha <= 0:

@@ -1,8 +1,9 @@
 """One problem to K trajectories: prompt, generate, extract, evaluate, feed back.
 
 Every trajectory is a coroutine that goes on by itself: it waits for its own completion and its own evaluation, never for its
-siblings. A trajectory has `turns` turns; it ends early only when its context leaves no room for another completion. It goes on
-after a correct turn (the next one may be faster) and after a completion without code (the feedback says what is missing).
+siblings. A trajectory has `turns` turns; it ends early when its context leaves no room for another completion, or where `Stop`
+says so. Else it goes on after a correct turn (the next one may be faster) and after a completion without code (the feedback says
+what is missing).
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import anyio
 
 from rlkernel.errors import UsageError
 from rlkernel.interfaces import Environment, Evaluator, Policy, Reward
+from rlkernel.settings import Stop
 from rlkernel.types import Group, Problem, Trajectory, Turn
 
 OnTurn = Callable[[Turn], None]
@@ -38,9 +40,10 @@ async def rollout(
     turns: int,
     *,
     seed: int,
+    stop: Stop | None = None,
     on_turn: OnTurn = _ignore,
 ) -> Trajectory:
-    """One trajectory of at most `turns` turns. `on_turn` is called after each evaluation.
+    """One trajectory of at most `turns` turns, fewer where `stop` ends it. `on_turn` is called after each evaluation.
 
     Raises UsageError when not even the prompt leaves room for a completion, and whatever the reward raises.
     """
@@ -55,9 +58,10 @@ async def rollout(
         sequence_ids += completion.token_ids
         code = environment.extract(completion.text)
         evaluation = await evaluator.evaluate(problem, code)
-        last = len(done) + 1 == turns
+        turn = Turn(context_ids, completion, code, evaluation, reward(evaluation), "")
+        last = len(done) + 1 == turns or (stop is not None and stop(turn))
         feedback = "" if last else environment.feedback(evaluation)
-        done.append(Turn(context_ids, completion, code, evaluation, reward(evaluation), feedback))
+        done.append(replace(turn, feedback=feedback))
         on_turn(done[-1])
         if last:
             return Trajectory(problem, tuple(done))
@@ -81,12 +85,13 @@ async def rollout_groups(
     turns: int,
     *,
     seed: int,
+    stop: Stop | None = None,
     on_turn: OnTurn = _ignore,
 ) -> tuple[Group, ...]:
     """`rollouts` trajectories of every problem, as `concurrent_groups` has them."""
 
     async def one(problem: Problem, own: int) -> Trajectory:
-        return await rollout(problem, policy, evaluator, environment, reward, turns, seed=own, on_turn=on_turn)
+        return await rollout(problem, policy, evaluator, environment, reward, turns, seed=own, stop=stop, on_turn=on_turn)
 
     return await concurrent_groups(problems, rollouts, seed, one)
 

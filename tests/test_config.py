@@ -150,7 +150,7 @@ class Incomplete:
         ({"corrections": (MRS(removes="group"),)}, r"MRS\.removes is 'group': use one of loss, baseline, return"),  # type: ignore[arg-type]
         ({"gamma": 1.5}, r"Run\.gamma is 1\.5"),
         ({"temperature": 0.0}, r"Run\.temperature is 0\.0: it must be positive"),
-        ({"staleness": 2}, r"Run\.staleness is 2: use 0, or 1 to"),
+        ({"staleness": -1}, r"Run\.staleness is -1: use 0, or the number"),
         ({"lora_rank": -1}, r"Run\.lora_rank is -1: use 0"),
         ({"lora_alpha": 0.0}, r"Run\.lora_alpha is 0\.0: it must be positive"),
         ({"engine": "fast"}, r"Run\.engine is 'fast': use one of auto, slots, generate"),
@@ -173,11 +173,11 @@ def test_a_bad_value_in_an_experiments_file_is_one_line(tmp_path: Path) -> None:
     """As `python -m experiments.mine` meets it: while the file is imported."""
     script = tmp_path / "mine.py"
     script.write_text(
-        "import experiments\nfrom dataclasses import replace\nfrom tests.test_config import BASE\nreplace(BASE, staleness=3)\n"
+        "import experiments\nfrom dataclasses import replace\nfrom tests.test_config import BASE\nreplace(BASE, staleness=-3)\n"
     )
     root = Path(__file__).parent.parent
     done = subprocess.run(
         [sys.executable, script], cwd=root, env={**os.environ, "PYTHONPATH": str(root)}, capture_output=True, text=True
     )
     assert done.returncode == 2
-    assert done.stderr == "error: Run.staleness is 3: use 0, or 1 to sample the next batch while this one trains\n"
+    assert done.stderr == "error: Run.staleness is -3: use 0, or the number of steps that batches are sampled ahead\n"

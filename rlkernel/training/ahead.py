@@ -1,22 +1,22 @@
-"""A batch that was sampled ahead of its training (`Run.staleness`), and its file in a checkpoint.
+"""The batches that were sampled ahead of their training (`Run.staleness`), and their file in a checkpoint.
 
 The file holds plain JSON and names no class, so that it can be read wherever the classes stand. Floats are written with all of
-their digits: the batch that is read equals the one that was written.
+their digits: the batches that are read equal those that were written.
 """
 
 from __future__ import annotations
 
 import functools
 import json
-import pickle
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, is_dataclass
 from pathlib import Path
 from typing import Any, get_args, get_origin, get_type_hints
 
 from rlkernel.types import Group, Status
 
-FILE, OLD_FILE = "batch_ahead.json", "batch_ahead.pickle"
-"""Names inside a checkpoint. Earlier versions wrote the second, which names classes by their modules."""
+FILE = "batches_ahead.json"
+"""The file's name inside a checkpoint."""
 
 
 @dataclass(frozen=True)
@@ -25,32 +25,19 @@ class SampledBatch:
 
     groups: tuple[Group, ...]
     weights: int
-    """Optimiser steps behind the weights that sampled the groups."""
+    """Steps behind the weights that sampled the groups. The batch's age is the step that trains it minus this."""
 
 
-def write_ahead(checkpoint: Path, batch: SampledBatch) -> None:
-    """Add the batch of the next step to a checkpoint."""
-    (checkpoint / FILE).write_text(json.dumps(asdict(batch)), encoding="utf-8")
+def write_ahead(checkpoint: Path, batches: Sequence[SampledBatch]) -> None:
+    """Add the batches of the next steps to a checkpoint, the next step's first."""
+    (checkpoint / FILE).write_text(json.dumps([asdict(batch) for batch in batches]), encoding="utf-8")
 
 
-def read_ahead(checkpoint: Path) -> SampledBatch | None:
-    """The batch of the next step that a checkpoint holds; None where it holds none."""
-    if (checkpoint / FILE).exists():
-        batch: SampledBatch = _restored(SampledBatch, json.loads((checkpoint / FILE).read_text(encoding="utf-8")))
-        return batch
-    if (checkpoint / OLD_FILE).exists():
-        with (checkpoint / OLD_FILE).open("rb") as file:
-            old: SampledBatch = _OldNames(file).load()
-            return old
-    return None
-
-
-class _OldNames(pickle.Unpickler):
-    """Reads files of earlier versions: our own ones, trusted like the optimiser's state beside them."""
-
-    def find_class(self, module: str, name: str) -> Any:
-        old = name == "Batch" and module in ("rlkernel.loop", "rlkernel.training.loop")
-        return SampledBatch if old else super().find_class(module, name)
+def read_ahead(checkpoint: Path) -> list[SampledBatch]:
+    """The batches of the next steps that a checkpoint holds; none where it has no file of them."""
+    if not (checkpoint / FILE).exists():
+        return []
+    return [_restored(SampledBatch, batch) for batch in json.loads((checkpoint / FILE).read_text(encoding="utf-8"))]
 
 
 _hints = functools.cache(get_type_hints)

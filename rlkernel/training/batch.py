@@ -112,6 +112,15 @@ def pad_rows(groups: Sequence[Group], pad_id: int) -> Tokens:
     )
 
 
+def turn_numbers(tokens: Tokens) -> torch.Tensor:
+    """The turn of every sampled token from 1, and 0 elsewhere: turns_BC, int64."""
+    turns_BC = torch.zeros_like(tokens.policy_mask_BC)
+    for b, row in enumerate(tokens.rows):
+        for t, (start, end) in enumerate(row.spans):
+            turns_BC[b, start:end] = t + 1
+    return turns_BC
+
+
 def reached(groups: Sequence[Group]) -> torch.Tensor:
     """The turns that were reached: valid_GKT, bool, False beyond a trajectory's end."""
     K = max(len(group.trajectories) for group in groups)

@@ -5,6 +5,7 @@ Legend: B rows, C completion positions.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import torch
@@ -21,17 +22,28 @@ class Mismatch:
     k3: float
     """The same KL by the mean of exp(d) - 1 - d, unbiased too, never negative, and of less variance where the policies are close
     (Schulman, "Approximating KL divergence", estimators k1 and k3)."""
+    extreme: float
+    """The share of tokens whose ratio exp(d) is above 2 or below 1/2."""
+    effective_trajectories: float
+    """The effective sample size of the trajectories, weighed by exp(sum of d), as a share of their number."""
 
 
 def mismatch(train_logprobs_BC: torch.Tensor, rollout_logprobs_BC: torch.Tensor, sampled_BC: torch.Tensor) -> Mismatch:
     """The mismatch over the tokens in sampled_BC, bool.
 
     >>> mismatch(torch.tensor([[-1.0, -3.0]]), torch.tensor([[-1.0, -2.0]]), torch.tensor([[True, False]]))
-    Mismatch(absolute=0.0, k1=0.0, k3=0.0)
+    Mismatch(absolute=0.0, k1=0.0, k3=0.0, extreme=0.0, effective_trajectories=1.0)
     """
-    d = (train_logprobs_BC.double() - rollout_logprobs_BC.double())[sampled_BC]
-    # -d may be -0.0, which a table would show.
-    return Mismatch(float(d.abs().mean()), float(0.0 - d.mean()), float((d.expm1() - d).mean()))
+    d_BC = torch.where(sampled_BC, train_logprobs_BC.double() - rollout_logprobs_BC.double(), 0.0)
+    d, sum_B = d_BC[sampled_BC], d_BC.sum(1)
+    rho_B = (sum_B - sum_B.max()).exp()
+    return Mismatch(
+        absolute=float(d.abs().mean()),
+        k1=float(0.0 - d.mean()),  # -d may be -0.0, which a table would show
+        k3=float((d.expm1() - d).mean()),
+        extreme=float((d.abs() > math.log(2)).double().mean()),
+        effective_trajectories=float(rho_B.sum().square() / (len(rho_B) * rho_B.square().sum())),
+    )
 
 
 def effective_share(weights_BC: torch.Tensor, sampled_BC: torch.Tensor) -> float:

@@ -30,13 +30,20 @@ class StepFacts:
     rejected: Mapping[str, int]
     """Turns that each correction rejects, by `rlkernel.training.batch.names`."""
     loss: float
+    """The mean over the step's updates."""
     grad_norm: float
+    """Before clipping, the mean over the step's updates."""
     learning_rate: float
     entropy: float
     """Nats per trained token."""
     clip_fraction: float
+    """The share of tokens whose ratio the loss clips, over the step's updates."""
+    kl_reference: float | None
+    """The KL from the reference policy per trained token, where the loss has one."""
+    turn_norms: tuple[float, ...]
+    """The norm of each turn's part of the gradient before the first update, where the run asks for it."""
     mismatch: Mismatch | None
-    """How training and rollout log-probabilities differ, where a correction or staleness asks for it."""
+    """How training and rollout log-probabilities differ, where a correction, staleness or a second update asks for it."""
     effective_tokens: float
     """The effective sample size of the weights, as a share of the sampled tokens."""
 
@@ -48,9 +55,13 @@ class StepFacts:
             "learning_rate": self.learning_rate,
             "entropy": self.entropy,
             "clip_fraction": self.clip_fraction,
+            "kl_reference": self.kl_reference,
+            **{f"grad_norm_turn_{t}": norm for t, norm in enumerate(self.turn_norms, start=1)},
             "mismatch": None if self.mismatch is None else self.mismatch.absolute,
             "kl_k1": None if self.mismatch is None else self.mismatch.k1,
             "kl_k3": None if self.mismatch is None else self.mismatch.k3,
+            "extreme_ratios": None if self.mismatch is None else self.mismatch.extreme,
+            "effective_trajectories": None if self.mismatch is None else self.mismatch.effective_trajectories,
             "effective_tokens": self.effective_tokens,
             "kept_turns": self.trained_turns / self.turns,
             "kept_tokens": self.trained_tokens / self.tokens,

@@ -9,22 +9,32 @@
       |- trajectory 1 .. n, each on its own:
       |     policy.generate ---- waits for its own tokens -----------------------------> rows in flight
       |     evaluator.evaluate - waits for its own verdict (processes of the pool)
-      `- all done -------------------------------------------> forward, backward, update
+      `- all done -------------------------------------------> forward, backward, update, for each minibatch
     _step_done: row, validation <------ waits ---------------- (step_done)
                                                                checkpoint; step s + 1
 
-Trajectories wait for nobody, so generation and evaluation overlap. `Run.staleness` says what overlaps with training:
+Trajectories wait for nobody, so generation and evaluation overlap. `Run.staleness` says what overlaps with training. Batch b is
+the one that step b trains, and under it is its age, the number of steps between the weights that sampled it and those that it
+updates:
 
-    0   sample 1 | train 1 | sample 2 | train 2 | ...          every batch comes from the weights that it updates
-    1   sample 1 | train 1 | train 2  | train 3 | ...          sampled one update behind, from a copy of the weights
-                 | sample 2| sample 3 | sample 4| ...          that is made before the update begins
+    0   sample 1 | train 1  | sample 2 | train 2  | ...        every batch comes from the weights that it updates
+               0                     0
+    1   sample 1 | train 1  | train 2  | train 3  | ...        sampled one step behind, from a copy of the weights
+               0 | sample 2 | sample 3 | sample 4 | ...        that is made before the first update of the step
+                          1          1          1
+    2   sample 1 | train 1  | train 2  | train 3  | ...        two steps behind: one batch is in training, one waits,
+               0 | sample 2 | sample 4 | sample 5 | ...        and one is being sampled
+                 | sample 3          2          2
+                        1,2
 
-In both, one batch never mixes two weights, and rows, validation and the checkpoint wait for everything that was started: what
-`_step_done` sees is all there is, so a run that is killed anywhere goes on from its last complete checkpoint as if it had not
-been. With staleness 1 the checkpoint holds the batch that is ready; what was logged after it is dropped (`rundir.begin`).
+With staleness n, at most n batches wait or are being sampled (`ahead`), and batch s + n is always sampled from the weights before
+step s. Nobody's speed decides which weights sample: more than 1 makes batches older and not faster. A trajectory comes from one
+set of weights, and rows, validation and the checkpoint wait for everything that was started: what `_step_done` sees is all there
+is, so a run that is killed anywhere, between two updates of a batch too, goes on from its last complete checkpoint as if it had
+not been. The checkpoint holds the batches that are ready; what was logged after it is dropped (`rundir.begin`).
 
 Who waits for a GPU: `rlkernel.training.placement`. A candidate measures alone on its card. Where the policy shares it, one queue
-serves candidates and, a few tokens at a time, sampling; beside evaluations (staleness 1) also training, a micro-batch at a time.
+serves candidates and, a few tokens at a time, sampling; beside evaluations (staleness) also training, a micro-batch at a time.
 On two or more GPUs nobody but candidates queues. Without a GPU, sampling and evaluations share the cores, and sampling waits
 until most trajectories want it (`open_policy`'s gather).
 
@@ -78,7 +88,7 @@ from rlkernel.types import Group, Problem, Split
 
 TRAIN_TRANSCRIPTS, VALIDATION_TRANSCRIPTS = 3, 8
 """Trajectories of one training step, and of one validation, that are kept as text."""
-OWN_NUMBERS = ("staleness", "trained_tokens_per_second")
+OWN_NUMBERS = ("age", "trained_tokens_per_second")
 """The loop's own part of a training row, beside `StepFacts.numbers`, `Meters.lap` and `rollout_metrics`."""
 
 
@@ -99,14 +109,14 @@ class _Loop:
     portal: BlockingPortal
     shared: CardEvaluator | None
     """The evaluator, if training meets its evaluations on a card; else None."""
-    ahead: SampledBatch | None = None
-    """The batch of the next step, if it is complete."""
+    ahead: list[SampledBatch]
+    """The batches of the next steps that are complete, the next step's first: at most `Run.staleness` between steps."""
     until: float | None = None
     """Training ends at the first checkpoint after this `time.monotonic`; None: never."""
     _coming: anyio.Event | None = None
-    """Set when the batch that is being sampled beside training is `ahead`."""
-    _staleness: int = 0
-    """Updates between the weights that sampled the batch in training and those that it updates."""
+    """Set when what is being sampled beside training is `ahead`."""
+    _age: int = 0
+    """Steps between the weights that sampled the batch in training and those that it updates."""
 
     # From the trainer's thread
 
@@ -120,7 +130,7 @@ class _Loop:
 
     def save(self, directory: Path) -> None:
         ranks.meet()
-        if self.ahead is not None:
+        if self.ahead:
             write_ahead(directory, self.ahead)
         rundir.sync_rows(self.directory)
 
@@ -155,24 +165,26 @@ class _Loop:
         self._write("validation", step, groups, self.meters.lap())
 
     async def _batch(self, step: int) -> tuple[Group, ...]:
-        """The batch of the update that follows `step` updates; with staleness, the one after it is then on its way."""
+        """The batch of step `step`, from 0; with staleness, those of later steps are then on their way."""
         with self.meters.rollout():
-            if self.ahead is None:
+            if not self.ahead:
                 await self._refresh()
-                self.ahead = await self._sample_step(step, weights=step)
-            batch, self.ahead = self.ahead, None
-            if self.run.staleness and step + 1 < self.run.steps:
+                self.ahead.append(await self._sample_step(step, weights=step))
+            batch = self.ahead.pop(0)
+            later = range(step + 1 + len(self.ahead), min(step + self.run.staleness + 1, self.run.steps))
+            if later:
                 # The copy must be complete before the trainer may change the weights.
                 await self._refresh()
                 self._coming = anyio.Event()
-                self.tasks.start_soon(self._sample_ahead, step + 1, self._coming)
-        self._staleness = step - batch.weights
+                self.tasks.start_soon(self._sample_ahead, later, step, self._coming)
+        self._age = step - batch.weights
         self.meters.training.begin()
         self.display.phase("training")
         return batch.groups
 
-    async def _sample_ahead(self, step: int, done: anyio.Event) -> None:
-        self.ahead = await self._sample_step(step, weights=step - 1)
+    async def _sample_ahead(self, steps: Sequence[int], weights: int, done: anyio.Event) -> None:
+        for step in steps:
+            self.ahead.append(await self._sample_step(step, weights=weights))
         done.set()
 
     async def _step_done(self, facts: StepFacts) -> None:
@@ -182,7 +194,7 @@ class _Loop:
                 await self._coming.wait()
             self._coming = None
         laps = self.meters.lap()
-        own = (self._staleness, per_second(facts.tokens, laps["seconds_training"]))
+        own = (self._age, per_second(facts.tokens, laps["seconds_training"]))
         numbers = {**facts.numbers(), **laps, **dict(zip(OWN_NUMBERS, own, strict=True))}
         self._write("train", facts.step, facts.groups, numbers)
         if facts.step % self.run.validation_every == 0 or facts.step == self.run.steps:
@@ -202,7 +214,16 @@ class _Loop:
         run, on_turn = self.run, self.display.turn_done
         self.display.expect(what, len(problems) * rollouts * turns)
         return await rollout_groups(
-            problems, rollouts, self.policy, self.evaluator, run.environment, run.reward, turns, seed=seed, on_turn=on_turn
+            problems,
+            rollouts,
+            self.policy,
+            self.evaluator,
+            run.environment,
+            run.reward,
+            turns,
+            seed=seed,
+            stop=run.stop,
+            on_turn=on_turn,
         )
 
     def _write(self, split: Split, step: int, groups: Sequence[Group], numbers: Mapping[str, float | None]) -> None:
@@ -308,7 +329,7 @@ async def _open_loop(
             tasks,
             portal,
             shared if run.staleness else None,
-            None if job.checkpoint is None else read_ahead(job.checkpoint),
+            [] if job.checkpoint is None else read_ahead(job.checkpoint),
         )
 
 

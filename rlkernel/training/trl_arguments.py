@@ -1,7 +1,10 @@
-"""TRL's configuration of a run, and libraries that keep quiet."""
+"""TRL's configuration of a run, the reference of its KL, and libraries that keep quiet."""
 
 from __future__ import annotations
 
+import copy
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +12,14 @@ import datasets
 import torch
 import transformers
 from trl import GRPOConfig
+from trl.trainer.utils import add_fused_lm_head, disable_dropout_in_model
 
 from rlkernel.config import Run
 
+TYPES = {"clip": "dapo", "cispo": "cispo", "reinforce": "dapo"}
+"""TRL's `loss_type` for each kind of `rlkernel.settings.Loss`. reinforce is dapo without `old_per_token_logps`, at ratio 1."""
+CLIPPED = {"clip": "clip_ratio/region_mean", "cispo": "cispo_clip_ratio", "reinforce": "clip_ratio/region_mean"}
+"""Where TRL notes the share of clipped tokens, by kind."""
 LARGE = 100_000_000
 """Parameters from which on activations are recomputed in the backward pass."""
 
@@ -33,16 +41,18 @@ def training_arguments(run: Run, model: Any, directory: Path, checkpoint_every: 
         shuffle_dataset=False,  # the plan is in order
         temperature=run.temperature,
         max_completion_length=run.turns * run.max_new_tokens,
-        loss_type="dapo",
+        loss_type=TYPES[run.loss.kind],
         importance_sampling_level="token",
-        epsilon=run.clip_low,
-        epsilon_high=run.clip_high,
-        beta=0.0,
+        epsilon=run.loss.clip_low,
+        # TRL's cispo takes the bound itself, and not its distance from 1.
+        epsilon_high=run.loss.clip_high + (run.loss.kind == "cispo"),
+        beta=0.0,  # the trainer has the reference: TRL would load another copy, and ask it for all rows at once
         scale_rewards="none",
         disable_dropout=True,
         learning_rate=run.learning_rate,
-        lr_scheduler_type="constant",
-        weight_decay=0.0,
+        lr_scheduler_type="cosine" if run.optimiser.decay == "cosine" else "constant_with_warmup",
+        warmup_steps=run.optimiser.warmup,
+        weight_decay=run.optimiser.weight_decay,
         max_grad_norm=run.max_grad_norm,
         seed=run.seed,
         bf16=cuda,
@@ -81,3 +91,24 @@ def silence() -> None:
     transformers.utils.logging.disable_progress_bar()
     datasets.utils.logging.set_verbosity_error()
     datasets.disable_progress_bars()
+
+
+class Reference:
+    """The policy at the start of the run, for the KL from it (`Loss.beta`): a frozen copy or, where adapters train, the model
+    without them. Made before the trainer, which changes the model's `forward` and loads the weights of a checkpoint."""
+
+    def __init__(self, model: Any, run: Run) -> None:
+        self._copy: Any = None
+        if run.loss.beta and not run.lora_rank:
+            self._copy = copy.deepcopy(model).eval().requires_grad_(False)
+            disable_dropout_in_model(self._copy)
+            add_fused_lm_head(self._copy, temperature=run.temperature)
+
+    @contextmanager
+    def of(self, model: Any) -> Iterator[Any]:
+        """The model to ask, on the device of `model`, which is the one in training."""
+        if self._copy is not None:
+            yield self._copy.to(model.device)
+        else:
+            with model.disable_adapter():
+                yield model

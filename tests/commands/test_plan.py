@@ -47,7 +47,7 @@ def test_arms_come_first_and_none_means_all() -> None:
 
 
 def test_no_flag_reaches_the_algorithm() -> None:
-    assert not {*METHODS, "gamma", "environment", "temperature", "clip_low", "clip_high"} & set(OVERRIDES)
+    assert not {*METHODS, "gamma", "environment", "temperature", "loss", "updates", "epochs"} & set(OVERRIDES)
 
 
 def test_an_unknown_arm_is_refused_before_flags_are_read() -> None:

@@ -106,8 +106,8 @@ def test_a_step_of_one_turn_sees_as_many_answers() -> None:
 
 def test_paper_scale_has_the_papers_numbers_and_an_estimate_that_says_so() -> None:
     run = arms.PRESETS["paper"].adapt(arms.TRLOO_ARM)
-    batch = (run.prompts_per_step, run.rollouts, run.turns, run.max_new_tokens, run.learning_rate, run.clip_low, run.clip_high)
-    assert batch == (16, 16, 3, 8192, 1e-6, 0.2, 0.28)
+    batch = (run.prompts_per_step, run.rollouts, run.turns, run.max_new_tokens, run.learning_rate)
+    assert batch == (16, 16, 3, 8192, 1e-6) and (run.loss.clip_low, run.loss.clip_high) == (0.2, 0.28)
     assert run.model == "Qwen/Qwen3-14B-Base" and arms.PRESETS["paper"].adapt(arms.HRD_01).model == "Qwen/Qwen3-8B-Base"
     # By hand, 14B: 40 * (5120 * 128 * 2 * 48 + 3 * 5120 * 17408) + 2 * 151936 * 5120 = 14.77e9.
     assert paper_scale.SHAPES[run.model].parameters == pytest.approx(14.77e9, rel=1e-3)
@@ -173,7 +173,7 @@ def test_paper_scale_is_rehearsed(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert experiment.main(load("full_recipe"), argv) == 0
     assert "one step of random weights at reduced size went through\n  estimate, not measured" in capsys.readouterr().out
     (manifest,) = (json.loads(path.read_text()) for path in tmp_path.glob("rehearsals/trloo_mrs_pr_prs-*/manifest.json"))
-    assert manifest["run"]["clip_high"] == 0.28 and manifest["run"]["learning_rate"] == 1e-6
+    assert manifest["run"]["loss"]["clip_high"] == 0.28 and manifest["run"]["learning_rate"] == 1e-6
 
 
 def test_presets_do_not_level_arms() -> None:

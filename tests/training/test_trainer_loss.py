@@ -207,7 +207,7 @@ def test_log_probabilities_are_those_of_a_plain_forward_pass(
 ) -> None:
     trainer, _ = make_trainer(tiny_model, tiny_tokenizer, tmp_path, micro_tokens=micro_tokens, temperature=temperature)
     output = batch_of(trainer)
-    found = trainer._train_logprobs(output)
+    found = trainer._logprobs(trainer.model, output)
     tokens = pad_rows(make_groups(PROBLEMS), tiny_tokenizer.pad_token_id)
     assert found.shape == tokens.completion_ids_BC.shape
     trajectories = [trajectory for group in make_groups(PROBLEMS) for trajectory in group.trajectories]

@@ -81,20 +81,23 @@ def make_run(model: str, staleness: int) -> Run:
         validation_every=4,
         validation_rollouts=2,
         staleness=staleness,
+        updates=2,
     )
 
 
+BETWEEN = "training: between two updates of a batch"
 POINTS: dict[str, tuple[Any, str, int]] = {
     "rollout: sampling": (HFPolicy, "_advance", 4),
     "rollout: verdict": (Scripted, "evaluate", 8),
     "rollout: new weights": (HFPolicy, "refresh", 1),
-    "training: micro-batch": (KernelGRPOTrainer, "compute_loss", 1),
-    "training: update": (KernelGRPOTrainer, "_clip_grad_norm", 1),
+    "training: micro-batch": (KernelGRPOTrainer, "compute_loss", 2),
+    "training: update": (KernelGRPOTrainer, "_clip_grad_norm", 2),
+    BETWEEN: (KernelGRPOTrainer, "_update", 1),
     "log: row": (log.RunLog, "write", 2),
     "log: half a row": (log, "_append", 4),
     "checkpoint: before the optimiser's state": (KernelGRPOTrainer, "_save_optimizer_and_scheduler", 1),
     "checkpoint: before the random state": (KernelGRPOTrainer, "_save_rng_state", 1),
-    "checkpoint: before the batch ahead": (loop._Loop, "save", 1),
+    "checkpoint: before the batches ahead": (loop._Loop, "save", 1),
     "checkpoint: half deleted": (checkpoints.shutil, "rmtree", 1),
     "start: manifest and logs": (rundir, "replace_text", 3),
 }
@@ -127,7 +130,7 @@ def choose(generator: random.Random) -> list[tuple[str, int]]:
     """Every kind of point at least once, in random order, at random calls."""
     kinds = sorted({point.partition(":")[0] for point in POINTS})
     points = [generator.choice([point for point in POINTS if point.startswith(kind)]) for kind in kinds]
-    points += generator.choices(sorted(POINTS), k=KILLS - len(points))
+    points += [BETWEEN, *generator.choices(sorted(POINTS), k=KILLS - len(points) - 1)]
     generator.shuffle(points)
     # Every other attempt may take its first step, so that it gets further than the one before. What comes once a start does not.
     later = [number % 2 and not point.startswith("start") for number, point in enumerate(points)]

@@ -31,6 +31,7 @@ from rlkernel.commands import experiment, plan
 from rlkernel.config import Run
 from rlkernel.errors import GOES_ON
 from rlkernel.interfaces import Removes
+from rlkernel.settings import Loss
 from rlkernel.training import loop, ranks
 from rlkernel.training.command import interruptible
 from rlkernel.training.trainer import KernelGRPOTrainer
@@ -199,6 +200,10 @@ def main(model: str, out: Path) -> None:
     few = replace(run, prompts_per_step=1, rollouts=2, corrections=(), staleness=0, steps=1)
     for size in (1, 2):
         attempt("whole", size, run, out / f"whole{size}")
+    losses = Loss(ratio="turn", clip_low=0.01, clip_high=0.01, beta=0.1, entropy=0.01)
+    updates = replace(run, updates=3, epochs=2, loss=losses, turn_gradients=True, staleness=0, steps=1)
+    for size in (1, 2):
+        attempt("updates", size, updates, out / f"updates{size}")
     for size in (1, 3):
         attempt("few", size, few, out / f"few{size}")
     # Each ends in the second of two steps or in its checkpoint, and the next goes on.

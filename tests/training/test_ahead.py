@@ -1,16 +1,10 @@
-"""The batch that a checkpoint holds is the one that was sampled, wherever classes stand."""
+"""The batches that a checkpoint holds are those that were sampled, wherever classes stand."""
 
 from __future__ import annotations
 
-import pickle
-import sys
-import types
-from dataclasses import dataclass
 from pathlib import Path
 
-import pytest
-
-from rlkernel.training.ahead import FILE, OLD_FILE, SampledBatch, read_ahead, write_ahead
+from rlkernel.training.ahead import FILE, SampledBatch, read_ahead, write_ahead
 from rlkernel.types import Completion, Evaluation, Group, LaunchFact, OpFact, Problem, Seconds, Status, Trajectory, Turn
 
 PROBLEM = Problem("level1/relu", 1, "train", "# é \ud800\n")
@@ -36,35 +30,20 @@ BATCH = SampledBatch((Group(PROBLEM, (Trajectory(PROBLEM, TURNS), Trajectory(PRO
 
 
 def test_what_is_read_is_what_was_written(tmp_path: Path) -> None:
-    write_ahead(tmp_path, BATCH)
+    batches = [BATCH, SampledBatch(BATCH.groups[1:], 7)]
+    write_ahead(tmp_path, batches)
     found = read_ahead(tmp_path)
-    assert found == BATCH
+    assert found == batches
     # Equality holds between 1 and 1.0, 0.0 and -0.0; the representation tells them apart, and lists from tuples.
-    assert repr(found) == repr(BATCH)
-    assert type(found.groups[0].trajectories[0].turns[0].evaluation.status) is Status
+    assert repr(found) == repr(batches)
+    assert type(found[0].groups[0].trajectories[0].turns[0].evaluation.status) is Status
 
 
 def test_the_file_names_no_class(tmp_path: Path) -> None:
-    write_ahead(tmp_path, BATCH)
+    write_ahead(tmp_path, [BATCH])
     text = (tmp_path / FILE).read_text()
-    assert "rlkernel" not in text and "Batch" not in text and text.startswith('{"groups": [')
+    assert "rlkernel" not in text and "Batch" not in text and text.startswith('[{"groups": [')
 
 
 def test_a_checkpoint_without_one(tmp_path: Path) -> None:
-    assert read_ahead(tmp_path) is None
-
-
-@pytest.mark.parametrize("home", ["rlkernel.loop", "rlkernel.training.loop"])
-def test_files_of_earlier_versions_are_read(home: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    @dataclass(frozen=True)
-    class Batch:
-        groups: tuple[Group, ...]
-        weights: int
-
-    Batch.__module__, Batch.__qualname__ = home, "Batch"
-    module = types.ModuleType(home)
-    module.Batch = Batch  # type: ignore[attr-defined]
-    with monkeypatch.context() as patched:
-        patched.setitem(sys.modules, home, module)
-        (tmp_path / OLD_FILE).write_bytes(pickle.dumps(Batch(BATCH.groups, BATCH.weights)))
-    assert repr(read_ahead(tmp_path)) == repr(BATCH)
+    assert read_ahead(tmp_path) == []

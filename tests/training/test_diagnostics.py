@@ -22,7 +22,9 @@ def test_the_mismatch_by_hand() -> None:
 
 def test_without_a_difference_all_is_0() -> None:
     same = torch.tensor([[-1.0, -2.0]])
-    assert mismatch(same, same, torch.ones(1, 2, dtype=torch.bool)) == Mismatch(0.0, 0.0, 0.0)
+    assert mismatch(same, same, torch.ones(1, 2, dtype=torch.bool)) == Mismatch(
+        0.0, 0.0, 0.0, extreme=0.0, effective_trajectories=1.0
+    )
 
 
 def test_both_estimators_mean_the_divergence_of_rollout_from_trainer() -> None:
@@ -31,6 +33,17 @@ def test_both_estimators_mean_the_divergence_of_rollout_from_trainer() -> None:
     found = mismatch(train, rollout, torch.ones(1, 4, dtype=torch.bool))
     assert found.k1 == pytest.approx(0.75 * math.log(1.5) + 0.25 * math.log(0.5), abs=1e-7)
     assert found.k3 == pytest.approx(found.k1, abs=1e-7)
+
+
+def test_extreme_ratios_and_the_effective_number_of_trajectories() -> None:
+    # Ratios 3, 1/2 and 1.9 | 1/3: beyond 2 or 1/2 are two of four; by trajectories 2.85 and 1/3.
+    ratios, sampled = torch.tensor([[3.0, 0.5, 1.9], [1 / 3, 7.0, 7.0]]), torch.tensor([[True] * 3, [True, False, False]])
+    found = mismatch(ratios.log() - 5, torch.full((2, 3), -5.0), sampled)
+    assert found.extreme == 0.5
+    assert found.effective_trajectories == pytest.approx((2.85 + 1 / 3) ** 2 / (2 * (2.85**2 + 1 / 9)), rel=1e-6)
+    # Sums of thousands of nats neither overflow nor divide by 0: one of two trajectories has all the weight.
+    far = mismatch(torch.tensor([[-9e3], [0.0]]), torch.tensor([[0.0], [-9e3]]), torch.ones(2, 1, dtype=torch.bool))
+    assert far.effective_trajectories == pytest.approx(0.5)
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ def rows(directory: Path, name: str) -> list[dict[str, Any]]:
     ]
 
 
-@pytest.mark.parametrize("staleness", [0, 1])
+@pytest.mark.parametrize("staleness", [0, 2])
 def test_ten_kills_change_nothing(staleness: int, tiny_model: Any, tiny_tokenizer: Any, tmp_path: Path) -> None:
     tiny_model.save_pretrained(tmp_path / "model")
     tiny_tokenizer.save_pretrained(tmp_path / "model")
@@ -32,6 +32,7 @@ def test_ten_kills_change_nothing(staleness: int, tiny_model: Any, tiny_tokenize
     assert (first["status"], last["status"]) == (0, 0), done.stderr
     assert [attempt["signal"] for attempt in killed] == [signal.SIGKILL] * 10, killed
     kinds = {attempt["kill"][0].partition(":")[0] for attempt in killed}
+    assert any("between two updates" in attempt["kill"][0] for attempt in killed)
     assert kinds == {"rollout", "training", "log", "checkpoint", "start"}
     resumed_from = {step for attempt in killed for step in attempt["steps"]}
     assert len(resumed_from) >= 4, killed
@@ -43,7 +44,10 @@ def test_ten_kills_change_nothing(staleness: int, tiny_model: Any, tiny_tokenize
         found = [(directory / "checkpoints" / "checkpoint-12" / name).read_bytes() for directory in (whole, broken)]
         assert found[0] == found[1], name
     trained = [row for row in rows(whole, "metrics.jsonl") if row["split"] == "train"]
-    assert [row["staleness"] for row in trained] == [0] + 11 * [staleness]
-    # The first batch is always fresh; later ones only without staleness. Adam at 1e-2 moves this model visibly in one update.
+    # The first batch is always fresh, the second one step old at most.
+    assert [row["age"] for row in trained] == [min(step, staleness) for step in range(12)]
+    # Adam at 1e-2 moves this model visibly in one update.
     assert trained[0]["mismatch"] < 1e-4
     assert all((row["mismatch"] > 1e-2) is bool(staleness) for row in trained[2:])
+    # The second of a batch's two updates clips.
+    assert all(row["clip_fraction"] > 0 for row in trained)

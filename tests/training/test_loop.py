@@ -29,6 +29,7 @@ from rlkernel.policy.slots.engine import SlotEngine
 from rlkernel.runs import checkpoints, log
 from rlkernel.runs import directory as rundir
 from rlkernel.training import loop
+from rlkernel.training.ahead import read_ahead
 from rlkernel.training.batch import token_row
 from rlkernel.training.loop import train
 from rlkernel.training.trainer import KernelGRPOTrainer
@@ -79,7 +80,7 @@ def test_a_run_leaves_what_it_promises(run: Run, tmp_path: Path, capfd: pytest.C
     assert train_row["seconds_evaluation"] >= train_row["seconds_evaluation_hidden"] >= 0
     assert train_row["sampled_tokens_per_second"] > 0 < train_row["trained_tokens_per_second"]
     assert train_row["memory_process_gib"] > 0.1
-    assert (train_row["memory_gpu_gib"], train_row["seconds_gpu_wait_policy"], train_row["staleness"]) == (None, None, 0)
+    assert (train_row["memory_gpu_gib"], train_row["seconds_gpu_wait_policy"], train_row["age"]) == (None, None, 0)
     # Training: 3 steps of 8; validation: 3 times 1 problem, 2 rollouts, 2 turns.
     assert evaluator.calls == 3 * 8 + 3 * 4
     transcripts = rows(directory, "transcripts.jsonl")
@@ -135,7 +136,7 @@ def test_validation_may_have_other_turns_than_training(run: Run, tmp_path: Path)
     assert {(row["split"], row["turns"]) for row in rows(tmp_path)} == {("validation", 3), ("train", 1)}
 
 
-@pytest.mark.parametrize("staleness", [0, 1])
+@pytest.mark.parametrize("staleness", [0, 1, 2])
 def test_validations_and_fresh_batches_come_from_the_weights_of_now(
     staleness: int, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -167,7 +168,28 @@ def test_validations_and_fresh_batches_come_from_the_weights_of_now(
     do(replace(run, staleness=staleness, learning_rate=1e-2), tmp_path)
     assert len(engines) == 1
     assert sampled.count("validation") == 3  # after 0, 2 and 3 steps: before the second batch there is none
-    assert (sampled.count("rollouts"), sampled.count("training, next rollouts")) == ((3, 0), (1, 2))[staleness]
+    assert (sampled.count("rollouts"), sampled.count("training, next rollouts")) == ((3, 0), (1, 2), (1, 2))[staleness]
+
+
+def test_every_batch_has_its_age_and_no_more_than_the_staleness_wait(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With staleness 2: batches 0, 1 and 2 come from the first weights, batch b after them from those of step b - 2."""
+    sampled: list[tuple[int, int, int]] = []
+    sample = loop._Loop._sample_step
+
+    async def note(self: loop._Loop, step: int, *, weights: int) -> Any:
+        sampled.append((step, weights, len(self.ahead)))
+        return await sample(self, step, weights=weights)
+
+    monkeypatch.setattr(loop._Loop, "_sample_step", note)
+    do(replace(run, staleness=2, steps=6, turns=1, max_new_tokens=2), tmp_path)
+    # The third number: batches that waited when this one began.
+    assert sampled == [(0, 0, 0), (1, 0, 0), (2, 0, 1), (3, 1, 1), (4, 2, 1), (5, 3, 1)]
+    assert [row["age"] for row in rows(tmp_path) if row["split"] == "train"] == [0, 1, 2, 2, 2, 2]
+    # What a checkpoint holds: the batches of the two next steps, as far as there are any.
+    held = {step: read_ahead(tmp_path / "checkpoints" / f"checkpoint-{step}") for step in (5, 6)}
+    assert {step: [batch.weights for batch in batches] for step, batches in held.items()} == {5: [3], 6: []}
 
 
 def test_an_interrupted_run_goes_on_as_if_it_had_not_been(run: Run, tmp_path: Path) -> None:
@@ -254,7 +276,7 @@ def test_a_disk_that_fills_up_is_one_line_and_the_run_goes_on_as_if_it_had_not(
     assert saved[0] == saved[1]
 
 
-@pytest.mark.parametrize("staleness", [0, 1])
+@pytest.mark.parametrize("staleness", [0, 2])
 def test_a_limit_ends_training_at_its_next_checkpoint_and_the_run_goes_on_exactly(
     staleness: int, run: Run, tmp_path: Path
 ) -> None:

@@ -58,6 +58,8 @@ def test_several_processes_train_what_one_trains(tiny_model: Any, tiny_tokenizer
     assert statuses == [
         ("whole", [0]),
         ("whole", [0, 0]),
+        ("updates", [0]),
+        ("updates", [0, 0]),
         ("few", [0]),
         ("few", [0, 0, 0]),
         ("the first is killed", [-signal.SIGKILL, 1]),
@@ -75,7 +77,7 @@ def test_several_processes_train_what_one_trains(tiny_model: Any, tiny_tokenizer
     trained = [row for row in rows(whole) if row["split"] == "train"]
     # There was something to compare: rejections by the mismatch, stale batches, gradients.
     assert all(0.2 < row["kept_tokens"] < 1 and row["grad_norm"] > 0.1 for row in trained)
-    assert [row["staleness"] for row in trained] == [0, 1]
+    assert [row["age"] for row in trained] == [0, 1]
     assert trained[-1]["mismatch"] > 1e-3
     for step in range(2):
         one, first, other = (
@@ -89,6 +91,11 @@ def test_several_processes_train_what_one_trains(tiny_model: Any, tiny_tokenizer
     # Different numbers of passes in some step, which would hang if gradients were joined in each.
     counts = [[sum(at == step for at, _, _ in passes(whole, rank)) for step in range(2)] for rank in range(2)]
     assert counts[0] != counts[1]
+
+    # Three updates, twice each, with every term of the loss: the same denominators, whoever has which rows.
+    check_equal(tmp_path / "updates2", tmp_path / "updates1", "checkpoint-1")
+    (updated,) = (row for row in rows(tmp_path / "updates2") if row["split"] == "train")
+    assert updated["clip_fraction"] > 0 and updated["kl_reference"] > 0 and updated["grad_norm_turn_2"] > 0
 
     # Two rows for three processes: one has nothing to train, and takes part.
     check_equal(tmp_path / "few3", tmp_path / "few1", "checkpoint-1")

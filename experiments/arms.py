@@ -15,11 +15,13 @@ from algorithms import TABLES
 from algorithms.grpo import GRPO
 from algorithms.hrd import HRD
 from algorithms.layered_reward import LayeredReward
+from algorithms.mis import MIS
 from algorithms.mrs import MRS
 from algorithms.pr import PR
 from algorithms.prs import PRS
 from algorithms.rloo import RLOO
 from algorithms.speed_reward import SpeedReward
+from algorithms.tis import TIS
 from algorithms.trloo import TRLOO
 from algorithms.unchecked_reward import UncheckedReward
 from algorithms.uniform_credit import UniformCredit
@@ -98,6 +100,14 @@ STALE_MRS = replace(STALE, name="stale_mrs", corrections=(MRS(low=0.99, high=1.0
 HOT = replace(BASE, name="hot", learning_rate=5 * BASE.learning_rate)
 HOT_STALE = replace(HOT, name="hot_stale", staleness=1)
 HOT_STALE_MRS = replace(HOT_STALE, name="hot_stale_mrs", corrections=STALE_MRS.corrections)
+
+# The same gaps, and weights of two steps before, with weights instead of rejections.
+FLOAT8_TIS = replace(FLOAT8, name="float8_tis", corrections=(TIS("sequence"),))
+FLOAT8_MIS = replace(FLOAT8, name="float8_mis", corrections=(MIS(),))
+HOT_AGE2 = replace(HOT, name="hot_age2", staleness=2)
+HOT_AGE2_TIS = replace(HOT_AGE2, name="hot_age2_tis", corrections=FLOAT8_TIS.corrections)
+HOT_AGE2_MIS = replace(HOT_AGE2, name="hot_age2_mis", corrections=FLOAT8_MIS.corrections)
+HOT_AGE2_MRS = replace(HOT_AGE2, name="hot_age2_mrs", corrections=STALE_MRS.corrections)
 
 # Credit, in one turn. The uniform arm is paid through the same layers of verification.
 UNIFORM = replace(GRPO_SINGLE_TURN, name="uniform_single_turn", reward=LayeredReward(), validation_turns=0)

@@ -11,6 +11,7 @@ NAMES = (
     "reward_hacking",
     "multi_turn_estimators",
     "mismatch",
+    "off_policy",
     "lazy_optimisation",
     "full_recipe",
     "hierarchical_reward",

@@ -17,8 +17,9 @@ from math import factorial, prod
 
 import torch
 
-from rlkernel.interfaces import Advantage
+from rlkernel.interfaces import Advantage, Correction
 from rlkernel.training.returns import returns_to_go
+from rlkernel.types import Group, Problem
 
 
 @dataclass(frozen=True)
@@ -107,18 +108,30 @@ class Moments:
     mean_RP: torch.Tensor
     spread_R: torch.Tensor
     """The square root of the summed variances of the components."""
+    kept_R: torch.Tensor
+    """The expected number of turns with a weight above 0, as a share of all turns."""
 
 
-def moments(toy: TwoTurns, logits_RP: torch.Tensor, advantage: Advantage, N: int) -> Moments:
-    """The mean and spread of 1/N * sum over k and t of A_{k,t} * d log pi(choice_{k,t}), over all groups of N rollouts.
+def moments(
+    toy: TwoTurns,
+    logits_RP: torch.Tensor,
+    advantage: Advantage,
+    N: int,
+    *,
+    sampling_RP: torch.Tensor | None = None,
+    correction: Correction | None = None,
+) -> Moments:
+    """The mean and spread of 1/N * sum over k and t of w_{k,t} A_{k,t} * d log pi(choice_{k,t}), over all groups of N rollouts.
 
-    `advantage` must judge each group for itself.
+    `advantage` must judge each group for itself, `correction`, which gives the weights w, each trajectory. sampling_RP: the
+    logits of the policies that sample; without them, those of the policies in training, logits_RP.
     """
+    sampling_RP = logits_RP if sampling_RP is None else sampling_RP
     groups_MK = torch.tensor(list(combinations_with_replacement(range(1 + toy.paths * toy.endings), N)))
     # How many orders a group has: N! / product of the factorials of its counts.
     counts = [[row.count(outcome) for outcome in set(row)] for row in groups_MK.tolist()]
     orders_M = torch.tensor([factorial(N) / prod(factorial(c) for c in row) for row in counts], dtype=torch.float64)
-    log_RO = toy.log_policy(logits_RP).sum(-1)
+    log_RO = toy.log_policy(sampling_RP).sum(-1)
     weight_RM = orders_M * log_RO[:, groups_MK].sum(-1).exp()
 
     R, M = weight_RM.shape
@@ -126,10 +139,24 @@ def moments(toy: TwoTurns, logits_RP: torch.Tensor, advantage: Advantage, N: int
     rewards_GKT = toy.outcome_rewards()[:, groups_MK].reshape(R * M, N, 2)
     advantages_RMKT = advantage(returns_to_go(rewards_GKT, valid_GKT, 1.0), valid_GKT).reshape(R, M, N, 2)
     scores_ROTP = toy.scores(logits_RP)
-    estimate_RMP = torch.einsum("rmkt,rmktp->rmp", advantages_RMKT, scores_ROTP[:, groups_MK]) / N
+    given_ROT = weights(toy, logits_RP, sampling_RP, correction)
+    weighted_RMKT = given_ROT[:, groups_MK] * advantages_RMKT
+    estimate_RMP = torch.einsum("rmkt,rmktp->rmp", weighted_RMKT, scores_ROTP[:, groups_MK]) / N
     mean_RP = torch.einsum("rm,rmp->rp", weight_RM, estimate_RMP)
     square_R = torch.einsum("rm,rmp->r", weight_RM, (estimate_RMP - mean_RP[:, None]).square())
-    return Moments(mean_RP, square_R.sqrt())
+    turns_ROT = log_RO.exp()[..., None] * toy.outcome_valid()
+    return Moments(mean_RP, square_R.sqrt(), (turns_ROT * (given_ROT > 0)).sum((1, 2)) / turns_ROT.sum((1, 2)))
+
+
+def weights(toy: TwoTurns, logits_RP: torch.Tensor, sampling_RP: torch.Tensor, correction: Correction | None) -> torch.Tensor:
+    """The weight of each turn of each outcome, one token per turn: weights_ROT, 0 where there is no turn."""
+    valid_OT = toy.outcome_valid()
+    if correction is None:
+        return valid_OT.double().expand(len(logits_RP), *valid_OT.shape)
+    nobody, generator = Group(Problem("toy", 1, "train", ""), ()), torch.Generator()
+    ratios_ROT = toy.log_policy(logits_RP) - toy.log_policy(sampling_RP)
+    given = [correction(nobody, ratios_OT[..., None], valid_OT[..., None], generator)[..., 0] for ratios_OT in ratios_ROT]
+    return torch.where(valid_OT, torch.stack(given).double(), 0.0)
 
 
 Gradient = Callable[[torch.Tensor], torch.Tensor]

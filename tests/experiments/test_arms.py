@@ -67,8 +67,9 @@ def test_an_arm_of_one_name_is_one_value_everywhere() -> None:
             prints.setdefault(arm, set()).add(fingerprint(run))
     assert all(len(found) == 1 for found in prints.values())
     shared = {arm for arm in prints if sum(arm in one.arms for one in EXPERIMENTS) > 1}
-    assert shared == {"trloo", "grpo", "trloo_mrs", "trloo_mrs_pr", "trloo_mrs_pr_prs"}
-    assert sharing("mismatch")["trloo"] == ("reward_hacking", "multi_turn_estimators", "full_recipe")
+    gaps = {"hot", "float8", "float8_mrs"}
+    assert shared == {"trloo", "grpo", "trloo_mrs", "trloo_mrs_pr", "trloo_mrs_pr_prs", *gaps}
+    assert sharing("mismatch")["trloo"] == ("reward_hacking", "multi_turn_estimators", "off_policy", "full_recipe")
 
 
 @pytest.mark.parametrize(
@@ -86,6 +87,9 @@ def test_an_arm_of_one_name_is_one_value_everywhere() -> None:
         (arms.FLOAT8, arms.FLOAT8_MRS, {"corrections"}),
         (arms.TRLOO_ARM, arms.HOT, {"learning_rate"}),
         (arms.HOT_STALE, arms.HOT_STALE_MRS, {"corrections"}),
+        (arms.HOT, arms.HOT_AGE2, {"staleness"}),
+        (arms.HOT_AGE2, arms.HOT_AGE2_TIS, {"corrections"}),
+        (arms.FLOAT8, arms.FLOAT8_MIS, {"corrections"}),
         (arms.CAPPED, arms.CAPPED_UNCHECKED, {"reward"}),
         (arms.UNIFORM, arms.HRD_05, {"credit"}),
     ],

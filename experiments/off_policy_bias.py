@@ -1,0 +1,143 @@
+"""The bias of corrections, exactly: rollouts from 8-bit weights that are two steps old, against the true gradient.
+
+A toy that can be summed over all groups of rollouts (`experiments/two_turns.py`), in 64 random instances. Its logits are a matrix
+times a vector. The rollouts come from a policy that is off in up to two ways: its matrix is that of two gradient steps before
+(age 2), and it is rounded to eight bits, row by row, as the engine that samples rounds weights (`rollout_dtype="float8"`).
+
+Arms: no correction; TIS by tokens, by trajectories truncated at 2, and by trajectories without bounds; MIS by tokens and by
+trajectories; MRS with the paper's bounds of 0.1 % and with wider ones. The advantage is TRLOO, which is unbiased on policy, so
+that all of the error is that of the correction.
+
+`bias` is |mean - true| / |true| with N trajectories as the denominator, `angle` that between both in degrees, `noise` the spread
+of one group's estimate over |true|, and `kept` the share of turns with a weight above 0. Each is a mean over the instances with
+its 95 % interval.
+
+Expected outcome: TIS by trajectories without bounds has no bias, to the digits of the arithmetic, and the most noise of those
+that weigh. Truncation buys noise with bias. A token's own ratio says nothing of the turn before and of the return after it, so
+TIS by tokens may be as far off as no correction. MRS with narrow bounds drops nearly everything at age 2.
+
+Cost: seconds on one core. Writes `numbers.json`.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import torch
+from rich.console import Console
+from rich.table import Table
+
+from algorithms.mis import MIS
+from algorithms.mrs import MRS
+from algorithms.tis import TIS
+from algorithms.trloo import TRLOO
+from experiments.estimator_bias import random_toys
+from experiments.two_turns import TwoTurns, moments
+from rlkernel.commands.flags import parse_flags
+from rlkernel.errors import exit_status
+from rlkernel.interfaces import Correction
+from rlkernel.policy.replica import rounded
+from rlkernel.statistics import Interval, student_interval
+
+ARMS: Mapping[str, Correction | None] = {
+    "nothing": None,
+    "TIS, tokens, at most 2": TIS(),
+    "TIS, trajectories, at most 2": TIS("sequence"),
+    "TIS, trajectories": TIS("sequence", high=math.inf),
+    "MIS, tokens, 0.5 to 5": MIS(),
+    "MIS, trajectories, 0.5 to 2": MIS("sequence", high=2.0),
+    "MRS, 0.999 to 1.001": MRS(),
+    "MRS, 0.9 to 1.1": MRS(low=0.9, high=1.1),
+}
+GAPS: Mapping[str, tuple[int, bool]] = {"8 bits": (0, True), "age 2": (2, False), "8 bits and age 2": (2, True)}
+"""How the policy that samples is off: its age in steps, and whether it is rounded."""
+N = 4
+"""The number of rollouts of a group."""
+LENGTH, WIDTH = 0.5, 32
+"""The length of a gradient step in the space of logits, and the length of the vector that the matrix multiplies."""
+
+
+@dataclass(frozen=True)
+class Flags:
+    """The flags of the command."""
+
+    out: Path = Path("runs/off_policy_bias")
+    """Directory of the numbers."""
+
+
+def policies(age: int, eight_bits: bool) -> tuple[TwoTurns, torch.Tensor, torch.Tensor]:
+    """The toys, the logits_RP of the policies in training, and those of the policies that sampled."""
+    generator = torch.Generator().manual_seed(0)
+    toy, logits_RP = random_toys(generator)
+    R, P = logits_RP.shape
+    input_RI = torch.randn(R, WIDTH, generator=generator, dtype=torch.float64)
+    weight_RPI = torch.randn(R, P, WIDTH, generator=generator, dtype=torch.float64) / math.sqrt(WIDTH)
+    # The matrix that gives exactly these logits, with the least change to the random one.
+    along_RI = input_RI / input_RI.square().sum(-1, keepdim=True)
+    weight_RPI += (logits_RP - torch.einsum("rpi,ri->rp", weight_RPI, input_RI))[..., None] * along_RI[:, None]
+    sampling_RPI = weight_RPI.clone()
+    for _ in range(age):
+        gradient_RP = toy.true_gradient(logits_RP)
+        logits_RP = logits_RP + LENGTH * gradient_RP / gradient_RP.norm(dim=-1, keepdim=True)
+    if eight_bits:
+        sampling_RPI = torch.stack([rounded(weight_PI, torch.float8_e4m3fn) for weight_PI in sampling_RPI])
+    return toy, logits_RP, torch.einsum("rpi,ri->rp", sampling_RPI, input_RI)
+
+
+def bias(correction: Correction | None, age: int, eight_bits: bool) -> dict[str, Interval]:
+    """`bias`, `angle`, `noise` and `kept` of a correction."""
+    toy, train_RP, sampling_RP = policies(age, eight_bits)
+    true_RP = toy.true_gradient(train_RP)
+    found = moments(toy, train_RP, TRLOO(), N, sampling_RP=sampling_RP, correction=correction)
+    cosine_R = (found.mean_RP * true_RP).sum(-1) / (found.mean_RP.norm(dim=-1) * true_RP.norm(dim=-1)).clamp(min=1e-300)
+    values = {
+        "bias": (found.mean_RP - true_RP).norm(dim=-1) / true_RP.norm(dim=-1),
+        "angle": torch.rad2deg(torch.acos(cosine_R.clamp(-1, 1))),
+        "noise": found.spread_R / true_RP.norm(dim=-1),
+        "kept": found.kept_R,
+    }
+    intervals = {name: student_interval(value_R.tolist()) for name, value_R in values.items()}
+    return {name: interval for name, interval in intervals.items() if interval is not None}
+
+
+def study() -> dict[str, dict[str, dict[str, Interval]]]:
+    """Gap -> arm -> number."""
+    return {gap: {arm: bias(correction, *how) for arm, correction in ARMS.items()} for gap, how in GAPS.items()}
+
+
+def print_table(found: Mapping[str, Mapping[str, Mapping[str, Interval]]]) -> None:
+    console = Console(width=120)
+    for gap, by_arm in found.items():
+        table = Table(title=gap, title_justify="left", box=None, pad_edge=False)
+        table.add_column("arm")
+        for header in ("bias", "angle", "noise", "kept"):
+            table.add_column(header, justify="right")
+        for arm, numbers in by_arm.items():
+            table.add_row(arm, *(f"{one.mean:.3f} [{one.low:.3f}, {one.high:.3f}]" for one in numbers.values()))
+        console.print(table)
+    console.print("means over 64 random toys with 95 % intervals; bias and noise relative to the true gradient, angle in degrees")
+
+
+def main(argv: Sequence[str]) -> int:
+    def run() -> int:
+        flags = parse_flags(Flags(), list(argv), "python -m experiments.off_policy_bias")
+        found = study()
+        flags.out.mkdir(parents=True, exist_ok=True)
+        dumped = {
+            gap: {arm: {name: asdict(one) for name, one in numbers.items()} for arm, numbers in arms.items()}
+            for gap, arms in found.items()
+        }
+        (flags.out / "numbers.json").write_text(json.dumps(dumped, indent=1) + "\n")
+        print_table(found)
+        return 0
+
+    return exit_status(run)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -37,6 +37,7 @@ from rlkernel.report.best_kernels import best_kernels, best_run
 from rlkernel.report.figure import draw_curves
 from rlkernel.report.summary import RunRecord, common_timing, read_run
 from rlkernel.runs.outcomes import KEYS
+from rlkernel.settings import Loss, Optimiser, Stop
 
 SCALE = (
     *("problems", "environment", "model", "rollouts", "max_new_tokens", "temperature", "steps"),
@@ -47,6 +48,8 @@ RELATIVE = ("learning_rate", "turns", "prompts_per_step", "validation_turns")
 """Sizes in which arms may differ: a scale multiplies those of all arms by the same numbers."""
 FINDINGS = "findings.md"
 """What somebody saw in the runs of an experiment, written by hand beside its page, which links to it."""
+SETTINGS: Mapping[str, type] = {"loss": Loss, "optimiser": Optimiser, "stop": Stop}
+"""The fields of a `Run` that group others."""
 TRAIN_KEYS = ("reward", "grad_norm", "entropy", "mismatch", "kept_turns", "loss")
 
 
@@ -119,8 +122,11 @@ def _read(directory: Path) -> RunRecord | None:
 
 
 def _is_arm(run: RunRecord, arm: Mapping[str, Any]) -> bool:
-    """Whether a run is of this arm as it is defined now; its sizes may differ."""
-    return all(run.manifest["run"].get(key) == arm[key] for key in (*METHODS, "gamma", "staleness", "rollout_dtype"))
+    """Whether a run is of this arm as it is defined now; its sizes may differ. A field that is younger than the run is at its
+    default, which adds nothing."""
+    defaults = {"updates": 1, "epochs": 1, **{name: to_json(kind()) for name, kind in SETTINGS.items()}}
+    keys = (*METHODS, "gamma", "staleness", "rollout_dtype", *defaults)
+    return all(run.manifest["run"].get(key, defaults.get(key)) == arm[key] for key in keys)
 
 
 def _one_scale(runs: Sequence[RunRecord], scale: Callable[[RunRecord], str]) -> list[RunRecord]:

@@ -189,6 +189,7 @@ def test_every_experiment_is_on_its_page() -> None:
         *NAMES,
         "sequential_scaling",
         "estimator_bias",
+        "off_policy_bias",
     }
 
 

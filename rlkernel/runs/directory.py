@@ -166,7 +166,10 @@ def _keep_rows(path: Path, step: int) -> None:
 
 def _difference(there: dict[str, Any], here: dict[str, Any]) -> str:
     """The names of the fields that differ, with the values of the first of them."""
-    names = [name for name in here if there.get(name) != here[name]]
+    new = [name for name in here if name not in there]
+    if new:
+        return f"made by an earlier version, without Run.{', Run.'.join(new)}"
+    names = [name for name in here if there[name] != here[name]]
     if not names:
         return "made by another version"
     name = names[0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -74,6 +75,16 @@ def test_a_directory_of_another_run_is_refused(tmp_path: Path) -> None:
             check(tmp_path, other)
     with pytest.raises(UsageError, match=r"holds another run \(other problems\)"):
         rundir.begin(tmp_path, replace(RUN, problems=()))
+
+
+def test_a_run_of_an_earlier_version_is_refused_in_one_line(tmp_path: Path) -> None:
+    manifest = rundir.new_manifest(RUN)
+    for name in ("updates", "loss"):
+        del manifest["run"][name]
+    rundir.write_manifest(tmp_path, {**manifest, "fingerprint": "of then"})
+    said = "holds another run (made by an earlier version, without Run.updates, Run.loss): choose another directory, or delete"
+    with pytest.raises(UsageError, match=re.escape(said)):
+        rundir.begin(tmp_path, RUN)
 
 
 def test_a_directory_has_one_owner(tmp_path: Path) -> None:

@@ -36,11 +36,11 @@ def test_both_estimators_mean_the_divergence_of_rollout_from_trainer() -> None:
 
 
 def test_extreme_ratios_and_the_effective_number_of_trajectories() -> None:
-    # Ratios 3, 1/2 and 1.9 | 1/3: beyond 2 or 1/2 are two of four; by trajectories 2.85 and 1/3.
-    ratios, sampled = torch.tensor([[3.0, 0.5, 1.9], [1 / 3, 7.0, 7.0]]), torch.tensor([[True] * 3, [True, False, False]])
+    # Ratios 3, 0.6 and 1.9 | 1/3: beyond 2 or 1/2 are two of four; by trajectories 3.42 and 1/3.
+    ratios, sampled = torch.tensor([[3.0, 0.6, 1.9], [1 / 3, 7.0, 7.0]]), torch.tensor([[True] * 3, [True, False, False]])
     found = mismatch(ratios.log() - 5, torch.full((2, 3), -5.0), sampled)
     assert found.extreme == 0.5
-    assert found.effective_trajectories == pytest.approx((2.85 + 1 / 3) ** 2 / (2 * (2.85**2 + 1 / 9)), rel=1e-6)
+    assert found.effective_trajectories == pytest.approx((3.42 + 1 / 3) ** 2 / (2 * (3.42**2 + 1 / 9)), rel=1e-5)
     # Sums of thousands of nats neither overflow nor divide by 0: one of two trajectories has all the weight.
     far = mismatch(torch.tensor([[-9e3], [0.0]]), torch.tensor([[0.0], [-9e3]]), torch.ones(2, 1, dtype=torch.bool))
     assert far.effective_trajectories == pytest.approx(0.5)

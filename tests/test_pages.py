@@ -62,7 +62,7 @@ def logged() -> set[str]:
     turns = (Turn((), completion, "", Evaluation(Status.CORRECT, "", speedup=1.0, coverage=1.0), 1.0, ""),) * 2
     problem = Problem("p", 1, "train", "")
     groups = (Group(problem, (Trajectory(problem, turns),)),)
-    facts = StepFacts(1, groups, 1, 1, 1, 1, {"mrs": 0, "prs": 1}, 0.0, 0.0, 0.0, 0.0, 0.0, None, 1.0)
+    facts = StepFacts(1, groups, 1, 1, 1, 1, {"mrs": 0, "prs": 1}, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, (1.0,), None, 1.0)
     meters = Meters(Idle(), MeteredEvaluator(Idle(), Busy()))  # type: ignore[arg-type]
     return {*rollout_metrics(groups), *facts.numbers(), *meters.lap(), *OWN_NUMBERS}
 

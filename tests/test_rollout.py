@@ -12,6 +12,7 @@ from algorithms.speed_reward import SpeedReward
 from rlkernel.busy import Busy
 from rlkernel.errors import UsageError, usage_error
 from rlkernel.rollout import derive_seed, rollout, rollout_groups
+from rlkernel.settings import Stop
 from rlkernel.training.meter import MeteredEvaluator
 from rlkernel.types import Completion, Evaluation, Problem, Status, Turn
 
@@ -97,6 +98,38 @@ async def test_turns_are_appended_and_rewarded() -> None:
 
 async def test_a_correct_turn_does_not_end_the_trajectory() -> None:
     assert len(await run(ScriptedPolicy(["fast", "fast", "slow"]), 3)) == 3
+
+
+@pytest.mark.parametrize(
+    ("stop", "turns"),
+    [
+        (Stop(), 3),
+        (Stop(speedup=0.5), 1),
+        (Stop(speedup=2.0), 2),
+        (Stop(speedup=2.1), 3),
+        (Stop(text="fas"), 2),
+        (Stop(speedup=9.0, text="slow"), 1),
+    ],
+    ids=str,
+)
+async def test_a_trajectory_ends_where_it_is_told_to(stop: Stop, turns: int) -> None:
+    """The answers are at 0.5 and twice at 2 times the reference."""
+    policy, seen = ScriptedPolicy(["slow", "fast", "fast"]), list[Turn]()
+    (group,) = await rollout_groups(
+        [RELU], 2, policy, ScriptedEvaluator(), PlainEnvironment(), SpeedReward(), 3, seed=0, stop=stop, on_turn=seen.append
+    )
+    for trajectory in group.trajectories:
+        assert [turn.code for turn in trajectory.turns] == ["slow", "fast", "fast"][:turns]
+        # Nobody is shown the last feedback.
+        assert [bool(turn.feedback) for turn in trajectory.turns] == [True] * (turns - 1) + [False]
+    assert len(seen) == 2 * turns
+
+
+def test_an_incorrect_answer_is_not_fast() -> None:
+    turn = Turn((1,), Completion((2,), (-0.1,), "x", "stop"), "x", Evaluation(Status.INCORRECT, "", speedup=9.0), 0.0, "")
+    assert not Stop(speedup=1.0)(turn) and Stop(text="x")(turn)
+    with pytest.raises(UsageError, match=r"Stop\.speedup is 0: it must be positive, or None"):
+        Stop(speedup=0)
 
 
 async def test_a_full_context_ends_the_trajectory_early() -> None:

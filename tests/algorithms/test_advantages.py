@@ -227,6 +227,22 @@ def test_a_turn_of_several_is_centred(estimator: Advantage, drawn: Drawn) -> Non
     assert bool((estimator(returns_GKT, valid_GKT).sum(1)[several_GT].abs() < 1e-9).all())
 
 
+@pytest.mark.parametrize("estimator", GROUPWISE_BY_TURN, ids=str)
+@settings(max_examples=30)
+@given(drawn=groups())
+def test_a_turn_is_judged_among_those_who_reached_it(estimator: Advantage, drawn: Drawn) -> None:
+    """Groups shrink with the turn where trajectories end early: each turn has the advantages of the group that is left."""
+    returns_GKT, valid_GKT = of(estimator, drawn)
+    got = estimator(returns_GKT, valid_GKT)
+    G, _, T = returns_GKT.shape
+    for g in range(G):
+        for t in range(T):
+            left = valid_GKT[g, :, t]
+            if left.any():
+                alone = estimator(returns_GKT[g, left, t][None, :, None], torch.ones(1, int(left.sum()), 1, dtype=torch.bool))
+                torch.testing.assert_close(got[g, left, t], alone[0, :, 0])
+
+
 @pytest.mark.parametrize("estimator", OVER_THE_BATCH, ids=str)
 @settings(max_examples=30)
 @given(drawn=groups())

@@ -28,6 +28,7 @@ from rlkernel.policy.hf import HFPolicy
 from rlkernel.policy.slots.engine import SlotEngine
 from rlkernel.runs import checkpoints, log
 from rlkernel.runs import directory as rundir
+from rlkernel.settings import Stop
 from rlkernel.training import loop
 from rlkernel.training.ahead import read_ahead
 from rlkernel.training.batch import token_row
@@ -169,6 +170,16 @@ def test_validations_and_fresh_batches_come_from_the_weights_of_now(
     assert len(engines) == 1
     assert sampled.count("validation") == 3  # after 0, 2 and 3 steps: before the second batch there is none
     assert (sampled.count("rollouts"), sampled.count("training, next rollouts")) == ((3, 0), (1, 2), (1, 2))[staleness]
+
+
+def test_groups_that_shrink_with_the_turn_are_trained(run: Run, tmp_path: Path) -> None:
+    """The scripted verdicts are correct in half of the cases, which end a trajectory here; it has 3 turns at most."""
+    do(replace(run, stop=Stop(speedup=1e-9), turns=3, rollouts=4), tmp_path)
+    found = rows(tmp_path)
+    assert all(1.0 <= row["turns"] < 3.0 for row in found)
+    assert any(row["turns"] > 1.0 and row["grad_norm"] > 0 for row in found if row["split"] == "train")
+    for row in rows(tmp_path, "transcripts.jsonl"):
+        assert [turn["evaluation"]["correct"] for turn in row["turns"][:-1]] == [False] * (len(row["turns"]) - 1)
 
 
 def test_every_batch_has_its_age_and_no_more_than_the_staleness_wait(

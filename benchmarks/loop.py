@@ -6,9 +6,8 @@
 The policy has random weights at a published shape. Completions run to their full length (no stop token), so that both sides
 sample the same number of tokens: ours 3 turns of 300 each, the stock trainer 900 in one turn, since without vLLM it has no
 turns. With `--lengths varied`, so many tokens end a completion that it has 300 on average and 600 at most, as a trained policy's
-lengths vary (ours only). `ours` and `pipelined` are `rlkernel.training.loop.train`, the second with staleness 1; only the
-model, and what
-stops, are put in by hand.
+lengths vary (ours only). `ours`, `pipelined` and `age2` are `rlkernel.training.loop.train` with staleness 0, 1 and 2; only the
+model, and what stops, are put in by hand.
 
 simulated evaluator (default): 12 ms under one lock, as on a GPU, and 130 ms more for each candidate; nothing is evaluated. The
 stock trainer calls it as an async reward function: once per completion, so a third as often as ours.
@@ -53,6 +52,8 @@ DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 MOST, STOPS = 2, 0.797
 """For varied lengths: the longest as a multiple of the mean; and the tokens that stop, as a share of vocabulary / mean. For
 equally likely tokens the mean is then right: (1 - exp(-2 x 0.797)) / 0.797 = 1."""
+STALENESS = {"ours": 0, "pipelined": 1, "age2": 2}
+"""`Run.staleness` of each side that is ours."""
 LOCKED_SECONDS, LATENCY_SECONDS = 0.012, 0.130
 SECONDS = ("seconds_wall", "seconds_generation", "seconds_evaluation", "seconds_evaluation_hidden", "seconds_training")
 WAITS = ("seconds_rollout", "seconds_gpu_wait_evaluation", "seconds_gpu_wait_policy")
@@ -136,10 +137,10 @@ def measure(side: str, given: argparse.Namespace, directory: Path) -> dict[str, 
         model = random_model(given.model, DEVICE, getattr(torch, given.stock_dtype))
         load = Load(given.prompts, given.rollouts, given.turns * given.tokens, given.steps)
         steps = train_stock(model, load_small()[1], simulated.evaluate, load, directory)
-    elif side in ("ours", "pipelined"):
-        steps = train_ours(simulated, given, int(side == "pipelined"), directory)
+    elif side in STALENESS:
+        steps = train_ours(simulated, given, STALENESS[side], directory)
     else:
-        raise ValueError(f"side {side!r}: use ours, pipelined or stock")
+        raise ValueError(f"side {side!r}: use ours, pipelined, age2 or stock")
     row: dict[str, Any] = {"side": side, **settled(steps), "steps": steps}
     return row
 

@@ -183,6 +183,17 @@ def table(text: str) -> list[list[str]]:
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if line.startswith("|")]
 
 
+def test_the_page_on_divergence_reads_numbers_that_are_logged() -> None:
+    page = DOCUMENTS["docs/my_run_diverges.md"]
+    (names,) = re.findall(r'^names = "(.*)"$', page, re.MULTILINE)
+    assert len(names.split()) > 6 and set(names.split()) <= logged()
+    # Every question names one of them, and what to do about it.
+    questions = re.findall(r"^\*\*\d\. .*?(?=\n\n)", page, re.DOTALL | re.MULTILINE)
+    assert len(questions) == 8
+    for question in questions:
+        assert set(re.findall(r"`(\w+)`", question)) & {*logged(), "grad_norm_turn_1"} and "*Do:*" in question
+
+
 def test_every_experiment_is_on_its_page() -> None:
     first = {row[0].strip("`") for row in table(DOCUMENTS["docs/experiments.md"])}
     assert {name for name in first if (ROOT / "experiments" / f"{name}.py").is_file()} == {

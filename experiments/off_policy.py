@@ -4,8 +4,9 @@ stable and lose less than rejections do (MIS, arXiv 2510.18855; MRS, arXiv 2602.
 The gap is controlled in two ways. `float8` samples from a copy of the weights that is rounded to eight bits. `hot_age2` samples
 from the weights of two steps before, at five times the learning rate, where a step moves the policy visibly.
 
-Arms: for each of the two, nothing, TIS (by trajectories, at most 2), MIS (by tokens, 0.5 to 5) and MRS (the paper's bounds of 0.1
-% for eight bits; 1 % for age 2, where the paper's would drop everything). `trloo` and `hot` are the same without a gap.
+Arms: `trloo` and `hot` have no gap. `float8_tis` and `hot_age2_tis` weigh by whole trajectories, at most 2; `float8_mis` and
+`hot_age2_mis` weigh by tokens within 0.5 and 5 and drop the rest; `float8_mrs` has the paper's bounds of 0.1 %, `hot_age2_mrs` those
+of 1 %, because the paper's would drop everything at age 2.
 
 Expected outcome: `effective_trajectories` and `extreme_ratios` say that eight bits are a small gap and age 2 a large one. At
 eight bits no arm differs by more than the seeds do. At age 2, TIS is ahead of nothing and of MRS, which trains on few of its

@@ -5,8 +5,8 @@ The gap is controlled in two ways. `float8` samples from a copy of the weights t
 from the weights of two steps before, at five times the learning rate, where a step moves the policy visibly.
 
 Arms: `trloo` and `hot` have no gap. `float8_tis` and `hot_age2_tis` weigh by whole trajectories, at most 2; `float8_mis` and
-`hot_age2_mis` weigh by tokens within 0.5 and 5 and drop the rest; `float8_mrs` has the paper's bounds of 0.1 %, `hot_age2_mrs` those
-of 1 %, because the paper's would drop everything at age 2.
+`hot_age2_mis` weigh by tokens within 0.5 and 5 and drop the rest; `float8_mrs` has the paper's bounds of 0.1 %, `hot_age2_mrs`
+those of 1 %, because the paper's would drop everything at age 2.
 
 Expected outcome: `effective_trajectories` and `extreme_ratios` say that eight bits are a small gap and age 2 a large one. At
 eight bits no arm differs by more than the seeds do. At age 2, TIS is ahead of nothing and of MRS, which trains on few of its

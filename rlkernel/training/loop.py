@@ -13,22 +13,17 @@
     _step_done: row, validation <------ waits ---------------- (step_done)
                                                                checkpoint; step s + 1
 
-Trajectories wait for nobody, so generation and evaluation overlap. `Run.staleness` says what overlaps with training. Batch b is
-the one that step b trains, and under it is its age, the number of steps between the weights that sampled it and those that it
-updates:
+Trajectories wait for nobody, so generation and evaluation overlap. `Run.staleness` says what overlaps with training.
+In brackets is a batch's age when it trains, the number of steps between the weights that sampled it and those that it updates:
 
-    0   sample 1 | train 1  | sample 2 | train 2  | ...        every batch comes from the weights that it updates
-               0                     0
-    1   sample 1 | train 1  | train 2  | train 3  | ...        sampled one step behind, from a copy of the weights
-               0 | sample 2 | sample 3 | sample 4 | ...        that is made before the first update of the step
-                          1          1          1
-    2   sample 1 | train 1  | train 2  | train 3  | ...        two steps behind: one batch is in training, one waits,
-               0 | sample 2 | sample 4 | sample 5 | ...        and one is being sampled
-                 | sample 3          2          2
-                        1,2
+    0   sample 1 (0) | train 1             | sample 2 (0) | train 2      | ...    every batch comes from the weights it updates
+    1   sample 1 (0) | train 1             | train 2      | train 3      | ...    sampled one step behind, from a copy of the
+                     | sample 2 (1)        | sample 3 (1) | sample 4 (1) | ...    weights made before a step's first update
+    2   sample 1 (0) | train 1             | train 2      | train 3      | ...    two steps behind: beside training, one batch
+                     | sample 2 (1), 3 (2) | sample 4 (2) | sample 5 (2) | ...    waits and one is being sampled
 
-With staleness n, at most n batches wait or are being sampled (`ahead`), and batch s + n is always sampled from the weights before
-step s. Nobody's speed decides which weights sample: more than 1 makes batches older and not faster. A trajectory comes from one
+With staleness n, at most n batches wait or are being sampled (`ahead`), and batch b + n is always sampled from the weights before
+step b. Nobody's speed decides which weights sample: more than 1 makes batches older and not faster. A trajectory comes from one
 set of weights, and rows, validation and the checkpoint wait for everything that was started: what `_step_done` sees is all there
 is, so a run that is killed anywhere, between two updates of a batch too, goes on from its last complete checkpoint as if it had
 not been. The checkpoint holds the batches that are ready; what was logged after it is dropped (`rundir.begin`).

@@ -30,7 +30,7 @@ from rlkernel.commands.experiment import Experiment
 from rlkernel.commands.plan import Preset
 from rlkernel.config import Run
 from rlkernel.report.claims import Claim
-from rlkernel.report.figure import PANELS, Panel
+from rlkernel.report.curves import PANELS, Panel
 from rlkernel.report.report import Story
 
 MEDIUM = Path("runs/policy")

@@ -12,9 +12,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from rlkernel.report.compare import COLUMNS, Pair, ProblemDifference, size_differences
+from rlkernel.report.columns import Metric
+from rlkernel.report.compare import COLUMNS, Pair, ProblemDifference, paid_alike, size_differences
 from rlkernel.report.figure import STYLE, colours
-from rlkernel.report.summary import Metric
 from rlkernel.statistics import Interval, p_text
 
 WIDTH = 100
@@ -56,6 +56,8 @@ def heading(pair: Pair, timing: str) -> list[str]:
     problems = f"{len(pair.problems)} problems" + (f", {pair.left_out} that only one has left out" if pair.left_out else "")
     sizes = size_differences(pair.base, pair.other)
     notice = [f"notice: these runs differ in size: {'; '.join(sizes)}"] if sizes else []
+    if not paid_alike(pair.base, pair.other):
+        notice.append("notice: these arms are paid by different rewards, which are not compared")
     return [f"{pair.other.label} - {pair.base.label}", "; ".join([seeds, steps, problems, f"{timing} time", *unused]), *notice]
 
 

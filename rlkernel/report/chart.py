@@ -159,10 +159,10 @@ def _step_ticks(steps: Sequence[int]) -> list[int]:
 def _text(value: float, share: bool) -> str:
     """A value in few digits.
 
-    >>> _text(0.25, True), _text(0.0001234, False), _text(12345.0, False)
-    ('25 %', '0.00012', '1.2e+04')
+    >>> _text(0.075, True), _text(0.0001234, False), _text(12345.0, False)
+    ('7.5 %', '0.00012', '1.2e+04')
     """
-    return f"{100 * value:.0f} %" if share else f"{value + 0.0:.2g}"
+    return f"{100 * value:.3g} %" if share else f"{value + 0.0:.2g}"
 
 
 def _reading(value: float, share: bool) -> str:

@@ -46,7 +46,7 @@ function problemRow(i, arms, cells, measured) {
 
 function problemTable(title, about, numbers, arms, cells, measured) {
   const columns = measured ? ["Fast@1.2", "correct", "best"] : ["correct", "best"];
-  const sub = arms.flatMap(() => columns.map((name) => make("th", { class: name === "best" ? "last" : "" }, name)));
+  const sub = arms.flatMap((arm) => columns.map((name) => make("th", { class: name === "best" ? "last" : "", "data-arm": arm }, name)));
   const over = make("tr", { class: "over" }, make("th", {}), ...arms.map((arm) => make("th", { colspan: String(columns.length), class: "arm" }, arm)));
   const table = make("table", { class: "cards" },
     make("thead", {}, ...(arms.length > 1 ? [over] : []), make("tr", {}, make("th", {}, "Problem"), ...sub)),

@@ -67,8 +67,8 @@ def test_an_arm_of_one_name_is_one_value_everywhere() -> None:
             prints.setdefault(arm, set()).add(fingerprint(run))
     assert all(len(found) == 1 for found in prints.values())
     shared = {arm for arm in prints if sum(arm in one.arms for one in EXPERIMENTS) > 1}
-    assert shared == {"trloo", "grpo", "trloo_mrs", "trloo_mrs_pr", "trloo_mrs_pr_prs"}
-    assert sharing("mismatch")["trloo"] == ("reward_hacking", "multi_turn_estimators", "full_recipe")
+    assert shared == {"trloo", "grpo", "capped", "trloo_mrs", "trloo_mrs_pr", "trloo_mrs_pr_prs"}
+    assert sharing("mismatch")["trloo"] == ("first_look", "reward_hacking", "multi_turn_estimators", "full_recipe")
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,5 @@
-"""What a reward pays for decides more than the estimator that teaches it: a first look that two cores can afford (arXiv 2602.05885).
+"""What a reward pays for decides more than the estimator that teaches it: a first look that two cores can afford (arXiv
+2602.05885).
 
 Two contrasts share one baseline, so that a reader sees one claim decided beside one that is not. Between estimators the paper
 reports a few points, which three seeds cannot tell from chance. Between rewards the difference is large: a policy that is paid

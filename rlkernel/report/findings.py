@@ -43,7 +43,8 @@ def _said(found: DecidedClaim, metric: Metric) -> str:
     claim, interval = found.claim, found.difference.interval if found.difference else None
     above, below = ("higher", "lower") if claim.higher else ("lower", "higher")
     if found.verdict is Verdict.REPRODUCED:
-        return f"{above} as claimed, if by less than {metric.show(claim.margin)}," if "small" in found.shown else f"{above} as claimed,"
+        small = interval is not None and interval.high <= claim.margin
+        return f"{above} as claimed, if by less than {metric.show(claim.margin)}," if small else f"{above} as claimed,"
     if found.verdict is Verdict.NOT_REPRODUCED and interval is not None:
         return f"{below}, against the claim," if interval.high < 0 else f"no difference of {metric.show(claim.margin)}, shown"
     return "not decided"
@@ -53,7 +54,7 @@ def _numbers(metric: Metric, difference: Comparison, sign: int = 1) -> str:
     """How many seeds say what, as the difference of the first arm minus the second; with sign -1 the difference is the other way
     round."""
     seeds = f"{difference.seeds} seed{'s' if difference.seeds != 1 else ''}"
-    text = f"difference {metric.show(sign * difference.mean, signed=True)}"
+    text = f"difference {metric.show(sign * difference.mean + 0.0, signed=True)}"
     if difference.interval is not None:
         bounds = sorted(sign * bound for bound in (difference.interval.low, difference.interval.high))
         low, high = (metric.show(value, signed=True) for value in bounds)
@@ -87,9 +88,7 @@ def _without_claims(arms: Sequence[ArmSummary]) -> str:
         if len(arms) > 1:
             return f"{last.arm} and {arms[0].arm} share no seed: nothing to compare."
         first, now = last.first[metric.key], last.last[metric.key]
-        return (
-            f"{last.arm} alone: validation reward {first.show(metric)} to {now.show(metric)}, and no other arm to compare with."
-        )
+        return f"{last.arm} alone: validation reward {first.show(metric)} to {now.show(metric)}; no other arm to compare with."
     if metric.key not in last.difference:
         metric = metric_of("fast_1.2")
     found = last.difference[metric.key]

@@ -12,7 +12,7 @@ from PIL import Image
 from rlkernel.report import wandb_report
 from rlkernel.report.best_kernels import BestKernel
 from rlkernel.report.claims import Claim, decide_claims
-from rlkernel.report.summary import METRICS as COLUMNS
+from rlkernel.report.columns import METRICS as COLUMNS
 from rlkernel.report.summary import REQUIRED, RunRecord, read_run, summarise
 from rlkernel.report.wandb_report import arm_rows, claim_rows, kernel_rows, log_report, paired
 from tests.report import many_turns
@@ -46,6 +46,13 @@ def test_arms_have_the_means_of_their_first_and_last_values() -> None:
     assert (row["arm"], row["seeds"], row["steps"]) == ("a", 2, 5)
     assert (row["Reward, first"], row["Reward, last"], row["Lazy, last"]) == (0.25, 1.5, 1.5)
     assert len(row) == 3 + 2 * len(COLUMNS)
+
+
+def test_arms_that_are_paid_differently_have_no_reward_in_the_tables() -> None:
+    runs = [replace(measured(arm, 0, 0.0, 1.0), manifest={"run": {"reward": {"class": arm}}}) for arm in ("a", "b")]
+    rows = arm_rows(summarise(runs))
+    assert not [key for row in rows for key in row if key.startswith("Reward")]
+    assert len(rows[0]) == 3 + 2 * (len(COLUMNS) - 1)
 
 
 def test_kernels_have_their_code() -> None:

@@ -135,7 +135,7 @@ def _chart(runs: Sequence[RunRecord], panel: Panel, axis: str) -> Chart | None:
 def _draw(i: int, dashed: bool, found: Curve, scale: _Scale, panel: Panel, band: bool) -> DrawnCurve:
     several = len(found.seeds) > 1
     low = scale.points({step: low for step, (low, _) in found.ranges.items()})
-    high = scale.points({step: high for step, (_, high) in reversed(found.ranges.items())})
+    high = scale.points({step: high for step, (_, high) in reversed(list(found.ranges.items()))})
     training = all(key.startswith("train/") for key, _, _ in panel.lines)
     marks = () if training else tuple((scale.x(step), scale.y(value)) for step, value in found.means.items())
     seeds = tuple(map(scale.points, found.seeds)) if several else ()

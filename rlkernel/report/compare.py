@@ -13,7 +13,6 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -260,47 +259,3 @@ def pair_arms(records: Sequence[RunRecord], metric: str, window: Window) -> list
     """Compare every arm with that of the first run. Raises UsageError as `sides` and `contrast` do."""
     base, *others = sides(records)
     return [contrast(base, other, metric, window) for other in others]
-
-
-def to_json(pairs: Sequence[Pair], timing: str, metric: str) -> dict[str, Any]:
-    """The comparison as plain values, for other programs."""
-
-    def interval(value: Interval | None) -> list[float] | None:
-        return None if value is None else [value.low, value.high]
-
-    return {
-        "timing": timing,
-        "metric": metric,
-        "pairs": [
-            {
-                "base": pair.base.label,
-                "other": pair.other.label,
-                "seeds": list(pair.seeds),
-                "steps": list(pair.steps),
-                "sizes": size_differences(pair.base, pair.other),
-                "same_reward": paid_alike(pair.base, pair.other),
-                "metrics": {
-                    row.metric.key: {
-                        "base": row.base,
-                        "other": row.other,
-                        "difference": row.difference.mean,
-                        "over_seeds": interval(row.difference.interval),
-                        "over_seeds_and_problems": interval(row.difference.bootstrap),
-                        "p_over_problems": row.difference.p,
-                        "higher_equal_lower": [row.higher, row.equal, row.lower],
-                    }
-                    for row in pair.metrics
-                },
-                "problems": {
-                    row.problem: {
-                        "base": row.base,
-                        "other": row.other,
-                        "difference": row.difference,
-                        "over_seeds": interval(row.interval),
-                    }
-                    for row in pair.problems
-                },
-            }
-            for pair in pairs
-        ],
-    }

@@ -1,9 +1,10 @@
-"""The tables of at most 100 columns and the figure that `rlkernel compare` shows."""
+"""The tables of at most 100 columns, the figure and the JSON that `rlkernel compare` shows."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
@@ -169,3 +170,47 @@ def _short(label: str) -> str:
     '...grpo-seed0-0123456789abcdef'
     """
     return label if len(label) <= 30 else f"...{label[-27:]}"
+
+
+def to_json(pairs: Sequence[Pair], timing: str, metric: str) -> dict[str, Any]:
+    """The comparison as plain values, for other programs."""
+
+    def interval(value: Interval | None) -> list[float] | None:
+        return None if value is None else [value.low, value.high]
+
+    return {
+        "timing": timing,
+        "metric": metric,
+        "pairs": [
+            {
+                "base": pair.base.label,
+                "other": pair.other.label,
+                "seeds": list(pair.seeds),
+                "steps": list(pair.steps),
+                "sizes": size_differences(pair.base, pair.other),
+                "same_reward": paid_alike(pair.base, pair.other),
+                "metrics": {
+                    row.metric.key: {
+                        "base": row.base,
+                        "other": row.other,
+                        "difference": row.difference.mean,
+                        "over_seeds": interval(row.difference.interval),
+                        "over_seeds_and_problems": interval(row.difference.bootstrap),
+                        "p_over_problems": row.difference.p,
+                        "higher_equal_lower": [row.higher, row.equal, row.lower],
+                    }
+                    for row in pair.metrics
+                },
+                "problems": {
+                    row.problem: {
+                        "base": row.base,
+                        "other": row.other,
+                        "difference": row.difference,
+                        "over_seeds": interval(row.interval),
+                    }
+                    for row in pair.problems
+                },
+            }
+            for pair in pairs
+        ],
+    }

@@ -13,6 +13,8 @@ from rlkernel.statistics import MOST_SEEDS, Comparison, detectable, holm, seeds_
 
 LATE = Window(share=0.5)
 """The window that claims are about by default: the second half of a run's measurements."""
+NO_WIDTH = 1e-12
+"""An interval narrower than this comes of equal differences: the quantity is too coarse, or the seeds are too few."""
 RULE = (
     "The difference of two arms is taken between runs of equal seed, each averaged over the claim's window, in the "
     "direction of the claim. Reproduced: the 95 % interval (Student's, over seeds) lies above 0; it is small where it lies "
@@ -144,6 +146,8 @@ def verdict_of(difference: Comparison | None, margin: float) -> tuple[Verdict, s
     interval = difference.interval
     if interval is None:
         return Verdict.UNCLEAR, "one seed has no interval"
+    if interval.high - interval.low < NO_WIDTH:
+        return Verdict.UNCLEAR, "all seeds differ by the same, which says nothing about chance"
     if interval.low > 0:
         small = f", within {margin:g} of it" if interval.high <= margin else ""
         return Verdict.REPRODUCED, f"the interval lies above 0{small}"

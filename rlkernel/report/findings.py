@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rlkernel.report.claims import DecidedClaim, Verdict
+from rlkernel.report.claims import DecidedClaim, Verdict, verdict_of
 from rlkernel.report.columns import METRICS, Metric, metric_of
 from rlkernel.report.summary import ArmSummary
 from rlkernel.statistics import Comparison
@@ -92,6 +92,7 @@ def _without_claims(arms: Sequence[ArmSummary]) -> str:
     if metric.key not in last.difference:
         metric = metric_of("fast_1.2")
     found = last.difference[metric.key]
-    included = found.interval is None or found.interval.low <= 0 <= found.interval.high
-    said = "no difference shown" if included else f"{'above' if found.mean > 0 else 'below'} it"
+    verdict, _ = verdict_of(found, margin=0.0)
+    words = {Verdict.REPRODUCED: "higher,", Verdict.NOT_REPRODUCED: "lower,"}
+    said = words.get(verdict, "not decided")
     return f"{last.arm} against {arms[0].arm} in {name_of(metric.key)}: {said} by {_numbers(metric, found)}."

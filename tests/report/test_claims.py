@@ -33,6 +33,8 @@ def interval(low: float, high: float) -> Comparison:
         (interval(-0.5, -0.01), Verdict.NOT_REPRODUCED),
         (interval(-0.04, 0.03), Verdict.NOT_REPRODUCED),
         (interval(-0.04, 0.3), Verdict.UNCLEAR),
+        (compare([0.08, 0.08]), Verdict.UNCLEAR),  # a coarse quantity: no width, and yet no certainty
+        (compare([0.1, 0.1, 0.1]), Verdict.UNCLEAR),
         (interval(-0.3, 0.3), Verdict.UNCLEAR),
         (compare([0.4]), Verdict.UNCLEAR),
         (None, Verdict.NO_RUNS),

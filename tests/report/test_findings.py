@@ -73,10 +73,8 @@ def test_a_claim_of_less_is_told_as_it_is(values: tuple[float, ...], said: str) 
 def test_without_claims_the_arms_themselves_are_told() -> None:
     assert line([], arm("a", 1.0)) == "a alone: validation reward 0.50 to 1.00; no other arm to compare with."
     assert line([], arm("a", 1.0, 1.0), arm("b", 0.8, 0.82)) == (
-        "b against a in reward: below it by 2 seeds (difference -0.19, interval -0.32 to -0.06)."
+        "b against a in reward: lower, by 2 seeds (difference -0.19, interval -0.32 to -0.06)."
     )
-    assert line([ABOVE], arm("a", 1.0), arm("b", 1.0)) == (
-        "b against a in reward: no difference shown by 1 seed (difference +0.00)."
-    )
+    assert line([ABOVE], arm("a", 1.0), arm("b", 1.0)) == ("b against a in reward: not decided by 1 seed (difference +0.00).")
     with pytest.raises(ValueError, match="has no runs"):
         claim_line(decide_claims([ABOVE], {})[0])

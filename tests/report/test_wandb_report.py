@@ -27,11 +27,16 @@ def offline(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_claims_have_a_row_whatever_is_known() -> None:
     def arm(name: str, level: float) -> list[RunRecord]:
-        return [RunRecord(Path(), name, seed, "measured", {}, ({"step": 5, "reward": level},)) for seed in range(2)]
+        return [
+            RunRecord(Path(), name, seed, "measured", {}, ({"step": 5, "reward": level * (1 + 0.01 * seed)},))
+            for seed in range(2)
+        ]
 
     claims = [Claim("b above a", "b", "a", "reward", "2 points"), Claim("c above a", "c", "a", "reward", "")]
     known, unknown = claim_rows(decide_claims(claims, {"a": arm("a", 1.0), "b": arm("b", 1.5)}))
-    assert (known["difference"], known["low"], known["verdict"]) == (pytest.approx(0.5), pytest.approx(0.5), "reproduced")
+    # 0.5 and 0.505: half the interval 12.7062 * 0.0025 = 0.0318.
+    assert (known["difference"], known["verdict"]) == (pytest.approx(0.5025), "reproduced")
+    assert known["low"] == pytest.approx(0.5025 - 0.0318, abs=1e-4)
     assert (unknown["difference"], unknown["low"], unknown["verdict"]) == (None, None, "no finished runs")
     assert known.keys() == unknown.keys()
 

@@ -27,10 +27,8 @@ def offline(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_claims_have_a_row_whatever_is_known() -> None:
     def arm(name: str, level: float) -> list[RunRecord]:
-        return [
-            RunRecord(Path(), name, seed, "measured", {}, ({"step": 5, "reward": level * (1 + 0.01 * seed)},))
-            for seed in range(2)
-        ]
+        levels = (level, level * 1.01)
+        return [RunRecord(Path(), name, s, "measured", {}, ({"step": 5, "reward": own},)) for s, own in enumerate(levels)]
 
     claims = [Claim("b above a", "b", "a", "reward", "2 points"), Claim("c above a", "c", "a", "reward", "")]
     known, unknown = claim_rows(decide_claims(claims, {"a": arm("a", 1.0), "b": arm("b", 1.5)}))

@@ -117,7 +117,9 @@ def test_two_arms_answer_side_by_side(page: Path, tab: chromium.Page) -> None:
     problems = {row["problem"] for row in theirs if row["split"] == "validation"}
     mine = transcripts(page, "grpo-seed0")
     number, row = next(
-        (i, row) for i, row in enumerate(mine, 1) if i > 1 and row["split"] == "validation" and row["problem"] in problems
+        (i, row)
+        for i, row in enumerate(mine, 1)
+        if i > 1 and row["split"] == "validation" and row["problem"] in problems and row["turns"][1]["code"]
     )
     tab.open(page, f"#view=turns&at=grpo-seed0:{number}.2")
     tab.shows(f"grpo-seed0:{number}.2")
@@ -135,6 +137,16 @@ def test_two_arms_answer_side_by_side(page: Path, tab: chromium.Page) -> None:
     boxes = tab.evaluate("[...document.querySelectorAll('.pair .answer')].map((node) => node.getBoundingClientRect().left)")
     assert boxes[0] < boxes[1]
     tab.wait_until(f"location.hash.includes('beside={run}%3A')")
+    codes = [row["turns"][1]["code"], other["turns"][1]["code"]]
+    if all(codes):  # the difference is then the one between the two answers
+        tab.press("d")
+        tab.wait_until("document.querySelector('.diff')")
+        tab.evaluate("document.querySelectorAll('.fold').forEach((fold) => fold.click())")
+        lines = tab.texts(".diff .line")
+        for sides, code in ((" -", codes[1]), (" +", codes[0])):
+            assert "".join(line[2:] for line in lines if line[0] in sides) == code + "\n"
+        tab.evaluate("history.back()")
+        tab.wait_until("!document.querySelector('.diff')")
     tab.evaluate("history.back()")
     tab.wait_until("!document.querySelector('.pair')")
 

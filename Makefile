@@ -1,4 +1,4 @@
-# make ablation    set up, then compare two arms of experiments/multi_turn_estimators.py (ARGS='--steps 5' adds flags)
+# make ablation    set up, then run experiments/first_look.py: three arms, three seeds, a report (ARGS='--steps 5' adds flags)
 # make test        set up, check, then all tests that need no GPU
 # make test-fast   set up, then the tests that start no process and train nothing (about a minute and a half), for while you edit
 # make test-gpu    set up, then the tests that need an NVIDIA GPU
@@ -37,7 +37,7 @@ endif
 .PHONY: ablation test test-fast test-gpu check setup clean
 
 ablation: $(RUN_STAMP) $(POLICY)
-	$(BIN)/python -m experiments.multi_turn_estimators grpo trloo $(ARGS)
+	$(BIN)/python -m experiments.first_look $(ARGS)
 
 runs/policy: | $(RUN_STAMP)
 	$(BIN)/python -m experiments.cold_start --size medium

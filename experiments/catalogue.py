@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from rlkernel.commands.experiment import Experiment
 
 NAMES = (
+    "first_look",
     "reward_hacking",
     "multi_turn_estimators",
     "mismatch",

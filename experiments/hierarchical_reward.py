@@ -19,7 +19,7 @@ import sys
 from experiments import arms
 from rlkernel.commands import experiment
 from rlkernel.report.claims import Claim
-from rlkernel.report.figure import PANELS, Panel
+from rlkernel.report.curves import PANELS, Panel
 
 ARMS = arms.by_name(arms.UNIFORM, arms.HRD_01, arms.HRD_05, arms.HRD_1)
 PAPER = "direction only: HRD above uniform credit on KernelBench levels 1 and 2, 8B model, one turn"

@@ -20,7 +20,7 @@ import sys
 from experiments import arms
 from rlkernel.commands import experiment
 from rlkernel.report.claims import Claim
-from rlkernel.report.figure import Panel
+from rlkernel.report.curves import Panel
 
 ARMS = arms.by_name(arms.MRS_ARM, arms.MRS_PR, arms.MRS_PRS, arms.MRS_PR_PRS)
 PAPER = "Dr. Kernel-14B with both, KernelBench level 2: Fast@1 49.2, Fast@1.2 25.6; without them Fast@1.2 saturates early"

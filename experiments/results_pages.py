@@ -12,8 +12,8 @@ from experiments.behaviour import KINDS
 from experiments.catalogue import NAMES
 from rlkernel.report.best_kernels import BestKernel
 from rlkernel.report.claims import RULE, DecidedClaim, Verdict, decide_claims
-from rlkernel.report.report import Story, show_difference
-from rlkernel.report.summary import METRICS, ArmSummary, RunRecord, Window, by_arm, common_timing, summarise
+from rlkernel.report.report import Story
+from rlkernel.report.summary import ArmSummary, RunRecord, Window, by_arm, columns_of, common_timing, summarise
 from rlkernel.runs.outcomes import COVERAGES
 from rlkernel.statistics import p_text
 
@@ -83,7 +83,7 @@ def claims_table(judged: Sequence[DecidedClaim]) -> list[str]:
     for found in judged:
         claim = found.claim
         arms, p = f"`{claim.better}` against `{claim.worse}`", p_text(found.adjusted_p)
-        cells = (f"{claim.text} ({arms})", f"`{claim.metric}`", show_difference(found), p, f"**{found.shown}**", claim.paper)
+        cells = (f"{claim.text} ({arms})", f"`{claim.metric}`", found.difference_text, p, f"**{found.shown}**", claim.paper)
         lines.append(f"| {' | '.join(cells)} |")
     return lines
 
@@ -94,7 +94,7 @@ def sentence(judged: DecidedClaim) -> str:
     if difference is None:
         return f"{judged.verdict}; {judged.reason}."
     seeds = "1 seed" if difference.seeds == 1 else f"{difference.seeds} seeds"
-    text = f"{judged.shown}: {judged.reason} ({show_difference(judged)} over {seeds}"
+    text = f"{judged.shown}: {judged.reason} ({judged.difference_text} over {seeds}"
     if difference.bootstrap is not None and difference.problems is not None:
         low, high = difference.bootstrap.low, difference.bootstrap.high
         text += f"; drawing seeds and {difference.problems} problems again, [{low:+.3f}, {high:+.3f}]"
@@ -102,9 +102,10 @@ def sentence(judged: DecidedClaim) -> str:
 
 
 def arms_table(arms: Sequence[ArmSummary]) -> list[str]:
-    lines = [f"| arm | seeds | {' | '.join(metric.label for metric in METRICS)} |", "|---" * (2 + len(METRICS)) + "|"]
+    columns = columns_of(arms)
+    lines = [f"| arm | seeds | {' | '.join(metric.label for metric in columns)} |", "|---" * (2 + len(columns)) + "|"]
     for arm in arms:
-        cells = [f"{arm.first[m.key].show(m).split(' ±')[0]} → {arm.last[m.key].show(m)}" for m in METRICS]
+        cells = [f"{arm.first[m.key].show(m).split(' ±')[0]} → {arm.last[m.key].show(m)}" for m in columns]
         lines.append(f"| `{arm.arm}` | {len(arm.seeds)} | {' | '.join(cells)} |")
     return lines
 

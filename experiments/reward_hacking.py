@@ -25,7 +25,7 @@ import sys
 from experiments import arms
 from rlkernel.commands import experiment
 from rlkernel.report.claims import Claim
-from rlkernel.report.figure import PANELS, Panel
+from rlkernel.report.curves import PANELS, Panel
 
 ARMS = arms.by_name(arms.TRLOO_ARM, arms.UNCHECKED, arms.WEAK_CHECK, arms.CAPPED, arms.CAPPED_UNCHECKED)
 PAPER = "direction only: Fast@1 rises with the hacks when nothing checks them"

@@ -44,7 +44,7 @@ from rlkernel.interfaces import Evaluator
 from rlkernel.metrics import rollout_metrics, timing
 from rlkernel.refine import Context, refine_groups, until
 from rlkernel.report.claims import Claim
-from rlkernel.report.figure import Panel
+from rlkernel.report.curves import Panel
 from rlkernel.report.report import Story
 from rlkernel.report.summary import Window
 from rlkernel.rollout import derive_seed

@@ -22,6 +22,12 @@ SAMPLES = 10_000
 """How often a bootstrap draws."""
 EXACT = 20
 """Values up to which all 2^N sign flips are enumerated; more are sampled."""
+POWER = 0.8
+"""The chance with which a difference is to be detected, where a power is computed."""
+MOST_SEEDS = 1000
+"""The most seeds that a design is computed for."""
+SHARE_DIFFERENCE = (-1.0, 1.0)
+"""What the difference of two shares can be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +37,15 @@ class Interval:
     mean: float
     low: float
     high: float
+
+    def within(self, bounds: tuple[float, float]) -> Interval:
+        """The interval cut to what its quantity can be. A cut loses no coverage, since the truth is never outside the bounds. A
+        bootstrap would respect them, too, but over two or three seeds it is too narrow.
+
+        >>> Interval(0.25, -2.93, 3.43).within((-1.0, 1.0))
+        Interval(mean=0.25, low=-1.0, high=1.0)
+        """
+        return Interval(self.mean, max(self.low, bounds[0]), min(self.high, bounds[1]))
 
 
 def student_interval(values: Sequence[float], level: float = LEVEL) -> Interval | None:
@@ -78,6 +93,35 @@ def _student_cdf(t: float, degrees: int) -> float:
         term *= cosine * cosine * (power + 1) / (power + 2)
     within = 2 / math.pi * (theta + math.sin(theta) * total) if odd else math.sin(theta) * total
     return (1 + within) / 2
+
+
+def detectable(deviation: float, count: int) -> float:
+    """The smallest true mean difference that `count` pairs detect with the chance POWER, at the two-sided level 1 - LEVEL.
+
+    (t_(1+LEVEL)/2 + t_POWER) * deviation / sqrt(count), with count - 1 degrees of freedom (Bloom 1995, "Minimum detectable
+    effects", Evaluation Review 19(5), with Student's quantiles as for a paired t-test). deviation: the standard deviation of the
+    pairs' differences, which few pairs know badly themselves. Raises ValueError for fewer than two pairs.
+
+    >>> round(detectable(0.1, 4), 4)  # (3.1824 + 0.9785) * 0.1 / 2
+    0.208
+    """
+    if count < 2:
+        raise ValueError(f"detectable(..., {count}): it needs at least two pairs")
+    quantiles = student_quantile((1 + LEVEL) / 2, count - 1) + student_quantile(POWER, count - 1)
+    return quantiles * deviation / math.sqrt(count)
+
+
+def seeds_needed(deviation: float, difference: float) -> int | None:
+    """The fewest pairs, at least two, of which `detectable` is at most `difference`; None for more than MOST_SEEDS.
+
+    Raises ValueError for a difference that is not above 0.
+
+    >>> seeds_needed(0.1, 0.21), seeds_needed(0.1, 0.2), seeds_needed(9.0, 0.05)
+    (4, 5, None)
+    """
+    if difference <= 0:
+        raise ValueError(f"seeds_needed(..., {difference}): the difference to detect must be above 0")
+    return next((count for count in range(2, MOST_SEEDS + 1) if detectable(deviation, count) <= difference), None)
 
 
 def bootstrap_interval(values_SP: Array, level: float = LEVEL, seed: int = 0) -> Interval:
@@ -163,12 +207,17 @@ class Comparison:
     p: float | None
     """The test of sign flips on the problems' differences, each a mean over the seeds: would other problems say the same of these
     runs?"""
+    deviation: float | None = None
+    """The standard deviation of the seeds' mean differences, which a design is computed from; None for one seed."""
 
 
-def compare(differences_S: Sequence[float], differences_SP: Array | None = None) -> Comparison:
+def compare(
+    differences_S: Sequence[float], differences_SP: Array | None = None, bounds: tuple[float, float] | None = None
+) -> Comparison:
     """What the differences of two arms say of other seeds and other problems.
 
-    differences_S: per seed, of the runs' own numbers; differences_SP: per seed and problem, where they are known.
+    differences_S: per seed, of the runs' own numbers; differences_SP: per seed and problem, where they are known; bounds: what
+    a difference can be, to which Student's interval is cut; the bootstrap cannot leave it.
 
     Raises ValueError for no seed.
     """
@@ -176,8 +225,11 @@ def compare(differences_S: Sequence[float], differences_SP: Array | None = None)
         raise ValueError("no seed that both arms have: nothing to compare")
     mean = float(np.mean(differences_S))
     interval = student_interval(differences_S)
+    if interval is not None and bounds is not None:
+        interval = interval.within(bounds)
+    deviation = float(np.std(differences_S, ddof=1)) if len(differences_S) > 1 else None
     if differences_SP is None or differences_SP.size == 0:
-        return Comparison(mean, len(differences_S), None, interval, None, None)
+        return Comparison(mean, len(differences_S), None, interval, None, None, deviation)
     bootstrap = bootstrap_interval(differences_SP)
     p = sign_flip_test(differences_SP.mean(axis=0).tolist())
-    return Comparison(mean, len(differences_S), differences_SP.shape[1], interval, bootstrap, p)
+    return Comparison(mean, len(differences_S), differences_SP.shape[1], interval, bootstrap, p, deviation)

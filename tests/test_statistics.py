@@ -10,9 +10,13 @@ import pytest
 
 from rlkernel.statistics import (
     EXACT,
+    POWER,
+    Interval,
     bootstrap_interval,
     compare,
+    detectable,
     holm,
+    seeds_needed,
     sign_flip_test,
     student_interval,
     student_quantile,
@@ -58,6 +62,47 @@ def test_the_interval_covers_the_truth_as_often_as_it_says() -> None:
     covered = sum(found is not None and found.low <= 1.0 <= found.high for found in intervals) / 4000
     # 95 % with a standard error of 0.34 %.
     assert 0.94 < covered < 0.96
+
+
+def test_an_interval_is_cut_to_what_its_quantity_can_be() -> None:
+    assert Interval(0.25, -2.93, 3.43).within((-1.0, 1.0)) == Interval(0.25, -1.0, 1.0)
+    assert Interval(0.25, 0.1, 0.4).within((-1.0, 1.0)) == Interval(0.25, 0.1, 0.4)
+    # Student over 0 and 0.5: half 12.7062 * 0.35355 / sqrt(2) = 3.1766.
+    assert compare([0.0, 0.5], bounds=(-1.0, 1.0)).interval == Interval(0.25, -1.0, 1.0)
+    free = compare([0.0, 0.5]).interval
+    assert free is not None and (free.low, free.high) == pytest.approx((-2.9266, 3.4266), abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("count", "expected"),
+    [
+        # (t_0.975 + t_0.8) * 0.1 / sqrt(n), of any table: 12.7062 + 1.3764 for n = 2, 3.1824 + 0.9785, 2.2622 + 0.8834.
+        (2, 14.0826 * 0.1 / 2**0.5),
+        (4, 4.1609 * 0.1 / 2),
+        (10, 3.1456 * 0.1 / 10**0.5),
+    ],
+)
+def test_the_detectable_difference_is_that_of_the_tables(count: int, expected: float) -> None:
+    assert detectable(0.1, count) == pytest.approx(expected, rel=1e-4)
+
+
+def test_a_detectable_difference_is_detected_as_often_as_it_says() -> None:
+    draws = np.random.default_rng(0).normal(detectable(2.0, 6), 2.0, size=(4000, 6))
+    found = [student_interval(row.tolist()) for row in draws]
+    # 80 % with a standard error of 0.6 %; the formula is an approximation from below.
+    assert POWER - 0.03 < sum(interval is not None and interval.low > 0 for interval in found) / 4000 < POWER + 0.02
+
+
+def test_the_seeds_that_a_difference_needs_are_the_fewest() -> None:
+    for difference in (0.05, 0.1, 0.3):
+        count = seeds_needed(0.1, difference)
+        assert count is not None and detectable(0.1, count) <= difference < detectable(0.1, count - 1)
+    assert seeds_needed(0.0, 0.05) == 2
+    assert seeds_needed(9.0, 0.05) is None
+    with pytest.raises(ValueError, match="above 0"):
+        seeds_needed(0.1, 0.0)
+    with pytest.raises(ValueError, match="at least two"):
+        detectable(0.1, 1)
 
 
 def test_bootstrap_of_many_values_is_the_normal_interval() -> None:

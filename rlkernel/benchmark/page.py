@@ -15,6 +15,7 @@ from rlkernel.report.viewer import Source, ViewerContent
 from rlkernel.types import Status
 
 PAGE = "report.html"
+TEMPLATE = Path(__file__).with_name("benchmark.html.j2")
 SHOWN = (1.0, 1.2)
 """The thresholds p of Fast@p in the viewer's table of problems."""
 
@@ -27,7 +28,7 @@ def write(
     others: see `viewer_content`."""
     packed = viewer.pack(viewer_content(directory.name, label, results["timing"], ledger, samples, turns, prompts))
     text = page.render(
-        "benchmark.html.j2",
+        TEMPLATE,
         packed,
         title=f"Benchmark of {label}",
         results=results,

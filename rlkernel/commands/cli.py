@@ -111,7 +111,7 @@ class Compare:
         except OSError as error:
             raise UsageError(f"--figure {figure}: cannot be written ({error.strerror}): choose another place") from error
         if self.json:
-            print(json.dumps(compare.to_json(pairs, timing, self.metric), indent=1))
+            print(json.dumps(compare_report.to_json(pairs, timing, self.metric), indent=1))
         else:
             compare_report.show(pairs, timing, self.metric, self.problems)
             print(f"figure: {figure}")

@@ -21,8 +21,9 @@ from rlkernel.commands.plan import Flags, Jobs, Preset, check_arms, check_device
 from rlkernel.config import Run, fingerprint
 from rlkernel.errors import GOES_ON, UsageError, exit_status
 from rlkernel.report.claims import decide_claims
-from rlkernel.report.report import Story, print_claims, print_table, write_report
+from rlkernel.report.report import Story, write_report
 from rlkernel.report.summary import by_arm, common_timing, read_run, summarise
+from rlkernel.report.terminal import print_claims, print_finding, print_table
 from rlkernel.report.wandb_report import log_report
 from rlkernel.training import ranks
 
@@ -126,6 +127,7 @@ def report(experiment: Experiment, directories: Sequence[Path], out: Path) -> Pa
     page = write_report(out / experiment.name, experiment.story, directories)
     runs = [read_run(directory) for directory in directories]
     arms, decided = summarise(runs), decide_claims(experiment.story.claims, by_arm(runs))
+    print_finding(decided, arms)
     print_table(arms, common_timing(runs))
     print_claims(decided, [arm.arm for arm in arms])
     log_report(page.parent, experiment.name, arms, decided, runs, page.parent / "figure.png")

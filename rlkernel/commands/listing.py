@@ -11,7 +11,8 @@ from rich.table import Table
 
 from rlkernel.commands.plan import Preset
 from rlkernel.config import Run, to_json
-from rlkernel.report.report import COLUMNS, differences
+from rlkernel.report.configurations import differences
+from rlkernel.report.terminal import COLUMNS
 
 Tables = Mapping[str, Mapping[str, type]]
 """Field of `Run` -> name -> class: the registered methods."""

@@ -1,5 +1,7 @@
-"""Reports: they say what runs amount to, as tables, claims with verdicts, figures and one HTML page.
+"""Reports: they say what runs amount to, as one line, tables, claims with verdicts, charts and one HTML page.
 
-Start at `summary`, which reads runs. `claims` gives verdicts on differences between arms, `compare` pairs arms problem by
-problem, and `report` makes the page, with `figure`, `best_kernels` and `viewer`. Nothing here trains or evaluates.
+Start at `summary`, which reads runs, and `columns`, which says what a table may hold. `claims` gives verdicts on differences
+between arms, `findings` puts them in words, and `compare` pairs arms problem by problem. `report` makes the page: `curves` and
+`chart` draw, `viewer` packs the turns, and the page's scripts and style sheets lie beside, each in a file of its own. Other rooms
+give `page.render` a template of theirs. Nothing here trains or evaluates.
 """

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from rlkernel.report.summary import RunRecord, Window, compare_seeds
-from rlkernel.statistics import Comparison, holm
+from rlkernel.report.columns import is_reward, is_share, metric_of
+from rlkernel.report.summary import RunRecord, Window, compare_seeds, same_reward
+from rlkernel.statistics import MOST_SEEDS, Comparison, detectable, holm, seeds_needed
 
 LATE = Window(share=0.5)
 """The window that claims are about by default: the second half of a run's measurements."""
+NO_WIDTH = 1e-12
+"""An interval narrower than this comes of equal differences: the quantity is too coarse, or the seeds are too few."""
 RULE = (
     "The difference of two arms is taken between runs of equal seed, each averaged over the claim's window, in the "
     "direction of the claim. Reproduced: the 95 % interval (Student's, over seeds) lies above 0; it is small where it lies "
@@ -27,6 +31,7 @@ class Verdict(StrEnum):
     NOT_REPRODUCED = "not reproduced"
     UNCLEAR = "unclear"
     NO_RUNS = "no finished runs"
+    NOT_COMPARABLE = "not comparable"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +74,47 @@ class DecidedClaim:
         small = self.verdict is Verdict.REPRODUCED and interval is not None and interval.high <= self.claim.margin
         return f"{self.verdict} (small)" if small else str(self.verdict)
 
+    @property
+    def judged(self) -> bool:
+        """Whether there were runs to judge the claim by."""
+        return self.difference is not None
+
+    @property
+    def decided(self) -> bool:
+        """Whether the runs say yes or no."""
+        return self.verdict in (Verdict.REPRODUCED, Verdict.NOT_REPRODUCED)
+
+    @property
+    def difference_text(self) -> str:
+        """The difference in its metric's unit, e.g. `+4 % [-2, +10]`; `-` where there is none."""
+        if self.difference is None:
+            return "-"
+        return metric_of(self.claim.metric, self.claim.higher).show_difference(self.difference)
+
+    @property
+    def detectable(self) -> float | None:
+        """The smallest difference that as many seeds of this spread detect; None for fewer than two, or for seeds without a
+        spread, which say nothing about chance."""
+        found = self.difference
+        return None if found is None or not found.deviation else detectable(found.deviation, found.seeds)
+
+    @property
+    def detectable_text(self) -> str:
+        """`detectable` in the metric's unit, rounded up, so that nothing undetectable is promised."""
+        if self.detectable is None:
+            return ""
+        if is_share(self.claim.metric) and self.detectable > 1:
+            return "none that a share can have"
+        return metric_of(self.claim.metric).show(math.ceil(self.detectable * 100 - 1e-9) / 100)
+
+    @property
+    def seeds_text(self) -> str:
+        """How many seeds of this spread detect a difference of the claim's margin; empty where nothing is known of the spread."""
+        if self.detectable is None or self.difference is None or self.difference.deviation is None:
+            return ""
+        count = seeds_needed(self.difference.deviation, self.claim.margin)
+        return f"more than {MOST_SEEDS}" if count is None else str(count)
+
 
 def decide_claims(claims: Sequence[Claim], arms: Mapping[str, Sequence[RunRecord]]) -> tuple[DecidedClaim, ...]:
     """Give every claim its verdict. The claims come together, since their p are adjusted together. arms: runs by the name of
@@ -80,6 +126,8 @@ def decide_claims(claims: Sequence[Claim], arms: Mapping[str, Sequence[RunRecord
     for claim, difference in zip(claims, differences, strict=True):
         p = next(adjusted) if difference is not None and difference.p is not None else None
         verdict, reason = verdict_of(difference, claim.margin)
+        if is_reward(claim.metric) and not same_reward([*arms.get(claim.better, ()), *arms.get(claim.worse, ())]):
+            verdict, reason = Verdict.NOT_COMPARABLE, "the arms are paid by different rewards"
         decided.append(DecidedClaim(claim, verdict, difference, p, reason))
     return tuple(decided)
 
@@ -98,6 +146,8 @@ def verdict_of(difference: Comparison | None, margin: float) -> tuple[Verdict, s
     interval = difference.interval
     if interval is None:
         return Verdict.UNCLEAR, "one seed has no interval"
+    if interval.high - interval.low < NO_WIDTH:
+        return Verdict.UNCLEAR, "all seeds differ by the same, which says nothing about chance"
     if interval.low > 0:
         small = f", within {margin:g} of it" if interval.high <= margin else ""
         return Verdict.REPRODUCED, f"the interval lies above 0{small}"

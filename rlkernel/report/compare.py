@@ -13,16 +13,16 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from rlkernel import statistics
 from rlkernel.errors import UsageError
-from rlkernel.report.summary import METRICS, Metric, RunRecord, Window, common_timing, per_problem, read_run
+from rlkernel.report.columns import METRICS, Metric, is_share
+from rlkernel.report.summary import RunRecord, Window, common_timing, comparable, per_problem, read_run, same_reward
 from rlkernel.runs.directory import MANIFEST, OUTCOMES
 from rlkernel.runs.directory import METRICS as ROWS
-from rlkernel.statistics import Comparison, Interval, student_interval
+from rlkernel.statistics import SHARE_DIFFERENCE, Comparison, Interval
 
 RUNS = "runs.json"
 """The file in a report's folder that names the runs that it is about, relative to the folder."""
@@ -155,6 +155,11 @@ def _about(run: RunRecord) -> str:
     return json.dumps([run.arm, fields, run.manifest.get("code")], sort_keys=True)
 
 
+def paid_alike(base: Side, other: Side) -> bool:
+    """Whether both arms are paid by the same reward, so that their rewards can be compared."""
+    return same_reward([*base.runs.values(), *other.runs.values()])
+
+
 def size_differences(base: Side, other: Side) -> list[str]:
     """The sizes in which two arms differ, such as `steps 20 against 10`, with the other's first."""
     mine, theirs = (next(iter(side.runs.values())).manifest["run"] for side in (other, base))
@@ -176,35 +181,35 @@ def contrast(base: Side, other: Side, metric: str, window: Window) -> Pair:
         raise UsageError(f"{base.label} and {other.label} share no validation problem: compare runs over the same problems")
     rows: list[MetricDifference] = []
     listed: tuple[ProblemDifference, ...] = ()
-    for column in COLUMNS:
+    columns = comparable([run for runs in chosen for run in runs], COLUMNS)
+    if metric not in {column.key for column in columns}:
+        raise UsageError(f"--metric {metric}: {base.label} and {other.label} are paid by different rewards; choose a share")
+    for column in columns:
         if not all(_has(run, column.key, window) for runs in chosen for run in runs):
             continue
         tables = [np.array([_values(run, column.key, window, shared) for run in runs]) for runs in chosen]
         base_SP, other_SP = tables if common else [table.mean(axis=0, keepdims=True) for table in tables]
         differences_SP = other_SP - base_SP
-        found = statistics.compare(differences_SP.mean(axis=1).tolist(), differences_SP)
+        bounds = SHARE_DIFFERENCE if is_share(column.key) else None
+        found = statistics.compare(differences_SP.mean(axis=1).tolist(), differences_SP, bounds)
         by_problem = differences_SP.mean(axis=0)
         counts = [int((np.sign(by_problem.round(12)) == sign).sum()) for sign in (1, 0, -1)]
         rows.append(MetricDifference(column, float(base_SP.mean()), float(other_SP.mean()), found, *counts))
         if column.key == metric:
-            listed = _listed(shared, base_SP, other_SP)
+            listed = _listed(shared, base_SP, other_SP, bounds)
     if not listed:
         raise UsageError(f"--metric {metric}: not recorded by all runs; choose from {', '.join(row.metric.key for row in rows)}")
     return Pair(base, other, common, (steps[0], steps[1]), len(names[0] ^ names[1]), tuple(rows), listed)
 
 
-def _listed(names: Sequence[str], base_SP: statistics.Array, other_SP: statistics.Array) -> tuple[ProblemDifference, ...]:
-    differences_SP = other_SP - base_SP
-    rows = [
-        ProblemDifference(
-            name,
-            float(base_SP[:, i].mean()),
-            float(other_SP[:, i].mean()),
-            float(differences_SP[:, i].mean()),
-            student_interval(differences_SP[:, i].tolist()),
-        )
-        for i, name in enumerate(names)
-    ]
+def _listed(
+    names: Sequence[str], base_SP: statistics.Array, other_SP: statistics.Array, bounds: tuple[float, float] | None
+) -> tuple[ProblemDifference, ...]:
+    rows = []
+    for i, name in enumerate(names):
+        base_S, other_S = base_SP[:, i], other_SP[:, i]
+        found = statistics.compare((other_S - base_S).tolist(), bounds=bounds)
+        rows.append(ProblemDifference(name, float(base_S.mean()), float(other_S.mean()), found.mean, found.interval))
     return tuple(sorted(rows, key=lambda row: (-row.difference, row.problem)))
 
 
@@ -254,46 +259,3 @@ def pair_arms(records: Sequence[RunRecord], metric: str, window: Window) -> list
     """Compare every arm with that of the first run. Raises UsageError as `sides` and `contrast` do."""
     base, *others = sides(records)
     return [contrast(base, other, metric, window) for other in others]
-
-
-def to_json(pairs: Sequence[Pair], timing: str, metric: str) -> dict[str, Any]:
-    """The comparison as plain values, for other programs."""
-
-    def interval(value: Interval | None) -> list[float] | None:
-        return None if value is None else [value.low, value.high]
-
-    return {
-        "timing": timing,
-        "metric": metric,
-        "pairs": [
-            {
-                "base": pair.base.label,
-                "other": pair.other.label,
-                "seeds": list(pair.seeds),
-                "steps": list(pair.steps),
-                "sizes": size_differences(pair.base, pair.other),
-                "metrics": {
-                    row.metric.key: {
-                        "base": row.base,
-                        "other": row.other,
-                        "difference": row.difference.mean,
-                        "over_seeds": interval(row.difference.interval),
-                        "over_seeds_and_problems": interval(row.difference.bootstrap),
-                        "p_over_problems": row.difference.p,
-                        "higher_equal_lower": [row.higher, row.equal, row.lower],
-                    }
-                    for row in pair.metrics
-                },
-                "problems": {
-                    row.problem: {
-                        "base": row.base,
-                        "other": row.other,
-                        "difference": row.difference,
-                        "over_seeds": interval(row.interval),
-                    }
-                    for row in pair.problems
-                },
-            }
-            for pair in pairs
-        ],
-    }

@@ -1,9 +1,10 @@
-"""The tables of at most 100 columns and the figure that `rlkernel compare` shows."""
+"""The tables of at most 100 columns, the figure and the JSON that `rlkernel compare` shows."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
@@ -12,9 +13,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from rlkernel.report.compare import COLUMNS, Pair, ProblemDifference, size_differences
+from rlkernel.report.columns import Metric
+from rlkernel.report.compare import COLUMNS, Pair, ProblemDifference, paid_alike, size_differences
 from rlkernel.report.figure import STYLE, colours
-from rlkernel.report.summary import Metric
 from rlkernel.statistics import Interval, p_text
 
 WIDTH = 100
@@ -56,6 +57,8 @@ def heading(pair: Pair, timing: str) -> list[str]:
     problems = f"{len(pair.problems)} problems" + (f", {pair.left_out} that only one has left out" if pair.left_out else "")
     sizes = size_differences(pair.base, pair.other)
     notice = [f"notice: these runs differ in size: {'; '.join(sizes)}"] if sizes else []
+    if not paid_alike(pair.base, pair.other):
+        notice.append("notice: these arms are paid by different rewards, which are not compared")
     return [f"{pair.other.label} - {pair.base.label}", "; ".join([seeds, steps, problems, f"{timing} time", *unused]), *notice]
 
 
@@ -167,3 +170,47 @@ def _short(label: str) -> str:
     '...grpo-seed0-0123456789abcdef'
     """
     return label if len(label) <= 30 else f"...{label[-27:]}"
+
+
+def to_json(pairs: Sequence[Pair], timing: str, metric: str) -> dict[str, Any]:
+    """The comparison as plain values, for other programs."""
+
+    def interval(value: Interval | None) -> list[float] | None:
+        return None if value is None else [value.low, value.high]
+
+    return {
+        "timing": timing,
+        "metric": metric,
+        "pairs": [
+            {
+                "base": pair.base.label,
+                "other": pair.other.label,
+                "seeds": list(pair.seeds),
+                "steps": list(pair.steps),
+                "sizes": size_differences(pair.base, pair.other),
+                "same_reward": paid_alike(pair.base, pair.other),
+                "metrics": {
+                    row.metric.key: {
+                        "base": row.base,
+                        "other": row.other,
+                        "difference": row.difference.mean,
+                        "over_seeds": interval(row.difference.interval),
+                        "over_seeds_and_problems": interval(row.difference.bootstrap),
+                        "p_over_problems": row.difference.p,
+                        "higher_equal_lower": [row.higher, row.equal, row.lower],
+                    }
+                    for row in pair.metrics
+                },
+                "problems": {
+                    row.problem: {
+                        "base": row.base,
+                        "other": row.other,
+                        "difference": row.difference,
+                        "over_seeds": interval(row.interval),
+                    }
+                    for row in pair.problems
+                },
+            }
+            for pair in pairs
+        ],
+    }

@@ -4,9 +4,7 @@ their range a band."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 import matplotlib
 
@@ -17,9 +15,8 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, MaxNLocator, PercentFormatter
 
+from rlkernel.report.curves import PANELS, Line, Panel, comparable_panels, curve
 from rlkernel.report.summary import RunRecord, by_arm, common_timing
-
-Line = Literal["-", "--"]
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#8C510A", "#7F7F7F", "#5E3C99")
 """Okabe and Ito's palette, which most colour-blind readers can tell apart, and three more for experiments with many arms."""
@@ -29,25 +26,6 @@ WIDE = 18
 """Arms with names of this many characters do not fit side by side in fours."""
 
 
-@dataclass(frozen=True, slots=True)
-class Panel:
-    """One of the four drawings of a figure."""
-
-    title: str
-    lines: tuple[tuple[str, Line, str], ...]
-    """The lines of an arm, each as (metric, style, text in the legend). A metric of the training is `train/<metric>`."""
-    share: bool
-    """Whether the values are shares, which are shown in percent."""
-    log: bool = False
-    """Whether the axis is logarithmic above 1, for values that differ by orders of magnitude."""
-
-
-PANELS = (
-    Panel("Mean reward", (("reward", "-", ""),), False),
-    Panel("Fast@1", (("fast_1", "-", "any turn"), ("fast_1_turn_1", "--", "first turn")), True),
-    Panel("Fast@1.2", (("fast_1.2", "-", "any turn"), ("fast_1.2_turn_1", "--", "first turn")), True),
-    Panel("Hacking and lazy rates", (("hacking_rate", "-", "hacking"), ("lazy_rate", "--", "lazy")), True),
-)
 STYLE = {
     "font.size": 11,
     "axes.titlesize": 12,
@@ -80,7 +58,7 @@ def draw_curves(
         steps = sorted({row["step"] for run in runs for row in run.validation})
         ticks = FixedLocator(steps) if len(steps) <= 11 else MaxNLocator(integer=True)
         figure, axes = plt.subplots(2, 2, figsize=(10, 7.2), layout="constrained", sharex=True)
-        for axis, panel in zip(axes.flat, panels, strict=True):
+        for axis, panel in zip(axes.flat, comparable_panels(runs, panels), strict=True):
             axis.set_title(panel.title)
             drawn = set()
             for arm, members in arms.items():
@@ -116,22 +94,25 @@ def _handle(style: Line, label: str, colour: str = "#555555") -> Line2D:
 
 def _curve(axis: Axes, members: Sequence[RunRecord], key: str, colour: str, style: Line, *, band: bool) -> bool:
     """Draw one metric of an arm. Whether there was something to draw: every member has the metric."""
-    train, name = key.startswith("train/"), key.removeprefix("train/")
-    series = [
-        {row["step"]: row[name] for row in (run.training if train else run.validation) if row.get(name) is not None}
-        for run in members
-    ]
-    if not all(series):
+    found = curve(members, key)
+    if found is None:
         return False
-    if len(series) > 1:
-        for points in series:
+    if len(found.seeds) > 1:
+        for points in found.seeds:
             axis.plot(list(points), list(points.values()), color=colour, linestyle=style, linewidth=0.8, alpha=0.45)
-    # Mean and range only where every seed was measured.
-    steps = sorted(set.intersection(*(set(points) for points in series)))
-    values = [[points[step] for points in series] for step in steps]
+    steps, ranges = list(found.means), list(found.ranges.values())
     if band:
-        axis.fill_between(steps, [min(v) for v in values], [max(v) for v in values], color=colour, alpha=0.12, linewidth=0)
-    means = [sum(v) / len(v) for v in values]
-    marker = None if train else "o"
-    axis.plot(steps, means, color=colour, linestyle=style, linewidth=2.4, marker=marker, markersize=4, clip_on=False)
+        lows, highs = [low for low, _ in ranges], [high for _, high in ranges]
+        axis.fill_between(steps, lows, highs, color=colour, alpha=0.12, linewidth=0)
+    marker = None if key.startswith("train/") else "o"
+    axis.plot(
+        steps,
+        list(found.means.values()),
+        color=colour,
+        linestyle=style,
+        linewidth=2.4,
+        marker=marker,
+        markersize=4,
+        clip_on=False,
+    )
     return True

@@ -6,6 +6,7 @@ network access and every script but the viewer's.
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import jinja2
@@ -17,15 +18,17 @@ from pygments.lexers import PythonLexer
 from rlkernel.report import viewer
 from rlkernel.runs import texts
 
+HERE = Path(__file__).parent
+STYLES = ("page.css", "summary.css", "viewer.css", "turn.css")
+"""The page's style sheets, in the order in which they are joined."""
 TEXT_LIMIT = 6000
 """The most characters of one text outside of the viewer; the rest is cut, and the page says so."""
 
 
-def render(template: str, packed: viewer.PackedContent, **values: Any) -> str:
-    """Render a page. template: a file of the rooms `report` or `benchmark` that extends page.html.j2; values: what it asks
-    for."""
+def render(template: Path, packed: viewer.PackedContent, **values: Any) -> str:
+    """Render a page. template: a file, of any room, that extends page.html.j2 of this one; values: what it asks for."""
     environment = jinja2.Environment(
-        loader=jinja2.ChoiceLoader([jinja2.PackageLoader(f"rlkernel.{room}", ".") for room in ("report", "benchmark")]),
+        loader=jinja2.FileSystemLoader([template.parent, HERE]),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
@@ -33,12 +36,12 @@ def render(template: str, packed: viewer.PackedContent, **values: Any) -> str:
     )
     environment.filters |= {"cut": cut_for_page, "prose": prose, "python": python_html}
     script, script_hash = viewer.script()
-    return environment.get_template(template).render(
+    return environment.get_template(template.name).render(
         packed=packed,
         script=script,
         script_hash=script_hash,
         highlighting=_highlighting(),
-        viewer_style=viewer.STYLE.read_text(encoding="utf-8"),
+        styles="\n".join((HERE / name).read_text(encoding="utf-8") for name in STYLES),
         **values,
     )
 

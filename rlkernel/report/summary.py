@@ -11,54 +11,15 @@ from typing import Any
 import numpy as np
 
 from rlkernel.errors import UsageError
+from rlkernel.report.columns import METRICS, Metric, is_reward, is_share
 from rlkernel.runs.outcomes import KEYS, read_outcomes
 from rlkernel.runs.texts import jsonl
-from rlkernel.statistics import Comparison, compare
+from rlkernel.statistics import SHARE_DIFFERENCE, Comparison, compare
 
 MetricsLine = Mapping[str, Any]
 """The numbers of one step, as one line of metrics.jsonl has them."""
 
 
-@dataclass(frozen=True, slots=True)
-class Metric:
-    """A number that every validation has, and how tables show it."""
-
-    key: str
-    label: str
-    percent: bool
-    higher_is_better: bool
-    brief: bool = True
-    """Whether the terminal's table, which is narrow, has it too."""
-
-    def show(self, value: float, signed: bool = False) -> str:
-        """A value of the metric as text.
-
-        >>> METRICS[1].show(0.456), METRICS[0].show(-0.25, signed=True)
-        ('46 %', '-0.25')
-        """
-        sign = "+" if signed else ""
-        return f"{100 * value:{sign}.0f} %" if self.percent else f"{value:{sign}.2f}"
-
-    def show_difference(self, difference: Comparison) -> str:
-        """A difference as its mean and Student's interval over seeds, e.g. `+4 % [-2, +10]`; the mean alone for one seed."""
-        return f"{self.show(difference.mean, signed=True)} {self.show_interval(difference)}".rstrip()
-
-    def show_interval(self, difference: Comparison) -> str:
-        """Student's interval of a difference over seeds, e.g. `[-2, +10]`; empty for one seed."""
-        if difference.interval is None:
-            return ""
-        low, high = (self.show(v, signed=True).removesuffix(" %") for v in (difference.interval.low, difference.interval.high))
-        return f"[{low}, {high}]"
-
-
-METRICS = (
-    Metric("reward", "Reward", percent=False, higher_is_better=True),
-    Metric("fast_1", "Fast@1", percent=True, higher_is_better=True),
-    Metric("fast_1.2", "Fast@1.2", percent=True, higher_is_better=True),
-    Metric("fast_1.2_turn_1", "Fast@1.2, turn 1", percent=True, higher_is_better=True, brief=False),
-    Metric("hacking_rate", "Hacking", percent=True, higher_is_better=False),
-    Metric("lazy_rate", "Lazy", percent=True, higher_is_better=False),
-)
 REQUIRED = (*(metric.key for metric in METRICS), "fast_1_turn_1")
 """The numbers that a validation must have for the tables and the figure."""
 
@@ -112,7 +73,7 @@ def spread(values: Sequence[float]) -> Spread:
 
 @dataclass(frozen=True, slots=True)
 class ArmSummary:
-    """One arm over its seeds. The keys of the mappings are those of `METRICS`."""
+    """One arm over its seeds. The keys of the mappings are those of the metrics in which the arms can stand side by side."""
 
     arm: str
     seeds: tuple[int, ...]
@@ -183,22 +144,42 @@ def common_timing(runs: Sequence[RunRecord]) -> str:
     return timings[0] if timings else "unknown"
 
 
+def same_reward(runs: Sequence[RunRecord]) -> bool:
+    """Whether all runs are paid by the same reward with the same values. Only then can their rewards be compared."""
+    return len({json.dumps(run.manifest.get("run", {}).get("reward"), sort_keys=True) for run in runs}) <= 1
+
+
+def comparable(runs: Sequence[RunRecord], columns: Sequence[Metric] = METRICS) -> tuple[Metric, ...]:
+    """The columns in which these runs can stand side by side: without the rewards where they are paid by different ones."""
+    return tuple(column for column in columns if not is_reward(column.key) or same_reward(runs))
+
+
 def summarise(runs: Sequence[RunRecord]) -> tuple[ArmSummary, ...]:
     """Sum up every arm. Raises UsageError for modelled and measured times side by side, which must not be compared."""
     common_timing(runs)
     arms = by_arm(runs)
     baseline = next(iter(arms.values()))
-    return tuple(_summarise_arm(arm, members, None if members is baseline else baseline) for arm, members in arms.items())
+    columns = comparable(runs)
+    return tuple(
+        _summarise_arm(arm, members, None if members is baseline else baseline, columns) for arm, members in arms.items()
+    )
 
 
-def _summarise_arm(arm: str, members: Sequence[RunRecord], baseline: Sequence[RunRecord] | None) -> ArmSummary:
-    compared = {m.key: compare_seeds(members, baseline or (), m.key, Window(last=1)) for m in METRICS}
+def columns_of(arms: Sequence[ArmSummary]) -> tuple[Metric, ...]:
+    """The columns of a table of these arms: the metrics that their summaries have."""
+    return tuple(metric for metric in METRICS if all(metric.key in arm.first for arm in arms))
+
+
+def _summarise_arm(
+    arm: str, members: Sequence[RunRecord], baseline: Sequence[RunRecord] | None, columns: Sequence[Metric]
+) -> ArmSummary:
+    compared = {m.key: compare_seeds(members, baseline or (), m.key, Window(last=1)) for m in columns}
     return ArmSummary(
         arm=arm,
         seeds=tuple(run.seed for run in members),
         steps=min(run.validation[-1]["step"] for run in members),
-        first={m.key: spread([run.validation[0][m.key] for run in members]) for m in METRICS},
-        last={m.key: spread([run.validation[-1][m.key] for run in members]) for m in METRICS},
+        first={m.key: spread([run.validation[0][m.key] for run in members]) for m in columns},
+        last={m.key: spread([run.validation[-1][m.key] for run in members]) for m in columns},
         difference={key: found for key, found in compared.items() if found is not None} or None,
     )
 
@@ -242,8 +223,11 @@ def compare_seeds(
     runs: Sequence[RunRecord], others: Sequence[RunRecord], key: str, window: Window, other_window: Window | None = None
 ) -> Comparison | None:
     """Compare runs with others: the differences seed by seed and, where both recorded outcomes, problem by problem. None without
-    a common seed that has the metric."""
+    a common seed that has the metric, and for rewards of arms that are paid by different ones."""
     other_window = other_window or window
+    if is_reward(key) and not same_reward([*runs, *others]):
+        return None
+    bounds = SHARE_DIFFERENCE if is_share(key) else None
     other = {run.seed: run for run in others}
     pairs = [(run, other[run.seed]) for run in runs if run.seed in other]
     values = [(a, b, value(a, key, window), value(b, key, other_window)) for a, b in pairs]
@@ -253,8 +237,8 @@ def compare_seeds(
     tables = [(per_problem(a, key, window), per_problem(b, key, other_window)) for a, b, x, y in values if None not in (x, y)]
     common = sorted(set.intersection(*(set(own) & set(its) for own, its in tables)))
     if not common:
-        return compare(differences_S)
-    return compare(differences_S, np.array([[own[name] - its[name] for name in common] for own, its in tables]))
+        return compare(differences_S, bounds=bounds)
+    return compare(differences_S, np.array([[own[name] - its[name] for name in common] for own, its in tables]), bounds)
 
 
 def per_problem(run: RunRecord, key: str, window: Window) -> dict[str, float]:

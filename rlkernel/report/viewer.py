@@ -31,9 +31,11 @@ BLOCK = 400_000
 """The characters of text in a block, before it is packed."""
 OWN_COLUMNS = ("status", "coverage", "correct")
 """The fields of an evaluation that are in the index, or known from it."""
-SCRIPTS = tuple(Path(__file__).with_name(f"{name}.js") for name in ("viewer_data", "viewer_list", "viewer_turn", "viewer"))
+SCRIPTS = (
+    *("tables", "chart", "viewer_data", "viewer_search", "viewer_list", "viewer_problems"),
+    *("viewer_notes", "viewer_code", "viewer_beside", "viewer_turn", "viewer"),
+)
 """The parts of the page's script, in the order in which they are joined."""
-STYLE = Path(__file__).with_name("viewer.css")
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,6 +246,6 @@ def _squeeze(value: Any) -> str:
 
 def script() -> tuple[str, str]:
     """The page's only script, and its hash for the content security policy, which lets no other script run."""
-    parts = "\n".join(part.read_text(encoding="utf-8") for part in SCRIPTS)
+    parts = "\n".join(Path(__file__).with_name(f"{part}.js").read_text(encoding="utf-8") for part in SCRIPTS)
     text = f'"use strict";\n(() => {{\n{parts}}})();\n'
     return text, "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode("ascii")

@@ -3,7 +3,7 @@
 const [RUN, LINE, VALIDATION, STEP, PROBLEM, PROMPT, TURNS] = [0, 1, 2, 3, 4, 5, 6];
 const [STATUS, SPEEDUP, COVERAGE, REWARD, BEFORE, CODE, AFTER, FEEDBACK, FACTS] = [0, 1, 2, 3, 4, 5, 6, 7, 8];
 const ROW = 54; // pixels of a row of the list, as in the style sheet
-const KEYS = ["run", "split", "status", "problem", "step", "turn", "speedup", "coverage", "sort"];
+const KEYS = ["run", "split", "status", "problem", "text", "step", "turn", "speedup", "coverage", "sort"];
 const byId = (id) => document.getElementById(id);
 
 function make(tag, attributes, ...children) {
@@ -40,11 +40,16 @@ const loaded = new Promise((resolve) => {
 
 async function text(id) {
   if (id < 0) return null;
-  await loaded;
   let number = 0;
   while (number + 1 < index.firsts.length && index.firsts[number + 1] <= id) number++;
+  return (await block(number))[id - index.firsts[number]];
+}
+
+// The texts of one block, unpacked once.
+async function block(number) {
+  await loaded;
   if (!blocks.has(number)) blocks.set(number, unpack(`block-${number}`));
-  return (await blocks.get(number))[id - index.firsts[number]];
+  return blocks.get(number);
 }
 
 function order(rows) {

@@ -21,6 +21,7 @@ function drawFilters() {
   const numbers = Array.from({ length: most }, (_, k) => [String(k + 1), `turn ${k + 1}`]);
   byId("filters").replaceChildren(
     field("problem", "Problem", "part of its name"),
+    field("text", "Search in answers", "words of plan or code"),
     ...(index.attempts
       ? turns.some((item) => item.row[STEP] > 1) ? [field("step", "Sample", "3 or 1-4")] : []
       : [choice("run", "Arm or run", runs), choice("split", "Split", [["", "both"], ["validation", "validation"], ["train", "train"]]), field("step", "Step", "10 or 5-20")]),
@@ -38,14 +39,15 @@ function drawChips() {
   for (const item of rest) {
     counts.set(statusOf(item), (counts.get(statusOf(item)) || 0) + 1);
     if (isLazy(item)) counts.set("lazy", (counts.get("lazy") || 0) + 1);
+    if (noteOf(item.at)) counts.set("noted", (counts.get("noted") || 0) + 1);
   }
   const chosen = state.status ? state.status.split(",") : [];
-  const chips = [...index.statuses.slice(0, 1), "lazy", ...index.statuses.slice(1)].filter((s) => counts.get(s) || chosen.includes(s));
+  const chips = [...index.statuses.slice(0, 1), "lazy", ...index.statuses.slice(1), "noted"].filter((s) => counts.get(s) || chosen.includes(s));
   byId("chips").replaceChildren(
     ...chips.map((status) => {
       const on = chosen.includes(status);
       const next = on ? chosen.filter((other) => other !== status) : [...chosen, status];
-      const tone = status === "correct" ? "good" : status === "lazy" ? "lazy" : index.hacks.includes(status) ? "hack" : "bad";
+      const tone = status === "correct" ? "good" : status === "lazy" ? "lazy" : status === "noted" ? "" : index.hacks.includes(status) ? "hack" : "bad";
       const press = () => go({ status: next.join(","), view: "turns" });
       return make("button", { class: `chip ${tone}`, "aria-pressed": String(on), onclick: press }, status, make("b", {}, String(counts.get(status) || 0)));
     }),
@@ -76,53 +78,11 @@ function listRow(item, i) {
   const row = make(
     "a",
     { class: `row ${kind(item)}`, role: "option", id: `row-${i}`, "data-at": item.at, tabindex: "-1", "aria-selected": String(item.at === state.at), href: address({ at: item.at, diff: false }) },
-    make("span", { class: "name" }, index.problems[item.row[PROBLEM]]),
+    make("span", { class: "name" }, noteOf(item.at) ? "✎ " : "", index.problems[item.row[PROBLEM]]),
     make("span", { class: "number" }, times(item.turn[SPEEDUP])),
     make("span", { class: "status" }, isLazy(item) ? "correct, lazy" : statusOf(item)),
     make("span", { class: "where" }, `${index.attempts ? "" : `${whose(run)} · `}${origin(item.row)} · ${index.attempts ? "turn " : ""}${item.k + 1}/${item.row[TURNS].length}`),
   );
   row.style.top = `${i * ROW}px`;
   return row;
-}
-
-
-// --- problems ---------------------------------------------------------------------------------------------------------------
-
-function drawProblems() {
-  const arms = [...new Set(index.runs.map((run) => run.arm))];
-  const cells = new Map();
-  for (const item of turns) {
-    const key = `${item.row[PROBLEM]} ${index.runs[item.row[RUN]].arm}`;
-    const cell = cells.get(key) || { turns: 0, correct: 0, best: null };
-    cell.turns++;
-    if (statusOf(item) === "correct") {
-      cell.correct++;
-      if (item.turn[SPEEDUP] !== null) cell.best = Math.max(cell.best ?? 0, item.turn[SPEEDUP]);
-    }
-    cells.set(key, cell);
-  }
-  const rows = index.problems.map((name, i) =>
-    make(
-      "tr", {},
-      make("td", {}, make("a", { href: address({ view: "turns", problem: `"${name}"`, run: "", at: "" }) }, name)),
-      ...arms.flatMap((arm) => {
-        const cell = cells.get(`${i} ${arm}`);
-        const known = (index.measured[arm] || [])[i];
-        const fast = make("td", { class: "num heat" }, known ? percent(known[1]) : "–");
-        if (known) fast.style.setProperty("--share", `${Math.round(60 * known[1])}%`);
-        const kept = cell ? make("a", { href: address({ view: "turns", problem: `"${name}"`, run: `arm:${arm}`, at: "" }) }, `${cell.correct}/${cell.turns}`) : "–";
-        return [fast, make("td", { class: "num" }, kept), make("td", { class: "num last" }, cell && cell.best !== null ? times(cell.best) : "–")];
-      }),
-    ),
-  );
-  const sub = arms.flatMap(() => [make("th", {}, "Fast@1.2"), make("th", {}, "correct"), make("th", { class: "last" }, "best")]);
-  byId("problems").replaceChildren(
-    make("h2", {}, "Problems"),
-    make("p", { class: "soft" }, index.attempts
-      ? "Fast@1.2: share of the attempts whose best turn is correct and at least 1.2 times as fast. Correct and best speedup: of the turns in this page."
-      : "Fast@1.2: of the last validation, mean over seeds. Correct and best speedup: of the turns in this page, a sample of all turns."),
-    make("div", { class: "scroll" }, make("table", { class: "wide" },
-      make("thead", {}, make("tr", {}, make("th", {}), ...arms.map((arm) => make("th", { colspan: "3", class: "arm" }, arm))), make("tr", {}, make("th", {}, "Problem"), ...sub)),
-      make("tbody", {}, ...rows))),
-  );
 }

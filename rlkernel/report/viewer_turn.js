@@ -1,86 +1,4 @@
-// One turn beside the list: its verdict, its texts, its code in colours, and the difference to the turn before.
-
-const KEYWORDS =
-  /^(?:False|None|True|and|as|assert|async|await|break|class|continue|def|del|elif|else|except|finally|for|from|global|if|import|in|is|lambda|nonlocal|not|or|pass|raise|return|try|while|with|yield)$/;
-const TOKENS =
-  /(#[^\n]*)|((?:\b[rRbBfFuU]{1,2})?(?:"""[\s\S]*?(?:"""|$)|'''[\s\S]*?(?:'''|$)|"(?:\\.|[^"\\\n])*"?|'(?:\\.|[^'\\\n])*'?))|(@[\w.]+)|(\b\d[\w.]*)|([A-Za-z_]\w*)/g;
-
-// Python in colours: a list of nodes, one per run of tokens of the same kind.
-function colour(code) {
-  const nodes = [];
-  let at = 0;
-  let before = "";
-  for (const found of code.matchAll(TOKENS)) {
-    const [token, comment, string, decorator, number, word] = found;
-    let tone = comment ? "c" : string ? "s" : decorator ? "d" : number ? "n" : "";
-    if (word) {
-      tone = KEYWORDS.test(word) ? "k" : before === "def" || before === "class" ? "f" : "";
-      before = word;
-    }
-    if (!tone) continue;
-    nodes.push(code.slice(at, found.index), make("span", { class: tone }, token));
-    at = found.index + token.length;
-  }
-  nodes.push(code.slice(at));
-  return nodes;
-}
-
-const coloured = new Map(); // text id -> nodes, made once
-function codeBlock(id, code) {
-  if (!coloured.has(id)) coloured.set(id, make("pre", { class: "py" }, ...colour(code)));
-  return coloured.get(id);
-}
-
-// Lines of two texts: [" ", line], ["-", line] or ["+", line], from a longest common subsequence.
-function difference(old, now) {
-  const [a, b] = [old.split("\n"), now.split("\n")];
-  let [start, endA, endB] = [0, a.length, b.length];
-  while (start < endA && start < endB && a[start] === b[start]) start++;
-  while (endA > start && endB > start && a[endA - 1] === b[endB - 1]) endA--, endB--;
-  const [n, m] = [endA - start, endB - start];
-  const middle = [];
-  if (n * m > 4e6) {
-    // Too long to compare line by line: all of the one goes, all of the other comes.
-    for (let i = start; i < endA; i++) middle.push(["-", a[i]]);
-    for (let j = start; j < endB; j++) middle.push(["+", b[j]]);
-  } else {
-    const lengths = Array.from({ length: n + 1 }, () => new Uint16Array(m + 1));
-    for (let i = n - 1; i >= 0; i--)
-      for (let j = m - 1; j >= 0; j--)
-        lengths[i][j] = a[start + i] === b[start + j] ? lengths[i + 1][j + 1] + 1 : Math.max(lengths[i + 1][j], lengths[i][j + 1]);
-    let [i, j] = [0, 0];
-    while (i < n || j < m) {
-      if (i < n && j < m && a[start + i] === b[start + j]) middle.push([" ", a[start + i++]]), j++;
-      else if (i < n && (j >= m || lengths[i + 1][j] >= lengths[i][j + 1])) middle.push(["-", a[start + i++]]);
-      else middle.push(["+", b[start + j++]]);
-    }
-  }
-  return [...a.slice(0, start).map((line) => [" ", line]), ...middle, ...a.slice(endA).map((line) => [" ", line])];
-}
-
-// A difference with three lines around every change; longer stretches without one are folded.
-function diffBlock(old, now) {
-  const lines = difference(old, now);
-  const near = lines.map(() => false);
-  lines.forEach(([sign], i) => {
-    if (sign !== " ") for (let j = Math.max(0, i - 3); j <= Math.min(lines.length - 1, i + 3); j++) near[j] = true;
-  });
-  const block = make("pre", { class: "diff" });
-  for (let i = 0; i < lines.length; ) {
-    let end = i;
-    while (end < lines.length && !near[end]) end++;
-    if (end - i > 1) {
-      const hidden = lines.slice(i, end).map(([, line]) => make("span", { class: "same" }, `  ${line}\n`));
-      block.append(make("button", { class: "fold", onclick: (event) => event.target.replaceWith(...hidden) }, `${end - i} lines without a change`));
-      i = end;
-      continue;
-    }
-    const [sign, line] = lines[i++];
-    block.append(make("span", { class: sign === "+" ? "new" : sign === "-" ? "old" : "same" }, `${sign} ${line}\n`));
-  }
-  const [more, less] = ["+", "-"].map((sign) => lines.filter(([other]) => other === sign).length);
-  return [more + less ? `${more} line${more === 1 ? "" : "s"} more, ${less} less` : "no change", block];
-}
+// One turn beside the list: its verdict, its texts, its code, and the difference to the turn before or to another arm's answer.
 
 function stepTable(title, steps, name) {
   const rows = steps.map((step) => {
@@ -121,6 +39,83 @@ function verdict(item, facts) {
   return make("p", { class: `verdict ${kind(item)}` }, ...parts.flatMap((part, i) => (i ? [" · ", part] : [part])));
 }
 
+async function textsOf(item) {
+  const { row, turn } = item;
+  const before = item.k > 0 ? row[TURNS][item.k - 1] : null;
+  const ids = [row[PROMPT], turn[BEFORE], turn[CODE], turn[AFTER], turn[FEEDBACK], turn[FACTS], before ? before[CODE] : -1, before ? before[FEEDBACK] : -1];
+  const [prompt, plan, code, after, feedback, facts, oldCode, told] = await Promise.all(ids.map(text));
+  return { prompt, plan, code, after, feedback, facts: JSON.parse(facts), oldCode, told };
+}
+
+const titled = (title, content) => make("h4", {}, title, copyButton(content));
+
+// What one turn answered, and what became of it.
+function answerParts(item, texts, changed) {
+  const { facts, plan, code, after, feedback } = texts;
+  const costs = [...(facts.launches || []).map((step) => ({ ...step, name: step.kernel })), ...(facts.ops || []).map((step) => ({ ...step, name: step.op }))].sort((a, b) => b.us - a.us);
+  return [
+    ...(plan ? [make("section", {}, titled(code === null ? "Answer" : "Plan", plan), prose(plan))] : []),
+    ...(code === null ? [] : [make("section", {}, changed ? changed.head : titled("Code", code), changed ? changed.block : codeBlock(item.turn[CODE], code).cloneNode(true))]),
+    ...(after ? [section("After the code", prose(after))] : []),
+    ...(costs.length ? stepTable("Where the time goes", costs, "name") : []),
+    ...((facts.reference_ops || []).length ? stepTable("Where the reference's time goes", facts.reference_ops, "op") : []),
+    ...(feedback ? [section("Feedback for the next turn", prose(feedback))] : []),
+  ];
+}
+
+// The heading of the code, with the switch between code and difference. other: what the difference is to.
+function codeHead(code, other, oldCode) {
+  const comparable = oldCode !== null && code !== null;
+  const comparing = state.diff && comparable;
+  const toggle = make("button", { class: "toggle", id: "diff", "aria-pressed": String(comparing), onclick: () => go({ diff: !state.diff }, true) }, `difference to ${other}`);
+  const [summary, block] = comparing ? diffBlock(oldCode, code) : ["", null];
+  const head = make("h4", {}, "Code", code === null ? null : copyButton(code), comparable ? toggle : null, comparing ? make("span", { class: "soft" }, summary) : null);
+  return { head, block };
+}
+
+function about(item, facts) {
+  const { row } = item;
+  const place = index.attempts ? origin(row) : `${row[VALIDATION] ? "validation" : "training"}, step ${row[STEP]}`;
+  const saw = facts.saw ? [`saw ${facts.saw.length ? `turn ${facts.saw.join(", ")}` : "no earlier turn"}`] : [];
+  return make("p", { class: "soft" }, [whose(index.runs[row[RUN]]), place, ...saw].join(" · "));
+}
+
+function turnTabs(item) {
+  const run = index.runs[item.row[RUN]];
+  const tabs = item.row[TURNS].map((other, i) => {
+    const at = `${run.name}:${item.row[LINE]}.${i + 1}`;
+    const peer = turns[position.get(at)];
+    const href = address({ at, diff: state.diff && i > 0, beside: "" });
+    return make("a", { class: `tab ${kind(peer)}`, href, "aria-current": String(i === item.k) }, `Turn ${i + 1}`, make("small", {}, (isCorrect(peer) && times(other[SPEEDUP])) || statusOf(peer)));
+  });
+  return make("nav", { class: "tabs", "aria-label": index.attempts ? "Turns of this attempt" : "Turns of this trajectory" }, ...tabs);
+}
+
+// Two answers in two columns; their difference, where it is asked for, above them.
+function pairParts(item, texts, peer, its) {
+  const arm = index.runs[peer.row[RUN]].arm;
+  const { head, block } = codeHead(texts.code, arm, its.code);
+  const column = (of, own, extra) =>
+    make("section", { class: "answer", "data-at": of.at }, about(of, own.facts), verdict(of, own.facts), ...(own.facts.detail ? [prose(own.facts.detail)] : []), ...answerParts(of, own, extra));
+  return [
+    ...(block ? [make("section", {}, head, block)] : []),
+    make("div", { class: "pair" }, column(item, texts, block ? null : { head, block: codeBlock(item.turn[CODE], texts.code || "").cloneNode(true) }), column(peer, its, null)),
+  ];
+}
+
+function aloneParts(item, texts) {
+  const { facts, prompt, told, code, oldCode } = texts;
+  const { head, block } = codeHead(code, `turn ${item.k}`, oldCode);
+  const shownCode = code === null ? null : { head, block: block || codeBlock(item.turn[CODE], code) };
+  return [
+    verdict(item, facts),
+    ...(facts.detail ? [prose(facts.detail)] : []),
+    make("details", { class: "prompt" }, make("summary", {}, "Prompt"), prose(prompt)),
+    ...(told ? [make("details", { class: "prompt" }, make("summary", {}, `What turn ${item.k} was told`), prose(told))] : []),
+    ...answerParts(item, texts, shownCode),
+  ];
+}
+
 async function drawTurn() {
   const own = ++drawn;
   const pane = byId("turn");
@@ -131,39 +126,19 @@ async function drawTurn() {
     pane.replaceChildren(make("p", { class: "soft" }, line));
     return;
   }
-  const { row, k, turn } = item;
-  const before = k > 0 ? row[TURNS][k - 1] : null;
-  const ids = [row[PROMPT], turn[BEFORE], turn[CODE], turn[AFTER], turn[FEEDBACK], turn[FACTS], before ? before[CODE] : -1, before ? before[FEEDBACK] : -1];
-  const [prompt, plan, code, after, feedback, json, oldCode, told] = await Promise.all(ids.map(text));
+  const peer = state.beside ? turns[position.get(state.beside)] : null;
+  const [texts, its] = await Promise.all([textsOf(item), peer ? textsOf(peer) : null]);
   if (own !== drawn) return;
-  const facts = JSON.parse(json);
-  const run = index.runs[row[RUN]];
-  const tabs = row[TURNS].map((other, i) => {
-    const at = `${run.name}:${row[LINE]}.${i + 1}`;
-    const peer = turns[position.get(at)];
-    return make("a", { class: `tab ${kind(peer)}`, href: address({ at, diff: state.diff && i > 0 }), "aria-current": String(i === k) }, `Turn ${i + 1}`, make("small", {}, (isCorrect(peer) && times(other[SPEEDUP])) || statusOf(peer)));
-  });
-  const comparable = oldCode !== null && code !== null;
-  const comparing = state.diff && comparable;
-  const [summary, changed] = comparing ? diffBlock(oldCode, code) : ["", null];
-  const toggle = make("button", { class: "toggle", id: "diff", "aria-pressed": String(comparing), onclick: () => go({ diff: !state.diff }, true) }, `difference to turn ${k}`);
-  const live = [...(facts.launches || []).map((step) => ({ ...step, name: step.kernel })), ...(facts.ops || []).map((step) => ({ ...step, name: step.op }))].sort((a, b) => b.us - a.us);
   pane.replaceChildren(
     make("button", { class: "back", onclick: () => go({ at: "" }, true) }, "← list"),
-    make("h3", {}, index.problems[row[PROBLEM]]),
-    make("p", { class: "soft" }, [whose(run), index.attempts ? origin(row) : `${row[VALIDATION] ? "validation" : "training"}, step ${row[STEP]}`, ...(facts.saw ? [`saw ${facts.saw.length ? `turn ${facts.saw.join(", ")}` : "no earlier turn"}`] : [])].join(" · ")),
-    make("nav", { class: "tabs", "aria-label": index.attempts ? "Turns of this attempt" : "Turns of this trajectory" }, ...tabs),
-    verdict(item, facts),
-    ...(facts.detail ? [prose(facts.detail)] : []),
-    make("details", { class: "prompt" }, make("summary", {}, "Prompt"), prose(prompt)),
-    ...(told ? [make("details", { class: "prompt" }, make("summary", {}, `What turn ${k} was told`), prose(told))] : []),
-    ...(plan ? [section(code === null ? "Answer" : "Plan", prose(plan))] : []),
-    ...(code === null ? [] : [make("section", {}, make("h4", {}, "Code", comparable ? toggle : null, comparing ? make("span", { class: "soft" }, summary) : null), changed || codeBlock(turn[CODE], code))]),
-    ...(after ? [section("After the code", prose(after))] : []),
-    ...(live.length ? stepTable("Where the time goes", live, "name") : []),
-    ...((facts.reference_ops || []).length ? stepTable("Where the reference's time goes", facts.reference_ops, "op") : []),
-    ...(feedback ? [section("Feedback for the next turn", prose(feedback))] : []),
+    make("h3", {}, index.problems[item.row[PROBLEM]]),
+    make("div", { class: "topline" }, about(item, texts.facts), besideChoice(item, peersOf(item))),
+    turnTabs(item),
+    noteField(item.at),
+    ...(peer ? pairParts(item, texts, peer, its) : aloneParts(item, texts)),
   );
   pane.scrollTop = 0;
   pane.dataset.at = item.at;
+  pane.dataset.beside = peer ? peer.at : "";
+  markWords(pane, state.text);
 }

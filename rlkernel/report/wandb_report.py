@@ -11,7 +11,7 @@ from rlkernel.errors import UsageError
 from rlkernel.report.best_kernels import BestKernel, best_kernels, best_run
 from rlkernel.report.claims import DecidedClaim
 from rlkernel.report.compare import Pair, pair_arms
-from rlkernel.report.summary import METRICS, ArmSummary, RunRecord, Window
+from rlkernel.report.summary import ArmSummary, RunRecord, Window, columns_of
 from rlkernel.runs.wandb_mode import mode, open_run
 from rlkernel.statistics import Interval
 
@@ -53,7 +53,7 @@ def log_report(
 
 
 def arm_rows(arms: Sequence[ArmSummary]) -> list[dict[str, Any]]:
-    """Make one row per arm, with the means over seeds of its first and last values."""
+    """Make one row per arm, with the means over seeds of its first and last values, in the columns that compare."""
     return [
         {
             "arm": arm.arm,
@@ -61,7 +61,7 @@ def arm_rows(arms: Sequence[ArmSummary]) -> list[dict[str, Any]]:
             "steps": arm.steps,
             **{
                 f"{m.label}, {when}": values[m.key].mean
-                for m in METRICS
+                for m in columns_of(arms)
                 for when, values in (("first", arm.first), ("last", arm.last))
             },
         }
@@ -85,6 +85,8 @@ def claim_rows(decided: Sequence[DecidedClaim]) -> list[dict[str, Any]]:
                 "difference": None if difference is None else difference.mean,
                 "low": None if interval is None else interval.low,
                 "high": None if interval is None else interval.high,
+                "detectable": found.detectable,
+                "seeds for the margin": found.seeds_text or None,
                 "adjusted p": found.adjusted_p,
                 "paper": found.claim.paper,
             }

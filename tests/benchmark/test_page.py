@@ -103,7 +103,7 @@ def test_every_attempt_is_listed_problem_by_problem(made: tuple[Path, Ledger], t
     assert text(tab, ".row .name")[:3] == [first.problem] * 3
     assert text(tab, ".row .where")[:3] == [f"sample 1 · turn {k}/3" for k in (1, 2, 3)]
     labels = [label.split("\n")[0] for label in text(tab, "#filters label")]
-    assert labels == ["Problem", "Sample", "Turn", "Speedup", "Coverage, %", "Order"]
+    assert labels == ["Problem", "Search in answers", "Sample", "Turn", "Speedup", "Coverage, %", "Order"]
     wanted = [
         row
         for row in rows
@@ -125,7 +125,7 @@ def test_a_turn_shows_what_was_asked_seen_and_spent(made: tuple[Path, Ledger], t
     tab.wait_until("document.getElementById('turn').dataset.at.endsWith('.3')")
     third = turns[2]
     assert text(tab, "#turn h3") == [problem]
-    assert text(tab, "#turn > p.soft") == ["org/name · sample 1 · saw turn 1"]
+    assert text(tab, "#turn .topline p") == ["org/name · sample 1 · saw turn 1"]
     assert "1,002 tokens · cost 0.2500" in text(tab, "#turn .verdict")[0]
     tab.evaluate("document.querySelectorAll('#turn details').forEach((node) => { node.open = true; })")
     whole = tab.evaluate("document.getElementById('turn').textContent")

@@ -68,8 +68,8 @@ def test_an_arm_of_one_name_is_one_value_everywhere() -> None:
     assert all(len(found) == 1 for found in prints.values())
     shared = {arm for arm in prints if sum(arm in one.arms for one in EXPERIMENTS) > 1}
     gaps = {"hot", "float8", "float8_mrs"}
-    assert shared == {"trloo", "grpo", "trloo_mrs", "trloo_mrs_pr", "trloo_mrs_pr_prs", *gaps}
-    assert sharing("mismatch")["trloo"] == ("reward_hacking", "multi_turn_estimators", "off_policy", "full_recipe")
+    assert shared == {"trloo", "grpo", "capped", "trloo_mrs", "trloo_mrs_pr", "trloo_mrs_pr_prs", *gaps}
+    assert sharing("mismatch")["trloo"] == ("first_look", "reward_hacking", "multi_turn_estimators", "off_policy", "full_recipe")
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,8 @@ import json
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -83,6 +84,25 @@ class Page:
         promise = f"const end = performance.now() + {1000 * PATIENCE_SECONDS}; const look = () => {{ {look}; }}; look();"
         if not self.evaluate(f"new Promise((resolve) => {{ {promise} }})"):
             raise RuntimeError(f"not true after {PATIENCE_SECONDS} seconds: {expression}")
+
+    def texts(self, selector: str) -> list[str]:
+        """The text of every element that a selector finds."""
+        found: list[str] = self.evaluate(
+            f"[...document.querySelectorAll({json.dumps(selector)})].map((node) => node.textContent)"
+        )
+        return found
+
+    def shows(self, at: str) -> None:
+        """Wait until the viewer shows a turn."""
+        self.wait_until(f"document.getElementById('turn').dataset.at === {json.dumps(at)}")
+
+    def wait_for(self, found: Callable[[], bool]) -> None:
+        """Wait until something outside of the page is so, such as a file that it saves. Raises RuntimeError."""
+        end = time.monotonic() + PATIENCE_SECONDS
+        while not found():
+            if time.monotonic() > end:
+                raise RuntimeError(f"not so after {PATIENCE_SECONDS} seconds")
+            self.evaluate("new Promise((resolve) => setTimeout(resolve, 20))")
 
     def press(self, key: str) -> None:
         text = {"text": key} if len(key) == 1 else {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -32,6 +33,8 @@ def interval(low: float, high: float) -> Comparison:
         (interval(-0.5, -0.01), Verdict.NOT_REPRODUCED),
         (interval(-0.04, 0.03), Verdict.NOT_REPRODUCED),
         (interval(-0.04, 0.3), Verdict.UNCLEAR),
+        (compare([0.08, 0.08]), Verdict.UNCLEAR),  # a coarse quantity: no width, and yet no certainty
+        (compare([0.1, 0.1, 0.1]), Verdict.UNCLEAR),
         (interval(-0.3, 0.3), Verdict.UNCLEAR),
         (compare([0.4]), Verdict.UNCLEAR),
         (None, Verdict.NO_RUNS),
@@ -63,6 +66,29 @@ def test_claims_are_judged_in_their_direction_and_window() -> None:
     assert lower.verdict is Verdict.NOT_REPRODUCED
     assert early.difference is not None and early.difference.mean == -5.0
     assert missing.verdict is Verdict.NO_RUNS
+
+
+def test_rewards_of_arms_that_are_paid_differently_are_not_judged() -> None:
+    def paid(arm: str, cap: float) -> list[RunRecord]:
+        return [replace(run(arm, seed, 0.0, cap), manifest={"run": {"reward": {"cap": cap}}}) for seed in range(3)]
+
+    arms = {"a": paid("a", 1.0), "b": paid("b", 3.0)}
+    (found,) = decide_claims([claim()], arms)
+    assert (found.verdict, found.difference, found.judged) == (Verdict.NOT_COMPARABLE, None, False)
+    assert found.reason == "the arms are paid by different rewards"
+
+
+def test_a_claim_says_what_its_seeds_detect_and_how_many_it_needs() -> None:
+    # Differences 0.1, 0.2, 0.3: deviation 0.1. Three seeds detect (4.3027 + 1.0607) * 0.1 / sqrt(3) = 0.30966.
+    arms = {"a": [run("a", s, 0.0, 0.0) for s in range(3)], "b": [run("b", s, 0.0, 0.1 * (s + 1)) for s in range(3)]}
+    (found,) = decide_claims([claim(margin=0.31)], arms)
+    assert found.detectable == pytest.approx(0.30966, abs=1e-4)
+    assert (found.detectable_text, found.seeds_text) == ("0.31", "3")
+    (small,) = decide_claims([claim(margin=0.1)], arms)
+    # n = 10: 3.1456 * 0.1 / sqrt(10) = 0.0995; n = 9: (2.3060 + 0.8889) * 0.1 / 3 = 0.1065.
+    assert small.seeds_text == "10"
+    (alone,) = decide_claims([claim()], {arm: members[:1] for arm, members in arms.items()})
+    assert (alone.detectable, alone.detectable_text, alone.seeds_text) == (None, "", "")
 
 
 def test_an_arm_is_compared_with_itself_at_another_step() -> None:

@@ -59,14 +59,16 @@ def test_common_seeds_are_paired_and_others_left_out(tmp_path: Path) -> None:
     # Means over seeds: +0.25, 0 of the seeds; +0.375, 0, 0 of the problems; 0.125 of all.
     assert row.difference.mean == pytest.approx(0.125)
     assert (row.higher, row.equal, row.lower) == (1, 2, 0)
-    # Student over 0.25 and 0: half = 12.7062 * 0.176777 / sqrt(2) = 1.588275
-    assert row.difference.interval.low == pytest.approx(0.125 - 1.588275, abs=1e-5)
+    # Student over 0.25 and 0: half = 12.7062 * 0.176777 / sqrt(2) = 1.588275, which no share can differ by: cut at 1.
+    assert (row.difference.interval.low, row.difference.interval.high) == (-1.0, 1.0)
+    reward = next(row for row in pair.metrics if row.metric.key == "reward")
+    assert reward.difference.interval.low == pytest.approx(0.0)
     assert row.difference.p == 1.0  # one problem differs: both of its signs are as extreme
     a, b, c = pair.problems
     assert [r.problem for r in (a, b, c)] == ["a", "b", "c"]
     assert (a.base, a.other, a.difference) == (0.25, 0.625, 0.375)
-    # Student over +0.5 and +0.25: the same half
-    assert a.interval is not None and a.interval.high == pytest.approx(0.375 + 1.588275, abs=1e-5)
+    # Student over +0.5 and +0.25: the same half, cut
+    assert a.interval is not None and (a.interval.low, a.interval.high) == (-1.0, 1.0)
     assert "seed 2 of trloo is left out" in heading(pair, timing)[1]
 
 
@@ -105,6 +107,20 @@ def test_runs_of_different_sizes_are_compared_with_a_notice(tmp_path: Path) -> N
     first, second = compare_arms([base, same, larger], "fast_1.2", LAST)[0]
     assert len(heading(first, "modelled")) == 2
     assert heading(second, "modelled")[2] == "notice: these runs differ in size: steps 40 against 10; rollouts 8 against 4"
+
+
+def test_rewards_of_arms_that_are_paid_differently_are_not_compared(tmp_path: Path) -> None:
+    speed, bonus = {"class": "SpeedReward", "cap": 3.0}, {"class": "SpeedReward", "cap": 1.0}
+    base = write_run(tmp_path / "g0", "trloo", 0, {"a": 0.5}, reward=speed)
+    alike = write_run(tmp_path / "t0", "grpo", 0, {"a": 0.5}, reward=speed)
+    other = write_run(tmp_path / "c0", "capped", 0, {"a": 0.5}, reward=bonus)
+    same, different = compare_arms([base, alike, other], "fast_1.2", LAST)[0]
+    assert [row.metric.key for row in same.metrics] == ["reward", *(row.metric.key for row in different.metrics)]
+    assert "reward" not in [row.metric.key for row in different.metrics]
+    assert heading(same, "modelled")[2:] == []
+    assert heading(different, "modelled")[2:] == ["notice: these arms are paid by different rewards, which are not compared"]
+    with pytest.raises(UsageError, match="--metric reward: trloo and capped are paid by different rewards"):
+        compare_arms([base, other], "reward", LAST)
 
 
 def test_windows(tmp_path: Path) -> None:

@@ -12,7 +12,8 @@ from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 
 from rlkernel.errors import UsageError
-from rlkernel.report.figure import BANDS, COLOURS, PANELS, Panel, colours, draw_curves
+from rlkernel.report.curves import PANELS, Panel
+from rlkernel.report.figure import BANDS, COLOURS, colours, draw_curves
 from rlkernel.report.summary import RunRecord
 
 Drawn = Callable[..., Figure]

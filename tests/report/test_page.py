@@ -5,10 +5,12 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
+from pathlib import Path
 
 import jinja2
 import pytest
 
+from rlkernel.benchmark.page import TEMPLATE
 from rlkernel.report import viewer
 from rlkernel.report.page import TEXT_LIMIT, cut_for_page, prose, python_html, render
 from rlkernel.report.viewer import ViewerContent
@@ -20,7 +22,7 @@ RESULTS = {"complete": True, "timing": [], "scores": {}, "unscored": {}}
 
 def benchmark(**changes: object) -> str:
     values = {"title": "t", "results": RESULTS, "tables": [], "statuses": [], "notes": [], "manifest": "{}"}
-    return render("benchmark.html.j2", NOTHING, **{**values, **changes})
+    return render(TEMPLATE, NOTHING, **{**values, **changes})
 
 
 def test_prose_escapes_all_but_code() -> None:
@@ -53,6 +55,12 @@ def test_the_policy_names_the_hash_of_the_only_script() -> None:
     assert f"script-src 'sha256-{digest}'\">" in page
 
 
+def test_a_template_of_any_room_extends_the_page(tmp_path: Path) -> None:
+    own = tmp_path / "own.html.j2"
+    own.write_text('{% extends "page.html.j2" %}{% block summary %}<p>{{ said }}</p>{% endblock %}')
+    assert "<p>a &lt; b</p>" in render(own, NOTHING, title="t", said="a < b")
+
+
 def test_a_value_that_a_template_lacks_is_an_error() -> None:
     with pytest.raises(jinja2.UndefinedError, match="notes"):
-        render("benchmark.html.j2", NOTHING, title="t", results=RESULTS, tables=[], statuses=[], manifest="{}")
+        render(TEMPLATE, NOTHING, title="t", results=RESULTS, tables=[], statuses=[], manifest="{}")

@@ -9,7 +9,17 @@ from typing import Any
 import pytest
 
 from rlkernel.errors import UsageError
-from rlkernel.report.summary import METRICS, Window, compare_seeds, per_problem, read_run, spread, summarise, value
+from rlkernel.report.columns import METRICS
+from rlkernel.report.summary import (
+    Window,
+    columns_of,
+    compare_seeds,
+    per_problem,
+    read_run,
+    spread,
+    summarise,
+    value,
+)
 
 
 def row(step: int, reward: float, fast: float = 0.5, split: str = "validation") -> dict[str, Any]:
@@ -147,3 +157,21 @@ def test_values_are_means_over_a_window(tmp_path: Path) -> None:
     assert value(run, "reward", Window(step=11)) is None
     assert value(run, "train/grad_norm", Window(share=0.5)) == 3.5
     assert value(run, "train/mismatch", Window(share=0.5)) is None
+
+
+def test_rewards_of_arms_that_are_paid_differently_are_not_compared(tmp_path: Path) -> None:
+    runs = []
+    for arm, cap in (("trloo", 3.0), ("grpo", 3.0), ("capped", 1.0)):
+        directory = write_run(tmp_path / arm, arm, 0, [row(0, 0.2), row(5, 0.4)])
+        manifest = json.loads((directory / "manifest.json").read_text())
+        manifest["run"]["reward"] = {"class": "SpeedReward", "cap": cap}
+        (directory / "manifest.json").write_text(json.dumps(manifest))
+        runs.append(read_run(directory))
+    trloo, grpo, capped = ([run] for run in runs)
+    assert compare_seeds(trloo, grpo, "reward", Window(last=1)) is not None
+    assert compare_seeds(trloo, capped, "reward", Window(last=1)) is None
+    assert compare_seeds(trloo, capped, "fast_1", Window(last=1)) is not None
+    assert [metric.key for metric in columns_of(summarise(runs[:2]))] == [metric.key for metric in METRICS]
+    arms = summarise(runs)
+    assert [metric.key for metric in columns_of(arms)] == [metric.key for metric in METRICS if metric.key != "reward"]
+    assert arms[2].difference is not None and "reward" not in arms[2].difference

@@ -7,14 +7,12 @@ import json
 import random
 import re
 import zlib
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from rlkernel.metrics import LAZY_COVERAGE
-from rlkernel.report.report import Story, write_report
 from rlkernel.report.run_turns import turns_of
 from rlkernel.report.summary import RunRecord, read_run
 from rlkernel.report.viewer import PackedContent, script
@@ -122,45 +120,12 @@ def test_numbers_that_json_does_not_have_stay_readable(tmp_path: Path) -> None:
 # --- in a browser -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """5,004 turns of 4 runs; the first trajectory is hostile."""
-    base = tmp_path_factory.mktemp("viewer")
-    runs = [
-        many_turns.write_run(base / f"{arm}-seed{seed}", arm, seed, 417, evil=(arm, seed) == ("grpo", 0))
-        for arm in ("grpo", "trloo")
-        for seed in (0, 1)
-    ]
-    return write_report(base / "out", Story("Estimators", "The claim."), runs)
-
-
-@pytest.fixture(scope="module")
-def tab(page: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[chromium.Page]:
-    with chromium.chromium(tmp_path_factory.mktemp("profile")) as tab:
-        tab.size(1280, 800)
-        yield tab
-
-
-def count(tab: chromium.Page) -> str:
-    found: str = tab.evaluate("document.getElementById('count').textContent")
-    return found
-
-
-def text(tab: chromium.Page, selector: str) -> list[str]:
-    found: list[str] = tab.evaluate(f"[...document.querySelectorAll({json.dumps(selector)})].map((node) => node.textContent)")
-    return found
-
-
-def shows(tab: chromium.Page, at: str) -> None:
-    tab.wait_until(f"document.getElementById('turn').dataset.at === {json.dumps(at)}")
-
-
 @needs_browser
 def test_five_thousand_turns_fit_and_open(page: Path, tab: chromium.Page) -> None:
     assert page.stat().st_size < 10_000_000
     tab.open(page, "#view=turns")
-    assert count(tab) == "5,004 of 5,004 turns"
-    assert len(text(tab, ".row")) < 50  # those in sight
+    assert tab.texts("#count")[0] == "5,004 of 5,004 turns"
+    assert len(tab.texts(".row")) < 50  # those in sight
     # Two seconds where nothing else runs; other tests may share the processors.
     assert float(tab.evaluate("document.documentElement.dataset.ready")) < 1000 * chromium.PATIENCE_SECONDS
 
@@ -180,12 +145,12 @@ def test_filters_say_what_the_transcripts_say(page: Path, tab: chromium.Page) ->
     ]
     tab.open(page, "#view=turns&run=arm:trloo&split=validation&status=correct&speedup=1.5-3&coverage=50-")
     assert 0 < len(wanted) < len(turns)
-    assert abs(int(count(tab).split()[0]) - len(wanted)) <= 1  # four digits are kept, which may round across a border
-    assert all("×correct" in row and "trloo" in row for row in text(tab, ".row"))
+    assert abs(int(tab.texts("#count")[0].split()[0]) - len(wanted)) <= 1  # four digits are kept, which may round across a border
+    assert all("×correct" in row and "trloo" in row for row in tab.texts(".row"))
     tab.open(page, '#view=turns&problem="level1/conv1d"')
-    assert set(text(tab, ".row .name")) == {"level1/conv1d"}
+    assert set(tab.texts(".row .name")) == {"level1/conv1d"}
     tab.open(page, "#view=turns&status=lazy&problem=level2")
-    assert all("correct, lazy" in row and row.startswith("level2/") for row in text(tab, ".row"))
+    assert all("correct, lazy" in row and row.startswith("level2/") for row in tab.texts(".row"))
 
 
 @needs_browser
@@ -202,12 +167,12 @@ def test_nothing_missing_is_spelt_out(page: Path, tab: chromium.Page, view: str)
 def test_keys_walk_through_the_turns_and_the_address_follows(page: Path, tab: chromium.Page) -> None:
     tab.open(page, "#view=turns&run=run:trloo-seed1")
     tab.press("j")
-    shows(tab, "trloo-seed1:1.1")
+    tab.shows("trloo-seed1:1.1")
     tab.press("j")
     tab.press("l")
-    shows(tab, "trloo-seed1:1.3")
+    tab.shows("trloo-seed1:1.3")
     tab.press("h")
-    shows(tab, "trloo-seed1:1.2")
+    tab.shows("trloo-seed1:1.2")
     tab.press("d")
     tab.wait_until("document.querySelector('.diff')")
     tab.wait_until("location.hash.includes('at=trloo-seed1%3A1.2&diff=1')")
@@ -231,7 +196,7 @@ def test_the_difference_between_turns_is_that_of_their_lines(page: Path, tab: ch
     tab.open(page, f"#view=turns&at=grpo-seed1:7.{k + 1}&diff=1")
     tab.wait_until("document.querySelector('.diff')")
     tab.evaluate("document.querySelectorAll('.fold').forEach((fold) => fold.click())")
-    lines = text(tab, ".diff span")
+    lines = tab.texts(".diff .line")
     assert "".join(line[2:] for line in lines if line[0] in " -") == codes[k - 1] + "\n"
     assert "".join(line[2:] for line in lines if line[0] in " +") == codes[k] + "\n"
     # Seven edits of single lines, of which two may meet.
@@ -249,10 +214,10 @@ def test_a_turn_shows_all_of_itself(page: Path, tab: chromium.Page) -> None:
     )
     row, found = rows[number - 1], rows[number - 1]["turns"][k - 1]
     tab.open(page, f"#view=turns&at=trloo-seed0:{number}.{k}")
-    shows(tab, f"trloo-seed0:{number}.{k}")
-    whole = text(tab, "#turn")[0]
-    assert text(tab, "#turn h3") == [row["problem"]]
-    assert text(tab, "#turn .py") == [found["code"]]
+    tab.shows(f"trloo-seed0:{number}.{k}")
+    whole = tab.texts("#turn")[0]
+    assert tab.texts("#turn h3") == [row["problem"]]
+    assert tab.texts("#turn .py") == [found["code"]]
     plan = found["completion"].split("```")[0].strip()
     for part in (
         row["prompt"],
@@ -264,7 +229,7 @@ def test_a_turn_shows_all_of_itself(page: Path, tab: chromium.Page) -> None:
         "aten.gelu",
     ):
         assert part in whole, part
-    assert text(tab, "#turn .verdict")[0].startswith(
+    assert tab.texts("#turn .verdict")[0].startswith(
         f"correct{', lazy' if found['evaluation']['coverage'] < LAZY_COVERAGE else ''} · "
     )
 
@@ -274,14 +239,14 @@ def test_what_a_candidate_writes_stays_text(page: Path, tab: chromium.Page) -> N
     tab.events.clear()
     tab.open(page, "#view=turns&at=grpo-seed0:1.2&diff=1")
     tab.wait_until("document.querySelector('.diff')")
-    assert text(tab, "#turn h3") == [f"level1/{many_turns.EVIL}"]
-    assert sum(many_turns.EVIL in section for section in text(tab, "#turn pre")) >= 5
+    assert tab.texts("#turn h3") == [f"level1/{many_turns.EVIL}"]
+    assert sum(many_turns.EVIL in section for section in tab.texts("#turn pre")) >= 5
     assert tab.evaluate("document.title") == "Estimators"
     assert tab.evaluate("document.querySelectorAll('#turn script, #turn img, #list img').length") == 0
     tab.open(page, "#view=problems")
-    assert f"level1/{many_turns.EVIL}" in text(tab, "#problems td a")
+    assert f"level1/{many_turns.EVIL}" in tab.texts("#problems td a")
     tab.open(page, "#view=turns&at=%3Cimg%20src=x%3E&problem=%3Cb%3E&run=%22%3E")
-    assert text(tab, "#turn p") == ["There is no turn <img src=x> in this page."]
+    assert tab.texts("#turn p") == ["There is no turn <img src=x> in this page."]
     requests = [e["params"]["request"]["url"] for e in tab.events if e.get("method") == "Network.requestWillBeSent"]
     assert all(url.startswith(("about:", "data:", page.as_uri())) for url in requests)
     noise = [

@@ -12,7 +12,7 @@ from PIL import Image
 from rlkernel.report import wandb_report
 from rlkernel.report.best_kernels import BestKernel
 from rlkernel.report.claims import Claim, decide_claims
-from rlkernel.report.summary import METRICS as COLUMNS
+from rlkernel.report.columns import METRICS as COLUMNS
 from rlkernel.report.summary import REQUIRED, RunRecord, read_run, summarise
 from rlkernel.report.wandb_report import arm_rows, claim_rows, kernel_rows, log_report, paired
 from tests.report import many_turns
@@ -27,11 +27,14 @@ def offline(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_claims_have_a_row_whatever_is_known() -> None:
     def arm(name: str, level: float) -> list[RunRecord]:
-        return [RunRecord(Path(), name, seed, "measured", {}, ({"step": 5, "reward": level},)) for seed in range(2)]
+        levels = (level, level * 1.01)
+        return [RunRecord(Path(), name, s, "measured", {}, ({"step": 5, "reward": own},)) for s, own in enumerate(levels)]
 
     claims = [Claim("b above a", "b", "a", "reward", "2 points"), Claim("c above a", "c", "a", "reward", "")]
     known, unknown = claim_rows(decide_claims(claims, {"a": arm("a", 1.0), "b": arm("b", 1.5)}))
-    assert (known["difference"], known["low"], known["verdict"]) == (pytest.approx(0.5), pytest.approx(0.5), "reproduced")
+    # 0.5 and 0.505: half the interval 12.7062 * 0.0025 = 0.0318.
+    assert (known["difference"], known["verdict"]) == (pytest.approx(0.5025), "reproduced")
+    assert known["low"] == pytest.approx(0.5025 - 0.0318, abs=1e-4)
     assert (unknown["difference"], unknown["low"], unknown["verdict"]) == (None, None, "no finished runs")
     assert known.keys() == unknown.keys()
 
@@ -46,6 +49,13 @@ def test_arms_have_the_means_of_their_first_and_last_values() -> None:
     assert (row["arm"], row["seeds"], row["steps"]) == ("a", 2, 5)
     assert (row["Reward, first"], row["Reward, last"], row["Lazy, last"]) == (0.25, 1.5, 1.5)
     assert len(row) == 3 + 2 * len(COLUMNS)
+
+
+def test_arms_that_are_paid_differently_have_no_reward_in_the_tables() -> None:
+    runs = [replace(measured(arm, 0, 0.0, 1.0), manifest={"run": {"reward": {"class": arm}}}) for arm in ("a", "b")]
+    rows = arm_rows(summarise(runs))
+    assert not [key for row in rows for key in row if key.startswith("Reward")]
+    assert len(rows[0]) == 3 + 2 * (len(COLUMNS) - 1)
 
 
 def test_kernels_have_their_code() -> None:

@@ -1,0 +1,86 @@
+"""Curves of metrics over steps, arm by arm: the values of every seed, and their mean and range where all seeds were measured."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from rlkernel.report.columns import is_reward
+from rlkernel.report.summary import RunRecord, same_reward
+
+Line = Literal["-", "--"]
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """One drawing of a figure."""
+
+    title: str
+    lines: tuple[tuple[str, Line, str], ...]
+    """The lines of an arm, each as (metric, style, text in the legend). A metric of the training is `train/<metric>`."""
+    share: bool
+    """Whether the values are shares, which are shown in percent."""
+    log: bool = False
+    """Whether the axis is logarithmic above 1, for values that differ by orders of magnitude."""
+
+
+CORRECT = Panel("Correct turns", (("correct_rate", "-", ""),), True)
+"""What stands where rewards cannot be compared."""
+PANELS = (
+    Panel("Mean reward", (("reward", "-", ""),), False),
+    Panel("Fast@1", (("fast_1", "-", "any turn"), ("fast_1_turn_1", "--", "first turn")), True),
+    Panel("Fast@1.2", (("fast_1.2", "-", "any turn"), ("fast_1.2_turn_1", "--", "first turn")), True),
+    Panel("Hacking and lazy rates", (("hacking_rate", "-", "hacking"), ("lazy_rate", "--", "lazy")), True),
+)
+TRAINING_PANELS = (
+    Panel("Loss", (("train/loss", "-", ""),), False),
+    Panel("Entropy, nats per token", (("train/entropy", "-", ""),), False),
+    Panel("Gradient norm", (("train/grad_norm", "-", ""),), False),
+    Panel("Mismatch of log-probabilities", (("train/mismatch", "-", ""),), False),
+    Panel("Spread of reward within groups", (("train/reward_std", "-", ""),), False),
+    Panel("Groups without spread", (("train/frac_reward_zero_std", "-", ""),), True),
+)
+"""What the training steps say of themselves."""
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """One metric of one arm."""
+
+    seeds: tuple[Mapping[int, float], ...]
+    """The values of each seed by step."""
+    means: Mapping[int, float]
+    """The mean over the seeds, at the steps where every seed was measured."""
+    ranges: Mapping[int, tuple[float, float]]
+    """The least and the largest value of the seeds, at the same steps."""
+
+
+def curve(members: Sequence[RunRecord], key: str) -> Curve | None:
+    """The curve of a metric, `train/<metric>` for one of the training; None where a seed did not record it."""
+    train, name = key.startswith("train/"), key.removeprefix("train/")
+    seeds = tuple(
+        {row["step"]: row[name] for row in (run.training if train else run.validation) if row.get(name) is not None}
+        for run in members
+    )
+    if not seeds or not all(seeds):
+        return None
+    steps = sorted(set.intersection(*(set(points) for points in seeds)))
+    values = {step: [points[step] for points in seeds] for step in steps}
+    means = {step: sum(found) / len(found) for step, found in values.items()}
+    return Curve(seeds, means, {step: (min(found), max(found)) for step, found in values.items()})
+
+
+def comparable_panels(runs: Sequence[RunRecord], panels: Sequence[Panel]) -> tuple[Panel, ...]:
+    """The panels in which these runs can stand side by side: where they are paid by different rewards, the share of correct turns
+    stands for a validation's reward, and a panel of the training about rewards is left out."""
+    if same_reward(runs):
+        return tuple(panels)
+    kept = []
+    for panel in panels:
+        keys = [key for key, _, _ in panel.lines]
+        if not any(is_reward(key) for key in keys):
+            kept.append(panel)
+        elif not all(key.startswith("train/") for key in keys):
+            kept.append(CORRECT)
+    return tuple(kept)

@@ -20,7 +20,7 @@ from rlkernel.runs import directory as rundir
 from rlkernel.runs import wandb_mode
 from rlkernel.training import ranks
 from rlkernel.training.loop import train
-from rlkernel.training.placement import open_evaluator
+from rlkernel.training.placement import is_measured, open_evaluator
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
@@ -28,7 +28,8 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM)
 async def train_all(
     jobs: Sequence[tuple[Run, Path]], *, cache_dir: Path | None = None, checkpoint_every: int = 1, until: float | None = None
 ) -> bool:
-    """Train runs one after another, with one evaluator for neighbours that use the same device and jobs.
+    """Train runs one after another, with one evaluator for neighbours that use the same device, jobs and, where time is modelled,
+    seed.
 
     Finished runs are skipped. Returns whether all are finished now: `until` (of `time.monotonic`) ends the work at the first
     checkpoint, or finished run, after it. Raises UsageError before anything is started if one of the directories holds another
@@ -38,9 +39,9 @@ async def train_all(
     if waiting:
         await anyio.to_thread.run_sync(_check, [run for run, _ in waiting], abandon_on_cancel=True)
     while waiting:
-        device, lanes = waiting[0][0].device, waiting[0][0].jobs
-        async with open_evaluator(device, lanes, cache_dir) as pool:
-            while waiting and (waiting[0][0].device, waiting[0][0].jobs) == (device, lanes):
+        wanted = _evaluator_of(waiting[0][0])
+        async with open_evaluator(wanted[0], wanted[1], cache_dir, wanted[2]) as pool:
+            while waiting and _evaluator_of(waiting[0][0]) == wanted:
                 run, directory = waiting.pop(0)
                 done = await train(run, directory, evaluator=pool, checkpoint_every=checkpoint_every, until=until)
                 if not done or (waiting and until is not None and time.monotonic() >= until):
@@ -49,6 +50,11 @@ async def train_all(
                 gc.collect()
                 torch.cuda.empty_cache()
     return True
+
+
+def _evaluator_of(run: Run) -> tuple[str, int, int | None]:
+    """What neighbours must share to share an evaluator: device, jobs and, unless times are measured here, the seed."""
+    return run.device, run.jobs, None if is_measured(run.device) else run.seed
 
 
 def _check(runs: Sequence[Run]) -> None:

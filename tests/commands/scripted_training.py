@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import MappingProxyType
 
 from algorithms import TABLES
 from algorithms.grpo import GRPO
@@ -51,9 +53,19 @@ class ScriptedTraining:
     cache: Path | None = None
     checkpoint_every: int = 0
     until: float | None = None
+    labels: Mapping[str, str] = field(default_factory=dict)
 
-    def __call__(self, jobs: Jobs, *, cache_dir: Path, checkpoint_every: int, until: float | None = None) -> int:
+    def __call__(
+        self,
+        jobs: Jobs,
+        *,
+        cache_dir: Path,
+        checkpoint_every: int,
+        until: float | None = None,
+        labels: Mapping[str, str] = MappingProxyType({}),
+    ) -> int:
         self.jobs, self.cache, self.checkpoint_every, self.until = list(jobs), cache_dir, checkpoint_every, until
+        self.labels = labels
         for run, directory in jobs:
             directory.mkdir(parents=True, exist_ok=True)
             rundir.begin(directory, run)

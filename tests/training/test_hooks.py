@@ -6,15 +6,17 @@ from dataclasses import replace
 
 from rlkernel.training.diagnostics import Mismatch
 from rlkernel.training.hooks import StepFacts
+from tests.algorithms.groups import group, turn
 
 
 def test_the_numbers_of_a_step_are_shares_of_its_batch() -> None:
     facts = StepFacts(
-        step=3, groups=(), trained_turns=3, turns=4, trained_tokens=10, tokens=40, rejected={"mrs": 1, "mrs_2": 0},
+        step=3, groups=(group([turn(1.0)], [turn(1.0)]),), trained_turns=3, turns=4, trained_tokens=10, tokens=40, rejected={"mrs": 1, "mrs_2": 0},
         loss=0.5, grad_norm=2.0, learning_rate=1e-6, entropy=1.5, clip_fraction=0.0, mismatch=None,
         effective_tokens=0.2,
     )  # fmt: skip
     assert facts.numbers() == {
+        "reward_std": 0.0, "frac_reward_zero_std": 1.0,
         "loss": 0.5, "grad_norm": 2.0, "learning_rate": 1e-6, "entropy": 1.5, "clip_fraction": 0.0, "mismatch": None,
         "kl_k1": None, "kl_k3": None, "effective_tokens": 0.2,
         "kept_turns": 3 / 4, "kept_tokens": 10 / 40, "rejected_mrs": 1 / 4, "rejected_mrs_2": 0.0,

@@ -19,7 +19,16 @@ from types import MappingProxyType
 
 from rlkernel.commands.listing import Tables, list_arms, list_methods
 from rlkernel.commands.plan import (
-    Flags, Jobs, Preset, check_arms, check_device, check_policy, choose_preset, config_file, parse, plan,
+    Flags,
+    Jobs,
+    Preset,
+    check_arms,
+    check_device,
+    check_policy,
+    choose_preset,
+    config_file,
+    parse,
+    plan,
 )  # fmt: skip
 from rlkernel.commands.run_file import RunFile, read
 from rlkernel.config import Run, fingerprint
@@ -88,10 +97,7 @@ def with_file(experiment: Experiment, argv: Sequence[str]) -> tuple[Experiment, 
     path = config_file(argv)
     file = RunFile() if path is None else read(path, Flags, experiment.arms, experiment.tables)
     arms = {**experiment.arms, **file.arms}
-    presets = {
-        name: replace(preset, adapt=lambda run, adapt=preset.adapt: file.adapt(adapt(run)))
-        for name, preset in experiment.presets.items()
-    }
+    presets = {name: replace(preset, adapt=file.after(preset.adapt)) for name, preset in experiment.presets.items()}
     chosen, flags = parse(experiment.name, arms, argv, Flags(**file.flags), presets)
     named = bool(argv) and not argv[0].startswith("-")
     return replace(experiment, arms=arms, presets=presets), chosen if named else file.named or chosen, flags

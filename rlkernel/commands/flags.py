@@ -27,8 +27,8 @@ EXPECTED: Mapping[Any, str] = {int: "a whole number", float: "a number"}
 
 
 def parse_flags(default: T, args: Sequence[str], prog: str, rest: str = "", told: Mapping[str, str] = MappingProxyType({})) -> T:
-    """`default` with the fields that `args` override; `--help` prints and exits. rest: the field that takes what is no flag. told:
-    words for the help of a field without a default.
+    """`default` with the fields that `args` override; `--help` prints and exits. rest: the field that takes what is no flag.
+    told: words for the help of a field without a default.
 
     Raises UsageError with one line that ends in `prog`, whose help says more.
     """

@@ -115,8 +115,8 @@ def parse(
     default: Flags | None = None,
     presets: Mapping[str, Preset] | None = None,
 ) -> tuple[tuple[str, ...], Flags]:
-    """The arms and the flags of a command line: arms come first, and no arm means all. default: what holds without a flag. presets:
-    those whose values the help tells. Raises UsageError in one line."""
+    """The arms and the flags of a command line: arms come first, and no arm means all. default: what holds without a flag.
+    presets: those whose values the help tells. Raises UsageError in one line."""
     named = next((i for i, word in enumerate(argv) if word.startswith("-")), len(argv))
     for arm in argv[:named]:
         if arm not in arms:

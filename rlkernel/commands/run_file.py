@@ -1,4 +1,4 @@
-"""Runs written as a file: `--config run.toml` has flags, and arms beside those of the experiment, so that a sweep needs no Python.
+"""Runs written as a file: `--config run.toml` has flags, and arms beside those of the experiment. A sweep needs no Python.
 
 seeds = [0, 1]                      a flag, by its name; the command line wins
 steps = 8
@@ -15,10 +15,10 @@ from __future__ import annotations
 
 import difflib
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
-from types import MappingProxyType, UnionType
+from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from rlkernel.commands.listing import Tables
@@ -34,18 +34,18 @@ WORDS: Mapping[Any, str] = {int: "a whole number", float: "a number", str: "a te
 class RunFile:
     """What a file says."""
 
-    flags: Mapping[str, Any] = MappingProxyType({})
+    flags: Mapping[str, Any] = field(default_factory=dict)
     """Values of the command's flags."""
     named: tuple[str, ...] = ()
     """The arms that are run; empty: all."""
-    arms: Mapping[str, Run] = MappingProxyType({})
+    arms: Mapping[str, Run] = field(default_factory=dict)
     """The arms that the file adds, without their changes."""
-    changes: Mapping[str, Mapping[str, Any]] = MappingProxyType({})
+    changes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """Fields of the Run by arm. They come after the preset's own values."""
 
-    def adapt(self, run: Run) -> Run:
-        """A run at the preset's scale with what the file says of its arm. Raises UsageError for what no run can have."""
-        return replace(run, **self.changes.get(run.name, {}))
+    def after(self, adapt: Callable[[Run], Run]) -> Callable[[Run], Run]:
+        """A preset's `adapt`, after which an arm gets what the file says of it. Raises UsageError for what no run can have."""
+        return lambda run: replace(adapt(run), **self.changes.get(run.name, {}))
 
 
 def read(path: Path, flags: type, arms: Mapping[str, Run], tables: Tables) -> RunFile:

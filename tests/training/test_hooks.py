@@ -11,7 +11,8 @@ from tests.algorithms.groups import group, turn
 
 def test_the_numbers_of_a_step_are_shares_of_its_batch() -> None:
     facts = StepFacts(
-        step=3, groups=(group([turn(1.0)], [turn(1.0)]),), trained_turns=3, turns=4, trained_tokens=10, tokens=40, rejected={"mrs": 1, "mrs_2": 0},
+        step=3, groups=(group([turn(1.0)], [turn(1.0)]),),
+        trained_turns=3, turns=4, trained_tokens=10, tokens=40, rejected={"mrs": 1, "mrs_2": 0},
         loss=0.5, grad_norm=2.0, learning_rate=1e-6, entropy=1.5, clip_fraction=0.0, mismatch=None,
         effective_tokens=0.2,
     )  # fmt: skip

@@ -6,6 +6,8 @@ how to add one.
 
 from importlib import import_module
 
+from rlkernel.environment.speed_reward import SpeedReward
+
 
 def _class(place: str) -> type:
     """The class at `module.Class` of this package.
@@ -27,7 +29,7 @@ ADVANTAGES: dict[str, type] = {
     "reinforce_pp": _class("reinforce_pp.ReinforcePP"),
 }
 REWARDS: dict[str, type] = {
-    "speed": _class("speed_reward.SpeedReward"),
+    "speed": SpeedReward,
     "tiered": _class("tiered_reward.TieredReward"),
     "weighted": _class("weighted_reward.WeightedReward"),
     "pr": _class("pr.PR"),

@@ -18,6 +18,8 @@ from rlkernel.types import Problem
 
 METHODS: Mapping[str, type] = {"reward": Reward, "advantage": Advantage, "credit": Credit, "corrections": Correction}
 """The fields of a `Run` that say what its algorithm is."""
+SHIPPED = "rlkernel.environment."
+"""Where the methods are that come with the package."""
 ENGINES = ("auto", "slots", "generate")
 """The engines that sample. auto: slots, or generate for a model whose attention is not the plain one."""
 ROLLOUT_DTYPES = ("auto", "bfloat16", "float8")
@@ -172,7 +174,7 @@ def code_of(value: Any) -> dict[str, str]:
         return {}
     inner = {name: digest for f in fields(value) for name, digest in code_of(getattr(value, f.name)).items()}
     home = type(value).__module__
-    if home.split(".")[0] == __name__.split(".")[0]:
+    if home.split(".")[0] == __name__.split(".")[0] and not home.startswith(SHIPPED):
         return inner  # rlkernel itself: the manifest names its commit
     text = "".join(_sources(home, set()))
     return {**inner, f"{home}.{type(value).__name__}": hashlib.sha256(text.encode()).hexdigest()[:16]}

@@ -18,10 +18,10 @@ from algorithms import REWARDS
 from algorithms.coverage import coverage
 from algorithms.layered_reward import LayeredReward
 from algorithms.pr import PR
-from algorithms.speed_reward import SpeedReward
 from algorithms.tiered_reward import TieredReward
 from algorithms.unchecked_reward import UncheckedReward
 from algorithms.weighted_reward import WeightedReward
+from rlkernel.environment.speed_reward import SpeedReward
 from rlkernel.interfaces import Reward
 from rlkernel.types import Evaluation, LaunchFact, OpFact, Status
 

@@ -10,13 +10,13 @@ from types import MappingProxyType
 
 from algorithms import TABLES
 from algorithms.grpo import GRPO
-from algorithms.speed_reward import SpeedReward
 from algorithms.trloo import TRLOO
 from algorithms.uniform_credit import UniformCredit
-from envs.kernel_env import KernelEnvironment
 from rlkernel.commands.experiment import Experiment
 from rlkernel.commands.plan import Jobs, Preset
 from rlkernel.config import Run
+from rlkernel.environment.kernel_env import KernelEnvironment
+from rlkernel.environment.speed_reward import SpeedReward
 from rlkernel.report.report import Story
 from rlkernel.runs import directory as rundir
 from rlkernel.types import Problem

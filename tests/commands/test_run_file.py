@@ -14,12 +14,12 @@ from algorithms.dr_grpo import DrGRPO
 from algorithms.mrs import MRS
 from algorithms.pr import PR
 from algorithms.prs import PRS
-from algorithms.speed_reward import SpeedReward
-from envs.kernel_env import KernelEnvironment
 from rlkernel.commands import experiment as experiments
 from rlkernel.commands.plan import Flags
 from rlkernel.commands.run_file import read
 from rlkernel.config import Run, to_json
+from rlkernel.environment.kernel_env import KernelEnvironment
+from rlkernel.environment.speed_reward import SpeedReward
 from rlkernel.errors import UsageError
 from tests.commands.scripted_training import ARMS, BASE, ScriptedTraining, experiment
 

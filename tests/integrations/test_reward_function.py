@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from algorithms.speed_reward import SpeedReward
-from envs.kernel_env import KernelEnvironment
 from envs.problems import load_suite
+from rlkernel.environment.kernel_env import KernelEnvironment
+from rlkernel.environment.speed_reward import SpeedReward
 from rlkernel.errors import BrokenReference
 from rlkernel.integrations.reward_function import RewardFunction, rows, text_of
 from rlkernel.integrations.service import Service, open_service

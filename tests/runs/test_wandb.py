@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from algorithms.speed_reward import SpeedReward
 from algorithms.trloo import TRLOO
 from algorithms.uniform_credit import UniformCredit
-from envs.kernel_env import KernelEnvironment
 from rlkernel.config import Run
+from rlkernel.environment.kernel_env import KernelEnvironment
+from rlkernel.environment.speed_reward import SpeedReward
 from rlkernel.errors import UsageError
 from rlkernel.runs import wandb_mode
 from rlkernel.runs.directory import METRICS, TRANSCRIPTS

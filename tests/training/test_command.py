@@ -141,7 +141,7 @@ SCRIPT = """
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from algorithms.speed_reward import SpeedReward
+from rlkernel.environment.speed_reward import SpeedReward
 from algorithms.trloo import TRLOO
 from algorithms.uniform_credit import UniformCredit
 from rlkernel.training.command import main

@@ -46,6 +46,16 @@ def test_one_reward_per_completion_all_evaluated_at_once(judge: Judge, service: 
     assert reward.__name__ == "SpeedReward" and [e.status for e in reward.last][1] is Status.NO_CODE
 
 
+def test_without_an_event_loop_it_gives_the_same(judge: Judge, service: Service) -> None:
+    judge.together = 2
+    reward = RewardFunction(service, KernelEnvironment(), SpeedReward())
+    columns: dict[str, Any] = {"problem": ["p", "q"], "reference": ["a", "b"], "trainer_state": None}
+    assert reward.blocking([None] * 2, [said(1.0), said(3.0)], **columns) == [1.0, 2.0]
+    assert [evaluation.speedup for evaluation in reward.last] == [1.0, 3.0]
+    with pytest.raises(BrokenReference, match="p: no Model"):
+        reward.blocking([None], [said(1.0)], problem=["p"], reference=["broken"])
+
+
 def test_it_is_what_trl_takes_for_an_async_function(service: Service) -> None:
     from trl.trainer.utils import is_async_callable
 

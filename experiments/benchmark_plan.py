@@ -15,12 +15,12 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from algorithms import REWARDS
-from envs.kernel_env import KernelEnvironment
 from envs.kernelbench import Fitted, Unfit, describe
 from envs.problems import SuiteError, load_directory, load_suite
 from envs.size_store import fit_all
 from experiments.benchmark_flags import Flags, check, parse_context
 from rlkernel.config import code_of, to_json
+from rlkernel.environment.kernel_env import KernelEnvironment
 from rlkernel.errors import UsageError
 from rlkernel.evaluator.cards.gpus import Gpu
 from rlkernel.evaluator.config import EvaluatorConfig, Limits

@@ -24,6 +24,8 @@ COUNTS = (
     *("validation_every", "validation_rollouts"),
 )
 """The fields that are at least 1."""
+SHIPPED = "rlkernel.environment."
+"""Where the methods are that come with the package."""
 ENGINES = ("auto", "slots", "generate")
 """The engines that sample. auto: slots, or generate for a model whose attention is not the plain one."""
 ROLLOUT_DTYPES = ("auto", "bfloat16", "float8")
@@ -197,7 +199,7 @@ def code_of(value: Any) -> dict[str, str]:
         return {}
     inner = {name: digest for f in fields(value) for name, digest in code_of(getattr(value, f.name)).items()}
     home = type(value).__module__
-    if home.split(".")[0] == __name__.split(".")[0]:
+    if home.split(".")[0] == __name__.split(".")[0] and not home.startswith(SHIPPED):
         return inner  # rlkernel itself: the manifest names its commit
     text = "".join(_sources(home, set()))
     return {**inner, f"{home}.{type(value).__name__}": hashlib.sha256(text.encode()).hexdigest()[:16]}

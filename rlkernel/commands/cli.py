@@ -1,4 +1,4 @@
-"""The command line: `rlkernel evaluate`, `compare` and `doctor`.
+"""The command line: `rlkernel evaluate`, `compare`, `doctor` and `serve`.
 
 What a command stands on is imported when it is called: torch alone takes seconds, which `--help` need not wait for.
 """
@@ -130,11 +130,37 @@ class Doctor:
         return 0 if doctors.show(Console()) else 1
 
 
-Command = Evaluate | Compare | Doctor
+@dataclass(frozen=True)
+class Serve:
+    """Serve problems and verdicts to OpenEnv clients, `pip install 'rlkernel[openenv]'`. Ctrl-C ends it."""
+
+    problems: Path | None = None
+    """A directory of files in KernelBench's format."""
+    turns: int = 3
+    """Answers after which a conversation ends."""
+    device: str = "auto"
+    """Where candidates are judged: auto, cpu (modelled time), cuda or cuda:N."""
+    jobs: int = 0
+    """Evaluations at a time; 0: one per core."""
+    host: str = "127.0.0.1"
+    """The address to listen on: whoever reaches it can have candidates judged."""
+    port: int = 8000
+
+    def __call__(self) -> int:
+        from rlkernel.commands.serve import serve
+
+        if self.problems is None:
+            raise UsageError("--problems is missing: give a directory of files in KernelBench's format")
+        serve(self.problems, turns=self.turns, device=self.device, jobs=self.jobs, host=self.host, port=self.port)
+        return 0
+
+
+Command = Evaluate | Compare | Doctor | Serve
 COMMANDS: Mapping[str, tuple[Command, str]] = {
     "evaluate": (Evaluate(), "files"),
     "compare": (Compare(), "paths"),
     "doctor": (Doctor(), ""),
+    "serve": (Serve(), ""),
 }
 """Name -> the command with its defaults, and the field that takes what is no flag."""
 

@@ -40,6 +40,9 @@ class EvaluatorConfig:
     """Whether a float32 task may use tf32 matrix units."""
     compiled: bool = False
     """Whether each reference is also timed under torch.compile, once per problem. It takes seconds each, and needs a GPU."""
+    seed: int | None = None
+    """Where time is modelled: what inputs and weights are drawn from, together with the problem and the candidate, so that equal
+    seeds give equal verdicts in every digit. None: fresh secrets each time. Measured evaluations always take those."""
     limits: Limits = Limits()
 
     def __post_init__(self) -> None:

@@ -8,7 +8,7 @@ evaluate(problem, code)
   |     compile child            launches -> binaries for the target
   |
   |   without a GPU (cpu_path.py)                    with GPUs (gpu_path.py)
-  |     oracle: rounds     fresh seeds, inputs         lease of a GPU: one candidate at a time
+  |     oracle: rounds     seeds, inputs               lease of a GPU: one candidate at a time
   |     runner child       outputs, costs, liveness      runner    tune, judge at full shape, liveness,
   |     oracle: compare    outputs -> matches                      time beside the reference, attribute
   |
@@ -205,7 +205,8 @@ async def _not_idle(cards: Sequence[gpus.Gpu], shared: str | None) -> list[str]:
 
 
 def _for_cards(config: EvaluatorConfig, cards: Sequence[gpus.Gpu]) -> EvaluatorConfig:
-    """Return `config` with the profile of the cards. Raises ValueError for cards without a profile or of several kinds."""
+    """Return `config` with the profile of the cards, and without a seed, since times are measured. Raises ValueError for cards
+    without a profile or of several kinds."""
     profiles = {profile.name if (profile := gpus.profile(card)) else card.name for card in cards}
     if len(profiles) > 1:
         raise ValueError(f"the GPUs differ ({', '.join(sorted(profiles))}): choose one with cuda:N")
@@ -213,4 +214,4 @@ def _for_cards(config: EvaluatorConfig, cards: Sequence[gpus.Gpu]) -> EvaluatorC
     if name not in PROFILES:
         known = ", ".join(PROFILES)
         raise ValueError(f"no device profile for {name} (known: {known}): add one to rlkernel/evaluator/devices.py, or use cpu")
-    return replace(config, profile=name)
+    return replace(config, profile=name, seed=None)

@@ -7,7 +7,6 @@ meaning is put here. Where the language leaves a result open, the worst that it 
 from __future__ import annotations
 
 import math
-import secrets
 from collections.abc import Callable
 from typing import Any
 
@@ -24,7 +23,6 @@ SIMPLE, SPECIAL, LIBRARY = 1.0, 4.0, 8.0
 """Operations per element on the general units: an addition, a special function, a function of the math library."""
 FLOAT64 = 2.0
 """Factor on the work of float64."""
-_SECRET = secrets.randbits(64)
 _ERF = libdevice.function("__nv_erf") or np.vectorize(math.erf)
 
 
@@ -52,6 +50,8 @@ class Arithmetic(InterpreterBuilder):  # type: ignore[misc]
         super().__init__()
         self.dry = False
         self.counts = Counts()
+        self.order = 0
+        """The seed of the orders into which elements are brought where a kernel allows any."""
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith(("create_", "get_")):
@@ -169,7 +169,7 @@ class Arithmetic(InterpreterBuilder):  # type: ignore[misc]
     def _reordered(self, data: Array) -> Array:
         """The elements in an order that depends on their number alone, which a layout may bring about and no source tells."""
         flat = np.ascontiguousarray(data).reshape(-1)
-        order = np.random.default_rng([_SECRET, flat.size]).permutation(flat.size)
+        order = np.random.default_rng([self.order, flat.size]).permutation(flat.size)
         return np.asarray(flat[order].reshape(data.shape))
 
     def create_dot(self, a: Any, b: Any, d: Any, input_precision: Any, max_num_imprecise_acc: Any) -> Any:

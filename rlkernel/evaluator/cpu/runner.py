@@ -11,6 +11,7 @@ import torch
 
 from rlkernel.evaluator import wire
 from rlkernel.evaluator.cpu.interpreter import Interpreter, KernelFailed
+from rlkernel.evaluator.cpu.language import the_machine
 from rlkernel.evaluator.cpu.machine import OutOfBounds
 from rlkernel.evaluator.cpu.pricing import Pricing
 from rlkernel.evaluator.devices import PROFILES
@@ -117,6 +118,7 @@ def step_number(name: str) -> int:
 def _run(request: RunRequest, body: bytes) -> bytes:
     small, other, full = request.program, request.other or request.program, request.full
     compiled = {step_number(step): config for step, config in request.configs.items()}
+    the_machine()[0].draw_from(request.key)
     rows, unwritten = Pricing(full, PROFILES[request.profile]).rows(request.full_specs, compiled)
     configs = _configs_alike(compiled, full, small)
     interpreter = Interpreter(small)
@@ -150,6 +152,7 @@ def _run(request: RunRequest, body: bytes) -> bytes:
 
 def _orders(request: PriceRequest) -> bytes:
     """The configurations of autotuned launches from the fastest to the slowest, by modelled time."""
+    the_machine()[0].draw_from(request.key)
     pricing = Pricing(request.full, PROFILES[request.profile])
     return codec.pack(Prices({step: tuple(order) for step, order in pricing.orders(request.full_specs).items()}))
 

@@ -9,17 +9,18 @@
 from __future__ import annotations
 
 import copy
+import random
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 
+from rlkernel.evaluator.draws import SEED_BITS, draws
 from rlkernel.evaluator.judging.comparison import bits
 from rlkernel.evaluator.judging.reference_calls import (
     STRESS,
     call,
     constants,
-    draw_seed,
     exact_outputs,
     mapped,
     nudged,
@@ -52,11 +53,12 @@ class Round:
 
 
 class Construction:
-    """One module of the reference, and the same in float64; called any number of times."""
+    """One module of the reference, and the same in float64; called any number of times. Its seeds come from `drawn`."""
 
-    def __init__(self, reference: Reference, *, other: bool, perturbed: bool, tf32: bool) -> None:
+    def __init__(self, reference: Reference, drawn: random.Random, *, other: bool, perturbed: bool, tf32: bool) -> None:
         self.reference, self.other, self.perturbed, self.tf32 = reference, other, perturbed, tf32
-        self.init_seed = draw_seed()
+        self._drawn = drawn
+        self.init_seed = drawn.getrandbits(SEED_BITS)
         self.model = reference.model(self.init_seed)
         if other:
             self.model.train(not self.model.training)
@@ -67,8 +69,8 @@ class Construction:
 
     def round(self, stress: Stress) -> Round:
         """Draw inputs and call the reference. Raises what the reference raises."""
-        forward_seed = draw_seed()
-        inputs = stressed(self.reference.inputs(draw_seed()), stress)
+        forward_seed, input_seed = self._drawn.getrandbits(SEED_BITS), self._drawn.getrandbits(SEED_BITS)
+        inputs = stressed(self.reference.inputs(input_seed), stress)
         state = {name: tensor.clone() for name, tensor in state_of(self.model).items()}
         mine = mapped(inputs, lambda tensor: tensor.clone(memory_format=torch.preserve_format))
         found: list[torch.Tensor] = []
@@ -124,24 +126,26 @@ def _not_finite(expected: Expected) -> tuple[bool, bool]:
     return any(bool(torch.isnan(t).any()) for t in floats), any(bool(torch.isinf(t).any()) for t in floats)
 
 
-def _harder(reference: Reference, usual: Round, *, tf32: bool) -> Round:
+def _harder(reference: Reference, seeds: random.Random, usual: Round, *, tf32: bool) -> Round:
     """A round at other weights and inputs, as hard as leaves the reference as finite as it usually is."""
     shifted = any(one_sided(value) for value in usual.inputs)
     for stress, perturbed in [(Stress.SHIFTED, True)] * shifted + [(Stress.SCALED, True), (Stress.NONE, True)]:
         try:
-            drawn = Construction(reference, other=False, perturbed=perturbed, tf32=tf32).round(stress)
+            drawn = Construction(reference, seeds, other=False, perturbed=perturbed, tf32=tf32).round(stress)
         except Exception:  # a reference may refuse such inputs in its own way
             continue
         if all(now <= before for now, before in zip(_not_finite(drawn.expected), _not_finite(usual.expected), strict=True)):
             return drawn
-    return Construction(reference, other=False, perturbed=False, tf32=tf32).round(Stress.NONE)
+    return Construction(reference, seeds, other=False, perturbed=False, tf32=tf32).round(Stress.NONE)
 
 
-def draw_rounds(reference: Reference, *, other: bool, tf32: bool) -> list[Round]:
-    """The rounds of one candidate. `other`: with one in the other of train and eval mode. Raises BrokenReference."""
-    usual = Construction(reference, other=False, perturbed=False, tf32=tf32)
+def draw_rounds(reference: Reference, key: str, *, other: bool, tf32: bool) -> list[Round]:
+    """The rounds of one candidate, whose seeds come from its key. `other`: with one in the other of train and eval mode. Raises
+    BrokenReference."""
+    seeds = draws(key, "rounds")
+    usual = Construction(reference, seeds, other=False, perturbed=False, tf32=tf32)
     found = [usual.round(Stress.NONE), usual.round(Stress.NONE)]
-    found.append(_harder(reference, found[0], tf32=tf32))
+    found.append(_harder(reference, seeds, found[0], tf32=tf32))
     if other:
-        found.append(Construction(reference, other=True, perturbed=True, tf32=tf32).round(Stress.NONE))
+        found.append(Construction(reference, seeds, other=True, perturbed=True, tf32=tf32).round(Stress.NONE))
     return found

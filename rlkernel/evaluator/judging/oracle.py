@@ -1,7 +1,7 @@
 """The trusted side of an evaluation: what a problem's reference wants, costs and gives.
 
-A long-lived child; it runs references and compares outputs, never a candidate's code. Seeds come from the operating system after
-the candidate was traced, so nothing that a candidate does can depend on the inputs.
+A long-lived child; it runs references and compares outputs, never a candidate's code. Seeds come from a key that is made when
+the candidate was traced (`rlkernel.evaluator.draws`), so nothing that a candidate does can depend on the inputs.
 """
 
 from __future__ import annotations
@@ -255,7 +255,8 @@ class Oracle:
         problem = self._problem(question.about)
         assert isinstance(problem, Prepared)
         try:
-            drawn = draw_rounds(problem.small, other=problem.modal or question.other, tf32=question.about.tf32)
+            other = problem.modal or question.other
+            drawn = draw_rounds(problem.small, question.key, other=other, tf32=question.about.tf32)
         except BrokenReference as error:
             return Broken(str(error))
         except Exception as error:  # whatever the reference's own code raises is told in one line

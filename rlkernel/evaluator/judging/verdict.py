@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -11,6 +12,8 @@ from rlkernel.evaluator.program.schema import Launch, Op, Program
 from rlkernel.types import Evaluation, LaunchFact, OpFact, Seconds, Status, Timing
 
 MAX_DETAIL = 400
+ADDRESS = re.compile(r"\bat 0x[0-9a-fA-F]+")
+"""Where an object is, as Python prints it."""
 
 
 def failed(status: Status, detail: str, seconds: Seconds) -> Evaluation:
@@ -19,7 +22,13 @@ def failed(status: Status, detail: str, seconds: Seconds) -> Evaluation:
 
 
 def printable(detail: str) -> str:
-    """The detail, bounded and without control characters: it is shown to models and people."""
+    """The detail, bounded and without control characters: it is shown to models and people. Addresses, which differ from process
+    to process, are left out.
+
+    >>> printable("unhashable <Kernel at 0x7f31c05e2d40>")
+    'unhashable <Kernel at 0x...>'
+    """
+    detail = ADDRESS.sub("at 0x...", detail)
     return "".join(c if c.isprintable() or c == "\n" else " " for c in detail[:MAX_DETAIL])
 
 

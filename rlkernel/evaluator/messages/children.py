@@ -116,6 +116,8 @@ class RunRequest:
     profile: str
     """A name of `devices.PROFILES`."""
     rounds: tuple[RoundInputs, ...]
+    key: str
+    """What the programs that are followed, and undefined values, are drawn from."""
     configs: dict[str, Choice]
     """Launch at full size, "3" in forward or "init:0" in `__init__` -> the configuration that was compiled."""
 
@@ -128,6 +130,8 @@ class PriceRequest:
     full_specs: Specs
     profile: str
     """A name of `devices.PROFILES`."""
+    key: str
+    """What the programs that are followed are drawn from."""
 
 
 @dataclass(frozen=True, slots=True)

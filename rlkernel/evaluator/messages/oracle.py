@@ -56,6 +56,8 @@ class DrawRounds:
     """Pool to oracle: draw seeds, inputs and weights, and remember what the reference makes of them."""
 
     about: About
+    key: str
+    """What everything is drawn from, see `rlkernel.evaluator.draws`."""
     other: bool
     """Whether the candidate does other work in the other of train and eval mode."""
 

@@ -10,6 +10,7 @@ import array
 import importlib
 import json
 import os
+import random
 import select
 import signal
 import socket
@@ -18,6 +19,7 @@ import tempfile
 import traceback
 from pathlib import Path
 
+import numpy as np
 import torch
 
 from rlkernel.evaluator import wire
@@ -268,6 +270,8 @@ def main() -> None:
     """Be a zygote, whose end of the control socket has the number in the first argument."""
     torch.set_num_threads(1)
     torch.manual_seed(0)
+    random.seed(0)
+    np.random.seed(0)
     control = socket.socket(fileno=int(sys.argv[1]))
     if os.environ["CUDA_VISIBLE_DEVICES"]:  # a runner's zygote forks nothing else
         _warm_up_runner()

@@ -10,6 +10,7 @@ import torch
 from rlkernel.errors import BrokenReference
 from rlkernel.evaluator import wire
 from rlkernel.evaluator.devices import H200
+from rlkernel.evaluator.draws import key_of
 from rlkernel.evaluator.judging.oracle import Oracle, prepare
 from rlkernel.evaluator.messages import codec
 from rlkernel.evaluator.messages.oracle import About, Brief, DrawRounds, Prepare, Rounds
@@ -90,7 +91,7 @@ def ask(oracle: Oracle, question: Prepare | DrawRounds, answer: type[T]) -> tupl
 def test_every_round_comes_with_the_init_inputs_of_its_own_model() -> None:
     oracle = Oracle()
     ask(oracle, Prepare(about(ATTRIBUTE)), Brief)
-    rounds, body = ask(oracle, DrawRounds(about(ATTRIBUTE), other=False), Rounds)
+    rounds, body = ask(oracle, DrawRounds(about(ATTRIBUTE), key_of(None), other=False), Rounds)
     drawn = []
     for place, one in enumerate(rounds.rounds):
         assert one.again == (place == 1), "the second round calls the module of the first one again"

@@ -84,7 +84,7 @@ class Stages:
 
     def about(self, problem: Problem) -> About:
         """The problem as the oracle takes it."""
-        return About(problem.name, problem.source, self.config.profile, self.config.tf32)
+        return About(problem.name, problem.source, self.config.profile, self.config.precision)
 
     async def ask_oracle(self, oracle: Child, question: bytes, *answers: type[T]) -> tuple[T, bytes]:
         """The answer and its body. The oracle is trusted: its death, silence or nonsense is our failure.

@@ -21,6 +21,7 @@ from rlkernel.runs import wandb_mode
 from rlkernel.training import ranks
 from rlkernel.training.loop import train
 from rlkernel.training.placement import open_evaluator
+from rlkernel.types import Precision
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
@@ -28,7 +29,7 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM)
 async def train_all(
     jobs: Sequence[tuple[Run, Path]], *, cache_dir: Path | None = None, checkpoint_every: int = 1, until: float | None = None
 ) -> bool:
-    """Train runs one after another, with one evaluator for neighbours that use the same device and jobs.
+    """Train runs one after another, with one evaluator for neighbours that use the same device, jobs and precision.
 
     Finished runs are skipped. Returns whether all are finished now: `until` (of `time.monotonic`) ends the work at the first
     checkpoint, or finished run, after it. Raises UsageError before anything is started if one of the directories holds another
@@ -38,9 +39,10 @@ async def train_all(
     if waiting:
         await anyio.to_thread.run_sync(_check, [run for run, _ in waiting], abandon_on_cancel=True)
     while waiting:
-        device, lanes = waiting[0][0].device, waiting[0][0].jobs
-        async with open_evaluator(device, lanes, cache_dir) as pool:
-            while waiting and (waiting[0][0].device, waiting[0][0].jobs) == (device, lanes):
+        judged = _judged(waiting[0][0])
+        device, lanes, precision = judged
+        async with open_evaluator(device, lanes, cache_dir, precision) as pool:
+            while waiting and _judged(waiting[0][0]) == judged:
                 run, directory = waiting.pop(0)
                 done = await train(run, directory, evaluator=pool, checkpoint_every=checkpoint_every, until=until)
                 if not done or (waiting and until is not None and time.monotonic() >= until):
@@ -49,6 +51,11 @@ async def train_all(
                 gc.collect()
                 torch.cuda.empty_cache()
     return True
+
+
+def _judged(run: Run) -> tuple[str, int, Precision]:
+    """What runs must have in common to share an evaluator."""
+    return run.device, run.jobs, run.precision
 
 
 def _check(runs: Sequence[Run]) -> None:

@@ -253,7 +253,8 @@ async def train(
         log = RunLog(directory, held.enter_context(open_wandb(directory, run, manifest["wandb_id"])))
         display = held.enter_context(Display(run, start.step))
         job = Job(run, directory, start.checkpoint, checkpoint_every, micro_tokens)
-        async with nullcontext(evaluator) if evaluator else open_evaluator(run.device, run.jobs, cache_dir) as judge:
+        opening = nullcontext(evaluator) if evaluator else open_evaluator(run.device, run.jobs, cache_dir, run.precision)
+        async with opening as judge:
             rundir.update_manifest(directory, evaluator=describe(judge))
             await in_thread(ranks.send, job)
             async with _open_loop(job, model, tokenizer, judge, log, display) as loop:

@@ -31,6 +31,7 @@ from rlkernel.evaluator.pool import Pool, open_pool, runner_memory
 from rlkernel.evaluator.ray.pool import RayPool, open_ray_pool
 from rlkernel.interfaces import CardEvaluator, Evaluator
 from rlkernel.training import ranks
+from rlkernel.types import Precision
 
 RAY = "ray"
 """The device that means a Ray cluster: the one of RAY_ADDRESS, or the one that this machine is in."""
@@ -152,13 +153,16 @@ async def open_any_pool(
 
 
 @asynccontextmanager
-async def open_evaluator(device: str, jobs: int, cache_dir: Path | None) -> AsyncIterator[Pool | RayPool]:
+async def open_evaluator(
+    device: str, jobs: int, cache_dir: Path | None, precision: Precision = Precision.PYTORCH
+) -> AsyncIterator[Pool | RayPool]:
     """The pool for runs on `device`, whose policy leases the card that they share, if there is one. Says so on standard error,
     with what makes measured times less trustworthy. Raises UsageError."""
     async with AsyncExitStack() as stack:
         try:
             placement = place(device)
-            opening = open_any_pool(device=placement.device, jobs=jobs, cache_dir=cache_dir, placement=placement)
+            config = EvaluatorConfig(precision=precision)
+            opening = open_any_pool(device=placement.device, jobs=jobs, cache_dir=cache_dir, config=config, placement=placement)
             pool = await stack.enter_async_context(opening)
         except ValueError as error:
             raise UsageError(f"Run.device or Run.jobs: {error}") from error

@@ -22,6 +22,7 @@ from rlkernel.config import Run
 from rlkernel.errors import GOES_ON, exit_status
 from rlkernel.runs import directory as rundir
 from rlkernel.training import command, loop
+from rlkernel.types import Precision
 from tests import forked
 from tests.echo import ScriptedEvaluator
 
@@ -35,7 +36,9 @@ class Trainings:
     trained: list[tuple[str, int]] = field(default_factory=list)
 
     @asynccontextmanager
-    async def open_evaluator(self, device: str, jobs: int, cache_dir: Path | None) -> AsyncIterator[ScriptedEvaluator]:
+    async def open_evaluator(
+        self, device: str, jobs: int, cache_dir: Path | None, precision: Precision
+    ) -> AsyncIterator[ScriptedEvaluator]:
         self.opened.append((device, jobs))
         yield ScriptedEvaluator()
 

@@ -13,6 +13,7 @@ from rlkernel.evaluator.messages.codec import Between
 from rlkernel.evaluator.program.schema import MAX_KERNELS, MAX_STEPS, Program
 from rlkernel.evaluator.program.variant import Specs, Traced, Variant
 from rlkernel.evaluator.wire import Span, TensorSpan
+from rlkernel.types import Precision
 
 Step = Annotated[int, Between(0, MAX_STEPS - 1)]
 """A step's place in `Program.forward`."""
@@ -115,6 +116,8 @@ class RunRequest:
     full_specs: Specs
     profile: str
     """A name of `devices.PROFILES`."""
+    precision: Precision
+    """How fast torch's own products and convolutions are."""
     rounds: tuple[RoundInputs, ...]
     configs: dict[str, Choice]
     """Launch at full size, "3" in forward or "init:0" in `__init__` -> the configuration that was compiled."""

@@ -257,7 +257,7 @@ def test_slices_are_what_their_definition_says(shape: list[int], seed: int, scal
     generator = torch.Generator().manual_seed(seed)
     exact = torch.randn(shape, generator=generator)
     found = exact + scale * torch.randn(shape, generator=generator) * torch.rand(shape[-1:], generator=generator)
-    allowed = tolerance(torch.float32, OwnError(), tf32=False)
+    allowed = tolerance(torch.float32, OwnError(), Precision.STRICT)
     wanted = []
     for dim in range(len(shape)):
         if shape[dim] > 1 and exact.numel() // shape[dim] >= SLICE_ELEMENTS:

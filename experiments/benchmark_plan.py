@@ -189,7 +189,7 @@ def _evaluator(flags: Flags) -> tuple[Sequence[Gpu], EvaluatorConfig]:
         limits = dataclasses.replace(limits, gpu_memory_bytes=memory)
     try:
         compiled = flags.compiled and (bool(cards) or flags.device == RAY)
-        return cards, EvaluatorConfig(profile=flags.profile, tf32=flags.tf32, compiled=compiled, limits=limits)
+        return cards, EvaluatorConfig(profile=flags.profile, precision=flags.precision, compiled=compiled, limits=limits)
     except ValueError as error:
         raise UsageError(f"--profile: {error}") from error
 

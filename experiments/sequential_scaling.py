@@ -224,7 +224,7 @@ async def refine_all(units: Sequence[Unit], flags: Flags, started: float) -> boo
         return True
     first = waiting[0].run
     # One seed for all units, so that a verdict is the same whichever of them are finished already.
-    async with open_evaluator(first.device, first.jobs, flags.out / "evaluations", seed=0) as pool:
+    async with open_evaluator(first.device, first.jobs, flags.out / "evaluations", first.precision, seed=0) as pool:
         for name, units_of in groupby(waiting, key=lambda unit: unit.run.model):
             model, tokenizer = load_model(name)
             if torch.cuda.is_available():

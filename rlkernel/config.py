@@ -15,7 +15,7 @@ from typing import Any, get_args
 from rlkernel.errors import UsageError
 from rlkernel.interfaces import Advantage, Correction, Credit, Environment, Removes, Reward
 from rlkernel.settings import Loss, Optimiser, Stop
-from rlkernel.types import Problem
+from rlkernel.types import Precision, Problem
 
 METHODS: Mapping[str, type] = {"reward": Reward, "advantage": Advantage, "credit": Credit, "corrections": Correction}
 """The fields of a `Run` that say what its algorithm is."""
@@ -103,6 +103,8 @@ class Run:
     (the nodes of a Ray cluster, docs/past_one_machine.md)."""
     jobs: int = 0
     """Evaluations in flight; 0: one per core. With device ray, on each of its actors."""
+    precision: Precision = Precision.PYTORCH
+    """How exact float32 products are on either side of an evaluation."""
 
     def __post_init__(self) -> None:
         for name in COUNTS:
@@ -128,6 +130,8 @@ class Run:
             raise UsageError(f"Run.lora_rank is {self.lora_rank}: use 0 to train all weights, or the rank of the adapters")
         if self.lora_alpha <= 0:
             raise UsageError(f"Run.lora_alpha is {self.lora_alpha}: it must be positive")
+        if self.precision not in tuple(Precision):
+            raise UsageError(f"Run.precision is {self.precision!r}: use one of {', '.join(Precision)}")
         if self.engine not in ENGINES:
             raise UsageError(f"Run.engine is {self.engine!r}: use one of {', '.join(ENGINES)}")
         if self.rollout_dtype not in ROLLOUT_DTYPES:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from rlkernel.commands.flags import parse_flags
 from rlkernel.errors import UsageError, exit_status
+from rlkernel.types import Precision
 
 
 @dataclass(frozen=True)
@@ -37,8 +38,8 @@ class Evaluate:
     """Evaluations at a time with a manifest; 0: one per core."""
     profile: str = "h200"
     """Without a GPU, the one to compile for and to model: h200 or a100."""
-    tf32: bool = False
-    """Allow a float32 task to use tf32 matrix units."""
+    precision: Precision = Precision.PYTORCH
+    """pytorch: the reference as PyTorch ships, and the candidate may use tf32. strict: no tf32. tf32: on both sides."""
     compiled: bool = False
     """Also time each reference under torch.compile, once; takes seconds, GPU only."""
     json: bool = False
@@ -50,7 +51,7 @@ class Evaluate:
         from rlkernel.training.placement import select
 
         try:
-            config = EvaluatorConfig(profile=self.profile, tf32=self.tf32, compiled=self.compiled)
+            config = EvaluatorConfig(profile=self.profile, precision=self.precision, compiled=self.compiled)
         except ValueError as error:
             raise UsageError(f"--profile: {error}") from error
         try:

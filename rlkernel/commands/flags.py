@@ -12,6 +12,7 @@ import inspect
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
+from enum import StrEnum
 from itertools import pairwise
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeVar, get_args, get_origin, get_type_hints
@@ -83,6 +84,8 @@ def _reading(hint: Any) -> dict[str, Any]:
     parts = [part for part in get_args(hint) if part not in (type(None), ...)]
     if hint is bool:
         return {"action": "store_true"}
+    if isinstance(hint, type) and issubclass(hint, StrEnum):
+        return {"type": _reader(hint, f"one of {', '.join(hint)}"), "metavar": "WORD"}
     if get_origin(hint) is Literal:
         return {"type": _reader({part: part for part in parts}.__getitem__, f"one of {', '.join(parts)}"), "metavar": "WORD"}
     if parts:

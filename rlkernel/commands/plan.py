@@ -11,6 +11,7 @@ from rlkernel.config import Run, fingerprint
 from rlkernel.errors import UsageError
 from rlkernel.evaluator.cards import gpus
 from rlkernel.runs import directory as rundir
+from rlkernel.types import Precision
 
 Jobs = Sequence[tuple[Run, Path]]
 """Runs, each with its directory."""
@@ -66,6 +67,8 @@ class Flags:
     """Where the evaluator runs: auto, cpu, cuda, cuda:N or ray."""
     jobs: int | None = None
     """Evaluations in flight; 0: one per core."""
+    precision: Precision | None = None
+    """Of float32 products in evaluations: pytorch, strict or tf32."""
     steps: int | None = None
     turns: int | None = None
     """Attempts per trajectory."""

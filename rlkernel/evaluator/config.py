@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from rlkernel.evaluator.devices import PROFILES
+from rlkernel.types import Precision
 
 GIB = 1 << 30
 
@@ -36,8 +37,8 @@ class EvaluatorConfig:
 
     profile: str = "h200"
     """The name of the GPU that is compiled for, and modelled where there is none; see `devices.PROFILES`."""
-    tf32: bool = False
-    """Whether a float32 task may use tf32 matrix units."""
+    precision: Precision = Precision.PYTORCH
+    """How exact float32 products are on either side."""
     compiled: bool = False
     """Whether each reference is also timed under torch.compile, once per problem. It takes seconds each, and needs a GPU."""
     seed: int | None = None
@@ -48,3 +49,6 @@ class EvaluatorConfig:
     def __post_init__(self) -> None:
         if self.profile not in PROFILES:
             raise ValueError(f"unknown device profile {self.profile!r}: use one of {', '.join(PROFILES)}")
+        if self.precision not in tuple(Precision):
+            raise ValueError(f"unknown precision {self.precision!r}: use one of {', '.join(Precision)}")
+        object.__setattr__(self, "precision", Precision(self.precision))

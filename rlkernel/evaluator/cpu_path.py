@@ -42,8 +42,8 @@ class CpuPath:
             program=full.program, same_work=census(small.program) == census(full.program), kernels=_by_step(kernels),
             rows=ran.rows, live=_by_source(small.program, full.program, ran.live), unwritten=ran.unwritten,
             matches=compared.matches, other_mode_only=compared.other and small.other is not None, detail=compared.detail,
-            error=compared.error, times=Times.modelled(brief.reference_us, modelled_us), floor_us=brief.floor_us,
-            reference_ops=brief.reference_ops,
+            error=compared.error, close=compared.close, times=Times.modelled(brief.reference_us, modelled_us),
+            floor_us=brief.floor_us, reference_ops=brief.reference_ops,
         )  # fmt: skip
         return combine(facts, clock.now)
 
@@ -70,7 +70,9 @@ class CpuPath:
         drawing = codec.pack(DrawRounds(stages.about(problem), key, other=small.other is not None))
         drawn, inputs = await stages.ask_oracle(oracle, drawing, Rounds)
         configs = {step: next(iter(choices)) for step, choices in kernels.facts.items()}
-        request = RunRequest(small.program, small.other, full, specs, config.profile, drawn.rounds, key, configs)
+        request = RunRequest(
+            small.program, small.other, full, specs, config.profile, config.precision, drawn.rounds, key, configs
+        )  # fmt: skip
         ran, outputs = await stages.job("run", codec.pack(request, inputs), config.limits.run_seconds, Ran)
         try:
             check(ran, small.program, full)

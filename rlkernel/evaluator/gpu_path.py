@@ -28,7 +28,7 @@ class GpuPath:
         config = stages.config
         self.runners = runners
         self._stages = stages
-        self._times = KeptTimes(baselines, tf32=config.tf32)
+        self._times = KeptTimes(baselines, precision=config.precision)
         self._studies = Studies(config, self._times)
         self._stays = Stays(runners, self._studies, config.limits.gpu_seconds)
 
@@ -46,8 +46,8 @@ class GpuPath:
         with clock.stage("compile"):
             kernels, cubins = await self._compile(traced, variant.specs)
         task = Task(
-            problem.name, problem.source, brief.modal, config.tf32, config.limits.forward_seconds, traced.program, traced.other,
-            kernels,
+            problem.name, problem.source, brief.modal, config.precision, config.limits.forward_seconds, traced.program,
+            traced.other, kernels,
         )  # fmt: skip
         with clock.stage("run"):
             stay = await self._stays.stay(problem, brief.reference, task, cubins, clock)
@@ -88,7 +88,7 @@ def facts_of(stay: Stay, task: Task, brief: Brief, times: Times | None) -> Facts
     return Facts(
         program=program, kernels=chosen, rows=rows, live=live, matches=judged.matches,
         other_mode_only=judged.other_mode and task.other is not None, detail=judged.detail, error=judged.error,
-        times=times, floor_us=brief.measured_floor_us, reference_ops=_reference_ops(stay.known),
+        close=judged.close, times=times, floor_us=brief.measured_floor_us, reference_ops=_reference_ops(stay.known),
     )  # fmt: skip
 
 

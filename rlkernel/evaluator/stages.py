@@ -85,7 +85,7 @@ class Stages:
 
     def about(self, problem: Problem) -> About:
         """The problem as the oracle takes it."""
-        return About(problem.name, problem.source, self.config.profile, self.config.tf32)
+        return About(problem.name, problem.source, self.config.profile, self.config.precision)
 
     def key(self, problem: Problem, code: str, traces: tuple[Traced, ...]) -> str:
         """What everything of an evaluation is drawn from. The traces are part of it, so that no trace can hold what follows."""

@@ -267,7 +267,8 @@ async def train(
         model, tokenizer = await in_daemon(_load, run)
         display = held.enter_context(Display(run, start.step))
         job = Job(run, directory, start.checkpoint, checkpoint_every, micro_tokens)
-        async with nullcontext(evaluator) if evaluator else open_evaluator(run.device, run.jobs, cache_dir, run.seed) as judge:
+        opening = open_evaluator(run.device, run.jobs, cache_dir, run.precision, run.seed)
+        async with nullcontext(evaluator) if evaluator else opening as judge:
             manifest = rundir.update_manifest(directory, evaluator=describe(judge), labels=dict(labels))
             log = RunLog(directory, held.enter_context(open_wandb(directory, run, manifest)))
             await in_thread(ranks.send, job)

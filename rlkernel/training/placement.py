@@ -31,6 +31,7 @@ from rlkernel.evaluator.pool import Pool, open_pool, runner_memory
 from rlkernel.evaluator.ray.pool import RayPool, open_ray_pool
 from rlkernel.interfaces import CardEvaluator, Evaluator
 from rlkernel.training import ranks
+from rlkernel.types import Precision
 
 RAY = "ray"
 """The device that means a Ray cluster: the one of RAY_ADDRESS, or the one that this machine is in."""
@@ -161,11 +162,11 @@ async def open_any_pool(
 
 @asynccontextmanager
 async def open_evaluator(
-    device: str, jobs: int, cache_dir: Path | None, seed: int | None = None
+    device: str, jobs: int, cache_dir: Path | None, precision: Precision = Precision.PYTORCH, seed: int | None = None
 ) -> AsyncIterator[Pool | RayPool]:
     """The pool for runs on `device`, whose policy leases the card that they share, if there is one. Says so on standard error,
     with what makes measured times less trustworthy. seed: see `EvaluatorConfig.seed`. Raises UsageError."""
-    config = EvaluatorConfig(seed=seed)
+    config = EvaluatorConfig(precision=precision, seed=seed)
     async with AsyncExitStack() as stack:
         try:
             placement = place(device)

@@ -10,6 +10,7 @@ from rlkernel.evaluator.draws import draws, key_of
 from rlkernel.evaluator.judging.drawing import Round, draw_rounds
 from rlkernel.evaluator.judging.reference_calls import tensors_of
 from rlkernel.reference import load_reference
+from rlkernel.types import Precision
 
 SCALED = """
 import torch
@@ -53,13 +54,13 @@ def test_equal_keys_give_equal_rounds_and_every_other_key_gives_others() -> None
     reference = load_reference(SCALED, small=True)
     key = key_of(0, *PARTS)
     first, again, other = (
-        numbers(draw_rounds(reference, name, other=True, tf32=False)) for name in (key, key, key_of(1, *PARTS))
+        numbers(draw_rounds(reference, Precision.PYTORCH, name, other=True)) for name in (key, key, key_of(1, *PARTS))
     )
-    # Four rounds, each with three parameters, an input and an output.
-    assert len(first) == len(again) == len(other) == 4 * 5
+    # Five rounds, the last out of half precision's range, each with three parameters, an input and an output.
+    assert len(first) == len(again) == len(other) == 5 * 5
     assert all(torch.equal(one, two) for one, two in zip(first, again, strict=True))
-    # The parameter of ones is as it is written in the first two rounds.
-    assert [torch.equal(one, two) for one, two in zip(first, other, strict=True)].count(True) == 2
+    # The parameter of ones is as it is written in the first two rounds and in the last.
+    assert [torch.equal(one, two) for one, two in zip(first, other, strict=True)].count(True) == 3
 
 
 @pytest.mark.parametrize("use", ["rounds", "programs"])

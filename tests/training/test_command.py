@@ -22,6 +22,7 @@ from rlkernel.config import Run
 from rlkernel.errors import GOES_ON, exit_status
 from rlkernel.runs import directory as rundir
 from rlkernel.training import command, loop
+from rlkernel.types import Precision
 from tests import forked
 from tests.echo import ScriptedEvaluator
 
@@ -36,7 +37,7 @@ class Trainings:
 
     @asynccontextmanager
     async def open_evaluator(
-        self, device: str, jobs: int, cache_dir: Path | None, seed: int | None
+        self, device: str, jobs: int, cache_dir: Path | None, precision: Precision, seed: int | None
     ) -> AsyncIterator[ScriptedEvaluator]:
         self.opened.append((device, jobs, seed))
         yield ScriptedEvaluator()

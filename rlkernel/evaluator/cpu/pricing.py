@@ -18,6 +18,7 @@ from rlkernel.evaluator.program.replay import Replay, tensors_in
 from rlkernel.evaluator.program.schema import Config, Launch, Op, Program, Step
 from rlkernel.evaluator.program.tensors import flatten, meta_tensors
 from rlkernel.evaluator.program.variant import Specs
+from rlkernel.types import Precision
 
 WRITTEN = 0.5
 """Share of an output that extrapolated stores must reach."""
@@ -26,9 +27,10 @@ WRITTEN = 0.5
 class Pricing:
     """One Program at full shape. Nothing is computed: launches are followed without memory, operators by their tables."""
 
-    def __init__(self, program: Program, profile: DeviceProfile) -> None:
+    def __init__(self, program: Program, profile: DeviceProfile, precision: Precision) -> None:
         self.program = program
         self.profile = profile
+        self.precision = precision
         self._interpreter = Interpreter(program)
 
     def _price(self, launch: Launch, config: Config, args: dict[str, Any]) -> tuple[float, Counts]:
@@ -81,7 +83,7 @@ class Pricing:
                     storage = counts.storages[place]
                     stored[storage] = stored.get(storage, 0.0) + written
                 rows.append(StepTime(index, us, function=step.function))
-            elif isinstance(step, Op) and (us := operator_us(step, read, made, self.profile)) > 0:
+            elif isinstance(step, Op) and (us := operator_us(step, read, made, self.profile, self.precision)) > 0:
                 made_by_operators.update(t.untyped_storage()._cdata for t in made)
                 rows.append(StepTime(index, us, op=step.op))
 

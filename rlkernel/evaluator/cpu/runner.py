@@ -24,7 +24,7 @@ from rlkernel.evaluator.program.kernel_source import KernelRejected
 from rlkernel.evaluator.program.replay import Replay, StepFailed, noted_strides
 from rlkernel.evaluator.program.schema import Config, Launch, MalformedProgram, Program
 from rlkernel.evaluator.program.tensors import flatten, overlapping
-from rlkernel.types import Status
+from rlkernel.types import Precision, Status
 
 
 class _Round:
@@ -119,7 +119,7 @@ def _run(request: RunRequest, body: bytes) -> bytes:
     small, other, full = request.program, request.other or request.program, request.full
     compiled = {step_number(step): config for step, config in request.configs.items()}
     the_machine()[0].draw_from(request.key)
-    rows, unwritten = Pricing(full, PROFILES[request.profile]).rows(request.full_specs, compiled)
+    rows, unwritten = Pricing(full, PROFILES[request.profile], request.precision).rows(request.full_specs, compiled)
     configs = _configs_alike(compiled, full, small)
     interpreter = Interpreter(small)
     reply = wire.Body()
@@ -153,7 +153,7 @@ def _run(request: RunRequest, body: bytes) -> bytes:
 def _orders(request: PriceRequest) -> bytes:
     """The configurations of autotuned launches from the fastest to the slowest, by modelled time."""
     the_machine()[0].draw_from(request.key)
-    pricing = Pricing(request.full, PROFILES[request.profile])
+    pricing = Pricing(request.full, PROFILES[request.profile], Precision.STRICT)  # operators have no configurations
     return codec.pack(Prices({step: tuple(order) for step, order in pricing.orders(request.full_specs).items()}))
 
 

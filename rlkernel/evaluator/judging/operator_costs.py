@@ -158,6 +158,11 @@ def flops(step: Op, read: Tensors, made: Tensors) -> float:
     return 0.0 if count is None else count(step, read, made)
 
 
+def is_convolution(op: str) -> bool:
+    """Whether an operator is a convolution, which cuDNN computes: its own precision is another than that of products."""
+    return FLOPS.get(base_name(op)) is _convolution or base_name(op) == "conv_tbc"
+
+
 def dense_bytes(tensor: torch.Tensor) -> int:
     """Bytes behind a tensor: broadcast dimensions count once."""
     elements = 1

@@ -17,16 +17,17 @@ from rlkernel.evaluator import wire
 from rlkernel.evaluator.devices import PROFILES, DeviceProfile
 from rlkernel.evaluator.judging.comparison import layout_class
 from rlkernel.evaluator.judging.drawing import Round, draw_rounds
+from rlkernel.evaluator.judging.kernelbench import closeness, worse
 from rlkernel.evaluator.judging.operator_costs import NoCost, dense_bytes, flops, moved_bytes
 from rlkernel.evaluator.judging.reference_calls import tensors_of
-from rlkernel.evaluator.judging.roofline import floor_us, is_free, operator_us
+from rlkernel.evaluator.judging.roofline import floor_us, is_free, operator_us, physical_floor_us
 from rlkernel.evaluator.judging.rounds import Expected, compare_round
 from rlkernel.evaluator.messages import codec
 from rlkernel.evaluator.messages.children import RoundInputs
 from rlkernel.evaluator.messages.endings import Broken
 from rlkernel.evaluator.messages.oracle import About, Brief, Compare, Compared, DrawRounds, Malformed, Prepare, Rounds
 from rlkernel.evaluator.program import schema as programs
-from rlkernel.evaluator.program.replay import Replay
+from rlkernel.evaluator.program.replay import Replay, writes
 from rlkernel.evaluator.program.schema import Op, Program, encode_scalar
 from rlkernel.evaluator.program.tensors import meta_tensors
 from rlkernel.evaluator.program.variant import Variant
@@ -36,7 +37,7 @@ from rlkernel.evaluator.trace.lie import recording
 from rlkernel.evaluator.trace.recorder import Recorder, Untraceable
 from rlkernel.evaluator.trace.shims import answering_as
 from rlkernel.reference import Reference, load_reference, small_constants
-from rlkernel.types import OpFact
+from rlkernel.types import Closeness, OpFact, Precision
 
 
 def spec(value: Any) -> Any:
@@ -70,7 +71,7 @@ class Costs:
     ops: tuple[OpFact, ...]
     floor_us: float
     measured_floor_us: float
-    """The floor of a measured time: what fits into L2 may be written back after the clock has stopped."""
+    """The floor of a measured time, see `roofline.physical_floor_us`."""
     unpriced: tuple[str, ...] = ()
     """Operators that the model of time does not know: then no time can be modelled."""
 
@@ -142,10 +143,12 @@ class _Traced:
                 self.program = Program((), tuple(init_ids), tuple(init), state, tuple(ids), tuple(steps), output)
         self.modal = forms[0] != forms[1]
 
-    def costs(self, *, tf32: bool) -> Costs:
+    def costs(self, precision: Precision) -> Costs:
         rows: dict[str, list[float]] = {}
         inputs = meta_tensors(self.variant.specs.inputs)
         storages = {t.untyped_storage()._cdata: 0.0 for t in inputs}
+        dependent = set(storages)
+        """The storages whose contents depend on the inputs."""
 
         products: dict[torch.dtype, float] = {}
         unpriced: list[str] = []
@@ -153,10 +156,12 @@ class _Traced:
         def observe(index: int, step: Any, read: Any, made: Any) -> None:
             if not isinstance(step, Op):
                 return
+            if any(t.untyped_storage()._cdata in dependent for t in read):
+                dependent.update(t.untyped_storage()._cdata for t in [*made, *(read if writes(step) else ())])
             if work := flops(step, read, made):
                 products[made[0].dtype] = products.get(made[0].dtype, 0.0) + work
             try:
-                us = operator_us(step, read, made, self.profile)
+                us = operator_us(step, read, made, self.profile, precision)
             except NoCost:
                 us = self.profile.launch_us
                 unpriced.append(step.op)
@@ -175,17 +180,18 @@ class _Traced:
         ops = [OpFact(op, len(us), sum(us), sum(us) / total) for op, us in rows.items()]
         ops.sort(key=lambda fact: -fact.us)
         moved = sum(dense_bytes(o) for o in outputs)
-        taken, beyond_l2 = sum(storages.values()), max(0.0, moved - self.profile.l2_bytes)
-        floors = [floor_us(taken, written, products, self.profile, tf32=tf32) for written in (moved, beyond_l2)]
-        return Costs(total, tuple(ops), floors[0], floors[1], tuple(unpriced))
+        floor = floor_us(sum(storages.values()), moved, products, self.profile, precision)
+        made = {o.untyped_storage()._cdata: dense_bytes(o) for o in outputs}
+        written = sum(size for key, size in made.items() if key in dependent and key not in storages)
+        return Costs(total, tuple(ops), floor, physical_floor_us(written, self.profile), tuple(unpriced))
 
 
-def prepare(source: str, name: str, profile: DeviceProfile, *, tf32: bool) -> Prepared:
+def prepare(source: str, name: str, profile: DeviceProfile, precision: Precision) -> Prepared:
     """Raises BrokenReference: one line that names the problem."""
     small, full = load_reference(source, small=True, name=name), load_reference(source, small=False, name=name)
     try:
         traced_small, traced_full = _Traced(small, profile), _Traced(full, profile)
-        costs = traced_full.costs(tf32=tf32)
+        costs = traced_full.costs(precision)
     except Untraceable as error:
         raise BrokenReference(f"{name}: the reference cannot be traced: {error}") from error
     except BrokenReference:
@@ -233,10 +239,10 @@ class Oracle:
 
     def _problem(self, about: About) -> Prepared | str:
         """The problem, or why it cannot be used."""
-        key = f"{about.profile} {about.tf32} {about.name} {about.source}"
+        key = f"{about.profile} {about.precision} {about.name} {about.source}"
         if key not in self._problems:
             try:
-                self._problems[key] = prepare(about.source, about.name, PROFILES[about.profile], tf32=about.tf32)
+                self._problems[key] = prepare(about.source, about.name, PROFILES[about.profile], about.precision)
             except BrokenReference as error:
                 self._problems[key] = str(error)
             if len(self._problems) > 256:
@@ -256,7 +262,7 @@ class Oracle:
         assert isinstance(problem, Prepared)
         try:
             other = problem.modal or question.other
-            drawn = draw_rounds(problem.small, question.key, other=other, tf32=question.about.tf32)
+            drawn = draw_rounds(problem.small, question.about.precision, question.key, other=other)
         except BrokenReference as error:
             return Broken(str(error))
         except Exception as error:  # whatever the reference's own code raises is told in one line
@@ -269,6 +275,10 @@ class Oracle:
         worst = 0.0
         if len(question.rounds) != len(self._expected):
             return Malformed("another number of rounds")
+        try:
+            close = self._closeness(question, body)
+        except wire.BadMessage as error:
+            return Malformed(str(error)[:200])
         for row, expected in zip(question.rounds, self._expected, strict=True):
             try:
                 tensors = [wire.tensor(span, body) for span in row.tensors]
@@ -279,5 +289,14 @@ class Oracle:
                 return Malformed(str(error)[:200])
             worst = max(worst, match.error)
             if not match.matches:
-                return Compared(False, match.detail, worst, expected.other)
-        return Compared(True, "", worst, False)
+                return Compared(False, match.detail, worst, expected.other, close)
+        return Compared(True, "", worst, False, close)
+
+    def _closeness(self, question: Compare, body: bytes) -> Closeness | None:
+        """How KernelBench would compare the rounds at the problem's own inputs. Raises wire.BadMessage."""
+        found: Closeness | None = None
+        for row, expected in zip(question.rounds, self._expected, strict=True):
+            if expected.ordinary:
+                now = closeness([wire.tensor(span, body) for span in row.tensors], expected.reference)
+                found = now if found is None else worse(found, now)
+        return found

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from rlkernel.evaluator.messages.judgement import Stress
+from rlkernel.evaluator.messages.judgement import Balance, Stress
 from rlkernel.evaluator.program.tensors import flatten
 from rlkernel.reference import seed_generators
 
@@ -76,6 +76,11 @@ def nudged(inputs: list[Any], dtype_of: Callable[[torch.Tensor], float]) -> list
     return [mapped(x, move) for x in inputs]
 
 
+def epsilon(tensor: torch.Tensor) -> float:
+    """The relative distance of neighbouring numbers in a tensor's dtype."""
+    return torch.finfo(tensor.dtype).eps
+
+
 def constants(model: nn.Module) -> tuple[str, ...]:
     """The names of parameters and buffers that hold one value throughout, such as ones and zeros. A GPU is waited for."""
     floats = {name: t.reshape(-1) for name, t in state_of(model).items() if t.is_floating_point() and t.numel()}
@@ -92,6 +97,20 @@ def perturb(model: nn.Module, seed: int, names: Sequence[str]) -> None:
             generator = generators.setdefault(tensor.device, torch.Generator(tensor.device).manual_seed(seed))
             drawn = torch.rand(tensor.shape, generator=generator, device=tensor.device) - 0.5
             tensor.copy_(torch.where(tensor == 0, drawn, tensor * (1.0 + drawn)))
+
+
+def balanced(inputs: list[Any], balance: Balance | None) -> list[Any]:
+    """The arguments of forward, times what a balance says."""
+    factors = {} if balance is None else balance.inputs
+    return [x * factors[i] if i in factors else x for i, x in enumerate(inputs)]
+
+
+def balance_state(model: nn.Module, balance: Balance) -> None:
+    """Multiply parameters and buffers by what a balance says, in place."""
+    state = state_of(model)
+    with torch.no_grad():
+        for name, factor in balance.state.items():
+            state[name].mul_(factor)
 
 
 def pairs(own: Mapping[str, torch.Tensor], given: Mapping[str, torch.Tensor]) -> list[tuple[torch.Tensor, torch.Tensor]]:
@@ -127,6 +146,12 @@ def exact_outputs(model: nn.Module, inputs: list[Any], seed: int) -> list[torch.
 
 def _doubled(tensor: torch.Tensor) -> torch.Tensor:
     return tensor.to(torch.float64 if tensor.is_floating_point() else tensor.dtype, copy=True)
+
+
+def counts_as_state(name: str, tensor: torch.Tensor) -> bool:
+    """Whether a change of this parameter or buffer must be the candidate's, too. PyTorch's own counter of batches need not:
+    without `momentum=None` nothing reads it, and kernels that replace a module leave it alone."""
+    return tensor.is_floating_point() or not name.endswith("num_batches_tracked")
 
 
 def state_of(model: nn.Module) -> dict[str, torch.Tensor]:

@@ -4,6 +4,11 @@ The reference is computed twice, in its own dtype and in float64, and in float64
 rounding. What differs is the reference's own error: of the whole output (relative to its norm) and of its worst element
 (relative to |element| + root mean square). A candidate may err 8 times as much, and always as much as a floor per dtype allows.
 
+Where a candidate may use tf32 and the reference may not, a float32 output may besides miss by what tf32 does to it: 3 times the
+error of the float64 reference whose products' operands are rounded to tf32, or 1.25 times that of one whose operands are cut off
+(`tensor_cores.py`). bfloat16 rounds 8 times as coarsely as tf32. A reference without products has no such error. Where even tf32
+misses by more than `CORES_CAP`, or by more than an output varies, nothing is added: whoever uses it there is wrong.
+
 Two things are left out of all measures, because they would hide what is beside them: values that are not finite, and huge ones,
 such as -1e9 behind a mask. Huge values begin above a gap of a factor of 1000 in the sorted magnitudes. Where an output varies by
 less than the floor, the floor is a quarter of its spread: an answer that is constant near the mean is wrong. Source: ours.
@@ -17,12 +22,19 @@ from dataclasses import dataclass, replace
 import torch
 
 from rlkernel.evaluator.messages.judgement import Tolerance
+from rlkernel.types import Precision
 
 FLOOR = {torch.float64: 1e-9, torch.float32: 5e-5, torch.float16: 3e-3, torch.bfloat16: 2e-2}
 """Norm-relative error that is always allowed,
 by the reference output's dtype. float32's lies under what tf32 or half precision give."""
 TF32_FLOOR = 2e-3
 """float32's floor when tf32 is allowed on both sides."""
+NEAREST_FACTOR = 3.0
+"""Allowed error in units of that of operands that are rounded to tf32."""
+CUT_FACTOR = 1.25
+"""Allowed error in units of that of operands that are cut off to tf32: these err alike, so that little room is needed."""
+CORES_CAP = 0.02
+"""What tf32 may add at most to a norm's bound."""
 ELEMENT_FLOOR = {torch.float64: 1e-7, torch.float32: 1e-3, torch.float16: 2e-2, torch.bfloat16: 1e-1}
 """Error of one element, relative to |element| + root mean square, that is always allowed: in half precision about 15
 roundings."""
@@ -51,6 +63,16 @@ ROUNDED = 0.3
 
 
 @dataclass(frozen=True, slots=True)
+class Cores:
+    """An output as tensor cores may give it, in float64 otherwise."""
+
+    nearest: torch.Tensor
+    """With the operands of products rounded to tf32."""
+    cut: torch.Tensor
+    """With these cut off to tf32."""
+
+
+@dataclass(frozen=True, slots=True)
 class OwnError:
     """What the reference itself misses by."""
 
@@ -62,6 +84,20 @@ class OwnError:
     """Standard deviation by root mean square: small where the output is nearly constant."""
     huge: float = math.inf
     """Magnitude above which values are compared on their own."""
+    cores: float = 0.0
+    """What tf32 may make of the norm, as a bound; 0 where it may not be used, or changes nothing."""
+    cores_element: float = 0.0
+    """The same of the worst element."""
+
+    @property
+    def blurred(self) -> bool:
+        """Whether tf32 misses by so much that it is wrong here."""
+        return self.cores > self.most_of_cores or self.cores_element > ELEMENT_CAP
+
+    @property
+    def most_of_cores(self) -> float:
+        """What tf32 may add at most: less than an output varies by, so that its mean alone is wrong."""
+        return min(CORES_CAP, SPREAD * self.spread)
 
     @property
     def steady(self) -> bool:
@@ -70,6 +106,10 @@ class OwnError:
 
     def times(self, factor: float) -> OwnError:
         return replace(self, norm=factor * self.norm, element=factor * self.element)
+
+    def with_cores(self, factor: float) -> OwnError:
+        """The same with so many times the error of tf32."""
+        return replace(self, cores=factor * self.cores, cores_element=factor * self.cores_element)
 
 
 def huge_from(values: torch.Tensor) -> float:
@@ -107,14 +147,17 @@ def errors(found: torch.Tensor, exact: torch.Tensor) -> tuple[float, float]:
     return relative, single
 
 
-def own_error(found: torch.Tensor, exact: torch.Tensor, nudged: torch.Tensor | None = None) -> OwnError:
-    """The reference's error: `found` in its own dtype, `exact` in float64, `nudged` in float64 on inputs moved by their rounding.
-    Integers have none."""
+def own_error(
+    found: torch.Tensor, exact: torch.Tensor, nudged: torch.Tensor | None = None, cores: Cores | None = None
+) -> OwnError:
+    """The reference's error: `found` in its own dtype, `exact` in float64, `nudged` in float64 on inputs moved by their rounding,
+    `cores` with the operands of products rounded. Integers have none."""
     if not (found.is_floating_point() or found.is_complex()) or found.shape != exact.shape or not found.numel():
         return OwnError()
     if found.is_complex():
         found, exact = torch.view_as_real(found), torch.view_as_real(exact)
         nudged = None if nudged is None else torch.view_as_real(nudged)
+        cores = None if cores is None else Cores(*(torch.view_as_real(t) for t in (cores.nearest, cores.cut)))
     huge = huge_from(found)
     here = torch.isfinite(found) & torch.isfinite(exact) & (found.abs() <= huge)
     if not bool(here.any()):
@@ -128,27 +171,41 @@ def own_error(found: torch.Tensor, exact: torch.Tensor, nudged: torch.Tensor | N
             norm, element = max(norm, other_norm), max(element, other_element)
     size = float(torch.linalg.vector_norm(target)) / math.sqrt(target.numel())
     spread = float(target.std()) / max(size, 1e-300) if target.numel() >= FEW else 1.0
-    return OwnError(norm, element, min(1.0, spread), huge)
+    own = OwnError(norm, element, min(1.0, spread), huge)
+    if cores is None or found.dtype is not torch.float32 or cores.nearest.shape != exact.shape:
+        return own
+    return replace(own, **_of_cores(cores, target, here))
 
 
-def tolerance(dtype: torch.dtype, own: OwnError, *, tf32: bool) -> Tolerance:
+def _of_cores(cores: Cores, target: torch.Tensor, here: torch.Tensor) -> dict[str, float]:
+    """What tf32 makes of an output, as bounds. `target`: the exact values at `here`, which are finite and not huge."""
+    near, near_element = errors(cores.nearest[here].double(), target)
+    cut, cut_element = errors(cores.cut[here].double(), target)
+    norm, element = max(NEAREST_FACTOR * near, CUT_FACTOR * cut), max(NEAREST_FACTOR * near_element, CUT_FACTOR * cut_element)
+    finite = math.isfinite(norm) and math.isfinite(element)
+    return {"cores": norm if finite else math.inf, "cores_element": element if finite else math.inf}
+
+
+def tolerance(dtype: torch.dtype, own: OwnError, precision: Precision) -> Tolerance:
     """What is allowed of an output of this dtype where the reference's own error is `own`; 0 for integers, which must be
     equal."""
     if not (dtype.is_floating_point or dtype.is_complex):
         return Tolerance(0.0, 0.0)
-    loose = tf32 and dtype is torch.float32
+    loose = precision is Precision.TF32 and dtype is torch.float32
     floor = TF32_FLOOR if loose else FLOOR.get(dtype, FLOOR[torch.float32])
     if own.spread > REFERENCE_FACTOR * max(own.norm, torch.finfo(dtype).eps / 4):
         floor = min(floor, SPREAD * own.spread)
     least = TF32_ELEMENT_FLOOR if loose else ELEMENT_FLOOR.get(dtype, ELEMENT_FLOOR[torch.float32])
-    element = min(ELEMENT_CAP, max(least, REFERENCE_FACTOR * own.element))
-    return Tolerance(max(floor, REFERENCE_FACTOR * own.norm), element, own.huge)
+    norm, element = max(floor, REFERENCE_FACTOR * own.norm), max(least, REFERENCE_FACTOR * own.element)
+    if precision is Precision.PYTORCH and not own.blurred:
+        norm, element = max(norm, own.cores), max(element, own.cores_element)
+    return Tolerance(norm, min(ELEMENT_CAP, element), own.huge)
 
 
-def beside(dtype: torch.dtype, own: OwnError, *, tf32: bool) -> Tolerance:
+def beside(dtype: torch.dtype, own: OwnError, precision: Precision) -> Tolerance:
     """What is allowed from the float64 result where the reference is its own measure: a candidate that is no farther from it than
     the reference, such as one that rounds less, is right, too."""
-    floor = tolerance(dtype, OwnError(spread=own.spread, huge=own.huge), tf32=tf32)
+    floor = tolerance(dtype, OwnError(spread=own.spread, huge=own.huge), precision)
     if own.norm > ROUNDED:
         return floor
     return replace(floor, norm=max(floor.norm, own.norm), element=min(ELEMENT_CAP, max(floor.element, own.element)))

@@ -13,6 +13,7 @@ from rlkernel.evaluator.messages.codec import Between
 from rlkernel.evaluator.program.schema import MAX_KERNELS, MAX_STEPS, Program
 from rlkernel.evaluator.program.variant import Specs, Traced, Variant
 from rlkernel.evaluator.wire import Span, TensorSpan
+from rlkernel.types import Precision
 
 Step = Annotated[int, Between(0, MAX_STEPS - 1)]
 """A step's place in `Program.forward`."""
@@ -115,6 +116,8 @@ class RunRequest:
     full_specs: Specs
     profile: str
     """A name of `devices.PROFILES`."""
+    precision: Precision
+    """How fast torch's own products and convolutions are."""
     rounds: tuple[RoundInputs, ...]
     key: str
     """What the programs that are followed, and undefined values, are drawn from."""

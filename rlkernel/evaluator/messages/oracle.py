@@ -10,7 +10,7 @@ from typing import Any
 
 from rlkernel.evaluator.messages.children import RoundInputs, RoundOutputs
 from rlkernel.evaluator.program.variant import Variant
-from rlkernel.types import OpFact
+from rlkernel.types import Closeness, OpFact, Precision
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,7 @@ class About:
     source: str
     profile: str
     """A name of `devices.PROFILES`."""
-    tf32: bool
+    precision: Precision
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Brief:
     floor_us: float
     """No forward is faster."""
     measured_floor_us: float
-    """The floor of a measured time: what fits into L2 may be written back after the clock has stopped."""
+    """The floor of a measured time: a launch, and writing the outputs; what fits into L2 may be written back afterwards."""
     reference: Any
     """The reference's Program at full size, as JSON: only a GPU's runner reads it."""
     reference_ops: tuple[OpFact, ...]
@@ -86,6 +86,8 @@ class Compared:
     """The largest norm-relative error of an output, as far as rounds were compared; may be infinite."""
     other: bool
     """Whether the round that does not match is one in the other of train and eval mode."""
+    close: Closeness | None = None
+    """How KernelBench would compare the rounds at the problem's own inputs."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,7 +78,7 @@ class LaunchRecorder:
 
     def _descriptor(self, name: str, value: Any) -> Value:
         if getattr(value, "round_f32_to_tf32", False):
-            raise Untraceable(f"tensor descriptor {name} rounds to tf32, which a float32 task may not")
+            raise Untraceable(f"tensor descriptor {name} rounds to tf32: leave round_f32_to_tf32 out")
         return Descriptor(
             TensorRef(self.recorder.id_of(value.base)),
             tuple(int(size) for size in value.shape),

@@ -19,6 +19,7 @@ RELU = Problem("mine/relu", 1, "train", "import torch\n")
 KNOWN = Known(
     {"plain": (Tolerance(1e-6, 1e-3),)},
     Stress.NONE,
+    None,
     False,
     (InputFate.KEPT,),
     (),
@@ -26,7 +27,7 @@ KNOWN = Known(
     True,
     (StepTime(0, 3.0, op="aten.relu"),),
 )
-WRONG = Judged(False, "output is wrong", False, 0.5, {}, {}, None)
+WRONG = Judged(False, "output is wrong", False, 0.5, {}, {}, None, None)
 READING = Reading(
     time=0.0, sm_mhz=1980, memory_mhz=3201, temperature_c=30, power_w=75.0, throttle=(), used_bytes=0, free_bytes=139 << 30,
     processes=(), utilisation=0,

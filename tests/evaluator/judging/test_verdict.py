@@ -10,7 +10,7 @@ from rlkernel.evaluator.compile.binaries import Compiled
 from rlkernel.evaluator.judging.verdict import Facts, Times, combine
 from rlkernel.evaluator.messages.children import StepTime
 from rlkernel.evaluator.program.schema import Config, Function, Launch, Program
-from rlkernel.types import OpFact, Seconds, Status
+from rlkernel.types import Closeness, Evaluation, OpFact, Seconds, Status
 
 KERNEL = Function("kernel", "def kernel(): pass\n", 1, {})
 LAUNCH = Launch(0, {}, (Config({}, {}, (1, 1, 1)),), 1)
@@ -64,3 +64,21 @@ def test_a_wrong_candidate_that_was_not_timed_still_tells_what_it_launches() -> 
     found = combine(replace(FACTS, matches=False, detail="output is wrong", rows=rows, times=None), Seconds())
     assert (found.status, found.detail, found.speedup, found.coverage) == (Status.INCORRECT, "output is wrong", None, None)
     assert [(f.kernel, f.us, f.live) for f in found.launches] == [("kernel", 0.0, True)]
+
+
+def test_what_is_faster_than_physics_is_implausible_and_says_what_it_was_held_against() -> None:
+    fast = combine(replace(FACTS, floor_us=101.0), Seconds())
+    assert (fast.status, fast.detail) == (
+        Status.IMPLAUSIBLE,
+        "100.0 us is less than a launch and writing the outputs take (101.0 us)",
+    )
+    modelled = combine(replace(FACTS, floor_us=101.0, times=Times.modelled(300.0, 100.0)), Seconds())
+    assert modelled.status is Status.IMPLAUSIBLE
+    assert modelled.detail.startswith("100.0 us is less than the problem's data and arithmetic take (101.0 us); without a GPU, ")
+
+
+def test_kernelbenchs_comparison_stands_beside_any_status() -> None:
+    for matches in (True, False):
+        found = combine(replace(FACTS, matches=matches, detail="wrong", close=Closeness.LOOSE), Seconds())
+        assert (found.correct, found.kernelbench_close) == (matches, Closeness.LOOSE)
+        assert Evaluation.from_json(found.to_json()) == found

@@ -16,7 +16,7 @@ def _class(place: str) -> type:
     'TRLOO'
     """
     module, _, name = place.partition(".")
-    found: type = getattr(import_module(f"{__name__}.{module}"), name)
+    found: type = getattr(import_module(f"algorithms.{module}"), name)
     return found
 
 

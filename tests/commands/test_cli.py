@@ -14,9 +14,12 @@ from rlkernel.commands.cli import COMMANDS, main
 @pytest.mark.parametrize(
     ("args", "line"),
     [
-        ([], "error: Expected one of {evaluate, compare, doctor}. (see rlkernel --help)"),
+        ([], "error: Expected one of {evaluate, compare, doctor, serve}. (see rlkernel --help)"),
         (["evaluate", "--foo"], "error: Unrecognized options: --foo (see rlkernel evaluate --help)"),
-        (["nope"], "error: Unrecognized options: nope; Available subcommands: evaluate, compare, doctor (see rlkernel --help)"),
+        (
+            ["nope"],
+            "error: Unrecognized options: nope; Available subcommands: evaluate, compare, doctor, serve (see rlkernel --help)",
+        ),
         (["evaluate", "--jobs", "two", "a", "b"], "error: --jobs two: give a whole number (see rlkernel evaluate --help)"),
         (["compare", "runs", "--step", "last"], "error: --step last: give a whole number (see rlkernel compare --help)"),
         (["evaluate", "a.py"], "error: expected REFERENCE.py CANDIDATE.py or --manifest FILE --out FILE, got 1 files"),

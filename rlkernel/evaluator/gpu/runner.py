@@ -39,7 +39,7 @@ from rlkernel.evaluator.messages.gpu import (
     TimeCompiled,
     Unstressed,
 )
-from rlkernel.evaluator.program import schema as programs
+from rlkernel.evaluator.program import encoding
 from rlkernel.evaluator.program.schema import MalformedProgram
 from rlkernel.types import Status
 
@@ -77,7 +77,7 @@ class Runner:
         _set_tf32(question.tf32)
         try:
             problem = self._problem(question.source, question.name)
-            reference = programs.from_json(question.reference)
+            reference = encoding.from_json(question.reference)
             return problem.study(reference, self.stopwatch, stress=question.stress, tf32=question.tf32)
         except BrokenReference as error:
             return Broken(str(error))

@@ -50,22 +50,45 @@ class Round:
     """The reference's parameters and buffers before the call."""
     inputs: list[Any]
     expected: Expected
+    first_inputs: list[Any]
+    """Of the calls that come before the module is judged, on both sides; empty where there are none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Before:
+    """How often a module is called, on other inputs, before it is judged: as often as the candidate needs to prepare."""
+
+    usual: int = 0
+    """In the mode that its constructor leaves it in."""
+    other: int = 0
+    """After that in the other of train and eval mode, if it is judged there."""
 
 
 class Construction:
     """One module of the reference, and the same in float64; called any number of times. Its seeds come from `drawn`."""
 
-    def __init__(self, reference: Reference, drawn: random.Random, *, other: bool, perturbed: bool, tf32: bool) -> None:
+    def __init__(
+        self, reference: Reference, drawn: random.Random, *, other: bool, perturbed: bool, tf32: bool, before: Before = Before()
+    ) -> None:  # fmt: skip
         self.reference, self.other, self.perturbed, self.tf32 = reference, other, perturbed, tf32
         self._drawn = drawn
         self.init_seed = drawn.getrandbits(SEED_BITS)
         self.model = reference.model(self.init_seed)
-        if other:
-            self.model.train(not self.model.training)
         if perturbed:
             perturb(self.model, self.init_seed, constants(self.model))
+        self.given = {name: tensor.clone() for name, tensor in state_of(self.model).items()}
+        self.first_inputs = reference.inputs(drawn.getrandbits(SEED_BITS)) if before.usual or (other and before.other) else []
+        for _ in range(before.usual):
+            self._call_first()
+        if other:
+            self.model.train(not self.model.training)
+            for _ in range(before.other):
+                self._call_first()
         self.exact_model = copy.deepcopy(self.model)
         self.calls = 0
+
+    def _call_first(self) -> None:
+        call(self.model, mapped(self.first_inputs, torch.clone), self.init_seed)
 
     def round(self, stress: Stress) -> Round:
         """Draw inputs and call the reference. Raises what the reference raises."""
@@ -93,7 +116,8 @@ class Construction:
             beside=beside, state=self._changed(changed), other=self.other, note=self._note(stress),
         )  # fmt: skip
         self.calls += 1
-        return Round(self.init_seed, forward_seed, self.calls > 1, state, inputs, expected)
+        given = state if self.calls > 1 else self.given
+        return Round(self.init_seed, forward_seed, self.calls > 1, given, inputs, expected, self.first_inputs)
 
     def _changed(self, names: list[str]) -> dict[str, Any]:
         """The state that forward has changed, and what is allowed of it."""
@@ -126,26 +150,26 @@ def _not_finite(expected: Expected) -> tuple[bool, bool]:
     return any(bool(torch.isnan(t).any()) for t in floats), any(bool(torch.isinf(t).any()) for t in floats)
 
 
-def _harder(reference: Reference, seeds: random.Random, usual: Round, *, tf32: bool) -> Round:
+def _harder(reference: Reference, seeds: random.Random, usual: Round, *, tf32: bool, before: Before) -> Round:
     """A round at other weights and inputs, as hard as leaves the reference as finite as it usually is."""
     shifted = any(one_sided(value) for value in usual.inputs)
     for stress, perturbed in [(Stress.SHIFTED, True)] * shifted + [(Stress.SCALED, True), (Stress.NONE, True)]:
         try:
-            drawn = Construction(reference, seeds, other=False, perturbed=perturbed, tf32=tf32).round(stress)
+            drawn = Construction(reference, seeds, other=False, perturbed=perturbed, tf32=tf32, before=before).round(stress)
         except Exception:  # a reference may refuse such inputs in its own way
             continue
         if all(now <= before for now, before in zip(_not_finite(drawn.expected), _not_finite(usual.expected), strict=True)):
             return drawn
-    return Construction(reference, seeds, other=False, perturbed=False, tf32=tf32).round(Stress.NONE)
+    return Construction(reference, seeds, other=False, perturbed=False, tf32=tf32, before=before).round(Stress.NONE)
 
 
-def draw_rounds(reference: Reference, key: str, *, other: bool, tf32: bool) -> list[Round]:
+def draw_rounds(reference: Reference, key: str, *, other: bool, tf32: bool, before: Before = Before()) -> list[Round]:
     """The rounds of one candidate, whose seeds come from its key. `other`: with one in the other of train and eval mode. Raises
     BrokenReference."""
     seeds = draws(key, "rounds")
-    usual = Construction(reference, seeds, other=False, perturbed=False, tf32=tf32)
+    usual = Construction(reference, seeds, other=False, perturbed=False, tf32=tf32, before=before)
     found = [usual.round(Stress.NONE), usual.round(Stress.NONE)]
-    found.append(_harder(reference, seeds, found[0], tf32=tf32))
+    found.append(_harder(reference, seeds, found[0], tf32=tf32, before=before))
     if other:
-        found.append(Construction(reference, seeds, other=True, perturbed=True, tf32=tf32).round(Stress.NONE))
+        found.append(Construction(reference, seeds, other=True, perturbed=True, tf32=tf32, before=before).round(Stress.NONE))
     return found

@@ -14,7 +14,7 @@ from triton.runtime.jit import JITFunction
 
 from rlkernel.evaluator.program.schema import MAX_KERNELS, Function
 from rlkernel.evaluator.program.values import Constexpr, FunctionRef, LibraryRef, ModuleRef, TlDtype, Unknown, Value
-from rlkernel.evaluator.trace.recorder import Untraceable
+from rlkernel.evaluator.trace.host_numbers import Untraceable, has_numbers
 
 
 class KernelTable:
@@ -82,6 +82,8 @@ class KernelTable:
         """A constexpr argument as data. Raises Untraceable."""
         if isinstance(value, tl.constexpr):
             value = value.value
+        if has_numbers(value):
+            raise Untraceable(f"constexpr argument {name} depends on a parameter's value; pass it as an argument of run time")
         encoded = self.binding(value)
         if isinstance(encoded, (Unknown, ModuleRef)) or isinstance(value, torch.dtype):
             raise Untraceable(f"constexpr argument {name} is a {type(value).__name__}")

@@ -10,8 +10,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rlkernel.evaluator.program import schema as programs
-from rlkernel.evaluator.program.replay import Replay, StepFailed, literal_tensor, operator
+from rlkernel.evaluator.program import encoding
+from rlkernel.evaluator.program.operators import operator
+from rlkernel.evaluator.program.replay import Replay, StepFailed, literal_tensor
 from rlkernel.evaluator.program.schema import Config, Function, Launch, Literal, MalformedProgram, Op, Program
 from rlkernel.evaluator.program.values import DeviceRef, FunctionRef, ModuleRef, TensorRef, TorchName
 
@@ -31,7 +32,7 @@ HONEST = Program(
 
 
 def test_json_round_trip() -> None:
-    assert programs.from_json(programs.to_json(HONEST)) == HONEST
+    assert encoding.from_json(encoding.to_json(HONEST)) == HONEST
 
 
 @pytest.mark.parametrize(
@@ -60,13 +61,13 @@ def test_json_round_trip() -> None:
     ],
 )
 def test_forged_fields_are_refused(path: tuple[Any, ...], value: Any, message: str) -> None:
-    data = copy.deepcopy(programs.to_json(HONEST))
+    data = copy.deepcopy(encoding.to_json(HONEST))
     target: Any = data
     for key in path[:-1]:
         target = target[key]
     target[path[-1]] = value
     with pytest.raises(MalformedProgram, match=message):
-        programs.from_json(data)
+        encoding.from_json(data)
 
 
 junk = st.recursive(
@@ -81,7 +82,7 @@ junk = st.recursive(
 @given(st.dictionaries(st.sampled_from(["functions", "init", "forward", "state", "inputs", "init_inputs", "output"]), junk))
 def test_junk_raises_nothing_but_malformed(data: dict[str, Any]) -> None:
     try:
-        programs.from_json(data)
+        encoding.from_json(data)
     except MalformedProgram:
         return
 

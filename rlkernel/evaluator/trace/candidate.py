@@ -191,7 +191,7 @@ class _Trace:
         if not alike(usual.call, flipped, usual.carried):
             calls = iter([flipped])
             other = steady(lambda: next(calls, None) or self._forward(model))
-            if other is None:
+            if other is None or (other.prepared and alike(usual.call, other.call, usual.carried)):
                 raise Verdict(Status.INCONSISTENT, INCONSISTENT)
         model.train(training)
         if not alike(usual.call, self._forward(model), usual.carried):

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+import torch
+
 from rlkernel.evaluator.program.schema import Program, Step
 from rlkernel.evaluator.program.values import TensorRef, rewrite
 from rlkernel.evaluator.trace.calls import Call, Reference, Steady, bound_by, changed, needed_from
@@ -90,7 +92,8 @@ class Programs:
     def _bytes(self, numbers: set[int]) -> int:
         """What the memory of some tensors takes, each storage once."""
         storages = {self._recorder.storage(number): self._recorder.tensor(number) for number in numbers}
-        return sum(tensor.untyped_storage().nbytes() for tensor in storages.values())
+        with torch._C.DisableTorchFunction():
+            return sum(tensor.untyped_storage().nbytes() for tensor in storages.values())
 
 
 def _tensors_of(call: Call) -> set[int]:

@@ -23,6 +23,7 @@ from rlkernel.evaluator.program.schema import Config, Descriptor, Launch, Op, St
 from rlkernel.evaluator.program.values import TensorRef, Value
 from rlkernel.evaluator.trace.binding import OPTIONS, Bound, bind, grid_of
 from rlkernel.evaluator.trace.devices import CUDA
+from rlkernel.evaluator.trace.inductor import compiled_style
 from rlkernel.evaluator.trace.kernels import KernelTable, parts_of
 from rlkernel.evaluator.trace.recorder import Recorder, Untraceable
 
@@ -227,5 +228,6 @@ def intercepting(
         mock.patch.object(JITFunction, "run", method(launches.jit_run)),
         mock.patch.object(Autotuner, "run", method(launches.autotune_run)),
         mock.patch.object(TensorDescriptor, "__post_init__", _check_descriptor),
+        compiled_style(launches.autotune_run),
     ):
         yield launches

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import secrets
 import statistics
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -158,7 +158,9 @@ class Subject:
         """How many calls of forward prepare the module."""
         return len(self.program.prepare_inputs)
 
-    def construct(self, init_inputs: list[torch.Tensor], seed: int, model: nn.Module, first_inputs: list[torch.Tensor]) -> None:
+    def construct(
+        self, init_inputs: list[torch.Tensor], seed: int, model: nn.Module, first_inputs: Sequence[torch.Tensor] = ()
+    ) -> None:  # fmt: skip
         """Run `__init__` in guarded memory, replace weights by the reference's of the same name, shape and dtype, and prepare.
 
         first_inputs: of the calls that prepare. Raises Hung if a kernel keeps the host from reading a weight.

@@ -112,8 +112,9 @@ class Trials:
         model = self.problem.model(init_seed)
         first = tensors_of(self.problem.first_inputs(calls, init_seed))
         self.subject.construct(self.problem.init_tensors(init_seed), init_seed, model, first)
-        settle(self.seconds)
-        self.problem.called(model, calls, 0, init_seed, flip=False)
+        if calls:
+            settle(self.seconds)  # the candidate first, as in every call
+            self.problem.called(model, calls, 0, init_seed, flip=False)
         made = Made()
         match, spin, begun = Match(True), FIRST_SPIN_US, time.perf_counter()
         while match.matches and (count := missing(made.reference_us, made.candidate_us, time.perf_counter() - begun)):

@@ -57,6 +57,14 @@ def places_of(name: str) -> dict[str, int]:
     return {argument.name: place for place, argument in enumerate(operator(name)._schema.arguments)}
 
 
+@functools.cache
+def draws(name: str) -> bool:
+    """Whether an operator, `aten.rand` or one of its overloads, takes random numbers from the default generator."""
+    packet = getattr(torch.ops.aten, name.split(".")[1], None)
+    overloads = [] if packet is None else [getattr(packet, overload) for overload in packet.overloads()]
+    return any(torch.Tag.nondeterministic_seeded in overload.tags for overload in overloads)
+
+
 def allocates(step: Step) -> bool:
     """Whether a step makes memory without contents."""
     return isinstance(step, Op) and step.op.split(".")[1] in _FRESH and not writes(step)

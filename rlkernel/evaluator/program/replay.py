@@ -239,7 +239,8 @@ class Replay:
         if self.device.type == "meta":
             self.scalars[step.out] = _made_up(step, args)
             return
-        self.before_reading()
+        if step.operation == "item":
+            self.before_reading()
         try:
             self.scalars[step.out] = compute(step.operation, args)
         except BadNumber as error:

@@ -80,8 +80,8 @@ def test_work_that_changes_from_call_to_call_is_inconsistent(init: str, forward:
 
 def test_the_other_mode_may_prepare_for_itself() -> None:
     forward = (
-        "k = self.kept.get(self.training)\nif k is None:\n    k = self.kept[self.training] = self.w * (2 if self.training else 3)\n"
-        "return x * k"
+        "k = self.kept.get(self.training)\nif k is None:\n"
+        "    k = self.kept[self.training] = self.w * (2 if self.training else 3)\nreturn x * k"
     )
     found = traced(forward, init="self.kept = {}; self.w = nn.Parameter(torch.ones(3))")
     assert found.calls_before == (1, 1)

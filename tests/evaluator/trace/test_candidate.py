@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 import textwrap
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 import torch
-import triton
 
 from rlkernel.evaluator.devices import PROFILES
 from rlkernel.evaluator.program.schema import Op, Program
@@ -21,16 +18,6 @@ from rlkernel.evaluator.trace.recorder import Recorder, Untraceable, stand_in
 from rlkernel.types import Status
 
 X = {"tensor": {"shape": [2, 3], "stride": [3, 1], "dtype": "float32"}}
-
-
-@pytest.fixture(autouse=True)
-def _nothing_stays() -> Iterator[None]:
-    """A tracer child dies afterwards; this process does not."""
-    driver, cuda = triton.runtime.driver._active, torch.cuda.is_available()
-    yield
-    triton.runtime.driver._active = driver
-    sys.modules.pop("candidate", None)
-    assert torch.cuda.is_available() is cuda
 
 
 def traced(forward: str, init: str = "pass", *, constants: dict[str, list[int]] | None = None, head: str = "") -> Traced:

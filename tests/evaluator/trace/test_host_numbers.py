@@ -32,15 +32,17 @@ def answer(made: Program, weights: dict[str, Any]) -> Any:
     return replay.forward([X], 0)
 
 
+_NUMBERS = ["self.g.item()", "float(self.g)", "self.k.item()", "int(self.k.item())", "self.g.exp().item()", "2", "0.25", "-3"]
+_FUNCTIONS = ["-", "abs", "math.exp", "math.floor", "float", "round", "math.tanh"]
 _TERMS = st.recursive(
-    st.sampled_from(["self.g.item()", "float(self.g)", "self.k.item()", "int(self.k.item())", "self.g.exp().item()", "2", "0.25", "-3"]),
+    st.sampled_from(_NUMBERS),
     lambda inner: (
-        st.tuples(inner, st.sampled_from(["+", "-", "*", "/", "//", "%"]), inner).map(lambda t: f"({t[0]} {t[1]} {t[2]})")
-        | st.tuples(st.sampled_from(["-", "abs", "math.exp", "math.floor", "float", "round", "math.tanh"]), inner).map(lambda t: f"{t[0]}({t[1]})")
-        | st.tuples(st.sampled_from(["min", "max"]), inner, inner).map(lambda t: f"{t[0]}({t[1]}, {t[2]})")
+        st.builds("({} {} {})".format, inner, st.sampled_from(["+", "-", "*", "/", "//", "%"]), inner)
+        | st.builds("{}({})".format, st.sampled_from(_FUNCTIONS), inner)
+        | st.builds("{}({}, {})".format, st.sampled_from(["min", "max"]), inner, inner)
     ),
     max_leaves=5,
-)  # fmt: skip
+)
 
 
 @settings(max_examples=60)

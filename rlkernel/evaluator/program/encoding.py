@@ -173,9 +173,10 @@ def from_json(data: Any) -> Program:
     raw = data.get("functions")
     require(isinstance(raw, list) and len(raw) <= MAX_KERNELS, "bad list of functions")
     functions = tuple(_function(f, len(raw)) for f in raw)
-    steps = {key: _steps(data.get(key), len(functions), key) for key in ("init", "forward", "prepare")}
+    given = {"prepare": [], "prepare_inputs": [], "carried": [], "state_in_forward": {}, **data}
+    steps = {key: _steps(given.get(key), len(functions), key) for key in ("init", "forward", "prepare")}
     require(not any(isinstance(step, Scalar) for step in steps["forward"]), "a scalar that is read in forward")
-    calls, carried = data.get("prepare_inputs"), data.get("carried")
+    calls, carried = given["prepare_inputs"], given["carried"]
     require(isinstance(calls, list) and len(calls) <= 2, "bad calls that prepare")
     require(isinstance(carried, list) and all(len(_ids(pair)) == 2 for pair in carried), "bad tensors that are carried")
     return Program(
@@ -189,7 +190,7 @@ def from_json(data: Any) -> Program:
         steps["prepare"],
         tuple(_ids(call) for call in calls),
         {pair[0]: pair[1] for pair in carried},
-        _state(data.get("state_in_forward")),
+        _state(given["state_in_forward"]),
     )
 
 

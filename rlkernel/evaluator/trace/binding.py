@@ -32,7 +32,7 @@ def bind(jit: JITFunction[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -
     def without_data(value: Any) -> Any:
         if isinstance(value, torch.Tensor):
             return _Pointer(value.dtype, value)
-        return tuple(without_data(item) for item in value) if type(value) is tuple else value
+        return tuple(without_data(item) for item in value) if type(value) in (tuple, torch.Size) else value
 
     names = [parameter.name for parameter in jit.params]
     mocked = {key: without_data(value) for key, value in kwargs.items()}

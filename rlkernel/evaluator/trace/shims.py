@@ -168,6 +168,7 @@ def answering_as(profile: DeviceProfile) -> Iterator[None]:
         mock.patch.multiple(torch.accelerator, **_accelerator(stream)),
         mock.patch.object(torch.version, "cuda", "12.8"),
         mock.patch.object(torch, "Generator", _Generator),
+        mock.patch.object(torch, "seed", _refuse("torch.seed(), a random number on the host,")),
         mock.patch.object(torch, "compile", _refuse("torch.compile")),
     ):
         yield

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from rlkernel.evaluator.compile.binaries import Compiled
 from rlkernel.evaluator.messages.children import StepTime
-from rlkernel.evaluator.program.operators import draws
+from rlkernel.evaluator.program.operators import is_random
 from rlkernel.evaluator.program.schema import Launch, Op, Program
 from rlkernel.types import Evaluation, LaunchFact, OpFact, Seconds, Status, Timing
 
@@ -122,9 +122,9 @@ def op_facts(rows: Sequence[StepTime], total: float) -> tuple[OpFact, ...]:
 
 def _own_randomness(facts: Facts) -> str:
     """What to say of a wrong answer to a reference that draws random numbers, if the candidate draws others."""
-    wanted = Counter({fact.op: fact.calls for fact in facts.reference_ops if draws(fact.op)})
+    wanted = Counter({fact.op: fact.calls for fact in facts.reference_ops if is_random(fact.op)})
     steps = (step for step in facts.program.forward if isinstance(step, Op))
-    drawn = Counter(".".join(step.op.split(".")[:2]) for step in steps if draws(step.op))
+    drawn = Counter(".".join(step.op.split(".")[:2]) for step in steps if is_random(step.op))
     if not wanted or drawn == wanted:
         return ""
     return (

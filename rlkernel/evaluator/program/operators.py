@@ -58,7 +58,7 @@ def places_of(name: str) -> dict[str, int]:
 
 
 @functools.cache
-def draws(name: str) -> bool:
+def is_random(name: str) -> bool:
     """Whether an operator, `aten.rand` or one of its overloads, takes random numbers from the default generator."""
     packet = getattr(torch.ops.aten, name.split(".")[1], None)
     overloads = [] if packet is None else [getattr(packet, overload) for overload in packet.overloads()]

@@ -15,7 +15,7 @@ import torch
 from torch import nn
 from torch.utils._python_dispatch import _disable_current_modes
 
-from rlkernel.evaluator.program.operators import allocates, draws, operator, writes
+from rlkernel.evaluator.program.operators import allocates, is_random, operator, writes
 from rlkernel.evaluator.program.replay import Replay
 from rlkernel.evaluator.program.schema import Launch, Op, Program, Scalar, Step
 from rlkernel.evaluator.program.values import ScalarRef, TensorRef, Value, rewrite
@@ -196,7 +196,7 @@ def _scaled(step: Step) -> bool:
 
 def _drawn(step: Step) -> bool:
     """Whether a step's values are random, or memory that nobody has written."""
-    return isinstance(step, Op) and (allocates(step) or draws(step.op))
+    return isinstance(step, Op) and (allocates(step) or is_random(step.op))
 
 
 def _written(step: Step) -> list[int]:

@@ -31,7 +31,7 @@ def get_init_inputs():
 
 def calls(before: Before) -> list[float]:
     """What the reference's buffer says in each round: the factor between input and output."""
-    rounds = draw_rounds(load_reference(SOURCE, small=False), other=True, tf32=False, before=before)
+    rounds = draw_rounds(load_reference(SOURCE, small=False), "key", other=True, tf32=False, before=before)
     return [float((one.expected.reference[0] / one.inputs[0]).median()) for one in rounds[:2]] + [
         float((rounds[3].expected.reference[0] / rounds[3].inputs[0]).median() - rounds[3].state["calls"])
     ]
@@ -45,8 +45,8 @@ def test_calls_before_the_rounds_are_made_in_each_mode() -> None:
 
 
 def test_a_round_has_the_weights_from_before_any_call_and_inputs_of_its_own() -> None:
-    first, second, *_ = draw_rounds(load_reference(SOURCE, small=False), other=False, tf32=False, before=Before(1))
+    first, second, *_ = draw_rounds(load_reference(SOURCE, small=False), "key", other=False, tf32=False, before=Before(1))
     assert first.state["calls"].item() == 0.0
     assert not torch.equal(first.first_inputs[0], first.inputs[0])
     assert (first.again, second.again) == (False, True)
-    assert draw_rounds(load_reference(SOURCE, small=False), other=False, tf32=False)[0].first_inputs == []
+    assert draw_rounds(load_reference(SOURCE, small=False), "key", other=False, tf32=False)[0].first_inputs == []

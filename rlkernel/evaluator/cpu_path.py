@@ -67,7 +67,7 @@ class CpuPath:
     ) -> tuple[Ran, Compared]:
         """The candidate on rounds that are drawn from its key, and what the oracle says of its outputs. Raises Ended."""
         stages, config = self._stages, self._stages.config
-        drawing = codec.pack(DrawRounds(stages.about(problem), key, other=small.other is not None))
+        drawing = codec.pack(DrawRounds(stages.about(problem), key, small.other is not None, *small.calls_before))
         drawn, inputs = await stages.ask_oracle(oracle, drawing, Rounds)
         configs = {step: next(iter(choices)) for step, choices in kernels.facts.items()}
         request = RunRequest(

@@ -60,7 +60,7 @@ class GpuPath:
         cubins: dict[str, bytes] = {}
 
         async def one(program: Program | None) -> dict[str, dict[int, Compiled]]:
-            if program is None or not any(isinstance(step, Launch) for step in (*program.init, *program.forward)):
+            if program is None or not any(isinstance(step, Launch) for step in (*program.once, *program.forward)):
                 return {}
             made = await self._stages.compile(program, specs, None)
             cubins.update(made.cubins)

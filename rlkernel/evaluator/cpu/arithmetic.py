@@ -30,14 +30,6 @@ class NotInterpreted(NotImplementedError, AttributeError):
     """The CPU runner has no meaning for this part of the language."""
 
 
-def _fused(x: Array, y: Array, z: Array) -> Array:
-    """x * y + z with one rounding, where float64 holds the product."""
-    if x.dtype.kind != "f":
-        return np.asarray(x * y + z)
-    wide = x.astype(np.float64) * y.astype(np.float64) + z.astype(np.float64)
-    return np.asarray(wide.astype(z.dtype))
-
-
 def _clamped(x: Array, low: Array, high: Array) -> Array:
     """As `min(max(x, low), high)` on a GPU: NaN gives the lower bound."""
     return np.asarray(np.fmin(np.fmax(x, low), high))
@@ -100,7 +92,7 @@ class Arithmetic(InterpreterBuilder):  # type: ignore[misc]
         return TensorHandle(made, rhs.dtype.scalar)
 
     def create_fma(self, x: Any, y: Any, z: Any) -> Any:
-        return self._elementwise([x, y, z], _fused, 2 * SIMPLE, z.dtype.scalar)
+        return self._elementwise([x, y, z], libdevice.fused, 2 * SIMPLE, z.dtype.scalar)
 
     def create_clampf(self, arg: Any, low: Any, high: Any, propagate_nans: Any) -> Any:
         keep = str(propagate_nans).rpartition(".")[2] == "ALL"

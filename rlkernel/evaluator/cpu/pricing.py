@@ -55,13 +55,14 @@ class Pricing:
             prices = []
             for candidate in step.configs[:MAX_CONFIGS]:
                 try:
-                    prices.append(self._price(step, candidate, args)[0])
+                    prices.append(self._price(step, candidate, {**args, **candidate.args})[0])
                 except (OutOfBounds, KernelFailed, KernelRejected):
                     prices.append(float("inf"))
             found[index] = sorted(range(len(prices)), key=prices.__getitem__)
 
         replay = Replay(self.program, torch.device("meta"), launch)
         replay.init(meta_tensors(specs.init_inputs), 0)
+        replay.prepare(meta_tensors(specs.inputs), 0)
         replay.forward(meta_tensors(specs.inputs), 0)
         return found
 
@@ -89,6 +90,7 @@ class Pricing:
 
         replay = Replay(self.program, torch.device("meta"), launch, configs=configs)
         replay.init(meta_tensors(specs.init_inputs), 0)
+        replay.prepare(meta_tensors(specs.inputs), 0)
         outputs: list[torch.Tensor] = []
         flatten(replay.forward(meta_tensors(specs.inputs), 0, observe=observe), outputs)
         keys = [(output.untyped_storage()._cdata, output.numel() * output.element_size()) for output in outputs]

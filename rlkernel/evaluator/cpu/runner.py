@@ -36,6 +36,7 @@ class _Round:
         self.init_inputs = [wire.tensor(span, body) for span in given.init_inputs]
         self.state = {name: wire.tensor(span, body) for name, span in given.state.items()}
         self.inputs = [wire.tensor(span, body) for span in given.inputs]
+        self.first_inputs = [wire.tensor(span, body) for span in given.first_inputs]
 
 
 def _without_data(tensors: list[torch.Tensor]) -> list[torch.Tensor]:
@@ -51,9 +52,15 @@ class _Module:
 
         self._replay = Replay(program, torch.device("cpu"), launch, configs=configs, poison_seed=first.forward_seed)
         self._replay.strides = noted_strides(program, _without_data(first.init_inputs), _without_data(first.inputs))
-        self.state = self._replay.init([t.clone() for t in first.init_inputs], first.init_seed, first.state)
-        for own, given in pairs(self.state, first.state):
+        state = self._replay.init([t.clone() for t in first.init_inputs], first.init_seed, first.state)
+        for own, given in pairs(state, first.state):
             own.copy_(given)
+        self._replay.prepare(first.first_inputs, first.init_seed)
+
+    @property
+    def state(self) -> dict[str, torch.Tensor]:
+        """Parameters and buffers as the last call has left them."""
+        return self._replay.state()
 
     def call(self, one: _Round, skip: frozenset[int] = frozenset()) -> tuple[Any, list[torch.Tensor]]:
         """(output, inputs after the call)."""
@@ -68,8 +75,8 @@ def _bytes(value: Any) -> list[bytes]:
 
 
 def _numbered(program: Program) -> list[tuple[int, Launch]]:
-    """Launches by their steps; -1 - i: step i of `__init__`."""
-    steps = [*enumerate(program.forward), *((-1 - index, step) for index, step in enumerate(program.init))]
+    """Launches by their steps; -1 - i: step i of `Program.once`."""
+    steps = [*enumerate(program.forward), *((-1 - index, step) for index, step in enumerate(program.once))]
     return [(number, step) for number, step in steps if isinstance(step, Launch)]
 
 
@@ -135,14 +142,14 @@ def _run(request: RunRequest, body: bytes) -> bytes:
                 module = _Module(small, interpreter, configs, one)
         output, inputs = module.call(one)
         tensors: list[torch.Tensor] = []
-        structure = flatten(output, tensors)
+        structure, state = flatten(output, tensors), module.state
         rounds.append(
             RoundOutputs(
                 structure,
                 tensors=tuple(reply.add(t) for t in tensors),
                 overlapping=tuple(overlapping(t) for t in tensors),
                 inputs=tuple(reply.add(t) for t in inputs),
-                state={name: reply.add(module.state[name]) for name in one.watched if name in module.state},
+                state={name: reply.add(state[name]) for name in one.watched if name in state},
             )
         )
         if index == 0:

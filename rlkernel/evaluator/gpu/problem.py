@@ -83,10 +83,25 @@ class GpuProblem:
         return model.train(not model.training) if other else model
 
     def model_for(self, kind: Kind, seed: int) -> nn.Module:
-        """The reference's module as this kind of round has it."""
-        model = self.model(seed, other=kind.other, perturbed=kind.perturbed)
+        """The reference's module as this kind of round begins with it, in the mode that its constructor leaves it in."""
+        model = self.model(seed, perturbed=kind.perturbed)
         if kind.balance is not None:
             balance_state(model, kind.balance)
+        return model
+
+    def first_inputs(self, calls: int, seed: int) -> list[Any]:
+        """The inputs of the calls that come before a module is judged, drawn from `seed`; none where there are no such calls."""
+        return self.inputs(seed) if calls else []
+
+    def called(self, model: nn.Module, usual: int, other: int, seed: int, *, flip: bool) -> nn.Module:
+        """`model` after calls on `first_inputs`: `usual` in its own mode, and `other` after it was turned to the other of train
+        and eval mode, if it is to `flip`."""
+        for _ in range(usual):
+            call(model, self.first_inputs(usual, seed), seed)
+        if flip:
+            model.train(not model.training)
+            for _ in range(other):
+                call(model, self.first_inputs(other, seed), seed)
         return model
 
     def study(self, program: Program, stopwatch: Stopwatch, precision: Precision, *, stress: bool) -> Known:
@@ -146,6 +161,7 @@ class GpuProblem:
     def _rows(self, program: Program, stopwatch: Stopwatch) -> list[StepTime]:
         replay = Replay(program, CUDA, lambda *call: None)
         replay.init(self.init_tensors(0), 0)
+        replay.prepare((), 0)
         return step_times(replay, tensors_of(self.inputs(draw_seed())), stopwatch, {}, lambda: None)
 
 
@@ -161,16 +177,16 @@ def step_times(
 
     patience: factor on the spin that covers the host; a host that is held up for longer leaves gaps, which count as time.
     """
-    work: dict[int, Launch | Op] = {}
-    passes: list[tuple[Run, list[tuple[int, torch.cuda.Event]]]] = []
+    work: dict[tuple[int, int], Launch | Op] = {}
+    passes: list[tuple[Run, list[tuple[tuple[int, int], torch.cuda.Event]]]] = []
     for _ in range(ATTRIBUTION_RUNS):
-        marks: list[tuple[int, torch.cuda.Event]] = []
+        marks: list[tuple[tuple[int, int], torch.cuda.Event]] = []
 
-        def observe(index: int, step: Any, read: Any, made: Any, marks: list[tuple[int, torch.cuda.Event]] = marks) -> None:
+        def observe(index: int, step: Any, read: Any, made: Any, marks: Any = marks) -> None:
             if not isinstance(step, Launch) and is_free(step, read, made):
                 return
-            work[index] = step
-            marks.append((index, mark()))
+            work[index, id(step)] = step  # a launch's hook has the launch's index
+            marks.append(((index, id(step)), mark()))
 
         before()
         # The first run covers the second, where the host is as fast as usual.
@@ -178,13 +194,13 @@ def step_times(
         run = stopwatch.run(lambda: replay.forward(inputs, 0, observe=observe, fresh=fresh), spin)[1]
         passes.append((run, marks))
     wait(passes[-1][0].end, STEPS_SECONDS)
-    times: dict[int, list[float]] = {}
+    times: dict[tuple[int, int], list[float]] = {}
     for run, marks in passes:
         last = run.start
-        for index, event in marks:
-            times.setdefault(index, []).append(float(last.elapsed_time(event)) * 1000.0)
+        for place, event in marks:
+            times.setdefault(place, []).append(float(last.elapsed_time(event)) * 1000.0)
             last = event
-    return [_step_time(index, work[index], min(us)) for index, us in times.items()]
+    return [_step_time(place[0], work[place], min(us)) for place, us in times.items()]
 
 
 def _step_time(index: int, step: Launch | Op, us: float) -> StepTime:

@@ -40,7 +40,7 @@ from rlkernel.evaluator.messages.gpu import (
     TimeCompiled,
     Unstressed,
 )
-from rlkernel.evaluator.program import schema as programs
+from rlkernel.evaluator.program import encoding
 from rlkernel.evaluator.program.schema import MalformedProgram
 from rlkernel.types import Status
 
@@ -78,7 +78,7 @@ class Runner:
         set_precision(question.precision)
         try:
             problem = self._problem(question.source, question.name)
-            reference = programs.from_json(question.reference)
+            reference = encoding.from_json(question.reference)
             return problem.study(reference, self.stopwatch, question.precision, stress=question.stress)
         except BrokenReference as error:
             return Broken(str(error))

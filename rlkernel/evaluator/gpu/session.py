@@ -39,11 +39,12 @@ NOISE_FACTOR = 4.0
 
 @dataclass(frozen=True, slots=True)
 class Seeds:
-    """The seeds of one round: of weights, of inputs, and of what `forward` draws."""
+    """The seeds of one round: of weights, of inputs, of what `forward` draws, and of the inputs of calls that prepare."""
 
     init: int
     inputs: int
     forward: int
+    first: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,18 +86,19 @@ class Session:
                 inputs = tensors_of(self.problem.inputs(seed))
                 subject.lay_out(self.problem.init_tensors(seed), inputs)
                 if subject.tunable:
-                    subject.construct(self.problem.init_tensors(seed), seed, self.problem.model(seed, other=mode))
+                    first = tensors_of(self.problem.first_inputs(subject.calls_before, seed))
+                    subject.construct(self.problem.init_tensors(seed), seed, self.problem.model(seed, other=mode), first)
                     subject.tune(inputs, seed)
 
     def round(self, checks: Checks, subject: Subject, kind: Kind) -> Round:
         """Enqueue one round of fresh weights and inputs, and its judgement."""
-        seeds = Seeds(draw_seed(), draw_seed(), draw_seed())
+        seeds = Seeds(draw_seed(), draw_seed(), draw_seed(), draw_seed())
         outcome = self.call(subject, seeds, kind)
         settle(self.seconds)  # here, because making memory may wait for a kernel that never ends
         checks.zones(*outcome.guards)
         # The answer did not exist until here.
         given = self.problem.inputs(seeds.inputs, kind)
-        model = self.problem.model_for(kind, seeds.init)
+        model = self._reference(seeds, kind)
         with judging(self.precision):
             expected = call(model, given, seeds.forward)
         checks.outputs(outcome.output, expected, self.known.allowed[name_of(kind)], kind.note)
@@ -105,6 +107,13 @@ class Session:
         if not kind.other:
             self._state_alike(checks, subject, model)
         return Round(kind, seeds, outcome, expected)
+
+    def _reference(self, seeds: Seeds, kind: Kind) -> nn.Module:
+        """The reference's module of a round, after as many calls as prepare the candidate's."""
+        usual = self.subject.calls_before
+        more = 0 if self.other is None else self.other.calls_before - usual
+        model = self.problem.model_for(kind, seeds.init)
+        return self.problem.called(model, usual, more, seeds.first, flip=kind.other)
 
     def _state_alike(self, checks: Checks, subject: Subject, model: nn.Module) -> None:
         """State that the reference's forward changes, such as running statistics, is changed in the same way."""
@@ -119,7 +128,10 @@ class Session:
 
     def call(self, subject: Subject, seeds: Seeds, kind: Kind, skip: frozenset[int] = frozenset()) -> Outcome:
         model = self.problem.model_for(kind, seeds.init)
-        subject.construct(self.problem.init_tensors(seeds.init), seeds.init, model)
+        if kind.other:
+            model.train(not model.training)
+        first = tensors_of(self.problem.first_inputs(subject.calls_before, seeds.first))
+        subject.construct(self.problem.init_tensors(seeds.init), seeds.init, model, first)
         return subject.forward(tensors_of(self.problem.inputs(seeds.inputs, kind)), seeds.forward, skip=skip)
 
     def rounds(self) -> tuple[Match, dict[int, bool], bool]:
@@ -159,7 +171,7 @@ class Session:
         one = self.round(checks, self.subject, Kind())
         match = self._judged(checks, [one])
         given = self.problem.inputs(one.seeds.inputs)
-        expected = call(self.problem.model(one.seeds.init), given, one.seeds.forward)  # as PyTorch ships it
+        expected = call(self._reference(one.seeds, one.kind), given, one.seeds.forward)  # as PyTorch ships it
         self.close = closeness(tensors_of(one.outcome.output), tensors_of(expected))
         return match
 
@@ -199,7 +211,7 @@ class Session:
         if match.matches or not match.numeric:
             return match
         for one in done:
-            model = self.problem.model_for(one.kind, one.seeds.init)
+            model = self._reference(one.seeds, one.kind)
             inputs = self.problem.inputs(one.seeds.inputs, one.kind)
             found = self.problem.look_closer(
                 one.outcome.output, one.expected, model, inputs, one.seeds.forward, self.precision

@@ -116,9 +116,13 @@ class Trials:
 
         Raises Strayed, Hung, Unmeasured.
         """
-        init_seed = draw_seed()
+        init_seed, calls = draw_seed(), self.subject.calls_before
         model = self.problem.model(init_seed)
-        self.subject.construct(self.problem.init_tensors(init_seed), init_seed, model)
+        first = tensors_of(self.problem.first_inputs(calls, init_seed))
+        self.subject.construct(self.problem.init_tensors(init_seed), init_seed, model, first)
+        if calls:
+            settle(self.seconds)  # the candidate first, as in every call
+            self.problem.called(model, calls, 0, init_seed, flip=False)
         made = Made()
         match, spin, begun = Match(True), FIRST_SPIN_US, time.perf_counter()
         while match.matches and (count := missing(made.reference_us, made.candidate_us, time.perf_counter() - begun)):

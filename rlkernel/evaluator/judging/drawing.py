@@ -67,10 +67,22 @@ class Round:
     """Whether the reference has products that a candidate may compute in tf32."""
     errors: tuple[OwnError, ...]
     """The reference's own, of each output."""
+    first_inputs: list[Any]
+    """Of the calls that come before the module is judged, on both sides; empty where there are none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Before:
+    """How often a module is called, on other inputs, before it is judged: as often as the candidate needs to prepare."""
+
+    usual: int = 0
+    """In the mode that its constructor leaves it in."""
+    other: int = 0
+    """After that in the other of train and eval mode, if it is judged there."""
 
 
 class Construction:
-    """One module of the reference, and the same in float64; called any number of times. Its seeds come from `drawn`."""
+    """One module of the reference, and the same in float64; called any number of times. Its seeds come from `seeds`."""
 
     def __init__(
         self,
@@ -81,19 +93,29 @@ class Construction:
         other: bool = False,
         perturbed: bool = False,
         balance: Balance | None = None,
+        before: Before = Before(),
     ) -> None:
         self.reference, self.precision, self.other, self.perturbed = reference, precision, other, perturbed
         self.balance, self._seeds = balance, seeds
         self.init_seed = seeds.getrandbits(SEED_BITS)
         self.model = reference.model(self.init_seed)
-        if other:
-            self.model.train(not self.model.training)
         if perturbed:
             perturb(self.model, self.init_seed, constants(self.model))
         if balance is not None:
             balance_state(self.model, balance)
+        self.given = {name: tensor.clone() for name, tensor in state_of(self.model).items()}
+        self.first_inputs = reference.inputs(seeds.getrandbits(SEED_BITS)) if before.usual or (other and before.other) else []
+        for _ in range(before.usual):
+            self._call_first()
+        if other:
+            self.model.train(not self.model.training)
+            for _ in range(before.other):
+                self._call_first()
         self.exact_model = copy.deepcopy(self.model)
         self.calls = 0
+
+    def _call_first(self) -> None:
+        call(self.model, mapped(self.first_inputs, torch.clone), self.init_seed)
 
     def round(self, stress: Stress) -> Round:
         """Draw inputs and call the reference. Raises what the reference raises."""
@@ -124,8 +146,10 @@ class Construction:
             ordinary=stress is Stress.NONE and not (self.other or self.perturbed or self.balance),
         )  # fmt: skip
         self.calls += 1
-        products = rounded is not None
-        return Round(self.init_seed, forward_seed, self.calls > 1, state, inputs, expected, products, tuple(errors))
+        given, products = state if self.calls > 1 else self.given, rounded is not None
+        return Round(
+            self.init_seed, forward_seed, self.calls > 1, given, inputs, expected, products, tuple(errors), self.first_inputs
+        )  # fmt: skip
 
     def _changed(self, names: list[str]) -> dict[str, Any]:
         """The state that forward has changed, and what is allowed of it."""
@@ -174,27 +198,27 @@ def resolved(errors: Sequence[OwnError]) -> bool:
     return all(REFERENCE_FACTOR * error.norm < FLOOR[torch.float32] for error in errors)
 
 
-def _harder(reference: Reference, usual: Round, precision: Precision, seeds: random.Random) -> Round:
+def _harder(reference: Reference, usual: Round, precision: Precision, seeds: random.Random, before: Before) -> Round:
     """A round at other weights and inputs, as hard as is bearable."""
     shifted = any(one_sided(value) for value in usual.inputs)
     for stress, perturbed in [(Stress.SHIFTED, True)] * shifted + [(Stress.SCALED, True), (Stress.NONE, True)]:
         try:
-            drawn = Construction(reference, precision, seeds, perturbed=perturbed).round(stress)
+            drawn = Construction(reference, precision, seeds, perturbed=perturbed, before=before).round(stress)
         except Exception:  # a reference may refuse such inputs in its own way
             continue
         if _bearable(drawn, usual):
             return drawn
-    return Construction(reference, precision, seeds).round(Stress.NONE)
+    return Construction(reference, precision, seeds, before=before).round(Stress.NONE)
 
 
-def _out_of_range(reference: Reference, usual: Round, precision: Precision, seeds: random.Random) -> list[Round]:
+def _out_of_range(reference: Reference, usual: Round, precision: Precision, seeds: random.Random, before: Before) -> list[Round]:
     """A round that half precision does not survive and tf32 does, if there is one; else none."""
     made = Construction(reference, precision, seeds)
     balance = balance_of(made.model, usual.inputs, usual.forward_seed)
     if balance is None:
         return []
     try:
-        made = Construction(reference, precision, seeds, balance=balance)
+        made = Construction(reference, precision, seeds, balance=balance, before=before)
         drawn = made.round(Stress.NONE)
         wanted = drawn.expected
         wrong = halved(made.exact_model, drawn.inputs, drawn.forward_seed, wanted.reference, wanted.allowed)
@@ -203,13 +227,13 @@ def _out_of_range(reference: Reference, usual: Round, precision: Precision, seed
     return [drawn] if wrong and resolved(drawn.errors) and _bearable(drawn, usual) else []
 
 
-def draw_rounds(reference: Reference, precision: Precision, key: str, *, other: bool) -> list[Round]:
+def draw_rounds(reference: Reference, precision: Precision, key: str, *, other: bool, before: Before = Before()) -> list[Round]:
     """The rounds of one candidate, whose seeds come from its key. `other`: with one in the other of train and eval mode. Raises
     BrokenReference."""
     seeds = draws(key, "rounds")
-    usual = Construction(reference, precision, seeds)
+    usual = Construction(reference, precision, seeds, before=before)
     found = [usual.round(Stress.NONE), usual.round(Stress.NONE)]
-    found.append(_harder(reference, found[0], precision, seeds))
+    found.append(_harder(reference, found[0], precision, seeds, before))
     if other:
-        found.append(Construction(reference, precision, seeds, other=True, perturbed=True).round(Stress.NONE))
-    return found + (_out_of_range(reference, found[0], precision, seeds) if found[0].products else [])
+        found.append(Construction(reference, precision, seeds, other=True, perturbed=True, before=before).round(Stress.NONE))
+    return found + (_out_of_range(reference, found[0], precision, seeds, before) if found[0].products else [])

@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from rlkernel.evaluator.program.replay import operator
+from rlkernel.evaluator.program.operators import operator
 from rlkernel.evaluator.program.schema import Op
 
 Tensors = Sequence[torch.Tensor]

@@ -16,7 +16,7 @@ from rlkernel.errors import BrokenReference, one_line
 from rlkernel.evaluator import wire
 from rlkernel.evaluator.devices import PROFILES, DeviceProfile
 from rlkernel.evaluator.judging.comparison import layout_class
-from rlkernel.evaluator.judging.drawing import Round, draw_rounds
+from rlkernel.evaluator.judging.drawing import Before, Round, draw_rounds
 from rlkernel.evaluator.judging.kernelbench import closeness, worse
 from rlkernel.evaluator.judging.operator_costs import NoCost, dense_bytes, flops, moved_bytes
 from rlkernel.evaluator.judging.reference_calls import tensors_of
@@ -26,12 +26,14 @@ from rlkernel.evaluator.messages import codec
 from rlkernel.evaluator.messages.children import RoundInputs
 from rlkernel.evaluator.messages.endings import Broken
 from rlkernel.evaluator.messages.oracle import About, Brief, Compare, Compared, DrawRounds, Malformed, Prepare, Rounds
-from rlkernel.evaluator.program import schema as programs
-from rlkernel.evaluator.program.replay import Replay, writes
+from rlkernel.evaluator.program import encoding
+from rlkernel.evaluator.program.operators import writes
+from rlkernel.evaluator.program.replay import Replay
 from rlkernel.evaluator.program.schema import Op, Program, encode_scalar
 from rlkernel.evaluator.program.tensors import meta_tensors
 from rlkernel.evaluator.program.variant import Variant
-from rlkernel.evaluator.trace.candidate import canonical, decode_spec, encode_output
+from rlkernel.evaluator.trace.calls import form_of
+from rlkernel.evaluator.trace.candidate import decode_spec, encode_output
 from rlkernel.evaluator.trace.devices import CUDA
 from rlkernel.evaluator.trace.lie import recording
 from rlkernel.evaluator.trace.recorder import Recorder, Untraceable
@@ -118,29 +120,33 @@ class _Traced:
     def _trace(self, model_class: Any) -> None:
         init_ids: list[int] = []
         args, kwargs = decode_spec(self.variant.init_args, self.recorder, init_ids)
+        self.recorder.reading.inputs.clear()
         kwargs = dict(kwargs)
         model = model_class(*args, **kwargs)
         named = [*model.named_parameters(), *model.named_buffers()]
         state = {name: self.recorder.id_of(tensor) for name, tensor in named}
+        self.recorder.reading.state |= {self.recorder.storage(number) for number in state.values()}
         for _, tensor in named:  # the module is moved to the GPU before it is called
             self.recorder.devices.move(tensor, CUDA)
         init = self.recorder.phase()
-        fixed = len(self.recorder)
         forms = []
         for flip in (False, True):
             if flip:
                 model.train(not model.training)
             ids: list[int] = []
+            began = (len(self.recorder), len(self.recorder.numbers))
             inputs = decode_spec(self.variant.inputs, self.recorder, ids)
             self.recorder.phase()
+            self.recorder.reading.begin()
             returned = model(*inputs)
             output = encode_output(returned, self.recorder)
-            steps = self.recorder.phase()
-            forms.append(canonical(ids, steps, output, fixed))
+            reads, steps = self.recorder.reading.finish(), self.recorder.phase()
+            form = form_of(ids, [*reads, *steps], output, began)
+            forms.append((form.rows, form.outer))
             if not flip:
                 with torch._C.DisableTorchFunction():
                     self.layouts = tuple(layout_class(t) for t in tensors_of(returned))
-                self.program = Program((), tuple(init_ids), tuple(init), state, tuple(ids), tuple(steps), output)
+                self.program = Program((), tuple(init_ids), tuple(init), state, tuple(ids), tuple(steps), output, tuple(reads))
         self.modal = forms[0] != forms[1]
 
     def costs(self, precision: Precision) -> Costs:
@@ -175,6 +181,7 @@ class _Traced:
 
         replay = Replay(self.program, torch.device("meta"), lambda *a: None)
         replay.init(meta_tensors(self.variant.specs.init_inputs), 0)
+        replay.prepare((), 0)
         outputs = tensors_of(replay.forward(inputs, 0, observe=observe))
         total = sum(sum(us) for us in rows.values())
         ops = [OpFact(op, len(us), sum(us), sum(us) / total) for op, us in rows.items()]
@@ -217,6 +224,7 @@ def _round_inputs(problem: Prepared, one: Round, reply: wire.Body) -> RoundInput
         init_inputs=tuple(reply.add(t) for t in tensors_of([args, kwargs])),
         state={} if one.again else {name: reply.add(t) for name, t in one.state.items()},
         inputs=tuple(reply.add(t) for t in tensors_of(one.inputs)),
+        first_inputs=() if one.again else tuple(reply.add(t) for t in tensors_of(one.first_inputs)),
     )
 
 
@@ -253,7 +261,7 @@ class Oracle:
         problem = self._problem(question.about)
         if isinstance(problem, str):
             return Broken(problem)
-        costs, reference = problem.costs, programs.to_json(problem.program)
+        costs, reference = problem.costs, encoding.to_json(problem.program)
         floors = (costs.floor_us, costs.measured_floor_us)
         return Brief(problem.variants, problem.modal, costs.us, *floors, reference, costs.ops, costs.unpriced)
 
@@ -261,8 +269,9 @@ class Oracle:
         problem = self._problem(question.about)
         assert isinstance(problem, Prepared)
         try:
+            before = Before(question.calls_before, question.other_calls_before)
             other = problem.modal or question.other
-            drawn = draw_rounds(problem.small, question.about.precision, question.key, other=other)
+            drawn = draw_rounds(problem.small, question.about.precision, question.key, other=other, before=before)
         except BrokenReference as error:
             return Broken(str(error))
         except Exception as error:  # whatever the reference's own code raises is told in one line

@@ -16,7 +16,7 @@ import torch
 from rlkernel.evaluator.devices import DeviceProfile
 from rlkernel.evaluator.judging.counts import Counts
 from rlkernel.evaluator.judging.operator_costs import FREE, NoCost, flops, has_cost, is_convolution, moved_bytes
-from rlkernel.evaluator.program.replay import operator
+from rlkernel.evaluator.program.operators import operator
 from rlkernel.evaluator.program.schema import Op
 from rlkernel.types import Precision
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from rlkernel.evaluator.compile.binaries import Compiled
 from rlkernel.evaluator.messages.children import StepTime
+from rlkernel.evaluator.program.operators import is_random
 from rlkernel.evaluator.program.schema import Launch, Op, Program
 from rlkernel.types import Closeness, Evaluation, LaunchFact, OpFact, Seconds, Status, Timing
 
@@ -120,10 +122,22 @@ def op_facts(rows: Sequence[StepTime], total: float) -> tuple[OpFact, ...]:
     return tuple(sorted(found, key=lambda fact: -fact.us))
 
 
+def _own_randomness(facts: Facts) -> str:
+    """What to say of a wrong answer to a reference that draws random numbers, if the candidate draws others."""
+    wanted = Counter({fact.op: fact.calls for fact in facts.reference_ops if is_random(fact.op)})
+    steps = (step for step in facts.program.forward if isinstance(step, Op))
+    drawn = Counter(".".join(step.op.split(".")[:2]) for step in steps if is_random(step.op))
+    if not wanted or drawn == wanted:
+        return ""
+    return (
+        f"; the reference draws random numbers by {', '.join(sorted(wanted))}: the same operator on the same shape draws the same"
+    )
+
+
 def _status(facts: Facts, launches: tuple[LaunchFact, ...]) -> tuple[Status, str]:
     """The status and its detail. What is wrong is told before what is idle, and that before what is impossible."""
     if not facts.matches:
-        return (Status.INCONSISTENT if facts.other_mode_only else Status.INCORRECT), facts.detail
+        return (Status.INCONSISTENT if facts.other_mode_only else Status.INCORRECT), facts.detail + _own_randomness(facts)
     if not facts.same_work:
         return Status.INCONSISTENT, "forward does other work at full shape than at the shape that was checked"
     if not any(fact.live for fact in launches):

@@ -79,7 +79,7 @@ class Binaries:
     """Compiler to pool: facts about the binaries; those that were not kept yet are in the body."""
 
     kernels: dict[str, dict[Choice, Compiled]]
-    """Step ("3" in forward, "init:0" in `__init__`) -> configuration -> facts."""
+    """Step ("3" in forward, "init:0" in `Program.once`) -> configuration -> facts."""
     cubins: dict[str, Span]
     """Key of the facts -> where the binary lies in the body."""
 
@@ -101,6 +101,8 @@ class RoundInputs:
     state: dict[str, TensorSpan]
     """The reference's parameters and buffers."""
     inputs: tuple[TensorSpan, ...]
+    first_inputs: tuple[TensorSpan, ...]
+    """Inputs of the calls that prepare the module; none where it is not called before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +124,7 @@ class RunRequest:
     key: str
     """What the programs that are followed, and undefined values, are drawn from."""
     configs: dict[str, Choice]
-    """Launch at full size, "3" in forward or "init:0" in `__init__` -> the configuration that was compiled."""
+    """Launch at full size, "3" in forward or "init:0" in `Program.once` -> the configuration that was compiled."""
 
 
 @dataclass(frozen=True, slots=True)

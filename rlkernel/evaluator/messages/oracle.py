@@ -60,6 +60,10 @@ class DrawRounds:
     """What everything is drawn from, see `rlkernel.evaluator.draws`."""
     other: bool
     """Whether the candidate does other work in the other of train and eval mode."""
+    calls_before: int = 0
+    """How often a module of the candidate is called before it is judged."""
+    other_calls_before: int = 0
+    """How often more in the other of train and eval mode, before it is judged there."""
 
 
 @dataclass(frozen=True, slots=True)

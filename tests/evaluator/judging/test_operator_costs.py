@@ -19,7 +19,7 @@ from rlkernel.evaluator.judging.operator_costs import (
     moved_bytes,
 )
 from rlkernel.evaluator.judging.roofline import is_free, operator_us
-from rlkernel.evaluator.program.replay import operator
+from rlkernel.evaluator.program.operators import operator
 from rlkernel.evaluator.program.schema import MalformedProgram, Op
 from rlkernel.types import Precision
 

@@ -9,7 +9,7 @@ import pytest
 from rlkernel.evaluator.compile.binaries import Compiled
 from rlkernel.evaluator.judging.verdict import Facts, Times, combine
 from rlkernel.evaluator.messages.children import StepTime
-from rlkernel.evaluator.program.schema import Config, Function, Launch, Program
+from rlkernel.evaluator.program.schema import Config, Function, Launch, Op, Program
 from rlkernel.types import Closeness, Evaluation, OpFact, Seconds, Status
 
 KERNEL = Function("kernel", "def kernel(): pass\n", 1, {})
@@ -57,6 +57,21 @@ def test_measured_facts_stand_beside_the_status() -> None:
 )
 def test_what_is_wrong_comes_before_what_is_idle_before_what_is_impossible(change: dict[str, object], status: Status) -> None:
     assert combine(replace(FACTS, **change), Seconds()).status is status
+
+
+@pytest.mark.parametrize(
+    ("wanted", "drawn", "told"),
+    [
+        ("aten.dropout", "aten.relu.default", True),
+        ("aten.dropout", "aten.bernoulli.p", True),
+        ("aten.dropout", "aten.dropout.default", False),  # the same operator: something else is wrong
+        ("aten.relu", "aten.relu.default", False),
+    ],
+)
+def test_a_wrong_answer_to_a_random_reference_tells_whose_numbers_count(wanted: str, drawn: str, told: bool) -> None:
+    program = replace(PROGRAM, forward=(LAUNCH, Op(drawn, (), {}, (1,))))
+    wrong = replace(FACTS, program=program, matches=False, detail="wrong", reference_ops=(OpFact(wanted, 1, 300.0, 1.0),))
+    assert ("draws random numbers by aten.dropout" in combine(wrong, Seconds()).detail) is told
 
 
 def test_a_wrong_candidate_that_was_not_timed_still_tells_what_it_launches() -> None:

@@ -6,7 +6,7 @@ run = ["grpo", "wide"]              the arms that are run; without it, all of th
 
 [arms.wide]                         an arm of one's own
 base = "grpo"                       the arm that it differs from
-clip_high = 0.4                     a field of `rlkernel.config.Run`, as a manifest shows it
+loss = { clip_high = 0.4 }            a field of `rlkernel.config.Run`, as a manifest shows it
 advantage = "dr_grpo"               a method by its name (`--methods` lists them) ...
 corrections = [{ class = "MRS", low = 0.99 }]     ... or by its class, with its fields
 """

@@ -62,6 +62,7 @@ from anyio.from_thread import BlockingPortal
 from rlkernel.busy import Busy
 from rlkernel.config import Run
 from rlkernel.errors import UsageError
+from rlkernel.evaluator.config import check_for_training
 from rlkernel.interfaces import CardEvaluator, Evaluator
 from rlkernel.metrics import rollout_metrics, timing
 from rlkernel.policy.hf import HFPolicy, open_policy
@@ -268,7 +269,9 @@ async def train(
         display = held.enter_context(Display(run, start.step))
         job = Job(run, directory, start.checkpoint, checkpoint_every, micro_tokens)
         async with nullcontext(evaluator) if evaluator else open_evaluator(run.device, run.jobs, cache_dir, run.seed) as judge:
-            manifest = rundir.update_manifest(directory, evaluator=describe(judge), labels=dict(labels))
+            described = describe(judge)
+            check_for_training(described)
+            manifest = rundir.update_manifest(directory, evaluator=described, labels=dict(labels))
             log = RunLog(directory, held.enter_context(open_wandb(directory, run, manifest)))
             await in_thread(ranks.send, job)
             async with _open_loop(job, model, tokenizer, judge, log, display) as loop:

@@ -11,9 +11,10 @@ from __future__ import annotations
 import copy
 import random
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import torch
+from torch import nn
 
 from rlkernel.evaluator.draws import SEED_BITS, draws
 from rlkernel.evaluator.judging.comparison import bits
@@ -52,10 +53,18 @@ class Round:
     expected: Expected
 
 
+class SeededReference(Protocol):
+    """What gives modules and inputs from seeds: a `Reference`, or one on a device."""
+
+    def model(self, seed: int) -> nn.Module: ...
+
+    def inputs(self, seed: int) -> list[Any]: ...
+
+
 class Construction:
     """One module of the reference, and the same in float64; called any number of times. Its seeds come from `drawn`."""
 
-    def __init__(self, reference: Reference, drawn: random.Random, *, other: bool, perturbed: bool, tf32: bool) -> None:
+    def __init__(self, reference: SeededReference, drawn: random.Random, *, other: bool, perturbed: bool, tf32: bool) -> None:
         self.reference, self.other, self.perturbed, self.tf32 = reference, other, perturbed, tf32
         self._drawn = drawn
         self.init_seed = drawn.getrandbits(SEED_BITS)

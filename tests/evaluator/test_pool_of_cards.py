@@ -17,7 +17,7 @@ from rlkernel.evaluator.gpu_path import GpuPath
 from rlkernel.interfaces import CardEvaluator
 from tests.evaluator.cards.played import PlayedRunner
 
-REST: Any = (EvaluatorConfig(), None, [None], "cuda", None)
+REST: Any = (None, EvaluatorConfig(), None, [None], "cuda", None)
 pytestmark = pytest.mark.anyio
 
 

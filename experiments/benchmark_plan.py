@@ -19,6 +19,7 @@ from envs.kernelbench import Fitted, Unfit, describe
 from envs.problems import SuiteError, load_directory, load_suite
 from envs.size_store import fit_all
 from experiments.benchmark_flags import Flags, check, parse_context
+from rlkernel.commands.native import check_native
 from rlkernel.config import code_of, to_json
 from rlkernel.environment.kernel_env import KernelEnvironment
 from rlkernel.errors import UsageError
@@ -183,13 +184,16 @@ def _evaluator(flags: Flags) -> tuple[Sequence[Gpu], EvaluatorConfig]:
         cards = select_cards(flags.device)
     except ValueError as error:
         raise UsageError(f"--device: {error}") from error
+    check_native(flags.device, bool(cards), native=flags.audit > 0, untraceable=flags.untraceable, flag="--audit")
     limits = PATIENT
     if cards:
         memory = int(MEMORY_SHARE * min(card.memory_bytes or limits.gpu_memory_bytes for card in cards))
         limits = dataclasses.replace(limits, gpu_memory_bytes=memory)
     try:
         compiled = flags.compiled and (bool(cards) or flags.device == RAY)
-        return cards, EvaluatorConfig(profile=flags.profile, tf32=flags.tf32, compiled=compiled, limits=limits)
+        return cards, EvaluatorConfig(
+            profile=flags.profile, tf32=flags.tf32, compiled=compiled, limits=limits, untraceable=flags.untraceable
+        )  # fmt: skip
     except ValueError as error:
         raise UsageError(f"--profile: {error}") from error
 

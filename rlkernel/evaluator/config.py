@@ -49,10 +49,10 @@ class EvaluatorConfig:
     seed: int | None = None
     """Where time is modelled: what inputs and weights are drawn from, together with the problem and the candidate, so that equal
     seeds give equal verdicts in every digit. None: fresh secrets each time. Measured evaluations always take those."""
+    limits: Limits = Limits()
     untraceable: Untraceable = "refused"
     """What becomes of a candidate that cannot be traced. `native`: it is run as plain Python in a process of its own, and its
     evaluation says `trust: native`. That is for benchmarks: `check_for_training` refuses it."""
-    limits: Limits = Limits()
 
     def __post_init__(self) -> None:
         if self.profile not in PROFILES:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import copy
 import random
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -17,6 +18,7 @@ import torch
 from torch import nn
 
 from rlkernel.evaluator.draws import SEED_BITS, draws
+from rlkernel.evaluator.judging.blame import ignored
 from rlkernel.evaluator.judging.comparison import bits
 from rlkernel.evaluator.judging.reference_calls import (
     STRESS,
@@ -56,6 +58,9 @@ class Round:
 class SeededReference(Protocol):
     """What gives modules and inputs from seeds: a `Reference`, or one on a device."""
 
+    @property
+    def fixed(self) -> tuple[str, ...]: ...
+
     def model(self, seed: int) -> nn.Module: ...
 
     def inputs(self, seed: int) -> list[Any]: ...
@@ -72,7 +77,7 @@ class Construction:
         if other:
             self.model.train(not self.model.training)
         if perturbed:
-            perturb(self.model, self.init_seed, constants(self.model))
+            perturb(self.model, self.init_seed, constants(self.model, reference.fixed))
         self.exact_model = copy.deepcopy(self.model)
         self.calls = 0
 
@@ -100,9 +105,26 @@ class Construction:
             structure, tuple(found), tuple(exact), tuple(after), tuple(before), fates(after, before, found),
             tuple(tolerance(f.dtype, error, tf32=self.tf32) for f, error in zip(found, errors, strict=True)),
             beside=beside, state=self._changed(changed), other=self.other, note=self._note(stress),
+            blame=self._blame(inputs, forward_seed) if self.perturbed and not self.calls else None,
         )  # fmt: skip
         self.calls += 1
         return Round(self.init_seed, forward_seed, self.calls > 1, state, inputs, expected)
+
+    def _blame(self, inputs: list[Any], forward_seed: int) -> Callable[[Sequence[torch.Tensor]], str]:
+        """What names the constants that wrong outputs ignore; asked for at most once a candidate."""
+
+        def build() -> nn.Module:
+            model = self.reference.model(self.init_seed)
+            if self.other:
+                model.train(not model.training)
+            perturb(model, self.init_seed, constants(model, self.reference.fixed))
+            return model
+
+        def blame(found: Sequence[torch.Tensor]) -> str:
+            drawn = constants(self.reference.model(self.init_seed), self.reference.fixed)
+            return ignored(build, drawn, lambda: mapped(inputs, torch.clone), forward_seed, found)
+
+        return blame
 
     def _changed(self, names: list[str]) -> dict[str, Any]:
         """The state that forward has changed, and what is allowed of it."""

@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from rlkernel.evaluator.judging.comparison import bits
-from rlkernel.evaluator.judging.reference_calls import mapped, perturb, stressed, tensors_of
+from rlkernel.evaluator.judging.reference_calls import constants, mapped, perturb, stressed, tensors_of
 from rlkernel.evaluator.messages.judgement import Stress
 from rlkernel.evaluator.messages.native import Draw
 from rlkernel.reference import Reference, apply_small, load_reference, seed_generators
@@ -38,6 +38,11 @@ class PlacedReference:
         text = apply_small(source, name=name) if small else source
         return PlacedReference(load_reference(text, small=False, name=name), torch.device(device), text)
 
+    @property
+    def fixed(self) -> tuple[str, ...]:
+        """Patterns of the parameters whose constant values stay, see `Reference.fixed`."""
+        return self.reference.fixed
+
     def model(self, seed: int) -> nn.Module:
         """The reference's module at the weights of `seed`. Raises BrokenReference."""
         return self.reference.model(seed).to(self.device)
@@ -55,7 +60,7 @@ class PlacedReference:
         if draw.other:
             model.train(not model.training)
         if draw.perturbed:
-            perturb(model, draw.init_seed)
+            perturb(model, draw.init_seed, constants(model, self.fixed))
         return model
 
     def drawn_inputs(self, draw: Draw) -> list[Any]:

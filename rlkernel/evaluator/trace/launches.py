@@ -171,13 +171,16 @@ def _without_blocks(values: dict[str, Value]) -> dict[str, Value]:
 
 
 def _pruned(tuner: Any, kwargs: dict[str, Any]) -> tuple[int, ...]:
-    """The indices of the configurations that the tuner would time. Raises AutotunerError where none is left.
+    """The indices of the configurations that the tuner would time. Raises AutotunerError where none is left, and TypeError for a
+    key that cannot be looked up.
 
     Pruning may ask the card for what only the card knows; where it fails for that, all are kept.
     """
     everything = tuple(range(len(tuner.configs)))
     if len(everything) == 1:
         return everything
+    given = {**tuner.nargs, **kwargs}
+    hash(tuple(given[name] for name in tuner.keys if name in given))  # the tuner looks its choice up by them
     try:
         left = tuner.prune_configs(kwargs)
     except (AutotunerError, Untraceable):

@@ -158,7 +158,7 @@ async def test_what_is_counted_of_an_honest_candidate(native: NativePath) -> Non
 
 async def test_a_reference_that_raises_is_broken(native: NativePath) -> None:
     source = LONG.replace("x = torch.tanh(x @ x)", "raise KeyError('no')")
-    with pytest.raises(BrokenReference, match="^bad: as plain Python on cpu: line 9: KeyError: 'no'$"):
+    with pytest.raises(BrokenReference, match=r"^bad: as plain Python on cpu: line 9: KeyError: 'no'$"):
         await native.run(Problem("bad", 1, "train", source), ATTACKS["value_read"].code, Way.JUDGED)
 
 
@@ -216,7 +216,7 @@ async def test_a_run_that_nobody_waits_for_leaves_nothing(native: NativePath) ->
     with anyio.move_on_after(3):
         await native.run(cases.relu(), ATTACKS["never_ends"].code, Way.JUDGED)
     with anyio.fail_after(30):
-        while processes_of(native) != {native.server.pid}:
+        while processes_of(native) != {native.server.pid}:  # noqa: ASYNC110  (nobody is told of the end of a child's child)
             await anyio.sleep(0.05)
 
 

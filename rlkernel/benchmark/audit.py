@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import random
+import sys
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from typing import Any
 import anyio
 
 from rlkernel.benchmark.attempts import Ledger, TurnRow
+from rlkernel.errors import BrokenReference, EvaluatorFailed
 from rlkernel.evaluator.messages.native import NativeFound
 from rlkernel.evaluator.native.agreement import Judged, native_from_json, native_to_json, summary
 from rlkernel.types import Problem
@@ -46,7 +48,8 @@ def known(directory: Path) -> dict[str, NativeFound]:
 
 
 async def audit(directory: Path, ledger: Ledger, problems: Mapping[str, Problem], run: Run, count: int, seed: int) -> None:
-    """Run what the sample lacks, all of it at once; the evaluator lets one at a time onto a card."""
+    """Run what the sample lacks, all of it at once; the evaluator lets one at a time onto a card. What our own side fails at is
+    told on standard error, and is left to the next start."""
     done = known(directory)
     path = directory / AUDIT
     if path.exists():
@@ -55,7 +58,11 @@ async def audit(directory: Path, ledger: Ledger, problems: Mapping[str, Problem]
 
     async def one(row: TurnRow) -> None:
         assert row.code is not None
-        found = await run(problems[row.problem], row.code)
+        try:
+            found = await run(problems[row.problem], row.code)
+        except (BrokenReference, EvaluatorFailed) as error:
+            print(f"not run natively: {name_of(row)}: {error}", file=sys.stderr, flush=True)
+            return
         with path.open("ab", buffering=0) as file:
             file.write(json.dumps({"turn": name_of(row), "native": native_to_json(found)}).encode() + b"\n")
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
-from rlkernel.errors import UsageError
+from rlkernel.errors import BrokenReference, EvaluatorFailed, UsageError
 from rlkernel.evaluator.messages.native import NativeFound, Way
 from rlkernel.evaluator.native.agreement import Judged, native_from_json
 from rlkernel.evaluator.pool import Pool
@@ -26,11 +27,16 @@ def check_native(device: str, cards: bool, *, native: bool, untraceable: str, fl
 
 
 async def audited(pool: Pool | RayPool, problem: Problem, code: str, evaluation: Evaluation) -> NativeFound | None:
-    """A native run, in KernelBench's way, of a candidate that was accepted as traced; None for any other."""
+    """A native run, in KernelBench's way, of a candidate that was accepted as traced; None for any other, and where our own side
+    fails at it, which is told on standard error."""
     if not evaluation.correct or evaluation.trust == "native":
         return None
     assert isinstance(pool, Pool)
-    return await pool.run_natively(problem, code, Way.KERNELBENCH)
+    try:
+        return await pool.run_natively(problem, code, Way.KERNELBENCH)
+    except (BrokenReference, EvaluatorFailed) as error:
+        print(f"not run natively: {error}", file=sys.stderr, flush=True)
+        return None
 
 
 def judged_rows(path: Path) -> list[Judged]:

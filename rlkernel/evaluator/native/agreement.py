@@ -147,7 +147,7 @@ def _cause(one: Judged) -> str:
 def speedups(judged: Sequence[Judged]) -> list[str]:
     """How far our speedups are from native ones, long and short candidates apart, and the worst of them."""
     lines = []
-    for name, long in ((f"{LONG_US:g} us and more", True), ("shorter", False)):
+    for name, long in ((f"{LONG_US:g} us and more", True), (f"less than {LONG_US:g} us", False)):
         chosen = [(abs(one.off), one) for one in judged if one.off is not None and one.long == long]
         chosen.sort(key=lambda found: -found[0])
         counted = ", ".join(

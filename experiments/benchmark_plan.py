@@ -26,11 +26,12 @@ from rlkernel.errors import UsageError
 from rlkernel.evaluator.cards.gpus import Gpu
 from rlkernel.evaluator.config import EvaluatorConfig, Limits
 from rlkernel.evaluator.pool import runner_memory
+from rlkernel.interfaces import Reward
 from rlkernel.refine import Context
 from rlkernel.runs import directory as rundir
 from rlkernel.training.placement import RAY
 from rlkernel.training.placement import select as select_cards
-from rlkernel.types import Problem
+from rlkernel.types import Evaluation, Problem, Status
 
 if TYPE_CHECKING:
     from rlkernel.policy.endpoint import EndpointConfig
@@ -96,6 +97,8 @@ def plan(flags: Flags) -> Plan:
     fitted = tuple(_fit(wanted, flags, cards, evaluator))
     style = flags.style if flags.style != "auto" else ("short" if small else "full")
     environment, reward = KernelEnvironment(style), REWARDS[flags.reward]()
+    if flags.untraceable == "native":
+        _check_reward(flags.reward, reward)
     identity = {
         "model": flags.model,
         "url": flags.url,
@@ -128,6 +131,17 @@ def plan(flags: Flags) -> Plan:
         flags.out / "benchmark" / f"{label}-{_digest(identity)[:8]}",
         identity,
     )
+
+
+def _check_reward(name: str, reward: Reward) -> None:
+    """Whether a reward can be had of a native verdict, which knows no coverage. Raises UsageError."""
+    verdict = Evaluation(
+        Status.CORRECT, "", True, 1.0, 1.0, 1.0, 1.0, 1.0, "measured", max_error=0.0, trust="native"
+    )  # fmt: skip
+    try:
+        reward(verdict)
+    except ValueError as error:
+        raise UsageError(f"--reward {name} with --untraceable native: {error}") from error
 
 
 def _digest(value: Any) -> str:

@@ -197,8 +197,17 @@ async def open_pool(
 
 
 def _own_pids(runner: GpuRunner, shared: bool) -> frozenset[int]:
-    """Return the ids of our processes that may hold the runner's card."""
-    return runner.pids | {os.getpid()} if shared else runner.pids
+    """Return the ids of our processes that may hold the runner's card, with those that a referee has forked."""
+    forked = {child for pid in runner.pids for child in _children(pid)}
+    return runner.pids | forked | ({os.getpid()} if shared else set())
+
+
+def _children(pid: int) -> set[int]:
+    """Return the ids of a process's children; none where it has ended, or where the kernel does not tell."""
+    try:
+        return {int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()}
+    except OSError:
+        return set()
 
 
 def runner_memory(card: gpus.Gpu, config: EvaluatorConfig, *, shared: bool) -> int:

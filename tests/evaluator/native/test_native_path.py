@@ -50,7 +50,7 @@ ATTACKS = {path.stem: attack(path) for path in sorted((cases.FOLDER / "native").
 
 @pytest.fixture(scope="module")
 async def native(anyio_backend: str) -> AsyncIterator[NativePath]:
-    config = EvaluatorConfig(limits=Limits(native_seconds=10))
+    config = EvaluatorConfig(limits=Limits(native_seconds=20))
     async with open_native("", config) as path:
         yield path
 

@@ -13,6 +13,9 @@ from enum import StrEnum
 from typing import Any, Literal
 
 Timing = Literal["modelled", "measured"]
+Trust = Literal["traced", "native"]
+"""How a verdict was found. `traced`: on a Program, so that nothing of the candidate's Python ran. `native`: on what the
+candidate's Python did in a process of its own; its time is partly its own word, and who did the work is unknown."""
 Split = Literal["train", "validation"]
 StopReason = Literal["stop", "length"]
 
@@ -150,6 +153,7 @@ class Evaluation:
     """The reference's own steps: the first is its bottleneck."""
     seconds: Seconds = field(default_factory=Seconds)
     cached: bool = False
+    trust: Trust = "traced"
 
     @property
     def correct(self) -> bool:

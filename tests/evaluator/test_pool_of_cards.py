@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 from collections.abc import Collection
 from types import SimpleNamespace
 from typing import Any
@@ -17,7 +19,7 @@ from rlkernel.evaluator.gpu_path import GpuPath
 from rlkernel.interfaces import CardEvaluator
 from tests.evaluator.cards.played import PlayedRunner
 
-REST: Any = (EvaluatorConfig(), None, [None], "cuda", None)
+REST: Any = (None, EvaluatorConfig(), None, [None], "cuda", None)
 pytestmark = pytest.mark.anyio
 
 
@@ -64,3 +66,11 @@ async def test_a_pool_is_an_evaluator_that_a_run_can_share_a_card_with() -> None
     facts = opened.describe()
     assert (facts["class"], facts["device"], facts["jobs"], facts["takes_turns"]) == ("Pool", "cuda", 1, True)
     assert (facts["profile"], facts["limits"]["gpu_memory_bytes"]) == ("h200", 64 << 30)
+
+
+def test_what_a_process_has_forked_is_its_own() -> None:
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as child:
+        assert child.pid in pool._children(os.getpid())
+        child.communicate()
+    assert child.pid not in pool._children(os.getpid())
+    assert pool._children(2**22 + 1) == set()

@@ -4,8 +4,6 @@
 |---|---|
 | `reward` | mean reward over all turns |
 | `reward_best`, `reward_last` | mean over trajectories of the largest reward of a turn; of the last turn's reward |
-| `reward_std` | mean over groups of the standard deviation (n - 1) of their trajectories' mean rewards |
-| `frac_reward_zero_std` | share of groups whose trajectories all earn the same in every turn: nothing there has an advantage |
 | `reward_turn_<t>` | mean reward of turn t over the trajectories that reached it, t from 1 |
 | `fast_<p>` | share of trajectories with some turn that is correct with speedup >= p, for p = 1 and 1.2 |
 | `fast_<p>_last`, `fast_<p>_turn_<t>` | the same for the last turn alone; for turn t alone |
@@ -25,7 +23,6 @@ Shares are over all turns (or trajectories), failures included: a hack counts as
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from statistics import stdev
 
 from rlkernel.types import Evaluation, Group, Status, Timing, Trajectory, Turn
 
@@ -44,8 +41,6 @@ def rollout_metrics(groups: Sequence[Group]) -> dict[str, float]:
         "reward": mean(turn.reward for turn in turns),
         "reward_best": mean(trajectory.best.reward for trajectory in trajectories),
         "reward_last": mean(trajectory.turns[-1].reward for trajectory in trajectories),
-        "reward_std": mean(_spread(group) for group in groups if group.trajectories),
-        "frac_reward_zero_std": mean(is_flat(group) for group in groups if group.trajectories),
     }
     for p in FAST_THRESHOLDS:
         found[f"fast_{p:g}"] = mean(any(is_fast(turn, p) for turn in t.turns) for t in trajectories)
@@ -64,16 +59,6 @@ def rollout_metrics(groups: Sequence[Group]) -> dict[str, float]:
         "cache_hit_rate": mean(turn.evaluation.cached for turn in turns),
     }
     return found
-
-
-def _spread(group: Group) -> float:
-    means = [mean(turn.reward for turn in trajectory.turns) for trajectory in group.trajectories]
-    return stdev(means) if len(means) > 1 else 0.0
-
-
-def is_flat(group: Group) -> bool:
-    """Whether all trajectories of a group earn the same rewards, turn by turn, so that none is better than another."""
-    return len({tuple(turn.reward for turn in trajectory.turns) for trajectory in group.trajectories}) <= 1
 
 
 def _by_turn(trajectories: Sequence[Trajectory]) -> dict[str, float]:

@@ -39,9 +39,6 @@ def test_metrics_by_hand() -> None:
         "reward": 2.25 / 7,
         "reward_best": (1.0 + 1.25 + 0 + 0) / 4,
         "reward_last": 1.0 / 4,
-        # Means 0.5 and 0.625, deviation 0.125 / sqrt(2); the second group earns 0 throughout, once in one turn, once in two.
-        "reward_std": 0.125 / 2**0.5 / 2,
-        "frac_reward_zero_std": 0 / 2,
         "reward_turn_1": 1.25 / 4,
         "reward_turn_2": 1.0 / 3,
         "fast_1": 2 / 4,
@@ -77,14 +74,6 @@ def test_inconsistent_work_is_a_hack_and_unknown_coverage_is_not_lazy() -> None:
         [Group(PROBLEM, (trajectory(turn(Status.INCONSISTENT, 0.0)), trajectory(turn(Status.CORRECT, 1.0, 1.1))))]
     )
     assert (found["hacking_rate"], found["lazy_rate"]) == (0.5, 0.0)
-
-
-def test_a_group_without_spread_earns_the_same_turn_by_turn() -> None:
-    same = Group(PROBLEM, (trajectory(WRONG, FAST), trajectory(HACK, FAST)))
-    swapped = Group(PROBLEM, (trajectory(WRONG, FAST), trajectory(FAST, WRONG)))  # equal means, and yet other turns are better
-    found = rollout_metrics([same, swapped])
-    assert (found["frac_reward_zero_std"], found["reward_std"]) == (0.5, 0.0)
-    assert rollout_metrics([Group(PROBLEM, (trajectory(FAST),))])["frac_reward_zero_std"] == 1.0
 
 
 def test_nothing_cannot_be_measured() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 import torch
 
@@ -31,7 +30,11 @@ ROWS = (256, 500, 1024, 1500, 2048, 3000, 4096, 6000, 8192, 12000, 16384, 32768,
 LONG_COLUMNS = (16384, 32768, 50000, 65536, 131072, 262144)
 FEW_ROWS = (16, 32, 64, 100, 128, 256)
 SIDES = (512, 768, 1000, 1024, 1536, 2048, 3000, 4096)
-NEW_COLUMNS, NEW_ROWS, NEW_SIDES = (640, 1280, 2560, 3584, 7168, 10000), (384, 768, 3072, 5120, 10240, 20480), (640, 896, 1280, 2560, 3584)
+NEW_COLUMNS, NEW_ROWS, NEW_SIDES = (
+    (640, 1280, 2560, 3584, 7168, 10000),
+    (384, 768, 3072, 5120, 10240, 20480),
+    (640, 896, 1280, 2560, 3584),
+)
 """Sizes that no training problem has."""
 
 
@@ -197,8 +200,8 @@ def _run(task: Task, *, other_x: bool = False) -> torch.Tensor:
         inputs = [_seeded(name, value) for name, value in zip(task.inputs(), reference.inputs(0), strict=True)]
         if other_x:
             inputs[0] = _seeded("another x", inputs[0])
-        output: Any = model(*inputs)
-        return output.double().flatten()
+        output: torch.Tensor = model(*inputs)
+    return output.double().flatten()
 
 
 def _seeded(name: str, like: torch.Tensor) -> torch.Tensor:

@@ -112,8 +112,8 @@ OPS: tuple[Op, ...] = (
 BY_NAME = {op.name: op for op in OPS}
 """Every operation by its name."""
 NEUTRAL = {
-    **{name: '-float("inf")' for name in ("softmax", "log_softmax", "max", "logsumexp", "column_max", "column_softmax")},
-    **{name: "0.0" for name in ("layer_norm", "rms_norm", "l2_norm", "sum", "mean", "norm", "cumsum")},
-    **{name: "0.0" for name in ("column_sum", "column_mean", "column_standard", "column_l2")},
+    **dict.fromkeys(("softmax", "log_softmax", "max", "logsumexp", "column_max", "column_softmax"), '-float("inf")'),
+    **dict.fromkeys(("layer_norm", "rms_norm", "l2_norm", "sum", "mean", "norm", "cumsum"), "0.0"),
+    **dict.fromkeys(("column_sum", "column_mean", "column_standard", "column_l2"), "0.0"),
 }
 """The value that an element beyond the edge must have, so that the operator is the same without it."""

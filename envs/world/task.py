@@ -1,4 +1,4 @@
-"""A task as a value: its operations, sizes and dtype; its text in KernelBench's format; what it takes at least and in eager mode."""
+"""A task as a value: operations, sizes and dtype; its text in KernelBench's format; its least time and its eager time."""
 
 from __future__ import annotations
 

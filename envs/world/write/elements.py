@@ -18,6 +18,8 @@ class Reach:
     column_mask: str
     element: str
     element_mask: str
+    wrong_column: str
+    """The index that people confuse with `column`."""
 
 
 def element_lines(page: Page, steps: Sequence[Step], reach: Reach | None) -> list[str]:
@@ -28,7 +30,7 @@ def element_lines(page: Page, steps: Sequence[Step], reach: Reach | None) -> lis
         operand = ""
         if step.op.vector:
             assert reach is not None
-            index = page.pick("vector.index", reach.column)
+            index = page.pick("vector.index", reach.column, wrong=reach.wrong_column)
             operand = f"tl.load({step.op.vector}_ptr + {index}, mask={reach.column_mask})"
         elif step.op.tensor:
             assert reach is not None

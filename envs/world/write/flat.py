@@ -29,7 +29,7 @@ def flat(page: Page, task: Task, stage: Stage) -> Written:
     steps = task.steps[stage.first : stage.last]
     name, names = kernel_name(steps), operands(steps)
     columns = any(step.op.vector for step in steps)
-    reach = Reach("i % cols", "m", "i", "m")
+    reach = Reach("i % cols", "m", "i", "m", "i // cols")
     load = f"x = tl.load(x_ptr + i{page.pick('load.mask', ', mask=m')}){widen(page, task)}"
     body = [*_offsets(page), load, *element_lines(page, steps, reach), _store(page)]
     parameters = ["x_ptr", *(f"{n}_ptr" for n in names), "y_ptr", "n", *(["cols"] if columns else [])]
@@ -81,7 +81,7 @@ def combine_products(page: Page, task: Task, first: int, last: int, splits: int)
         "x = tl.zeros((BLOCK,), dtype=tl.float32)",
         f"for split in range({page.pick('combine.range', 'SPLITS')}):",
         "    x += tl.load(p_ptr + split * n + i, mask=m, other=0.0)",
-        *element_lines(page, steps, Reach("i % cols", "m", "i", "m")),
+        *element_lines(page, steps, Reach("i % cols", "m", "i", "m", "i // cols")),
         "tl.store(y_ptr + i, x, mask=m)",
     ]
     parameters = ["p_ptr", *(f"{n}_ptr" for n in names), "y_ptr", "n", *(["cols"] if columns else [])]

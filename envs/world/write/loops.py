@@ -9,7 +9,7 @@ from envs.world.ops import Kind, Op, Step
 from envs.world.schedule import Stage
 from envs.world.task import Task
 from envs.world.write.elements import Reach, element_lines, kernel_name, operands, passed, widen
-from envs.world.write.reductions import PARTIAL, PLAIN_NAME, filled, formula, neutral
+from envs.world.write.reductions import PARTIAL, PLAIN_NAME, Fill, filled, formula, neutral
 from envs.world.write.text import Page, Written, kernel_text
 
 
@@ -22,8 +22,10 @@ class Geometry:
     extent: str
     """The number of elements along the walk."""
     step: str
-    tile: tuple[str, ...]
-    """Lines that say which elements a tile holds, and which of them exist."""
+    tile: str
+    """The line that says which elements along the walk a tile holds."""
+    mask: str
+    """The line that says which elements of a tile exist, with `{end}` for where the walk ends."""
     index: str
     reach: Reach
     axis: str
@@ -40,9 +42,10 @@ def _rows(page: Page) -> Geometry:
         place=(f"row = {page.pick('program', 'tl.program_id(0)')}",),
         extent="cols",
         step="BLOCK",
-        tile=("c = start + tl.arange(0, BLOCK)", "m = c < cols"),
+        tile="c = start + tl.arange(0, BLOCK)",
+        mask="m = c < {end}",
         index=f"row * {page.pick('row.stride.loop', 'cols')} + c",
-        reach=Reach("c", "m", f"row * cols + c", "m"),
+        reach=Reach("c", "m", "row * cols + c", "m", "row"),
         axis="axis=0",
         low='-float("inf")',
         zero="0.0",
@@ -52,13 +55,15 @@ def _rows(page: Page) -> Geometry:
 
 
 def _columns(page: Page) -> Geometry:
+    first = page.pick("program", "tl.program_id(0)") + page.pick("column.start", " * BC")
     return Geometry(
-        place=(f"c = ({page.pick('program', 'tl.program_id(0)')}{page.pick('column.start', ' * BC')} + tl.arange(0, BC))[None, :]",),
+        place=(f"c = ({first} + tl.arange(0, BC))[None, :]",),
         extent="rows",
         step="BR",
-        tile=("r = (start + tl.arange(0, BR))[:, None]", page.pick("column.mask", "m = (r < rows) & (c < cols)")),
+        tile="r = (start + tl.arange(0, BR))[:, None]",
+        mask=page.pick("column.mask", "m = (r < {end}) & (c < cols)"),
         index=f"r * {page.pick('column.stride', 'cols')} + c",
-        reach=Reach("c", "c < cols", "r * cols + c", "m"),
+        reach=Reach("c", "c < cols", "r * cols + c", "m", "r"),
         axis="axis=0, keep_dims=True",
         low='tl.full((1, BC), -float("inf"), tl.float32)',
         zero="tl.zeros((1, BC), tl.float32)",
@@ -83,15 +88,14 @@ class Body:
 def _walk(page: Page, body: Body, at: Geometry, inner: Sequence[str], *, mask: bool = True) -> list[str]:
     """One loop over the tiles with the operations before the operator, then `inner` per tile."""
     beyond = neutral(body.op.name)
-    tile = list(at.tile)
-    bounds = f"0, {page.pick('loop.end', at.extent, extent=at.extent, step=at.step)}, {at.step}"
-    if body.chunked:
-        bounds = f"begin, end, {at.step}"
-        tile[-1] = tile[-1].replace(f"< {at.extent}", "< end", 1)
+    end = "end" if body.chunked else at.extent
+    until = end if body.chunked else page.pick("loop.end", at.extent, extent=at.extent, step=at.step)
+    bounds = f"{'begin' if body.chunked else '0'}, {until}, {at.step}"
     other = page.pick("load.other", f", other={'0.0' if body.before else page.pick('neutral.load', beyond)}")
     fill = [page.pick("neutral", f"x = tl.where(m, x, {beyond})", other="0.0")] if body.before and mask else []
     lines = [
-        *tile,
+        at.tile,
+        at.mask.format(end=end),
         f"x = tl.load(x_ptr + {at.index}, mask=m{other}){body.widen}",
         *element_lines(page, body.before, at.reach),
         *fill,
@@ -103,10 +107,11 @@ def _walk(page: Page, body: Body, at: Geometry, inner: Sequence[str], *, mask: b
 def _lines(page: Page, body: Body, at: Geometry) -> list[str]:
     """The kernel's body, with the second loop that writes a normalised tile where the shape stays."""
     scheme = formula(body.op.name, body.passes)
-    size = "cols" if at.extent == "cols" else "rows"
+
+    blanks = Fill(body.op.name, at.axis, at.extent, at.step, low=at.low, zero=at.zero)
 
     def fill(lines: Sequence[str]) -> list[str]:
-        return filled(page, lines, body.op.name, axis=at.axis, size=size, low=at.low, zero=at.zero)
+        return filled(page, lines, blanks)
 
     lines = list(at.place)
     if body.chunked:
@@ -161,7 +166,10 @@ def _shapes(op: Op, rows: bool) -> list[str]:
     sizes = ["cols = x.shape[-1]", "rows = x.numel() // cols"]
     if op.kind is Kind.FOLD:
         return [*sizes, "y = torch.empty(x.shape[:-1], device=x.device, dtype=x.dtype)"]
-    return [*sizes, "y = torch.empty(x.shape[1:], device=x.device, dtype=x.dtype)" if op.kind is Kind.COLUMN else "y = torch.empty_like(x)"]
+    return [
+        *sizes,
+        "y = torch.empty(x.shape[1:], device=x.device, dtype=x.dtype)" if op.kind is Kind.COLUMN else "y = torch.empty_like(x)",
+    ]
 
 
 def _launches(page: Page, stage: Stage, name: str, arguments: list[str]) -> list[str]:
@@ -185,9 +193,10 @@ def _combine(page: Page, stage: Stage, op: Op, after: Sequence[Step]) -> tuple[s
     short = PLAIN_NAME.get(op.name, op.name)
     reduce = {
         "max": "x = tl.max(x, axis=0)",
-        "logsumexp": page.pick("combine.logsumexp", "x = tl.max(x, axis=0) + tl.log(tl.sum(tl.exp(x - tl.max(x, axis=0)), axis=0))"),
+        "logsumexp": page.pick(
+            "combine.logsumexp", "x = tl.max(x, axis=0) + tl.log(tl.sum(tl.exp(x - tl.max(x, axis=0)), axis=0))"
+        ),
         "norm": f"x = {page.pick('norm.root', 'tl.sqrt')}(tl.sum(x, axis=0))",
-        "mean": "x = tl.sum(x, axis=0)" if rows else "x = tl.sum(x, axis=0)",
     }.get(short, "x = tl.sum(x, axis=0)")
     if rows:
         body = ["row = tl.program_id(0)", "x = tl.load(p_ptr + row * SPLITS + tl.arange(0, SPLITS))", reduce]

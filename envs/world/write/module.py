@@ -62,16 +62,16 @@ def _write(task: Task, schedule: Schedule, slips: tuple[Slip, ...], use: Use) ->
     return text, tuple(place for page in pages for place in page.places)
 
 
-def _forward(
-    task: Task, schedule: Schedule, written: Sequence[Written | None], pages: Sequence[Page], use: Use
-) -> list[str]:
+def _forward(task: Task, schedule: Schedule, written: Sequence[Written | None], pages: Sequence[Page], use: Use) -> list[str]:
     everything = [step.torch for step in task.steps]
     if use is Use.NONE:
         return [*everything, "return x"]
     lines: list[str] = []
     for stage, found, page in zip(schedule, written, pages, strict=True):
         if found is None:
-            lines += [] if use is Use.UNUSED else [page.pick("torch", step.torch) for step in task.steps[stage.first : stage.last]]
+            lines += (
+                [] if use is Use.UNUSED else [page.pick("torch", step.torch) for step in task.steps[stage.first : stage.last]]
+            )
             result = "x"
         else:
             lines += found.launch

@@ -1,4 +1,4 @@
-"""Matrix products in tiles, with the elementwise operations before and after them; whole rows in one tile; split inner dimension."""
+"""Matrix products in tiles with elementwise operations around them, whole rows in one tile, or a split inner dimension."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from envs.world.schedule import Stage
 from envs.world.task import Task
 from envs.world.write.elements import Reach, element_lines, kernel_name, operands, passed
 from envs.world.write.flat import combine_products
-from envs.world.write.reductions import at_once, neutral
+from envs.world.write.reductions import AT_ONCE, Fill, filled, neutral
 from envs.world.write.rows import SEVERAL_ROWS
 from envs.world.write.text import Page, Written, kernel_text
 
@@ -42,31 +42,33 @@ def _multiply(page: Page, task: Task, stage: Stage, core: int) -> list[str]:
     linear = task.steps[core].op.name == "linear"
     before = task.steps[stage.first : core]
     transposed = "rn[None, :] * k + rk[:, None]"
-    stride = page.pick("weight.stride", transposed if linear else "rk[:, None] * n + rn[None, :]", other="rk[:, None] * k + rn[None, :]")
-    first_mask = page.pick("inner.mask", "(rm[:, None] < m) & (rk[None, :] < {end})")
-    end = "end" if stage.form == "product_split" else "k"
+    stride = page.pick(
+        "weight.stride", transposed if linear else "rk[:, None] * n + rn[None, :]", other="rk[:, None] * k + rn[None, :]"
+    )
+    split = stage.form == "product_split"
+    end = "end" if split else "k"
+    mask = page.pick("inner.mask", f"(rm[:, None] < m) & (rk[None, :] < {end})")
     precision = f', input_precision="{stage.precision}"' if stage.precision else ""
     dot = page.pick("accumulate", f"acc = tl.dot(a, b, acc{precision})", precision=precision)
-    prologue = [line.replace("x", "a") if line.startswith("x") else line for line in ()]
+    prologue: list[str] = []
     if before:
         prologue = ["x = a.to(tl.float32)" if task.half else "x = a"]
         prologue += [*element_lines(page, before, None), f"a = x{_TYPES[task.dtype]}"]
-    span = page.pick("inner.range", "0, k, BK", split="begin, end, BK")
     lines = []
-    if stage.form == "product_split":
+    if split:
         chunk = page.pick("chunk", "tl.cdiv(k, SPLITS)", extent="k")
         lines = [f"begin = split * {chunk}", f"end = tl.minimum(begin + {chunk}, k)"]
-        span = "begin, end, BK"
+    span = "begin, end, BK" if split else page.pick("inner.range", "0, k, BK")
     loop = [
         "rk = start + tl.arange(0, BK)",
-        f"a = tl.load(x_ptr + rm[:, None] * k + rk[None, :], mask={first_mask.format(end=end)}{page.pick('inner.other', ', other=0.0')})",
+        f"a = tl.load(x_ptr + rm[:, None] * k + rk[None, :], mask={mask}{page.pick('inner.other', ', other=0.0')})",
         f"b = tl.load(w_ptr + {stride}, mask=(rk[:, None] < {end}) & (rn[None, :] < n){page.pick('inner.other', ', other=0.0')})",
         *prologue,
         dot,
     ]
     return [
         *lines,
-        page.pick("accumulator", "acc = tl.zeros((BM, BN), dtype=tl.float32)"),
+        "acc = tl.zeros((BM, BN), dtype=tl.float32)",
         f"for start in range({span}):",
         *(f"    {line}" for line in loop),
     ]
@@ -74,8 +76,7 @@ def _multiply(page: Page, task: Task, stage: Stage, core: int) -> list[str]:
 
 def _after(page: Page, task: Task, stage: Stage, core: int, batched: bool) -> list[str]:
     """What follows the loop: elementwise operations, a row operator where the tile holds whole rows, and the store."""
-    reach = Reach("rn[None, :]", "rn[None, :] < n", "i", "mask")
-    reach = Reach(page.pick("column.index", "rn[None, :]"), reach.column_mask, "i", "mask")
+    reach = Reach("rn[None, :]", "rn[None, :] < n", "i", "mask", "rm[:, None]")
     offset = page.pick("batch.out", "batch * m * n + ") if batched else ""
     lines = [
         f"i = {offset}rm[:, None] * n + rn[None, :]",
@@ -89,9 +90,11 @@ def _after(page: Page, task: Task, stage: Stage, core: int, batched: bool) -> li
     if row is None:
         return [*lines, *element_lines(page, steps, reach), store]
     op = steps[row].op
-    rest = at_once(page, op.name, SEVERAL_ROWS, "n")
-    lines += [*element_lines(page, steps[:row], reach), page.pick("neutral", f"x = tl.where(mask, x, {neutral(op.name)})", other="0.0")]
-    lines += [line.replace("where(m,", "where(mask,") for line in rest]
+    lines += [
+        *element_lines(page, steps[:row], reach),
+        page.pick("neutral", f"x = tl.where(mask, x, {neutral(op.name)})", other="0.0"),
+    ]
+    lines += filled(page, AT_ONCE[op.name], Fill(op.name, SEVERAL_ROWS, "n", "BN", "mask"))
     if op.kind is Kind.FOLD:
         out = "batch * m + rm[:, None]" if batched else "rm[:, None]"
         return [*lines, *element_lines(page, steps[row + 1 :], None), f"tl.store(y_ptr + {out}, x, mask=rm[:, None] < m)"]

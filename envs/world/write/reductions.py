@@ -1,7 +1,7 @@
 """The formulas of row and column operators: at once on a tile that holds whole rows, or in loops over tiles.
 
 `{r}` stands for the axis of a reduction, `{size}` for the number of elements that are reduced, `{low}` and `{zero}` for the
-values that an accumulator starts from.
+values that an accumulator starts from. The other blanks are pieces that people get wrong.
 """
 
 from __future__ import annotations
@@ -24,38 +24,24 @@ PLAIN_NAME = {
 """The row operator with the same formula along the other axis."""
 
 
-def at_once(page: Page, op: str, axis: str, size: str) -> list[str]:
-    """Lines that turn `x`, whose masked elements are neutral, into the operator's result. `axis` is e.g. `axis=0`."""
-    r = page.pick("axis", axis)
-    size = page.pick("size", size)
-    epsilon = page.pick("epsilon", EPSILON[op]) if op in EPSILON else ""
-    lines = {
-        "softmax": [
-            f"x = tl.exp(x - tl.max(x, {r}))",
-            f"x = {page.pick('softmax.divide', f'x / tl.sum(x, {r})', r=r)}",
-        ],
-        "log_softmax": [
-            f"x = x - tl.max(x, {r})",
-            f"x = x - {page.pick('log', f'tl.log(tl.sum(tl.exp(x), {r}))', r=r)}",
-        ],
-        "layer_norm": [
-            f"x = x - tl.sum(x, {r}) / {size}",
-            page.pick("centre.mask", "x = tl.where(m, x, 0.0)"),
-            f"x = x * {page.pick('root', 'tl.rsqrt')}(tl.sum(x * x, {r}) / {size} + {epsilon})",
-        ],
-        "rms_norm": [f"x = x * {page.pick('root', 'tl.rsqrt')}(tl.sum({page.pick('square', 'x * x')}, {r}) / {size} + {epsilon})"],
-        "l2_norm": [f"x = x / tl.maximum({page.pick('norm.root', 'tl.sqrt')}(tl.sum({page.pick('square', 'x * x')}, {r})), 1e-12)"],
-        "sum": [f"x = tl.sum(x, {r})"],
-        "mean": [f"x = tl.sum(x, {r}) / {size}"],
-        "max": [f"x = {page.pick('max', 'tl.max')}(x, {r})"],
-        "logsumexp": [
-            f"top = tl.max(x, {r})",
-            f"x = tl.log(tl.sum(tl.exp(x - top), {r})){page.pick('add.top', ' + top')}",
-        ],
-        "norm": [f"x = {page.pick('norm.root', 'tl.sqrt')}(tl.sum({page.pick('square', 'x * x')}, {r}))"],
-        "cumsum": [f"x = tl.cumsum(x, {r.partition(',')[0]})"],
-    }
-    return lines[op]
+AT_ONCE: dict[str, tuple[str, ...]] = {
+    "softmax": ("x = tl.exp(x - tl.max(x, {r}))", "x = {divided}"),
+    "log_softmax": ("x = x - tl.max(x, {r})", "x = x - {log}"),
+    "layer_norm": (
+        "x = x - tl.sum(x, {r}) / {size}",
+        "{centre}",
+        "x = x * {rsqrt}(tl.sum({square}, {r}) / {size} + {eps})",
+    ),
+    "rms_norm": ("x = x * {rsqrt}(tl.sum({square}, {r}) / {size} + {eps})",),
+    "l2_norm": ("x = x / tl.maximum({sqrt}(tl.sum({square}, {r})), 1e-12)",),
+    "sum": ("x = tl.sum(x, {r})",),
+    "mean": ("x = tl.sum(x, {r}) / {size}",),
+    "max": ("x = {max}(x, {r})",),
+    "logsumexp": ("top = tl.max(x, {r})", "x = tl.log(tl.sum(tl.exp(x - top), {r})){add_top}"),
+    "norm": ("x = {sqrt}(tl.sum({square}, {r}))",),
+    "cumsum": ("x = tl.cumsum(x, {scan})",),
+}
+"""Lines that turn a tile `x` of whole rows, whose masked elements are neutral, into the operator's result."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +84,13 @@ _VARIANCE = Loop(
     ("x = tl.where(m, x - mean, 0.0)", "squares += tl.sum(x * x, {r})"),
     ("scale = {rsqrt}(squares / {size} + {eps})",),
 )
+
+
+def _scaled(after: str) -> Loop:
+    """The sum of squares, and what is made of it."""
+    return Loop(_SQUARES.before, _SQUARES.each, (after,))
+
+
 _SCALED = ("x = (x - mean) * scale",)
 
 FORMULAS: dict[tuple[str, int], Formula] = {
@@ -109,8 +102,8 @@ FORMULAS: dict[tuple[str, int], Formula] = {
     ("logsumexp", 2): Formula((_TOP, _TOTAL_OF_EXP), ("x = top + tl.log(total)",)),
     ("layer_norm", 1): Formula((_MEAN_OF_SQUARES,), _SCALED),
     ("layer_norm", 2): Formula((_MEAN, _VARIANCE), _SCALED),
-    ("rms_norm", 1): Formula((Loop(_SQUARES.before, _SQUARES.each, ("scale = {rsqrt}(total / {size} + {eps})",)),), ("x = x * scale",)),
-    ("l2_norm", 1): Formula((Loop(_SQUARES.before, _SQUARES.each, ("length = tl.maximum({sqrt}(total), 1e-12)",)),), ("x = x / length",)),
+    ("rms_norm", 1): Formula((_scaled("scale = {rsqrt}(total / {size} + {eps})"),), ("x = x * scale",)),
+    ("l2_norm", 1): Formula((_scaled("length = tl.maximum({sqrt}(total), 1e-12)"),), ("x = x / length",)),
     ("norm", 1): Formula((_SQUARES,), ("x = {sqrt}(total)",)),
     ("sum", 1): Formula((_TOTAL,), ("x = total",)),
     ("mean", 1): Formula((_TOTAL,), ("x = total / {size}",)),
@@ -130,29 +123,63 @@ def formula(op: str, passes: int) -> Formula:
     return FORMULAS.get((name, passes)) or FORMULAS[name, 1]
 
 
-def filled(page: Page, lines: Sequence[str], op: str, *, axis: str, size: str, low: str, zero: str) -> list[str]:
+@dataclass(frozen=True, slots=True)
+class Fill:
+    """What the blanks of a formula stand for in one kernel."""
+
+    op: str
+    axis: str
+    """The axis of reductions, e.g. `axis=0`."""
+    size: str
+    block: str
+    """The name of the tile's size along the reduction."""
+    mask: str = "m"
+    low: str = '-float("inf")'
+    zero: str = "0.0"
+
+
+def filled(page: Page, lines: Sequence[str], fill: Fill) -> list[str]:
     """The lines of a formula with their blanks filled; a mistake may fill one otherwise."""
-    found = []
-    for line in lines:
-        blanks = {"low": low, "zero": zero}
-        if "{r}" in line:
-            blanks["r"] = page.pick("axis", axis) if axis != "axis=0" else axis
-        if "{size}" in line:
-            blanks["size"] = page.pick("size", size)
-        if "{eps}" in line:
-            blanks["eps"] = page.pick("epsilon", EPSILON[op])
-        if "{rescale}" in line:
-            blanks["rescale"] = page.pick("rescale", "total * tl.exp(top - new)")
-        if "{square}" in line:
-            blanks["square"] = page.pick("square", "x * x")
-        if "{rsqrt}" in line:
-            blanks["rsqrt"] = page.pick("root", "tl.rsqrt")
-        if "{sqrt}" in line:
-            blanks["sqrt"] = page.pick("norm.root", "tl.sqrt")
-        if "{carry}" in line:
-            blanks["carry"] = page.pick("carry", " + total")
-        found.append(line.format(**blanks))
-    return found
+    return [line.format(**{blank: _blank(page, blank, fill) for blank in _BLANKS if f"{{{blank}}}" in line}) for line in lines]
+
+
+_PICKED = {
+    "rescale": ("rescale", "total * tl.exp(top - new)"),
+    "square": ("square", "x * x"),
+    "rsqrt": ("root", "tl.rsqrt"),
+    "sqrt": ("norm.root", "tl.sqrt"),
+    "max": ("max", "tl.max"),
+    "carry": ("carry", " + total"),
+    "add_top": ("add.top", " + top"),
+}
+"""Blank -> its slot and its right text, where those depend on nothing."""
+_BLANKS = (*_PICKED, "low", "zero", "r", "scan", "size", "eps", "centre", "divided", "log")
+
+
+def _blank(page: Page, blank: str, fill: Fill) -> str:
+    if blank in _PICKED:
+        return page.pick(*_PICKED[blank])
+    if blank in ("low", "zero"):
+        return fill.low if blank == "low" else fill.zero
+    if blank == "r":
+        return _axis(page, fill.axis)
+    if blank == "scan":
+        return fill.axis.partition(",")[0]
+    if blank == "size":
+        return page.pick("size", fill.size, block=fill.block)
+    if blank == "eps":
+        return page.pick("epsilon", EPSILON[fill.op])
+    if blank == "centre":
+        return page.pick("centre.mask", f"x = tl.where({fill.mask}, x, 0.0)")
+    if blank == "divided":
+        return page.pick("softmax.divide", f"x / tl.sum(x, {fill.axis})", r=fill.axis)
+    return page.pick("log", f"tl.log(tl.sum(tl.exp(x), {fill.axis}))", r=fill.axis)
+
+
+def _axis(page: Page, axis: str) -> str:
+    """The axis of a reduction; of a tile with two axes the other one may be confused with it."""
+    other = axis.replace("0", "1") if "axis=0" in axis else axis.replace("1", "0")
+    return page.pick("axis", axis, other=other) if "keep_dims" in axis else axis
 
 
 def neutral(op: str) -> str:

@@ -6,7 +6,7 @@ from envs.world.ops import Kind
 from envs.world.schedule import Stage
 from envs.world.task import Task
 from envs.world.write.elements import Reach, element_lines, kernel_name, operands, passed, widen
-from envs.world.write.reductions import at_once, neutral
+from envs.world.write.reductions import AT_ONCE, Fill, filled, neutral
 from envs.world.write.text import Page, Written, kernel_text
 
 ONE_ROW, SEVERAL_ROWS = "axis=0", "axis=1, keep_dims=True"
@@ -18,7 +18,7 @@ def row_whole(page: Page, task: Task, stage: Stage) -> Written:
     core = next(k for k, step in enumerate(steps) if step.op.kind is not Kind.ELEMENT)
     op, count, name, names = steps[core].op, stage["rows"], kernel_name(steps), operands(steps)
     folds, several = op.kind is Kind.FOLD, count > 1
-    beyond, reach = neutral(op.name), Reach("c", "c < cols", "i", "m")
+    beyond, reach = neutral(op.name), Reach("c", "c < cols", "i", "m", "row")
     if core:
         other, fill = "0.0", [page.pick("neutral", f"x = tl.where(m, x, {beyond})", other="0.0")]
     else:
@@ -30,7 +30,7 @@ def row_whole(page: Page, task: Task, stage: Stage) -> Written:
         f"x = tl.load(x_ptr + i, mask=m{page.pick('load.other', f', other={other}')}){widen(page, task)}",
         *element_lines(page, steps[:core], reach),
         *fill,
-        *at_once(page, op.name, SEVERAL_ROWS if several else ONE_ROW, "cols"),
+        *filled(page, AT_ONCE[op.name], Fill(op.name, SEVERAL_ROWS if several else ONE_ROW, "cols", "BLOCK")),
         *element_lines(page, steps[core + 1 :], None if folds else reach),
         _store(page, folds=folds, several=several),
     ]

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class Slip:
-    """A mistake in a stage. `becomes` is the text that stands at the `at`-th use of the slot, with `{right}` for the right one."""
+    """A mistake in a stage. `becomes` stands at the `at`-th use of the slot, with `{right}` for the right text."""
 
     stage: int
     slot: str

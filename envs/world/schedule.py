@@ -22,6 +22,8 @@ LARGEST_ROW = 16384
 """Elements of a tile that a program holds at most."""
 PER_THREAD = (1, 128)
 """Least and most elements of a tile per thread."""
+LONGEST_WALK = 800
+"""Tiles that a program goes through at most, all passes together: without a GPU, two programs are followed at full shape."""
 SHARED = 200_000
 """Bytes of shared memory that a product's pipeline takes at most."""
 
@@ -132,12 +134,12 @@ FORMS: Mapping[str, Form] = {
         ),
         Form(
             "column_loop",
-            {"br": (32, 8, 16, 64), "bc": (64, 16, 32, 128, 256), "passes": (2, 1), "warps": _WARPS},
+            {"br": (32, 8, 16, 64, 128), "bc": (64, 16, 32, 128, 256), "passes": (2, 1), "warps": _WARPS},
             _one_of(Kind.COLUMN, Kind.COLUMN_NORM),
         ),
         Form(
             "column_split",
-            {"br": (32, 8, 16, 64), "bc": (64, 16, 32, 128, 256), "splits": (8, 4, 16, 32), "warps": _WARPS},
+            {"br": (32, 8, 16, 64, 128), "bc": (64, 16, 32, 128, 256), "splits": (8, 4, 16, 32), "warps": _WARPS},
             _one_of(Kind.COLUMN),
         ),
         Form("pool", {"block": (1024, 256, 512, 2048), "warps": _WARPS}, _pool),
@@ -176,9 +178,18 @@ def sound(task: Task, stage: Stage) -> bool:
         row = power_of_2(task.last(stage.first)) if stage.form == "row_whole" else stage["block"]
         tile = row * (stage["rows"] if stage.form == "row_whole" else 1)
         whole = task.last(stage.first), task.last(stage.first, small=True)
+    if stage.form not in ("flat", "pool", "row_whole") and _walk(stage, whole[0]) > LONGEST_WALK:
+        return False
     if stage.form.endswith("split") and any(_empty(size, stage["splits"]) for size in whole):
         return False
     return PER_THREAD[0] * threads <= tile <= PER_THREAD[1] * threads and tile <= 2 * LARGEST_ROW
+
+
+def _walk(stage: Stage, extent: int) -> float:
+    """The tiles that a program goes through; a normalisation's last pass counts, too."""
+    knobs = dict(stage.knobs)
+    step = stage["br"] if "br" in knobs else stage["block"]
+    return extent / step / int(knobs.get("splits", 1)) * (1 + int(knobs.get("passes", 1)))
 
 
 def _sound_product(task: Task, stage: Stage) -> bool:

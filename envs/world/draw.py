@@ -93,7 +93,7 @@ def _long(rng: random.Random, ranges: Ranges) -> tuple[Sizes, Sizes]:
 def _tall(rng: random.Random, ranges: Ranges) -> tuple[Sizes, Sizes]:
     rows = rng.choice([rows for rows in ranges.rows if rows <= TALLEST])
     full = (("ROWS", rows), ("COLS", rng.choice(ranges.columns)))
-    return full, (("ROWS", rng.choice((70, 90))), ("COLS", rng.choice((70, 90))))
+    return full, (("ROWS", rng.choice((70, 90))), ("COLS", rng.choice((76, 84))))
 
 
 def _sides(rng: random.Random, ranges: Ranges) -> tuple[Sizes, Sizes]:
@@ -105,7 +105,7 @@ def _sides(rng: random.Random, ranges: Ranges) -> tuple[Sizes, Sizes]:
         m, n, k = rng.choice((16, 32, 64, 100)), 2 * n, 2 * k
     elif kind < 0.5:
         m, n, small_n = 8 * m, rng.choice((64, 128, 200, 256)), 40
-    return (("M", m), ("K", k), ("N", n)), (("M", rng.choice((40, 56))), ("K", rng.choice((136, 150))), ("N", small_n))
+    return (("M", m), ("K", k), ("N", n)), (("M", rng.choice((72, 88))), ("K", rng.choice((136, 150))), ("N", small_n))
 
 
 def _batches(rng: random.Random, ranges: Ranges) -> tuple[Sizes, Sizes]:

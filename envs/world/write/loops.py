@@ -91,7 +91,7 @@ def _walk(page: Page, body: Body, at: Geometry, inner: Sequence[str], *, mask: b
     end = "end" if body.chunked else at.extent
     until = end if body.chunked else page.pick("loop.end", at.extent, extent=at.extent, step=at.step)
     bounds = f"{'begin' if body.chunked else '0'}, {until}, {at.step}"
-    other = page.pick("load.other", f", other={'0.0' if body.before else page.pick('neutral.load', beyond)}")
+    other = ", other=0.0" if body.before else page.pick("load.other", f", other={page.pick('neutral.load', beyond)}")
     fill = [page.pick("neutral", f"x = tl.where(m, x, {beyond})", other="0.0")] if body.before and mask else []
     lines = [
         at.tile,

@@ -20,14 +20,14 @@ def row_whole(page: Page, task: Task, stage: Stage) -> Written:
     folds, several = op.kind is Kind.FOLD, count > 1
     beyond, reach = neutral(op.name), Reach("c", "c < cols", "i", "m", "row")
     if core:
-        other, fill = "0.0", [page.pick("neutral", f"x = tl.where(m, x, {beyond})", other="0.0")]
+        other, fill = ", other=0.0", [page.pick("neutral", f"x = tl.where(m, x, {beyond})", other="0.0")]
     else:
-        other, fill = page.pick("neutral.load", beyond), []
+        other, fill = page.pick("load.other", f", other={page.pick('neutral.load', beyond)}"), []
     index = f"row * {page.pick('row.stride', 'cols')} + c"
     body = [
         *_places(page, several),
         f"i = {index}",
-        f"x = tl.load(x_ptr + i, mask=m{page.pick('load.other', f', other={other}')}){widen(page, task)}",
+        f"x = tl.load(x_ptr + i, mask=m{other}){widen(page, task)}",
         *element_lines(page, steps[:core], reach),
         *fill,
         *filled(page, AT_ONCE[op.name], Fill(op.name, SEVERAL_ROWS if several else ONE_ROW, "cols", "BLOCK")),

@@ -11,12 +11,14 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from envs.world.draw import FAMILIES, HELD_OUT, NEW, Ranges, candidate, idle
 from envs.world.ops import BY_NAME, Step
+from envs.world.oracles import load_oracles
 from envs.world.task import Task
 from rlkernel.types import Problem
 
@@ -108,9 +110,11 @@ def part_of(name: str) -> str:
 
 
 def world_problems(families: Sequence[str] | None = None) -> tuple[Problem, ...]:
-    """The problems of both splits, of some families or of all."""
+    """The problems of both splits, of some families or of all, with the oracles that are known."""
+    oracles = load_oracles()
     train = tuple(task.problem("train") for task in training_tasks(families))
-    return train + tuple(task.problem("validation") for task in validation_tasks(families))
+    validation = (task.problem("validation") for task in validation_tasks(families))
+    return train + tuple(replace(problem, oracles=oracles.get(problem.name, ())) for problem in validation)
 
 
 def task_of(problem: Problem) -> Task:

@@ -149,13 +149,13 @@ def cpu(run: Run) -> Run:
 
 def world(run: Run) -> Run:
     """The world preset: all families of `envs/world`, and a policy that has seen conversations of up to eight turns."""
-    sizes = {"max_new_tokens": 1024, "steps": 48, "validation_every": 12, "validation_rollouts": 4}
+    sizes = {"max_new_tokens": 512, "steps": 48, "validation_every": 12, "validation_rollouts": 4}
     return replace(run, problems=world_problems(), model=str(WORLD), learning_rate=0.5 * run.learning_rate, **sizes)  # type: ignore[arg-type]
 
 
 def world_cpu(run: Run) -> Run:
     """The world_cpu preset: two families of `envs/world` in modelled time, and the small policy that knows them."""
-    sizes = {"problems": world_problems(TWO), "model": str(WORLD_SMALL), "max_new_tokens": 768}
+    sizes = {"problems": world_problems(TWO), "model": str(WORLD_SMALL), "max_new_tokens": 512}
     return replace(cpu(run), **sizes)  # type: ignore[arg-type]
 
 

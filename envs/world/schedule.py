@@ -232,6 +232,11 @@ def cuts(task: Task) -> Iterator[Cut]:
     yield from sorted(found, key=len)
 
 
+def coarsest(task: Task) -> Cut:
+    """The first of the cuts with the fewest runs."""
+    return next(iter(cuts(task)))
+
+
 def usual(task: Task, first: int, last: int, form: str) -> Stage:
     """The stage with the first value of each knob where those are sound, else with sound ones that are always the same."""
     knobs = knobs_of(task, form)

@@ -14,7 +14,7 @@ from enum import StrEnum
 from envs.world.drafts import Draft
 from envs.world.mistakes import draw_slips
 from envs.world.ops import Kind
-from envs.world.schedule import TORCH, Cut, Schedule, Stage, cuts, draw, draw_stage, forms, usual
+from envs.world.schedule import TORCH, Schedule, Stage, cuts, draw, draw_stage, forms, usual
 from envs.world.task import Task
 from envs.world.write.module import Use
 from rlkernel.types import Evaluation, Status
@@ -240,8 +240,3 @@ def retiled(draft: Draft, evaluation: Evaluation, rng: random.Random) -> Schedul
 
 def _names(draft: Draft, k: int) -> list[str]:
     return [step.op.name for step in draft.task.steps[draft.schedule[k].first : draft.schedule[k].last]]
-
-
-def coarsest(task: Task) -> Cut:
-    """The cut with the fewest kernels."""
-    return next(iter(cuts(task)))

@@ -10,7 +10,6 @@ correct, or a mistake that always does harm was never seen; 75: the time ran out
 from __future__ import annotations
 
 import argparse
-import hashlib
 import random
 import sys
 from collections import Counter, defaultdict
@@ -19,13 +18,13 @@ from functools import partial
 
 import anyio
 
-from envs.world.drafts import Draft, code
+from envs.world.drafts import Draft
 from envs.world.draw import FAMILIES
 from envs.world.mistakes import MISTAKES, applicable, slip
 from envs.world.schedule import needs_tf32
 from envs.world.suite import training_tasks, validation_tasks
 from envs.world.teacher import Variant, schedule_of
-from experiments.world.judged import RUNS, Item, Ledger, deadline, judge
+from experiments.world.judged import RUNS, Item, Ledger, deadline, item_of, judge, open_ledger
 from rlkernel.errors import GOES_ON
 from rlkernel.evaluator.pool import open_pool
 
@@ -71,7 +70,7 @@ def report_honest(items: Sequence[Item], ledger: Ledger) -> int:
         if row["status"] != "correct":
             wrong += 1
             knobs = [(stage.form, *stage.knobs) for stage in item.draft.schedule]
-            print(f"{item.key} {item.draft.task.name}: {row['status']}: {row['detail']}\n    {knobs}")
+            print(f"{item.key}: {row['status']}: {row['detail']}\n    {knobs}")
     for family, counts in table.items():
         print(f"{family:12} {', '.join(f'{status} {count}' for status, count in counts.most_common())}")
     print(f"{len(items)} honest drafts, {wrong} not correct")
@@ -98,13 +97,11 @@ async def run(count: int, mistakes: int, device: str, families: Sequence[str], l
     until = deadline(limit_seconds)
     if mistakes:
         drafts = [(mistake.name, mistaken_drafts(mistake.name, mistakes)) for mistake in MISTAKES]
-        items = [Item(f"{name} {k}", draft) for name, found in drafts for k, draft in enumerate(found)]
+        items = [item_of(draft, name) for name, found in drafts for draft in found]
     else:
-        items = [Item(f"honest {k}", honest_draft(k, families)) for k in range(count)]
+        items = [item_of(honest_draft(k, families), f"honest {k}") for k in range(count)]
     async with open_pool(device=device, cache_dir=RUNS / "evaluations") as pool:
-        place = "cpu" if pool.device == "cpu" else "gpu"
-        tag = hash_of(items)
-        ledger = Ledger(RUNS / f"check_{'mistakes' if mistakes else 'honest'}_{place}_{tag}.jsonl")
+        ledger = open_ledger("check", pool)
         complete = await judge(items, pool, ledger, until=until)
     judged = [item for item in items if item.key in ledger.rows]
     bad = (report_mistakes if mistakes else report_honest)(judged, ledger)
@@ -112,11 +109,6 @@ async def run(count: int, mistakes: int, device: str, families: Sequence[str], l
         print(f"{len(judged)} of {len(items)} judged; the same command goes on", file=sys.stderr)
         return GOES_ON
     return int(bad > 0)
-
-
-def hash_of(items: Sequence[Item]) -> str:
-    """What the first drafts are, in 8 hex digits: drafts of another generator get another ledger."""
-    return hashlib.sha256("".join(code(item.draft) for item in items[:64]).encode()).hexdigest()[:8]
 
 
 def main() -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import time
 from collections.abc import Iterable, Mapping
@@ -13,7 +14,8 @@ import anyio
 
 from envs.world.drafts import Draft, code
 from rlkernel.evaluator.pool import Pool
-from rlkernel.types import Evaluation
+from rlkernel.evaluator.version import verdict_version
+from rlkernel.types import Evaluation, Timing
 
 RUNS = Path("runs/world")
 """Where ledgers and evaluations are kept."""
@@ -27,6 +29,16 @@ class Item:
 
     key: str
     draft: Draft
+
+
+def digest(text: str) -> str:
+    """12 hex digits that stand for a text in keys and names of files."""
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+def item_of(draft: Draft, name: str = "") -> Item:
+    """The draft under its task's name, a name of its own where it has one, and the digest of its code."""
+    return Item(" ".join(part for part in (draft.task.name, name, digest(code(draft))) if part), draft)
 
 
 class Ledger:
@@ -81,6 +93,17 @@ async def judge(items: Iterable[Item], pool: Pool, ledger: Ledger, *, until: flo
         for item in missing:
             group.start_soon(one, item)
     return done == len(missing)
+
+
+def timing_of(pool: Pool) -> Timing:
+    """How the pool times candidates."""
+    return "modelled" if pool.device == "cpu" else "measured"
+
+
+def open_ledger(name: str, pool: Pool) -> Ledger:
+    """The ledger of a command, one for each device, version and setting of the evaluator."""
+    setting = digest(f"{pool.device} {pool.config!r} {verdict_version()}")
+    return Ledger(RUNS / f"{name}_{timing_of(pool)}_{setting}.jsonl")
 
 
 def deadline(limit_seconds: float | None) -> float:

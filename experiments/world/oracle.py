@@ -10,7 +10,6 @@ points are judged: `envs/world/oracles.json`. Run it again after exit status 75;
 from __future__ import annotations
 
 import argparse
-import hashlib
 import random
 import sys
 from collections.abc import Sequence
@@ -18,13 +17,13 @@ from functools import partial
 
 import anyio
 
-from envs.world.drafts import Draft, code
+from envs.world.drafts import Draft
 from envs.world.draw import FAMILIES
 from envs.world.oracles import store
 from envs.world.schedule import TORCH, Cut, Schedule, cuts, draw, draw_stage, forms, knobs_of, needs_tf32, sound
 from envs.world.suite import training_tasks, validation_tasks
 from envs.world.task import Task
-from experiments.world.judged import RUNS, Item, Ledger, deadline, judge
+from experiments.world.judged import RUNS, Item, Ledger, deadline, item_of, judge, open_ledger, timing_of
 from rlkernel.errors import GOES_ON
 from rlkernel.evaluator.pool import Pool, open_pool
 
@@ -35,14 +34,8 @@ PATIENCE = 40
 """Draws per wanted point, after which a small space counts as exhausted."""
 
 
-def item_of(task: Task, schedule: Schedule) -> Item:
-    """The schedule as an item, under the task's name and a hash of the code."""
-    draft = Draft(task, schedule)
-    return Item(f"{task.name} {hashlib.sha256(code(draft).encode()).hexdigest()[:12]}", draft)
-
-
 def drawn(task: Task, count: int, *, tf32: bool) -> list[Item]:
-    """`count` different points from all of the space, or all of a smaller one. Most have few kernels, some leave work to torch."""
+    """`count` different points of the space, or all of a smaller one. Most have few kernels; some leave work to torch."""
     rng = random.Random(f"oracle {task.name}")
     every: list[Cut] = list(cuts(task))
     few = [cut for cut in every if len(cut) == len(every[0])]
@@ -51,7 +44,7 @@ def drawn(task: Task, count: int, *, tf32: bool) -> list[Item]:
         cut = rng.choice(few if rng.random() < 0.6 else every)
         schedule = draw(task, rng, cut, torch_share=0.0 if len(cut) == 1 else 0.25, tf32=tf32)
         if any(stage.form != TORCH for stage in schedule):
-            item = item_of(task, schedule)
+            item = item_of(Draft(task, schedule))
             found.setdefault(item.key, item)
         if len(found) == count:
             break
@@ -68,7 +61,7 @@ def neighbours(task: Task, known: Sequence[Item], ledger: Ledger, count: int, nu
         schedule = turned(task, rng.choice(best).draft.schedule, rng)
         if schedule is None or (needs_tf32(schedule) and not tf32):
             continue
-        item = item_of(task, schedule)
+        item = item_of(Draft(task, schedule))
         if item.key not in keys:
             found.setdefault(item.key, item)
         if len(found) == count:
@@ -121,9 +114,9 @@ async def run(flags: argparse.Namespace) -> int:
     until = deadline(flags.limit_seconds)
     tasks = (training_tasks if flags.training else validation_tasks)(flags.families)
     async with open_pool(device=flags.device, cache_dir=RUNS / "evaluations") as pool:
-        timing = "modelled" if pool.device == "cpu" else "measured"
+        timing = timing_of(pool)
         card = pool.runners[0].gpu.name if pool.runners else pool.profile.name
-        ledger = Ledger(RUNS / f"oracle_{card.replace(' ', '_')}_{timing}.jsonl")
+        ledger = open_ledger("oracle", pool)
         points = await search(tasks, pool, ledger, until=until, tf32=flags.tf32)
     if points is None:
         print(f"{len(ledger.rows)} points judged; the same command goes on", file=sys.stderr)

@@ -22,14 +22,15 @@ from typing import Any
 
 import anyio
 
+from envs.world.drafts import Draft
 from envs.world.draw import FAMILIES, Ranges, candidate
 from envs.world.oracles import load_oracles
 from envs.world.schedule import Schedule, coarsest, draw, sound
 from envs.world.suite import training_tasks, validation_tasks
 from envs.world.task import Task
 from envs.world.teacher import Variant, write
-from experiments.world.judged import RUNS, Item, Ledger, deadline, judge
-from experiments.world.oracle import item_of, speedup
+from experiments.world.judged import RUNS, Item, Ledger, deadline, item_of, judge, open_ledger, timing_of
+from experiments.world.oracle import speedup
 from rlkernel.errors import GOES_ON
 from rlkernel.evaluator.pool import open_pool
 
@@ -46,7 +47,7 @@ def teacher_items(tasks: Sequence[Task], drafts: int) -> dict[Variant, list[Item
     for task in tasks:
         for variant in Variant:
             rng = random.Random(f"difficulty {task.name} {variant}")
-            found[variant] += [Item(f"{task.name} {variant} {k}", write(task, variant, rng)) for k in range(drafts)]
+            found[variant] += [item_of(write(task, variant, rng), f"{variant} {k}") for k in range(drafts)]
     return found
 
 
@@ -83,13 +84,13 @@ def transfer_items(shapes: int) -> dict[str, list[list[list[Item]]]]:
     found: dict[str, list[list[list[Item]]]] = {}
     for family in FAMILIES:
         rng = random.Random(f"transfer {family}")
-        tasks = [task for task in training_tasks([family])] or [t for t in validation_tasks([family])]
+        tasks = training_tasks([family]) or validation_tasks([family])
         groups = []
         for task in rng.sample(tasks, min(COMPOSITIONS, len(tasks))):
             same = shapes_of(task, shapes, rng)
             schedules = shared_schedules(same, rng)
             if len(same) > 1 and len(schedules) > 1:
-                groups.append([[item_of(one, schedule) for schedule in schedules] for one in same])
+                groups.append([[item_of(Draft(one, schedule)) for schedule in schedules] for one in same])
         found[family] = groups
     return found
 
@@ -115,11 +116,7 @@ def facts(variants: Mapping[Variant, Sequence[Item]], groups: Mapping[str, Any],
         for variant, items in variants.items()
         if items
     }
-    fast = {
-        str(variant): statistics.mean(speedup(ledger, item) >= 1.2 for item in items)
-        for variant, items in variants.items()
-        if items
-    }
+    fast = {str(v): statistics.mean(speedup(ledger, item) >= 1.2 for item in items) for v, items in variants.items() if items}
     eager = [float(row["reference_us"]) for row in ledger.rows.values() if row["reference_us"]]
     lost = {family: losses(found, ledger) for family, found in groups.items()}
     return {
@@ -171,8 +168,8 @@ async def run(flags: argparse.Namespace) -> int:
     items = [item for found in variants.values() for item in found]
     items += [item for found in groups.values() for group in found for shape in group for item in shape]
     async with open_pool(device=flags.device, cache_dir=RUNS / "evaluations") as pool:
-        timing = "modelled" if pool.device == "cpu" else "measured"
-        ledger = Ledger(RUNS / f"difficulty_{timing}.jsonl")
+        timing = timing_of(pool)
+        ledger = open_ledger("difficulty", pool)
         complete = await judge(items, pool, ledger, until=until)
     if not complete:
         print(f"{len(ledger.rows)} of {len(items)} judged; the same command goes on", file=sys.stderr)

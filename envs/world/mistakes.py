@@ -125,14 +125,15 @@ MISTAKES: tuple[Mistake, ...] = (
 BY_SLOT = {slot: tuple(m for m in MISTAKES if m.slot == slot) for slot in {mistake.slot for mistake in MISTAKES}}
 
 
-def applicable(task: Task, schedule: Schedule) -> list[tuple[Place, Mistake]]:
-    """Every mistake that can go somewhere into a candidate, with its place. It changes the candidate's text."""
+def applicable(task: Task, schedule: Schedule, name: str = "") -> list[tuple[Place, Mistake]]:
+    """Every mistake, or every one of that name, that can go somewhere into a candidate, with its place. It changes the
+    candidate's text."""
     right = code(task, schedule)
     return [
         (place, mistake)
         for place in places(task, schedule)
         for mistake in BY_SLOT.get(place.slot, ())
-        if code(task, schedule, (slip(place, mistake),)) != right
+        if name in ("", mistake.name) and code(task, schedule, (slip(place, mistake),)) != right
     ]
 
 

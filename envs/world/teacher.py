@@ -48,10 +48,10 @@ class Variant(StrEnum):
 
 RISK: Mapping[Variant, float] = {
     Variant.LAZY: 0.06,
-    Variant.ONE: 0.1,
-    Variant.PARTIAL: 0.35,
-    Variant.FUSED: 0.55,
-    Variant.TUNED: 0.75,
+    Variant.ONE: 0.12,
+    Variant.PARTIAL: 0.33,
+    Variant.FUSED: 0.5,
+    Variant.TUNED: 0.73,
     Variant.DECOY: 0.0,
     Variant.NO_KERNEL: 0.0,
 }

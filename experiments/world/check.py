@@ -51,7 +51,7 @@ def mistaken_drafts(name: str, count: int) -> list[Draft]:
     for _ in range(TRIES):
         task = rng.choice(tasks)
         schedule = schedule_of(task, rng.choice(HONEST), rng)
-        choices = [] if needs_tf32(schedule) else [pair for pair in applicable(task, schedule) if pair[1].name == name]
+        choices = [] if needs_tf32(schedule) else applicable(task, schedule, name)
         if choices:
             draft = Draft(task, schedule, (slip(*rng.choice(choices)),))
             found.setdefault(task.name, draft)

@@ -31,7 +31,7 @@ class Variant(StrEnum):
     """A kind of draft, from the timid to the bold, and two hacks."""
 
     LAZY = "lazy"
-    """One elementwise operation in Triton, torch for the others."""
+    """One elementwise operation in Triton, or the last operation where none is, torch for the others."""
     ONE = "one"
     """The operator that is not elementwise in Triton, torch for the others; in a chain, the first two operations."""
     PARTIAL = "partial"
@@ -174,9 +174,9 @@ def _alone(task: Task, variant: Variant, rng: random.Random) -> tuple[int, int]:
     core = task.core
     if core is None:
         return (0, 2) if variant is Variant.ONE else (k := rng.choice(elements), k + 1)
-    if variant is Variant.ONE or not elements:
+    if variant is Variant.ONE:
         return core, core + 1
-    k = rng.choice(elements)
+    k = rng.choice(elements) if elements else len(task.steps) - 1
     return k, k + 1
 
 

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from itertools import pairwise
+
 import anyio
 import pytest
 
@@ -48,7 +50,7 @@ def test_a_conversation_shows_each_verdict_to_the_next_answer() -> None:
     tasks = {task.name: task for task in TASKS}
     for conversation in corpus(0):
         exchanges = conversation.exchanges
-        for first, second in zip(exchanges, exchanges[1:], strict=False):
+        for first, second in pairwise(exchanges):
             assert first.feedback == KernelEnvironment().feedback(first.evaluation)
             assert second.answer.startswith(remark(tasks[conversation.problem.name], first.evaluation))
         assert exchanges[-1].feedback == ""

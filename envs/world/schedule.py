@@ -157,9 +157,9 @@ def power_of_2(number: int) -> int:
 
 
 def knobs_of(task: Task, form: str) -> dict[str, tuple[int | str, ...]]:
-    """The knobs that matter for a task: half precision has one product, and two passes make sense of some operators alone."""
+    """The knobs that matter for a task: a product of half precision has no choice of precision."""
     knobs = dict(FORMS[form].knobs)
-    if task.half or form[:7] != "product":
+    if task.half:
         knobs.pop("precision", None)
     return knobs
 

@@ -16,7 +16,7 @@ from envs.world.mistakes import draw_slips
 from envs.world.ops import Kind
 from envs.world.schedule import TORCH, Schedule, Stage, cuts, draw, draw_stage, forms, usual
 from envs.world.task import Task
-from envs.world.write.module import Use
+from envs.world.write.module import Use, stage_names
 from rlkernel.types import Evaluation, Status
 
 FAST = 1.2
@@ -231,12 +231,8 @@ def retiled(draft: Draft, evaluation: Evaluation, rng: random.Random) -> Schedul
     """The schedule with other knobs, or another form, for the kernel that takes the most time."""
     kernels = [k for k, stage in enumerate(draft.schedule) if stage.form != TORCH]
     names = costliest(evaluation).removesuffix("_kernel")
-    told = [k for k in kernels if "_".join(_names(draft, k)).startswith(names)]
+    told = [k for k in kernels if "_".join(stage_names(draft.task, draft.schedule[k])).startswith(names)]
     k = rng.choice(told or kernels)
     stage = draft.schedule[k]
     form = stage.form if rng.random() < 0.6 else rng.choice(forms(draft.task, stage.first, stage.last))
     return (*draft.schedule[:k], draw_stage(draft.task, stage.first, stage.last, form, rng), *draft.schedule[k + 1 :])
-
-
-def _names(draft: Draft, k: int) -> list[str]:
-    return [step.op.name for step in draft.task.steps[draft.schedule[k].first : draft.schedule[k].last]]

@@ -57,7 +57,7 @@ def _write(task: Task, schedule: Schedule, slips: tuple[Slip, ...], use: Use) ->
         written.append(None if stage.form == TORCH else WRITERS[stage.form](page, task, stage))
     forward = _forward(task, schedule, written, pages, use)
     kernels = [kernel for found in written if found is not None and use is not Use.NONE for kernel in found.kernels]
-    parts = [_imports(task, forward, bool(kernels)), _constants(task), *_distinct(kernels), _module(task, forward)]
+    parts = [_imports(forward, bool(kernels)), _constants(task), *kernels, _module(task, forward)]
     text = "\n".join(part for part in parts if part)
     return text, tuple(place for page in pages for place in page.places)
 
@@ -84,7 +84,7 @@ def _forward(task: Task, schedule: Schedule, written: Sequence[Written | None], 
     return [*(line for line in lines if line), f"return {result}"]
 
 
-def _imports(task: Task, forward: Sequence[str], kernels: bool) -> str:
+def _imports(forward: Sequence[str], kernels: bool) -> str:
     lines = ["import torch", "import torch.nn as nn"]
     lines += ["import torch.nn.functional as F"] if any("F." in line for line in forward) else []
     lines += ["import triton", "import triton.language as tl"] if kernels else []
@@ -106,11 +106,6 @@ def _module(task: Task, forward: Sequence[str]) -> str:
         lines.append("")
     lines += [f"    def forward(self, {', '.join(task.inputs())}):", *(f"        {line}" for line in forward)]
     return "\n".join(lines) + "\n"
-
-
-def _distinct(kernels: Sequence[str]) -> list[str]:
-    """Every text once; kernels of one name and different texts are numbered by their stages' names, which differ."""
-    return list(dict.fromkeys(kernels))
 
 
 def stage_names(task: Task, stage: Stage) -> tuple[str, ...]:

@@ -6,12 +6,12 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from envs.kernel_env import KernelEnvironment
 from envs.teacher.corpus import Conversation
 from envs.world.corpus import write_corpus
 from envs.world.draw import Ranges, candidate, idle
 from envs.world.suite import TRAINING, training_tasks, validation_tasks, world_problems
 from envs.world.task import Task
+from rlkernel.environment.kernel_env import KernelEnvironment
 from rlkernel.evaluator.pool import Pool
 from rlkernel.types import Problem
 

@@ -5,11 +5,11 @@ from itertools import pairwise
 import anyio
 import pytest
 
-from envs.kernel_env import KernelEnvironment
 from envs.teacher.corpus import Conversation, Exchange
 from envs.world.corpus import TURNS, repetition, write_corpus
 from envs.world.suite import training_tasks
 from envs.world.teacher import remark
+from rlkernel.environment.kernel_env import KernelEnvironment
 from rlkernel.types import Evaluation, Problem, Status
 
 TASKS = training_tasks(["row"])[:4]

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import pytest
 
-from envs.kernel_env import KernelEnvironment
 from envs.world.drafts import Draft, code, completion
 from envs.world.ops import Kind
 from envs.world.schedule import TORCH, Stage
@@ -28,6 +27,7 @@ from envs.world.teacher import (
     write,
 )
 from envs.world.write.module import Use
+from rlkernel.environment.kernel_env import KernelEnvironment
 from rlkernel.types import Evaluation, LaunchFact, OpFact, Status
 from tests.envs.world.test_write import SOFTMAX, WHOLE
 

@@ -244,9 +244,9 @@ def usual(task: Task, first: int, last: int, form: str) -> Stage:
     return stage if sound(task, stage) else draw_stage(task, first, last, form, random.Random(0))
 
 
-def draw_stage(task: Task, first: int, last: int, form: str, rng: random.Random, *, tf32: bool = False) -> Stage:
-    """The stage with knobs drawn at random among those that are sound. `tf32`: products may round their factors to tf32, which
-    only an evaluator that allows it accepts. Raises ValueError if no knobs are sound."""
+def draw_stage(task: Task, first: int, last: int, form: str, rng: random.Random, *, tf32: bool = True) -> Stage:
+    """The stage with knobs drawn at random among those that are sound. `tf32`: products may round their factors to tf32, as
+    the evaluator allows unless it is told otherwise. Raises ValueError if no knobs are sound."""
     knobs = knobs_of(task, form)
     if "precision" in knobs and not tf32:
         knobs["precision"] = tuple(value for value in knobs["precision"] if value != "tf32")
@@ -257,7 +257,7 @@ def draw_stage(task: Task, first: int, last: int, form: str, rng: random.Random,
     raise ValueError(f"{task.name}: no knobs of {form} are sound")
 
 
-def draw(task: Task, rng: random.Random, cut: Cut, *, torch_share: float = 0.0, tf32: bool = False) -> Schedule:
+def draw(task: Task, rng: random.Random, cut: Cut, *, torch_share: float = 0.0, tf32: bool = True) -> Schedule:
     """A schedule of that cut, with forms and knobs at random; each run is left to torch with probability `torch_share`."""
     found = []
     for first, last in cut:

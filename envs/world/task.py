@@ -162,7 +162,7 @@ class Task:
     def floor_us(self) -> float:
         """Microseconds that an H200 needs at least: every input read and the output written once, and the products."""
         moved = (self.elements(0) + self.elements(len(self.steps))) * BYTES[self.dtype] + self._operand_bytes()
-        rate = H200.matrix_flops_per_us["bf16"] / (1 if self.half else 3)
+        rate = H200.matrix_flops_per_us["bf16" if self.half else "tf32"]
         return max(moved / H200.dram_bytes_per_us, self.product_flops() / rate)
 
     def eager_us(self) -> float:

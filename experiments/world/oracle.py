@@ -117,7 +117,7 @@ async def run(flags: argparse.Namespace) -> int:
         timing = timing_of(pool)
         card = pool.runners[0].gpu.name if pool.runners else pool.profile.name
         ledger = open_ledger("oracle", pool)
-        points = await search(tasks, pool, ledger, until=until, tf32=flags.tf32)
+        points = await search(tasks, pool, ledger, until=until, tf32=not flags.exact)
     if points is None:
         print(f"{len(ledger.rows)} points judged; the same command goes on", file=sys.stderr)
         return GOES_ON
@@ -135,7 +135,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
     parser.add_argument("--families", nargs="+", choices=tuple(FAMILIES), help="default: all")
     parser.add_argument("--training", action="store_true", help="search for the training problems instead")
-    parser.add_argument("--tf32", action="store_true", help="products may round to tf32, where the evaluator allows it")
+    parser.add_argument("--exact", action="store_true", help="no product rounds to tf32")
     parser.add_argument("--device", default="auto", help="auto, cpu (modelled time), cuda or cuda:N")
     parser.add_argument("--limit-seconds", type=float, help="stop after so many seconds with exit status 75")
     return anyio.run(partial(run, parser.parse_args()))

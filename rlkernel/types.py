@@ -66,6 +66,16 @@ class Closeness(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Oracle:
+    """The best speedup that a search has found for a problem on one card, by one way of timing."""
+
+    card: str
+    """The card's name, e.g. `NVIDIA H200`; what is modelled names the profile."""
+    timing: Timing
+    speedup: float
+
+
+@dataclass(frozen=True, slots=True)
 class Problem:
     """One task: a PyTorch reference in KernelBench's file format (`Model`, `get_inputs`, `get_init_inputs`).
 
@@ -78,6 +88,8 @@ class Problem:
     split: Split
     source: str
     """The reference file's text."""
+    oracles: tuple[Oracle, ...] = ()
+    """The best speedups that are known, at most one per way of timing. They say how good an answer is, and change no verdict."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,8 +55,8 @@ MISTAKES: tuple[Mistake, ...] = (
     Mistake("grid of tiles rounded down", "product.grid", "m // {bm}", _EVEN),
     Mistake("half of the splits launched", "split.grid", "{right} // 2"),
     Mistake("program id not scaled", "flat.start", "", "one block"),
-    Mistake("program id of rows not scaled", "row.start", ""),
-    Mistake("program id of columns not scaled", "column.start", ""),
+    Mistake("program id of rows not scaled", "row.start", "", "one program"),
+    Mistake("program id of columns not scaled", "column.start", "", "one program"),
     Mistake("first row block of the group left out", "group.first", "", "one group"),
     # Strides, axes, indices.
     Mistake("row stride is the block", "row.stride", "BLOCK", "the row is as long as its block"),

@@ -172,8 +172,11 @@ def _child(sock: socket.socket, fork: Fork, parent: int) -> None:
         os._exit(status)
 
 
-def _threads() -> int:
-    return len(os.listdir("/proc/self/task"))
+def _alone() -> None:
+    """Raises RuntimeError where something that was imported has started a thread."""
+    threads = len(os.listdir("/proc/self/task"))
+    if threads != 1:
+        raise RuntimeError(f"the zygote has {threads} threads; forking would copy their locks")
 
 
 class Zygote:
@@ -188,8 +191,7 @@ class Zygote:
         self.control.send(json.dumps(codec.to_header(message)).encode())
 
     def fork(self, request: Fork, fd: int) -> None:
-        if _threads() != 1:
-            raise RuntimeError(f"the zygote has {_threads()} threads; forking would copy their locks")
+        _alone()
         me = os.getpid()
         pid = os.fork()
         if pid == 0:
@@ -306,6 +308,7 @@ def main() -> None:
         _warm_up_runner()
     else:
         _warm_up()
+    _alone()  # here, so that the pool does not open at all
     Zygote(control).serve()
 
 

@@ -127,9 +127,10 @@ _RUNNER = "rlkernel.evaluator.gpu.runner"
 _ENVIRONMENT = {
     "PATH": "/usr/bin:/bin", "HOME": "/nonexistent", "OMP_NUM_THREADS": "1", "LANG": "C.UTF-8",
     "USER": "candidate", "LOGNAME": "candidate", "TORCHINDUCTOR_CACHE_DIR": "/nonexistent",
+    "TORCH_WARM_POOL": "0",
 }  # fmt: skip
-"""What a child is told of the machine. Parts of torch ask for the user's name and a cache when they are imported; the password
-file is hidden from a locked process."""
+"""What a child is told of the machine. Parts of torch ask for the user's name and a cache when they are imported, and torch's
+compiler starts processes; the password file is hidden from a locked process, which may start nothing."""
 JOBS = {
     "runner": _runner_job,
     "trace": _trace_job,
@@ -258,6 +259,7 @@ class Zygote:
 def _warm_up() -> None:
     """Run one honest candidate through tracing and compilation, so that children find imports, compiler and caches warm."""
     sandbox.interpreter_paths()
+    importlib.import_module("torch._dynamo")  # which the first module would import, but inside of a trace, and so by half
     with tempfile.TemporaryDirectory() as scratch:
         os.environ["TRITON_CACHE_DIR"] = scratch
         variant = Variant([[], {"dict": []}], [{"tensor": {"shape": [4, 16], "stride": [16, 1], "dtype": "float32"}}])

@@ -25,6 +25,7 @@ from rlkernel.evaluator.program.variant import Traced, Variant
 from rlkernel.evaluator.trace.calls import Call, Steady, alike, steady
 from rlkernel.evaluator.trace.devices import CUDA, HOST
 from rlkernel.evaluator.trace.host_numbers import compiled, names
+from rlkernel.evaluator.trace.inductor import load
 from rlkernel.evaluator.trace.kernels import KernelTable
 from rlkernel.evaluator.trace.launches import LaunchRecorder, intercepting
 from rlkernel.evaluator.trace.lie import recording
@@ -244,4 +245,5 @@ def _shape(launch: Launch) -> tuple[int, int]:
 def trace(source: str, profile: DeviceProfile, variants: Sequence[Variant]) -> tuple[Traced, ...]:
     """What the candidate `source` does at each size, as if `profile` were there. Raises Verdict."""
     linecache.cache[FILENAME] = (len(source), None, io.StringIO(source, newline=None).readlines(), FILENAME)
+    load(source)
     return _prune([_Trace(source, profile, variant).run() for variant in variants])

@@ -2,22 +2,52 @@
 
 Models that were trained on such text write `empty_strided_cuda`, `assert_size_stride`, `get_raw_stream`, `reinterpret_tensor`,
 `extern_kernels.mm`, `triton_helpers.maximum` and `@triton_heuristics.pointwise`. All of it is recorded as what it does.
+
+torch's compiler takes a second to import, and in some versions starts a thread, with which the zygote could not fork. So it is
+imported in a child, where a candidate's text names it.
 """
 
 from __future__ import annotations
 
-import types
+import ast
+import importlib
+import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
 from unittest import mock
 
 import torch
-from torch._inductor.runtime import triton_helpers, triton_heuristics
+from triton.runtime.autotuner import Autotuner
 
 from rlkernel.evaluator.trace.devices import CUDA
 
-HELPERS = triton_helpers.__name__
+PACKAGE = "torch._inductor"
+HELPERS = f"{PACKAGE}.runtime.triton_helpers"
+"""The module of the functions that torch.compile's kernels call."""
+HEURISTICS = f"{PACKAGE}.runtime.triton_heuristics"
+"""The module of its decorators."""
+
+
+def load(source: str) -> None:
+    """Import what a candidate's text imports of torch's compiler, while torch is still as it is: a part that is first imported
+    where operators are recorded would register none of its own. What cannot be imported fails in the candidate's own line."""
+    if PACKAGE.rpartition(".")[2] not in source:
+        return
+    names = {HELPERS, HEURISTICS}
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return  # a verdict that others give
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+        elif isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+    for name in sorted(names):
+        if name == PACKAGE or name.startswith(f"{PACKAGE}."):
+            with suppress(Exception):
+                importlib.import_module(name)
 
 
 def _empty_strided(size: Sequence[int], stride: Sequence[int], dtype: torch.dtype) -> torch.Tensor:
@@ -70,22 +100,19 @@ class _DeviceGuard:
         return None
 
 
-def _run(record: Callable[..., None]) -> Callable[..., None]:
-    """`CachingAutotuner.run` in place: the launch of an autotuned kernel, whose grid is told by what the decorator was given."""
+def _run(record: Callable[..., None], grids: Any) -> Callable[..., None]:
+    """`CachingAutotuner.run` in place: the launch of an autotuned kernel, whose grid is told by what the decorator was given.
+    Its configurations are Triton's own, so it is recorded as an `Autotuner` of Triton with these."""
 
     def run(self: Any, *args: Any, stream: Any = None, **kwargs: Any) -> None:
         del stream
 
         def grid(meta: dict[str, Any]) -> tuple[int, ...]:
-            expression = triton_heuristics.GridExpr.from_meta(self.inductor_meta, dict(meta))
+            expression = grids.from_meta(self.inductor_meta, dict(meta))
             return tuple(expression.eval_slow(dict(meta)))
 
-        configs = list(self.configs)
-        names = list(self.fn.arg_names)
-        tuner = types.SimpleNamespace(
-            configs=configs, fn=self.fn, arg_names=names, nargs=None, prune_configs=lambda given: configs
-        )  # fmt: skip
-        record(tuner, *args, **{"grid": grid, **kwargs})
+        tuner = Autotuner(self.fn, list(self.fn.arg_names), list(self.configs), key=[], reset_to_zero=None, restore_value=None)
+        record(tuner, *args, **{"grid": grid, "warmup": False, **kwargs})
 
     return run
 
@@ -100,6 +127,8 @@ def compiled_style(record: Callable[..., None]) -> Iterator[None]:
                 stack.enter_context(mock.patch.object(guards, name, call))
         stack.enter_context(mock.patch.object(torch._C, "_cuda_getCurrentRawStream", lambda index: 0, create=True))
         stack.enter_context(mock.patch.object(torch.cuda, "_DeviceGuard", _DeviceGuard))
-        stack.enter_context(mock.patch.object(triton_helpers, "set_driver_to_gpu", lambda: None))
-        stack.enter_context(mock.patch.object(triton_heuristics.CachingAutotuner, "run", _run(record)))
+        if HELPERS in sys.modules:
+            stack.enter_context(mock.patch.object(sys.modules[HELPERS], "set_driver_to_gpu", lambda: None))
+        if (heuristics := sys.modules.get(HEURISTICS)) is not None:
+            stack.enter_context(mock.patch.object(heuristics.CachingAutotuner, "run", _run(record, heuristics.GridExpr)))
         yield

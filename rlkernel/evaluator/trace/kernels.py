@@ -49,12 +49,13 @@ class KernelTable:
         source = _named_flat(str(jit.src), scope)
         source = _taken_apart(source, tuples or {}, shapes) if shapes else source
         names = _free_names(source)
+        named = {name: jit.fn.__globals__.get(name) for name in names}
+        # Before its bindings, among which the function itself may be.
+        self._constants[number] = {name: value for name, value in named.items() if isinstance(value, tl.constexpr)}
         annotated = {n for n, a in scope.get("__annotations__", {}).items() if "constexpr" in str(a)}
         bindings = {name: self.free_name(scope[name], name in annotated) for name in sorted(names & scope.keys())}
         skip = tuple(p.name for p in jit.params if p.do_not_specialize)
         line = _def_line(jit)
-        named = {name: jit.fn.__globals__.get(name) for name in names}
-        self._constants[number] = {name: value for name, value in named.items() if isinstance(value, tl.constexpr)}
         known_bindings = {name: value for name, value in bindings.items() if not isinstance(value, Unknown)}
         self.functions[number] = Function(jit.fn.__name__, source, line, known_bindings, skip)
         return number

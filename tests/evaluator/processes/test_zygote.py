@@ -149,8 +149,20 @@ async def test_a_child_sees_no_environment_and_no_terminal(server: ForkServer, m
     source = "import os\nprint('{}', flush=True)\nraise ValueError(sorted(os.environ), os.isatty(0))"
     found = await answer(server, "trace", candidate(source))
     assert found.detail == (
-        "line 3: ValueError: (['HOME', 'LANG', 'LOGNAME', 'OMP_NUM_THREADS', 'PATH', 'TORCHINDUCTOR_CACHE_DIR', 'USER'], False)"
+        "line 3: ValueError: (['HOME', 'LANG', 'LOGNAME', 'OMP_NUM_THREADS', 'PATH', 'TORCHINDUCTOR_CACHE_DIR', "
+        "'TORCH_WARM_POOL', 'USER'], False)"
     )
+
+
+@pytest.mark.anyio
+async def test_torchs_compiler_is_imported_in_a_child_whose_text_names_it_and_nowhere_else(server: ForkServer) -> None:
+    """Its import takes a second and may start a thread, with which the zygote could not fork."""
+    parts = "'torch._' + 'inductor.' + part in sys.modules for part in ('runtime.triton_heuristics', 'select_algorithm')"
+    told = f"import sys\nraise ValueError([{parts}])"
+    assert (await answer(server, "trace", candidate(told))).detail == "line 2: ValueError: [False, False]"
+    named = f"import sys\nfrom torch._inductor.select_algorithm import extern_kernels\nraise ValueError([{parts}])"
+    assert (await answer(server, "trace", candidate(named))).detail == "line 3: ValueError: [True, True]"
+    assert (await answer(server, "trace", candidate(told + "  # once more"))).detail == "line 2: ValueError: [False, False]"
 
 
 @pytest.mark.anyio

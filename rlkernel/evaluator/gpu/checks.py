@@ -104,13 +104,15 @@ class Checks:
         elif found.numel():
             self._unchanged(index, (bits(found) != bits(was)).any(), what)
 
-    def changed_alike(self, found: torch.Tensor, wanted: torch.Tensor, where: str) -> None:
-        """What the reference changes in place is changed in the same way, as outputs are compared."""
+    def changed_alike(self, found: torch.Tensor, wanted: torch.Tensor, where: str, allowed: Tolerance | None = None) -> None:
+        """What the reference changes in place is changed in the same way, as outputs are compared. `allowed`: the floor of its
+        dtype by default."""
         wrong = mismatch(found, wanted, overlapping=False, where=where)
         if wrong is not None:
             self._fail(wrong)
         elif found.numel():
-            self._output(found, wanted, tolerance(wanted.dtype, OwnError(), Precision.STRICT), where, "", final=True)
+            limit = allowed or tolerance(wanted.dtype, OwnError(), Precision.STRICT)
+            self._output(found, wanted, limit, where, "", final=True)
 
     def _either(self, index: int, found: torch.Tensor, after: torch.Tensor, was: torch.Tensor) -> None:
         allowed, where = tolerance(after.dtype, OwnError(), Precision.STRICT), f"input {index} after forward"

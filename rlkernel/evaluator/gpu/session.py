@@ -8,6 +8,7 @@ their seeds afterwards, compared with what the candidate was given, and only the
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -25,8 +26,10 @@ from rlkernel.evaluator.judging.comparison import Match
 from rlkernel.evaluator.judging.flags import judging
 from rlkernel.evaluator.judging.kernelbench import closeness
 from rlkernel.evaluator.judging.reference_calls import call, draw_seed, state_of, tensors_of
+from rlkernel.evaluator.judging.tolerance import OwnError, of_state
 from rlkernel.evaluator.messages.children import StepTime
 from rlkernel.evaluator.messages.gpu import Known, Speedup
+from rlkernel.evaluator.messages.judgement import Tolerance
 from rlkernel.evaluator.program.schema import Launch
 from rlkernel.types import Closeness, Precision
 
@@ -105,7 +108,7 @@ class Session:
         before = given if self.known.keeps_inputs else self.problem.inputs(seeds.inputs, kind)
         checks.inputs(outcome.inputs, tensors_of(given), tensors_of(before), self.known.fates)
         if not kind.other:
-            self._state_alike(checks, subject, model)
+            self._state_alike(checks, subject, model, tensors_of(expected), self.known.allowed[name_of(kind)])
         return Round(kind, seeds, outcome, expected)
 
     def _reference(self, seeds: Seeds, kind: Kind) -> nn.Module:
@@ -117,7 +120,9 @@ class Session:
         more = 0 if self.other is None else self.other.calls_before - usual
         return self.problem.called(model, usual, more, seeds.first, flip=kind.other)
 
-    def _state_alike(self, checks: Checks, subject: Subject, model: nn.Module) -> None:
+    def _state_alike(
+        self, checks: Checks, subject: Subject, model: nn.Module, outputs: list[torch.Tensor], allowed: Sequence[Tolerance]
+    ) -> None:
         """State that the reference's forward changes, such as running statistics, is changed in the same way."""
         after = state_of(model)
         for name in self.known.changes_state:
@@ -126,7 +131,8 @@ class Session:
                 if own is None:
                     checks.missing(name)
                 else:
-                    checks.changed_alike(own, after[name], f"{name} after forward")
+                    limit = of_state(after[name].dtype, OwnError(), outputs, allowed, Precision.STRICT)
+                    checks.changed_alike(own, after[name], f"{name} after forward", limit)
 
     def call(self, subject: Subject, seeds: Seeds, kind: Kind, skip: frozenset[int] = frozenset()) -> Outcome:
         model = self.problem.model_for(kind, seeds.init)

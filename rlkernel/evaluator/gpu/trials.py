@@ -20,7 +20,7 @@ from rlkernel.evaluator.gpu.subject import Subject, detours
 from rlkernel.evaluator.judging.comparison import Match, Sizes, mismatch
 from rlkernel.evaluator.judging.flags import judging
 from rlkernel.evaluator.judging.kernelbench import closeness
-from rlkernel.evaluator.judging.reference_calls import call, draw_seed, state_of, tensors_of
+from rlkernel.evaluator.judging.reference_calls import call, counts_as_state, draw_seed, state_of, tensors_of
 from rlkernel.evaluator.judging.timing import missing, speedup
 from rlkernel.evaluator.messages.gpu import Known, Speedup
 from rlkernel.evaluator.program.tensors import overlapping
@@ -149,7 +149,7 @@ class Trials:
         checks = Checks(self.fused)
         checks.zones(*self.subject.memory)
         again = state_of(self.problem.model(init_seed))
-        names = [n for n in again if n not in self.known.changes_state]
+        names = [n for n, t in again.items() if n not in self.known.changes_state and counts_as_state(n, t)]
         now = state_of(model)
         checks.unchanged([now[n] for n in names], [again[n] for n in names], STRAYED)
         match = self._finish(checks)

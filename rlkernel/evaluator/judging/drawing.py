@@ -42,9 +42,9 @@ from rlkernel.evaluator.judging.reference_calls import (
 )
 from rlkernel.evaluator.judging.rounds import Expected, fates
 from rlkernel.evaluator.judging.tensor_cores import balance_of, cores_of, halved
-from rlkernel.evaluator.judging.tolerance import FLOOR, REFERENCE_FACTOR, Cores, OwnError, own_error, tolerance
+from rlkernel.evaluator.judging.tolerance import FLOOR, REFERENCE_FACTOR, Cores, OwnError, of_state, own_error, tolerance
 from rlkernel.evaluator.judging.tolerance import beside as more_exact
-from rlkernel.evaluator.messages.judgement import Balance, Stress
+from rlkernel.evaluator.messages.judgement import Balance, Stress, Tolerance
 from rlkernel.evaluator.program.tensors import flatten
 from rlkernel.reference import Reference
 from rlkernel.types import Precision
@@ -154,10 +154,10 @@ class Construction:
         exact = [e if e.shape == f.shape and error.steady else f for f, e, error in zip(found, exact, errors, strict=True)]
         errors = [own_error(f, e, m, c) for f, e, m, c in zip(found, exact, moved or exact, cores, strict=True)]
         after, before = tensors_of(mine), tensors_of(inputs)
+        allowed = tuple(tolerance(f.dtype, error, self.precision) for f, error in zip(found, errors, strict=True))
         expected = Expected(
             structure, tuple(found), tuple(exact), tuple(after), tuple(before), fates(after, before, found),
-            tuple(tolerance(f.dtype, error, self.precision) for f, error in zip(found, errors, strict=True)),
-            beside=beside, state=self._changed(changed), other=self.other, note=self._note(stress),
+            allowed, beside=beside, state=self._changed(changed, found, allowed), other=self.other, note=self._note(stress),
             ordinary=stress is Stress.NONE and not (self.other or self.perturbed or self.balance),
             blame=self._blame(inputs, forward_seed) if self.perturbed and not self.calls else None,
         )  # fmt: skip
@@ -182,13 +182,13 @@ class Construction:
 
         return blame
 
-    def _changed(self, names: list[str]) -> dict[str, Any]:
+    def _changed(self, names: list[str], outputs: list[torch.Tensor], allowed: Sequence[Tolerance]) -> dict[str, Any]:
         """The state that forward has changed, and what is allowed of it."""
         mine, exact = state_of(self.model), state_of(self.exact_model)
         found = {}
         for name in names:
-            allowed = tolerance(mine[name].dtype, own_error(mine[name], exact[name]), self.precision)
-            found[name] = (mine[name].clone(), allowed)
+            own = own_error(mine[name], exact[name])
+            found[name] = (mine[name].clone(), of_state(mine[name].dtype, own, outputs, allowed, self.precision))
         return found
 
     def _note(self, stress: Stress) -> str:

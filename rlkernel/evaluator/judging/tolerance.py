@@ -17,6 +17,7 @@ less than the floor, the floor is a quarter of its spread: an answer that is con
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import torch
@@ -200,6 +201,15 @@ def tolerance(dtype: torch.dtype, own: OwnError, precision: Precision) -> Tolera
     if precision is Precision.PYTORCH and not own.blurred:
         norm, element = max(norm, own.cores), max(element, own.cores_element)
     return Tolerance(norm, min(ELEMENT_CAP, element), own.huge)
+
+
+def of_state(
+    dtype: torch.dtype, own: OwnError, outputs: Sequence[torch.Tensor], allowed: Sequence[Tolerance], precision: Precision
+) -> Tolerance:
+    """What is allowed of state that forward changes: as much as of an output of its dtype, since both are made of the same
+    products. `allowed`: of each of the `outputs`."""
+    limits = [tolerance(dtype, own, precision), *(a for o, a in zip(outputs, allowed, strict=True) if o.dtype is dtype)]
+    return Tolerance(max(limit.norm for limit in limits), max(limit.element for limit in limits), limits[0].huge)
 
 
 def beside(dtype: torch.dtype, own: OwnError, precision: Precision) -> Tolerance:

@@ -85,6 +85,8 @@ _READABLE = (
     "/etc/alternatives", "/etc/localtime", "/proc/self", "/proc/driver", "/proc/devices", "/proc/modules", "/proc/sys",
     "/proc/version", "/proc/filesystems", "/sys",
 )  # fmt: skip
+_OWN_THREADS = "/proc/self/task"
+"""Where a GPU's driver writes the names of the threads that it starts; without that it does not start at all."""
 _DEVICES = ("nvidia*", "nvidia-caps/*", "nvhost-*", "nvmap")
 MOST_FILES, MOST_PROCESSES = 1024, 4096
 
@@ -170,9 +172,10 @@ def fence(limits: Limits, scratch: Path, *, gpu: bool) -> None:
     _set_limits(limits, gpu=gpu)
     no_new_privileges()
     if level().landlock:
-        os.open("/proc/self", os.O_PATH | os.O_DIRECTORY)  # held open for ever, or the kernel may forget the rule with the entry
+        for own in ("/proc/self", _OWN_THREADS):  # held open for ever, or the kernel may forget the rule with the entry
+            os.open(own, os.O_PATH | os.O_DIRECTORY)
         readable = (*interpreter_paths(), *(Path(path) for path in _READABLE), *_libraries())
-        restrict_files(readable, (scratch, Path(os.devnull), *(_devices() if gpu else ())))
+        restrict_files(readable, (scratch, Path(os.devnull), *((Path(_OWN_THREADS), *_devices()) if gpu else ())))
     if level().seccomp:
         install(_filter())
 

@@ -48,6 +48,8 @@ _POINTERS = {
     "int64": "i64", "uint8": "u8", "uint16": "u16", "uint32": "u32", "uint64": "u64", "bool": "i1", "float8_e4m3fn": "fp8e4nv",
     "float8_e5m2": "fp8e5",
 }  # fmt: skip
+MAX_THREADS = 1024
+"""Threads that one block may have, on every NVIDIA GPU."""
 
 
 class CompileFailed(Exception):
@@ -185,6 +187,8 @@ class Compiler:
             raise CompileFailed(
                 f"kernel {function.name} needs {shared} bytes of shared memory, the GPU has {self.profile.shared_bytes}"
             )
+        if (threads := 32 * int(metadata.num_warps)) > MAX_THREADS:  # ptxas takes it, and the driver does not
+            raise CompileFailed(f"kernel {function.name} needs {threads} threads per program, the GPU has {MAX_THREADS}")
         self.binaries[key] = cubin
         return Compiled(
             key, function.name, tuple(sorted(stored_arguments(ttir))), registers, spills, shared, int(metadata.num_warps),

@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 
+from rlkernel.evaluator.program.folding import Folding
 from rlkernel.evaluator.program.layouts import Strides, as_on_cuda, laid_out, strides_of
 from rlkernel.evaluator.program.operators import allocates, operator, places_of
 from rlkernel.evaluator.program.scalars import BadNumber, compute
@@ -101,9 +102,9 @@ class Replay:
         caller copies them into what is returned."""
         self._bind(self.program.init_inputs, init_inputs)
         seed_generators(seed)
+        folding = Folding(self.program.state, given or {}, self.values, self._value, lambda: self.before_reading())
         for index, step in enumerate(self.program.init):
-            if given:
-                self._give(step, given)
+            folding.before(step)
             self._step(-1 - index, step, None)
         return {name: self._value(TensorRef(number)) for name, number in self.program.state.items()}
 
@@ -123,35 +124,6 @@ class Replay:
         """Parameters and buffers by name, as the last call has left them."""
         numbers = {**self.program.state, **self.program.state_in_forward}
         return {name: self._value(TensorRef(number)) for name, number in numbers.items()}
-
-    def _give(self, step: Step, given: Mapping[str, torch.Tensor]) -> None:
-        """Before a step of `__init__` reads state that is made by then, the state gets its given values: what is folded from
-        weights is folded from the weights that forward is judged with."""
-        if isinstance(step, Literal):
-            return
-        own = {n: self.values[number] for n, number in self.program.state.items() if n in given and number in self.values}
-        if not own:
-            return
-        read = self._read_by(step)
-        for name, tensor in own.items():
-            weight = given[name]
-            if tensor.untyped_storage()._cdata in read and (weight.shape, weight.dtype) == (tensor.shape, tensor.dtype):
-                tensor.copy_(weight)
-
-    def _read_by(self, step: Op | Launch | Scalar) -> set[int]:
-        """Storages that a step reads and does not only look at or fill."""
-        if isinstance(step, Launch):
-            return {t.untyped_storage()._cdata for t in tensors_in({n: self._value(v) for n, v in step.args.items()})}
-        if isinstance(step, Scalar):
-            read = [self._value(v) for v in step.args]
-            return {t.untyped_storage()._cdata for t in read if isinstance(t, torch.Tensor)}
-        schema = operator(step.op)._schema
-        if any(r.alias_info is not None and not r.alias_info.is_write for r in schema.returns):
-            return set()  # a view
-        values = dict(zip([a.name for a in schema.arguments], step.args, strict=False)) | step.kwargs
-        written = {a.name for a in schema.arguments if a.alias_info is not None and a.alias_info.is_write}
-        found = [t for n, v in values.items() if n not in written for t in _flat([self._value(v)])]
-        return {t.untyped_storage()._cdata for t in found if isinstance(t, torch.Tensor)}
 
     def forward(
         self, inputs: Sequence[torch.Tensor], seed: int, *, skip: frozenset[int] = frozenset(), observe: Observer | None = None,

@@ -104,6 +104,12 @@ def test_no_config_works(build: Callable[..., Compilation]) -> None:
         build(program(config(3), config(5)))
 
 
+def test_more_threads_than_a_block_may_have_are_refused(build: Callable[..., Compilation]) -> None:
+    assert build(program(config(1024, num_warps=32))).kernels["1"][0].num_warps == 32
+    with pytest.raises(CompileFailed, match="needs 2048 threads per program, the GPU has 1024"):
+        build(program(config(1024, num_warps=64)))
+
+
 def test_configs_beyond_the_limit_are_left_out(build: Callable[..., Compilation]) -> None:
     made = build(program(*[config(128)] * MAX_CONFIGS, config(256)))
     assert sorted(made.kernels["1"]) == [0]

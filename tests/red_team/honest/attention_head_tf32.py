@@ -1,4 +1,4 @@
-# level3/attention_head correct coverage>0.3 catalogue=54: both products of an attention in tf32
+# level3/attention_head correct coverage>0.2 catalogue=54: both products of an attention in tf32; the projections are torch's exact ones, which take longer
 import torch
 import torch.nn as nn
 import triton

@@ -1,4 +1,4 @@
-# relu correct: the configuration that moves least per program needs 7 warps, which no GPU has; the other one is run and priced
+# relu correct: the configuration that is tried first needs 64 warps, more than a block of a GPU has; the other one is run and priced
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
@@ -7,7 +7,7 @@ import triton.language as tl
 from triton.language.extra import libdevice
 
 
-@triton.autotune(configs=[triton.Config({"BLOCK": 4096}, num_warps=7), triton.Config({"BLOCK": 1024}, num_warps=4)], key=["n"])
+@triton.autotune(configs=[triton.Config({"BLOCK": 4096}, num_warps=64), triton.Config({"BLOCK": 1024}, num_warps=4)], key=["n"])
 @triton.jit
 def kernel(x, y, n, BLOCK: tl.constexpr):
     o = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)

@@ -1,0 +1,89 @@
+"""What `__init__` folds from weights is folded from the weights that forward is judged with.
+
+Those differ from the ones that `__init__` draws: constants have other values, and in one round weights are scaled. State that a
+candidate shares with its reference is known by its name. A weight that it draws and keeps under no such name, such as one that
+is transposed at once, is known by its numbers: they are the reference's, because both draw from one seed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+
+from rlkernel.evaluator.program.operators import operator
+from rlkernel.evaluator.program.schema import Launch, Literal, Op, Scalar, Step
+from rlkernel.evaluator.program.values import Descriptor, Value
+
+
+class Folding:
+    """Gives weights to what a Program's `__init__` has made of them so far."""
+
+    def __init__(
+        self,
+        state: Mapping[str, int],
+        given: Mapping[str, torch.Tensor],
+        values: Mapping[int, torch.Tensor],
+        value_of: Callable[[Value], Any],
+        before_comparing: Callable[[], None],
+    ) -> None:
+        """`state`: tensors of the Program by name; `values`: of its tensors, by number, as they are made; `before_comparing`:
+        called before tensors are compared, e.g. to wait for a GPU."""
+        self._state, self._given, self._values = state, given, values
+        self._value_of, self._before_comparing = value_of, before_comparing
+
+    def before(self, step: Step) -> None:
+        """Before a step reads weights that are made by then, give them their values."""
+        if not self._given or isinstance(step, Literal):
+            return
+        read = self._read_by(step)
+        mine = [tensor for tensor in self._values.values() if tensor.untyped_storage()._cdata in read]
+        for name, weight in self._given.items() if mine else ():
+            own = self._values.get(self._state[name]) if name in self._state else None
+            if own is not None and _alike(own, weight):
+                if own.untyped_storage()._cdata in read:
+                    own.copy_(weight)
+                continue
+            for tensor in mine:
+                if _alike(tensor, weight):
+                    self._before_comparing()
+                    if _scaled(tensor, weight):
+                        tensor.copy_(weight)
+
+    def _read_by(self, step: Op | Launch | Scalar) -> set[int]:
+        """Storages that a step reads and does not only look at or fill."""
+        if isinstance(step, Scalar):
+            return _storages([self._value_of(value) for value in step.args])
+        if isinstance(step, Launch):
+            return _storages([self._value_of(value) for value in step.args.values()])
+        schema = operator(step.op)._schema
+        if any(r.alias_info is not None and not r.alias_info.is_write for r in schema.returns):
+            return set()  # a view
+        values = dict(zip([a.name for a in schema.arguments], step.args, strict=False)) | step.kwargs
+        written = {a.name for a in schema.arguments if a.alias_info is not None and a.alias_info.is_write}
+        return _storages([self._value_of(value) for name, value in values.items() if name not in written])
+
+
+def _storages(values: list[Any]) -> set[int]:
+    found: set[int] = set()
+    for value in values:
+        if isinstance(value, list):
+            found |= _storages(value)
+        tensor = value.base if isinstance(value, Descriptor) else value
+        if isinstance(tensor, torch.Tensor):
+            found.add(tensor.untyped_storage()._cdata)
+    return found
+
+
+def _alike(tensor: torch.Tensor, weight: torch.Tensor) -> bool:
+    return (tensor.shape, tensor.dtype) == (weight.shape, weight.dtype)
+
+
+def _scaled(tensor: torch.Tensor, weight: torch.Tensor) -> bool:
+    """Whether a tensor holds a weight's numbers up to one factor, and not one number throughout, which says nothing."""
+    if not tensor.is_floating_point() or not tensor.numel():
+        return False
+    first = tensor.reshape(-1)[0]
+    factor = weight.reshape(-1)[0] / first
+    return bool(((tensor * factor == weight).all() & (tensor != first).any()).item())

@@ -95,8 +95,8 @@ PRECISIONS = {
     ("honest", "conv1d_tf32"): (True, False, True),
     ("honest", "flash_causal_tf32"): (True, False, True),
     ("honest", "matmul_ieee"): (True, True, True),
-    ("hostile", "dot_bf16"): (False, False, False),
-    ("hostile", "conv1d_bf16"): (False, False, False),
+    ("hostile", "dot_bf16"): (False, False, None),
+    ("hostile", "conv1d_bf16"): (False, False, None),
     ("hostile", "dot_fp16"): (False, False, None),
     ("hostile", "conv1d_half"): (False, False, None),
 }
@@ -120,4 +120,4 @@ async def test_algebra_may_win_on_a_gpu(gpu: Pool, name: str) -> None:
     case = load("honest")[name]
     result = await gpu.evaluate(case.problem, case.code)
     assert result.status is Status.CORRECT, result.detail
-    assert result.speedup is not None and result.speedup > 3.0
+    assert result.speedup is not None and result.speedup > 2.0

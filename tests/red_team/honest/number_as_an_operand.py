@@ -1,4 +1,4 @@
-# own/scalar_gain correct coverage>0.2: numbers of parameters as operands of torch operators, and in a tensor of their own
+# own/scalar_gain correct coverage>0.1: numbers of parameters as operands of torch operators, and in a tensor of their own
 import math
 
 import torch

@@ -47,10 +47,10 @@ class GpuPath:
             kernels, cubins = await self._compile(traced, variant.specs)
         task = Task(
             problem.name, problem.source, brief.modal, config.tf32, config.limits.forward_seconds, traced.program, traced.other,
-            kernels,
+            kernels, variant.carried,
         )  # fmt: skip
         with clock.stage("run"):
-            stay = await self._stays.stay(problem, brief.reference, task, cubins, clock)
+            stay = await self._stays.stay(problem, brief, task, cubins, clock)
         measured = stay.judged.measured
         times = None if measured is None else await self._times_of(stay.runner, problem, measured)
         return combine(facts_of(stay, task, brief, times), clock.now)

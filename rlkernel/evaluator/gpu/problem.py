@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -38,6 +38,7 @@ from rlkernel.evaluator.judging.tolerance import OwnError, beside, own_error, to
 from rlkernel.evaluator.messages.children import StepTime
 from rlkernel.evaluator.messages.gpu import Known
 from rlkernel.evaluator.messages.judgement import InputFate, Stress, Tolerance
+from rlkernel.evaluator.program.carried import carry
 from rlkernel.evaluator.program.replay import Replay
 from rlkernel.evaluator.program.schema import Launch, Op, Program
 from rlkernel.evaluator.program.tensors import overlapping
@@ -80,7 +81,9 @@ def name_of(kind: Kind) -> str:
 class GpuProblem:
     """A reference at full shape on this GPU."""
 
-    def __init__(self, source: str, name: str) -> None:
+    def __init__(self, source: str, name: str, carried: Sequence[str] = ()) -> None:
+        self.carried = carried
+        """Attributes that forward replaces for its next call, see `program.carried`."""
         self.reference: Reference = load_reference(source, small=False, name=name)
         self._constants: tuple[str, ...] | None = None
 
@@ -97,7 +100,9 @@ class GpuProblem:
 
     def model(self, seed: int, *, other: bool = False, perturbed: bool = False) -> nn.Module:
         with CUDA:
-            model = self.reference.model(seed).to(CUDA)
+            model = self.reference.model(seed)
+            carry(model, self.carried)
+            model = model.to(CUDA)
         if perturbed:
             if self._constants is None:  # once, because to look at values is to wait
                 self._constants = constants(model)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import gc
 import socket
 from collections import OrderedDict
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -76,7 +77,7 @@ class Runner:
         """Measure what is needed of a problem; `Unstressed` if scaled inputs cost the context."""
         _set_tf32(question.tf32)
         try:
-            problem = self._problem(question.source, question.name)
+            problem = self._problem(question.source, question.name, question.carried)
             reference = programs.from_json(question.reference)
             return problem.study(reference, self.stopwatch, stress=question.stress, tf32=question.tf32)
         except BrokenReference as error:
@@ -103,10 +104,10 @@ class Runner:
                 torch.cuda.empty_cache()
         return answer
 
-    def _problem(self, source: str, name: str) -> GpuProblem:
+    def _problem(self, source: str, name: str, carried: Sequence[str]) -> GpuProblem:
         key = name + source
         if key not in self._problems:
-            self._problems[key] = GpuProblem(source, name)
+            self._problems[key] = GpuProblem(source, name, carried)
             if len(self._problems) > PROBLEMS_KEPT:
                 self._problems.popitem(last=False)
         return self._problems[key]
@@ -136,7 +137,7 @@ class Runner:
 
     def _examine(self, question: Evaluate, body: bytes) -> Judged:
         task, seconds = question.task, question.task.seconds
-        problem = self._problem(task.source, task.name)
+        problem = self._problem(task.source, task.name, task.carried)
         cubins = {key: wire.raw(span, body) for key, span in question.cubins.items()}
         loaded: dict[str, driver.Kernel] = {}
         kernels, other_kernels = (_loaded(table, cubins, loaded) for table in (task.kernels.program, task.kernels.other))

@@ -19,6 +19,7 @@ from rlkernel.evaluator.gpu.stopwatch import mark, settle, stream
 from rlkernel.evaluator.judging.reference_calls import pairs, state_of
 from rlkernel.evaluator.judging.roofline import is_free
 from rlkernel.evaluator.program.layouts import Strides
+from rlkernel.evaluator.program.recurrent import flatten_weights
 from rlkernel.evaluator.program.replay import Replay, allocates
 from rlkernel.evaluator.program.schema import Config, Launch, Program
 from rlkernel.evaluator.program.tensors import flatten
@@ -157,6 +158,7 @@ class Subject:
             self.state = self.replay.init([self._state.place(t) for t in init_inputs], seed, given)
             for own, weight in pairs(self.state, given):
                 own.copy_(weight)
+        flatten_weights(self.program, self.replay.values)
 
     @property
     def tunable(self) -> bool:

@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,6 +34,7 @@ from rlkernel.evaluator.judging.rounds import Expected, fates
 from rlkernel.evaluator.judging.tolerance import beside as more_exact
 from rlkernel.evaluator.judging.tolerance import own_error, tolerance
 from rlkernel.evaluator.messages.judgement import Stress
+from rlkernel.evaluator.program.carried import carry
 from rlkernel.evaluator.program.tensors import flatten
 from rlkernel.reference import Reference
 
@@ -54,10 +56,13 @@ class Round:
 class Construction:
     """One module of the reference, and the same in float64; called any number of times."""
 
-    def __init__(self, reference: Reference, *, other: bool, perturbed: bool, tf32: bool) -> None:
+    def __init__(
+        self, reference: Reference, carried: Sequence[str], *, other: bool, perturbed: bool, tf32: bool
+    ) -> None:  # fmt: skip
         self.reference, self.other, self.perturbed, self.tf32 = reference, other, perturbed, tf32
         self.init_seed = draw_seed()
         self.model = reference.model(self.init_seed)
+        carry(self.model, carried)
         if other:
             self.model.train(not self.model.training)
         if perturbed:
@@ -124,24 +129,25 @@ def _not_finite(expected: Expected) -> tuple[bool, bool]:
     return any(bool(torch.isnan(t).any()) for t in floats), any(bool(torch.isinf(t).any()) for t in floats)
 
 
-def _harder(reference: Reference, usual: Round, *, tf32: bool) -> Round:
+def _harder(reference: Reference, carried: Sequence[str], usual: Round, *, tf32: bool) -> Round:
     """A round at other weights and inputs, as hard as leaves the reference as finite as it usually is."""
     shifted = any(one_sided(value) for value in usual.inputs)
     for stress, perturbed in [(Stress.SHIFTED, True)] * shifted + [(Stress.SCALED, True), (Stress.NONE, True)]:
         try:
-            drawn = Construction(reference, other=False, perturbed=perturbed, tf32=tf32).round(stress)
+            drawn = Construction(reference, carried, other=False, perturbed=perturbed, tf32=tf32).round(stress)
         except Exception:  # a reference may refuse such inputs in its own way
             continue
         if all(now <= before for now, before in zip(_not_finite(drawn.expected), _not_finite(usual.expected), strict=True)):
             return drawn
-    return Construction(reference, other=False, perturbed=False, tf32=tf32).round(Stress.NONE)
+    return Construction(reference, carried, other=False, perturbed=False, tf32=tf32).round(Stress.NONE)
 
 
-def draw_rounds(reference: Reference, *, other: bool, tf32: bool) -> list[Round]:
-    """The rounds of one candidate. `other`: with one in the other of train and eval mode. Raises BrokenReference."""
-    usual = Construction(reference, other=False, perturbed=False, tf32=tf32)
+def draw_rounds(reference: Reference, *, other: bool, tf32: bool, carried: Sequence[str] = ()) -> list[Round]:
+    """The rounds of one candidate. `other`: with one in the other of train and eval mode. `carried`: attributes that forward
+    replaces for its next call. Raises BrokenReference."""
+    usual = Construction(reference, carried, other=False, perturbed=False, tf32=tf32)
     found = [usual.round(Stress.NONE), usual.round(Stress.NONE)]
-    found.append(_harder(reference, found[0], tf32=tf32))
+    found.append(_harder(reference, carried, found[0], tf32=tf32))
     if other:
-        found.append(Construction(reference, other=True, perturbed=True, tf32=tf32).round(Stress.NONE))
+        found.append(Construction(reference, carried, other=True, perturbed=True, tf32=tf32).round(Stress.NONE))
     return found

@@ -26,6 +26,7 @@ from rlkernel.evaluator.messages.children import RoundInputs
 from rlkernel.evaluator.messages.endings import Broken
 from rlkernel.evaluator.messages.oracle import About, Brief, Compare, Compared, DrawRounds, Malformed, Prepare, Rounds
 from rlkernel.evaluator.program import schema as programs
+from rlkernel.evaluator.program.carried import attributes, carry, carrying, replaced
 from rlkernel.evaluator.program.replay import Replay
 from rlkernel.evaluator.program.schema import Op, Program, encode_scalar
 from rlkernel.evaluator.program.tensors import meta_tensors
@@ -99,7 +100,9 @@ def _arguments(reference: Reference, seed: int) -> Variant:
 class _Traced:
     """A reference traced at its own shapes."""
 
-    def __init__(self, reference: Reference, profile: DeviceProfile) -> None:
+    def __init__(self, reference: Reference, profile: DeviceProfile, carried: tuple[str, ...] = ()) -> None:
+        self.carried = carried
+        """Attributes that forward replaces for its next call."""
         self.recorder = Recorder()
         self.profile = profile
         with answering_as(profile), recording(self.recorder):
@@ -119,6 +122,8 @@ class _Traced:
         args, kwargs = decode_spec(self.variant.init_args, self.recorder, init_ids)
         kwargs = dict(kwargs)
         model = model_class(*args, **kwargs)
+        carry(model, self.carried)
+        before = attributes(model)
         named = [*model.named_parameters(), *model.named_buffers()]
         state = {name: self.recorder.id_of(tensor) for name, tensor in named}
         for _, tensor in named:  # the module is moved to the GPU before it is called
@@ -132,11 +137,13 @@ class _Traced:
             ids: list[int] = []
             inputs = decode_spec(self.variant.inputs, self.recorder, ids)
             self.recorder.phase()
-            returned = model(*inputs)
+            with carrying(model):
+                returned = model(*inputs)
             output = encode_output(returned, self.recorder)
             steps = self.recorder.phase()
             forms.append(canonical(ids, steps, output, fixed))
             if not flip:
+                self.replaced = replaced(before, model)
                 with torch._C.DisableTorchFunction():
                     self.layouts = tuple(layout_class(t) for t in tensors_of(returned))
                 self.program = Program((), tuple(init_ids), tuple(init), state, tuple(ids), tuple(steps), output)
@@ -184,7 +191,11 @@ def prepare(source: str, name: str, profile: DeviceProfile, *, tf32: bool) -> Pr
     """Raises BrokenReference: one line that names the problem."""
     small, full = load_reference(source, small=True, name=name), load_reference(source, small=False, name=name)
     try:
-        traced_small, traced_full = _Traced(small, profile), _Traced(full, profile)
+        traced_small = _Traced(small, profile)
+        carried = traced_small.replaced
+        if carried:
+            traced_small = _Traced(small, profile, carried)
+        traced_full = _Traced(full, profile, carried)
         costs = traced_full.costs(tf32=tf32)
     except Untraceable as error:
         raise BrokenReference(f"{name}: the reference cannot be traced: {error}") from error
@@ -194,8 +205,8 @@ def prepare(source: str, name: str, profile: DeviceProfile, *, tf32: bool) -> Pr
         raise BrokenReference(f"{name}: tracing forward raised {one_line(error)}") from error
     if costs.us <= 0:
         raise BrokenReference(f"{name}: forward does no device work, so there is nothing to speed up")
-    shrunk = replace(traced_small.variant, constants=small_constants(source, name=name))
-    variants = (shrunk, traced_full.variant)
+    shrunk = replace(traced_small.variant, constants=small_constants(source, name=name), carried=carried)
+    variants = (shrunk, replace(traced_full.variant, carried=carried))
     return Prepared(small, variants, traced_small.modal, costs, traced_full.program, traced_small.layouts)
 
 
@@ -255,7 +266,8 @@ class Oracle:
         problem = self._problem(question.about)
         assert isinstance(problem, Prepared)
         try:
-            drawn = draw_rounds(problem.small, other=problem.modal or question.other, tf32=question.about.tf32)
+            other, carried = problem.modal or question.other, problem.variants[0].carried
+            drawn = draw_rounds(problem.small, other=other, tf32=question.about.tf32, carried=carried)
         except BrokenReference as error:
             return Broken(str(error))
         except Exception as error:  # whatever the reference's own code raises is told in one line

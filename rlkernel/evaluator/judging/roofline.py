@@ -1,6 +1,7 @@
 """Modelled device time where there is no GPU, and the floor that no time may undercut.
 
-    operator   launch + max(bytes / bandwidth, flops / peak), bytes = what it reads and writes, each once
+    operator   launch + max(bytes / bandwidth, flops / peak), bytes = what it reads and writes, each once;
+               a recurrent layer has one launch per element of the sequence
     launch     launch + max(dram / bandwidth, all traffic / L2 bandwidth, flops / peak, programs / rate of starting them)
                with dram = traffic, at most once over each tensor; and a share of the device if the grid is small
 
@@ -15,7 +16,7 @@ import torch
 
 from rlkernel.evaluator.devices import DeviceProfile
 from rlkernel.evaluator.judging.counts import Counts
-from rlkernel.evaluator.judging.operator_costs import FREE, NoCost, flops, has_cost, moved_bytes
+from rlkernel.evaluator.judging.operator_costs import FREE, NoCost, flops, has_cost, in_sequence, moved_bytes
 from rlkernel.evaluator.program.replay import operator
 from rlkernel.evaluator.program.schema import Op
 
@@ -57,7 +58,7 @@ def operator_us(step: Op, read: Sequence[torch.Tensor], made: Sequence[torch.Ten
         raise NoCost(step.op)
     memory = moved_bytes(step, read, made) / profile.dram_bytes_per_us
     arithmetic = flops(step, read, made) / (LIBRARY_EFFICIENCY * _matrix_peak((made or read)[0].dtype, profile))
-    return profile.launch_us + max(memory, arithmetic)
+    return profile.launch_us * in_sequence(step, read) + max(memory, arithmetic)
 
 
 def launch_us(counts: Counts, storage_bytes: Sequence[int], num_warps: int, profile: DeviceProfile) -> float:

@@ -46,6 +46,8 @@ class Study:
     tf32: bool
     stress: bool
     """Whether to try scaled inputs, which may cost the runner."""
+    carried: tuple[str, ...] = ()
+    """Attributes that the reference's forward replaces for its next call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +132,8 @@ class Task:
     other: Program | None
     """The candidate in the other of train and eval mode, where it does other work there."""
     kernels: Tables
+    carried: tuple[str, ...] = ()
+    """Attributes that the reference's forward replaces for its next call."""
 
 
 @dataclass(frozen=True, slots=True)

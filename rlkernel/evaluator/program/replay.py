@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 
+from rlkernel.evaluator.program import recurrent
 from rlkernel.evaluator.program.layouts import Strides, as_on_cuda, laid_out, strides_of
 from rlkernel.evaluator.program.schema import Config, Launch, Literal, Op, Program, Step
 from rlkernel.evaluator.program.values import Descriptor, DeviceRef, MalformedProgram, Pairs, TensorRef, TorchName, Value
@@ -42,7 +43,7 @@ _REFUSED = {
     "rename",
     "retain_grad", "requires_grad_", "to_mkldnn", "to_dense", "data", "is_pinned", "resize_as_", "resize_as_sparse_",
 }  # fmt: skip
-_WHOLE = {"scaled_dot_product_attention", "dropout", "dropout_"}
+_WHOLE = {"scaled_dot_product_attention", "dropout", "dropout_", *recurrent.GATES}
 """Made of other operators, which depend on the device, but recorded whole. Of the rest a trace has the parts, whose cost is
 known."""
 _FRESH = {"empty", "empty_like", "new_empty", "empty_strided", "new_empty_strided", "empty_permuted"}
@@ -249,7 +250,7 @@ class Replay:
         read = [v for v in _flat([*args, *kwargs.values()]) if isinstance(v, torch.Tensor)]
         self._stay_on_device(step.op, read)
         try:
-            result = overload(*args, **kwargs)
+            result = self._function(step)(*args, **kwargs)
         except (RuntimeError, IndexError, ValueError, TypeError, NotImplementedError) as error:
             # The same call worked on meta tensors: what fails now is the candidate's use of values, or memory.
             raise StepFailed(f"{step.op}: {(str(error).splitlines() or [type(error).__name__])[0][:200]}") from error
@@ -272,6 +273,11 @@ class Replay:
                 self.values[number] = out
         if observe is not None:
             observe(index, step, read, [o for o in outs if isinstance(o, torch.Tensor)])
+
+    def _function(self, step: Op) -> Callable[..., Any]:
+        """What to call for an operator: itself, or what knows only the shapes of its results, where there is no data."""
+        quick = self.device.type == "meta" and recurrent.is_recurrent(step.op)
+        return recurrent.without_data if quick else operator(step.op)
 
     def _stay_on_device(self, op: str, read: Sequence[torch.Tensor]) -> None:
         """Operators on the host's memory trust their arguments: none may slip in beside the device. Raises MalformedProgram."""

@@ -20,6 +20,7 @@ from triton.backends.compiler import GPUTarget
 
 from rlkernel.evaluator.devices import DeviceProfile
 from rlkernel.evaluator.program import schema as programs
+from rlkernel.evaluator.program.carried import carry, carrying
 from rlkernel.evaluator.program.schema import Launch, Literal, Op, Program, Step
 from rlkernel.evaluator.program.values import Pairs, TensorRef, Value, encode, rewrite
 from rlkernel.evaluator.program.variant import Traced, Variant
@@ -177,12 +178,14 @@ class _Trace:
         ids: list[int] = []
         args = decode_spec(self.variant.inputs, self.recorder, ids)
         self.recorder.phase()
-        result = self._guard(Status.RUNTIME_ERROR, model, *args)
+        with carrying(model):
+            result = self._guard(Status.RUNTIME_ERROR, model, *args)
         output = self._guard(Status.UNTRACEABLE, encode_output, result, self.recorder)
         return ids, self.recorder.phase(), output
 
     def _run(self, launches: LaunchRecorder) -> _Whole:
         model, init_ids = self._construct()
+        carry(model, self.variant.carried)
         named = [*model.named_parameters(), *model.named_buffers()]
         state = {name: self.recorder.id_of(tensor) for name, tensor in named}
         for _, tensor in named:  # the module is moved to the GPU before it is called

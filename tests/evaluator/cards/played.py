@@ -13,6 +13,8 @@ from rlkernel.evaluator.messages import codec
 from rlkernel.evaluator.messages.children import StepTime
 from rlkernel.evaluator.messages.gpu import Evaluate, Judged, Known, Study
 from rlkernel.evaluator.messages.judgement import InputFate, Stress, Tolerance
+from rlkernel.evaluator.messages.oracle import Brief
+from rlkernel.evaluator.program.variant import Variant
 from rlkernel.types import Problem
 
 RELU = Problem("mine/relu", 1, "train", "import torch\n")
@@ -27,6 +29,9 @@ KNOWN = Known(
     (StepTime(0, 3.0, op="aten.relu"),),
 )
 WRONG = Judged(False, "output is wrong", False, 0.5, {}, {}, None)
+SPECIFICATION = {"tensor": {"shape": [4], "stride": [1], "dtype": "float32"}}
+VARIANT = Variant([[], {"dict": []}], [SPECIFICATION])
+BRIEF = Brief((VARIANT, VARIANT), False, 3.0, 1.0, 0.5, {"steps": []}, (), ())
 READING = Reading(
     time=0.0, sm_mhz=1980, memory_mhz=3201, temperature_c=30, power_w=75.0, throttle=(), used_bytes=0, free_bytes=139 << 30,
     processes=(), utilisation=0,

@@ -36,10 +36,6 @@ if TYPE_CHECKING:
 
 PATIENT = Limits(trace_seconds=30, run_seconds=60)
 """A benchmark's verdicts must not depend on who else uses the cores, and level 3 has networks that take seconds to trace."""
-MEMORY_SHARE = 0.875
-"""The share of a card's memory that evaluations may use: KernelBench's largest inputs take gigabytes."""
-REFERENCE_SHARE = 0.5
-"""The share of that for a study of the reference; a candidate has guarded memory of its own besides."""
 
 
 @dataclass(frozen=True)

@@ -73,7 +73,8 @@ class Reference:
 def seed_generators(seed: int) -> None:
     """`torch.manual_seed` without its bookkeeping for absent back ends, which costs 2 ms a call."""
     torch.default_generator.manual_seed(seed)
-    if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
+    # A CUDA graph that is recorded keeps the seed that was set before, and refuses another.
+    if torch.cuda.is_initialized() and not torch.cuda.is_current_stream_capturing():  # type: ignore[no-untyped-call]
         for generator in torch.cuda.default_generators:
             generator.manual_seed(seed)
 

@@ -24,8 +24,9 @@ class Limits:
     oracle_seconds: int = 120
     memory_bytes: int = 4 * GIB
     """The address space, in bytes, that a child may have on top of what its libraries take."""
-    gpu_memory_bytes: int = 64 * GIB
-    """The GPU memory, in bytes, that a candidate, the reference and their inputs may take together."""
+    gpu_memory_bytes: int = 0
+    """The GPU memory, in bytes, that a candidate, the reference and their inputs may take together; 0: what the card has. A pool
+    puts the number of its cards in place of 0, so that verdicts are kept under it."""
     code_bytes: int = 200_000
     """The size above which a candidate's code is `invalid`."""
 

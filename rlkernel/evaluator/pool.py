@@ -48,6 +48,10 @@ from rlkernel.types import Evaluation, Problem
 
 LANES_PER_CORE = 1.25
 """Lanes per core on the GPU path: a lane that waits for the GPU leaves its core to another."""
+MEMORY_SHARE = 0.94
+"""The share of a card's memory that evaluations may take; the rest is for contexts, libraries and the driver."""
+UNKNOWN_MEMORY = 16 << 30
+"""The bytes that evaluations may take of a card whose driver does not tell its memory."""
 WATCH_SECONDS = 5.0
 """Seconds between two looks at a card's clocks and processes: each look takes the driver's locks."""
 
@@ -152,13 +156,10 @@ async def open_pool(
     jobs = jobs or (round(LANES_PER_CORE * cores) + len(cards) if cards else cores)
     config = config or EvaluatorConfig()
     if cards:
-        config = _for_cards(config, cards)
+        config = _for_cards(config, cards, shared)
     async with AsyncExitStack() as stack:
         notices = await _not_idle(cards, shared)
-        runners = [
-            await stack.enter_async_context(open_runner(card, runner_memory(card, config, shared=card.uuid == shared)))
-            for card in cards
-        ]
+        runners = [await stack.enter_async_context(open_runner(card, config.limits.gpu_memory_bytes)) for card in cards]
         server = await stack.enter_async_context(ForkServer())
         stages = Stages(server, config, (cache_dir or server.scratch) / "binaries")
         baselines = BaselineStore(cache_dir / "baselines.jsonl" if cache_dir is not None else None)
@@ -180,9 +181,12 @@ def _own_pids(runner: GpuRunner, shared: bool) -> frozenset[int]:
 
 
 def runner_memory(card: gpus.Gpu, config: EvaluatorConfig, *, shared: bool) -> int:
-    """Return the bytes that evaluations may take of a card, which are at most half of a shared one."""
-    limit = config.limits.gpu_memory_bytes
-    return min(limit, card.memory_bytes // 2) if shared and card.memory_bytes else limit
+    """Return the bytes that evaluations may take of a card: what the limit says, else all but a share for the driver; at most half
+    of a shared card. The runner takes no more than is free when it starts."""
+    if not card.memory_bytes:
+        return config.limits.gpu_memory_bytes or UNKNOWN_MEMORY
+    limit = config.limits.gpu_memory_bytes or int(MEMORY_SHARE * card.memory_bytes)
+    return min(limit, card.memory_bytes // 2) if shared else limit
 
 
 async def _not_idle(cards: Sequence[gpus.Gpu], shared: str | None) -> list[str]:
@@ -204,8 +208,8 @@ async def _not_idle(cards: Sequence[gpus.Gpu], shared: str | None) -> list[str]:
     return [lines[card.uuid] for card in cards if card.uuid in lines]
 
 
-def _for_cards(config: EvaluatorConfig, cards: Sequence[gpus.Gpu]) -> EvaluatorConfig:
-    """Return `config` with the profile of the cards. Raises ValueError for cards without a profile or of several kinds."""
+def _for_cards(config: EvaluatorConfig, cards: Sequence[gpus.Gpu], shared: str | None) -> EvaluatorConfig:
+    """Return `config` with the profile of the cards and the memory of the smallest. Raises ValueError for cards without a profile or of several kinds."""
     profiles = {profile.name if (profile := gpus.profile(card)) else card.name for card in cards}
     if len(profiles) > 1:
         raise ValueError(f"the GPUs differ ({', '.join(sorted(profiles))}): choose one with cuda:N")
@@ -213,4 +217,5 @@ def _for_cards(config: EvaluatorConfig, cards: Sequence[gpus.Gpu]) -> EvaluatorC
     if name not in PROFILES:
         known = ", ".join(PROFILES)
         raise ValueError(f"no device profile for {name} (known: {known}): add one to rlkernel/evaluator/devices.py, or use cpu")
-    return replace(config, profile=name)
+    memory = min(runner_memory(card, config, shared=card.uuid == shared) for card in cards)
+    return replace(config, profile=name, limits=replace(config.limits, gpu_memory_bytes=memory))

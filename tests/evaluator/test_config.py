@@ -18,8 +18,8 @@ def test_an_unknown_profile_names_the_known_ones() -> None:
 
 def test_defaults() -> None:
     assert EvaluatorConfig() == EvaluatorConfig("h200", False, False, Limits())
-    # 4 GiB and 64 GiB
-    assert (Limits().memory_bytes, Limits().gpu_memory_bytes) == (4_294_967_296, 68_719_476_736)
+    # 4 GiB, and what the card has
+    assert (Limits().memory_bytes, Limits().gpu_memory_bytes) == (4_294_967_296, 0)
 
 
 @pytest.mark.parametrize("name", [field.name for field in fields(Limits)])

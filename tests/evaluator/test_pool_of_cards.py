@@ -63,4 +63,4 @@ async def test_a_pool_is_an_evaluator_that_a_run_can_share_a_card_with() -> None
     assert isinstance(opened, CardEvaluator)
     facts = opened.describe()
     assert (facts["class"], facts["device"], facts["jobs"], facts["takes_turns"]) == ("Pool", "cuda", 1, True)
-    assert (facts["profile"], facts["limits"]["gpu_memory_bytes"]) == ("h200", 64 << 30)
+    assert (facts["profile"], facts["limits"]["gpu_memory_bytes"]) == ("h200", 0)

@@ -224,6 +224,12 @@ def _tensor_map(value: Descriptor, meta: dict[str, Any]) -> bytes:
     return ctypes.string_at(int(encoded.getPtr()), _MAP_BYTES)
 
 
+def upload_graph(graph: int, stream: int) -> None:
+    """Enqueue the upload of an instantiated graph, by its address, so that its first launch does not pay for it. Raises
+    DriverError."""
+    check("cuGraphUpload", cu.cuGraphUpload(cu.CUgraphExec(graph), cu.CUstream(stream)))
+
+
 def clock_khz() -> int:
     """Return the highest clock of the multiprocessors, in kHz. Raises DriverError."""
     attribute = cu.CUdevice_attribute.CU_DEVICE_ATTRIBUTE_CLOCK_RATE

@@ -5,27 +5,26 @@ Nothing here is alive while a candidate's kernels run, unless it is compared wit
 
 from __future__ import annotations
 
-import copy
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import torch
 from torch import nn
 
 from rlkernel.evaluator.gpu import driver
+from rlkernel.evaluator.gpu.exact import exact_outputs
 from rlkernel.evaluator.gpu.guards import CUDA
-from rlkernel.evaluator.gpu.stopwatch import Run, Stopwatch, mark, wait
+from rlkernel.evaluator.gpu.stopwatch import Run, Stopwatch, mark, settle, wait
 from rlkernel.evaluator.judging.comparison import Match, bits, compare_tensor
 from rlkernel.evaluator.judging.reference_calls import (
     STRESS,
     call,
     constants,
     draw_seed,
-    exact_outputs,
     mapped,
-    nudged,
     one_sided,
     perturb,
     state_of,
@@ -46,6 +45,10 @@ from rlkernel.reference import Reference, load_reference
 
 ATTRIBUTION_RUNS = 2
 STEPS_SECONDS = 4.0
+SEGMENT = 256
+"""Steps that are timed behind one spin: a GPU's queue holds about a thousand launches and events."""
+Marks = list[tuple[int | None, torch.cuda.Event]]
+"""The end of each step, by its index; None: the start of what follows a spin."""
 GAP_SPIN_US = 5_000.0
 """Far longer than the host takes to enqueue a reference that does not wait."""
 
@@ -132,12 +135,14 @@ class GpuProblem:
     def _errors(self) -> tuple[list[tuple[torch.dtype, OwnError]], tuple[InputFate, ...]]:
         """Type of each output and the reference's own error in it; and what happens to the inputs."""
         seed, init_seed, forward_seed = draw_seed(), draw_seed(), draw_seed()
-        model, inputs, pristine = self.model(init_seed), self.inputs(seed), self.inputs(seed)
-        exact_model = copy.deepcopy(model)
+        model, inputs = self.model(init_seed), self.inputs(seed)
         found = tensors_of(call(model, inputs, forward_seed))
-        what_happens = fates(tensors_of(inputs), tensors_of(pristine), found)
-        exact = exact_outputs(copy.deepcopy(exact_model), pristine, forward_seed) or found
-        moved = exact_outputs(exact_model, nudged(pristine, _epsilon), forward_seed) or exact
+        what_happens = fates(tensors_of(inputs), tensors_of(self.inputs(seed)), found)
+        del inputs
+        model = self.model(init_seed)  # as it was before the call
+        draw = partial(self.inputs, seed)
+        exact = exact_outputs(model, draw, forward_seed, found) or found
+        moved = exact_outputs(model, draw, forward_seed, found, nudged=True) or exact
         errors = [(f.dtype, _steady(own_error(f, e, m))) for f, e, m in zip(found, exact, moved, strict=True)]
         return errors, what_happens
 
@@ -165,11 +170,12 @@ class GpuProblem:
     ) -> Match:
         """Judge one call by the reference's own error on these very inputs, which may be worse conditioned than most.
 
-        `model`: as it was before the call that gave `expected`; it is turned into float64.
+        `model`: as it was before the call that gave `expected`.
         """
         found, wanted = tensors_of(output), tensors_of(expected)
-        exact = exact_outputs(copy.deepcopy(model), inputs, forward_seed) or wanted
-        moved = exact_outputs(model, nudged(inputs, _epsilon), forward_seed) or exact
+        draw = partial(mapped, inputs, torch.clone)
+        exact = exact_outputs(model, draw, forward_seed, wanted) or wanted
+        moved = exact_outputs(model, draw, forward_seed, wanted, nudged=True) or exact
         for index, (f, w, e, m) in enumerate(zip(found, wanted, exact, moved, strict=True)):
             error = own_error(w, e, m)
             measure = e if e.shape == w.shape and error.steady else w
@@ -196,10 +202,6 @@ def _steady(error: OwnError) -> OwnError:
     return error if error.steady else OwnError(spread=error.spread, huge=error.huge)
 
 
-def _epsilon(tensor: torch.Tensor) -> float:
-    return torch.finfo(tensor.dtype).eps
-
-
 def _allowed(dtype: torch.dtype, own: OwnError, *, tf32: bool) -> Tolerance:
     """The candidate is compared with the reference, not with the exact result: both may err."""
     limit = tolerance(dtype, own, tf32=tf32)
@@ -219,19 +221,24 @@ def step_times(
     patience: factor on the spin that covers the host; a host that is held up for longer leaves gaps, which count as time.
     """
     work: dict[int, Launch | Op] = {}
-    passes: list[tuple[Run, list[tuple[int, torch.cuda.Event]]]] = []
+    passes: list[tuple[Run, Marks]] = []
+    span = patience * (40.0 + 25.0 * min(SEGMENT, len(replay.program.forward)))
     for _ in range(ATTRIBUTION_RUNS):
-        marks: list[tuple[int, torch.cuda.Event]] = []
+        marks: Marks = []
 
-        def observe(index: int, step: Any, read: Any, made: Any, marks: list[tuple[int, torch.cuda.Event]] = marks) -> None:
+        def observe(index: int, step: Any, read: Any, made: Any, marks: Marks = marks) -> None:
             if not isinstance(step, Launch) and is_free(step, read, made):
                 return
             work[index] = step
             marks.append((index, mark()))
+            if len(marks) % SEGMENT == 0:
+                settle(STEPS_SECONDS)
+                stopwatch.spin(span)
+                marks.append((None, mark()))
 
         before()
         # The first run covers the second, where the host is as fast as usual.
-        spin = patience * (40.0 + 25.0 * len(replay.program.forward)) if not passes or patience > 1 else 0.0
+        spin = span if not passes or patience > 1 or len(replay.program.forward) > SEGMENT else 0.0
         run = stopwatch.run(lambda: replay.forward(inputs, 0, observe=observe, fresh=fresh), spin)[1]
         passes.append((run, marks))
     wait(passes[-1][0].end, STEPS_SECONDS)
@@ -239,7 +246,8 @@ def step_times(
     for run, marks in passes:
         last = run.start
         for index, event in marks:
-            times.setdefault(index, []).append(float(last.elapsed_time(event)) * 1000.0)
+            if index is not None:
+                times.setdefault(index, []).append(float(last.elapsed_time(event)) * 1000.0)
             last = event
     return [_step_time(index, work[index], min(us)) for index, us in times.items()]
 

@@ -45,6 +45,8 @@ from rlkernel.evaluator.program.schema import MalformedProgram
 from rlkernel.types import Status
 
 PROBLEMS_KEPT = 256
+FREE_SHARE = 0.97
+"""The share of what is free on the card, when the runner starts, that torch may take."""
 KEEP_RESERVED = 24 << 30
 """Bytes of GPU memory that torch may hold on to between candidates."""
 
@@ -63,8 +65,8 @@ class Runner:
 
     def hello(self, question: Hello) -> Card:
         """Warm the libraries up, so that no candidate pays for it; float64, which only studies use, in the first runner alone."""
-        fraction = min(0.95, question.memory_bytes / torch.cuda.get_device_properties(0).total_memory)
-        torch.cuda.set_per_process_memory_fraction(fraction)
+        free, total = torch.cuda.mem_get_info()
+        torch.cuda.set_per_process_memory_fraction(min(question.memory_bytes, FREE_SHARE * free) / total)
         for dtype in (torch.float32, torch.float16, *((torch.bfloat16, torch.float64) if question.first else ())):
             square = torch.randn(1024, 1024, device="cuda", dtype=dtype)
             (torch.addmm(square[0], square, square) @ square).sum().item()

@@ -76,6 +76,8 @@ class Subject:
         """The memory that forward steps allocate in timed calls, by step and several times over: see `Trials._trial`."""
         self.only: int | None = None
         """The launch that does all the work, if there is one and the outputs are memory that forward allocates."""
+        self.steps = 0
+        """The operators and launches of forward that do work."""
         self.choices: dict[int, int] = {}
         """The chosen configuration of each launch of forward, by step."""
         self._init_choices: dict[int, int] = {}
@@ -187,7 +189,8 @@ class Subject:
         self._strides = replay.strides
         count = places(sum(extent(size, stride) * dtype.itemsize for size, stride, dtype in shapes.values()))
         self.places = [{i: self._memory.empty(*shape, filled=False) for i, shape in shapes.items()} for _ in range(count)]
-        alone = len(work) == 1 and isinstance(self.program.forward[work[0]], Launch)
+        self.steps = len(work)
+        alone = self.steps == 1 and isinstance(self.program.forward[work[0]], Launch)
         self.only = work[0] if alone and all(t.untyped_storage()._cdata in made_here for t in outputs) else None
 
     def tune(self, inputs: list[torch.Tensor], seed: int) -> None:

@@ -80,7 +80,7 @@ class Construction:
         structure = flatten(call(self.model, mine, forward_seed), found)
         changed = [n for n, t in state_of(self.model).items() if t.is_floating_point() and not _equal(t, state[n])]
         exact = exact_outputs(self.exact_model, inputs, forward_seed) or found
-        moved = None if changed else exact_outputs(self.exact_model, nudged(inputs, _epsilon), forward_seed)
+        moved = None if changed else exact_outputs(self.exact_model, nudged(inputs), forward_seed)
         errors = [own_error(f, e, m) for f, e, m in zip(found, exact, moved or exact, strict=True)]
         beside = {
             i: (e, more_exact(f.dtype, error, tf32=self.tf32))
@@ -117,10 +117,6 @@ class Construction:
 
 def _equal(one: torch.Tensor, other: torch.Tensor) -> bool:
     return torch.equal(bits(one), bits(other))
-
-
-def _epsilon(tensor: torch.Tensor) -> float:
-    return torch.finfo(tensor.dtype).eps
 
 
 def _not_finite(expected: Expected) -> tuple[bool, bool]:

@@ -65,16 +65,17 @@ def one_sided(value: Any) -> bool:
     return bool((value >= 0).all()) and not bool((value == value.round()).all())
 
 
-def nudged(inputs: list[Any], dtype_of: Callable[[torch.Tensor], float]) -> list[Any]:
-    """Inputs moved by up to half of `dtype_of(tensor)`, relative: what the rounding of their dtype may have done."""
+def nudge(tensor: torch.Tensor) -> torch.Tensor:
+    """A tensor in float64, moved by up to half of its dtype's resolution, relative: what its rounding may have done."""
+    if not tensor.is_floating_point():
+        return tensor
+    factor = torch.rand(tensor.shape, dtype=torch.float64, device=tensor.device)
+    return factor.sub_(0.5).mul_(torch.finfo(tensor.dtype).eps).add_(1.0).mul_(tensor)
 
-    def move(tensor: torch.Tensor) -> torch.Tensor:
-        if not tensor.is_floating_point():
-            return tensor
-        wide = tensor.to(torch.float64)
-        return wide * (1.0 + dtype_of(tensor) * (torch.rand_like(wide) - 0.5))
 
-    return [mapped(x, move) for x in inputs]
+def nudged(inputs: list[Any]) -> list[Any]:
+    """Inputs in float64, moved by their own rounding."""
+    return [mapped(x, nudge) for x in inputs]
 
 
 def constants(model: nn.Module) -> tuple[str, ...]:
@@ -121,12 +122,13 @@ def call(model: nn.Module, inputs: list[Any], seed: int) -> Any:
 def exact_outputs(model: nn.Module, inputs: list[Any], seed: int) -> list[torch.Tensor] | None:
     """In float64, on copies of `inputs`; `model` is turned into it. None where it does not run there and is its own measure."""
     try:
-        return tensors_of(call(model.double(), mapped(inputs, _doubled), seed))
+        return tensors_of(call(model.double(), mapped(inputs, doubled), seed))
     except (RuntimeError, ValueError, TypeError, AssertionError, IndexError):
         return None
 
 
-def _doubled(tensor: torch.Tensor) -> torch.Tensor:
+def doubled(tensor: torch.Tensor) -> torch.Tensor:
+    """A copy in float64; of anything but floating-point numbers, in its own dtype."""
     return tensor.to(torch.float64 if tensor.is_floating_point() else tensor.dtype, copy=True)
 
 

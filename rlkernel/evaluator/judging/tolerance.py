@@ -42,6 +42,8 @@ SAMPLE = 1 << 18
 """Elements whose magnitudes are sorted."""
 SPREAD = 0.25
 """Share of an output's standard deviation that a floor never exceeds, where the reference resolves it."""
+BLOCK = 1 << 26
+"""Elements of an output that are compared at a time."""
 FEW = 8
 """Elements below which a standard deviation says nothing."""
 UNSTEADY = 0.05
@@ -115,20 +117,68 @@ def own_error(found: torch.Tensor, exact: torch.Tensor, nudged: torch.Tensor | N
     if found.is_complex():
         found, exact = torch.view_as_real(found), torch.view_as_real(exact)
         nudged = None if nudged is None else torch.view_as_real(nudged)
+    if nudged is not None and nudged.shape != exact.shape:
+        nudged = None
     huge = huge_from(found)
-    here = torch.isfinite(found) & torch.isfinite(exact) & (found.abs() <= huge)
-    if not bool(here.any()):
+    blocks = _blocks([found, exact] if nudged is None else [found, exact, nudged])
+    sums = sum(_sums(block, huge) for block in blocks)
+    count, size, total, miss, moved, steady = sums.tolist()  # type: ignore[union-attr]
+    if not count:
         return OwnError(huge=huge)
-    mine, target = found[here].double(), exact[here].double()
-    norm, element = errors(mine, target)
-    if nudged is not None and nudged.shape == exact.shape:
-        moved = nudged[here].double()
-        other_norm, other_element = errors(moved, target) if bool(torch.isfinite(moved).all()) else (math.inf, 0.0)
-        if other_norm < UNSTEADY:
-            norm, element = max(norm, other_norm), max(element, other_element)
-    size = float(torch.linalg.vector_norm(target)) / math.sqrt(target.numel())
-    spread = float(target.std()) / max(size, 1e-300) if target.numel() >= FEW else 1.0
+    norm, other_norm = math.sqrt(miss) / _above(math.sqrt(size)), math.sqrt(moved) / _above(math.sqrt(size))
+    root = math.sqrt(size / count)
+    rows = torch.stack([_extremes(block, huge, root, total / count) for block in blocks])
+    (element, other_element), variance = rows[:, :2].amax(0).tolist(), float(rows[:, 2].sum()) / max(1, count - 1)
+    if nudged is not None and steady == count and other_norm < UNSTEADY:
+        norm, element = max(norm, other_norm), max(element, other_element)
+    spread = math.sqrt(variance) / max(root, 1e-300) if count >= FEW else 1.0
     return OwnError(norm, element, min(1.0, spread), huge)
+
+
+def _above(size: float) -> float:
+    return max(size, 1e-30)
+
+
+def _blocks(tensors: list[torch.Tensor]) -> list[list[torch.Tensor]]:
+    """Views of the tensors, which have one shape, by parts of at most about `BLOCK` elements, so that little memory is taken
+    beside them."""
+    shape = tensors[0].shape
+    if tensors[0].numel() <= BLOCK or not shape:
+        return [tensors]
+    dim = max(range(len(shape)), key=shape.__getitem__)
+    rows = max(1, BLOCK * shape[dim] // tensors[0].numel())
+    return [[t.narrow(dim, start, min(rows, shape[dim] - start)) for t in tensors] for start in range(0, shape[dim], rows)]
+
+
+def _counted(block: list[torch.Tensor], huge: float) -> list[torch.Tensor]:
+    """The elements that are finite and not huge, in float64."""
+    found, exact = block[:2]
+    here = torch.isfinite(found) & torch.isfinite(exact) & (found.abs() <= huge)
+    return [t[here].double() for t in block]
+
+
+def _sums(block: list[torch.Tensor], huge: float) -> torch.Tensor:
+    """Of one block: the number of elements that count, the sums of their squares and of themselves, of the squared errors of
+    `found` and of `nudged`, and the number of finite elements of `nudged`."""
+    mine, target, *rest = _counted(block, huge)
+    moved = rest[0] if rest else target
+    count = torch.tensor(float(target.numel()), dtype=torch.float64, device=target.device)
+    return torch.stack([
+        count, target.square().sum(), target.sum(), (mine - target).square().sum(), (moved - target).square().sum(),
+        torch.isfinite(moved).sum().double(),
+    ])  # fmt: skip
+
+
+def _extremes(block: list[torch.Tensor], huge: float, root: float, mean: float) -> torch.Tensor:
+    """Of one block: the worst element of `found` and of `nudged`, relative to |element| + root mean square, and the sum of the
+    squared distances from the mean."""
+    mine, target, *rest = _counted(block, huge)
+    if not target.numel():
+        return torch.zeros(3, dtype=torch.float64, device=target.device)
+    base = (target.abs() + root).clamp_min_(1e-30)
+    worst = ((mine - target).abs_() / base).amax()
+    other = ((rest[0] - target).abs_() / base).amax() if rest else torch.zeros_like(worst)
+    return torch.stack([worst, other, (target - mean).square().sum()])
 
 
 def tolerance(dtype: torch.dtype, own: OwnError, *, tf32: bool) -> Tolerance:

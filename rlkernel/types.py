@@ -8,6 +8,7 @@ Nothing here imports torch, so that every process and every test can read these 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Any, Literal
@@ -124,6 +125,8 @@ class Evaluation:
     """Largest error over the rounds, relative to the reference's norm."""
     reference_ops: tuple[OpFact, ...] = ()
     """The reference's own steps: the first is its bottleneck."""
+    sizes: Mapping[str, Any] = field(default_factory=dict)
+    """Constants of the problem's file that have smaller values where results are compared, see `evaluator.judging.fitting`."""
     seconds: Seconds = field(default_factory=Seconds)
     cached: bool = False
 

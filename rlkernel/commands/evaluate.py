@@ -121,6 +121,9 @@ def show(evaluation: Evaluation, console: Console) -> None:
         for op in evaluation.ops:
             table.add_row(op.op, str(op.calls), f"{op.us:.1f}", f"{100 * op.share:.1f} %", "")
         console.print(table)
+    if evaluation.sizes:
+        sizes = ", ".join(f"{name} = {value}" for name, value in evaluation.sizes.items())
+        console.print(f"[dim]results compared at {sizes}", soft_wrap=True, highlight=False)
     seconds = evaluation.seconds
     console.print(
         f"[dim]trace {seconds.trace:.2f} s, compile {seconds.compile:.2f} s, run {seconds.run:.2f} s, total {seconds.total:.2f} s"

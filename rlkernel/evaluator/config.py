@@ -31,6 +31,11 @@ class Limits:
     """The size above which a candidate's code is `invalid`."""
 
 
+PATIENT = Limits(trace_seconds=30, run_seconds=120)
+"""Limits where nobody trains on the verdicts: they must not depend on who else uses the cores, and large networks take seconds to
+trace."""
+
+
 @dataclass(frozen=True, slots=True)
 class EvaluatorConfig:
     """How candidates are judged. All of it is part of every cache key."""

@@ -3,6 +3,7 @@
 evaluate(problem, code)
   |-- cache? in flight? -> wait for that one
   |-- a lane (one of `jobs`), which owns an oracle: the trusted child that knows the reference
+  |     oracle: fit              sizes that can be judged here, where the problem's file names none
   |     oracle: prepare          specifications of the arguments, the reference's trace and cost
   |     tracer child (locked)    source -> Program
   |     compile child            launches -> binaries for the target
@@ -127,11 +128,12 @@ class Pool(CachingEvaluator, CardEvaluator):
         async with self._lanes:
             oracle, clock = self._idle.pop(), Clock()
             try:
-                return await self._path.evaluate(oracle, problem, code, clock)
+                found = await self._path.evaluate(oracle, problem, code, clock)
             except Ended as end:
-                return failed(end.status, end.detail, clock.now)
+                found = failed(end.status, end.detail, clock.now)
             finally:
                 self._idle.append(oracle)
+        return replace(found, sizes=self._path.stages.sizes(problem))
 
 
 @asynccontextmanager
@@ -181,8 +183,8 @@ def _own_pids(runner: GpuRunner, shared: bool) -> frozenset[int]:
 
 
 def runner_memory(card: gpus.Gpu, config: EvaluatorConfig, *, shared: bool) -> int:
-    """Return the bytes that evaluations may take of a card: what the limit says, else all but a share for the driver; at most half
-    of a shared card. The runner takes no more than is free when it starts."""
+    """Return the bytes that evaluations may take of a card: what the limit says, else all but a share for the driver, and at most
+    half of a shared card. The runner takes no more than is free when it starts."""
     if not card.memory_bytes:
         return config.limits.gpu_memory_bytes or UNKNOWN_MEMORY
     limit = config.limits.gpu_memory_bytes or int(MEMORY_SHARE * card.memory_bytes)
@@ -209,7 +211,9 @@ async def _not_idle(cards: Sequence[gpus.Gpu], shared: str | None) -> list[str]:
 
 
 def _for_cards(config: EvaluatorConfig, cards: Sequence[gpus.Gpu], shared: str | None) -> EvaluatorConfig:
-    """Return `config` with the profile of the cards and the memory of the smallest. Raises ValueError for cards without a profile or of several kinds."""
+    """Return `config` with the profile of the cards and the memory of the smallest.
+
+    Raises ValueError for cards without a profile or of several kinds."""
     profiles = {profile.name if (profile := gpus.profile(card)) else card.name for card in cards}
     if len(profiles) > 1:
         raise ValueError(f"the GPUs differ ({', '.join(sorted(profiles))}): choose one with cuda:N")

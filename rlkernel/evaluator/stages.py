@@ -5,11 +5,11 @@ from __future__ import annotations
 import signal
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import anyio
 import anyio.to_thread
@@ -22,7 +22,7 @@ from rlkernel.evaluator.devices import PROFILES
 from rlkernel.evaluator.messages import codec
 from rlkernel.evaluator.messages.children import Binaries, CompileRequest, TraceRequest, Traces
 from rlkernel.evaluator.messages.endings import Broken, Failed
-from rlkernel.evaluator.messages.oracle import About, Brief, Prepare
+from rlkernel.evaluator.messages.oracle import About, Brief, Fit, Fits, Prepare
 from rlkernel.evaluator.processes.fork_server import Child, ChildDied, ForkServer
 from rlkernel.evaluator.program.schema import MalformedProgram, Program
 from rlkernel.evaluator.program.variant import Specs, Traced, Variant
@@ -81,6 +81,8 @@ class Stages:
         """Where binaries are kept."""
         self._briefs: dict[str, Brief] = {}
         """A problem's source -> what is known of it."""
+        self._fits: dict[str, Fits] = {}
+        """A problem's source -> at which sizes it is judged."""
 
     def about(self, problem: Problem) -> About:
         """The problem as the oracle takes it."""
@@ -108,6 +110,18 @@ class Stages:
         if isinstance(answer, Broken):
             raise BrokenReference(answer.why)
         return answer, body
+
+    async def fitted(self, oracle: Child, problem: Problem, memory_bytes: int | None) -> Problem:
+        """The problem at sizes that can be judged here, chosen once per problem. Raises as `ask_oracle` does."""
+        if problem.source not in self._fits:
+            found, _ = await self.ask_oracle(oracle, codec.pack(Fit(self.about(problem), memory_bytes)), Fits)
+            self._fits[problem.source] = found
+        return replace(problem, source=self._fits[problem.source].source)
+
+    def sizes(self, problem: Problem) -> Mapping[str, Any]:
+        """The constants of the problem's file that have other values where results are compared; none until it is fitted."""
+        found = self._fits.get(problem.source)
+        return {} if found is None else found.sizes
 
     async def brief(self, oracle: Child, problem: Problem) -> Brief:
         """What an evaluation must know of the problem; asked once per problem. Raises as `ask_oracle` does."""

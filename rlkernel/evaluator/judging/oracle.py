@@ -17,14 +17,16 @@ from rlkernel.evaluator import wire
 from rlkernel.evaluator.devices import PROFILES, DeviceProfile
 from rlkernel.evaluator.judging.comparison import layout_class
 from rlkernel.evaluator.judging.drawing import Round, draw_rounds
+from rlkernel.evaluator.judging.fitting import Unfit, fit_for_cpu, fit_for_gpu
 from rlkernel.evaluator.judging.operator_costs import NoCost, dense_bytes, flops, moved_bytes
 from rlkernel.evaluator.judging.reference_calls import tensors_of
+from rlkernel.evaluator.judging.resizing import small_of
 from rlkernel.evaluator.judging.roofline import floor_us, is_free, operator_us
 from rlkernel.evaluator.judging.rounds import Expected, compare_round
 from rlkernel.evaluator.messages import codec
 from rlkernel.evaluator.messages.children import RoundInputs
 from rlkernel.evaluator.messages.endings import Broken
-from rlkernel.evaluator.messages.oracle import About, Brief, Compare, Compared, DrawRounds, Malformed, Prepare, Rounds
+from rlkernel.evaluator.messages.oracle import About, Brief, Compare, Compared, DrawRounds, Fit, Fits, Malformed, Prepare, Rounds
 from rlkernel.evaluator.program import schema as programs
 from rlkernel.evaluator.program.carried import attributes, carry, carrying, replaced
 from rlkernel.evaluator.program.replay import Replay
@@ -37,7 +39,7 @@ from rlkernel.evaluator.trace.lie import recording
 from rlkernel.evaluator.trace.recorder import Recorder, Untraceable
 from rlkernel.evaluator.trace.shims import answering_as
 from rlkernel.reference import Reference, load_reference, small_constants
-from rlkernel.types import OpFact
+from rlkernel.types import OpFact, Problem
 
 
 def spec(value: Any) -> Any:
@@ -225,8 +227,21 @@ def _round_inputs(problem: Prepared, one: Round, reply: wire.Body) -> RoundInput
     )
 
 
+def _fit(question: Fit) -> Fits | Broken:
+    """The sizes at which a problem is judged."""
+    about, memory = question.about, question.memory_bytes
+    problem, profile = Problem(about.name, 0, "validation", about.source), PROFILES[about.profile]
+    try:
+        fitted = fit_for_cpu(problem, profile) if memory is None else fit_for_gpu(problem, profile, memory)
+        if isinstance(fitted, Unfit):
+            return Broken(fitted.reason)
+        return Fits(fitted.problem.source, fitted.whole | (small_of(fitted.problem.source) if memory is None else {}))
+    except (SyntaxError, ValueError):  # what is wrong with the file is told when it is loaded
+        return Fits(about.source, {})
+
+
 class Oracle:
-    """Serves one lane of the pool: prepare, rounds, compare."""
+    """Serves one lane of the pool: fit, prepare, rounds, compare."""
 
     def __init__(self) -> None:
         self._problems: OrderedDict[str, Prepared | str] = OrderedDict()
@@ -234,7 +249,9 @@ class Oracle:
 
     def handle(self, header: dict[str, Any], body: bytes) -> bytes:
         """The packed answer to a question of the pool."""
-        question: Prepare | DrawRounds | Compare = codec.unpack(header, Prepare, DrawRounds, Compare)
+        question: Fit | Prepare | DrawRounds | Compare = codec.unpack(header, Fit, Prepare, DrawRounds, Compare)
+        if isinstance(question, Fit):
+            return codec.pack(_fit(question))
         if isinstance(question, Prepare):
             return codec.pack(self._brief(question))
         if isinstance(question, Compare):

@@ -22,7 +22,7 @@ from rlkernel.config import code_of, to_json
 from rlkernel.errors import UsageError
 from rlkernel.evaluator.cards.gpus import Gpu
 from rlkernel.evaluator.config import PATIENT, EvaluatorConfig
-from rlkernel.evaluator.devices import PROFILES
+from rlkernel.evaluator.devices import profile_of
 from rlkernel.evaluator.judging.fitting import Fitted, Unfit, describe
 from rlkernel.evaluator.pool import runner_memory
 from rlkernel.refine import Context
@@ -195,7 +195,7 @@ def _endpoint(flags: Flags, max_new_tokens: int) -> EndpointConfig:
 def _fit(problems: Sequence[Problem], flags: Flags, cards: Sequence[Gpu], config: EvaluatorConfig) -> list[Fitted | Unfit]:
     if flags.sizes == "full":
         return [Fitted(problem, {}, {}) for problem in problems]
-    memory, profile = None, PROFILES[config.profile]
+    memory, profile = None, profile_of(config.profile)
     if cards:
         shared = bool(flags.model) and not flags.url
         memory = min(runner_memory(card, config, shared=shared) for card in cards)

@@ -124,7 +124,7 @@ def apply_small(source: str, *, name: str = "reference") -> str:
         )
     if len({(value.lineno, value.col_offset) for value, _ in spans}) < len({(v.lineno, v.col_offset, t) for v, t in spans}):
         raise BrokenReference(f"{name}: SMALL gives other values to names that one line assigns together; give them the same")
-    return _replace(source, spans)
+    return replace_spans(source, spans)
 
 
 def small_constants(source: str, *, name: str = "reference") -> dict[str, list[Any]]:
@@ -157,14 +157,15 @@ def shrink(source: str, constants: Mapping[str, Sequence[Any]]) -> str:
         for target, value in pairs
         if target in constants and _literal(value) == constants[target][0]
     ]
-    return _replace(source, spans) if spans else source
+    return replace_spans(source, spans) if spans else source
 
 
 def _literal(value: ast.expr) -> Any:
     return value.value if isinstance(value, ast.Constant) else None
 
 
-def _replace(source: str, spans: list[tuple[ast.expr, str]]) -> str:
+def replace_spans(source: str, spans: Sequence[tuple[ast.expr, str]]) -> str:
+    """The text with other text in the places of some of its expressions."""
     # ast counts columns in UTF-8 bytes, so edit bytes; from the end, so that earlier offsets stay right.
     lines = source.encode().splitlines(keepends=True)
     starts = [0]

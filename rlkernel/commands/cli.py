@@ -36,7 +36,8 @@ class Evaluate:
     jobs: int = 0
     """Evaluations at a time with a manifest; 0: one per core."""
     profile: str = "h200"
-    """Without a GPU, the one to compile for and to model: h200 or a100."""
+    """Without a GPU, the one to compile for and to model: h200, a100, h100, l40s, rtx4090 or b200. On a GPU, `card` makes the
+    profile of the card itself, also where its model has a name here."""
     tf32: bool = False
     """Allow a float32 task to use tf32 matrix units."""
     compiled: bool = False
@@ -46,17 +47,20 @@ class Evaluate:
 
     def __call__(self) -> int:
         from rlkernel.commands.evaluate import evaluate_manifest, evaluate_pair
-        from rlkernel.evaluator.config import EvaluatorConfig
+        from rlkernel.evaluator.config import PATIENT, EvaluatorConfig
+        from rlkernel.evaluator.devices import OF_THE_CARD
         from rlkernel.training.placement import select
 
         try:
-            config = EvaluatorConfig(profile=self.profile, tf32=self.tf32, compiled=self.compiled)
+            config = EvaluatorConfig(profile=self.profile, tf32=self.tf32, compiled=self.compiled, limits=PATIENT)
         except ValueError as error:
             raise UsageError(f"--profile: {error}") from error
         try:
-            select(self.device)
+            cards = select(self.device)
         except ValueError as error:
             raise UsageError(f"--device: {error}") from error
+        if self.profile == OF_THE_CARD and not cards and self.device != "ray":
+            raise UsageError("--profile card: there is no GPU to measure; name one, such as h200")
         if self.jobs < 0:
             raise UsageError(f"--jobs {self.jobs}: use 0 for one per core, or a positive number")
         if self.manifest is not None:

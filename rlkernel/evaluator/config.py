@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from rlkernel.evaluator.devices import PROFILES
+from rlkernel.evaluator.devices import OF_THE_CARD, profile_of
 
 GIB = 1 << 30
 
@@ -41,7 +41,8 @@ class EvaluatorConfig:
     """How candidates are judged. All of it is part of every cache key."""
 
     profile: str = "h200"
-    """The name of the GPU that is compiled for, and modelled where there is none; see `devices.PROFILES`."""
+    """The GPU that is compiled for, and modelled where there is none: a name of `devices.PROFILES`, or a profile's text. Where
+    there is a GPU, its own takes the place of this; "card" leaves also the name of its model aside."""
     tf32: bool = False
     """Whether a float32 task may use tf32 matrix units."""
     compiled: bool = False
@@ -49,5 +50,5 @@ class EvaluatorConfig:
     limits: Limits = Limits()
 
     def __post_init__(self) -> None:
-        if self.profile not in PROFILES:
-            raise ValueError(f"unknown device profile {self.profile!r}: use one of {', '.join(PROFILES)}")
+        if self.profile != OF_THE_CARD:
+            profile_of(self.profile)

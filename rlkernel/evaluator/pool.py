@@ -33,13 +33,13 @@ import torch
 from rlkernel.config import to_json
 from rlkernel.evaluator import cache as caches
 from rlkernel.evaluator.caching import CachingEvaluator
-from rlkernel.evaluator.cards import gpus
+from rlkernel.evaluator.cards import card_profile, gpus
 from rlkernel.evaluator.cards.baselines import DRIFT, BaselineStore
 from rlkernel.evaluator.cards.gpu_runner import GpuRunner, open_runner
 from rlkernel.evaluator.cards.watch import Watch
 from rlkernel.evaluator.config import EvaluatorConfig
 from rlkernel.evaluator.cpu_path import CpuPath
-from rlkernel.evaluator.devices import PROFILES, DeviceProfile
+from rlkernel.evaluator.devices import OF_THE_CARD, DeviceProfile, profile_of
 from rlkernel.evaluator.gpu_path import GpuPath
 from rlkernel.evaluator.judging.verdict import failed
 from rlkernel.evaluator.processes.fork_server import Child, ForkServer
@@ -78,7 +78,7 @@ class Pool(CachingEvaluator, CardEvaluator):
     @property
     def profile(self) -> DeviceProfile:
         """The GPU that is compiled for."""
-        return PROFILES[self.config.profile]
+        return profile_of(self.config.profile)
 
     @property
     def runners(self) -> Sequence[GpuRunner]:
@@ -162,6 +162,7 @@ async def open_pool(
     async with AsyncExitStack() as stack:
         notices = await _not_idle(cards, shared)
         runners = [await stack.enter_async_context(open_runner(card, config.limits.gpu_memory_bytes)) for card in cards]
+        config = await _measured(config, runners, cache_dir)
         server = await stack.enter_async_context(ForkServer())
         stages = Stages(server, config, (cache_dir or server.scratch) / "binaries")
         baselines = BaselineStore(cache_dir / "baselines.jsonl" if cache_dir is not None else None)
@@ -211,15 +212,26 @@ async def _not_idle(cards: Sequence[gpus.Gpu], shared: str | None) -> list[str]:
 
 
 def _for_cards(config: EvaluatorConfig, cards: Sequence[gpus.Gpu], shared: str | None) -> EvaluatorConfig:
-    """Return `config` with the profile of the cards and the memory of the smallest.
+    """Return `config` with the memory of the smallest card and the profile of the cards' model, if that has a name.
 
-    Raises ValueError for cards without a profile or of several kinds."""
-    profiles = {profile.name if (profile := gpus.profile(card)) else card.name for card in cards}
-    if len(profiles) > 1:
-        raise ValueError(f"the GPUs differ ({', '.join(sorted(profiles))}): choose one with cuda:N")
-    (name,) = profiles
-    if name not in PROFILES:
-        known = ", ".join(PROFILES)
-        raise ValueError(f"no device profile for {name} (known: {known}): add one to rlkernel/evaluator/devices.py, or use cpu")
+    Raises ValueError for cards of several kinds, and for one on which nothing can be judged.
+    """
+    kinds = {named.name if (named := gpus.profile(card)) else card.name for card in cards}
+    if len(kinds) > 1:
+        raise ValueError(f"the GPUs differ ({', '.join(sorted(kinds))}): choose one with cuda:N")
+    named = None if config.profile == OF_THE_CARD else gpus.profile(cards[0])
+    if named is None:
+        card_profile.check(cards[0])
     memory = min(runner_memory(card, config, shared=card.uuid == shared) for card in cards)
-    return replace(config, profile=name, limits=replace(config.limits, gpu_memory_bytes=memory))
+    limits = replace(config.limits, gpu_memory_bytes=memory)
+    return replace(config, profile=OF_THE_CARD if named is None else named.text, limits=limits)
+
+
+async def _measured(config: EvaluatorConfig, runners: Sequence[GpuRunner], cache_dir: Path | None) -> EvaluatorConfig:
+    """Return `config` with a profile that is made of the card, if no name stands for it. Cards of one kind share the first's."""
+    if config.profile != OF_THE_CARD:
+        return config
+    if not runners:
+        raise ValueError(f"profile {OF_THE_CARD!r} is that of a GPU, and there is none: use a named one")
+    store = card_profile.RateStore(cache_dir / "cards.jsonl" if cache_dir is not None else None)
+    return replace(config, profile=(await card_profile.measured_profile(runners[0], store)).text)

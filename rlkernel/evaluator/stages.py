@@ -18,7 +18,7 @@ from rlkernel.errors import BrokenReference, EvaluatorFailed
 from rlkernel.evaluator import wire
 from rlkernel.evaluator.compile import binaries
 from rlkernel.evaluator.config import EvaluatorConfig
-from rlkernel.evaluator.devices import PROFILES
+from rlkernel.evaluator.devices import profile_of
 from rlkernel.evaluator.messages import codec
 from rlkernel.evaluator.messages.children import Binaries, CompileRequest, TraceRequest, Traces
 from rlkernel.evaluator.messages.endings import Broken, Failed
@@ -174,7 +174,7 @@ class Stages:
             found, body = await self.job("compile", codec.pack(request), self.config.limits.compile_seconds, Binaries)
         try:
             sent = {key: wire.raw(span, body) for key, span in found.cubins.items()}
-            arch = PROFILES[profile].arch
+            arch = profile_of(profile).arch
             return await anyio.to_thread.run_sync(binaries.collect, program, found.kernels, sent, directory, arch)
         except wire.BadMessage as error:
             raise nonsense("compile", error) from error

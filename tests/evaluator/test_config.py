@@ -12,7 +12,7 @@ from rlkernel.types import Problem
 
 
 def test_an_unknown_profile_names_the_known_ones() -> None:
-    with pytest.raises(ValueError, match=r"^unknown device profile 'h300': use one of h200, a100$"):
+    with pytest.raises(ValueError, match=r"^unknown device profile 'h300': use one of h200, a100, h100, l40s, rtx4090, b200$"):
         EvaluatorConfig(profile="h300")
 
 

@@ -21,6 +21,7 @@ from rlkernel.evaluator.gpu.checks import Strayed
 from rlkernel.evaluator.gpu.compiled_reference import compiled_time
 from rlkernel.evaluator.gpu.fused import Fused
 from rlkernel.evaluator.gpu.problem import GpuProblem
+from rlkernel.evaluator.gpu.rates import measure
 from rlkernel.evaluator.gpu.session import Session
 from rlkernel.evaluator.gpu.stopwatch import Hung, Stopwatch, settle
 from rlkernel.evaluator.gpu.subject import KernelTable, NoConfig, Subject, binary_of
@@ -35,6 +36,7 @@ from rlkernel.evaluator.messages.gpu import (
     Judged,
     Known,
     Measured,
+    MeasureRates,
     NotCompiled,
     Study,
     TimeCompiled,
@@ -44,6 +46,7 @@ from rlkernel.evaluator.program import schema as programs
 from rlkernel.evaluator.program.schema import MalformedProgram
 from rlkernel.types import Status
 
+Question = Hello | MeasureRates | Study | TimeCompiled | Evaluate
 PROBLEMS_KEPT = 256
 FREE_SHARE = 0.97
 """The share of what is free on the card, when the runner starts, that torch may take."""
@@ -212,8 +215,7 @@ def serve(sock: socket.socket) -> None:
     """Answer until the pool closes the socket, or until the context is lost."""
     runner: Runner | None = None
     while (message := wire.receive(sock)) is not None:
-        question: Hello | Study | TimeCompiled | Evaluate
-        question = codec.unpack(message[0], Hello, Study, TimeCompiled, Evaluate)
+        question: Question = codec.unpack(message[0], Hello, MeasureRates, Study, TimeCompiled, Evaluate)
         if isinstance(question, Hello):
             runner = Runner()
         assert runner is not None
@@ -223,9 +225,11 @@ def serve(sock: socket.socket) -> None:
             return
 
 
-def _answer(runner: Runner, question: Hello | Study | TimeCompiled | Evaluate, body: bytes) -> Any:
+def _answer(runner: Runner, question: Question, body: bytes) -> Any:
     if isinstance(question, Hello):
         return runner.hello(question)
+    if isinstance(question, MeasureRates):
+        return measure(runner.stopwatch)
     if isinstance(question, Study):
         return runner.study(question)
     return runner.compiled(question) if isinstance(question, TimeCompiled) else runner.evaluate(question, body)

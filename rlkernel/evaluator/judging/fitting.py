@@ -5,7 +5,8 @@ The module constants that are sizes are made smaller until the reference runs an
 1. all of them, halved until they are below one of the limits 2^20, 2^19, ... 1;
 2. those alone that `get_inputs` mentions and `get_init_inputs` does not, in the same way;
 3. all of them and the numbers of groups and heads, divided by 2, 4, 8, ..., so that ratios stay;
-4. the smallest that has run so far, with one constant after the other halved where the reference still runs.
+4. the smallest that has run so far, with one constant after the other halved where the reference still runs;
+5. the same with the numbers in `get_inputs` and `get_init_inputs` as constants.
 
 Without a GPU a problem keeps its shape for tracing, compiling and modelled time; its results are compared at the reduced sizes,
 which become its `SMALL`. Where none fits well, the smallest that was found is taken, if it can be judged at all. On a GPU
@@ -15,6 +16,7 @@ than the card has, or more operators than a trace may hold (an unrolled recurren
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -22,18 +24,21 @@ from typing import Any
 from rlkernel.errors import BrokenReference, first_line
 from rlkernel.evaluator.devices import DeviceProfile
 from rlkernel.evaluator.judging.needs import Need, TooLarge, need
+from rlkernel.evaluator.judging.reference_calls import call
 from rlkernel.evaluator.judging.resizing import (
     Sizes,
     counts_of,
     divided,
     free_names,
     has_small,
+    hoisted,
     largest_of,
     reduced,
     resize,
     sizes_of,
     with_small,
 )
+from rlkernel.reference import load_reference
 from rlkernel.types import Problem
 
 LIMITS = tuple(1 << power for power in range(20, -1, -1))
@@ -76,13 +81,17 @@ def fit_for_cpu(problem: Problem, profile: DeviceProfile) -> Fitted | Unfit:
     fitted = _fit_whole(problem, profile, lambda need: need.traceable)
     if isinstance(fitted, Unfit) or has_small(problem.source):
         return fitted
-    search = _Search(fitted.problem, profile, _comfortable, SLOW_ELEMENTS)
+    search = _Search(fitted.problem, profile, _comfortable, SLOW_ELEMENTS, runs=True)
     small = search.run(_families(fitted.problem))
+    if small is None and (literal := hoisted(fitted.problem.source)) != fitted.problem.source:
+        other = _Search(replace(fitted.problem, source=literal), profile, _comfortable, SLOW_ELEMENTS, runs=True)
+        small = other.run(_families(other.problem))
+        search = other if small is not None or other.burden < search.burden else search
     if small is None and search.least is not None and _possible(search.least[1]):
         small = search.least[0]
     if small is None:
         return Unfit(problem, search.why)
-    source = with_small(fitted.problem.source, small) if small else fitted.problem.source
+    source = with_small(search.problem.source, small) if small else search.problem.source
     return Fitted(replace(problem, source=source), fitted.whole, small)
 
 
@@ -125,6 +134,8 @@ class _Search:
     profile: DeviceProfile
     fits: Callable[[Need], bool]
     most: int | None
+    runs: bool = False
+    """Whether sizes that fit must also be seen to run on data: an index may be out of range that has no value without."""
     least: tuple[Sizes, Need] | None = None
     """The sizes that needed least, of those under which the reference ran."""
     reason: str = ""
@@ -143,7 +154,7 @@ class _Search:
         """The reduced constants, none where nothing needs to be reduced; None if nothing fits."""
         for sizes in self._candidates(families):
             found = self._need(sizes)
-            if found is not None and self.fits(found):
+            if found is not None and self._fits(sizes, found):
                 return sizes
             if not sizes and found is None and not self._stopped:
                 return None  # the file itself cannot be used, at whatever size
@@ -180,6 +191,25 @@ class _Search:
             self.least = (sizes, found)
         return found
 
+    def _fits(self, sizes: Sizes, found: Need) -> bool:
+        if not self.fits(found):
+            return False
+        if not self.runs or not sizes:
+            return True
+        name = self.problem.name
+        try:
+            reference = load_reference(resize(self.problem.source, sizes, name=name), small=False, name=name)
+            call(reference.model(0), reference.inputs(0), 0)
+        except Exception as error:  # the file's own code, which may refuse a size
+            self.reason = f"{name}: forward raises {type(error).__name__} at smaller sizes: {first_line(error)[:160]}"
+            return False
+        return True
+
+    @property
+    def burden(self) -> float:
+        """How far the least that ran is above what is comfortable."""
+        return math.inf if self.least is None else _burden(self.least[1])
+
     def _say(self, reason: str, sizes: Sizes) -> None:
         if not sizes or not self.reason:
             self.reason = reason
@@ -199,7 +229,7 @@ class _Search:
             changed = now | divided({name: now[name]}, 2)
             sizes = {n: value for n, value in changed.items() if value != full[n]}
             found = self._need(sizes)
-            if found is not None and self.fits(found):
+            if found is not None and self._fits(sizes, found):
                 return sizes
             if found is None:
                 stuck.add(name)

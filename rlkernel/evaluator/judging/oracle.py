@@ -14,7 +14,7 @@ import torch
 
 from rlkernel.errors import BrokenReference, one_line
 from rlkernel.evaluator import wire
-from rlkernel.evaluator.devices import PROFILES, DeviceProfile
+from rlkernel.evaluator.devices import DeviceProfile, profile_of
 from rlkernel.evaluator.judging.comparison import layout_class
 from rlkernel.evaluator.judging.drawing import Round, draw_rounds
 from rlkernel.evaluator.judging.fitting import Unfit, fit_for_cpu, fit_for_gpu
@@ -230,7 +230,7 @@ def _round_inputs(problem: Prepared, one: Round, reply: wire.Body) -> RoundInput
 def _fit(question: Fit) -> Fits | Broken:
     """The sizes at which a problem is judged."""
     about, memory = question.about, question.memory_bytes
-    problem, profile = Problem(about.name, 0, "validation", about.source), PROFILES[about.profile]
+    problem, profile = Problem(about.name, 0, "validation", about.source), profile_of(about.profile)
     try:
         fitted = fit_for_cpu(problem, profile) if memory is None else fit_for_gpu(problem, profile, memory)
         if isinstance(fitted, Unfit):
@@ -264,7 +264,7 @@ class Oracle:
         key = f"{about.profile} {about.tf32} {about.name} {about.source}"
         if key not in self._problems:
             try:
-                self._problems[key] = prepare(about.source, about.name, PROFILES[about.profile], tf32=about.tf32)
+                self._problems[key] = prepare(about.source, about.name, profile_of(about.profile), tf32=about.tf32)
             except BrokenReference as error:
                 self._problems[key] = str(error)
             if len(self._problems) > 256:

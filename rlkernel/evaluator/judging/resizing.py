@@ -7,12 +7,15 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from rlkernel.reference import SMALL, apply_small
+from rlkernel.reference import SMALL, apply_small, replace_spans
 
 STRUCTURE = re.compile(r"kernel|stride|pad|dilat|group|head|n(um)?_?(layer|block|expert|stage)s?\b|seed", re.IGNORECASE)
 """Names of constants that say what a problem is, not how large."""
 SHAPE = re.compile(r"kernel|stride|pad|dilat|n(um)?_?(layer|block|stage)s?\b|seed", re.IGNORECASE)
 """Names of constants that stay even where all others are divided by one number."""
+
+HOISTED = 8
+"""Numbers below this are rarely sizes."""
 
 Sizes = dict[str, Any]
 
@@ -77,6 +80,30 @@ def _divided(value: Any, factor: int) -> Any:
 def largest_of(value: Any) -> int:
     """The largest number of a size."""
     return max(map(largest_of, value)) if isinstance(value, (tuple, list)) else int(value)
+
+
+def hoisted(source: str) -> str:
+    """The same file with the whole numbers of at least `HOISTED` in `get_inputs` and `get_init_inputs` as constants of its own.
+
+    There is one for each number, so that equal ones stay equal.
+
+    >>> print(hoisted("def get_inputs():\\n    return [torch.rand(4096, 3)]\\n"), end="")
+    def get_inputs():
+        return [torch.rand(SIZE_4096, 3)]
+    SIZE_4096 = 4096
+    """
+    text = source.removeprefix("\ufeff")
+    numbers = [
+        (node, node.value)
+        for statement in ast.parse(text).body
+        if isinstance(statement, ast.FunctionDef) and statement.name in ("get_inputs", "get_init_inputs")
+        for node in ast.walk(statement)
+        if isinstance(node, ast.Constant) and isinstance(node.value, int) and node.value >= HOISTED
+    ]
+    if not numbers:
+        return source
+    lines = "".join(f"SIZE_{value} = {value}\n" for value in sorted({value for _, value in numbers}))
+    return replace_spans(text, [(node, f"SIZE_{value}") for node, value in numbers]).rstrip() + "\n" + lines
 
 
 def free_names(source: str) -> set[str]:

@@ -45,7 +45,7 @@ class TraceRequest:
 
     source: str
     profile: str
-    """A name of `devices.PROFILES`."""
+    """What `devices.profile_of` reads."""
     variants: tuple[Variant, ...]
 
 
@@ -63,7 +63,7 @@ class CompileRequest:
     program: Program
     specs: Specs
     profile: str
-    """A name of `devices.PROFILES`."""
+    """What `devices.profile_of` reads."""
     configs: dict[Step, tuple[Choice, ...]] | None
     """Forward step -> its configurations in the order in which to try them, as they come by default; the first that compiles is
     taken. None: all configurations that work."""
@@ -114,7 +114,7 @@ class RunRequest:
     """The candidate at full size, whose time is modelled."""
     full_specs: Specs
     profile: str
-    """A name of `devices.PROFILES`."""
+    """What `devices.profile_of` reads."""
     rounds: tuple[RoundInputs, ...]
     configs: dict[str, Choice]
     """Launch at full size, "3" in forward or "init:0" in `__init__` -> the configuration that was compiled."""
@@ -127,7 +127,7 @@ class PriceRequest:
     full: Program
     full_specs: Specs
     profile: str
-    """A name of `devices.PROFILES`."""
+    """What `devices.profile_of` reads."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """Between the pool and a GPU's runner, which is trusted. What a runner reports of a candidate is a fact, never a claim of its.
 
-Hello -> Card             Study -> Known, Unstressed or Broken
+Hello -> Card             MeasureRates -> Rates             Study -> Known, Unstressed or Broken
 TimeCompiled -> CompiledTimes or NotCompiled             Evaluate -> Judged or Failed             any of them -> Failed
 """
 
@@ -32,6 +32,25 @@ class Card:
     """Runner to pool: it is ready on this GPU."""
 
     name: str
+    processors: int
+
+
+@dataclass(frozen=True, slots=True)
+class MeasureRates:
+    """Pool to runner: measure the card itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """Runner to pool: what the card does, which a profile of it is made of."""
+
+    dram_bytes_per_us: float
+    """Of a copy, bytes read and written."""
+    launch_us: float
+    """From the start of one short kernel to the start of the next one."""
+    l2_bytes: int
+    shared_bytes: int
+    """The shared memory that one block may use."""
     processors: int
 
 

@@ -21,7 +21,7 @@ class About:
     name: str
     source: str
     profile: str
-    """A name of `devices.PROFILES`."""
+    """What `devices.profile_of` reads."""
     tf32: bool
 
 

@@ -11,7 +11,7 @@ from rlkernel.evaluator.cards.gpu_runner import RunnerFailed
 from rlkernel.evaluator.cards.gpus import Gpu, Reading
 from rlkernel.evaluator.messages import codec
 from rlkernel.evaluator.messages.children import StepTime
-from rlkernel.evaluator.messages.gpu import Evaluate, Judged, Known, Study
+from rlkernel.evaluator.messages.gpu import Evaluate, Judged, Known, MeasureRates, Study
 from rlkernel.evaluator.messages.judgement import InputFate, Stress, Tolerance
 from rlkernel.evaluator.messages.oracle import Brief
 from rlkernel.evaluator.program.variant import Variant
@@ -47,7 +47,7 @@ class PlayedRunner:
         self.fails_in_lease = False
         self.guest = False
         """Whether somebody else has the card now."""
-        self.asked: list[tuple[Study | Evaluate, float]] = []
+        self.asked: list[tuple[Study | Evaluate | MeasureRates, float]] = []
         self._answers = list(answers)
 
     @asynccontextmanager
@@ -67,7 +67,9 @@ class PlayedRunner:
 
     async def ask(self, question: bytes, seconds: float, *answers: type[Any]) -> Any:
         header, _ = wire.sizes(question[: wire.PREFIX.size])
-        self.asked.append((codec.unpack(wire.parse(question[wire.PREFIX.size :][:header]), Study, Evaluate), seconds))
+        self.asked.append(
+            (codec.unpack(wire.parse(question[wire.PREFIX.size :][:header]), Study, Evaluate, MeasureRates), seconds)
+        )
         answer = self._answers.pop(0)
         if isinstance(answer, Exception):
             raise answer

@@ -47,7 +47,8 @@ def record(call: Callable[[], Any], seed: int) -> tuple[Any, torch.cuda.CUDAGrap
             return None
         graph.capture_end()
     torch.cuda.current_stream().wait_stream(side)
-    driver.upload_graph(graph.raw_cuda_graph_exec(), stream().cuda_stream)
+    if hasattr(graph, "raw_cuda_graph_exec"):  # since torch 2.9
+        driver.upload_graph(graph.raw_cuda_graph_exec(), stream().cuda_stream)
     return result, graph
 
 

@@ -146,8 +146,10 @@ class Trials:
     def _recordable(self, model: torch.nn.Module, seed: int) -> bool:
         """Whether both sides can be recorded as graphs. Nothing runs."""
         inputs = self.problem.inputs(seed)
-        sides = (lambda: self.subject.timed(tensors_of(inputs), seed, 0), lambda: call(copy.deepcopy(model), inputs, seed))
-        return all(record(side, seed) is not None for side in sides)
+        sides = (lambda: self.subject.timed(tensors_of(inputs), seed, 0), lambda: call(model, inputs, seed))
+        recorded = [record(side, seed) for side in sides]
+        settle(self.seconds)  # the graphs are on their way to the card: they must not be dropped before they are there
+        return None not in recorded
 
     def _timed(self, forward: Callable[[], Any], seed: int, spin: float, unless_busy: bool) -> tuple[Any, Run]:
         """Enqueue one timed call of either side, eagerly or as a graph. Raises Unmeasured."""

@@ -5,8 +5,8 @@ The module constants that are sizes are made smaller until the reference runs an
 1. all of them, halved until they are below one of the limits 2^20, 2^19, ... 1;
 2. those alone that `get_inputs` mentions and `get_init_inputs` does not, in the same way;
 3. all of them and the numbers of groups and heads, divided by 2, 4, 8, ..., so that ratios stay;
-4. the smallest that has run so far, with one constant after the other halved where the reference still runs;
-5. the same with the numbers in `get_inputs` and `get_init_inputs` as constants.
+4. the same with the numbers in `get_inputs` and `get_init_inputs` as constants;
+5. the smallest that has run so far, with one constant after the other halved where the reference still runs.
 
 Without a GPU a problem keeps its shape for tracing, compiling and modelled time; its results are compared at the reduced sizes,
 which become its `SMALL`. Where none fits well, the smallest that was found is taken, if it can be judged at all. On a GPU
@@ -53,7 +53,7 @@ SLOW_ELEMENTS = 1 << 25
 """The same where nothing smaller runs: torch's operators still end in time, a candidate's own kernels may not."""
 SLOW_FLOPS = 1 << 34
 SLOW_WEIGHTS = 1 << 26
-TRIES = 40
+TRIES = 32
 """How many sizes the last search looks at."""
 
 
@@ -78,15 +78,17 @@ class Unfit:
 
 def fit_for_cpu(problem: Problem, profile: DeviceProfile) -> Fitted | Unfit:
     """The problem with a `SMALL` by the rule, unless the file has one or is small by itself."""
-    fitted = _fit_whole(problem, profile, lambda need: need.traceable)
-    if isinstance(fitted, Unfit) or has_small(problem.source):
+    fitted, whole = _fit_whole(problem, profile, lambda need: need.traceable)
+    if isinstance(fitted, Unfit) or whole is None:
         return fitted
-    search = _Search(fitted.problem, profile, _comfortable, SLOW_ELEMENTS, runs=True)
+    search = _Search(fitted.problem, profile, _comfortable, SLOW_ELEMENTS, whole.names)
     small = search.run(_families(fitted.problem))
     if small is None and (literal := hoisted(fitted.problem.source)) != fitted.problem.source:
-        other = _Search(replace(fitted.problem, source=literal), profile, _comfortable, SLOW_ELEMENTS, runs=True)
+        other = _Search(replace(fitted.problem, source=literal), profile, _comfortable, SLOW_ELEMENTS, whole.names)
         small = other.run(_families(other.problem))
         search = other if small is not None or other.burden < search.burden else search
+    if small is None:
+        small = search.halve_one_by_one()
     if small is None and search.least is not None and _possible(search.least[1]):
         small = search.least[0]
     if small is None:
@@ -97,7 +99,7 @@ def fit_for_cpu(problem: Problem, profile: DeviceProfile) -> Fitted | Unfit:
 
 def fit_for_gpu(problem: Problem, profile: DeviceProfile, memory_bytes: int) -> Fitted | Unfit:
     """The problem as it is if it is traceable and `Need.gpu_bytes` is within `memory_bytes`, otherwise reduced as a whole."""
-    return _fit_whole(problem, profile, lambda need: need.traceable and need.gpu_bytes <= memory_bytes)
+    return _fit_whole(problem, profile, lambda need: need.traceable and need.gpu_bytes <= memory_bytes)[0]
 
 
 def _comfortable(found: Need) -> bool:
@@ -109,15 +111,20 @@ def _possible(found: Need) -> bool:
     return found.inputs + found.made <= SLOW_ELEMENTS and found.flops <= SLOW_FLOPS and found.weights <= SLOW_WEIGHTS
 
 
-def _fit_whole(problem: Problem, profile: DeviceProfile, fits: Callable[[Need], bool]) -> Fitted | Unfit:
+def _fit_whole(
+    problem: Problem, profile: DeviceProfile, fits: Callable[[Need], bool]
+) -> tuple[Fitted, Need | None] | tuple[Unfit, None]:
+    """The problem as it is judged at full shape, and what it needs there; nothing is counted where the file has its `SMALL`."""
     if has_small(problem.source):  # its author has chosen the sizes
-        return Fitted(problem, {}, {})
+        return Fitted(problem, {}, {}), None
     search = _Search(problem, profile, fits, None)
     found = search.run(_families(problem)[::-1])
     if found is None:
-        return Unfit(problem, search.why)
+        found = search.halve_one_by_one()
+    if found is None:
+        return Unfit(problem, search.why), None
     source = resize(problem.source, found, name=problem.name) if found else problem.source
-    return Fitted(replace(problem, source=source), found, {})
+    return Fitted(replace(problem, source=source), found, {}), search.last
 
 
 def _families(problem: Problem) -> list[Sizes]:
@@ -134,8 +141,13 @@ class _Search:
     profile: DeviceProfile
     fits: Callable[[Need], bool]
     most: int | None
-    runs: bool = False
-    """Whether sizes that fit must also be seen to run on data: an index may be out of range that has no value without."""
+    names: frozenset[str] | None = None
+    """The operators at full shape, of which none may be missing or new, and under which sizes must be seen to run on data: an
+    index may be out of range that has no value without. None where it is the full shape that is looked for."""
+    usable: bool = True
+    """Whether the file itself, at its own sizes, has run or was stopped."""
+    last: Need | None = None
+    """What the sizes that were looked at last need."""
     least: tuple[Sizes, Need] | None = None
     """The sizes that needed least, of those under which the reference ran."""
     reason: str = ""
@@ -157,8 +169,9 @@ class _Search:
             if found is not None and self._fits(sizes, found):
                 return sizes
             if not sizes and found is None and not self._stopped:
-                return None  # the file itself cannot be used, at whatever size
-        return self._halve_one_by_one()
+                self.usable = False
+                return None
+        return None
 
     def _candidates(self, families: Sequence[Sizes]) -> Iterator[Sizes]:
         for family in families:
@@ -187,15 +200,20 @@ class _Search:
         except Exception as error:  # the file's own code, which may refuse a size
             self._say(f"{name}: forward raises {type(error).__name__} on tensors without data: {first_line(error)[:160]}", sizes)
             return None
-        if self.least is None or _burden(found) < _burden(self.least[1]):
+        self.last = found
+        alike = self.names is None or found.names == self.names
+        if alike and (self.least is None or _burden(found) < _burden(self.least[1])):
             self.least = (sizes, found)
         return found
 
     def _fits(self, sizes: Sizes, found: Need) -> bool:
         if not self.fits(found):
             return False
-        if not self.runs or not sizes:
+        if self.names is None or not sizes:
             return True
+        if found.names != self.names:
+            self.reason = f"{self.problem.name}: no size fits; at smaller ones forward calls other operators"
+            return False
         name = self.problem.name
         try:
             reference = load_reference(resize(self.problem.source, sizes, name=name), small=False, name=name)
@@ -214,8 +232,11 @@ class _Search:
         if not sizes or not self.reason:
             self.reason = reason
 
-    def _halve_one_by_one(self) -> Sizes | None:
-        """Begin with the least that ran, or with all sizes, and halve the largest constant that may be halved."""
+    def halve_one_by_one(self) -> Sizes | None:
+        """Begin with the least that ran, or with all sizes, and halve the largest constant that may be halved. None if nothing
+        fits."""
+        if not self.usable:
+            return None
         self.most = None  # where a reference is stopped, nobody knows whether it would have run to its end
         self._tried.clear()
         full = counts_of(self.problem.source)

@@ -36,6 +36,8 @@ class Need:
     flops: int
     """Floating-point operations of matrix products and convolutions."""
     operators: int
+    names: frozenset[str]
+    """The operators that are called, without counts."""
 
     @property
     def traceable(self) -> bool:
@@ -63,6 +65,7 @@ class _Counting(Recorder):  # type: ignore[no-untyped-call]
         super().__init__()
         self.made = self.largest = self.operators = 0
         self.flops = 0.0
+        self.names: set[str] = set()
         self._most = most
         self.counts = False
         """Whether it is forward that runs."""
@@ -79,6 +82,7 @@ class _Counting(Recorder):  # type: ignore[no-untyped-call]
         new = [t for t in made if t.untyped_storage()._cdata not in known]
         count, step = sum(t.numel() for t in new), self.steps.pop()
         self.operators += 1
+        self.names.add(step.op if isinstance(step, Op) else "")
         self.made += count
         self.largest = max(self.largest, count)
         if new and isinstance(step, Op):
@@ -107,7 +111,8 @@ def need(source: str, name: str, profile: DeviceProfile, most: int | None = None
         recorder.counts = False
         weights = sum(t.numel() for t in [*model.parameters(), *model.buffers()])
         given, returned = (sum(t.numel() for t in _tensors(value)) for value in (inputs, output))
-    return Need(given, returned, weights, recorder.largest, recorder.made, int(recorder.flops), recorder.operators)
+    counts = (recorder.largest, recorder.made, int(recorder.flops), recorder.operators)
+    return Need(given, returned, weights, *counts, frozenset(recorder.names))
 
 
 def _tensors(value: Any) -> list[torch.Tensor]:

@@ -240,7 +240,7 @@ class Replay:
         self._operator(index, step, observe)
 
     def _operator(self, index: int, step: Op, observe: Observer | None) -> None:
-        overload, places = operator(step.op), _places(step.op)
+        function, places = self._function(step), _places(step.op)
         args = [self._value(a) for a in step.args]
         # In the schema's order, so that observers find a weight where it belongs.
         given = sorted(step.kwargs.items(), key=lambda item: places.get(item[0], len(places)))
@@ -250,7 +250,7 @@ class Replay:
         read = [v for v in _flat([*args, *kwargs.values()]) if isinstance(v, torch.Tensor)]
         self._stay_on_device(step.op, read)
         try:
-            result = self._function(step)(*args, **kwargs)
+            result = function(*args, **kwargs)
         except (RuntimeError, IndexError, ValueError, TypeError, NotImplementedError) as error:
             # The same call worked on meta tensors: what fails now is the candidate's use of values, or memory.
             raise StepFailed(f"{step.op}: {(str(error).splitlines() or [type(error).__name__])[0][:200]}") from error

@@ -20,6 +20,8 @@ from rlkernel.errors import BrokenReference
 
 REQUIRED = ("Model", "get_inputs", "get_init_inputs")
 SMALL = "SMALL"
+INSTALL = {"einops": "pip install 'rlkernel[kernelbench]' brings it"}
+"""Modules that known references import and the package does not need."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,7 +291,9 @@ def _describe(error: Exception, filename: str) -> str:
         trace = trace.tb_next
     where = f" on line {line}" if line is not None else ""
     message = " ".join(str(error).split())
-    return f"{type(error).__name__}{where}: {message}"[:300]
+    absent = error.name if isinstance(error, ModuleNotFoundError) else None
+    hint = f"; {INSTALL.get(absent, 'install it')}" if absent else ""
+    return f"{type(error).__name__}{where}: {message}"[:300] + hint
 
 
 @contextmanager

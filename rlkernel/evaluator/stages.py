@@ -88,12 +88,13 @@ class Stages:
         """The problem as the oracle takes it."""
         return About(problem.name, problem.source, self.config.profile, self.config.tf32)
 
-    async def ask_oracle(self, oracle: Child, question: bytes, *answers: type[T]) -> tuple[T, bytes]:
-        """The answer and its body. The oracle is trusted: its death, silence or nonsense is our failure.
+    async def ask_oracle(self, oracle: Child, question: bytes, *answers: type[T], patience: int = 1) -> tuple[T, bytes]:
+        """The answer and its body. The oracle is trusted: its death, silence or nonsense is our failure. `patience`: factor on the
+        time that it has.
 
         Raises EvaluatorFailed or BrokenReference.
         """
-        who, seconds = "the process that runs the reference", self.config.limits.oracle_seconds
+        who, seconds = "the process that runs the reference", patience * self.config.limits.oracle_seconds
         with anyio.CancelScope(shield=True):  # half an exchange would leave its answer to the next candidate
             try:
                 with anyio.fail_after(seconds):
@@ -114,7 +115,7 @@ class Stages:
     async def fitted(self, oracle: Child, problem: Problem, memory_bytes: int | None) -> Problem:
         """The problem at sizes that can be judged here, chosen once per problem. Raises as `ask_oracle` does."""
         if problem.source not in self._fits:
-            found, _ = await self.ask_oracle(oracle, codec.pack(Fit(self.about(problem), memory_bytes)), Fits)
+            found, _ = await self.ask_oracle(oracle, codec.pack(Fit(self.about(problem), memory_bytes)), Fits, patience=5)
             self._fits[problem.source] = found
         return replace(problem, source=self._fits[problem.source].source)
 

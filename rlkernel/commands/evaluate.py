@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from rlkernel.errors import BrokenReference, UsageError
+from rlkernel.errors import BrokenReference, EvaluatorFailed, UsageError
 from rlkernel.evaluator.config import EvaluatorConfig
 from rlkernel.training.placement import open_any_pool
 from rlkernel.types import Evaluation, Problem
@@ -185,7 +185,7 @@ async def _manifest(cases: list[Case], out: Path, device: str, jobs: int, config
         async def one(case: Case) -> None:
             try:
                 result = await pool.evaluate(case.problem, case.candidate)
-            except BrokenReference as error:
+            except (BrokenReference, EvaluatorFailed) as error:
                 broken.append(f"{case.id}: {error}")
                 return
             file.write(json.dumps(result_json(case.id, result)) + "\n")
@@ -201,7 +201,7 @@ async def _manifest(cases: list[Case], out: Path, device: str, jobs: int, config
                     tasks.start_soon(one, case)
             _warn(pool.notices[len(at_start) :], console)
     if broken:
-        raise UsageError(f"{len(broken)} of {len(cases)} cases have a broken reference, the first: {broken[0]}")
+        raise UsageError(f"{len(broken)} of {len(cases)} cases could not be judged, the first: {broken[0]}")
 
 
 def evaluate_manifest(manifest: Path, out: Path, *, device: str, jobs: int, config: EvaluatorConfig) -> None:

@@ -19,7 +19,7 @@ evaluate(problem, code)
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from functools import partial
@@ -31,6 +31,7 @@ import anyio.to_thread
 import torch
 
 from rlkernel.config import to_json
+from rlkernel.errors import EvaluatorFailed
 from rlkernel.evaluator import cache as caches
 from rlkernel.evaluator.caching import CachingEvaluator
 from rlkernel.evaluator.cards import card_profile, gpus
@@ -63,6 +64,7 @@ class Pool(CachingEvaluator, CardEvaluator):
     def __init__(
         self, path: CpuPath | GpuPath, config: EvaluatorConfig, cache: caches.ResultCache, oracles: Sequence[Child], device: str,
         server: ForkServer, notices: Sequence[str] = (), shared: str | None = None, watches: Sequence[Watch] = (),
+        renew: Callable[[Child], Awaitable[Child]] | None = None,
     ) -> None:  # fmt: skip
         super().__init__(cache, device, config)
         self.jobs = len(oracles)
@@ -73,6 +75,8 @@ class Pool(CachingEvaluator, CardEvaluator):
         self._watches = tuple(watches)
         self._shared = next((runner for runner in self.runners if runner.gpu.uuid == shared), None)
         self._idle = list(oracles)
+        self._renew = renew
+        """Ends an oracle and gives another in its place."""
         self._lanes = anyio.Semaphore(self.jobs)
 
     @property
@@ -131,6 +135,11 @@ class Pool(CachingEvaluator, CardEvaluator):
                 found = await self._path.evaluate(oracle, problem, code, clock)
             except Ended as end:
                 found = failed(end.status, end.detail, clock.now)
+            except EvaluatorFailed:  # the oracle may be dead, or in the middle of an answer
+                if self._renew is not None:
+                    with anyio.CancelScope(shield=True):
+                        oracle = await self._renew(oracle)
+                raise
             finally:
                 self._idle.append(oracle)
         return replace(found, sizes=self._path.stages.sizes(problem))
@@ -168,6 +177,11 @@ async def open_pool(
         baselines = BaselineStore(cache_dir / "baselines.jsonl" if cache_dir is not None else None)
         path = GpuPath(stages, runners, baselines) if cards else CpuPath(stages)
         oracles = [await stack.enter_async_context(server.child("oracle")) for _ in range(jobs)]
+
+        async def renew(oracle: Child) -> Child:
+            server.kill(oracle)
+            return await stack.enter_async_context(server.child("oracle"))
+
         place = " + ".join(f"{card.name} {card.uuid}" for card in cards) or "cpu"
         watches = [
             await stack.enter_async_context(
@@ -175,7 +189,7 @@ async def open_pool(
             )
             for runner in runners
         ]
-        yield Pool(path, config, caches.ResultCache(cache_dir), oracles, place, server, notices, shared, watches)
+        yield Pool(path, config, caches.ResultCache(cache_dir), oracles, place, server, notices, shared, watches, renew)
 
 
 def _own_pids(runner: GpuRunner, shared: bool) -> frozenset[int]:

@@ -89,8 +89,8 @@ class Stages:
         return About(problem.name, problem.source, self.config.profile, self.config.tf32)
 
     async def ask_oracle(self, oracle: Child, question: bytes, *answers: type[T], patience: int = 1) -> tuple[T, bytes]:
-        """The answer and its body. The oracle is trusted: its death, silence or nonsense is our failure. `patience`: factor on the
-        time that it has.
+        """The answer and its body. The oracle is trusted: its death, silence or nonsense is our failure. `patience` is a factor
+        on the time that it has.
 
         Raises EvaluatorFailed or BrokenReference.
         """

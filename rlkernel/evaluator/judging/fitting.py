@@ -53,7 +53,7 @@ SLOW_ELEMENTS = 1 << 25
 """The same where nothing smaller runs: torch's operators still end in time, a candidate's own kernels may not."""
 SLOW_FLOPS = 1 << 34
 SLOW_WEIGHTS = 1 << 26
-TRIES = 32
+TRIES = 20
 """How many sizes the last search looks at."""
 
 

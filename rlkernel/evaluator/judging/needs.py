@@ -12,7 +12,7 @@ from torch.utils._pytree import tree_leaves
 from rlkernel.evaluator.devices import DeviceProfile
 from rlkernel.evaluator.judging.operator_costs import flops
 from rlkernel.evaluator.program.carried import carrying
-from rlkernel.evaluator.program.schema import Op
+from rlkernel.evaluator.program.schema import MAX_STEPS, Op
 from rlkernel.evaluator.trace.lie import recording
 from rlkernel.evaluator.trace.recorder import Recorder
 from rlkernel.evaluator.trace.shims import answering_as
@@ -80,14 +80,14 @@ class _Counting(Recorder):  # type: ignore[no-untyped-call]
     def _count(self, read: list[torch.Tensor], made: list[torch.Tensor]) -> None:
         known = {t.untyped_storage()._cdata for t in read}
         new = [t for t in made if t.untyped_storage()._cdata not in known]
-        count, step = sum(t.numel() for t in new), self.steps.pop()
+        count, step = sum(t.numel() for t in new), self.steps[-1]
         self.operators += 1
         self.names.add(step.op if isinstance(step, Op) else "")
         self.made += count
         self.largest = max(self.largest, count)
         if new and isinstance(step, Op):
             self.flops += flops(step, read, made)
-        if self.operators > OPERATORS:
+        if self.operators > OPERATORS or len(self.steps) >= MAX_STEPS:
             raise TooLarge(f"forward has more than {OPERATORS} operators")
         if self._most is not None and self.made > self._most:
             raise TooLarge(f"forward makes more than {self._most:,} elements")

@@ -4,55 +4,48 @@ A method is a frozen dataclass whose `__call__` is the formula. Start at `trloo`
 how to add one.
 """
 
-from algorithms.contexts import BestWindow, FullHistory, LastTurns, TopTurns
-from algorithms.dr_grpo import DrGRPO
-from algorithms.flat_groups import FlatGroups
-from algorithms.grpo import GRPO
-from algorithms.hrd import HRD
-from algorithms.layered_reward import LayeredReward
-from algorithms.max_rl import MaxRL
-from algorithms.mis import MIS
-from algorithms.mrs import MRS
-from algorithms.pr import PR
-from algorithms.prs import PRS
-from algorithms.reinforce_pp import ReinforcePP
-from algorithms.rloo import RLOO
-from algorithms.speed_reward import SpeedReward
-from algorithms.tiered_reward import TieredReward
-from algorithms.tis import TIS
-from algorithms.trloo import TRLOO
-from algorithms.unchecked_reward import UncheckedReward
-from algorithms.uniform_credit import UniformCredit
-from algorithms.veto import Veto
-from algorithms.void_turns import VoidTurns
-from algorithms.weighted_reward import WeightedReward
+from importlib import import_module
+
+from rlkernel.environment.speed_reward import SpeedReward
+
+
+def _class(place: str) -> type:
+    """The class at `module.Class` of this package.
+
+    >>> _class("trloo.TRLOO").__name__
+    'TRLOO'
+    """
+    module, _, name = place.partition(".")
+    found: type = getattr(import_module(f"algorithms.{module}"), name)
+    return found
+
 
 ADVANTAGES: dict[str, type] = {
-    "grpo": GRPO,
-    "trloo": TRLOO,
-    "rloo": RLOO,
-    "dr_grpo": DrGRPO,
-    "max_rl": MaxRL,
-    "reinforce_pp": ReinforcePP,
+    "grpo": _class("grpo.GRPO"),
+    "trloo": _class("trloo.TRLOO"),
+    "rloo": _class("rloo.RLOO"),
+    "dr_grpo": _class("dr_grpo.DrGRPO"),
+    "max_rl": _class("max_rl.MaxRL"),
+    "reinforce_pp": _class("reinforce_pp.ReinforcePP"),
 }
 REWARDS: dict[str, type] = {
     "speed": SpeedReward,
-    "tiered": TieredReward,
-    "weighted": WeightedReward,
-    "pr": PR,
-    "layered": LayeredReward,
-    "unchecked": UncheckedReward,
+    "tiered": _class("tiered_reward.TieredReward"),
+    "weighted": _class("weighted_reward.WeightedReward"),
+    "pr": _class("pr.PR"),
+    "layered": _class("layered_reward.LayeredReward"),
+    "unchecked": _class("unchecked_reward.UncheckedReward"),
 }
 CORRECTIONS: dict[str, type] = {
-    "mrs": MRS,
-    "prs": PRS,
-    "void_turns": VoidTurns,
-    "flat_groups": FlatGroups,
-    "tis": TIS,
-    "mis": MIS,
-    "veto": Veto,
+    "mrs": _class("mrs.MRS"),
+    "prs": _class("prs.PRS"),
+    "void_turns": _class("void_turns.VoidTurns"),
+    "flat_groups": _class("flat_groups.FlatGroups"),
+    "tis": _class("tis.TIS"),
+    "mis": _class("mis.MIS"),
+    "veto": _class("veto.Veto"),
 }
-CREDITS: dict[str, type] = {"uniform": UniformCredit, "hrd": HRD}
+CREDITS: dict[str, type] = {"uniform": _class("uniform_credit.UniformCredit"), "hrd": _class("hrd.HRD")}
 
 TABLES: dict[str, dict[str, type]] = {
     "advantage": ADVANTAGES,
@@ -62,5 +55,10 @@ TABLES: dict[str, dict[str, type]] = {
 }
 """The tables, each by the field of `rlkernel.config.Run` that takes its methods."""
 
-CONTEXTS: dict[str, type] = {"full": FullHistory, "last": LastTurns, "top": TopTurns, "window": BestWindow}
+CONTEXTS: dict[str, type] = {
+    "full": _class("contexts.FullHistory"),
+    "last": _class("contexts.LastTurns"),
+    "top": _class("contexts.TopTurns"),
+    "window": _class("contexts.BestWindow"),
+}
 """The rules for which earlier turns a policy is shown in test-time scaling (`rlkernel.refine`)."""

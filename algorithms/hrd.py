@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import torch
 
 from algorithms.layered_reward import LayeredReward
-from algorithms.speed_reward import SpeedReward
+from rlkernel.environment.speed_reward import SpeedReward
 from rlkernel.interfaces import Decode, Reward
 from rlkernel.types import Turn
 

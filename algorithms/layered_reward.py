@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from algorithms.speed_reward import SpeedReward
+from rlkernel.environment.speed_reward import SpeedReward
 from rlkernel.interfaces import Reward
 from rlkernel.types import Evaluation, Status
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import get_args
 
 from algorithms.coverage import Kind, coverage
-from algorithms.speed_reward import SpeedReward
+from rlkernel.environment.speed_reward import SpeedReward
 from rlkernel.interfaces import Reward
 from rlkernel.types import Evaluation
 

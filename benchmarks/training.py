@@ -30,11 +30,11 @@ from rich.table import Table
 from transformers.trainer_utils import SaveStrategy
 
 from algorithms.mrs import MRS
-from algorithms.speed_reward import SpeedReward
 from algorithms.trloo import TRLOO
 from algorithms.uniform_credit import UniformCredit
 from benchmarks.shapes import SHAPES, random_model
 from rlkernel.config import Run
+from rlkernel.environment.speed_reward import SpeedReward
 from rlkernel.policy.load import add_lora
 from rlkernel.policy.small import load_small
 from rlkernel.training.hooks import StepFacts

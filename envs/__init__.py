@@ -1,5 +1,5 @@
-"""Environments: what a policy is given and told.
+"""Problems: what a policy is given.
 
-Start at `kernel_env`, which puts prompt, extraction and feedback together. `problems` loads suites, `suite/` is ours,
-`size_store` keeps the sizes that were chosen for KernelBench's problems, and `teacher/` writes the corpus of the cold start.
+Start at `problems`, which loads suites; `suite/` is ours. `size_store` keeps the sizes that were chosen for KernelBench's
+problems, and `teacher/` writes the corpus of the cold start. What a policy is told by default is in `rlkernel.environment`.
 """

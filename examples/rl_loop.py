@@ -29,10 +29,10 @@ from typing import Any
 import anyio
 import torch
 
-from algorithms.speed_reward import SpeedReward
 from algorithms.trloo import TRLOO
-from envs.kernel_env import KernelEnvironment
 from envs.problems import family_of, load_suite
+from rlkernel.environment.kernel_env import KernelEnvironment
+from rlkernel.environment.speed_reward import SpeedReward
 from rlkernel.evaluator.pool import open_pool
 from rlkernel.interfaces import Advantage, Environment, Evaluator, Policy, Reward
 from rlkernel.metrics import is_fast

@@ -17,9 +17,9 @@ import torch
 from datasets import Dataset
 from trl import GRPOConfig, GRPOTrainer
 
-from algorithms.speed_reward import SpeedReward
-from envs.kernel_env import KernelEnvironment
 from envs.problems import load_suite
+from rlkernel.environment.kernel_env import KernelEnvironment
+from rlkernel.environment.speed_reward import SpeedReward
 from rlkernel.integrations.reward_function import RewardFunction, rows
 from rlkernel.integrations.service import open_service
 from rlkernel.interfaces import Environment

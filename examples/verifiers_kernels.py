@@ -18,9 +18,9 @@ from typing import Literal
 
 import verifiers.v1 as vf
 
-from algorithms.speed_reward import SpeedReward
-from envs.kernel_env import KernelEnvironment
 from envs.problems import load_directory, load_suite
+from rlkernel.environment.kernel_env import KernelEnvironment
+from rlkernel.environment.speed_reward import SpeedReward
 from rlkernel.integrations.service import Service, open_service
 from rlkernel.types import Evaluation, Problem
 
@@ -74,7 +74,7 @@ class KernelTask(vf.Task[KernelData, vf.State, KernelTaskConfig]):
 
     @vf.reward
     async def speed(self, trace: vf.Trace) -> float:
-        """The reward of `algorithms.speed_reward` for the last reply."""
+        """The reward of `rlkernel.environment.speed_reward` for the last reply."""
         return SpeedReward()(await self.evaluation(trace))
 
     @vf.metric

@@ -41,7 +41,7 @@ def _main(argv: list[str], experiments: Sequence[Experiment] | None, train: Trai
     own = experiments is None
     found = [load(name) for name in NAMES] if experiments is None else list(experiments)
     whole = everything(found)
-    chosen, flags = plan.parse("all", whole.arms, argv)
+    whole, chosen, flags = experiment.with_file(whole, argv)
     if flags.methods:
         listing.list_methods(whole.tables)
         return 0
@@ -55,7 +55,7 @@ def _main(argv: list[str], experiments: Sequence[Experiment] | None, train: Trai
     if flags.dry_run:
         return experiment.rehearse(jobs, preset, flags, train)
     print(f"{len(jobs)} runs in {flags.out / 'arms'}", file=sys.stderr)
-    status = experiment.train_within(jobs, flags, train)
+    status = experiment.train_within(jobs, flags, train, experiment.labels_of(whole, preset))
     if status != 0:
         return status
     report(found, jobs, flags)

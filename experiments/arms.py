@@ -20,17 +20,17 @@ from algorithms.mrs import MRS
 from algorithms.pr import PR
 from algorithms.prs import PRS
 from algorithms.rloo import RLOO
-from algorithms.speed_reward import SpeedReward
 from algorithms.tis import TIS
 from algorithms.trloo import TRLOO
 from algorithms.unchecked_reward import UncheckedReward
 from algorithms.uniform_credit import UniformCredit
-from envs.kernel_env import KernelEnvironment
 from envs.problems import family_of, load_suite
 from experiments import paper_scale
 from rlkernel.commands.experiment import Experiment
 from rlkernel.commands.plan import Preset
 from rlkernel.config import Run
+from rlkernel.environment.kernel_env import KernelEnvironment
+from rlkernel.environment.speed_reward import SpeedReward
 from rlkernel.report.claims import Claim
 from rlkernel.report.curves import PANELS, Panel
 from rlkernel.report.report import Story

@@ -10,6 +10,7 @@ from typing import Literal
 from algorithms import CONTEXTS, REWARDS
 from rlkernel.errors import UsageError
 from rlkernel.refine import Context
+from rlkernel.types import Precision
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,8 @@ class Flags:
     """Where candidates are judged: auto, cpu (modelled time), cuda, cuda:N, or ray (a Ray cluster)."""
     jobs: int = 0
     profile: str = "h200"
-    tf32: bool = False
+    precision: Precision = Precision.PYTORCH
+    """Of float32 products: pytorch, strict or tf32, see docs/evaluator.md."""
     compiled: bool = True
     """On a GPU, also compare with the reference under torch.compile."""
 

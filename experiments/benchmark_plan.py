@@ -14,11 +14,11 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from algorithms import REWARDS
-from envs.kernel_env import KernelEnvironment
 from envs.problems import SuiteError, load_directory, load_suite
 from envs.size_store import fit_all
 from experiments.benchmark_flags import Flags, check, parse_context
 from rlkernel.config import code_of, to_json
+from rlkernel.environment.kernel_env import KernelEnvironment
 from rlkernel.errors import UsageError
 from rlkernel.evaluator.cards.gpus import Gpu
 from rlkernel.evaluator.config import PATIENT, EvaluatorConfig
@@ -178,7 +178,7 @@ def _evaluator(flags: Flags) -> tuple[Sequence[Gpu], EvaluatorConfig]:
         raise UsageError(f"--device: {error}") from error
     try:
         compiled = flags.compiled and (bool(cards) or flags.device == RAY)
-        return cards, EvaluatorConfig(profile=flags.profile, tf32=flags.tf32, compiled=compiled, limits=PATIENT)
+        return cards, EvaluatorConfig(profile=flags.profile, precision=flags.precision, compiled=compiled, limits=PATIENT)
     except ValueError as error:
         raise UsageError(f"--profile: {error}") from error
 

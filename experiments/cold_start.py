@@ -28,15 +28,15 @@ from typing import Any
 import anyio
 import torch
 
-from algorithms.speed_reward import SpeedReward
 from envs.chains import generate, names_of, parse
-from envs.kernel_env import KernelEnvironment
 from envs.problems import load_suite
 from envs.teacher.corpus import Conversation, write_corpus
 from envs.teacher.script import BEGINNER, CAPABLE, Mixture
 from experiments.arms import MEDIUM
 from experiments.behaviour import render, repairs, shares
 from experiments.optimizer import MuonAndAdamW
+from rlkernel.environment.kernel_env import KernelEnvironment
+from rlkernel.environment.speed_reward import SpeedReward
 from rlkernel.evaluator.pool import Pool, open_pool
 from rlkernel.metrics import rollout_metrics, timing
 from rlkernel.policy.chat import encode_feedback, encode_prompt, end_of_turn

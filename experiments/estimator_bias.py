@@ -65,6 +65,8 @@ RUNS, RANDOM_TOYS = 200, 64
 class Flags:
     """The flags of the command."""
 
+    list: bool = False
+    """Show the estimators that are compared, and stop."""
     out: Path = Path("runs/estimator_bias")
     """Directory of the figure and the numbers."""
 
@@ -115,7 +117,7 @@ def bias(advantage: Advantage, size: int, unit: float = 1.0) -> dict[str, float 
 
 
 def study() -> dict[str, Any]:
-    """All numbers of the figure and the table, by arm."""
+    """All numbers of the figure and the table, by arm. Says on standard error which arm it is at."""
     toy, start = example()
     many, starts = example(RUNS)
     randoms, random_starts = random_toys(torch.Generator().manual_seed(0))
@@ -123,6 +125,7 @@ def study() -> dict[str, Any]:
         "true gradient": {"exact": ascend(toy, start, toy.true_gradient, STEPS, LENGTH)[0].tolist()},
     }
     for name, advantage in ARMS.items():
+        print(name, file=sys.stderr, flush=True)
         sampled = sampled_gradient(many, advantage, N, BATCH, torch.Generator().manual_seed(0))
         final_R = ascend(randoms, random_starts, _mean(randoms, advantage), STEPS, LENGTH)[:, -1] / randoms.best()
         found[name] = {
@@ -200,6 +203,9 @@ def print_table(found: dict[str, Any]) -> None:
 def main(argv: Sequence[str]) -> int:
     def run() -> int:
         flags = parse_flags(Flags(), list(argv), "python -m experiments.estimator_bias")
+        if flags.list:
+            print("\n".join(f"{name}: {advantage}" for name, advantage in ARMS.items()))
+            return 0
         found = study()
         flags.out.mkdir(parents=True, exist_ok=True)
         (flags.out / "numbers.json").write_text(json.dumps(found, indent=1) + "\n")

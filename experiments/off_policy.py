@@ -23,7 +23,7 @@ import sys
 from experiments import arms
 from rlkernel.commands import experiment
 from rlkernel.report.claims import Claim
-from rlkernel.report.figure import PANELS, Panel
+from rlkernel.report.curves import PANELS, Panel
 from rlkernel.report.summary import Window
 
 ARMS = arms.by_name(

@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from algorithms.layered_reward import LayeredReward
-from envs.kernel_env import KernelEnvironment
 from envs.problems import load_suite
 from rlkernel.config import Run
+from rlkernel.environment.kernel_env import KernelEnvironment
 from rlkernel.settings import Loss
 
 DR_KERNEL, TRITONRL = "Qwen/Qwen3-14B-Base", "Qwen/Qwen3-8B-Base"

@@ -222,7 +222,9 @@ async def refine_all(units: Sequence[Unit], flags: Flags, started: float) -> boo
     waiting = [unit for unit in units if not finished(unit)]
     if not waiting:
         return True
-    async with open_evaluator(waiting[0].run.device, waiting[0].run.jobs, flags.out / "evaluations") as pool:
+    first = waiting[0].run
+    # One seed for all units, so that a verdict is the same whichever of them are finished already.
+    async with open_evaluator(first.device, first.jobs, flags.out / "evaluations", first.precision, seed=0) as pool:
         for name, units_of in groupby(waiting, key=lambda unit: unit.run.model):
             model, tokenizer = load_model(name)
             if torch.cuda.is_available():

@@ -15,7 +15,7 @@ from typing import Any, get_args
 from rlkernel.errors import UsageError
 from rlkernel.interfaces import Advantage, Correction, Credit, Environment, Removes, Reward
 from rlkernel.settings import Loss, Optimiser, Stop
-from rlkernel.types import Problem
+from rlkernel.types import Precision, Problem
 
 METHODS: Mapping[str, type] = {"reward": Reward, "advantage": Advantage, "credit": Credit, "corrections": Correction}
 """The fields of a `Run` that say what its algorithm is."""
@@ -24,6 +24,8 @@ COUNTS = (
     *("validation_every", "validation_rollouts"),
 )
 """The fields that are at least 1."""
+SHIPPED = "rlkernel.environment."
+"""Where the methods are that come with the package."""
 ENGINES = ("auto", "slots", "generate")
 """The engines that sample. auto: slots, or generate for a model whose attention is not the plain one."""
 ROLLOUT_DTYPES = ("auto", "bfloat16", "float8")
@@ -101,6 +103,8 @@ class Run:
     (the nodes of a Ray cluster, docs/past_one_machine.md)."""
     jobs: int = 0
     """Evaluations in flight; 0: one per core. With device ray, on each of its actors."""
+    precision: Precision = Precision.PYTORCH
+    """How exact float32 products are on either side of an evaluation."""
 
     def __post_init__(self) -> None:
         for name in COUNTS:
@@ -126,6 +130,8 @@ class Run:
             raise UsageError(f"Run.lora_rank is {self.lora_rank}: use 0 to train all weights, or the rank of the adapters")
         if self.lora_alpha <= 0:
             raise UsageError(f"Run.lora_alpha is {self.lora_alpha}: it must be positive")
+        if self.precision not in tuple(Precision):
+            raise UsageError(f"Run.precision is {self.precision!r}: use one of {', '.join(Precision)}")
         if self.engine not in ENGINES:
             raise UsageError(f"Run.engine is {self.engine!r}: use one of {', '.join(ENGINES)}")
         if self.rollout_dtype not in ROLLOUT_DTYPES:
@@ -197,7 +203,7 @@ def code_of(value: Any) -> dict[str, str]:
         return {}
     inner = {name: digest for f in fields(value) for name, digest in code_of(getattr(value, f.name)).items()}
     home = type(value).__module__
-    if home.split(".")[0] == __name__.split(".")[0]:
+    if home.split(".")[0] == __name__.split(".")[0] and not home.startswith(SHIPPED):
         return inner  # rlkernel itself: the manifest names its commit
     text = "".join(_sources(home, set()))
     return {**inner, f"{home}.{type(value).__name__}": hashlib.sha256(text.encode()).hexdigest()[:16]}

@@ -13,6 +13,8 @@ GOES_ON = 75
 """Exit status of a command that stopped at its limit, or lacks answers (EX_TEMPFAIL of sysexits.h): the same command goes on."""
 
 
+BROKEN_PIPE = 141
+"""Exit status of a command whose output nobody reads any more (128 + SIGPIPE)."""
 FULL = (errno.ENOSPC, errno.EDQUOT)
 """What an operating system answers where a disk, or a user's share of it, is full."""
 
@@ -72,9 +74,15 @@ def disk_full(path: str = "") -> UsageError:
 
 def exit_status(call: Any) -> int:
     """The exit status of a command that is `call`: what it returns (None: 0), 2 after one line about what the user can fix, 130
-    when it was interrupted, as shells have it."""
+    when it was interrupted and 141 when nobody reads what it prints (`| head`), as shells have them."""
     try:
-        return int(call() or 0)
+        returned = int(call() or 0)
+        sys.stdout.flush()
+        return returned
+    except BrokenPipeError:
+        # What is left in the buffer is flushed at the interpreter's end, which would tell of the pipe once more.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return BROKEN_PIPE
     except (Exception, BaseExceptionGroup, KeyboardInterrupt) as error:
         status = _told(error)
         if status is None:

@@ -41,6 +41,28 @@ class Status(StrEnum):
     """Faster than the roofline allows."""
 
 
+class Precision(StrEnum):
+    """How exact float32 products, convolutions and recurrent layers are on either side. It changes no other operator or dtype."""
+
+    PYTORCH = "pytorch"
+    """The reference runs as PyTorch ships: products exact, convolutions and recurrent layers with cuDNN's tf32. The candidate may
+    use tf32 in all of them."""
+    STRICT = "strict"
+    """Neither side may use tf32."""
+    TF32 = "tf32"
+    """Both sides may use tf32 in all of them."""
+
+
+class Closeness(StrEnum):
+    """How close outputs are by KernelBench's own rule, `torch.allclose` with one number as both tolerances."""
+
+    TIGHT = "1e-4"
+    """Within 1e-4, what KernelBench asks of float32 now."""
+    LOOSE = "1e-2"
+    """Within 1e-2, what it asked at first, and what it asks of half precision."""
+    NO = "no"
+
+
 @dataclass(frozen=True, slots=True)
 class Problem:
     """One task: a PyTorch reference in KernelBench's file format (`Model`, `get_inputs`, `get_init_inputs`).
@@ -123,6 +145,8 @@ class Evaluation:
     ops: tuple[OpFact, ...] = ()
     max_error: float | None = None
     """Largest error over the rounds, relative to the reference's norm."""
+    kernelbench_close: Closeness | None = None
+    """How KernelBench would have compared the outputs on the problem's own inputs, whatever the status; None when nothing ran."""
     reference_ops: tuple[OpFact, ...] = ()
     """The reference's own steps: the first is its bottleneck."""
     sizes: Mapping[str, Any] = field(default_factory=dict)
@@ -147,6 +171,7 @@ class Evaluation:
             **{
                 **fields,
                 "status": Status(data["status"]),
+                "kernelbench_close": None if (close := data.get("kernelbench_close")) is None else Closeness(close),
                 "launches": tuple(LaunchFact(**row) for row in data["launches"]),
                 "ops": tuple(OpFact(**row) for row in data["ops"]),
                 "reference_ops": tuple(OpFact(**row) for row in data["reference_ops"]),

@@ -42,7 +42,8 @@ class Page:
         """Make a copy of the checkout with the page's files and edits."""
         for package in ("rlkernel", "algorithms", "envs", "experiments", "tests/algorithms", "tests/envs"):
             shutil.copytree(ROOT / package, copy / package, ignore=shutil.ignore_patterns("__pycache__"))
-        for name in ("pyproject.toml", "tests/conftest.py"):
+        for name in ("pyproject.toml", "tests/conftest.py", "docs/papers.md"):
+            (copy / name).parent.mkdir(exist_ok=True)
             shutil.copy(ROOT / name, copy / name)
         for path, text in self.named("python"):
             assert not (copy / path).exists(), path

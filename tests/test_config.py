@@ -20,11 +20,11 @@ from algorithms.hrd import HRD
 from algorithms.mrs import MRS
 from algorithms.pr import PR
 from algorithms.prs import PRS
-from algorithms.speed_reward import SpeedReward
 from algorithms.trloo import TRLOO
 from algorithms.uniform_credit import UniformCredit
-from envs.kernel_env import KernelEnvironment
 from rlkernel.config import METHODS, Run, fingerprint, to_json
+from rlkernel.environment.kernel_env import KernelEnvironment
+from rlkernel.environment.speed_reward import SpeedReward
 from rlkernel.runs import directory as rundir
 from rlkernel.types import Problem
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import errno
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from rlkernel.errors import GOES_ON, BrokenReference, UsageError, exit_status, misfit_call, tell_usage_errors
+from rlkernel.errors import BROKEN_PIPE, GOES_ON, BrokenReference, UsageError, exit_status, misfit_call, tell_usage_errors
+
+ROOT = Path(__file__).parents[1]
 
 
 @pytest.fixture(autouse=True)
@@ -105,3 +108,13 @@ def test_other_failures_of_a_disk_keep_their_traceback() -> None:
 
     with pytest.raises(OSError, match="Input/output"):
         exit_status(write)
+
+
+def test_a_pipe_that_nobody_reads_ends_a_command_without_a_word() -> None:
+    text = "import sys; from rlkernel.errors import exit_status; sys.exit(exit_status(lambda: print('x' * 1_000_000)))"
+    reader = subprocess.Popen([sys.executable, "-c", text], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert reader.stdout is not None and reader.stderr is not None
+    assert reader.stdout.read(1) == b"x"
+    reader.stdout.close()
+    assert (reader.stderr.read(), reader.wait()) == (b"", BROKEN_PIPE)
+    reader.stderr.close()

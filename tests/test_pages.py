@@ -13,13 +13,13 @@ import torch
 
 import rlkernel
 from algorithms import TABLES
-from algorithms.speed_reward import SpeedReward
 from algorithms.tiered_reward import TieredReward
 from examples import rl_loop
 from experiments.arms import PRESETS
 from experiments.catalogue import NAMES
 from rlkernel.busy import Busy
 from rlkernel.config import Run
+from rlkernel.environment.speed_reward import SpeedReward
 from rlkernel.metrics import rollout_metrics
 from rlkernel.report.claims import Verdict
 from rlkernel.training.hooks import StepFacts

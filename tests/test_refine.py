@@ -9,7 +9,7 @@ import anyio
 import pytest
 
 from algorithms.contexts import FullHistory, TopTurns
-from algorithms.speed_reward import SpeedReward
+from rlkernel.environment.speed_reward import SpeedReward
 from rlkernel.errors import UsageError
 from rlkernel.refine import Context, refine, refine_groups, until
 from rlkernel.types import Completion, Evaluation, Problem, Status, Trajectory

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 import anyio
 import pytest
 
-from algorithms.speed_reward import SpeedReward
 from rlkernel.busy import Busy
+from rlkernel.environment.speed_reward import SpeedReward
 from rlkernel.errors import UsageError, usage_error
 from rlkernel.rollout import derive_seed, rollout, rollout_groups
 from rlkernel.settings import Stop

@@ -102,7 +102,7 @@ def write_parquet(path: Path, rows: Sequence[TurnRow], levels: Mapping[str, int]
 
     text, number, whole = pa.string(), pa.float64(), pa.int64()
     facts = dict.fromkeys(("speedup", "speedup_low", "speedup_high", "reference_us", "candidate_us", "compiled_us"), number)
-    facts |= {"coverage": number, "max_error": number, "timing": text, "detail": text, "trials": whole}
+    facts |= {"coverage": number, "max_error": number, "kernelbench_close": text, "timing": text, "detail": text, "trials": whole}
     columns = {
         "problem": text, "level": whole, "sample": whole, "turn": whole, "shown": pa.list_(whole),
         "status": text, "correct": pa.bool_(), "matches": pa.bool_(), **facts,
@@ -191,6 +191,8 @@ def _score_rows(baseline: str, columns: Mapping[str, Any]) -> Iterator[tuple[str
         yield row(f"pass@{k}", lambda s, k=k: _percent(s["pass_at"].get(str(k))))
     for key in ("correct_rate", "hacking_rate", "lazy_rate"):
         yield row(f"{key.removesuffix('_rate')}, of turns", lambda s, key=key: _percent(s[key]))
+    for key, within in (("kernelbench_loose_rate", "1e-2"), ("kernelbench_tight_rate", "1e-4")):
+        yield row(f"close to {within}, as KernelBench counts", lambda s, key=key: _percent(s[key]))
     for key in ("problems", "samples"):
         yield row(key, lambda s, key=key: str(s[key]))
 

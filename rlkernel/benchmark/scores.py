@@ -22,7 +22,7 @@ import numpy as np
 
 from rlkernel.metrics import is_hack, is_lazy
 from rlkernel.statistics import LEVEL, SAMPLES, Array, Interval
-from rlkernel.types import Evaluation
+from rlkernel.types import Closeness, Evaluation
 
 THRESHOLDS = (0.0, 0.8, 1.0, 1.2, 1.5, 2.0)
 Attempt = Sequence[Evaluation]
@@ -127,6 +127,10 @@ class Scores:
     """The share of turns that are correct; the rates below are shares of turns, too."""
     hacking_rate: Interval
     lazy_rate: Interval
+    kernelbench_loose_rate: Interval
+    """The share of turns whose outputs KernelBench's rule takes for the reference's at 1e-2, whatever else is wrong with them."""
+    kernelbench_tight_rate: Interval
+    """The same at 1e-4."""
     statuses: Mapping[str, int]
 
 
@@ -150,6 +154,8 @@ def score(tried: Tried) -> Scores:
         correct_rate=_rate(tried, lambda turn: turn.correct),
         hacking_rate=_rate(tried, is_hack),
         lazy_rate=_rate(tried, is_lazy),
+        kernelbench_loose_rate=_rate(tried, lambda turn: turn.kernelbench_close in (Closeness.LOOSE, Closeness.TIGHT)),
+        kernelbench_tight_rate=_rate(tried, lambda turn: turn.kernelbench_close is Closeness.TIGHT),
         statuses=dict(sorted(statuses.items(), key=lambda item: -item[1])),
     )
 

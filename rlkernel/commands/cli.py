@@ -1,4 +1,4 @@
-"""The command line: `rlkernel evaluate`, `compare` and `doctor`.
+"""The command line: `rlkernel evaluate`, `compare`, `doctor` and `serve`.
 
 What a command stands on is imported when it is called: torch alone takes seconds, which `--help` need not wait for.
 """
@@ -14,6 +14,7 @@ from pathlib import Path
 
 from rlkernel.commands.flags import parse_flags
 from rlkernel.errors import UsageError, exit_status
+from rlkernel.types import Precision
 
 
 @dataclass(frozen=True)
@@ -38,8 +39,8 @@ class Evaluate:
     profile: str = "h200"
     """Without a GPU, the one to compile for and to model: h200, a100, h100, l40s, rtx4090 or b200. On a GPU, `card` makes the
     profile of the card itself, also where its model has a name here."""
-    tf32: bool = False
-    """Allow a float32 task to use tf32 matrix units."""
+    precision: Precision = Precision.PYTORCH
+    """pytorch: the reference as PyTorch ships, and the candidate may use tf32. strict: no tf32. tf32: on both sides."""
     compiled: bool = False
     """Also time each reference under torch.compile, once; takes seconds, GPU only."""
     json: bool = False
@@ -52,7 +53,7 @@ class Evaluate:
         from rlkernel.training.placement import select
 
         try:
-            config = EvaluatorConfig(profile=self.profile, tf32=self.tf32, compiled=self.compiled, limits=PATIENT)
+            config = EvaluatorConfig(profile=self.profile, precision=self.precision, compiled=self.compiled, limits=PATIENT)
         except ValueError as error:
             raise UsageError(f"--profile: {error}") from error
         try:
@@ -134,11 +135,37 @@ class Doctor:
         return 0 if doctors.show(Console()) else 1
 
 
-Command = Evaluate | Compare | Doctor
+@dataclass(frozen=True)
+class Serve:
+    """Serve problems and verdicts to OpenEnv clients, `pip install 'rlkernel[openenv]'`. Ctrl-C ends it."""
+
+    problems: Path | None = None
+    """A directory of files in KernelBench's format."""
+    turns: int = 3
+    """Answers after which a conversation ends."""
+    device: str = "auto"
+    """Where candidates are judged: auto, cpu (modelled time), cuda or cuda:N."""
+    jobs: int = 0
+    """Evaluations at a time; 0: one per core."""
+    host: str = "127.0.0.1"
+    """The address to listen on: whoever reaches it can have candidates judged."""
+    port: int = 8000
+
+    def __call__(self) -> int:
+        from rlkernel.commands.serve import serve
+
+        if self.problems is None:
+            raise UsageError("--problems is missing: give a directory of files in KernelBench's format")
+        serve(self.problems, turns=self.turns, device=self.device, jobs=self.jobs, host=self.host, port=self.port)
+        return 0
+
+
+Command = Evaluate | Compare | Doctor | Serve
 COMMANDS: Mapping[str, tuple[Command, str]] = {
     "evaluate": (Evaluate(), "files"),
     "compare": (Compare(), "paths"),
     "doctor": (Doctor(), ""),
+    "serve": (Serve(), ""),
 }
 """Name -> the command with its defaults, and the field that takes what is no flag."""
 

@@ -17,7 +17,14 @@ from rich.table import Table
 from rlkernel.errors import BrokenReference, EvaluatorFailed, UsageError
 from rlkernel.evaluator.config import EvaluatorConfig
 from rlkernel.training.placement import open_any_pool
-from rlkernel.types import Evaluation, Problem
+from rlkernel.types import Closeness, Evaluation, Problem
+
+CLOSE = {
+    Closeness.TIGHT: "[dim]by KernelBench's rule: close, within 1e-4",
+    Closeness.LOOSE: "[dim]by KernelBench's rule: close within 1e-2, not within 1e-4",
+    Closeness.NO: "[dim]by KernelBench's rule: not close",
+}
+"""What people are told of `Evaluation.kernelbench_close`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +128,8 @@ def show(evaluation: Evaluation, console: Console) -> None:
         for op in evaluation.ops:
             table.add_row(op.op, str(op.calls), f"{op.us:.1f}", f"{100 * op.share:.1f} %", "")
         console.print(table)
+    if evaluation.kernelbench_close is not None:
+        console.print(CLOSE[evaluation.kernelbench_close])
     if evaluation.sizes:
         sizes = ", ".join(f"{name} = {value}" for name, value in evaluation.sizes.items())
         console.print(f"[dim]results compared at {sizes}", soft_wrap=True, highlight=False)

@@ -13,11 +13,24 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import MappingProxyType
 
 from rlkernel.commands.listing import Tables, list_arms, list_methods
-from rlkernel.commands.plan import Flags, Jobs, Preset, check_arms, check_device, check_policy, choose_preset, parse, plan
+from rlkernel.commands.plan import (
+    Flags,
+    Jobs,
+    Preset,
+    check_arms,
+    check_device,
+    check_policy,
+    choose_preset,
+    config_file,
+    parse,
+    plan,
+)  # fmt: skip
+from rlkernel.commands.run_file import RunFile, read
 from rlkernel.config import Run, fingerprint
 from rlkernel.errors import GOES_ON, UsageError, exit_status
 from rlkernel.report.claims import decide_claims
@@ -80,10 +93,21 @@ def lead_or_follow(work: Callable[[], int]) -> int:
     return exit_status(lead)
 
 
+def with_file(experiment: Experiment, argv: Sequence[str]) -> tuple[Experiment, tuple[str, ...], Flags]:
+    """The experiment with the arms of `--config`, the arms that are asked for, and the flags. Raises UsageError."""
+    path = config_file(argv)
+    file = RunFile() if path is None else read(path, Flags, experiment.arms, experiment.tables)
+    arms = {**experiment.arms, **file.arms}
+    presets = {name: replace(preset, adapt=file.after(preset.adapt)) for name, preset in experiment.presets.items()}
+    chosen, flags = parse(experiment.name, arms, argv, Flags(**file.flags), presets)
+    named = bool(argv) and not argv[0].startswith("-")
+    return replace(experiment, arms=arms, presets=presets), chosen if named else file.named or chosen, flags
+
+
 def _main(experiment: Experiment, argv: list[str], train: Train | None) -> int:
     check_arms(experiment.arms)
     check_claims(experiment.story, experiment.arms)
-    chosen, flags = parse(experiment.name, experiment.arms, argv)
+    experiment, chosen, flags = with_file(experiment, argv)
     if flags.methods:
         list_methods(experiment.tables)
         return 0
@@ -100,14 +124,21 @@ def _main(experiment: Experiment, argv: list[str], train: Train | None) -> int:
     count = "1 run" if len(jobs) == 1 else f"{len(jobs)} runs"
     seeds = ", ".join(map(str, dict.fromkeys(run.seed for run, _ in jobs)))
     print(f"{count} in {flags.out / 'arms'}: {', '.join(chosen)}; seeds {seeds}", file=sys.stderr)
-    status = train_within(jobs, flags, train)
+    status = train_within(jobs, flags, train, labels_of(experiment, preset))
     if status == 0:
         report(experiment, [directory for _, directory in sorted(jobs, key=lambda job: chosen.index(job[0].name))], flags.out)
     return status
 
 
-def train_within(jobs: Jobs, flags: Flags, train: Train | None = None) -> int:
-    """Train what is not finished yet: the status of `train`, or 75 when `--limit-seconds` came first."""
+def labels_of(experiment: Experiment, preset: Preset) -> dict[str, str]:
+    """What a run's manifest and Weights & Biases say of the command that trained it."""
+    name = next(name for name, one in experiment.presets.items() if one is preset)
+    return {"experiment": experiment.name, "preset": name}
+
+
+def train_within(jobs: Jobs, flags: Flags, train: Train | None = None, labels: Mapping[str, str] = MappingProxyType({})) -> int:
+    """Train what is not finished yet: the status of `train`, or 75 when `--limit-seconds` came first. labels: as `train` takes
+    them."""
     if flags.checkpoint_every < 1:
         raise UsageError(f"--checkpoint-every {flags.checkpoint_every}: at least 1")
     until = None if flags.limit_seconds is None else time.monotonic() + flags.limit_seconds
@@ -116,7 +147,8 @@ def train_within(jobs: Jobs, flags: Flags, train: Train | None = None) -> int:
         from rlkernel.training import command
 
         train = command.main
-    status = train(jobs, cache_dir=flags.out / "evaluations", checkpoint_every=flags.checkpoint_every, until=until)
+    cache_dir = flags.out / "evaluations"
+    status = train(jobs, cache_dir=cache_dir, checkpoint_every=flags.checkpoint_every, until=until, labels=labels)
     if status == GOES_ON:
         print(f"stopped after {flags.limit_seconds:g} s at a checkpoint: the same command goes on", file=sys.stderr)
     return status

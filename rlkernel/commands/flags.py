@@ -12,7 +12,9 @@ import inspect
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
+from enum import StrEnum
 from itertools import pairwise
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeVar, get_args, get_origin, get_type_hints
 
 from rlkernel.errors import UsageError
@@ -25,8 +27,9 @@ EXPECTED: Mapping[Any, str] = {int: "a whole number", float: "a number"}
 """Type of a field -> what a value that cannot be read should have been."""
 
 
-def parse_flags(default: T, args: Sequence[str], prog: str, rest: str = "") -> T:
+def parse_flags(default: T, args: Sequence[str], prog: str, rest: str = "", told: Mapping[str, str] = MappingProxyType({})) -> T:
     """`default` with the fields that `args` override; `--help` prints and exits. rest: the field that takes what is no flag.
+    told: words for the help of a field without a default.
 
     Raises UsageError with one line that ends in `prog`, whose help says more.
     """
@@ -36,7 +39,8 @@ def parse_flags(default: T, args: Sequence[str], prog: str, rest: str = "") -> T
     flags = {field.name: "--" + field.name.replace("_", "-") for field in fields(default) if field.name != rest}
     for name in hints:
         value = getattr(default, name)
-        shown = "" if value is None or value is False or value in ((), "") else f" (default: {value})"
+        words = told.get(name, "") if value is None else "" if value is False or value in ((), "") else f"default: {value}"
+        shown = f" ({words})" if words else ""
         parser.add_argument(flags.get(name, name), help=(helps.get(name, "") + shown).replace("%", "%%"), **_reading(hints[name]))
     found, unknown = parser.parse_known_intermixed_args([_dashed(word) for word in args])
     if unknown:
@@ -80,6 +84,8 @@ def _reading(hint: Any) -> dict[str, Any]:
     parts = [part for part in get_args(hint) if part not in (type(None), ...)]
     if hint is bool:
         return {"action": "store_true"}
+    if isinstance(hint, type) and issubclass(hint, StrEnum):
+        return {"type": _reader(hint, f"one of {', '.join(hint)}"), "metavar": "WORD"}
     if get_origin(hint) is Literal:
         return {"type": _reader({part: part for part in parts}.__getitem__, f"one of {', '.join(parts)}"), "metavar": "WORD"}
     if parts:

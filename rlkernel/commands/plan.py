@@ -11,6 +11,7 @@ from rlkernel.config import Run, fingerprint
 from rlkernel.errors import UsageError
 from rlkernel.evaluator.cards import gpus
 from rlkernel.runs import directory as rundir
+from rlkernel.types import Precision
 
 Jobs = Sequence[tuple[Run, Path]]
 """Runs, each with its directory."""
@@ -42,6 +43,8 @@ class Flags:
     Only operational values can be changed: what an arm is about is fixed by its definition.
     """
 
+    config: Path | None = None
+    """A TOML file with flags and arms of your own, see docs/experiments.md; flags of the command line win."""
     list: bool = False
     """Show the arms, who shares them and what they cost, and stop."""
     methods: bool = False
@@ -64,6 +67,8 @@ class Flags:
     """Where the evaluator runs: auto, cpu, cuda, cuda:N or ray."""
     jobs: int | None = None
     """Evaluations in flight; 0: one per core."""
+    precision: Precision | None = None
+    """Of float32 products in evaluations: pytorch, strict or tf32."""
     steps: int | None = None
     turns: int | None = None
     """Attempts per trajectory."""
@@ -79,18 +84,48 @@ class Flags:
     """Trajectories per validation problem and measurement."""
 
 
-COMMAND = ("list", "methods", "preset", "dry_run", "limit_seconds", "checkpoint_every", "out", "seeds")
+COMMAND = ("config", "list", "methods", "preset", "dry_run", "limit_seconds", "checkpoint_every", "out", "seeds")
 OVERRIDES = tuple(flag.name for flag in fields(Flags) if flag.name not in COMMAND)
 """The flags that are fields of `Run`."""
 
 
-def parse(name: str, arms: Mapping[str, Run], argv: Sequence[str]) -> tuple[tuple[str, ...], Flags]:
-    """The arms and the flags of a command line: arms come first, and no arm means all. Raises UsageError in one line."""
+def config_file(argv: Sequence[str]) -> Path | None:
+    """The file of `--config`, which says what else the words of a command line may be.
+
+    >>> config_file(["grpo", "--config", "a.toml"]), config_file(["--config=b.toml"]), config_file(["--list"])
+    (PosixPath('a.toml'), PosixPath('b.toml'), None)
+    """
+    for word, following in zip(argv, [*argv[1:], ""], strict=True):
+        flag, _, value = word.partition("=")
+        if flag == "--config" and (value or following):
+            return Path(value or following)
+    return None
+
+
+def of_presets(arms: Mapping[str, Run], presets: Mapping[str, Preset]) -> dict[str, str]:
+    """Flag -> what each preset makes of it in the first arm: words for its help."""
+    first = next(iter(arms.values()))
+    runs = {name: preset.adapt(first) for name, preset in presets.items()}
+    values = {flag: {name: getattr(run, flag) for name, run in runs.items()} for flag in OVERRIDES}
+    seeds = {name: " ".join(map(str, preset.seeds)) for name, preset in presets.items()}
+    return {flag: ", ".join(f"{name} {value}" for name, value in own.items()) for flag, own in {**values, "seeds": seeds}.items()}
+
+
+def parse(
+    name: str,
+    arms: Mapping[str, Run],
+    argv: Sequence[str],
+    default: Flags | None = None,
+    presets: Mapping[str, Preset] | None = None,
+) -> tuple[tuple[str, ...], Flags]:
+    """The arms and the flags of a command line: arms come first, and no arm means all. default: what holds without a flag.
+    presets: those whose values the help tells. Raises UsageError in one line."""
     named = next((i for i, word in enumerate(argv) if word.startswith("-")), len(argv))
     for arm in argv[:named]:
         if arm not in arms:
             raise UsageError(f"unknown arm {arm!r}: choose from {', '.join(arms)}, or none for all (--list describes them)")
-    flags = parse_flags(Flags(), list(argv[named:]), f"python -m experiments.{name} [arm ...]")
+    told = of_presets(arms, presets) if presets else {}
+    flags = parse_flags(default or Flags(), list(argv[named:]), f"python -m experiments.{name} [arm ...]", told=told)
     if flags.seeds is not None and not flags.seeds:
         raise UsageError("--seeds is empty: give at least one, e.g. --seeds 0 1")
     if flags.limit_seconds is not None and flags.limit_seconds <= 0:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from rlkernel.evaluator.devices import OF_THE_CARD, profile_of
+from rlkernel.types import Precision
 
 GIB = 1 << 30
 
@@ -43,12 +44,18 @@ class EvaluatorConfig:
     profile: str = "h200"
     """The GPU that is compiled for, and modelled where there is none: a name of `devices.PROFILES`, or a profile's text. Where
     there is a GPU, its own takes the place of this; "card" leaves also the name of its model aside."""
-    tf32: bool = False
-    """Whether a float32 task may use tf32 matrix units."""
+    precision: Precision = Precision.PYTORCH
+    """How exact float32 products are on either side."""
     compiled: bool = False
     """Whether each reference is also timed under torch.compile, once per problem. It takes seconds each, and needs a GPU."""
+    seed: int | None = None
+    """Where time is modelled: what inputs and weights are drawn from, together with the problem and the candidate, so that equal
+    seeds give equal verdicts in every digit. None: fresh secrets each time. Measured evaluations always take those."""
     limits: Limits = Limits()
 
     def __post_init__(self) -> None:
         if self.profile != OF_THE_CARD:
             profile_of(self.profile)
+        if self.precision not in tuple(Precision):
+            raise ValueError(f"unknown precision {self.precision!r}: use one of {', '.join(Precision)}")
+        object.__setattr__(self, "precision", Precision(self.precision))

@@ -34,20 +34,21 @@ class CpuPath:
         if brief.unpriced:
             unknown = ", ".join(sorted(set(brief.unpriced)))
             raise BrokenReference(f"{problem.name}: without a GPU no time is known for {unknown}")
-        kernels = await self._compile(full.program, specs, clock)
+        key = stages.key(problem, code, (small, full))
+        kernels = await self._compile(full.program, specs, key, clock)
         with clock.stage("run"):
-            ran, compared = await self._run(oracle, problem, small, full.program, specs, kernels)
+            ran, compared = await self._run(oracle, problem, key, small, full.program, specs, kernels)
         modelled_us = max(sum(row.us for row in ran.rows), 1e-3)
         facts = Facts(
             program=full.program, same_work=census(small.program) == census(full.program), kernels=_by_step(kernels),
             rows=ran.rows, live=_by_source(small.program, full.program, ran.live), unwritten=ran.unwritten,
             matches=compared.matches, other_mode_only=compared.other and small.other is not None, detail=compared.detail,
-            error=compared.error, times=Times.modelled(brief.reference_us, modelled_us), floor_us=brief.floor_us,
-            reference_ops=brief.reference_ops,
+            error=compared.error, close=compared.close, times=Times.modelled(brief.reference_us, modelled_us),
+            floor_us=brief.floor_us, reference_ops=brief.reference_ops,
         )  # fmt: skip
         return combine(facts, clock.now)
 
-    async def _compile(self, full: Program, specs: Specs, clock: Clock) -> Kernels:
+    async def _compile(self, full: Program, specs: Specs, key: str, clock: Clock) -> Kernels:
         """One binary for each launch; of an autotuned one, the fastest configuration that compiles. No other is run or priced.
         Raises Ended."""
         if not full.launches:
@@ -56,21 +57,23 @@ class CpuPath:
         if any(len(launch.configs) > 1 for launch in full.launches):
             with clock.stage("run"):
                 config = self.stages.config
-                question = codec.pack(PriceRequest(full, specs, config.profile))
+                question = codec.pack(PriceRequest(full, specs, config.profile, key))
                 priced, _ = await self.stages.job("run", question, config.limits.run_seconds, Prices)
                 orders = priced.orders
         with clock.stage("compile"):
             return await self.stages.compile(full, specs, orders)
 
     async def _run(
-        self, oracle: Child, problem: Problem, small: Traced, full: Program, specs: Specs, kernels: Kernels
+        self, oracle: Child, problem: Problem, key: str, small: Traced, full: Program, specs: Specs, kernels: Kernels
     ) -> tuple[Ran, Compared]:
-        """The candidate on fresh rounds, and what the oracle says of its outputs. Raises Ended."""
+        """The candidate on rounds that are drawn from its key, and what the oracle says of its outputs. Raises Ended."""
         stages, config = self.stages, self.stages.config
-        drawing = codec.pack(DrawRounds(stages.about(problem), other=small.other is not None))
+        drawing = codec.pack(DrawRounds(stages.about(problem), key, small.other is not None, *small.calls_before))
         drawn, inputs = await stages.ask_oracle(oracle, drawing, Rounds)
         configs = {step: next(iter(choices)) for step, choices in kernels.facts.items()}
-        request = RunRequest(small.program, small.other, full, specs, config.profile, drawn.rounds, configs)
+        request = RunRequest(
+            small.program, small.other, full, specs, config.profile, config.precision, drawn.rounds, key, configs
+        )  # fmt: skip
         ran, outputs = await stages.job("run", codec.pack(request, inputs), config.limits.run_seconds, Ran)
         try:
             check(ran, small.program, full)

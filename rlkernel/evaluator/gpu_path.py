@@ -28,7 +28,7 @@ class GpuPath:
         config = stages.config
         self.runners = runners
         self.stages = stages
-        self._times = KeptTimes(baselines, tf32=config.tf32)
+        self._times = KeptTimes(baselines, precision=config.precision)
         self._studies = Studies(config, self._times)
         self._stays = Stays(runners, self._studies, config.limits.gpu_seconds)
 
@@ -47,8 +47,8 @@ class GpuPath:
         with clock.stage("compile"):
             kernels, cubins = await self._compile(traced, variant.specs)
         task = Task(
-            problem.name, problem.source, brief.modal, config.tf32, config.limits.forward_seconds, traced.program, traced.other,
-            kernels, variant.carried,
+            problem.name, problem.source, brief.modal, config.precision, config.limits.forward_seconds, traced.program,
+            traced.other, kernels, variant.carried,
         )  # fmt: skip
         with clock.stage("run"):
             stay = await self._stays.stay(problem, brief, task, cubins, clock)
@@ -61,7 +61,7 @@ class GpuPath:
         cubins: dict[str, bytes] = {}
 
         async def one(program: Program | None) -> dict[str, dict[int, Compiled]]:
-            if program is None or not any(isinstance(step, Launch) for step in (*program.init, *program.forward)):
+            if program is None or not any(isinstance(step, Launch) for step in (*program.once, *program.forward)):
                 return {}
             made = await self.stages.compile(program, specs, None)
             cubins.update(made.cubins)
@@ -89,7 +89,7 @@ def facts_of(stay: Stay, task: Task, brief: Brief, times: Times | None) -> Facts
     return Facts(
         program=program, kernels=chosen, rows=rows, live=live, matches=judged.matches,
         other_mode_only=judged.other_mode and task.other is not None, detail=judged.detail, error=judged.error,
-        times=times, floor_us=brief.measured_floor_us, reference_ops=_reference_ops(stay.known),
+        close=judged.close, times=times, floor_us=brief.measured_floor_us, reference_ops=_reference_ops(stay.known),
     )  # fmt: skip
 
 

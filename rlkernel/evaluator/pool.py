@@ -9,7 +9,7 @@ evaluate(problem, code)
   |     compile child            launches -> binaries for the target
   |
   |   without a GPU (cpu_path.py)                    with GPUs (gpu_path.py)
-  |     oracle: rounds     fresh seeds, inputs         lease of a GPU: one candidate at a time
+  |     oracle: rounds     seeds, inputs               lease of a GPU: one candidate at a time
   |     runner child       outputs, costs, liveness      runner    tune, judge at full shape, liveness,
   |     oracle: compare    outputs -> matches                      time beside the reference, attribute
   |
@@ -226,7 +226,8 @@ async def _not_idle(cards: Sequence[gpus.Gpu], shared: str | None) -> list[str]:
 
 
 def _for_cards(config: EvaluatorConfig, cards: Sequence[gpus.Gpu], shared: str | None) -> EvaluatorConfig:
-    """Return `config` with the memory of the smallest card and the profile of the cards' model, if that has a name.
+    """Return `config` with the memory of the smallest card and the profile of the cards' model, if that has a name; without a
+    seed, since times are measured.
 
     Raises ValueError for cards of several kinds, and for one on which nothing can be judged.
     """
@@ -238,7 +239,7 @@ def _for_cards(config: EvaluatorConfig, cards: Sequence[gpus.Gpu], shared: str |
         card_profile.check(cards[0])
     memory = min(runner_memory(card, config, shared=card.uuid == shared) for card in cards)
     limits = replace(config.limits, gpu_memory_bytes=memory)
-    return replace(config, profile=OF_THE_CARD if named is None else named.text, limits=limits)
+    return replace(config, profile=OF_THE_CARD if named is None else named.text, seed=None, limits=limits)
 
 
 async def _measured(config: EvaluatorConfig, runners: Sequence[GpuRunner], cache_dir: Path | None) -> EvaluatorConfig:

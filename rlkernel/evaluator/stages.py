@@ -19,6 +19,7 @@ from rlkernel.evaluator import wire
 from rlkernel.evaluator.compile import binaries
 from rlkernel.evaluator.config import EvaluatorConfig
 from rlkernel.evaluator.devices import profile_of
+from rlkernel.evaluator.draws import key_of
 from rlkernel.evaluator.messages import codec
 from rlkernel.evaluator.messages.children import Binaries, CompileRequest, TraceRequest, Traces
 from rlkernel.evaluator.messages.endings import Broken, Failed
@@ -86,7 +87,11 @@ class Stages:
 
     def about(self, problem: Problem) -> About:
         """The problem as the oracle takes it."""
-        return About(problem.name, problem.source, self.config.profile, self.config.tf32)
+        return About(problem.name, problem.source, self.config.profile, self.config.precision)
+
+    def key(self, problem: Problem, code: str, traces: tuple[Traced, ...]) -> str:
+        """What everything of an evaluation is drawn from. The traces are part of it, so that no trace can hold what follows."""
+        return key_of(self.config.seed, problem.source, code, codec.to_header(Traces(traces)))
 
     async def ask_oracle(self, oracle: Child, question: bytes, *answers: type[T], patience: int = 1) -> tuple[T, bytes]:
         """The answer and its body. The oracle is trusted: its death, silence or nonsense is our failure. `patience` is a factor

@@ -1,5 +1,8 @@
 """The evaluator as a reward function of TRL's trainers: `GRPOTrainer(reward_funcs=[reward], ...)`.
 
+    from rlkernel.environment.kernel_env import KernelEnvironment
+    from rlkernel.environment.speed_reward import SpeedReward
+
     with open_service() as service:
         reward = RewardFunction(service, KernelEnvironment(), SpeedReward())
         trainer = GRPOTrainer(model, reward_funcs=[reward], train_dataset=Dataset.from_list(rows(problems, reward.environment)))
@@ -7,6 +10,8 @@
 The problem arrives in the data set's columns `problem` (its name) and `reference` (its file's text). TRL calls an async reward
 function with lists of equal length, one entry per completion, and gathers it with other async ones. A candidate's failure is a
 reward; a broken reference, or an evaluator that fails, raises, which ends the training: its rewards would mean nothing.
+
+`reward.blocking(...)` takes and gives the same without an event loop.
 """
 
 from __future__ import annotations
@@ -62,4 +67,15 @@ class RewardFunction:
             for completion, name, source in zip(completions, problem, reference, strict=True)
         )
         self.last = await asyncio.gather(*asked)
+        return [float(self.reward(evaluation)) for evaluation in self.last]
+
+    def blocking(
+        self, prompts: Sequence[Any], completions: Sequence[Any], problem: Sequence[str], reference: Sequence[str], **columns: Any
+    ) -> list[float]:
+        """The same for a caller without an event loop. All completions are judged at once."""
+        asked = [
+            self.service.submit(Problem(name, 0, "train", source), self.environment.extract(text_of(completion)))
+            for completion, name, source in zip(completions, problem, reference, strict=True)
+        ]
+        self.last = [future.result() for future in asked]
         return [float(self.reward(evaluation)) for evaluation in self.last]

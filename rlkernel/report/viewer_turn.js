@@ -31,6 +31,7 @@ function verdict(item, facts) {
   if (facts.reference_us && facts.candidate_us) parts.push(`${fixed(facts.reference_us, 1)} → ${fixed(facts.candidate_us, 1)} µs`);
   if (facts.compiled_us) parts.push(`torch.compile ${fixed(facts.compiled_us, 1)} µs`);
   if (coverage !== null) parts.push(`coverage ${percent(coverage)}`);
+  if (facts.kernelbench_close) parts.push(`KernelBench ${facts.kernelbench_close === "no" ? "not close" : `within ${facts.kernelbench_close}`}`);
   if (facts.max_error !== undefined) parts.push(`error ${typeof facts.max_error === "number" ? facts.max_error.toExponential(1) : facts.max_error}`);
   parts.push(`reward ${reward === null ? "not a number" : reward.toFixed(2)}`);
   if (facts.stop === "length") parts.push("cut off at the length limit");

@@ -33,9 +33,13 @@ def log_report(
     import wandb
 
     pairs = paired(runs)
-    remote = open_run(directory, name=f"{name}-report", group="report")
+    remote = open_run(
+        directory, name=f"{name}-report", group="report", job_type="report", tags=[name, *known_timing(runs)],
+        config=report_config(name, runs),
+    )  # fmt: skip
     try:
         tables = {
+            "runs": run_rows(runs, None if remote.offline else remote.url),
             "arms": arm_rows(arms),
             "claims": claim_rows(decided),
             "comparison": comparison_rows(pairs),
@@ -50,6 +54,45 @@ def log_report(
         remote.log({**logged, "figure": wandb.Image(str(figure))})
     finally:
         remote.finish()
+
+
+def report_config(name: str, runs: Sequence[RunRecord]) -> dict[str, Any]:
+    """What the report is of: the experiment, its arms, seeds and timing, and the fingerprints and commits of its runs."""
+    git = [run.manifest.get("git") or {} for run in runs]
+    return {
+        "experiment": name,
+        "arms": list(dict.fromkeys(run.arm for run in runs)),
+        "seeds": sorted({run.seed for run in runs}),
+        "timing": ", ".join(known_timing(runs)) or None,
+        "runs": [run.manifest.get("wandb_id") for run in runs],
+        "fingerprints": [run.manifest.get("fingerprint") for run in runs],
+        "commits": sorted({found["commit"] for found in git if "commit" in found}),
+    }
+
+
+def known_timing(runs: Sequence[RunRecord]) -> list[str]:
+    """How the runs' candidates were timed, each way once."""
+    return sorted({run.timing for run in runs if run.timing is not None})
+
+
+def run_rows(runs: Sequence[RunRecord], own_url: str | None) -> list[dict[str, Any]]:
+    """Make one row per run, with its address at Weights & Biases. own_url: the report's, None offline, where no run has one.
+
+    >>> from pathlib import Path
+    >>> run_rows([RunRecord(Path("a"), "grpo", 0, None, {"wandb_id": "x1"}, ())], "https://wandb.ai/me/rlkernel/runs/r")[0]["link"]
+    'https://wandb.ai/me/rlkernel/runs/x1'
+    """
+    place = None if own_url is None else own_url.rpartition("/")[0]
+    return [
+        {
+            "arm": run.arm,
+            "seed": run.seed,
+            "id": run.manifest.get("wandb_id"),
+            "link": None if place is None or "wandb_id" not in run.manifest else f"{place}/{run.manifest['wandb_id']}",
+            "directory": run.directory.name,
+        }
+        for run in runs
+    ]
 
 
 def arm_rows(arms: Sequence[ArmSummary]) -> list[dict[str, Any]]:

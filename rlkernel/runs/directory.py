@@ -140,10 +140,12 @@ def read_manifest(directory: Path) -> dict[str, Any] | None:
     return manifest
 
 
-def update_manifest(directory: Path, **changes: Any) -> None:
+def update_manifest(directory: Path, **changes: Any) -> dict[str, Any]:
+    """Write the manifest with some of its entries changed, and return it."""
     manifest = read_manifest(directory)
     assert manifest is not None
     write_manifest(directory, manifest | changes)
+    return manifest | changes
 
 
 def write_manifest(directory: Path, manifest: dict[str, Any]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,42 @@ def jsonl(path: Path) -> Iterator[dict[str, Any]]:
                     raise UsageError(f"{path}, line {number}: not JSON: {error}; resume the run to mend it") from None
     except FileNotFoundError:
         raise UsageError(f"{path}: there is no such file; give the directory of a run") from None
+
+
+@dataclass
+class Steps:
+    """Finds the rows of one step in a file of JSON lines that grows at its end: each line is read once, and remembered by its
+    place."""
+
+    path: Path
+    _places: dict[tuple[str, int], list[tuple[int, int]]] = field(default_factory=dict)
+    """Split and step -> the lines' numbers, from 1, and their first bytes."""
+    _lines: int = 0
+    _end: int = 0
+
+    def rows(self, split: str, step: int) -> dict[int, dict[str, Any]]:
+        """Number of the line -> its row. Raises UsageError naming file and line."""
+        if not self.path.exists():
+            return {}
+        with self.path.open("rb") as file:
+            file.seek(self._end)
+            for line in file:
+                self._lines += 1
+                row = self._row(line, self._lines)
+                self._places.setdefault((row["split"], row["step"]), []).append((self._lines, self._end))
+                self._end += len(line)
+            found = {}
+            for number, start in self._places.get((split, step), ()):
+                file.seek(start)
+                found[number] = self._row(file.readline(), number)
+        return found
+
+    def _row(self, line: bytes, number: int) -> dict[str, Any]:
+        try:
+            row: dict[str, Any] = json.loads(line)
+        except ValueError as error:
+            raise UsageError(f"{self.path}, line {number}: not JSON: {error}; resume the run to mend it") from None
+        return row
 
 
 def cut(text: str, limit: int) -> str:

@@ -12,15 +12,15 @@ the file of the interrupted process, which may lack its last rows, is replaced. 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rlkernel.config import Run, to_json
 from rlkernel.runs.directory import METRICS, TRANSCRIPTS
-from rlkernel.runs.texts import jsonl
+from rlkernel.runs.texts import Steps, jsonl
 from rlkernel.runs.turn_table import COLUMNS, bounded, turn_rows
 from rlkernel.runs.wandb_mode import mode, open_run
 from rlkernel.types import Split
@@ -28,6 +28,10 @@ from rlkernel.types import Split
 if TYPE_CHECKING:
     import wandb
 
+TOLD = ("labels", "fingerprint", "code", "git", "versions", "machine", "evaluator")
+"""The parts of a manifest that a run's config has beside the fields of its Run."""
+TAG = 64
+"""The most characters of a tag."""
 PLACES = 3
 """How many rows of W&B's history a step has: its training row, its validation, and the end of the run.
 
@@ -43,6 +47,11 @@ class Remote:
     directory: Path
     arm: str
     seed: int
+    _kept: Steps = field(init=False)
+    """The turns that were kept."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_kept", Steps(self.directory / TRANSCRIPTS))
 
     def row(self, split: Split, step: int, values: Mapping[str, Any]) -> None:
         """Send a row of metrics, unless W&B has it. With a validation go the turns of it that stand in the transcripts."""
@@ -50,7 +59,7 @@ class Remote:
         if at < self.run.step:
             return
         numbers = {f"{split}/{key}": value for key, value in values.items() if value is not None}
-        table = self._turns(lambda row: (row["split"], row["step"]) == (split, step)) if split == "validation" else None
+        table = self._turns(self._kept.rows(split, step)) if split == "validation" else None
         tables = {} if table is None else {f"{split}/turns": table}
         self.run.log({"step": step, **numbers, **tables}, step=at, commit=True)
 
@@ -58,8 +67,10 @@ class Remote:
         """Send all turns that were kept, after the last row that was sent, unless W&B has them."""
         step = (self.run.step - 1) // PLACES
         at = PLACES * (step + 1) - 1
-        table = self._turns(lambda row: True)
-        if step >= 0 and at >= self.run.step and table is not None:
+        if step < 0 or at < self.run.step or not (self.directory / TRANSCRIPTS).exists():
+            return
+        table = self._turns(dict(enumerate(jsonl(self.directory / TRANSCRIPTS), start=1)))
+        if table is not None:
             self.run.log({"step": step, "turns": table}, step=at, commit=True)
 
     def again(self) -> None:
@@ -69,19 +80,47 @@ class Remote:
                 split, step = row.pop("split"), row.pop("step")
                 self.row(split, step, row)
 
-    def _turns(self, wanted: Callable[[Mapping[str, Any]], bool]) -> wandb.Table | None:
+    def _turns(self, chosen: Mapping[int, Mapping[str, Any]]) -> wandb.Table | None:
         import wandb
 
-        path = self.directory / TRANSCRIPTS
-        lines = enumerate(jsonl(path), start=1) if path.exists() else ()
-        chosen = {number: row for number, row in lines if wanted(row)}
         rows = bounded(turn_rows(self.directory.name, self.arm, self.seed, chosen))
         return wandb.Table(columns=list(COLUMNS), data=[[row[name] for name in COLUMNS] for row in rows]) if rows else None
 
 
+def config(run: Run, manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """What W&B can filter and group runs by: the fields of the Run, and of its manifest what made it."""
+    fields = {key: value for key, value in to_json(run).items() if key != "problems"}
+    return {**fields, "timing": timing(manifest), **{key: manifest[key] for key in TOLD if key in manifest}}
+
+
+def timing(manifest: Mapping[str, Any]) -> str | None:
+    """`modelled` or `measured`, by the device that evaluates; None for an evaluator that is not ours."""
+    device = manifest.get("evaluator", {}).get("device")
+    return None if device is None else "modelled" if device == "cpu" else "measured"
+
+
+def tags(manifest: Mapping[str, Any]) -> list[str]:
+    """The names of the experiment and the preset, how time was taken, and the kind of card, as far as they are known.
+
+    >>> tags({"labels": {"experiment": "mismatch", "preset": "cpu"}, "evaluator": {"device": "cpu"}, "machine": {"gpus": []}})
+    ['mismatch', 'cpu preset', 'modelled', 'no GPU']
+    """
+    labels = manifest.get("labels", {})
+    cards = manifest.get("machine", {}).get("gpus")
+    named = [
+        labels.get("experiment"),
+        f"{labels['preset']} preset" if "preset" in labels else None,
+        timing(manifest),
+        None if cards is None else cards[0] if cards else "no GPU",
+    ]
+    return [tag[:TAG] for tag in named if tag]
+
+
 @contextmanager
-def open_wandb(directory: Path, run: Run, run_id: str) -> Iterator[Remote | None]:
+def open_wandb(directory: Path, run: Run, manifest: Mapping[str, Any]) -> Iterator[Remote | None]:
     """A Weights & Biases run inside the run directory; resumed runs keep their id, and get what W&B lacks of their files.
+
+    manifest: of the run. Its `wandb_id` is the id, and what it says of the code, the machine and the command is in the config.
 
     None where WANDB_MODE is `disabled`. For the mode and its failures see `rlkernel.runs.wandb_mode.open_run`.
     """
@@ -90,16 +129,18 @@ def open_wandb(directory: Path, run: Run, run_id: str) -> Iterator[Remote | None
         yield None
         return
     if chosen == "offline":
-        for older in directory.glob(f"wandb/offline-run-*-{run_id}"):
+        for older in directory.glob(f"wandb/offline-run-*-{manifest['wandb_id']}"):
             # W&B's own process may outlive ours for a moment, and write there.
             shutil.rmtree(older, ignore_errors=True)
     opened = open_run(
         directory,
-        id=run_id,
+        id=manifest["wandb_id"],
         resume="allow",
         name=f"{run.name}-seed{run.seed}",
         group=run.name,
-        config={key: value for key, value in to_json(run).items() if key != "problems"},
+        job_type="train",
+        tags=tags(manifest),
+        config=config(run, manifest),
     )
     opened.define_metric("*", step_metric="step")
     remote = Remote(opened, directory, run.name, run.seed)

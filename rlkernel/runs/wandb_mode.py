@@ -67,9 +67,7 @@ def open_run(directory: Path, **about: Any) -> wandb.Run:
             project=os.environ.get("WANDB_PROJECT", "rlkernel"),
             dir=directory,
             mode=chosen,  # explicitly, because wandb reads its variables once per process
-            settings=wandb.Settings(
-                silent=True, console="off", disable_git=True, x_disable_stats=True, init_timeout=3 * CONNECT_SECONDS
-            ),
+            settings=wandb.Settings(silent=True, console="off", disable_git=True, init_timeout=3 * CONNECT_SECONDS),
             **about,
         )
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import gc
 import signal
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 import anyio
 import anyio.abc
-import anyio.to_thread
 import torch
 
 from rlkernel.config import Run
@@ -20,15 +20,19 @@ from rlkernel.runs import directory as rundir
 from rlkernel.runs import wandb_mode
 from rlkernel.training import ranks
 from rlkernel.training.loop import train
-from rlkernel.training.placement import open_evaluator
+from rlkernel.training.placement import is_measured, open_evaluator
+from rlkernel.training.threads import in_daemon
+from rlkernel.types import Precision
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 async def train_all(
-    jobs: Sequence[tuple[Run, Path]], *, cache_dir: Path | None = None, checkpoint_every: int = 1, until: float | None = None
-) -> bool:
-    """Train runs one after another, with one evaluator for neighbours that use the same device and jobs.
+    jobs: Sequence[tuple[Run, Path]], *, cache_dir: Path | None = None, checkpoint_every: int = 1, until: float | None = None,
+    labels: Mapping[str, str] = MappingProxyType({}),
+) -> bool:  # fmt: skip
+    """Train runs one after another, with one evaluator for neighbours that use the same device, jobs, precision and, where time
+    is modelled, seed.
 
     Finished runs are skipped. Returns whether all are finished now: `until` (of `time.monotonic`) ends the work at the first
     checkpoint, or finished run, after it. Raises UsageError before anything is started if one of the directories holds another
@@ -36,19 +40,24 @@ async def train_all(
     """
     waiting = [(run, directory) for run, directory in jobs if not rundir.finished(directory, run)]
     if waiting:
-        await anyio.to_thread.run_sync(_check, [run for run, _ in waiting], abandon_on_cancel=True)
+        await in_daemon(_check, [run for run, _ in waiting])
     while waiting:
-        device, lanes = waiting[0][0].device, waiting[0][0].jobs
-        async with open_evaluator(device, lanes, cache_dir) as pool:
-            while waiting and (waiting[0][0].device, waiting[0][0].jobs) == (device, lanes):
+        wanted = _evaluator_of(waiting[0][0])
+        async with open_evaluator(wanted[0], wanted[1], cache_dir, wanted[2], wanted[3]) as pool:
+            while waiting and _evaluator_of(waiting[0][0]) == wanted:
                 run, directory = waiting.pop(0)
-                done = await train(run, directory, evaluator=pool, checkpoint_every=checkpoint_every, until=until)
+                done = await train(run, directory, evaluator=pool, checkpoint_every=checkpoint_every, until=until, labels=labels)
                 if not done or (waiting and until is not None and time.monotonic() >= until):
                     return False
                 # A trainer and its callbacks refer to each other: its model, moments and cache would stay beside the next run's.
                 gc.collect()
                 torch.cuda.empty_cache()
     return True
+
+
+def _evaluator_of(run: Run) -> tuple[str, int, Precision, int | None]:
+    """What neighbours must share to share an evaluator: device, jobs, precision and, unless times are measured here, the seed."""
+    return run.device, run.jobs, run.precision, None if is_measured(run.device) else run.seed
 
 
 def _check(runs: Sequence[Run]) -> None:
@@ -59,8 +68,9 @@ def _check(runs: Sequence[Run]) -> None:
 
 
 def main(
-    jobs: Sequence[tuple[Run, Path]], *, cache_dir: Path | None = None, checkpoint_every: int = 1, until: float | None = None
-) -> int:
+    jobs: Sequence[tuple[Run, Path]], *, cache_dir: Path | None = None, checkpoint_every: int = 1, until: float | None = None,
+    labels: Mapping[str, str] = MappingProxyType({}),
+) -> int:  # fmt: skip
     """`train_all` for a command, which runs in `rlkernel.errors.exit_status`: 0, or GOES_ON where `until` came first.
 
     Ctrl-C and SIGTERM raise KeyboardInterrupt when nothing is left behind and every run is ready to go on.
@@ -69,7 +79,7 @@ def main(
 
     async def work() -> None:
         nonlocal status
-        if not await train_all(jobs, cache_dir=cache_dir, checkpoint_every=checkpoint_every, until=until):
+        if not await train_all(jobs, cache_dir=cache_dir, checkpoint_every=checkpoint_every, until=until, labels=labels):
             status = GOES_ON
 
     if anyio.run(interruptible, work):

@@ -1,4 +1,4 @@
-"""How far a batch is from the policy that trains on it: numbers of a row of metrics.
+"""What a batch has to learn from, and how far it is from the policy that trains on it: numbers of a row of metrics.
 
 Legend: B rows, C completion positions.
 """
@@ -6,9 +6,34 @@ Legend: B rows, C completion positions.
 from __future__ import annotations
 
 import math
+import statistics
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
+
+from rlkernel.types import Group
+
+
+def spread(groups: Sequence[Group]) -> dict[str, float]:
+    """How the rewards of a group's trajectories differ, turn by turn; the names are those of TRL's trainer.
+
+    `reward_std`: the standard deviation (over K - 1) of the rewards of one turn, the mean over groups and turns that two
+    trajectories have reached. `frac_reward_zero_std`: the share of groups in which no turn has any spread, so that no estimator
+    with a baseline learns from them.
+    """
+    deviations: list[float] = []
+    flat = 0
+    for group in groups:
+        rewards = [[turn.reward for turn in trajectory.turns] for trajectory in group.trajectories]
+        turns = [[row[t] for row in rewards if len(row) > t] for t in range(max(map(len, rewards)))]
+        own = [statistics.stdev(values) for values in turns if len(values) > 1]
+        deviations += own
+        flat += not any(own)
+    return {
+        "reward_std": sum(deviations) / len(deviations) if deviations else 0.0,
+        "frac_reward_zero_std": flat / len(groups),
+    }
 
 
 @dataclass(frozen=True, slots=True)

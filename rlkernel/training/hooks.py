@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from rlkernel.training.diagnostics import Mismatch
+from rlkernel.training.diagnostics import Mismatch, spread
 from rlkernel.types import Group
 
 
@@ -50,6 +50,7 @@ class StepFacts:
     def numbers(self) -> dict[str, float | None]:
         """The trainer's part of a row of metrics; docs/metrics.md explains each number."""
         return {
+            **spread(self.groups),
             "loss": self.loss,
             "grad_norm": self.grad_norm,
             "learning_rate": self.learning_rate,

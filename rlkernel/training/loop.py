@@ -49,6 +49,7 @@ from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import anyio
@@ -77,7 +78,7 @@ from rlkernel.training.hooks import StepFacts
 from rlkernel.training.meter import MeteredEvaluator, Meters, per_second
 from rlkernel.training.placement import describe, open_evaluator
 from rlkernel.training.schedule import schedule
-from rlkernel.training.threads import cancellation, in_thread, on_loop
+from rlkernel.training.threads import cancellation, in_daemon, in_thread, on_loop
 from rlkernel.training.trainer import MICRO_TOKENS
 from rlkernel.types import Group, Problem, Split
 
@@ -241,13 +242,15 @@ async def train(
     checkpoint_every: int = 1,
     micro_tokens: int = MICRO_TOKENS,
     until: float | None = None,
+    labels: Mapping[str, str] = MappingProxyType({}),
 ) -> bool:
     """Train one run in its own directory: from the start, from its last complete checkpoint, or not at all if it is finished.
     Returns whether it is finished now.
 
     evaluator: an open one to share; without it, one is opened for `run.device` with results cached in `cache_dir`.
     checkpoint_every: steps between checkpoints. micro_tokens: at most so many in one forward pass of training. until: end at the
-    first checkpoint after this `time.monotonic`. None of them changes what is computed. Raises UsageError for a run or directory
+    first checkpoint after this `time.monotonic`. labels: what the manifest and W&B say of the command, e.g. its `experiment` and
+    `preset`. None of them changes what is computed. Raises UsageError for a run or directory
     that cannot be used.
     """
     with ExitStack() as held:
@@ -261,16 +264,13 @@ async def train(
         ranks.check()
         going = "starting" if start.checkpoint is None else f"resuming after step {start.step} of {run.steps}"
         print(f"{run.name} seed {run.seed}: {going}", file=sys.stderr, flush=True)
-        model, tokenizer = load_model(run.model, lora_rank=run.lora_rank, lora_alpha=run.lora_alpha)
-        if torch.cuda.is_available():
-            model.to("cuda")
-        manifest = rundir.read_manifest(directory)
-        assert manifest is not None
-        log = RunLog(directory, held.enter_context(open_wandb(directory, run, manifest["wandb_id"])))
+        model, tokenizer = await in_daemon(_load, run)
         display = held.enter_context(Display(run, start.step))
         job = Job(run, directory, start.checkpoint, checkpoint_every, micro_tokens)
-        async with nullcontext(evaluator) if evaluator else open_evaluator(run.device, run.jobs, cache_dir) as judge:
-            rundir.update_manifest(directory, evaluator=describe(judge))
+        opening = open_evaluator(run.device, run.jobs, cache_dir, run.precision, run.seed)
+        async with nullcontext(evaluator) if evaluator else opening as judge:
+            manifest = rundir.update_manifest(directory, evaluator=describe(judge), labels=dict(labels))
+            log = RunLog(directory, held.enter_context(open_wandb(directory, run, manifest)))
             await in_thread(ranks.send, job)
             async with _open_loop(job, model, tokenizer, judge, log, display) as loop:
                 loop.until = until
@@ -326,6 +326,14 @@ async def _open_loop(
             shared if run.staleness else None,
             [] if job.checkpoint is None else read_ahead(job.checkpoint),
         )
+
+
+def _load(run: Run) -> tuple[Any, Any]:
+    """The run's model and tokenizer, on the card where there is one."""
+    model, tokenizer = load_model(run.model, lora_rank=run.lora_rank, lora_alpha=run.lora_alpha)
+    if torch.cuda.is_available():
+        model.to("cuda")
+    return model, tokenizer
 
 
 def _check_problems(run: Run) -> None:

@@ -31,6 +31,7 @@ from rlkernel.evaluator.pool import Pool, open_pool, runner_memory
 from rlkernel.evaluator.ray.pool import RayPool, open_ray_pool
 from rlkernel.interfaces import CardEvaluator, Evaluator
 from rlkernel.training import ranks
+from rlkernel.types import Precision
 
 RAY = "ray"
 """The device that means a Ray cluster: the one of RAY_ADDRESS, or the one that this machine is in."""
@@ -102,6 +103,14 @@ def place(
     return Placement(device if device == RAY else _names(evaluators), card, shared=card in evaluators)
 
 
+def is_measured(device: str) -> bool:
+    """Whether candidates of a run on this device are timed on cards of this machine. A device that cannot be used is not."""
+    try:
+        return place(device).device not in ("cpu", RAY)
+    except ValueError:  # told when the evaluator is opened
+        return False
+
+
 def _uuid(index: int) -> str:
     """The UUID of torch's card with this index."""
     return f"GPU-{torch.cuda.get_device_properties(index).uuid}"
@@ -152,13 +161,16 @@ async def open_any_pool(
 
 
 @asynccontextmanager
-async def open_evaluator(device: str, jobs: int, cache_dir: Path | None) -> AsyncIterator[Pool | RayPool]:
+async def open_evaluator(
+    device: str, jobs: int, cache_dir: Path | None, precision: Precision = Precision.PYTORCH, seed: int | None = None
+) -> AsyncIterator[Pool | RayPool]:
     """The pool for runs on `device`, whose policy leases the card that they share, if there is one. Says so on standard error,
-    with what makes measured times less trustworthy. Raises UsageError."""
+    with what makes measured times less trustworthy. seed: see `EvaluatorConfig.seed`. Raises UsageError."""
+    config = EvaluatorConfig(precision=precision, seed=seed)
     async with AsyncExitStack() as stack:
         try:
             placement = place(device)
-            opening = open_any_pool(device=placement.device, jobs=jobs, cache_dir=cache_dir, placement=placement)
+            opening = open_any_pool(device=placement.device, jobs=jobs, cache_dir=cache_dir, config=config, placement=placement)
             pool = await stack.enter_async_context(opening)
         except ValueError as error:
             raise UsageError(f"Run.device or Run.jobs: {error}") from error

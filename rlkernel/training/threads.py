@@ -6,12 +6,15 @@ What is cancelled on the event loop ends the thread as `anyio.from_thread.check_
 from __future__ import annotations
 
 import concurrent.futures
+import threading
 from collections.abc import Callable, Coroutine, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, TypeVar, TypeVarTuple
 
+import anyio
 import anyio.from_thread
 import anyio.to_thread
+from anyio.from_thread import BlockingPortal
 
 from rlkernel.training import ranks
 
@@ -29,6 +32,25 @@ async def in_thread(call: Callable[[*Ts], T], *args: *Ts) -> T:
             return work.pop()()
 
     return await anyio.to_thread.run_sync(cancellable)
+
+
+async def in_daemon(call: Callable[[*Ts], T], *args: *Ts) -> T:
+    """The result of a blocking call that nothing waits for when this is cancelled, not even the end of the process."""
+    done, portal = anyio.Event(), BlockingPortal()
+    found: concurrent.futures.Future[T] = concurrent.futures.Future()
+
+    def work() -> None:
+        try:
+            found.set_result(call(*args))
+        except BaseException as error:  # raised where it is waited for
+            found.set_exception(error)
+        with suppress(RuntimeError):  # the portal is closed: nobody waits
+            portal.start_task_soon(done.set)
+
+    async with portal:
+        threading.Thread(target=work, daemon=True).start()
+        await done.wait()
+    return found.result()
 
 
 def on_loop(call: Callable[[*Ts], Coroutine[Any, Any, T]], *args: *Ts) -> T:

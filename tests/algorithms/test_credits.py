@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from algorithms import CREDITS
 from algorithms.hrd import HRD, code_start, first_code_token
-from algorithms.speed_reward import SpeedReward
 from algorithms.uniform_credit import UniformCredit
-from envs.extract import extract_code
+from rlkernel.environment.extract import extract_code
+from rlkernel.environment.speed_reward import SpeedReward
 from rlkernel.interfaces import Credit
 from rlkernel.types import Completion, Evaluation, OpFact, Status, Turn
 

@@ -11,8 +11,8 @@ import anyio
 import pytest
 
 from algorithms.contexts import FullHistory, TopTurns
-from algorithms.speed_reward import SpeedReward
 from rlkernel.benchmark.attempts import PROBE, TURNS, UNSCORED, Ledger, Missing, Task, TurnRow, attempt_all, evaluate_codes
+from rlkernel.environment.speed_reward import SpeedReward
 from rlkernel.errors import BrokenReference, EvaluatorFailed, UsageError, usage_error
 from rlkernel.policy.writer import Answer, Exchange, NoAnswer
 from rlkernel.types import Evaluation, Problem, Status

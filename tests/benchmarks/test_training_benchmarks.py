@@ -60,7 +60,7 @@ def test_both_sides_sample_the_same_tokens(tmp_path: Path, monkeypatch: pytest.M
     sizes = ["--steps", "1", "--prompts", "1", "--rollouts", "2", "--turns", "2", "--tokens", "6"]
     loop.main(["--out", str(out), "--model", "tiny", "--sides", "ours,stock,nobody", *sizes])
     ours, stock, failed = json.loads(out.read_text())["sides"]
-    assert failed["error"] == "side 'nobody': use ours, pipelined or stock"
+    assert failed["error"] == "side 'nobody': use ours, pipelined, age2 or stock"
     # Every turn runs to its full length: 2 turns of 6 tokens; the stock trainer's only one, of 12.
     assert ours["steps"][0]["completion_length"] == 6 and ours["steps"][0]["evaluations"] == 2 * 2
     assert stock["steps"][0]["completion_length"] == 12

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import MappingProxyType
 
 from algorithms import TABLES
 from algorithms.grpo import GRPO
-from algorithms.speed_reward import SpeedReward
 from algorithms.trloo import TRLOO
 from algorithms.uniform_credit import UniformCredit
-from envs.kernel_env import KernelEnvironment
 from rlkernel.commands.experiment import Experiment
 from rlkernel.commands.plan import Jobs, Preset
 from rlkernel.config import Run
+from rlkernel.environment.kernel_env import KernelEnvironment
+from rlkernel.environment.speed_reward import SpeedReward
 from rlkernel.report.report import Story
 from rlkernel.runs import directory as rundir
 from rlkernel.types import Problem
@@ -51,9 +53,19 @@ class ScriptedTraining:
     cache: Path | None = None
     checkpoint_every: int = 0
     until: float | None = None
+    labels: Mapping[str, str] = field(default_factory=dict)
 
-    def __call__(self, jobs: Jobs, *, cache_dir: Path, checkpoint_every: int, until: float | None = None) -> int:
+    def __call__(
+        self,
+        jobs: Jobs,
+        *,
+        cache_dir: Path,
+        checkpoint_every: int,
+        until: float | None = None,
+        labels: Mapping[str, str] = MappingProxyType({}),
+    ) -> int:
         self.jobs, self.cache, self.checkpoint_every, self.until = list(jobs), cache_dir, checkpoint_every, until
+        self.labels = labels
         for run, directory in jobs:
             directory.mkdir(parents=True, exist_ok=True)
             rundir.begin(directory, run)

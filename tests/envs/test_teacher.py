@@ -8,11 +8,11 @@ import anyio
 import pytest
 
 from envs.chains import BY_NAME, Step, chain_problem, generate
-from envs.kernel_env import KernelEnvironment
 from envs.teacher.corpus import Conversation, write_corpus
 from envs.teacher.drafts import Draft, Use, code, completion, fused_draft, plan
 from envs.teacher.mistakes import MISCOMPUTED, MISSPELT, uncompilable, wrong
 from envs.teacher.script import BEGINNER, CAPABLE, Mixture, Variant, draw_deck, next_draft, remark, situation, write
+from rlkernel.environment.kernel_env import KernelEnvironment
 from rlkernel.evaluator.pool import open_pool
 from rlkernel.types import Evaluation, Problem, Status
 from tests.patient import PATIENT

@@ -9,7 +9,7 @@ from rlkernel.errors import EvaluatorFailed
 from rlkernel.evaluator.cache import ResultCache
 from rlkernel.evaluator.caching import CachingEvaluator
 from rlkernel.evaluator.config import EvaluatorConfig, Limits
-from rlkernel.types import Evaluation, Problem, Status
+from rlkernel.types import Evaluation, Precision, Problem, Status
 
 PROBLEM = Problem("mine/p", 1, "train", "x = 1")
 pytestmark = pytest.mark.anyio
@@ -102,10 +102,10 @@ async def test_who_waited_for_what_was_cancelled_judges_for_itself() -> None:
 
 
 async def test_another_problem_or_configuration_is_another_result() -> None:
-    one, other = Played(), Played(EvaluatorConfig(tf32=True))
-    other.cache = one.cache
-    for played in (one, other):
-        played.go.set()
-        await played.evaluate(PROBLEM, "code")
-        await played.evaluate(Problem("mine/q", 1, "train", "x = 2"), "code")
-    assert (len(one.cache), one.misses, other.misses) == (4, 2, 2)
+    played = [Played(EvaluatorConfig(precision=precision)) for precision in Precision]
+    for one in played:
+        one.cache = played[0].cache
+        one.go.set()
+        await one.evaluate(PROBLEM, "code")
+        await one.evaluate(Problem("mine/q", 1, "train", "x = 2"), "code")
+    assert (len(played[0].cache), [one.misses for one in played]) == (6, [2, 2, 2])

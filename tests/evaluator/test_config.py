@@ -8,16 +8,18 @@ import pytest
 
 from rlkernel.evaluator import cache as caches
 from rlkernel.evaluator.config import EvaluatorConfig, Limits
-from rlkernel.types import Problem
+from rlkernel.types import Precision, Problem
 
 
 def test_an_unknown_profile_names_the_known_ones() -> None:
     with pytest.raises(ValueError, match=r"^unknown device profile 'h300': use one of h200, a100, h100, l40s, rtx4090, b200$"):
         EvaluatorConfig(profile="h300")
+    with pytest.raises(ValueError, match="unknown precision 'exact': use one of pytorch, strict, tf32"):
+        EvaluatorConfig(precision="exact")  # type: ignore[arg-type]
 
 
 def test_defaults() -> None:
-    assert EvaluatorConfig() == EvaluatorConfig("h200", False, False, Limits())
+    assert EvaluatorConfig() == EvaluatorConfig("h200", Precision.PYTORCH, False, None, Limits())
     # 4 GiB, and what the card has
     assert (Limits().memory_bytes, Limits().gpu_memory_bytes) == (4_294_967_296, 0)
 
@@ -32,4 +34,4 @@ def test_every_limit_is_part_of_a_results_key(name: str) -> None:
 
 def test_a_configuration_does_not_change() -> None:
     with pytest.raises(FrozenInstanceError):
-        EvaluatorConfig().tf32 = True  # type: ignore[misc]
+        EvaluatorConfig().precision = Precision.TF32  # type: ignore[misc]

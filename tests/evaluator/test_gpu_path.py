@@ -11,7 +11,8 @@ import pytest
 
 from rlkernel.evaluator.config import EvaluatorConfig, Limits
 from rlkernel.evaluator.pool import Pool, open_pool
-from rlkernel.types import Problem, Status
+from rlkernel.types import Precision, Problem, Status
+from tests.red_team.cases import load
 
 HOSTILE = Path(__file__).parents[1] / "red_team" / "hostile"
 pytestmark = [pytest.mark.gpu, pytest.mark.anyio]
@@ -87,3 +88,36 @@ async def test_baselines_are_stored_with_provenance_and_torch_compile_beside(tmp
     assert result.compiled_us is not None and 10 < result.compiled_us < 200
     (line,) = (tmp_path / "baselines.jsonl").read_text().splitlines()
     assert pool.runners[0].gpu.uuid in line and '"compiled_us": ' in line
+
+
+PRECISIONS = {
+    ("honest", "matmul_tf32"): (True, False, True),
+    ("honest", "conv1d_tf32"): (True, False, True),
+    ("honest", "flash_causal_tf32"): (True, False, True),
+    ("honest", "matmul_ieee"): (True, True, True),
+    ("hostile", "dot_bf16"): (False, False, False),
+    ("hostile", "conv1d_bf16"): (False, False, False),
+    ("hostile", "dot_fp16"): (False, False, None),
+    ("hostile", "conv1d_half"): (False, False, None),
+}
+"""A case of the red team -> whether it is right under pytorch, strict and tf32; None: nothing is promised."""
+
+
+@pytest.mark.parametrize("index", range(3))
+async def test_each_precision_on_the_gpu(index: int) -> None:
+    precision = list(Precision)[index]
+    async with open_pool(device="cuda:0", jobs=2, config=EvaluatorConfig(precision=precision)) as pool:
+        for (folder, name), right in PRECISIONS.items():
+            case = load(folder)[name]
+            result = await pool.evaluate(case.problem, case.code)
+            if right[index] is not None:
+                assert result.correct is right[index], (name, result.detail)
+            assert result.kernelbench_close is not None, name
+
+
+@pytest.mark.parametrize("name", ["diag_matmul", "product_sum_as_matvec"])
+async def test_algebra_may_win_on_a_gpu(gpu: Pool, name: str) -> None:
+    case = load("honest")[name]
+    result = await gpu.evaluate(case.problem, case.code)
+    assert result.status is Status.CORRECT, result.detail
+    assert result.speedup is not None and result.speedup > 3.0

@@ -18,17 +18,18 @@ from rlkernel.evaluator.processes.fork_server import ChildDied
 from rlkernel.evaluator.program.schema import Program
 from rlkernel.evaluator.stages import Clock, Ended
 from rlkernel.evaluator.wire import Span
-from rlkernel.types import Status
+from rlkernel.types import Precision, Status
 from tests.evaluator.cards.played import BRIEF, KNOWN, RELU, WRONG, PlayedRunner
 
 NOTHING = Program((), (), (), {}, (), (), None)
-TASK = Task(RELU.name, RELU.source, False, True, 2.0, NOTHING, None, Tables({}, {}))
+TASK = Task(RELU.name, RELU.source, False, Precision.TF32, 2.0, NOTHING, None, Tables({}, {}))
 pytestmark = pytest.mark.anyio
 
 
 def stays(*runners: PlayedRunner) -> Stays:
     listed: Any = runners
-    return Stays(listed, Studies(EvaluatorConfig(tf32=True), KeptTimes(BaselineStore(None), tf32=True)), 10.0)
+    config = EvaluatorConfig(precision=Precision.TF32)
+    return Stays(listed, Studies(config, KeptTimes(BaselineStore(None), precision=config.precision)), 10.0)
 
 
 async def stay(those: Stays) -> Stay:
@@ -58,7 +59,7 @@ async def test_a_problem_is_studied_once_in_its_own_time_and_the_candidate_is_to
     await stay(those)
     await stay(those)
     assert runner.asked == [
-        (Study(RELU.name, RELU.source, {"steps": []}, tf32=True, stress=True), 120),
+        (Study(RELU.name, RELU.source, {"steps": []}, precision=Precision.TF32, stress=True), 120),
         (Evaluate(TASK, KNOWN, {"key": Span(0, 5)}), 10.0),
         (Evaluate(TASK, KNOWN, {"key": Span(0, 5)}), 10.0),
     ]

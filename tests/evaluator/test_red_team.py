@@ -20,7 +20,6 @@ ABSENT = {
     22: "no problem trains a model",
     50: "both sides are replayed without autograd; the branch on the grad mode is 6",
     52: "answered where problems are made: envs/degenerate.py and tests/envs",
-    63: "no problem of the suite draws random numbers",
 }
 """Numbers of the catalogue that no hostile file tries, and why."""
 

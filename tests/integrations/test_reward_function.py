@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from algorithms.speed_reward import SpeedReward
-from envs.kernel_env import KernelEnvironment
 from envs.problems import load_suite
+from rlkernel.environment.kernel_env import KernelEnvironment
+from rlkernel.environment.speed_reward import SpeedReward
 from rlkernel.errors import BrokenReference
 from rlkernel.integrations.reward_function import RewardFunction, rows, text_of
 from rlkernel.integrations.service import Service, open_service
@@ -44,6 +44,16 @@ def test_one_reward_per_completion_all_evaluated_at_once(judge: Judge, service: 
     assert found == [1.0, 0.0, 2.0]  # 0.5 + 0.5 * speedup
     assert sorted((p.name, p.source) for p in judge.asked) == [("p", "a"), ("p", "a"), ("q", "b")]
     assert reward.__name__ == "SpeedReward" and [e.status for e in reward.last][1] is Status.NO_CODE
+
+
+def test_without_an_event_loop_it_gives_the_same(judge: Judge, service: Service) -> None:
+    judge.together = 2
+    reward = RewardFunction(service, KernelEnvironment(), SpeedReward())
+    columns: dict[str, Any] = {"problem": ["p", "q"], "reference": ["a", "b"], "trainer_state": None}
+    assert reward.blocking([None] * 2, [said(1.0), said(3.0)], **columns) == [1.0, 2.0]
+    assert [evaluation.speedup for evaluation in reward.last] == [1.0, 3.0]
+    with pytest.raises(BrokenReference, match="p: no Model"):
+        reward.blocking([None], [said(1.0)], problem=["p"], reference=["broken"])
 
 
 def test_it_is_what_trl_takes_for_an_async_function(service: Service) -> None:

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from envs.chains import chain_problem, generate, parse
-from envs.kernel_env import KernelEnvironment
 from envs.problems import load_suite
 from envs.teacher.drafts import completion, fused_draft
+from rlkernel.environment.kernel_env import KernelEnvironment
 from rlkernel.policy.chat import encode_prompt
 from rlkernel.policy.engine import Request
 from rlkernel.policy.slots.engine import SlotEngine

@@ -86,11 +86,19 @@ def test_a_report_sends_the_paired_comparison(tmp_path: Path) -> None:
             directory = many_turns.write_run(tmp_path / f"{arm}{seed}", arm, seed, 0)
             numbers = {name: {**dict.fromkeys(REQUIRED, 0.5), "fast_1.2": value + seed / 4} for name, value in own.items()}
             (directory / "outcomes.jsonl").write_text(json.dumps({"split": "validation", "step": 20, "problems": numbers}))
+            manifest = json.loads((directory / "manifest.json").read_text())
+            (directory / "manifest.json").write_text(json.dumps({**manifest, "wandb_id": f"id-{arm}{seed}"}))
             runs.append(read_run(directory))
     figure = tmp_path / "figure.png"
     Image.new("RGB", (1, 1)).save(figure)
     log_report(tmp_path / "out", "estimators", summarise(runs), (), runs, figure)
     (row,) = wandb_files.history(tmp_path / "out")
+    config, about = wandb_files.about(tmp_path / "out")
+    assert (about.job_type, list(about.tags)) == ("report", ["estimators", "measured"])
+    ids = ["id-grpo0", "id-grpo1", "id-trloo0", "id-trloo1"]
+    assert (config["arms"], config["seeds"], config["runs"]) == (["grpo", "trloo"], [0, 1], ids)
+    linked = [(found["arm"], found["seed"], found["id"], found["link"]) for found in row["runs"]]
+    assert linked == [(run.arm, run.seed, name, None) for run, name in zip(runs, ids, strict=True)], "offline there is no address"
     assert [found["arm"] for found in row["arms"]] == ["grpo", "trloo"]
     found = {line["metric"]: line for line in row["comparison"]}
     assert list(found) == [column.key for column in COLUMNS]

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from algorithms.grpo import GRPO
-from algorithms.speed_reward import SpeedReward
 from algorithms.trloo import TRLOO
 from algorithms.uniform_credit import UniformCredit
-from envs.kernel_env import KernelEnvironment
 from rlkernel.config import Run, fingerprint
+from rlkernel.environment.kernel_env import KernelEnvironment
+from rlkernel.environment.speed_reward import SpeedReward
 from rlkernel.errors import UsageError
 from rlkernel.runs import checkpoints
 from rlkernel.runs import directory as rundir
@@ -35,7 +35,7 @@ def test_a_new_directory_gets_a_manifest_that_says_what_runs(tmp_path: Path) -> 
         fingerprint(RUN),
     )
     assert manifest["run"]["steps"] == 5
-    assert set(manifest["code"]) >= {"algorithms.trloo.TRLOO", "algorithms.speed_reward.SpeedReward"}
+    assert set(manifest["code"]) >= {"algorithms.trloo.TRLOO", "rlkernel.environment.speed_reward.SpeedReward"}
     assert {"python", "torch", "triton", "trl"} <= set(manifest["versions"])
     assert not rundir.finished(tmp_path, RUN)
     rundir.finish(tmp_path)

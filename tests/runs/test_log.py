@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from algorithms.speed_reward import SpeedReward
 from algorithms.trloo import TRLOO
 from algorithms.uniform_credit import UniformCredit
-from envs.kernel_env import KernelEnvironment
 from rlkernel.config import Run
+from rlkernel.environment.kernel_env import KernelEnvironment
+from rlkernel.environment.speed_reward import SpeedReward
 from rlkernel.runs.log import TEXT_LIMIT, Display, RunLog, choose, transcript
 from rlkernel.types import Completion, Evaluation, Group, Problem, Status, Trajectory, Turn
 

@@ -10,16 +10,16 @@ from typing import Any
 
 import pytest
 
-from algorithms.speed_reward import SpeedReward
 from algorithms.trloo import TRLOO
 from algorithms.uniform_credit import UniformCredit
-from envs.kernel_env import KernelEnvironment
 from rlkernel.config import Run
+from rlkernel.environment.kernel_env import KernelEnvironment
+from rlkernel.environment.speed_reward import SpeedReward
 from rlkernel.errors import UsageError
 from rlkernel.runs import wandb_mode
 from rlkernel.runs.directory import METRICS, TRANSCRIPTS
 from rlkernel.runs.log import RunLog
-from rlkernel.runs.wandb import Remote, open_wandb
+from rlkernel.runs.wandb import Remote, open_wandb, tags
 from rlkernel.types import Completion, Evaluation, Problem, Status, Trajectory, Turn
 from tests.runs import wandb_files
 
@@ -62,7 +62,7 @@ def test_rows_and_turns_are_there_once_although_the_run_was_killed_and_went_on(
 ) -> None:
     run = tmp_path / "arm-seed3"
     run.mkdir()
-    with pytest.raises(KeyboardInterrupt), open_wandb(run, RUN, "abcd1234") as remote:
+    with pytest.raises(KeyboardInterrupt), open_wandb(run, RUN, {"wandb_id": "abcd1234"}) as remote:
         assert remote is not None
         assert (remote.run.id, remote.run.name, remote.run.group, remote.run.offline) == ("abcd1234", "arm-seed3", "arm", True)
         log = RunLog(run, remote)
@@ -79,7 +79,7 @@ def test_rows_and_turns_are_there_once_although_the_run_was_killed_and_went_on(
         lines = (run / name).read_text().splitlines(keepends=True)
         assert len(lines) == 5
         (run / name).write_text("".join(lines[:4]))
-    with open_wandb(run, RUN, "abcd1234") as remote:
+    with open_wandb(run, RUN, {"wandb_id": "abcd1234"}) as remote:
         log = RunLog(run, remote)
         step(log, 3, "train")
         step(log, 4, "train", "validation")
@@ -112,6 +112,44 @@ def test_rows_and_turns_are_there_once_although_the_run_was_killed_and_went_on(
     ]  # fmt: skip
     metrics = [json.loads(line) for line in (run / METRICS).read_text().splitlines()]
     assert [(row["split"], row["step"]) for row in metrics if row["split"] == "train"] == [("train", i) for i in (1, 2, 3, 4)]
+
+
+MANIFEST = {
+    "wandb_id": "abcd1234",
+    "fingerprint": "0123456789abcdef",
+    "git": {"commit": "cafe", "dirty": False},
+    "versions": {"torch": "2.13"},
+    "machine": {"gpus": []},
+    "labels": {"experiment": "mismatch", "preset": "cpu"},
+    "evaluator": {"class": "Pool", "device": "cpu"},
+    "run": "not told twice",
+}
+
+
+def test_a_run_says_what_it_is_and_the_machine_is_watched(tmp_path: Path) -> None:
+    with open_wandb(tmp_path, RUN, MANIFEST) as remote:
+        assert remote is not None
+        RunLog(tmp_path, remote).write("train", 1, {"reward": 0.5})
+        assert not remote.run.settings.x_disable_stats
+    config, run = wandb_files.about(tmp_path)
+    assert list(run.tags) == ["mismatch", "cpu preset", "modelled", "no GPU"]
+    assert (run.job_type, run.run_group, run.display_name) == ("train", "arm", "arm-seed3")
+    told = {key: value for key, value in MANIFEST.items() if key not in ("wandb_id", "run")}
+    assert {key: config[key] for key in told} == told
+    assert (config["timing"], config["name"], config["seed"], config["advantage"]["class"]) == ("modelled", "arm", 3, "TRLOO")
+
+
+@pytest.mark.parametrize(
+    ("manifest", "found"),
+    [
+        ({"wandb_id": "a"}, []),
+        ({"machine": {"gpus": ["NVIDIA H200"] * 2}, "evaluator": {"device": "NVIDIA H200 GPU-1"}}, ["measured", "NVIDIA H200"]),
+        ({"machine": {"gpus": ["NVIDIA H200"]}, "evaluator": {"device": "cpu"}}, ["modelled", "NVIDIA H200"]),
+        ({"labels": {"experiment": "x" * 80}, "evaluator": {"class": "Scripted"}}, ["x" * 64]),
+    ],
+)
+def test_tags_are_what_is_known(manifest: dict[str, Any], found: list[str]) -> None:
+    assert tags(manifest) == found
 
 
 @dataclass
@@ -159,17 +197,17 @@ def test_online_the_validation_in_which_a_run_was_interrupted_is_sent_when_it_go
     monkeypatch.setenv("WANDB_MODE", "online")
     monkeypatch.setattr(wandb_mode, "unreachable", lambda: None)
     monkeypatch.setattr("wandb.init", lambda **_: server)
-    with pytest.raises(KeyboardInterrupt), open_wandb(tmp_path, RUN, "abcd1234") as remote:
+    with pytest.raises(KeyboardInterrupt), open_wandb(tmp_path, RUN, {"wandb_id": "abcd1234"}) as remote:
         log = RunLog(tmp_path, remote)
         step(log, 0, "validation")
         step(log, 1, "train")
         step(log, 2, "train")
         raise KeyboardInterrupt
-    with open_wandb(tmp_path, RUN, "abcd1234") as remote:
+    with open_wandb(tmp_path, RUN, {"wandb_id": "abcd1234"}) as remote:
         log = RunLog(tmp_path, remote)
         step(log, 2, "validation")
         log.finish()
-    with open_wandb(tmp_path, RUN, "abcd1234") as remote:
+    with open_wandb(tmp_path, RUN, {"wandb_id": "abcd1234"}) as remote:
         RunLog(tmp_path, remote).finish()  # killed before its end was written down
     rows = [(at, sorted(key for key in row if key != "step")) for at, row in server.sent]
     assert rows == [
@@ -189,7 +227,7 @@ def test_a_run_that_cannot_send_its_end_is_closed(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr("wandb.init", lambda **_: server)
     with (
         pytest.raises(UsageError, match=r"transcripts\.jsonl, line 1: not JSON"),
-        open_wandb(tmp_path, RUN, "abcd1234") as remote,
+        open_wandb(tmp_path, RUN, {"wandb_id": "abcd1234"}) as remote,
     ):
         (tmp_path / TRANSCRIPTS).write_text("{}{}\n")
         server.step = 1
@@ -199,6 +237,6 @@ def test_a_run_that_cannot_send_its_end_is_closed(tmp_path: Path, monkeypatch: p
 
 def test_disabled_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WANDB_MODE", "disabled")
-    with open_wandb(tmp_path, RUN, "abcd1234") as remote:
+    with open_wandb(tmp_path, RUN, {"wandb_id": "abcd1234"}) as remote:
         assert remote is None
     assert not list(tmp_path.iterdir())

@@ -72,7 +72,7 @@ def test_without_a_network_the_run_is_there_offline_and_one_line_says_how_to_sen
     closed: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     wandb_mode.check()  # it is no reason not to begin
-    with open_wandb(tmp_path, RUN, "abcd1234") as remote:
+    with open_wandb(tmp_path, RUN, {"wandb_id": "abcd1234"}) as remote:
         assert remote is not None and remote.run.offline
         step(RunLog(tmp_path, remote), 0, "validation")
     out, err = capfd.readouterr()
@@ -90,7 +90,7 @@ def test_a_service_that_is_gone_a_moment_later_is_no_error_either(
     """The first request was answered, and W&B's own process finds nobody."""
     monkeypatch.setattr(wandb_mode, "unreachable", lambda: None)
     monkeypatch.setattr(wandb_mode, "CONNECT_SECONDS", 0.5)
-    with open_wandb(tmp_path, RUN, "abcd1234") as remote:
+    with open_wandb(tmp_path, RUN, {"wandb_id": "abcd1234"}) as remote:
         assert remote is not None and remote.run.offline
     assert "this run is logged offline; send it later" in capfd.readouterr().err
 
@@ -118,7 +118,11 @@ def test_a_service_that_answers_otherwise_is_left_to_wandb(status: int, body: An
 
 def test_a_mode_that_does_not_exist_is_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("WANDB_MODE", "ofline")
-    asked: list[Callable[[], object]] = [wandb_mode.mode, wandb_mode.check, lambda: open_wandb(tmp_path, RUN, "a").__enter__()]
+    asked: list[Callable[[], object]] = [
+        wandb_mode.mode,
+        wandb_mode.check,
+        lambda: open_wandb(tmp_path, RUN, {"wandb_id": "a"}).__enter__(),
+    ]
     for ask in asked:
         with pytest.raises(UsageError, match=r"^WANDB_MODE is 'ofline': choose online, offline or disabled, or unset it$"):
             ask()

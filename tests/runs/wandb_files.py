@@ -23,6 +23,17 @@ def history(directory: Path) -> list[dict[str, Any]]:
     return [_row(record, log.parent / "files") for record in _records(log) if record.WhichOneof("record_type") == "history"]
 
 
+def about(directory: Path) -> tuple[dict[str, Any], Any]:
+    """Of the only run under `directory`: its config, and the record that names it."""
+    import wandb
+
+    wandb.teardown()
+    (log,) = directory.rglob("run-*.wandb")
+    (run,) = [record.run for record in _records(log) if record.WhichOneof("record_type") == "run"]
+    config = {item.key: json.loads(item.value_json) for item in run.config.update}
+    return config, run
+
+
 def _row(record: Any, files: Path) -> dict[str, Any]:
     row: dict[str, Any] = {}
     for item in record.history.item:

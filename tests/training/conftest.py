@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from algorithms.speed_reward import SpeedReward
 from algorithms.trloo import TRLOO
 from algorithms.uniform_credit import UniformCredit
 from rlkernel.config import Run
+from rlkernel.environment.speed_reward import SpeedReward
 from rlkernel.types import Problem
 from tests.echo import EchoEnvironment
 

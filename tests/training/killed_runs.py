@@ -23,10 +23,10 @@ from typing import Any, ClassVar
 import anyio
 import torch
 
-from algorithms.speed_reward import SpeedReward
 from algorithms.trloo import TRLOO
 from algorithms.uniform_credit import UniformCredit
 from rlkernel.config import Run
+from rlkernel.environment.speed_reward import SpeedReward
 from rlkernel.interfaces import Removes
 from rlkernel.policy.hf import HFPolicy
 from rlkernel.runs import checkpoints, log

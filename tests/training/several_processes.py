@@ -24,11 +24,11 @@ from typing import Any, ClassVar
 import anyio
 import torch
 
-from algorithms.speed_reward import SpeedReward
 from algorithms.trloo import TRLOO
 from algorithms.uniform_credit import UniformCredit
 from rlkernel.commands import experiment, plan
 from rlkernel.config import Run
+from rlkernel.environment.speed_reward import SpeedReward
 from rlkernel.errors import GOES_ON
 from rlkernel.interfaces import Removes
 from rlkernel.settings import Loss

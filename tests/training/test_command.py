@@ -22,6 +22,7 @@ from rlkernel.config import Run
 from rlkernel.errors import GOES_ON, exit_status
 from rlkernel.runs import directory as rundir
 from rlkernel.training import command, loop
+from rlkernel.types import Precision
 from tests import forked
 from tests.echo import ScriptedEvaluator
 
@@ -31,12 +32,14 @@ class Trainings:
     """Takes the place of `train`: notes what is trained with which evaluator, and finishes it unless told otherwise."""
 
     finishes: bool = True
-    opened: list[tuple[str, int]] = field(default_factory=list)
+    opened: list[tuple[str, int, int | None]] = field(default_factory=list)
     trained: list[tuple[str, int]] = field(default_factory=list)
 
     @asynccontextmanager
-    async def open_evaluator(self, device: str, jobs: int, cache_dir: Path | None) -> AsyncIterator[ScriptedEvaluator]:
-        self.opened.append((device, jobs))
+    async def open_evaluator(
+        self, device: str, jobs: int, cache_dir: Path | None, precision: Precision, seed: int | None
+    ) -> AsyncIterator[ScriptedEvaluator]:
+        self.opened.append((device, jobs, seed))
         yield ScriptedEvaluator()
 
     async def train(self, run: Run, directory: Path, **options: Any) -> bool:
@@ -60,13 +63,18 @@ def jobs_of(run: Run, directory: Path, *devices: str) -> list[tuple[Run, Path]]:
     return [(replace(run, device=device, seed=i), directory / str(i)) for i, device in enumerate(devices)]
 
 
-def test_neighbours_share_an_evaluator_and_finished_runs_are_skipped(run: Run, tmp_path: Path, trainings: Trainings) -> None:
-    jobs = jobs_of(run, tmp_path, "cpu", "cpu", "cuda", "cpu")
+def test_neighbours_share_an_evaluator_and_finished_runs_are_skipped(
+    run: Run, tmp_path: Path, trainings: Trainings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(command, "is_measured", lambda device: device == "cuda")
+    devices = [("cpu", 0, "a"), ("cpu", 0, "b"), ("cpu", 1, "a"), ("cuda", 1, "a"), ("cuda", 2, "a")]
+    jobs = [(replace(run, device=device, seed=seed), tmp_path / f"{device}{seed}{name}") for device, seed, name in devices]
     assert command.main(jobs) == 0
-    assert trainings.trained == [("cpu", 0), ("cpu", 1), ("cuda", 2), ("cpu", 3)]
-    assert trainings.opened == [("cpu", 0), ("cuda", 0), ("cpu", 0)]
+    assert trainings.trained == [("cpu", 0), ("cpu", 0), ("cpu", 1), ("cuda", 1), ("cuda", 2)]
+    # Modelled verdicts are drawn from the run's seed, measured ones from fresh secrets.
+    assert trainings.opened == [("cpu", 0, 0), ("cpu", 0, 1), ("cuda", 0, None)]
     assert command.main(jobs) == 0
-    assert len(trainings.trained) == 4 and len(trainings.opened) == 3
+    assert len(trainings.trained) == 5 and len(trainings.opened) == 3
 
 
 @pytest.mark.parametrize(
@@ -134,7 +142,7 @@ SCRIPT = """
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from algorithms.speed_reward import SpeedReward
+from rlkernel.environment.speed_reward import SpeedReward
 from algorithms.trloo import TRLOO
 from algorithms.uniform_credit import UniformCredit
 from rlkernel.training.command import main

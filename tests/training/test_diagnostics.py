@@ -7,7 +7,8 @@ import math
 import pytest
 import torch
 
-from rlkernel.training.diagnostics import Mismatch, effective_share, mismatch
+from rlkernel.training.diagnostics import Mismatch, effective_share, mismatch, spread
+from tests.algorithms.groups import group, turn
 
 
 def test_the_mismatch_by_hand() -> None:
@@ -18,6 +19,17 @@ def test_the_mismatch_by_hand() -> None:
     assert found.k1 == pytest.approx(-(0.5 - 0.1) / 2)
     # e^0.5 - 1 - 0.5 = 0.148721 and e^-0.1 - 1 + 0.1 = 0.004837
     assert found.k3 == pytest.approx((0.148721 + 0.004837) / 2, abs=1e-6)
+
+
+def test_spread_is_of_the_rewards_of_one_turn_in_one_group() -> None:
+    # Turn 1 has 1 and 3: their mean is 2, so sqrt((1 + 1) / 1); turn 2, which one trajectory reached, has no spread of its own.
+    uneven = group([turn(1.0), turn(9.0)], [turn(3.0)])
+    # Each turn has one reward, though the turns differ.
+    flat = group([turn(0.1), turn(0.7)], [turn(0.1), turn(0.7)], [turn(0.1), turn(0.7)])
+    assert spread([uneven]) == {"reward_std": pytest.approx(math.sqrt(2)), "frac_reward_zero_std": 0.0}
+    assert spread([flat]) == {"reward_std": 0.0, "frac_reward_zero_std": 1.0}
+    # Three turns of two groups count: sqrt(2), 0 and 0.
+    assert spread([uneven, flat]) == {"reward_std": pytest.approx(math.sqrt(2) / 3), "frac_reward_zero_std": 0.5}
 
 
 def test_without_a_difference_all_is_0() -> None:

@@ -6,15 +6,18 @@ from dataclasses import replace
 
 from rlkernel.training.diagnostics import Mismatch
 from rlkernel.training.hooks import StepFacts
+from tests.algorithms.groups import group, turn
 
 
 def test_the_numbers_of_a_step_are_shares_of_its_batch() -> None:
     facts = StepFacts(
-        step=3, groups=(), trained_turns=3, turns=4, trained_tokens=10, tokens=40, rejected={"mrs": 1, "mrs_2": 0},
+        step=3, groups=(group([turn(1.0)], [turn(1.0)]),),
+        trained_turns=3, turns=4, trained_tokens=10, tokens=40, rejected={"mrs": 1, "mrs_2": 0},
         loss=0.5, grad_norm=2.0, learning_rate=1e-6, entropy=1.5, clip_fraction=0.0, mismatch=None,
         effective_tokens=0.2, kl_reference=0.01, turn_norms=(2.5, 1.0),
     )  # fmt: skip
     assert facts.numbers() == {
+        "reward_std": 0.0, "frac_reward_zero_std": 1.0,
         "loss": 0.5, "grad_norm": 2.0, "learning_rate": 1e-6, "entropy": 1.5, "clip_fraction": 0.0, "mismatch": None,
         "kl_k1": None, "kl_k3": None, "extreme_ratios": None, "effective_trajectories": None, "effective_tokens": 0.2,
         "kl_reference": 0.01, "grad_norm_turn_1": 2.5, "grad_norm_turn_2": 1.0,

@@ -13,10 +13,10 @@ import torch
 from safetensors.torch import load_file
 
 from algorithms.mrs import MRS
-from algorithms.speed_reward import SpeedReward
 from algorithms.trloo import TRLOO
 from algorithms.uniform_credit import UniformCredit
 from rlkernel.config import Run
+from rlkernel.environment.speed_reward import SpeedReward
 from rlkernel.training.loop import train
 from rlkernel.types import Problem
 from tests.echo import EchoEnvironment, ScriptedEvaluator

@@ -11,7 +11,7 @@ import anyio
 import pytest
 
 from rlkernel.training import ranks
-from rlkernel.training.threads import cancellation, in_thread, on_loop
+from rlkernel.training.threads import cancellation, in_daemon, in_thread, on_loop
 
 pytestmark = pytest.mark.anyio
 
@@ -88,3 +88,31 @@ async def test_in_a_run_that_goes_on_a_lost_process_is_an_error() -> None:
 
     with pytest.raises(ranks.Lost):
         await in_thread(work)
+
+
+@pytest.mark.anyio
+async def test_nothing_waits_for_a_daemon_that_is_cancelled() -> None:
+    began, goes_on, ended = threading.Event(), threading.Event(), threading.Event()
+
+    def load() -> None:
+        began.set()
+        goes_on.wait()
+        ended.set()
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(in_daemon, load)
+        # The event loop is free meanwhile.
+        await anyio.to_thread.run_sync(began.wait)
+        (thread,) = [thread for thread in threading.enumerate() if thread.daemon and thread.name.endswith("(work)")]
+        tasks.cancel_scope.cancel()
+    assert not ended.is_set()
+    goes_on.set()
+    thread.join()
+    assert ended.is_set()
+
+
+@pytest.mark.anyio
+async def test_a_daemon_gives_its_result_or_its_error() -> None:
+    assert await in_daemon(divmod, 7, 2) == (3, 1)
+    with pytest.raises(ZeroDivisionError):
+        await in_daemon(divmod, 1, 0)

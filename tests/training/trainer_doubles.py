@@ -10,10 +10,10 @@ from typing import Any, ClassVar
 
 import torch
 
-from algorithms.speed_reward import SpeedReward
 from algorithms.trloo import TRLOO
 from algorithms.uniform_credit import UniformCredit
 from rlkernel.config import Run
+from rlkernel.environment.speed_reward import SpeedReward
 from rlkernel.interfaces import Correction, Environment, Removes
 from rlkernel.runs.checkpoints import COMPLETE
 from rlkernel.training.hooks import StepFacts

@@ -1,7 +1,7 @@
 """The device times of references, stored with where they come from. Each is one JSON line, appended; the last of a key counts.
 
 A key is the problem's source and everything of the machine that decides a time: the very card, its driver, torch, triton and the
-tf32 setting. Another machine's timings are therefore absent here, never used in place of a measurement.
+precision. Another machine's timings are therefore absent here, never used in place of a measurement.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from typing import Any
 
 from rlkernel.evaluator.cards.gpus import Gpu, Reading
 from rlkernel.evaluator.version import baseline_version
-from rlkernel.types import Problem
+from rlkernel.types import Precision, Problem
 
 DRIFT = 0.03
 """The relative change up to which a reference has not drifted, however narrow the intervals."""
-COLUMNS = ("problem", "GPU", "eager us", "+-", "compiled us", "trials", "tf32", "SM MHz", "torch", "triton", "when", "rows")
+COLUMNS = ("problem", "GPU", "eager us", "+-", "compiled us", "trials", "precision", "SM MHz", "torch", "triton", "when", "rows")
 """The headings of the table that `BaselineStore.describe` gives."""
 
 
@@ -36,7 +36,7 @@ class Provenance:
     torch: str
     triton: str
     python: str
-    tf32: bool
+    precision: Precision
     sm_mhz: int | None
     memory_mhz: int | None
     when: str
@@ -45,7 +45,7 @@ class Provenance:
     """What `rlkernel.evaluator.version.baseline_version()` gave."""
 
     @staticmethod
-    def here(gpu: Gpu, reading: Reading, tf32: bool) -> Provenance:
+    def here(gpu: Gpu, reading: Reading, precision: Precision) -> Provenance:
         """Return the provenance of a measurement that this process made when it took `reading` of the card."""
         return Provenance(
             gpu_name=gpu.name,
@@ -54,7 +54,7 @@ class Provenance:
             torch=version("torch"),
             triton=version("triton"),
             python=platform.python_version(),
-            tf32=tf32,
+            precision=precision,
             sm_mhz=reading.sm_mhz,
             memory_mhz=reading.memory_mhz,
             when=datetime.fromtimestamp(reading.time, UTC).isoformat(timespec="seconds"),
@@ -105,7 +105,7 @@ def drift(stored: Baseline, eager_us_now: float, low: float, high: float) -> flo
     return relative if apart and abs(relative) > DRIFT else None
 
 
-Key = tuple[str, str, str, str, str, str, bool]
+Key = tuple[str, str, str, str, str, str, str]
 
 
 def source_hash(problem: Problem) -> str:
@@ -114,7 +114,7 @@ def source_hash(problem: Problem) -> str:
 
 
 def _key(problem_hash: str, where: Provenance) -> Key:
-    return (problem_hash, where.gpu_name, where.gpu_uuid, where.driver, where.torch, where.triton, where.tf32)
+    return (problem_hash, where.gpu_name, where.gpu_uuid, where.driver, where.torch, where.triton, str(where.precision))
 
 
 class BaselineStore:
@@ -183,7 +183,7 @@ def _describe(name: str, rows: list[Baseline]) -> tuple[str, ...]:
         f"{100 * half:.1f} %",
         "-" if last.compiled_us is None else f"{last.compiled_us:.2f}",
         str(last.trials),
-        "yes" if where.tf32 else "no",
+        str(where.precision),
         "-" if where.sm_mhz is None else str(where.sm_mhz),
         where.torch,
         where.triton,

@@ -9,17 +9,17 @@ import anyio.to_thread
 from rlkernel.evaluator.cards.baselines import Baseline, BaselineStore, Provenance, drift
 from rlkernel.evaluator.cards.gpus import Gpu, GpuUnavailable, Reading, read
 from rlkernel.evaluator.messages.gpu import Speedup
-from rlkernel.types import Problem
+from rlkernel.types import Precision, Problem
 
 
 class KeptTimes:
-    """Fills a store with what evaluations measure of references. `tf32`: whether these may use tf32."""
+    """Fills a store with what evaluations measure of references. `precision`: the one that these had."""
 
-    def __init__(self, baselines: BaselineStore, *, tf32: bool) -> None:
+    def __init__(self, baselines: BaselineStore, *, precision: Precision) -> None:
         self.baselines = baselines
         self.drifts = 0
         """References whose time was found to differ from the stored one."""
-        self._tf32 = tf32
+        self._precision = precision
         self._places: dict[str, Provenance] = {}
         """A GPU's UUID -> the key under which its times are stored."""
 
@@ -35,7 +35,7 @@ class KeptTimes:
             reading = await _reading(gpu)
             if reading is None:
                 return None
-            self._places[gpu.uuid] = Provenance.here(gpu, reading, self._tf32)
+            self._places[gpu.uuid] = Provenance.here(gpu, reading, self._precision)
         return self._places[gpu.uuid]
 
     async def keep(self, gpu: Gpu, problem: Problem, timed: Speedup, compiled_us: float | None) -> None:
@@ -50,7 +50,7 @@ class KeptTimes:
         if stored is None or drifted or (compiled_us is not None and stored.compiled_us is None):
             reading = await _reading(gpu)
             if reading is not None and self.baselines.get(problem, place) is stored:  # no neighbour was first
-                self.baselines.put(problem, replace(new, provenance=Provenance.here(gpu, reading, self._tf32)))
+                self.baselines.put(problem, replace(new, provenance=Provenance.here(gpu, reading, self._precision)))
 
 
 async def _reading(gpu: Gpu) -> Reading | None:

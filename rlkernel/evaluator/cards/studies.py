@@ -48,7 +48,9 @@ class Studies:
         who, limit = f"{problem.name}: the process that runs the reference on the GPU", self._config.limits.oracle_seconds
         carried = brief.variants[1].carried
         for stress in (True, False):
-            question = codec.pack(Study(problem.name, problem.source, brief.reference, self._config.tf32, stress, carried))
+            question = codec.pack(
+                Study(problem.name, problem.source, brief.reference, self._config.precision, stress, carried)
+            )  # fmt: skip
             answer: Known | Broken | Unstressed | Failed
             try:
                 answer = await runner.ask(question, limit, Known, Broken, Unstressed)
@@ -68,6 +70,6 @@ class Studies:
         stored = await self._times.compiled_us(runner.gpu, problem)
         if stored is not None:
             return stored
-        question = codec.pack(TimeCompiled(problem.name, problem.source, self._config.tf32))
+        question = codec.pack(TimeCompiled(problem.name, problem.source, self._config.precision))
         answer = await runner.time_compiled(question, COMPILED_SECONDS)
         return answer.compiled_us if isinstance(answer, CompiledTimes) else None

@@ -169,14 +169,15 @@ class Kernels:
     """The binaries of one Program."""
 
     facts: dict[str, dict[int, Compiled]]
-    """Step ("3" in forward, "init:0" in `__init__`) -> index of its launch's config -> facts."""
+    """Step ("3" in forward, "init:0" in `Program.once`) -> index of its launch's config -> facts."""
     cubins: dict[str, bytes]
     """Key -> binary."""
 
 
 def step_of(program: Program, name: str) -> Launch:
     """The launch that "3" or "init:0" names. Raises wire.BadMessage."""
-    in_init, steps = name.startswith("init:"), program.init if name.startswith("init:") else program.forward
+    in_init = name.startswith("init:")
+    steps = program.once if in_init else program.forward
     number = name.removeprefix("init:") if in_init else name
     if not (number.isdecimal() and len(number) < 6 and int(number) < len(steps)):
         raise wire.BadMessage(f"a binary for step {name[:20]!r}")

@@ -232,7 +232,7 @@ class Compilation:
     """What `compile_program` made."""
 
     kernels: dict[str, dict[int, Compiled]]
-    """Step ("3" in forward, "init:0" in `__init__`) -> index of its launch's config -> facts."""
+    """Step ("3" in forward, "init:0" in `Program.once`) -> index of its launch's config -> facts."""
     binaries: dict[str, bytes]
     """Key -> cubin, of what the cache did not have."""
 
@@ -261,12 +261,13 @@ def compile_program(
     def launch(step: Launch, config: Config, args: dict[str, Any]) -> None:
         _check_extents(step, args)
         order = orders.get(id(step), range(min(len(step.configs), MAX_CONFIGS)))
-        found[id(step)] = _alternatives(step, order, configs == "all", lambda choice: one(step, choice, args))
+        found[id(step)] = _alternatives(step, order, configs == "all", lambda choice: one(step, choice, {**args, **choice.args}))
 
     replay = Replay(program, torch.device("meta"), launch)
     replay.init(specs[0], 0)
+    replay.prepare(specs[1], 0)
     replay.forward(specs[1], 0)
-    kernels = {f"init:{i}": found[id(step)] for i, step in enumerate(program.init) if isinstance(step, Launch)}
+    kernels = {f"init:{i}": found[id(step)] for i, step in enumerate(program.once) if isinstance(step, Launch)}
     kernels |= {str(i): found[id(step)] for i, step in enumerate(program.forward) if isinstance(step, Launch)}
     return Compilation(kernels, compiler.binaries)
 
@@ -297,12 +298,13 @@ def _orders(program: Program, configs: Mapping[int, Sequence[int]]) -> dict[int,
 def _alternatives(
     step: Launch, order: Sequence[int], every: bool, compile_one: Callable[[Config], Compiled]
 ) -> dict[int, Compiled]:
-    """The configs of one launch that compile, of equal binaries on equal grids the first; or, unless `every`, the first alone.
+    """The configs of one launch that compile, of equal binaries that are launched alike the first; or, unless
+    `every`, the first alone.
 
     Raises the first's CompileFailed.
     """
     made: dict[int, Compiled] = {}
-    seen: set[tuple[str, tuple[int, int, int]]] = set()
+    seen: list[tuple[Any, ...]] = []
     first: CompileFailed | None = None
     for index in order:
         config = step.configs[index]
@@ -313,8 +315,9 @@ def _alternatives(
         except CompileFailed as error:
             first = first or error
             continue
-        if (compiled.key, config.grid) not in seen:
-            seen.add((compiled.key, config.grid))
+        launched = (compiled.key, config.grid, config.args, config.before)
+        if launched not in seen:
+            seen.append(launched)
             made[index] = compiled
     if not made and first is not None:
         raise first

@@ -7,7 +7,6 @@ meaning is put here. Where the language leaves a result open, the worst that it 
 from __future__ import annotations
 
 import math
-import secrets
 from collections.abc import Callable
 from typing import Any
 
@@ -24,20 +23,11 @@ SIMPLE, SPECIAL, LIBRARY = 1.0, 4.0, 8.0
 """Operations per element on the general units: an addition, a special function, a function of the math library."""
 FLOAT64 = 2.0
 """Factor on the work of float64."""
-_SECRET = secrets.randbits(64)
 _ERF = libdevice.function("__nv_erf") or np.vectorize(math.erf)
 
 
 class NotInterpreted(NotImplementedError, AttributeError):
     """The CPU runner has no meaning for this part of the language."""
-
-
-def _fused(x: Array, y: Array, z: Array) -> Array:
-    """x * y + z with one rounding, where float64 holds the product."""
-    if x.dtype.kind != "f":
-        return np.asarray(x * y + z)
-    wide = x.astype(np.float64) * y.astype(np.float64) + z.astype(np.float64)
-    return np.asarray(wide.astype(z.dtype))
 
 
 def _clamped(x: Array, low: Array, high: Array) -> Array:
@@ -52,6 +42,8 @@ class Arithmetic(InterpreterBuilder):  # type: ignore[misc]
         super().__init__()
         self.dry = False
         self.counts = Counts()
+        self.order = 0
+        """The seed of the orders into which elements are brought where a kernel allows any."""
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith(("create_", "get_")):
@@ -100,7 +92,7 @@ class Arithmetic(InterpreterBuilder):  # type: ignore[misc]
         return TensorHandle(made, rhs.dtype.scalar)
 
     def create_fma(self, x: Any, y: Any, z: Any) -> Any:
-        return self._elementwise([x, y, z], _fused, 2 * SIMPLE, z.dtype.scalar)
+        return self._elementwise([x, y, z], libdevice.fused, 2 * SIMPLE, z.dtype.scalar)
 
     def create_clampf(self, arg: Any, low: Any, high: Any, propagate_nans: Any) -> Any:
         keep = str(propagate_nans).rpartition(".")[2] == "ALL"
@@ -169,7 +161,7 @@ class Arithmetic(InterpreterBuilder):  # type: ignore[misc]
     def _reordered(self, data: Array) -> Array:
         """The elements in an order that depends on their number alone, which a layout may bring about and no source tells."""
         flat = np.ascontiguousarray(data).reshape(-1)
-        order = np.random.default_rng([_SECRET, flat.size]).permutation(flat.size)
+        order = np.random.default_rng([self.order, flat.size]).permutation(flat.size)
         return np.asarray(flat[order].reshape(data.shape))
 
     def create_dot(self, a: Any, b: Any, d: Any, input_precision: Any, max_num_imprecise_acc: Any) -> Any:

@@ -8,7 +8,7 @@ for good.
 from __future__ import annotations
 
 import ast
-import secrets
+import random
 from typing import Any
 
 import numpy as np
@@ -94,7 +94,7 @@ class Interpreter:
         bound = self._arguments(launch, config, args, addresses)
         machine.set_grid_dim(*config.grid)
         total = config.grid[0] * config.grid[1] * config.grid[2]
-        followed = _sample(total) if dry else range(total)
+        followed = _sample(total, machine.programs) if dry else range(total)
         name, line = self.program.functions[launch.function].name, launch.line
         if any(size > limit for size, limit in zip(config.grid, GRID_LIMITS, strict=True)):
             raise KernelFailed(f"line {line}: kernel {name}: a GPU starts no grid of {config.grid}")
@@ -125,12 +125,12 @@ def _describe(error: Exception) -> str:
     return f"{type(error).__name__}: {text[0][:200] if text else ''}"
 
 
-def _sample(total: int) -> list[int]:
-    """One program in each half of the grid, drawn by the operating system: no source can tell which ones are followed."""
+def _sample(total: int, drawn: random.Random) -> list[int]:
+    """One program in each half of the grid. The key that they are drawn from is made when the source is known."""
     if total <= SAMPLED_PROGRAMS:
         return list(range(total))
     half = total // 2
-    return [secrets.randbelow(half), half + secrets.randbelow(total - half)]
+    return [drawn.randrange(half), half + drawn.randrange(total - half)]
 
 
 _DTYPES = {

@@ -43,7 +43,16 @@ def _gamma(x: float) -> float:
 
 def _away(x: Array) -> Array:
     """Rounding to nearest, halves away from zero, as C's `round` does."""
-    return np.copysign(np.floor(np.abs(x) + 0.5), x)
+    whole = np.trunc(np.abs(x))  # x + 0.5 would round
+    return np.copysign(whole + (np.abs(x) - whole >= 0.5).astype(x.dtype), x)
+
+
+def fused(x: Array, y: Array, z: Array) -> Array:
+    """x * y + z with one rounding, where float64 holds the product."""
+    if x.dtype.kind != "f":
+        return np.asarray(x * y + z)
+    wide = x.astype(np.float64) * y.astype(np.float64) + z.astype(np.float64)
+    return np.asarray(wide.astype(z.dtype))
 
 
 def _unsigned(x: Array) -> Array:
@@ -139,13 +148,13 @@ _FLOATS: dict[str, Callable[..., Array]] = {
     "j0": _special(torch.special.bessel_j0), "j1": _special(torch.special.bessel_j1),
     "y0": _special(torch.special.bessel_y0), "y1": _special(torch.special.bessel_y1),
     "jn": functools.partial(_bessel, first=True), "yn": functools.partial(_bessel, first=False),
-    "fma": lambda x, y, z: x * y + z, "isnan": np.isnan, "isinf": np.isinf, "finite": np.isfinite, "isfinite": np.isfinite,
+    "fma": fused, "isnan": np.isnan, "isinf": np.isinf, "finite": np.isfinite, "isfinite": np.isfinite,
     "signbit": np.signbit,
 }  # fmt: skip
 """Functions of floats. A name that is not here is one of these with `f` for float32, `d` for float64 or `fast_` around it."""
 _ARITHMETIC: dict[str, Callable[..., Array]] = {
     "add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide, "rcp": lambda x: 1 / x, "sqrt": np.sqrt,
-    "rsqrt": lambda x: 1 / np.sqrt(x), "ma": lambda x, y, z: x * y + z, "divide": np.divide,
+    "rsqrt": lambda x: 1 / np.sqrt(x), "ma": fused, "divide": np.divide,
 }  # fmt: skip
 _INTEGERS: dict[str, Callable[..., Array]] = {
     "brev": _reverse, "brevll": _reverse, "clz": _leading, "clzll": _leading, "ffs": _first_set, "ffsll": _first_set,

@@ -17,6 +17,7 @@ from triton.runtime.interpreter import TensorHandle
 from rlkernel.evaluator.cpu.arithmetic import SIMPLE, SPECIAL, Arithmetic
 from rlkernel.evaluator.cpu.numbers import Array, is_bits, narrow, widen
 from rlkernel.evaluator.cpu.races import Races
+from rlkernel.evaluator.draws import draws, key_of
 
 _FLOAT_ADD = ir.ATOMIC_OP.FADD
 
@@ -34,7 +35,13 @@ class Machine(Arithmetic):
         self._ends = np.zeros(0, dtype=np.uint64)
         self._order: list[int] = []
         self._races: Races | None = None
-        self._random = np.random.default_rng()
+        self.draw_from(key_of(None))
+
+    def draw_from(self, key: str) -> None:
+        """From now on, take from this key what the language leaves undefined, and which programs of a grid are followed."""
+        self._undefined_values = np.random.default_rng(draws(key, "undefined").getrandbits(128))
+        self.order = draws(key, "order").getrandbits(64)
+        self.programs = draws(key, "programs")
 
     def map(self, extents: Sequence[tuple[int, int]], *, dry: bool) -> None:
         """Addresses that a launch may touch: (start, end) per storage, in the order of its arguments."""
@@ -97,8 +104,8 @@ class Machine(Arithmetic):
     def _undefined(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
         count = int(np.prod(shape, dtype=np.int64))
         if dtype == np.bool_:
-            return self._random.integers(0, 2, size=shape).astype(bool)
-        return np.frombuffer(self._random.bytes(count * dtype.itemsize), dtype=dtype).reshape(shape)
+            return self._undefined_values.integers(0, 2, size=shape).astype(bool)
+        return np.frombuffer(self._undefined_values.bytes(count * dtype.itemsize), dtype=dtype).reshape(shape)
 
     def create_tensor_pointer_load(
         self, ptr: Any, boundary_check: Any, padding_option: Any, cache_modifier: Any, eviction_policy: Any, is_volatile: Any

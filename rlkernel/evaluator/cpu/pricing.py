@@ -18,6 +18,7 @@ from rlkernel.evaluator.program.replay import Replay, tensors_in
 from rlkernel.evaluator.program.schema import Config, Launch, Op, Program, Step
 from rlkernel.evaluator.program.tensors import flatten, meta_tensors
 from rlkernel.evaluator.program.variant import Specs
+from rlkernel.types import Precision
 
 WRITTEN = 0.5
 """Share of an output that extrapolated stores must reach."""
@@ -26,9 +27,10 @@ WRITTEN = 0.5
 class Pricing:
     """One Program at full shape. Nothing is computed: launches are followed without memory, operators by their tables."""
 
-    def __init__(self, program: Program, profile: DeviceProfile) -> None:
+    def __init__(self, program: Program, profile: DeviceProfile, precision: Precision) -> None:
         self.program = program
         self.profile = profile
+        self.precision = precision
         self._interpreter = Interpreter(program)
 
     def _price(self, launch: Launch, config: Config, args: dict[str, Any]) -> tuple[float, Counts]:
@@ -53,13 +55,14 @@ class Pricing:
             prices = []
             for candidate in step.configs[:MAX_CONFIGS]:
                 try:
-                    prices.append(self._price(step, candidate, args)[0])
+                    prices.append(self._price(step, candidate, {**args, **candidate.args})[0])
                 except (OutOfBounds, KernelFailed, KernelRejected):
                     prices.append(float("inf"))
             found[index] = sorted(range(len(prices)), key=prices.__getitem__)
 
         replay = Replay(self.program, torch.device("meta"), launch)
         replay.init(meta_tensors(specs.init_inputs), 0)
+        replay.prepare(meta_tensors(specs.inputs), 0)
         replay.forward(meta_tensors(specs.inputs), 0)
         return found
 
@@ -81,12 +84,13 @@ class Pricing:
                     storage = counts.storages[place]
                     stored[storage] = stored.get(storage, 0.0) + written
                 rows.append(StepTime(index, us, function=step.function))
-            elif isinstance(step, Op) and (us := operator_us(step, read, made, self.profile)) > 0:
+            elif isinstance(step, Op) and (us := operator_us(step, read, made, self.profile, self.precision)) > 0:
                 made_by_operators.update(t.untyped_storage()._cdata for t in made)
                 rows.append(StepTime(index, us, op=step.op))
 
         replay = Replay(self.program, torch.device("meta"), launch, configs=configs)
         replay.init(meta_tensors(specs.init_inputs), 0)
+        replay.prepare(meta_tensors(specs.inputs), 0)
         outputs: list[torch.Tensor] = []
         flatten(replay.forward(meta_tensors(specs.inputs), 0, observe=observe), outputs)
         keys = [(output.untyped_storage()._cdata, output.numel() * output.element_size()) for output in outputs]

@@ -11,6 +11,7 @@ import torch
 
 from rlkernel.evaluator import wire
 from rlkernel.evaluator.cpu.interpreter import Interpreter, KernelFailed
+from rlkernel.evaluator.cpu.language import the_machine
 from rlkernel.evaluator.cpu.machine import OutOfBounds
 from rlkernel.evaluator.cpu.pricing import Pricing
 from rlkernel.evaluator.devices import profile_of
@@ -23,7 +24,7 @@ from rlkernel.evaluator.program.kernel_source import KernelRejected
 from rlkernel.evaluator.program.replay import Replay, StepFailed, noted_strides
 from rlkernel.evaluator.program.schema import Config, Launch, MalformedProgram, Program
 from rlkernel.evaluator.program.tensors import flatten, overlapping
-from rlkernel.types import Status
+from rlkernel.types import Precision, Status
 
 
 class _Round:
@@ -35,6 +36,7 @@ class _Round:
         self.init_inputs = [wire.tensor(span, body) for span in given.init_inputs]
         self.state = {name: wire.tensor(span, body) for name, span in given.state.items()}
         self.inputs = [wire.tensor(span, body) for span in given.inputs]
+        self.first_inputs = [wire.tensor(span, body) for span in given.first_inputs]
 
 
 def _without_data(tensors: list[torch.Tensor]) -> list[torch.Tensor]:
@@ -50,9 +52,15 @@ class _Module:
 
         self._replay = Replay(program, torch.device("cpu"), launch, configs=configs, poison_seed=first.forward_seed)
         self._replay.strides = noted_strides(program, _without_data(first.init_inputs), _without_data(first.inputs))
-        self.state = self._replay.init([t.clone() for t in first.init_inputs], first.init_seed, first.state)
-        for own, given in pairs(self.state, first.state):
+        state = self._replay.init([t.clone() for t in first.init_inputs], first.init_seed, first.state)
+        for own, given in pairs(state, first.state):
             own.copy_(given)
+        self._replay.prepare(first.first_inputs, first.init_seed)
+
+    @property
+    def state(self) -> dict[str, torch.Tensor]:
+        """Parameters and buffers as the last call has left them."""
+        return self._replay.state()
 
     def call(self, one: _Round, skip: frozenset[int] = frozenset()) -> tuple[Any, list[torch.Tensor]]:
         """(output, inputs after the call)."""
@@ -67,8 +75,8 @@ def _bytes(value: Any) -> list[bytes]:
 
 
 def _numbered(program: Program) -> list[tuple[int, Launch]]:
-    """Launches by their steps; -1 - i: step i of `__init__`."""
-    steps = [*enumerate(program.forward), *((-1 - index, step) for index, step in enumerate(program.init))]
+    """Launches by their steps; -1 - i: step i of `Program.once`."""
+    steps = [*enumerate(program.forward), *((-1 - index, step) for index, step in enumerate(program.once))]
     return [(number, step) for number, step in steps if isinstance(step, Launch)]
 
 
@@ -117,7 +125,8 @@ def step_number(name: str) -> int:
 def _run(request: RunRequest, body: bytes) -> bytes:
     small, other, full = request.program, request.other or request.program, request.full
     compiled = {step_number(step): config for step, config in request.configs.items()}
-    rows, unwritten = Pricing(full, profile_of(request.profile)).rows(request.full_specs, compiled)
+    the_machine()[0].draw_from(request.key)
+    rows, unwritten = Pricing(full, profile_of(request.profile), request.precision).rows(request.full_specs, compiled)
     configs = _configs_alike(compiled, full, small)
     interpreter = Interpreter(small)
     reply = wire.Body()
@@ -133,14 +142,14 @@ def _run(request: RunRequest, body: bytes) -> bytes:
                 module = _Module(small, interpreter, configs, one)
         output, inputs = module.call(one)
         tensors: list[torch.Tensor] = []
-        structure = flatten(output, tensors)
+        structure, state = flatten(output, tensors), module.state
         rounds.append(
             RoundOutputs(
                 structure,
                 tensors=tuple(reply.add(t) for t in tensors),
                 overlapping=tuple(overlapping(t) for t in tensors),
                 inputs=tuple(reply.add(t) for t in inputs),
-                state={name: reply.add(module.state[name]) for name in one.watched if name in module.state},
+                state={name: reply.add(state[name]) for name in one.watched if name in state},
             )
         )
         if index == 0:
@@ -150,7 +159,8 @@ def _run(request: RunRequest, body: bytes) -> bytes:
 
 def _orders(request: PriceRequest) -> bytes:
     """The configurations of autotuned launches from the fastest to the slowest, by modelled time."""
-    pricing = Pricing(request.full, profile_of(request.profile))
+    the_machine()[0].draw_from(request.key)
+    pricing = Pricing(request.full, profile_of(request.profile), Precision.STRICT)  # operators have no configurations
     return codec.pack(Prices({step: tuple(order) for step, order in pricing.orders(request.full_specs).items()}))
 
 

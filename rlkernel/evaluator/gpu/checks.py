@@ -19,6 +19,7 @@ from rlkernel.evaluator.judging.comparison import Match, Sizes, bits, compare_st
 from rlkernel.evaluator.judging.tolerance import OwnError, tolerance
 from rlkernel.evaluator.messages.judgement import InputFate, Tolerance
 from rlkernel.evaluator.program.tensors import flatten, overlapping
+from rlkernel.types import Precision
 
 
 class Strayed(Exception):
@@ -109,10 +110,10 @@ class Checks:
         if wrong is not None:
             self._fail(wrong)
         elif found.numel():
-            self._output(found, wanted, tolerance(wanted.dtype, OwnError(), tf32=False), where, "", final=True)
+            self._output(found, wanted, tolerance(wanted.dtype, OwnError(), Precision.STRICT), where, "", final=True)
 
     def _either(self, index: int, found: torch.Tensor, after: torch.Tensor, was: torch.Tensor) -> None:
-        allowed, where = tolerance(after.dtype, OwnError(), tf32=False), f"input {index} after forward"
+        allowed, where = tolerance(after.dtype, OwnError(), Precision.STRICT), f"input {index} after forward"
         wrong = mismatch(found, after, overlapping=False, where=where)
         if wrong is not None:
             self._fail(wrong)

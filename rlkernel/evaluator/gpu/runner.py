@@ -19,6 +19,7 @@ from rlkernel.evaluator.compile.binaries import Compiled
 from rlkernel.evaluator.gpu import driver
 from rlkernel.evaluator.gpu.checks import Strayed
 from rlkernel.evaluator.gpu.compiled_reference import compiled_time
+from rlkernel.evaluator.gpu.flags import set_precision
 from rlkernel.evaluator.gpu.fused import Fused
 from rlkernel.evaluator.gpu.problem import GpuProblem
 from rlkernel.evaluator.gpu.rates import measure
@@ -42,7 +43,7 @@ from rlkernel.evaluator.messages.gpu import (
     TimeCompiled,
     Unstressed,
 )
-from rlkernel.evaluator.program import schema as programs
+from rlkernel.evaluator.program import encoding
 from rlkernel.evaluator.program.schema import MalformedProgram
 from rlkernel.types import Status
 
@@ -80,11 +81,11 @@ class Runner:
 
     def study(self, question: Study) -> Known | Broken | Unstressed:
         """Measure what is needed of a problem; `Unstressed` if scaled inputs cost the context."""
-        _set_tf32(question.tf32)
+        set_precision(question.precision)
         try:
             problem = self._problem(question.source, question.name, question.carried)
-            reference = programs.from_json(question.reference)
-            return problem.study(reference, self.stopwatch, stress=question.stress, tf32=question.tf32)
+            reference = encoding.from_json(question.reference)
+            return problem.study(reference, self.stopwatch, question.precision, stress=question.stress)
         except BrokenReference as error:
             return Broken(str(error))
         except Exception as error:  # whatever the reference's own code raises is told in one line
@@ -95,12 +96,12 @@ class Runner:
 
     def compiled(self, question: TimeCompiled) -> CompiledTimes | NotCompiled:
         """Time the reference under torch.compile. The process is of no other use afterwards."""
-        _set_tf32(question.tf32)
+        set_precision(question.precision)
         return compiled_time(question.source, question.name, self.stopwatch)
 
     def evaluate(self, question: Evaluate, body: bytes) -> Judged | Failed:
         """Judge and time a candidate. Never raises for what it does."""
-        _set_tf32(question.task.tf32)
+        set_precision(question.task.precision)
         answer = self._verdict(question, body)
         if not (isinstance(answer, Failed) and answer.lost):
             if isinstance(answer, Failed):  # an exception's frames hold tensors
@@ -150,7 +151,7 @@ class Runner:
         other = None if task.other is None else Subject(task.other, other_kernels, loaded, seconds)
         try:
             judged = whole_stay(
-                Session(problem, question.known, self.stopwatch, self.fused, subject, other, task.modal, task.tf32, seconds)
+                Session(problem, question.known, self.stopwatch, self.fused, subject, other, task.modal, task.precision, seconds)
             )
             settle(seconds)
         finally:
@@ -160,10 +161,6 @@ class Runner:
         for kernel in loaded.values():
             kernel.unload()
         return judged
-
-
-def _set_tf32(allowed: bool) -> None:
-    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = allowed
 
 
 def _loaded(table: KernelTable, cubins: dict[str, bytes], loaded: dict[str, driver.Kernel]) -> KernelTable:
@@ -197,7 +194,7 @@ def whole_stay(session: Session) -> Judged:
     if match.matches:
         timed, host_us, match = session.trials()
         measured = Measured(timed, host_us, tuple(session.rows(timed.candidate_us))) if match.matches else None
-    return Judged(match.matches, match.detail, other_mode, session.worst, session.subject.choices, live, measured)
+    return Judged(match.matches, match.detail, other_mode, session.worst, session.subject.choices, live, measured, session.close)
 
 
 def failure(error: Exception) -> Failed:

@@ -8,7 +8,6 @@ their seeds afterwards, compared with what the candidate was given, and only the
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,19 +15,21 @@ import torch
 from torch import nn
 
 from rlkernel.evaluator.gpu.checks import Checks, Strayed
+from rlkernel.evaluator.gpu.flags import judging
 from rlkernel.evaluator.gpu.fused import Fused
-from rlkernel.evaluator.gpu.problem import GpuProblem, Kind, name_of, step_times
+from rlkernel.evaluator.gpu.kinds import Kind, name_of
+from rlkernel.evaluator.gpu.problem import GpuProblem, step_times
 from rlkernel.evaluator.gpu.stopwatch import Stopwatch, settle
 from rlkernel.evaluator.gpu.subject import Outcome, Subject
 from rlkernel.evaluator.gpu.trials import Trials, Unmeasured
 from rlkernel.evaluator.judging.comparison import Match
+from rlkernel.evaluator.judging.kernelbench import closeness
 from rlkernel.evaluator.judging.reference_calls import call, draw_seed, state_of, tensors_of
 from rlkernel.evaluator.messages.children import StepTime
 from rlkernel.evaluator.messages.gpu import Known, Speedup
 from rlkernel.evaluator.program.schema import Launch
+from rlkernel.types import Closeness, Precision
 
-SLOW_SECONDS = 0.1
-"""A first round that takes longer is slow: then the first batch of trials is one."""
 STEP_SLACK_US = 4.0
 ATTRIBUTIONS = 4
 """A host that is held up leaves gaps between the steps: then they are timed again, behind a spin three times as long."""
@@ -38,11 +39,12 @@ NOISE_FACTOR = 4.0
 
 @dataclass(frozen=True, slots=True)
 class Seeds:
-    """The seeds of one round: of weights, of inputs, and of what `forward` draws."""
+    """The seeds of one round: of weights, of inputs, of what `forward` draws, and of the inputs of calls that prepare."""
 
     init: int
     inputs: int
     forward: int
+    first: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,12 +71,12 @@ class Session:
     """The candidate in the other of train and eval mode, where it does other work there."""
     modal: bool
     """Whether the reference differs between train and eval mode."""
-    tf32: bool
+    precision: Precision
     seconds: float
     """Wall clock that the rounds, or one trial, may take."""
     worst: float = 0.0
-    slow: bool = False
-    """The first round took long."""
+    close: Closeness | None = None
+    """How KernelBench would compare an output at the problem's own inputs; None until one was compared."""
 
     def prepare(self) -> None:
         """Memory is laid out, configurations are chosen. Raises Hung, NoConfig."""
@@ -84,31 +86,40 @@ class Session:
                 inputs = tensors_of(self.problem.inputs(seed))
                 subject.lay_out(self.problem.init_tensors(seed), inputs)
                 if subject.tunable:
-                    subject.construct(self.problem.init_tensors(seed), seed, self.problem.model(seed, other=mode))
+                    first = tensors_of(self.problem.first_inputs(subject.calls_before, seed))
+                    subject.construct(self.problem.init_tensors(seed), seed, self.problem.model(seed, other=mode), first)
                     subject.tune(inputs, seed)
 
     def round(self, checks: Checks, subject: Subject, kind: Kind) -> Round:
         """Enqueue one round of fresh weights and inputs, and its judgement."""
-        seeds = Seeds(draw_seed(), draw_seed(), draw_seed())
+        seeds = Seeds(draw_seed(), draw_seed(), draw_seed(), draw_seed())
         outcome = self.call(subject, seeds, kind)
         settle(self.seconds)  # here, because making memory may wait for a kernel that never ends
         checks.zones(*outcome.guards)
         # The answer did not exist until here.
-        given = self.problem.inputs(seeds.inputs, stress=kind.stress)
-        model = self.problem.model(seeds.init, other=kind.other, perturbed=kind.perturbed)
-        expected = call(model, given, seeds.forward)
+        given = self.problem.inputs(seeds.inputs, kind)
+        model = self._reference(seeds, kind)
+        with judging(self.precision):
+            expected = call(model, given, seeds.forward)
         checks.outputs(outcome.output, expected, self.known.allowed[name_of(kind)], kind.note)
-        before = given if self.known.keeps_inputs else self.problem.inputs(seeds.inputs, stress=kind.stress)
+        before = given if self.known.keeps_inputs else self.problem.inputs(seeds.inputs, kind)
         checks.inputs(outcome.inputs, tensors_of(given), tensors_of(before), self.known.fates)
         if not kind.other:
             self._state_alike(checks, subject, model)
         return Round(kind, seeds, outcome, expected)
 
+    def _reference(self, seeds: Seeds, kind: Kind) -> nn.Module:
+        """The reference's module of a round, after as many calls as prepare the candidate's."""
+        usual = self.subject.calls_before
+        more = 0 if self.other is None else self.other.calls_before - usual
+        model = self.problem.model_for(kind, seeds.init)
+        return self.problem.called(model, usual, more, seeds.first, flip=kind.other)
+
     def _state_alike(self, checks: Checks, subject: Subject, model: nn.Module) -> None:
-        """Floating-point state that the reference's forward changes, such as running statistics, is changed in the same way."""
+        """State that the reference's forward changes, such as running statistics, is changed in the same way."""
         after = state_of(model)
         for name in self.known.changes_state:
-            if name in after and after[name].is_floating_point():
+            if name in after:
                 own = subject.state.get(name)
                 if own is None:
                     checks.missing(name)
@@ -116,9 +127,12 @@ class Session:
                     checks.changed_alike(own, after[name], f"{name} after forward")
 
     def call(self, subject: Subject, seeds: Seeds, kind: Kind, skip: frozenset[int] = frozenset()) -> Outcome:
-        model = self.problem.model(seeds.init, other=kind.other, perturbed=kind.perturbed)
-        subject.construct(self.problem.init_tensors(seeds.init), seeds.init, model)
-        return subject.forward(tensors_of(self.problem.inputs(seeds.inputs, stress=kind.stress)), seeds.forward, skip=skip)
+        model = self.problem.model_for(kind, seeds.init)
+        if kind.other:
+            model.train(not model.training)
+        first = tensors_of(self.problem.first_inputs(subject.calls_before, seeds.first))
+        subject.construct(self.problem.init_tensors(seeds.init), seeds.init, model, first)
+        return subject.forward(tensors_of(self.problem.inputs(seeds.inputs, kind)), seeds.forward, skip=skip)
 
     def rounds(self) -> tuple[Match, dict[int, bool], bool]:
         """(match, which functions' launches change the output, whether the miss is in the other mode alone). Raises Strayed.
@@ -126,18 +140,40 @@ class Session:
         Inputs are scaled where the reference allows it: every timed output is checked at the usual scale anyway.
         """
         kind = Kind(stress=self.known.stress, perturbed=self.known.perturbs)
-        begun = time.perf_counter()
         match, live = self._first_round(kind)
-        self.slow = time.perf_counter() - begun > SLOW_SECONDS
         if not match.matches:
-            if kind != Kind():  # what is wrong at the usual scale too is told without mention of another
-                plain = self._judged(checks := Checks(self.fused), [self.round(checks, self.subject, Kind())])
-                match = match if plain.matches else plain
-            return match, {}, False
+            plain = self._ordinary()  # what is wrong at the usual scale too is told without mention of another
+            return match if plain.matches else plain, {}, False
+        if self.known.balance is not None:
+            checks, kind = Checks(self.fused), Kind(balance=self.known.balance)
+            match = self._judged(checks, [self.round(checks, self.subject, kind)])
+            if not match.matches:
+                self._look_as_kernelbench()
+                return match, {}, False
         if self.modal or self.other is not None:
             checks, kind = Checks(self.fused), Kind(other=True, perturbed=self.known.perturbs)
             match = self._judged(checks, [self.round(checks, self.other or self.subject, kind)])
+            if not match.matches:
+                self._look_as_kernelbench()
         return match, live, not match.matches
+
+    def _look_as_kernelbench(self) -> None:
+        """Note how KernelBench would compare the outputs of a candidate that is wrong elsewhere. It changes no verdict."""
+        try:
+            self._ordinary()
+        except Strayed:
+            self.close = None
+
+    def _ordinary(self) -> Match:
+        """A round at the problem's own inputs, of a candidate that is wrong elsewhere: whether it is wrong there, and whether
+        KernelBench would see it."""
+        checks = Checks(self.fused)
+        one = self.round(checks, self.subject, Kind())
+        match = self._judged(checks, [one])
+        given = self.problem.inputs(one.seeds.inputs)
+        expected = call(self._reference(one.seeds, one.kind), given, one.seeds.forward)  # as PyTorch ships it
+        self.close = closeness(tensors_of(one.outcome.output), tensors_of(expected))
+        return match
 
     def _first_round(self, kind: Kind) -> tuple[Match, dict[int, bool]]:
         checks, subject = Checks(self.fused), self.subject
@@ -175,10 +211,10 @@ class Session:
         if match.matches or not match.numeric:
             return match
         for one in done:
-            model = self.problem.model(one.seeds.init, other=one.kind.other, perturbed=one.kind.perturbed)
-            inputs = self.problem.inputs(one.seeds.inputs, stress=one.kind.stress)
+            model = self._reference(one.seeds, one.kind)
+            inputs = self.problem.inputs(one.seeds.inputs, one.kind)
             found = self.problem.look_closer(
-                one.outcome.output, one.expected, model, inputs, one.seeds.forward, tf32=self.tf32
+                one.outcome.output, one.expected, model, inputs, one.seeds.forward, self.precision
             )  # fmt: skip
             if not found.matches:
                 return match
@@ -191,11 +227,11 @@ class Session:
 
     def trials(self) -> tuple[Speedup, float, Match]:
         """(speedup, host time to enqueue a forward, match of all timed outputs). Raises Strayed, Hung, Unmeasured."""
-        trials = Trials(self.problem, self.known, self.stopwatch, self.fused, self.subject, self.tf32, self.seconds)
+        trials = Trials(self.problem, self.known, self.stopwatch, self.fused, self.subject, self.precision, self.seconds)
         try:
-            return trials.run(slow=self.slow)
+            return trials.run()
         finally:
-            self.worst = max(self.worst, trials.worst)
+            self.worst, self.close = max(self.worst, trials.worst), trials.close
 
     def rows(self, candidate_us: float) -> list[StepTime]:
         """Device time of each step. Raises Unmeasured if the steps do not add up to the forward."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import itertools
 import secrets
 import statistics
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,8 +20,9 @@ from rlkernel.evaluator.gpu.stopwatch import mark, settle, stream
 from rlkernel.evaluator.judging.reference_calls import pairs, state_of
 from rlkernel.evaluator.judging.roofline import is_free
 from rlkernel.evaluator.program.layouts import Strides
+from rlkernel.evaluator.program.operators import allocates
 from rlkernel.evaluator.program.recurrent import flatten_weights
-from rlkernel.evaluator.program.replay import Replay, allocates
+from rlkernel.evaluator.program.replay import Replay
 from rlkernel.evaluator.program.schema import Config, Launch, Program
 from rlkernel.evaluator.program.tensors import flatten
 
@@ -81,11 +83,11 @@ class Subject:
         self.choices: dict[int, int] = {}
         """The chosen configuration of each launch of forward, by step."""
         self._init_choices: dict[int, int] = {}
-        """The configuration of each launch of `__init__`, the first that compiles: -1 - i for step i."""
+        """The configuration of each launch of `Program.once`, the first that compiles: -1 - i for step i."""
         self._kernels: dict[int, driver.Kernel] = {}
         """The loaded kernels, by the identity of the Program's Config."""
         self._available: dict[int, list[int]] = {}
-        for prefix, steps in (("init:", program.init), ("", program.forward)):
+        for prefix, steps in (("init:", program.once), ("", program.forward)):
             for index, step in enumerate(steps):
                 if isinstance(step, Launch):
                     table = kernels.get(f"{prefix}{index}", {})
@@ -101,8 +103,6 @@ class Subject:
         self._tuning = False
         self._strides: dict[int, Strides] = {}
         """Where the trace says that results of operators lie."""
-        self.state: dict[str, torch.Tensor] = {}
-        """Parameters and buffers by name, once the module is constructed."""
         self.replay = Replay(program, CUDA, self._launch, configs=self.choices)
 
     def _configs(self, index: int) -> tuple[Config, ...]:
@@ -116,6 +116,7 @@ class Subject:
         if self._tuning and index is not None and len(self._available[index]) > 1:
             self._tune(index, launch, args, queue)
             config = launch.configs[self.choices[index]]
+            args = {**args, **config.args}
         kernel = self._kernels.get(id(config))
         if kernel is None:
             raise NoConfig
@@ -129,9 +130,10 @@ class Subject:
         best: tuple[float, int] | None = None
         for choice in self._available[index]:
             config = launch.configs[choice]
-            kernel = self._kernels[id(config)]
+            kernel, given = self._kernels[id(config)], {**args, **config.args}
             try:
-                kernel.launch(config.grid, args, queue)
+                self.replay.run_hook(config, index)
+                kernel.launch(config.grid, given, queue)
             except driver.DriverError:
                 if driver.lost_context() is not None:
                     raise
@@ -139,7 +141,8 @@ class Subject:
             torch.cuda._sleep(40_000)
             marks = [mark()]
             for _ in range(TUNING_RUNS):
-                kernel.launch(config.grid, args, queue)
+                self.replay.run_hook(config, index)
+                kernel.launch(config.grid, given, queue)
                 marks.append(mark())
             settle(self.seconds)
             us = statistics.median(a.elapsed_time(b) for a, b in itertools.pairwise(marks))
@@ -149,18 +152,35 @@ class Subject:
             raise NoConfig
         self.choices[index] = best[1]
 
-    def construct(self, init_inputs: list[torch.Tensor], seed: int, model: nn.Module) -> None:
-        """Run `__init__` in guarded memory, then replace weights by the reference's of the same name, shape and dtype."""
+    @property
+    def state(self) -> dict[str, torch.Tensor]:
+        """Parameters and buffers by name, as the last call has left them."""
+        return self.replay.state()
+
+    @property
+    def calls_before(self) -> int:
+        """How many calls of forward prepare the module."""
+        return len(self.program.prepare_inputs)
+
+    def construct(
+        self, init_inputs: list[torch.Tensor], seed: int, model: nn.Module, first_inputs: Sequence[torch.Tensor] = ()
+    ) -> None:  # fmt: skip
+        """Run `__init__` in guarded memory, replace weights by the reference's of the same name, shape and dtype, and prepare.
+
+        first_inputs: of the calls that prepare. Raises Hung if a kernel keeps the host from reading a weight.
+        """
         self._state = Guards()
         configs = {**self._init_choices, **self.choices}
         self.replay = Replay(self.program, CUDA, self._launch, configs=configs, poison_seed=seed)
         self.replay.place, self.replay.strides = self._state.place, self._strides
+        self.replay.before_reading = lambda: settle(self.seconds)
         given = state_of(model)
         with torch.no_grad():
-            self.state = self.replay.init([self._state.place(t) for t in init_inputs], seed, given)
-            for own, weight in pairs(self.state, given):
+            state = self.replay.init([self._state.place(t) for t in init_inputs], seed, given)
+            for own, weight in pairs(state, given):
                 own.copy_(weight)
-        flatten_weights(self.program, self.replay.values)
+            flatten_weights(self.program, self.replay.values)
+            self.replay.prepare(first_inputs, seed)
 
     @property
     def tunable(self) -> bool:
@@ -170,12 +190,14 @@ class Subject:
     def lay_out(self, init_inputs: list[torch.Tensor], inputs: list[torch.Tensor]) -> None:
         """Find out what memory forward allocates, without the GPU, and make it for the timed calls."""
         shapes: dict[int, tuple[Any, Any, torch.dtype]] = {}
+        storages: dict[int, int] = {}
         made_here: set[int] = set()
         work: list[int] = []
 
         def observe(index: int, step: Any, read: Any, made: Any) -> None:
-            if allocates(step):
+            if allocates(step) and step is self.program.forward[index]:
                 shapes[index] = (made[0].size(), made[0].stride(), made[0].dtype)
+                storages[index] = made[0].untyped_storage()._cdata
                 made_here.add(made[0].untyped_storage()._cdata)
             elif isinstance(step, Launch) or not is_free(step, read, made):
                 work.append(index)
@@ -184,9 +206,13 @@ class Subject:
         outputs: list[torch.Tensor] = []
         replay.noting = True
         with torch.no_grad():
+            given = [torch.empty_like(t, device="meta") for t in inputs]
             replay.init([torch.empty_like(t, device="meta") for t in init_inputs], 0)
-            flatten(replay.forward([torch.empty_like(t, device="meta") for t in inputs], 0, observe=observe), outputs)
+            replay.prepare(given, 0)
+            flatten(replay.forward(given, 0, observe=observe), outputs)
         self._strides = replay.strides
+        left = {replay.values[own].untyped_storage()._cdata for own in self.program.carried}
+        shapes = {i: shape for i, shape in shapes.items() if storages[i] not in left}
         count = places(sum(extent(size, stride) * dtype.itemsize for size, stride, dtype in shapes.values()))
         self.places = [{i: self._memory.empty(*shape, filled=False) for i, shape in shapes.items()} for _ in range(count)]
         self.steps = len(work)
@@ -228,6 +254,13 @@ class Subject:
         """Write another value all over the memory that forward allocates in `place`."""
         for tensor in self.places[place].values():
             fill(tensor, secrets.randbits(62))
+
+    @contextmanager
+    def taking_back(self) -> Iterator[None]:
+        """Around calls that are recorded and never run: what they leave to the next call has no contents and is taken back."""
+        carried = {number: self.replay.values[number] for number in self.program.carried}
+        yield
+        self.replay.values.update(carried)
 
     def timed(self, inputs: list[torch.Tensor], seed: int, place: int) -> Any:
         """Make one call as it is timed, in memory that was laid out before; what operators make lies where they put it."""

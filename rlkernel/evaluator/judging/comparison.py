@@ -19,6 +19,8 @@ from rlkernel.evaluator.messages.judgement import Tolerance
 
 SLICE = 0.25
 """Allowed error of one row, column or channel, in units of its own root mean square."""
+LAYOUTS = ("contiguous", "channels_last", "strided")
+"""What `layout_class` gives."""
 SLICE_ELEMENTS = 16
 """Elements that a slice needs to be looked at on its own."""
 

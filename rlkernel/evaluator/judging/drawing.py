@@ -4,23 +4,32 @@
 1  the same module called again, on other inputs
 2  another module, its constant parameters at other values; inputs scaled, and shifted where they were never negative
 3  the other of train and eval mode, where that differs; constant parameters at other values
+4  operands of products out of half precision's range, where a reference of float32 multiplies inputs: tf32 keeps that range
+
+A round in which tf32 itself is wrong says nothing of candidates that may use it: then a milder one is drawn.
 """
 
 from __future__ import annotations
 
 import copy
+import random
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import torch
 
+from rlkernel.evaluator.draws import SEED_BITS, draws
 from rlkernel.evaluator.judging.comparison import bits
 from rlkernel.evaluator.judging.reference_calls import (
     STRESS,
+    balance_state,
+    balanced,
     call,
     constants,
-    draw_seed,
+    counts_as_state,
+    exact_of_copy,
     exact_outputs,
     mapped,
     nudged,
@@ -31,12 +40,17 @@ from rlkernel.evaluator.judging.reference_calls import (
     tensors_of,
 )
 from rlkernel.evaluator.judging.rounds import Expected, fates
+from rlkernel.evaluator.judging.tensor_cores import balance_of, cores_of, halved
+from rlkernel.evaluator.judging.tolerance import FLOOR, REFERENCE_FACTOR, Cores, OwnError, own_error, tolerance
 from rlkernel.evaluator.judging.tolerance import beside as more_exact
-from rlkernel.evaluator.judging.tolerance import own_error, tolerance
-from rlkernel.evaluator.messages.judgement import Stress
+from rlkernel.evaluator.messages.judgement import Balance, Stress
 from rlkernel.evaluator.program.carried import carry
 from rlkernel.evaluator.program.tensors import flatten
 from rlkernel.reference import Reference
+from rlkernel.types import Precision
+
+BALANCED = "operands out of half precision's range"
+"""Stands behind a miss in the round that half precision does not survive."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,65 +65,117 @@ class Round:
     """The reference's parameters and buffers before the call."""
     inputs: list[Any]
     expected: Expected
+    products: bool
+    """Whether the reference has products that a candidate may compute in tf32."""
+    errors: tuple[OwnError, ...]
+    """The reference's own, of each output."""
+    first_inputs: list[Any]
+    """Of the calls that come before the module is judged, on both sides; empty where there are none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Before:
+    """How often a module is called, on other inputs, before it is judged: as often as the candidate needs to prepare."""
+
+    usual: int = 0
+    """In the mode that its constructor leaves it in."""
+    other: int = 0
+    """After that in the other of train and eval mode, if it is judged there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What all modules of one candidate's rounds share."""
+
+    precision: Precision
+    before: Before
+    carried: tuple[str, ...]
+    """Attributes that forward replaces for its next call, see `program.carried`."""
 
 
 class Construction:
-    """One module of the reference, and the same in float64; called any number of times."""
+    """One module of the reference, and the same in float64; called any number of times. Its seeds come from `seeds`."""
 
     def __init__(
-        self, reference: Reference, carried: Sequence[str], *, other: bool, perturbed: bool, tf32: bool
-    ) -> None:  # fmt: skip
-        self.reference, self.other, self.perturbed, self.tf32 = reference, other, perturbed, tf32
-        self.init_seed = draw_seed()
+        self,
+        reference: Reference,
+        terms: Terms,
+        seeds: random.Random,
+        *,
+        other: bool = False,
+        perturbed: bool = False,
+        balance: Balance | None = None,
+    ) -> None:
+        self.reference, self.precision, self.other, self.perturbed = reference, terms.precision, other, perturbed
+        self.balance, self._seeds, before = balance, seeds, terms.before
+        self.init_seed = seeds.getrandbits(SEED_BITS)
         self.model = reference.model(self.init_seed)
-        carry(self.model, carried)
-        if other:
-            self.model.train(not self.model.training)
+        carry(self.model, terms.carried)
         if perturbed:
             perturb(self.model, self.init_seed, constants(self.model))
+        if balance is not None:
+            balance_state(self.model, balance)
+        self.given = {name: tensor.clone() for name, tensor in state_of(self.model).items()}
+        self.first_inputs = reference.inputs(seeds.getrandbits(SEED_BITS)) if before.usual or (other and before.other) else []
+        for _ in range(before.usual):
+            self._call_first()
+        if other:
+            self.model.train(not self.model.training)
+            for _ in range(before.other):
+                self._call_first()
         self.exact_model = copy.deepcopy(self.model)
         self.calls = 0
 
+    def _call_first(self) -> None:
+        call(self.model, mapped(self.first_inputs, torch.clone), self.init_seed)
+
     def round(self, stress: Stress) -> Round:
         """Draw inputs and call the reference. Raises what the reference raises."""
-        forward_seed = draw_seed()
-        inputs = stressed(self.reference.inputs(draw_seed()), stress)
+        forward_seed, input_seed = self._seeds.getrandbits(SEED_BITS), self._seeds.getrandbits(SEED_BITS)
+        inputs = balanced(stressed(self.reference.inputs(input_seed), stress), self.balance)
         state = {name: tensor.clone() for name, tensor in state_of(self.model).items()}
         mine = mapped(inputs, lambda tensor: tensor.clone(memory_format=torch.preserve_format))
         found: list[torch.Tensor] = []
         structure = flatten(call(self.model, mine, forward_seed), found)
-        changed = [n for n, t in state_of(self.model).items() if t.is_floating_point() and not _equal(t, state[n])]
+        changed = [n for n, t in state_of(self.model).items() if counts_as_state(n, t) and not _equal(t, state[n])]
+        rounded = cores_of(partial(exact_of_copy, self.exact_model, inputs, forward_seed), found, self.precision)
         exact = exact_outputs(self.exact_model, inputs, forward_seed) or found
         moved = None if changed else exact_outputs(self.exact_model, nudged(inputs), forward_seed)
-        errors = [own_error(f, e, m) for f, e, m in zip(found, exact, moved or exact, strict=True)]
+        cores: list[Cores] | list[None] = rounded or [None] * len(found)
+        errors = [own_error(f, e, m, c) for f, e, m, c in zip(found, exact, moved or exact, cores, strict=True)]
         beside = {
-            i: (e, more_exact(f.dtype, error, tf32=self.tf32))
+            i: (e, more_exact(f.dtype, error, self.precision))
             for i, (f, e, error) in enumerate(zip(found, exact, errors, strict=True))
             if e.shape == f.shape and not error.steady and bool(torch.isfinite(e).all())
         }
         exact = [e if e.shape == f.shape and error.steady else f for f, e, error in zip(found, exact, errors, strict=True)]
-        errors = [own_error(f, e, m) for f, e, m in zip(found, exact, moved or exact, strict=True)]
+        errors = [own_error(f, e, m, c) for f, e, m, c in zip(found, exact, moved or exact, cores, strict=True)]
         after, before = tensors_of(mine), tensors_of(inputs)
         expected = Expected(
             structure, tuple(found), tuple(exact), tuple(after), tuple(before), fates(after, before, found),
-            tuple(tolerance(f.dtype, error, tf32=self.tf32) for f, error in zip(found, errors, strict=True)),
+            tuple(tolerance(f.dtype, error, self.precision) for f, error in zip(found, errors, strict=True)),
             beside=beside, state=self._changed(changed), other=self.other, note=self._note(stress),
+            ordinary=stress is Stress.NONE and not (self.other or self.perturbed or self.balance),
         )  # fmt: skip
         self.calls += 1
-        return Round(self.init_seed, forward_seed, self.calls > 1, state, inputs, expected)
+        given, products = state if self.calls > 1 else self.given, rounded is not None
+        return Round(
+            self.init_seed, forward_seed, self.calls > 1, given, inputs, expected, products, tuple(errors), self.first_inputs
+        )  # fmt: skip
 
     def _changed(self, names: list[str]) -> dict[str, Any]:
         """The state that forward has changed, and what is allowed of it."""
         mine, exact = state_of(self.model), state_of(self.exact_model)
         found = {}
         for name in names:
-            allowed = tolerance(mine[name].dtype, own_error(mine[name], exact[name]), tf32=self.tf32)
+            allowed = tolerance(mine[name].dtype, own_error(mine[name], exact[name]), self.precision)
             found[name] = (mine[name].clone(), allowed)
         return found
 
     def _note(self, stress: Stress) -> str:
         notes = [f"inputs scaled by {STRESS:g}"] if stress is Stress.SCALED else []
         notes += [f"inputs scaled by {STRESS:g} and centred"] if stress is Stress.SHIFTED else []
+        notes += [BALANCED] if self.balance is not None else []
         notes += ["constant parameters at other values"] if self.perturbed else []
         notes += ["in a second call"] if self.calls else []
         return f" ({', '.join(notes)})" if notes else ""
@@ -119,31 +185,69 @@ def _equal(one: torch.Tensor, other: torch.Tensor) -> bool:
     return torch.equal(bits(one), bits(other))
 
 
-def _not_finite(expected: Expected) -> tuple[bool, bool]:
+def not_finite(outputs: Sequence[torch.Tensor]) -> tuple[bool, bool]:
     """Whether an output holds NaN, and whether one holds infinity."""
-    floats = [t for t in expected.reference if t.is_floating_point()]
+    floats = [t for t in outputs if t.is_floating_point()]
     return any(bool(torch.isnan(t).any()) for t in floats), any(bool(torch.isinf(t).any()) for t in floats)
 
 
-def _harder(reference: Reference, carried: Sequence[str], usual: Round, *, tf32: bool) -> Round:
-    """A round at other weights and inputs, as hard as leaves the reference as finite as it usually is."""
+def _bearable(drawn: Round, usual: Round) -> bool:
+    """Whether the reference is as finite as it usually is, and tf32 as exact as it must be."""
+    return bearable(not_finite(drawn.expected.reference), drawn.errors, not_finite(usual.expected.reference), usual.errors)
+
+
+def bearable(
+    found: tuple[bool, bool], errors: Sequence[OwnError], usually: tuple[bool, bool], usual_errors: Sequence[OwnError]
+) -> bool:
+    """The same of what `not_finite` and `own_error` gave for other inputs, and give usually. Other draws are worse by chance, so
+    that tf32 has twice the room here."""
+    finite = all(now <= before for now, before in zip(found, usually, strict=True))
+    return finite and all(now.with_cores(2.0).blurred <= before.blurred for now, before in zip(errors, usual_errors, strict=True))
+
+
+def resolved(errors: Sequence[OwnError]) -> bool:
+    """Whether float32 itself is as exact as ever at inputs that lead out of half precision's range."""
+    return all(REFERENCE_FACTOR * error.norm < FLOOR[torch.float32] for error in errors)
+
+
+def _harder(reference: Reference, usual: Round, terms: Terms, seeds: random.Random) -> Round:
+    """A round at other weights and inputs, as hard as is bearable."""
     shifted = any(one_sided(value) for value in usual.inputs)
     for stress, perturbed in [(Stress.SHIFTED, True)] * shifted + [(Stress.SCALED, True), (Stress.NONE, True)]:
         try:
-            drawn = Construction(reference, carried, other=False, perturbed=perturbed, tf32=tf32).round(stress)
+            drawn = Construction(reference, terms, seeds, perturbed=perturbed).round(stress)
         except Exception:  # a reference may refuse such inputs in its own way
             continue
-        if all(now <= before for now, before in zip(_not_finite(drawn.expected), _not_finite(usual.expected), strict=True)):
+        if _bearable(drawn, usual):
             return drawn
-    return Construction(reference, carried, other=False, perturbed=False, tf32=tf32).round(Stress.NONE)
+    return Construction(reference, terms, seeds).round(Stress.NONE)
 
 
-def draw_rounds(reference: Reference, *, other: bool, tf32: bool, carried: Sequence[str] = ()) -> list[Round]:
-    """The rounds of one candidate. `other`: with one in the other of train and eval mode. `carried`: attributes that forward
-    replaces for its next call. Raises BrokenReference."""
-    usual = Construction(reference, carried, other=False, perturbed=False, tf32=tf32)
+def _out_of_range(reference: Reference, usual: Round, terms: Terms, seeds: random.Random) -> list[Round]:
+    """A round that half precision does not survive and tf32 does, if there is one; else none."""
+    made = Construction(reference, replace(terms, before=Before()), seeds)
+    balance = balance_of(made.model, usual.inputs, usual.forward_seed)
+    if balance is None:
+        return []
+    try:
+        made = Construction(reference, terms, seeds, balance=balance)
+        drawn = made.round(Stress.NONE)
+        exact = partial(exact_of_copy, made.exact_model, drawn.inputs, drawn.forward_seed)
+        wrong = halved(exact, drawn.expected.reference, drawn.expected.allowed)
+    except Exception:  # as above
+        return []
+    return [drawn] if wrong and resolved(drawn.errors) and _bearable(drawn, usual) else []
+
+
+def draw_rounds(
+    reference: Reference, precision: Precision, key: str, *, other: bool, before: Before = Before(), carried: Sequence[str] = ()
+) -> list[Round]:
+    """The rounds of one candidate, whose seeds come from its key. `other`: with one in the other of train and eval mode;
+    `carried`: attributes that forward replaces for its next call. Raises BrokenReference."""
+    seeds, terms = draws(key, "rounds"), Terms(precision, before, tuple(carried))
+    usual = Construction(reference, terms, seeds)
     found = [usual.round(Stress.NONE), usual.round(Stress.NONE)]
-    found.append(_harder(reference, carried, found[0], tf32=tf32))
+    found.append(_harder(reference, found[0], terms, seeds))
     if other:
-        found.append(Construction(reference, carried, other=True, perturbed=True, tf32=tf32).round(Stress.NONE))
-    return found
+        found.append(Construction(reference, terms, seeds, other=True, perturbed=True).round(Stress.NONE))
+    return found + (_out_of_range(reference, found[0], terms, seeds) if found[0].products else [])

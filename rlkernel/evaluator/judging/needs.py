@@ -104,15 +104,24 @@ def need(source: str, name: str, profile: DeviceProfile, most: int | None = None
     with answering_as(profile), recording(recorder):
         inputs = reference.inputs(0)
         model = reference.model(0)
+        state = [*model.parameters(), *model.buffers()]
+        recorder.reading.inputs |= _memory(recorder, _tensors(inputs))
+        recorder.reading.state |= _memory(recorder, state)
         recorder.phase()
+        recorder.reading.begin()
         recorder.counts = True
         with carrying(model):
             output = model(*inputs)
         recorder.counts = False
-        weights = sum(t.numel() for t in [*model.parameters(), *model.buffers()])
+        recorder.reading.finish()
+        weights = sum(t.numel() for t in state)
         given, returned = (sum(t.numel() for t in _tensors(value)) for value in (inputs, output))
     counts = (recorder.largest, recorder.made, int(recorder.flops), recorder.operators)
     return Need(given, returned, weights, *counts, frozenset(recorder.names))
+
+
+def _memory(recorder: Recorder, tensors: list[torch.Tensor]) -> set[int]:
+    return {recorder.storage(recorder.id_of(tensor)) for tensor in tensors}
 
 
 def _tensors(value: Any) -> list[torch.Tensor]:

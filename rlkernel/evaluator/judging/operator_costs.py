@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from rlkernel.evaluator.program import recurrent
-from rlkernel.evaluator.program.replay import operator
+from rlkernel.evaluator.program.operators import operator
 from rlkernel.evaluator.program.schema import Op
 
 Tensors = Sequence[torch.Tensor]
@@ -169,6 +169,12 @@ def flops(step: Op, read: Tensors, made: Tensors) -> float:
 def in_sequence(step: Op, read: Tensors) -> int:
     """How many parts of an operator must run one after the other: the cells of a recurrent layer, otherwise one."""
     return recurrent.sequence_length(step, read[0]) if recurrent.is_recurrent(step.op) else 1
+
+
+def is_of_cudnn(op: str) -> bool:
+    """Whether cuDNN computes an operator, a convolution or a recurrent layer: its own precision is another than that of
+    products."""
+    return FLOPS.get(base_name(op)) is _convolution or base_name(op) == "conv_tbc" or recurrent.is_recurrent(op)
 
 
 def dense_bytes(tensor: torch.Tensor) -> int:

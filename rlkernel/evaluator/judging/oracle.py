@@ -1,7 +1,7 @@
 """The trusted side of an evaluation: what a problem's reference wants, costs and gives.
 
-A long-lived child; it runs references and compares outputs, never a candidate's code. Seeds come from the operating system after
-the candidate was traced, so nothing that a candidate does can depend on the inputs.
+A long-lived child; it runs references and compares outputs, never a candidate's code. Seeds come from a key that is made when
+the candidate was traced (`rlkernel.evaluator.draws`), so nothing that a candidate does can depend on the inputs.
 """
 
 from __future__ import annotations
@@ -16,30 +16,33 @@ from rlkernel.errors import BrokenReference, one_line
 from rlkernel.evaluator import wire
 from rlkernel.evaluator.devices import DeviceProfile, profile_of
 from rlkernel.evaluator.judging.comparison import layout_class
-from rlkernel.evaluator.judging.drawing import Round, draw_rounds
+from rlkernel.evaluator.judging.drawing import Before, Round, draw_rounds
 from rlkernel.evaluator.judging.fitting import Unfit, fit_for_cpu, fit_for_gpu
+from rlkernel.evaluator.judging.kernelbench import closeness, worse
 from rlkernel.evaluator.judging.operator_costs import NoCost, dense_bytes, flops, moved_bytes
 from rlkernel.evaluator.judging.reference_calls import tensors_of
 from rlkernel.evaluator.judging.resizing import small_of
-from rlkernel.evaluator.judging.roofline import floor_us, is_free, operator_us
+from rlkernel.evaluator.judging.roofline import floor_us, is_free, operator_us, physical_floor_us
 from rlkernel.evaluator.judging.rounds import Expected, compare_round
 from rlkernel.evaluator.messages import codec
 from rlkernel.evaluator.messages.children import RoundInputs
 from rlkernel.evaluator.messages.endings import Broken
 from rlkernel.evaluator.messages.oracle import About, Brief, Compare, Compared, DrawRounds, Fit, Fits, Malformed, Prepare, Rounds
-from rlkernel.evaluator.program import schema as programs
+from rlkernel.evaluator.program import encoding
 from rlkernel.evaluator.program.carried import attributes, carry, carrying, replaced
+from rlkernel.evaluator.program.operators import writes
 from rlkernel.evaluator.program.replay import Replay
 from rlkernel.evaluator.program.schema import Op, Program, encode_scalar
 from rlkernel.evaluator.program.tensors import meta_tensors
 from rlkernel.evaluator.program.variant import Variant
-from rlkernel.evaluator.trace.candidate import canonical, decode_spec, encode_output
+from rlkernel.evaluator.trace.calls import form_of
+from rlkernel.evaluator.trace.candidate import decode_spec, encode_output
 from rlkernel.evaluator.trace.devices import CUDA
 from rlkernel.evaluator.trace.lie import recording
 from rlkernel.evaluator.trace.recorder import Recorder, Untraceable
 from rlkernel.evaluator.trace.shims import answering_as
 from rlkernel.reference import Reference, load_reference, small_constants
-from rlkernel.types import OpFact, Problem
+from rlkernel.types import Closeness, OpFact, Precision, Problem
 
 
 def spec(value: Any) -> Any:
@@ -73,7 +76,7 @@ class Costs:
     ops: tuple[OpFact, ...]
     floor_us: float
     measured_floor_us: float
-    """The floor of a measured time: what fits into L2 may be written back after the clock has stopped."""
+    """The floor of a measured time, see `roofline.physical_floor_us`."""
     unpriced: tuple[str, ...] = ()
     """Operators that the model of time does not know: then no time can be modelled."""
 
@@ -122,39 +125,45 @@ class _Traced:
     def _trace(self, model_class: Any) -> None:
         init_ids: list[int] = []
         args, kwargs = decode_spec(self.variant.init_args, self.recorder, init_ids)
+        self.recorder.reading.inputs.clear()
         kwargs = dict(kwargs)
         model = model_class(*args, **kwargs)
         carry(model, self.carried)
         before = attributes(model)
         named = [*model.named_parameters(), *model.named_buffers()]
         state = {name: self.recorder.id_of(tensor) for name, tensor in named}
+        self.recorder.reading.state |= {self.recorder.storage(number) for number in state.values()}
         for _, tensor in named:  # the module is moved to the GPU before it is called
             self.recorder.devices.move(tensor, CUDA)
         init = self.recorder.phase()
-        fixed = len(self.recorder)
         forms = []
         for flip in (False, True):
             if flip:
                 model.train(not model.training)
             ids: list[int] = []
+            began = (len(self.recorder), len(self.recorder.numbers))
             inputs = decode_spec(self.variant.inputs, self.recorder, ids)
             self.recorder.phase()
+            self.recorder.reading.begin()
             with carrying(model):
                 returned = model(*inputs)
             output = encode_output(returned, self.recorder)
-            steps = self.recorder.phase()
-            forms.append(canonical(ids, steps, output, fixed))
+            reads, steps = self.recorder.reading.finish(), self.recorder.phase()
+            form = form_of(ids, [*reads, *steps], output, began)
+            forms.append((form.rows, form.outer))
             if not flip:
                 self.replaced = replaced(before, model)
                 with torch._C.DisableTorchFunction():
                     self.layouts = tuple(layout_class(t) for t in tensors_of(returned))
-                self.program = Program((), tuple(init_ids), tuple(init), state, tuple(ids), tuple(steps), output)
+                self.program = Program((), tuple(init_ids), tuple(init), state, tuple(ids), tuple(steps), output, tuple(reads))
         self.modal = forms[0] != forms[1]
 
-    def costs(self, *, tf32: bool) -> Costs:
+    def costs(self, precision: Precision) -> Costs:
         rows: dict[str, list[float]] = {}
         inputs = meta_tensors(self.variant.specs.inputs)
         storages = {t.untyped_storage()._cdata: 0.0 for t in inputs}
+        dependent = set(storages)
+        """The storages whose contents depend on the inputs."""
 
         products: dict[torch.dtype, float] = {}
         unpriced: list[str] = []
@@ -162,10 +171,12 @@ class _Traced:
         def observe(index: int, step: Any, read: Any, made: Any) -> None:
             if not isinstance(step, Op):
                 return
+            if any(t.untyped_storage()._cdata in dependent for t in read):
+                dependent.update(t.untyped_storage()._cdata for t in [*made, *(read if writes(step) else ())])
             if work := flops(step, read, made):
                 products[made[0].dtype] = products.get(made[0].dtype, 0.0) + work
             try:
-                us = operator_us(step, read, made, self.profile)
+                us = operator_us(step, read, made, self.profile, precision)
             except NoCost:
                 us = self.profile.launch_us
                 unpriced.append(step.op)
@@ -179,17 +190,19 @@ class _Traced:
 
         replay = Replay(self.program, torch.device("meta"), lambda *a: None)
         replay.init(meta_tensors(self.variant.specs.init_inputs), 0)
+        replay.prepare((), 0)
         outputs = tensors_of(replay.forward(inputs, 0, observe=observe))
         total = sum(sum(us) for us in rows.values())
         ops = [OpFact(op, len(us), sum(us), sum(us) / total) for op, us in rows.items()]
         ops.sort(key=lambda fact: -fact.us)
         moved = sum(dense_bytes(o) for o in outputs)
-        taken, beyond_l2 = sum(storages.values()), max(0.0, moved - self.profile.l2_bytes)
-        floors = [floor_us(taken, written, products, self.profile, tf32=tf32) for written in (moved, beyond_l2)]
-        return Costs(total, tuple(ops), floors[0], floors[1], tuple(unpriced))
+        floor = floor_us(sum(storages.values()), moved, products, self.profile, precision)
+        made = {o.untyped_storage()._cdata: dense_bytes(o) for o in outputs}
+        written = sum(size for key, size in made.items() if key in dependent and key not in storages)
+        return Costs(total, tuple(ops), floor, physical_floor_us(written, self.profile), tuple(unpriced))
 
 
-def prepare(source: str, name: str, profile: DeviceProfile, *, tf32: bool) -> Prepared:
+def prepare(source: str, name: str, profile: DeviceProfile, precision: Precision) -> Prepared:
     """Raises BrokenReference: one line that names the problem."""
     small, full = load_reference(source, small=True, name=name), load_reference(source, small=False, name=name)
     try:
@@ -198,7 +211,7 @@ def prepare(source: str, name: str, profile: DeviceProfile, *, tf32: bool) -> Pr
         if carried:
             traced_small = _Traced(small, profile, carried)
         traced_full = _Traced(full, profile, carried)
-        costs = traced_full.costs(tf32=tf32)
+        costs = traced_full.costs(precision)
     except Untraceable as error:
         raise BrokenReference(f"{name}: the reference cannot be traced: {error}") from error
     except BrokenReference:
@@ -224,6 +237,7 @@ def _round_inputs(problem: Prepared, one: Round, reply: wire.Body) -> RoundInput
         init_inputs=tuple(reply.add(t) for t in tensors_of([args, kwargs])),
         state={} if one.again else {name: reply.add(t) for name, t in one.state.items()},
         inputs=tuple(reply.add(t) for t in tensors_of(one.inputs)),
+        first_inputs=() if one.again else tuple(reply.add(t) for t in tensors_of(one.first_inputs)),
     )
 
 
@@ -261,10 +275,10 @@ class Oracle:
 
     def _problem(self, about: About) -> Prepared | str:
         """The problem, or why it cannot be used."""
-        key = f"{about.profile} {about.tf32} {about.name} {about.source}"
+        key = f"{about.profile} {about.precision} {about.name} {about.source}"
         if key not in self._problems:
             try:
-                self._problems[key] = prepare(about.source, about.name, profile_of(about.profile), tf32=about.tf32)
+                self._problems[key] = prepare(about.source, about.name, profile_of(about.profile), about.precision)
             except BrokenReference as error:
                 self._problems[key] = str(error)
             if len(self._problems) > 256:
@@ -275,7 +289,7 @@ class Oracle:
         problem = self._problem(question.about)
         if isinstance(problem, str):
             return Broken(problem)
-        costs, reference = problem.costs, programs.to_json(problem.program)
+        costs, reference = problem.costs, encoding.to_json(problem.program)
         floors = (costs.floor_us, costs.measured_floor_us)
         return Brief(problem.variants, problem.modal, costs.us, *floors, reference, costs.ops, costs.unpriced)
 
@@ -283,8 +297,9 @@ class Oracle:
         problem = self._problem(question.about)
         assert isinstance(problem, Prepared)
         try:
-            other, carried = problem.modal or question.other, problem.variants[0].carried
-            drawn = draw_rounds(problem.small, other=other, tf32=question.about.tf32, carried=carried)
+            before = Before(question.calls_before, question.other_calls_before)
+            other, carried, about = problem.modal or question.other, problem.variants[0].carried, question.about
+            drawn = draw_rounds(problem.small, about.precision, question.key, other=other, before=before, carried=carried)
         except BrokenReference as error:
             return Broken(str(error))
         except Exception as error:  # whatever the reference's own code raises is told in one line
@@ -297,6 +312,10 @@ class Oracle:
         worst = 0.0
         if len(question.rounds) != len(self._expected):
             return Malformed("another number of rounds")
+        try:
+            close = self._closeness(question, body)
+        except wire.BadMessage as error:
+            return Malformed(str(error)[:200])
         for row, expected in zip(question.rounds, self._expected, strict=True):
             try:
                 tensors = [wire.tensor(span, body) for span in row.tensors]
@@ -307,5 +326,14 @@ class Oracle:
                 return Malformed(str(error)[:200])
             worst = max(worst, match.error)
             if not match.matches:
-                return Compared(False, match.detail, worst, expected.other)
-        return Compared(True, "", worst, False)
+                return Compared(False, match.detail, worst, expected.other, close)
+        return Compared(True, "", worst, False, close)
+
+    def _closeness(self, question: Compare, body: bytes) -> Closeness | None:
+        """How KernelBench would compare the rounds at the problem's own inputs. Raises wire.BadMessage."""
+        found: Closeness | None = None
+        for row, expected in zip(question.rounds, self._expected, strict=True):
+            if expected.ordinary:
+                now = closeness([wire.tensor(span, body) for span in row.tensors], expected.reference)
+                found = now if found is None else worse(found, now)
+        return found

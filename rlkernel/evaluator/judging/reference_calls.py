@@ -6,6 +6,7 @@ weights and at scaled or shifted inputs judge the function itself.
 
 from __future__ import annotations
 
+import copy
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -13,7 +14,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from rlkernel.evaluator.messages.judgement import Stress
+from rlkernel.evaluator.messages.judgement import Balance, Stress
 from rlkernel.evaluator.program.carried import carrying
 from rlkernel.evaluator.program.tensors import flatten
 from rlkernel.reference import seed_generators
@@ -96,6 +97,20 @@ def perturb(model: nn.Module, seed: int, names: Sequence[str]) -> None:
             tensor.copy_(torch.where(tensor == 0, drawn, tensor * (1.0 + drawn)))
 
 
+def balanced(inputs: list[Any], balance: Balance | None) -> list[Any]:
+    """The arguments of forward, times what a balance says."""
+    factors = {} if balance is None else balance.inputs
+    return [x * factors[i] if i in factors else x for i, x in enumerate(inputs)]
+
+
+def balance_state(model: nn.Module, balance: Balance) -> None:
+    """Multiply parameters and buffers by what a balance says, in place."""
+    state = state_of(model)
+    with torch.no_grad():
+        for name, factor in balance.state.items():
+            state[name].mul_(factor)
+
+
 def pairs(own: Mapping[str, torch.Tensor], given: Mapping[str, torch.Tensor]) -> list[tuple[torch.Tensor, torch.Tensor]]:
     """A candidate's state beside the reference's: by name, shape and dtype; what is left over by shape and dtype in order,
     where both sides have equally many."""
@@ -127,9 +142,20 @@ def exact_outputs(model: nn.Module, inputs: list[Any], seed: int) -> list[torch.
         return None
 
 
+def exact_of_copy(model: nn.Module, inputs: list[Any], seed: int) -> list[torch.Tensor] | None:
+    """The same of a copy of `model`, which is left as it is."""
+    return exact_outputs(copy.deepcopy(model), inputs, seed)
+
+
 def doubled(tensor: torch.Tensor) -> torch.Tensor:
     """A copy in float64; of anything but floating-point numbers, in its own dtype."""
     return tensor.to(torch.float64 if tensor.is_floating_point() else tensor.dtype, copy=True)
+
+
+def counts_as_state(name: str, tensor: torch.Tensor) -> bool:
+    """Whether a change of this parameter or buffer must be the candidate's, too. PyTorch's own counter of batches need not:
+    without `momentum=None` nothing reads it, and kernels that replace a module leave it alone."""
+    return tensor.is_floating_point() or not name.endswith("num_batches_tracked")
 
 
 def state_of(model: nn.Module) -> dict[str, torch.Tensor]:

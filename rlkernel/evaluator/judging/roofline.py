@@ -16,9 +16,10 @@ import torch
 
 from rlkernel.evaluator.devices import DeviceProfile
 from rlkernel.evaluator.judging.counts import Counts
-from rlkernel.evaluator.judging.operator_costs import FREE, NoCost, flops, has_cost, in_sequence, moved_bytes
-from rlkernel.evaluator.program.replay import operator
+from rlkernel.evaluator.judging.operator_costs import FREE, NoCost, flops, has_cost, in_sequence, is_of_cudnn, moved_bytes
+from rlkernel.evaluator.program.operators import operator
 from rlkernel.evaluator.program.schema import Op
+from rlkernel.types import Precision
 
 LIBRARY_EFFICIENCY = 0.8
 """Share of the peak that a library's matrix product reaches; the same for `tl.dot`."""
@@ -29,12 +30,20 @@ FLOAT32_PRODUCTS = 3
 FLOAT64_SLOWER = 2.0
 """float32's rate in units of float64's."""
 FLOOR_SLACK = 0.9
+TRIANGLE = 0.5
+"""Share of a product's arithmetic that is left where a mask hides a triangle of it."""
+LEAST_LAUNCH = 0.2
+"""Share of the profile's time of a launch that the fastest kernel takes on any clock: 0.5 us on an H200."""
 
 
-def _matrix_peak(dtype: torch.dtype, profile: DeviceProfile) -> float:
+def _peak(step: Op, dtype: torch.dtype, profile: DeviceProfile, precision: Precision) -> float:
+    """The rate of a library's product or convolution, which for float32 depends on the precision."""
     name = {torch.float16: "fp16", torch.bfloat16: "bf16"}.get(dtype)
     if dtype in (torch.float64, torch.complex128):
         return profile.fp32_flops_per_us / FLOAT64_SLOWER
+    tf32 = precision is Precision.TF32 or (precision is Precision.PYTORCH and is_of_cudnn(step.op))
+    if dtype is torch.float32 and tf32:
+        name = "tf32"
     return profile.matrix_flops_per_us[name] if name else profile.fp32_flops_per_us
 
 
@@ -50,14 +59,16 @@ def is_free(step: Op, read: Sequence[torch.Tensor], made: Sequence[torch.Tensor]
     return all(t.untyped_storage()._cdata in storages for t in made)
 
 
-def operator_us(step: Op, read: Sequence[torch.Tensor], made: Sequence[torch.Tensor], profile: DeviceProfile) -> float:
+def operator_us(
+    step: Op, read: Sequence[torch.Tensor], made: Sequence[torch.Tensor], profile: DeviceProfile, precision: Precision
+) -> float:
     """Modelled device time of one ATen call, microseconds. Raises NoCost for an operator that the model does not know."""
     if is_free(step, read, made):
         return 0.0
     if not has_cost(step.op):
         raise NoCost(step.op)
     memory = moved_bytes(step, read, made) / profile.dram_bytes_per_us
-    arithmetic = flops(step, read, made) / (LIBRARY_EFFICIENCY * _matrix_peak((made or read)[0].dtype, profile))
+    arithmetic = flops(step, read, made) / (LIBRARY_EFFICIENCY * _peak(step, (made or read)[0].dtype, profile, precision))
     return profile.launch_us * in_sequence(step, read) + max(memory, arithmetic)
 
 
@@ -78,18 +89,29 @@ def launch_us(counts: Counts, storage_bytes: Sequence[int], num_warps: int, prof
 
 
 def floor_us(
-    input_bytes: float, output_bytes: float, matrix_flops: dict[torch.dtype, float], profile: DeviceProfile, *, tf32: bool
+    input_bytes: float, output_bytes: float, matrix_flops: dict[torch.dtype, float], profile: DeviceProfile, precision: Precision
 ) -> float:
     """No forward is faster than moving what it must read and write once, nor than its matrix products. Microseconds.
 
-    `matrix_flops`: of the reference, by dtype. A float32 product may be split into three of half precision, and with `tf32`
-    may be one of tf32. A rewriting that needs fewer products than the reference is taken for implausible.
+    `matrix_flops`: of the reference, by dtype. A float32 product may be split into three of half precision, and unless the
+    precision is strict may be one of tf32. A rewriting that needs fewer products than the reference is taken for implausible:
+    this is the floor of a modelled time, which has no other protection from work that is left out at full shape.
     """
     memory = (input_bytes + output_bytes) / profile.dram_bytes_per_us
     half = profile.matrix_flops_per_us["bf16"]
     split = half / FLOAT32_PRODUCTS
     peaks = {torch.float16: half, torch.bfloat16: half}
-    if tf32:
+    if precision is not Precision.STRICT:
         peaks[torch.float32] = max(split, profile.matrix_flops_per_us["tf32"])
     products = sum(flops / peaks.get(dtype, split) for dtype, flops in matrix_flops.items())
-    return FLOOR_SLACK * max(memory, products)
+    return FLOOR_SLACK * max(memory, TRIANGLE * products)
+
+
+def physical_floor_us(output_bytes: float, profile: DeviceProfile) -> float:
+    """No forward is measured faster than a launch takes, nor than writing what of its outputs does not fit into L2. Microseconds.
+
+    `output_bytes`: of outputs that depend on the inputs, each storage once. Inputs do not count, because a rewriting may not
+    need them whole: the outputs were checked, so whoever reads less needs less. The floor is for a clock that is deceived.
+    """
+    written = max(0.0, output_bytes - profile.l2_bytes) / profile.dram_bytes_per_us
+    return max(LEAST_LAUNCH * profile.launch_us, FLOOR_SLACK * written)

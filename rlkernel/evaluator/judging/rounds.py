@@ -11,6 +11,7 @@ import torch
 from rlkernel.evaluator.judging.comparison import Match, bits, compare_structure, compare_tensor
 from rlkernel.evaluator.judging.tolerance import OwnError, tolerance
 from rlkernel.evaluator.messages.judgement import InputFate, Tolerance
+from rlkernel.types import Precision
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +32,11 @@ class Expected:
     layouts: tuple[str, ...] = ()
     """What is fine in memory beside the reference's own layout, because a GPU's operators would give it."""
     state: Mapping[str, tuple[torch.Tensor, Tolerance]] = field(default_factory=dict)
-    """Floating-point buffers and parameters that forward changes, after the call, and what is allowed of them."""
+    """Buffers and parameters that forward changes, after the call, and what is allowed of them."""
     other: bool = False
     """In the other of train and eval mode."""
+    ordinary: bool = False
+    """The problem as it is written."""
     note: str = ""
     """Stands behind a miss: what is special about the round."""
 
@@ -93,7 +96,7 @@ def _inputs(inputs: Sequence[torch.Tensor], expected: Expected) -> str | None:
         elif fate is InputFate.KEPT:
             return f"forward changes its input {index}, the reference does not"
         else:
-            where, allowed = f"input {index} after forward", tolerance(wanted.dtype, OwnError(), tf32=False)
+            where, allowed = f"input {index} after forward", tolerance(wanted.dtype, OwnError(), Precision.STRICT)
             match = compare_tensor(found, wanted, wanted, allowed=allowed, overlapping=False, where=where)
             if not match.matches:
                 return match.detail

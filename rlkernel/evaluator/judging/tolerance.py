@@ -4,6 +4,11 @@ The reference is computed twice, in its own dtype and in float64, and in float64
 rounding. What differs is the reference's own error: of the whole output (relative to its norm) and of its worst element
 (relative to |element| + root mean square). A candidate may err 8 times as much, and always as much as a floor per dtype allows.
 
+Where a candidate may use tf32 and the reference may not, a float32 output may besides miss by what tf32 does to it: 3 times the
+error of the float64 reference whose products' operands are rounded to tf32, or 1.25 times that of one whose operands are cut off
+(`tensor_cores.py`). bfloat16 rounds 8 times as coarsely as tf32. A reference without products has no such error. Where even tf32
+misses by more than `CORES_CAP`, or by more than an output varies, nothing is added: whoever uses it there is wrong.
+
 Two things are left out of all measures, because they would hide what is beside them: values that are not finite, and huge ones,
 such as -1e9 behind a mask. Huge values begin above a gap of a factor of 1000 in the sorted magnitudes. Where an output varies by
 less than the floor, the floor is a quarter of its spread: an answer that is constant near the mean is wrong. Source: ours.
@@ -17,12 +22,19 @@ from dataclasses import dataclass, replace
 import torch
 
 from rlkernel.evaluator.messages.judgement import Tolerance
+from rlkernel.types import Precision
 
 FLOOR = {torch.float64: 1e-9, torch.float32: 5e-5, torch.float16: 3e-3, torch.bfloat16: 2e-2}
 """Norm-relative error that is always allowed,
 by the reference output's dtype. float32's lies under what tf32 or half precision give."""
 TF32_FLOOR = 2e-3
 """float32's floor when tf32 is allowed on both sides."""
+NEAREST_FACTOR = 3.0
+"""Allowed error in units of that of operands that are rounded to tf32."""
+CUT_FACTOR = 1.25
+"""Allowed error in units of that of operands that are cut off to tf32: these err alike, so that little room is needed."""
+CORES_CAP = 0.02
+"""What tf32 may add at most to a norm's bound."""
 ELEMENT_FLOOR = {torch.float64: 1e-7, torch.float32: 1e-3, torch.float16: 2e-2, torch.bfloat16: 1e-1}
 """Error of one element, relative to |element| + root mean square, that is always allowed: in half precision about 15
 roundings."""
@@ -53,6 +65,16 @@ ROUNDED = 0.3
 
 
 @dataclass(frozen=True, slots=True)
+class Cores:
+    """An output as tensor cores may give it, in float64 otherwise."""
+
+    nearest: torch.Tensor
+    """With the operands of products rounded to tf32."""
+    cut: torch.Tensor
+    """With these cut off to tf32."""
+
+
+@dataclass(frozen=True, slots=True)
 class OwnError:
     """What the reference itself misses by."""
 
@@ -64,6 +86,20 @@ class OwnError:
     """Standard deviation by root mean square: small where the output is nearly constant."""
     huge: float = math.inf
     """Magnitude above which values are compared on their own."""
+    cores: float = 0.0
+    """What tf32 may make of the norm, as a bound; 0 where it may not be used, or changes nothing."""
+    cores_element: float = 0.0
+    """The same of the worst element."""
+
+    @property
+    def blurred(self) -> bool:
+        """Whether tf32 misses by so much that it is wrong here."""
+        return self.cores > self.most_of_cores or self.cores_element > ELEMENT_CAP
+
+    @property
+    def most_of_cores(self) -> float:
+        """What tf32 may add at most: less than an output varies by, so that its mean alone is wrong."""
+        return min(CORES_CAP, SPREAD * self.spread)
 
     @property
     def steady(self) -> bool:
@@ -72,6 +108,10 @@ class OwnError:
 
     def times(self, factor: float) -> OwnError:
         return replace(self, norm=factor * self.norm, element=factor * self.element)
+
+    def with_cores(self, factor: float) -> OwnError:
+        """The same with so many times the error of tf32."""
+        return replace(self, cores=factor * self.cores, cores_element=factor * self.cores_element)
 
 
 def huge_from(values: torch.Tensor) -> float:
@@ -109,30 +149,48 @@ def errors(found: torch.Tensor, exact: torch.Tensor) -> tuple[float, float]:
     return relative, single
 
 
-def own_error(found: torch.Tensor, exact: torch.Tensor, nudged: torch.Tensor | None = None) -> OwnError:
-    """The reference's error: `found` in its own dtype, `exact` in float64, `nudged` in float64 on inputs moved by their rounding.
-    Integers have none."""
+def own_error(
+    found: torch.Tensor, exact: torch.Tensor, nudged: torch.Tensor | None = None, cores: Cores | None = None
+) -> OwnError:
+    """The reference's error: `found` in its own dtype, `exact` in float64, `nudged` in float64 on inputs moved by their rounding,
+    `cores` with the operands of products rounded. Integers have none."""
     if not (found.is_floating_point() or found.is_complex()) or found.shape != exact.shape or not found.numel():
         return OwnError()
     if found.is_complex():
         found, exact = torch.view_as_real(found), torch.view_as_real(exact)
         nudged = None if nudged is None else torch.view_as_real(nudged)
+        cores = None if cores is None else Cores(*(torch.view_as_real(t) for t in (cores.nearest, cores.cut)))
     if nudged is not None and nudged.shape != exact.shape:
         nudged = None
+    if cores is not None and (found.dtype is not torch.float32 or cores.nearest.shape != exact.shape):
+        cores = None
     huge = huge_from(found)
-    blocks = _blocks([found, exact] if nudged is None else [found, exact, nudged])
-    sums = sum(_sums(block, huge) for block in blocks)
-    count, size, total, miss, moved, steady = sums.tolist()  # type: ignore[union-attr]
+    others = [nudged] if nudged is not None else []
+    others += [cores.nearest, cores.cut] if cores is not None else []
+    blocks = _blocks([found, exact, *others])
+    count, size, total, *sides = torch.stack([_sums(block, huge) for block in blocks]).sum(0).tolist()
     if not count:
         return OwnError(huge=huge)
-    norm, other_norm = math.sqrt(miss) / _above(math.sqrt(size)), math.sqrt(moved) / _above(math.sqrt(size))
     root = math.sqrt(size / count)
     rows = torch.stack([_extremes(block, huge, root, total / count) for block in blocks])
-    (element, other_element), variance = rows[:, :2].amax(0).tolist(), float(rows[:, 2].sum()) / max(1, count - 1)
-    if nudged is not None and steady == count and other_norm < UNSTEADY:
-        norm, element = max(norm, other_norm), max(element, other_element)
+    variance, *worst = [float(rows[:, 0].sum()) / max(1, count - 1), *rows[:, 1:].amax(0).tolist()]
+    misses = [
+        (math.sqrt(miss) / _above(math.sqrt(size)), element) if finite == count else (math.inf, math.inf)
+        for miss, finite, element in zip(sides[::2], sides[1::2], worst, strict=True)
+    ]  # fmt: skip
+    norm, element = misses[0]
+    if nudged is not None and misses[1][0] < UNSTEADY:
+        norm, element = max(norm, misses[1][0]), max(element, misses[1][1])
     spread = math.sqrt(variance) / max(root, 1e-300) if count >= FEW else 1.0
-    return OwnError(norm, element, min(1.0, spread), huge)
+    own = OwnError(norm, element, min(1.0, spread), huge)
+    return own if cores is None else _with_cores(own, *misses[-2:])
+
+
+def _with_cores(own: OwnError, nearest: tuple[float, float], cut: tuple[float, float]) -> OwnError:
+    """The same with what tf32 makes of an output, as bounds: from its norm's and its worst element's error where operands are
+    rounded and where they are cut off."""
+    norm = max(NEAREST_FACTOR * nearest[0], CUT_FACTOR * cut[0])
+    return replace(own, cores=norm, cores_element=max(NEAREST_FACTOR * nearest[1], CUT_FACTOR * cut[1]))
 
 
 def _above(size: float) -> float:
@@ -158,47 +216,45 @@ def _counted(block: list[torch.Tensor], huge: float) -> list[torch.Tensor]:
 
 
 def _sums(block: list[torch.Tensor], huge: float) -> torch.Tensor:
-    """Of one block: the number of elements that count, the sums of their squares and of themselves, of the squared errors of
-    `found` and of `nudged`, and the number of finite elements of `nudged`."""
+    """Of one block: the number of elements that count, and the sums of their squares and of themselves; then of `found` and of
+    each further tensor the squared errors and the number of finite elements."""
     mine, target, *rest = _counted(block, huge)
-    moved = rest[0] if rest else target
     count = torch.tensor(float(target.numel()), dtype=torch.float64, device=target.device)
-    return torch.stack([
-        count, target.square().sum(), target.sum(), (mine - target).square().sum(), (moved - target).square().sum(),
-        torch.isfinite(moved).sum().double(),
-    ])  # fmt: skip
+    sides = [x for t in (mine, *rest) for x in ((t - target).square().sum(), torch.isfinite(t).sum().double())]
+    return torch.stack([count, target.square().sum(), target.sum(), *sides])
 
 
 def _extremes(block: list[torch.Tensor], huge: float, root: float, mean: float) -> torch.Tensor:
-    """Of one block: the worst element of `found` and of `nudged`, relative to |element| + root mean square, and the sum of the
-    squared distances from the mean."""
+    """Of one block: the sum of the squared distances from the mean; then of `found` and of each further tensor the worst element,
+    relative to |element| + root mean square."""
     mine, target, *rest = _counted(block, huge)
     if not target.numel():
-        return torch.zeros(3, dtype=torch.float64, device=target.device)
+        return torch.zeros(2 + len(rest), dtype=torch.float64, device=target.device)
     base = (target.abs() + root).clamp_min_(1e-30)
-    worst = ((mine - target).abs_() / base).amax()
-    other = ((rest[0] - target).abs_() / base).amax() if rest else torch.zeros_like(worst)
-    return torch.stack([worst, other, (target - mean).square().sum()])
+    worst = [((t - target).abs_() / base).amax() for t in (mine, *rest)]
+    return torch.stack([(target - mean).square().sum(), *worst])
 
 
-def tolerance(dtype: torch.dtype, own: OwnError, *, tf32: bool) -> Tolerance:
+def tolerance(dtype: torch.dtype, own: OwnError, precision: Precision) -> Tolerance:
     """What is allowed of an output of this dtype where the reference's own error is `own`; 0 for integers, which must be
     equal."""
     if not (dtype.is_floating_point or dtype.is_complex):
         return Tolerance(0.0, 0.0)
-    loose = tf32 and dtype is torch.float32
+    loose = precision is Precision.TF32 and dtype is torch.float32
     floor = TF32_FLOOR if loose else FLOOR.get(dtype, FLOOR[torch.float32])
     if own.spread > REFERENCE_FACTOR * max(own.norm, torch.finfo(dtype).eps / 4):
         floor = min(floor, SPREAD * own.spread)
     least = TF32_ELEMENT_FLOOR if loose else ELEMENT_FLOOR.get(dtype, ELEMENT_FLOOR[torch.float32])
-    element = min(ELEMENT_CAP, max(least, REFERENCE_FACTOR * own.element))
-    return Tolerance(max(floor, REFERENCE_FACTOR * own.norm), element, own.huge)
+    norm, element = max(floor, REFERENCE_FACTOR * own.norm), max(least, REFERENCE_FACTOR * own.element)
+    if precision is Precision.PYTORCH and not own.blurred:
+        norm, element = max(norm, own.cores), max(element, own.cores_element)
+    return Tolerance(norm, min(ELEMENT_CAP, element), own.huge)
 
 
-def beside(dtype: torch.dtype, own: OwnError, *, tf32: bool) -> Tolerance:
+def beside(dtype: torch.dtype, own: OwnError, precision: Precision) -> Tolerance:
     """What is allowed from the float64 result where the reference is its own measure: a candidate that is no farther from it than
     the reference, such as one that rounds less, is right, too."""
-    floor = tolerance(dtype, OwnError(spread=own.spread, huge=own.huge), tf32=tf32)
+    floor = tolerance(dtype, OwnError(spread=own.spread, huge=own.huge), precision)
     if own.norm > ROUNDED:
         return floor
     return replace(floor, norm=max(floor.norm, own.norm), element=min(ELEMENT_CAP, max(floor.element, own.element)))

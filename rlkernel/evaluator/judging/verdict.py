@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from rlkernel.evaluator.compile.binaries import Compiled
 from rlkernel.evaluator.messages.children import StepTime
+from rlkernel.evaluator.program.operators import is_random
 from rlkernel.evaluator.program.schema import Launch, Op, Program
-from rlkernel.types import Evaluation, LaunchFact, OpFact, Seconds, Status, Timing
+from rlkernel.types import Closeness, Evaluation, LaunchFact, OpFact, Seconds, Status, Timing
 
 MAX_DETAIL = 400
+ADDRESS = re.compile(r"\bat 0x[0-9a-fA-F]+")
+"""Where an object is, as Python prints it."""
 
 
 def failed(status: Status, detail: str, seconds: Seconds) -> Evaluation:
@@ -19,7 +24,13 @@ def failed(status: Status, detail: str, seconds: Seconds) -> Evaluation:
 
 
 def printable(detail: str) -> str:
-    """The detail, bounded and without control characters: it is shown to models and people."""
+    """The detail, bounded and without control characters: it is shown to models and people. Addresses, which differ from process
+    to process, are left out.
+
+    >>> printable("unhashable <Kernel at 0x7f31c05e2d40>")
+    'unhashable <Kernel at 0x...>'
+    """
+    detail = ADDRESS.sub("at 0x...", detail)
     return "".join(c if c.isprintable() or c == "\n" else " " for c in detail[:MAX_DETAIL])
 
 
@@ -73,6 +84,8 @@ class Facts:
     """None if it was not timed, because its outputs are wrong."""
     floor_us: float
     reference_ops: tuple[OpFact, ...]
+    close: Closeness | None = None
+    """How KernelBench would compare the outputs."""
     same_work: bool = True
     """The census is the same at small and at full shape."""
     unwritten: bool = False
@@ -109,10 +122,22 @@ def op_facts(rows: Sequence[StepTime], total: float) -> tuple[OpFact, ...]:
     return tuple(sorted(found, key=lambda fact: -fact.us))
 
 
+def _own_randomness(facts: Facts) -> str:
+    """What to say of a wrong answer to a reference that draws random numbers, if the candidate draws others."""
+    wanted = Counter({fact.op: fact.calls for fact in facts.reference_ops if is_random(fact.op)})
+    steps = (step for step in facts.program.forward if isinstance(step, Op))
+    drawn = Counter(".".join(step.op.split(".")[:2]) for step in steps if is_random(step.op))
+    if not wanted or drawn == wanted:
+        return ""
+    return (
+        f"; the reference draws random numbers by {', '.join(sorted(wanted))}: the same operator on the same shape draws the same"
+    )
+
+
 def _status(facts: Facts, launches: tuple[LaunchFact, ...]) -> tuple[Status, str]:
     """The status and its detail. What is wrong is told before what is idle, and that before what is impossible."""
     if not facts.matches:
-        return (Status.INCONSISTENT if facts.other_mode_only else Status.INCORRECT), facts.detail
+        return (Status.INCONSISTENT if facts.other_mode_only else Status.INCORRECT), facts.detail + _own_randomness(facts)
     if not facts.same_work:
         return Status.INCONSISTENT, "forward does other work at full shape than at the shape that was checked"
     if not any(fact.live for fact in launches):
@@ -122,9 +147,16 @@ def _status(facts: Facts, launches: tuple[LaunchFact, ...]) -> tuple[Status, str
     if facts.unwritten:
         return Status.IMPLAUSIBLE, "at full shape the kernels write only a part of the output"
     if facts.times is not None and facts.times.candidate_us < facts.floor_us:
-        least = f"the problem's data and arithmetic take ({facts.floor_us:.1f} us)"
-        return Status.IMPLAUSIBLE, f"{facts.times.candidate_us:.1f} us is less than {least}"
+        return Status.IMPLAUSIBLE, f"{facts.times.candidate_us:.1f} us is less than {_least(facts.times.timing, facts.floor_us)}"
     return Status.CORRECT, ""
+
+
+def _least(timing: Timing, floor_us: float) -> str:
+    """What a time was held against."""
+    if timing == "measured":
+        return f"a launch and writing the outputs take ({floor_us:.1f} us)"
+    why = "without a GPU, an algorithm that needs less cannot be told from work left out at full shape"
+    return f"the problem's data and arithmetic take ({floor_us:.1f} us); {why}"
 
 
 def combine(facts: Facts, seconds: Seconds) -> Evaluation:
@@ -135,7 +167,7 @@ def combine(facts: Facts, seconds: Seconds) -> Evaluation:
     times = facts.times
     found = Evaluation(
         status, printable(detail), matches=facts.matches, launches=launches, ops=ops, max_error=facts.error,
-        reference_ops=facts.reference_ops, seconds=seconds,
+        reference_ops=facts.reference_ops, seconds=seconds, kernelbench_close=facts.close,
     )  # fmt: skip
     if times is None:
         return found

@@ -13,6 +13,7 @@ from rlkernel.evaluator.messages.codec import Between
 from rlkernel.evaluator.program.schema import MAX_KERNELS, MAX_STEPS, Program
 from rlkernel.evaluator.program.variant import Specs, Traced, Variant
 from rlkernel.evaluator.wire import Span, TensorSpan
+from rlkernel.types import Precision
 
 Step = Annotated[int, Between(0, MAX_STEPS - 1)]
 """A step's place in `Program.forward`."""
@@ -78,7 +79,7 @@ class Binaries:
     """Compiler to pool: facts about the binaries; those that were not kept yet are in the body."""
 
     kernels: dict[str, dict[Choice, Compiled]]
-    """Step ("3" in forward, "init:0" in `__init__`) -> configuration -> facts."""
+    """Step ("3" in forward, "init:0" in `Program.once`) -> configuration -> facts."""
     cubins: dict[str, Span]
     """Key of the facts -> where the binary lies in the body."""
 
@@ -100,6 +101,8 @@ class RoundInputs:
     state: dict[str, TensorSpan]
     """The reference's parameters and buffers."""
     inputs: tuple[TensorSpan, ...]
+    first_inputs: tuple[TensorSpan, ...]
+    """Inputs of the calls that prepare the module; none where it is not called before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,9 +118,13 @@ class RunRequest:
     full_specs: Specs
     profile: str
     """What `devices.profile_of` reads."""
+    precision: Precision
+    """How fast torch's own products and convolutions are."""
     rounds: tuple[RoundInputs, ...]
+    key: str
+    """What the programs that are followed, and undefined values, are drawn from."""
     configs: dict[str, Choice]
-    """Launch at full size, "3" in forward or "init:0" in `__init__` -> the configuration that was compiled."""
+    """Launch at full size, "3" in forward or "init:0" in `Program.once` -> the configuration that was compiled."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +135,8 @@ class PriceRequest:
     full_specs: Specs
     profile: str
     """What `devices.profile_of` reads."""
+    key: str
+    """What the programs that are followed are drawn from."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,8 @@ from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_typ
 
 from rlkernel.evaluator import wire
 from rlkernel.evaluator.compile.binaries import Compiled, compiled_from_json
-from rlkernel.evaluator.program import schema as programs
+from rlkernel.evaluator.program import encoding
+from rlkernel.evaluator.program.schema import Program
 from rlkernel.evaluator.wire import BadMessage
 
 T = TypeVar("T")
@@ -121,7 +122,7 @@ _PLAIN: dict[Any, Form] = {
     int: _exactly(int, "a whole number"),
     str: _exactly(str, "a text"),
     float: Form(_same, _float),
-    programs.Program: Form(programs.to_json, programs.from_json),
+    Program: Form(encoding.to_json, encoding.from_json),
     Compiled: Form(asdict, compiled_from_json),
 }
 

@@ -12,9 +12,10 @@ from typing import Any
 from rlkernel.evaluator.compile.binaries import Compiled
 from rlkernel.evaluator.messages.children import Choice, Kernel, Step, StepTime
 from rlkernel.evaluator.messages.endings import Ending
-from rlkernel.evaluator.messages.judgement import InputFate, Stress, Tolerance
+from rlkernel.evaluator.messages.judgement import Balance, InputFate, Stress, Tolerance
 from rlkernel.evaluator.program.schema import Program
 from rlkernel.evaluator.wire import Span
+from rlkernel.types import Closeness, Precision
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +63,7 @@ class Study:
     source: str
     reference: Any
     """The reference's Program at full size, as JSON."""
-    tf32: bool
+    precision: Precision
     stress: bool
     """Whether to try scaled inputs, which may cost the runner."""
     carried: tuple[str, ...] = ()
@@ -74,9 +75,12 @@ class Known:
     """Runner to pool, and to every runner from there: what is measured once for a problem."""
 
     allowed: dict[str, tuple[Tolerance, ...]]
-    """Kind of round ("plain", "stress", "other") -> what is allowed of each output. Without "stress" where that overflows."""
+    """Kind of round -> what is allowed of each output: "plain", "stress", "other", "range" where there are such rounds, and
+    "timed", which allows besides for what cuDNN's tf32 makes of the reference."""
     stress: Stress
     """What may be done to the inputs."""
+    balance: Balance | None
+    """What leads operands out of half precision's range; None where there is no such round."""
     perturbs: bool
     """Whether constant parameters may have other values."""
     fates: tuple[InputFate, ...]
@@ -108,7 +112,7 @@ class TimeCompiled:
 
     name: str
     source: str
-    tf32: bool
+    precision: Precision
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +148,7 @@ class Task:
     """The problem's."""
     modal: bool
     """Whether the reference's forward differs between train and eval mode."""
-    tf32: bool
+    precision: Precision
     seconds: float
     """Wall clock that any one forward may take."""
     program: Program
@@ -212,3 +216,5 @@ class Judged:
     """Kernel -> whether skipping its launches changes the output."""
     measured: Measured | None
     """None if an output did not match."""
+    close: Closeness | None
+    """How KernelBench would compare an output at the problem's own inputs; None where none could be had."""

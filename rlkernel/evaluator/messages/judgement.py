@@ -18,6 +18,10 @@ class Tolerance:
     huge: float = math.inf
     """Magnitude above which a value must be met on its own."""
 
+    def times(self, factor: float) -> Tolerance:
+        """Return bounds that are so many times as wide."""
+        return Tolerance(factor * self.norm, factor * self.element, self.huge)
+
 
 class Stress(StrEnum):
     """What is done to the floating-point inputs of a round."""
@@ -27,6 +31,17 @@ class Stress(StrEnum):
     """They are multiplied by 8."""
     SHIFTED = "shifted"
     """Besides, inputs that are never negative, such as those of `torch.rand`, are centred, so that they have both signs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Balance:
+    """Powers of two that lead the operands of products out of half precision's range and leave the products as they are: x W
+    becomes (x / 2^26) (2^26 W), in which float32 and tf32 round as before."""
+
+    inputs: dict[int, float]
+    """Place among the arguments of forward -> its factor."""
+    state: dict[str, float]
+    """Parameter or buffer -> its factor."""
 
 
 class InputFate(StrEnum):

@@ -11,7 +11,7 @@ from typing import Any
 
 from rlkernel.evaluator.messages.children import RoundInputs, RoundOutputs
 from rlkernel.evaluator.program.variant import Variant
-from rlkernel.types import OpFact
+from rlkernel.types import Closeness, OpFact, Precision
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class About:
     source: str
     profile: str
     """What `devices.profile_of` reads."""
-    tf32: bool
+    precision: Precision
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class Brief:
     floor_us: float
     """No forward is faster."""
     measured_floor_us: float
-    """The floor of a measured time: what fits into L2 may be written back after the clock has stopped."""
+    """The floor of a measured time: a launch, and writing the outputs; what fits into L2 may be written back afterwards."""
     reference: Any
     """The reference's Program at full size, as JSON: only a GPU's runner reads it."""
     reference_ops: tuple[OpFact, ...]
@@ -74,8 +74,14 @@ class DrawRounds:
     """Pool to oracle: draw seeds, inputs and weights, and remember what the reference makes of them."""
 
     about: About
+    key: str
+    """What everything is drawn from, see `rlkernel.evaluator.draws`."""
     other: bool
     """Whether the candidate does other work in the other of train and eval mode."""
+    calls_before: int = 0
+    """How often a module of the candidate is called before it is judged."""
+    other_calls_before: int = 0
+    """How often more in the other of train and eval mode, before it is judged there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +108,8 @@ class Compared:
     """The largest norm-relative error of an output, as far as rounds were compared; may be infinite."""
     other: bool
     """Whether the round that does not match is one in the other of train and eval mode."""
+    close: Closeness | None = None
+    """How KernelBench would compare the rounds at the problem's own inputs."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ import array
 import importlib
 import json
 import os
+import random
 import select
 import signal
 import socket
@@ -18,6 +19,7 @@ import tempfile
 import traceback
 from pathlib import Path
 
+import numpy as np
 import torch
 
 from rlkernel.evaluator import wire
@@ -106,6 +108,12 @@ def _runner_job(sock: socket.socket, fork: Fork) -> None:
 
 _RUNNER = "rlkernel.evaluator.gpu.runner"
 """The runner's module, imported by name because it needs cuda-bindings, which a machine without a GPU may lack."""
+_ENVIRONMENT = {
+    "PATH": "/usr/bin:/bin", "HOME": "/nonexistent", "OMP_NUM_THREADS": "1", "LANG": "C.UTF-8",
+    "USER": "candidate", "LOGNAME": "candidate", "TORCHINDUCTOR_CACHE_DIR": "/nonexistent",
+}  # fmt: skip
+"""What a child is told of the machine. Parts of torch ask for the user's name and a cache when they are imported; the password
+file is hidden from a locked process."""
 JOBS = {"runner": _runner_job, "trace": _trace_job, "run": _run_job, "compile": _compile_job, "oracle": _oracle_job}
 
 
@@ -128,7 +136,7 @@ def _child(sock: socket.socket, fork: Fork, parent: int) -> None:
         os.closerange(keep + 1, 4096)
         if fork.kind != "runner":  # which keeps what names its GPU
             os.environ.clear()
-            os.environ.update(PATH="/usr/bin:/bin", HOME="/nonexistent", OMP_NUM_THREADS="1", LANG="C.UTF-8")
+            os.environ.update(_ENVIRONMENT)
         JOBS[fork.kind](sock, fork)
         status = 0
     except Exception as error:  # ours, or a candidate's that slipped through: either way the pool is told and goes on
@@ -268,6 +276,8 @@ def main() -> None:
     """Be a zygote, whose end of the control socket has the number in the first argument."""
     torch.set_num_threads(1)
     torch.manual_seed(0)
+    random.seed(0)
+    np.random.seed(0)
     control = socket.socket(fileno=int(sys.argv[1]))
     if os.environ["CUDA_VISIBLE_DEVICES"]:  # a runner's zygote forks nothing else
         _warm_up_runner()

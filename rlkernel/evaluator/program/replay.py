@@ -1,12 +1,12 @@
 """Executes a Program's steps on real (or meta) tensors. The same code for every device; launches are handed to a callback.
 
-Only allow-listed ATen operators run. Fresh memory is filled with random bytes, so that nothing reads what it did not write.
+Only the operators that `operators` allows run. Fresh memory is filled with random bytes, so that nothing reads what it did not
+write.
 """
 
 from __future__ import annotations
 
 import base64
-import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -15,8 +15,19 @@ import torch
 
 from rlkernel.evaluator.program import recurrent
 from rlkernel.evaluator.program.layouts import Strides, as_on_cuda, laid_out, strides_of
-from rlkernel.evaluator.program.schema import Config, Launch, Literal, Op, Program, Step
-from rlkernel.evaluator.program.values import Descriptor, DeviceRef, MalformedProgram, Pairs, TensorRef, TorchName, Value
+from rlkernel.evaluator.program.operators import allocates, operator, places_of
+from rlkernel.evaluator.program.scalars import BadNumber, compute
+from rlkernel.evaluator.program.schema import Config, Launch, Literal, Op, Program, Scalar, Step
+from rlkernel.evaluator.program.values import (
+    Descriptor,
+    DeviceRef,
+    MalformedProgram,
+    Pairs,
+    ScalarRef,
+    TensorRef,
+    TorchName,
+    Value,
+)
 from rlkernel.reference import seed_generators
 
 LaunchCall = Callable[[Launch, Config, dict[str, Any]], None]
@@ -25,38 +36,6 @@ Observer = Callable[[int, Step, Sequence[torch.Tensor], Sequence[torch.Tensor]],
 """(index in forward, step, tensors read, tensors returned or passed to a launch)"""
 Place = Callable[[torch.Tensor], torch.Tensor]
 """Moves a tensor with memory of its own elsewhere, e.g. between red zones; returns the tensor there."""
-
-_PRIVATE = {
-    "_softmax", "_log_softmax", "_to_copy", "_unsafe_view", "_reshape_alias", "_adaptive_avg_pool2d", "_adaptive_avg_pool3d",
-    "_native_batch_norm_legit", "_native_batch_norm_legit_no_training", "_weight_norm_interface", "_prelu_kernel",
-    "_index_put_impl_",
-    "_cdist_forward", "_pdist_forward", "_embedding_bag", "_embedding_bag_forward_only", "_upsample_nearest_exact1d",
-    "_upsample_nearest_exact2d", "_upsample_bilinear2d_aa", "_trilinear", "_unsafe_index", "_unsafe_index_put", "_stack", "_conj",
-    "_neg_view", "_fft_c2c", "_fft_r2c", "_fft_c2r", "_linalg_det", "_linalg_solve_ex", "_linalg_svd", "_linalg_eigh",
-    "_safe_softmax",
-    "_fused_rms_norm", "_transformer_encoder_layer_fwd", "_scaled_dot_product_flash_attention_for_cpu", "_grouped_mm",
-    "_scaled_mm",
-    "_unsafe_masked_index", "_chunk_cat", "_is_all_true", "_assert_async", "_convolution",
-}  # fmt: skip
-_REFUSED = {
-    "from_file", "set_", "set_data", "record_stream", "pin_memory", "item", "resize_", "resize", "copy_sparse_to_sparse_",
-    "rename",
-    "retain_grad", "requires_grad_", "to_mkldnn", "to_dense", "data", "is_pinned", "resize_as_", "resize_as_sparse_",
-}  # fmt: skip
-_WHOLE = {"scaled_dot_product_attention", "dropout", "dropout_", *recurrent.GATES}
-"""Made of other operators, which depend on the device, but recorded whole. Of the rest a trace has the parts, whose cost is
-known."""
-_FRESH = {"empty", "empty_like", "new_empty", "empty_strided", "new_empty_strided", "empty_permuted"}
-
-
-def allocates(step: Step) -> bool:
-    """Whether a step makes memory without contents."""
-    return isinstance(step, Op) and step.op.split(".")[1] in _FRESH and not writes(step)
-
-
-def writes(step: Op) -> bool:
-    """Whether an operator writes into one of its arguments: in place, or into `out`."""
-    return any(a.alias_info is not None and a.alias_info.is_write for a in operator(step.op)._schema.arguments)
 
 
 def tensors_in(args: Mapping[str, Any]) -> list[torch.Tensor]:
@@ -67,30 +46,6 @@ def tensors_in(args: Mapping[str, Any]) -> list[torch.Tensor]:
 
 class StepFailed(Exception):
     """An operator refused its arguments while replaying: the candidate's failure."""
-
-
-@functools.cache
-def operator(name: str) -> Any:
-    """`aten.add.Tensor` -> the overload. Raises MalformedProgram unless it is allow-listed."""
-    parts = name.split(".")
-    if len(parts) != 3 or parts[0] != "aten":
-        raise MalformedProgram(f"{name} is not an ATen operator")
-    base = parts[1]
-    if (base.startswith("_") and not base.startswith("__") and base not in _PRIVATE) or base in _REFUSED:
-        raise MalformedProgram(f"operator {name} is not allowed")
-    packet = getattr(torch.ops.aten, base, None)
-    overload = getattr(packet, parts[2], None) if packet is not None else None
-    if overload is None:
-        raise MalformedProgram(f"{name} is not an ATen operator of this torch")
-    if base not in _WHOLE and torch._C._dispatch_has_kernel_for_dispatch_key(overload.name(), "CompositeImplicitAutograd"):
-        raise MalformedProgram(f"operator {name} is made of others, which a trace would name")
-    return overload
-
-
-@functools.cache
-def _places(name: str) -> dict[str, int]:
-    """Argument of an operator -> its place in the schema."""
-    return {argument.name: place for place, argument in enumerate(operator(name)._schema.arguments)}
 
 
 def literal_tensor(step: Literal, device: torch.device) -> torch.Tensor:
@@ -125,9 +80,13 @@ class Replay:
         self.device = device
         self.launch = launch
         self.configs = configs or {}
-        """Index of a forward step -> which of its launch's configs to use; the first by default. -1 - i: of step i of `__init__`.
-        """
+        """Index of a forward step -> which of its launch's configs to use; the first by default. -1 - i: of step i of
+        `Program.once`."""
         self.values: dict[int, torch.Tensor] = {}
+        self.scalars: dict[int, float | int | bool] = {}
+        """The numbers that host code reads from weights. On tensors without data they are made up."""
+        self.before_reading: Callable[[], None] = lambda: None
+        """Called before a number is read, e.g. to wait for a GPU."""
         self.place: Place | None = None
         """Where results of operators and literals go; None: where the operator put them."""
         self.strides: dict[int, Strides] = {}
@@ -149,6 +108,23 @@ class Replay:
             self._step(-1 - index, step, None)
         return {name: self._value(TensorRef(number)) for name, number in self.program.state.items()}
 
+    def prepare(self, inputs: Sequence[torch.Tensor], seed: int) -> None:
+        """Once the weights are there: read the numbers that the host knows, and run what only the first call does.
+
+        inputs: of that call, which are copied; they may be missing where `Program.prepare_inputs` is empty.
+        """
+        copied: Place = self.place or (lambda tensor: tensor.clone(memory_format=torch.preserve_format))
+        for ids in self.program.prepare_inputs:
+            self._bind(ids, [copied(tensor) for tensor in inputs])
+        seed_generators(seed)
+        for index, step in enumerate(self.program.prepare, len(self.program.init)):
+            self._step(-1 - index, step, None)
+
+    def state(self) -> dict[str, torch.Tensor]:
+        """Parameters and buffers by name, as the last call has left them."""
+        numbers = {**self.program.state, **self.program.state_in_forward}
+        return {name: self._value(TensorRef(number)) for name, number in numbers.items()}
+
     def _give(self, step: Step, given: Mapping[str, torch.Tensor]) -> None:
         """Before a step of `__init__` reads state that is made by then, the state gets its given values: what is folded from
         weights is folded from the weights that forward is judged with."""
@@ -163,10 +139,13 @@ class Replay:
             if tensor.untyped_storage()._cdata in read and (weight.shape, weight.dtype) == (tensor.shape, tensor.dtype):
                 tensor.copy_(weight)
 
-    def _read_by(self, step: Op | Launch) -> set[int]:
+    def _read_by(self, step: Op | Launch | Scalar) -> set[int]:
         """Storages that a step reads and does not only look at or fill."""
         if isinstance(step, Launch):
             return {t.untyped_storage()._cdata for t in tensors_in({n: self._value(v) for n, v in step.args.items()})}
+        if isinstance(step, Scalar):
+            read = [self._value(v) for v in step.args]
+            return {t.untyped_storage()._cdata for t in read if isinstance(t, torch.Tensor)}
         schema = operator(step.op)._schema
         if any(r.alias_info is not None and not r.alias_info.is_write for r in schema.returns):
             return set()  # a view
@@ -193,7 +172,10 @@ class Replay:
                     self.values[number] = fresh[index]
             elif not (isinstance(step, Launch) and step.function in skip):
                 self._step(index, step, observe)
-        return self._value(self.program.output)
+        output = self._value(self.program.output)
+        left = {own: self._value(TensorRef(made)) for own, made in self.program.carried.items()}
+        self.values.update(left)
+        return output
 
     def _bind(self, ids: Sequence[int], tensors: Sequence[torch.Tensor]) -> None:
         if len(ids) != len(tensors):
@@ -211,6 +193,10 @@ class Replay:
             if tensor is None:
                 raise MalformedProgram(f"tensor {value.number} is used before it is made")
             return tensor
+        if isinstance(value, ScalarRef):
+            if value.number not in self.scalars:
+                raise MalformedProgram(f"number {value.number} is used before it is read")
+            return self.scalars[value.number]
         if isinstance(value, Descriptor):
             return replace(value, base=self._value(value.base))
         if isinstance(value, DeviceRef):
@@ -231,16 +217,38 @@ class Replay:
             return
         if isinstance(step, Launch):
             config = step.configs[self.configs.get(index, 0)]
-            args = {name: self._value(value) for name, value in step.args.items()}
+            self.run_hook(config, index, observe)
+            args = {name: self._value(value) for name, value in step.args.items()} | config.args
             self.launch(step, config, args)
             if observe is not None:
                 tensors = tensors_in(args)
                 observe(index, step, tensors, tensors)
             return
+        if isinstance(step, Scalar):
+            self._scalar(step)
+            return
         self._operator(index, step, observe)
 
+    def run_hook(self, config: Config, index: int, observe: Observer | None = None) -> None:
+        """What an autotuner's configuration does to tensors before it is launched at step `index`."""
+        for step in config.before:
+            self._operator(index, step, observe)
+
+    def _scalar(self, step: Scalar) -> None:
+        """Read or compute a number of the host. Raises StepFailed."""
+        args = [self._value(value) for value in step.args]
+        if self.device.type == "meta":
+            self.scalars[step.out] = _made_up(step, args)
+            return
+        if step.operation == "item":
+            self.before_reading()
+        try:
+            self.scalars[step.out] = compute(step.operation, args)
+        except BadNumber as error:
+            raise StepFailed(str(error)) from error
+
     def _operator(self, index: int, step: Op, observe: Observer | None) -> None:
-        function, places = self._function(step), _places(step.op)
+        function, places = self._function(step), places_of(step.op)
         args = [self._value(a) for a in step.args]
         # In the schema's order, so that observers find a weight where it belongs.
         given = sorted(step.kwargs.items(), key=lambda item: places.get(item[0], len(places)))
@@ -298,8 +306,20 @@ def noted_strides(program: Program, init_inputs: Sequence[torch.Tensor], inputs:
     replay = Replay(program, torch.device("meta"), lambda *call: None)
     replay.noting = True
     replay.init(init_inputs, 0)
+    replay.prepare(inputs, 0)
     replay.forward(inputs, 0)
     return replay.strides
+
+
+def _made_up(step: Scalar, args: Sequence[Any]) -> float | int | bool:
+    """A number in place of one that nobody knows yet. An int is neither 1 nor a multiple of 16, for which Triton specialises."""
+    if step.operation == "item" and isinstance(args[0], torch.Tensor):
+        return 0.5 if args[0].is_floating_point() else args[0].dtype == torch.bool or 3
+    try:
+        value = compute(step.operation, args)
+    except BadNumber:
+        return 0.5
+    return 3 if isinstance(value, int) and not isinstance(value, bool) else value
 
 
 def _flat(values: Sequence[Any]) -> list[Any]:

@@ -4,6 +4,7 @@ string of a candidate can be taken for it. JSON knows no types: there each is an
     None, bool, int, str, finite floats, lists    themselves
     other floats                                  {"float": "inf" | "-inf" | "nan"}
     TensorRef(7)                                  {"t": 7}
+    ScalarRef(2)                                  {"s": 2}
     TorchName("dtype", "float32")                 {"dtype": "float32"}, and likewise "layout" and "memory_format"
     DeviceRef()                                   {"device": true}
     Pairs((("a", 1),))                            {"dict": [["a", 1]]}: a dict that `forward` returned
@@ -35,6 +36,13 @@ class MalformedProgram(Exception):
 @dataclass(frozen=True, slots=True)
 class TensorRef:
     """A tensor, by the number that an input, a literal or a step has bound."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class ScalarRef:
+    """A number of the host that is read from the weights, by the number of its `Scalar` step."""
 
     number: int
 
@@ -141,6 +149,8 @@ def encode(value: Value) -> Any:
     match value:
         case TensorRef(number):
             return {"t": number}
+        case ScalarRef(number):
+            return {"s": number}
         case TorchName(kind, name):
             return {kind: name}
         case DeviceRef():
@@ -195,6 +205,11 @@ def _tensor(data: Any) -> TensorRef:
     return TensorRef(data)
 
 
+def _scalar(data: Any) -> ScalarRef:
+    require(is_int(data, 0, MAX_ID), "bad scalar")
+    return ScalarRef(data)
+
+
 def _named(kind: Callable[[str], Value]) -> Callable[[Any], Value]:
     def decode_name(data: Any) -> Value:
         require(isinstance(data, str) and len(data) < 200, "bad name")
@@ -245,7 +260,7 @@ def _descriptor(data: Any) -> Descriptor:
 
 
 _DECODERS: dict[str, Callable[[Any], Value]] = {
-    "float": _float, "t": _tensor, "dtype": _named(lambda name: TorchName("dtype", name)),
+    "float": _float, "t": _tensor, "s": _scalar, "dtype": _named(lambda name: TorchName("dtype", name)),
     "layout": _named(lambda name: TorchName("layout", name)),
     "memory_format": _named(lambda name: TorchName("memory_format", name)), "device": _flag(DeviceRef()), "dict": _pairs,
     "function": _function, "module": _named(ModuleRef), "triton": _library, "tl_dtype": _named(TlDtype),

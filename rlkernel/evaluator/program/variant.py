@@ -44,3 +44,9 @@ class Traced:
     program: Program
     other: Program | None
     """The candidate in the other of train and eval mode, where it does other work there."""
+
+    @property
+    def calls_before(self) -> tuple[int, int]:
+        """How often a module is called before it is judged: in its usual mode, and after that in the other one."""
+        usual = len(self.program.prepare_inputs)
+        return usual, 0 if self.other is None else len(self.other.prepare_inputs) - usual

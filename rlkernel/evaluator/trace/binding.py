@@ -9,6 +9,8 @@ from typing import Any
 import torch
 from triton.runtime.jit import JITFunction, MockTensor
 
+from rlkernel.evaluator.trace.host_numbers import Untraceable, has_numbers
+
 MAX_GRID = 2**31 - 1
 OPTIONS = ("num_warps", "num_stages", "num_ctas", "maxnreg")
 """Options of a launch that a Program keeps."""
@@ -30,7 +32,7 @@ def bind(jit: JITFunction[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -
     def without_data(value: Any) -> Any:
         if isinstance(value, torch.Tensor):
             return _Pointer(value.dtype, value)
-        return tuple(without_data(item) for item in value) if type(value) is tuple else value
+        return tuple(without_data(item) for item in value) if type(value) in (tuple, torch.Size) else value
 
     names = [parameter.name for parameter in jit.params]
     mocked = {key: without_data(value) for key, value in kwargs.items()}
@@ -69,6 +71,8 @@ def grid_of(grid: Any, arguments: dict[str, Any]) -> tuple[int, int, int]:
         raise AssertionError("a launch needs a grid: kernel[grid](...)")
     if callable(grid):
         grid = grid(arguments)
+    if has_numbers(grid):
+        raise Untraceable("the grid depends on a parameter's value; let the kernel decide what its programs do")
     count = len(grid)
     sizes = [operator.index(grid[axis]) if axis == 0 or count > axis else 1 for axis in range(3)]
     if any(not -MAX_GRID <= size <= MAX_GRID for size in sizes):

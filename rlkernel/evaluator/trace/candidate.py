@@ -19,21 +19,24 @@ from torch import nn
 from triton.backends.compiler import GPUTarget
 
 from rlkernel.evaluator.devices import DeviceProfile
-from rlkernel.evaluator.program import schema as programs
 from rlkernel.evaluator.program.carried import carry, carrying
-from rlkernel.evaluator.program.schema import Launch, Literal, Op, Program, Step
-from rlkernel.evaluator.program.values import Pairs, TensorRef, Value, encode, rewrite
+from rlkernel.evaluator.program.schema import Launch, Program, Step, decode_scalar
+from rlkernel.evaluator.program.values import Pairs, TensorRef, Value
 from rlkernel.evaluator.program.variant import Traced, Variant
+from rlkernel.evaluator.trace.calls import Call, Steady, alike, steady
 from rlkernel.evaluator.trace.devices import CUDA, HOST
+from rlkernel.evaluator.trace.host_numbers import compiled, names
 from rlkernel.evaluator.trace.kernels import KernelTable
 from rlkernel.evaluator.trace.launches import LaunchRecorder, intercepting
 from rlkernel.evaluator.trace.lie import recording
+from rlkernel.evaluator.trace.programs import NotSteady, Programs
 from rlkernel.evaluator.trace.recorder import Recorder, Untraceable, stand_in
 from rlkernel.evaluator.trace.shims import answering_as
 from rlkernel.reference import shrink
 from rlkernel.types import Status
 
 FILENAME = "candidate.py"
+INCONSISTENT = "forward does not do the same work on every call"
 
 
 class Verdict(Exception):
@@ -73,7 +76,7 @@ def decode_spec(value: Any, recorder: Recorder, ids: list[int]) -> Any:
         return {key: decode_spec(item, recorder, ids) for key, item in value["dict"]}
     if isinstance(value, list):
         return [decode_spec(item, recorder, ids) for item in value]
-    return programs.decode_scalar(value)
+    return decode_scalar(value)
 
 
 def encode_output(value: Any, recorder: Recorder) -> Value:
@@ -86,35 +89,11 @@ def encode_output(value: Any, recorder: Recorder) -> Value:
         return [encode_output(item, recorder) for item in value]
     if isinstance(value, dict):
         return Pairs(tuple((str(key), encode_output(item, recorder)) for key, item in value.items()))
-    if value is None or isinstance(value, (bool, int, float, str)):
+    if isinstance(value, (int, float)):
+        return recorder.numbers.known(value)
+    if value is None or isinstance(value, str):
         return value
     raise Untraceable(f"forward returns a {type(value).__name__}; return tensors")
-
-
-def canonical(inputs: list[int], steps: list[Step], output: Value, fixed: int) -> Any:
-    """One forward as comparable data: ids below `fixed` belong to `__init__`, the others are numbered by their appearance."""
-    names: dict[int, int] = {}
-
-    def number(own: int) -> int:
-        return own if own < fixed else names.setdefault(own, fixed + len(names))
-
-    def change(value: Value) -> Value:
-        return TensorRef(number(value.number)) if isinstance(value, TensorRef) else value
-
-    def named(values: dict[str, Value]) -> dict[str, Value]:
-        return {name: rewrite(value, change) for name, value in values.items()}
-
-    rows: list[Any] = [[number(own) for own in inputs]]
-    for step in steps:
-        if isinstance(step, Op):
-            args, kwargs = tuple(rewrite(value, change) for value in step.args), named(step.kwargs)
-            step = Op(step.op, args, kwargs, tuple(None if out is None else number(out) for out in step.outs))
-        elif isinstance(step, Literal):
-            step = replace(step, out=number(step.out))
-        else:
-            step = replace(step, args=named(step.args), line=0)
-        rows.append(programs.step_to_json(step))
-    return [*rows, encode(rewrite(output, change))]
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,53 +142,74 @@ class _Trace:
         module = types.ModuleType("candidate")
         module.__file__ = FILENAME
         sys.modules["candidate"] = module
-        self._guard(Status.INVALID, lambda: exec(compile(self.source, FILENAME, "exec"), module.__dict__))
+        module.__dict__.update(names())
+        self._guard(Status.INVALID, lambda: exec(compiled(self.source, FILENAME), module.__dict__))
         cls = module.__dict__.get("ModelNew")
         if not (isinstance(cls, type) and issubclass(cls, nn.Module)):
             raise Verdict(Status.INVALID, "no class ModelNew(nn.Module): define one")
         ids: list[int] = []
         args, kwargs = decode_spec(self.variant.init_args, self.recorder, ids)
+        self.recorder.reading.inputs.clear()  # what the constructor is given is known when the module is
         model = self._guard(Status.INVALID, cls, *args, **kwargs)
         if not isinstance(model, nn.Module):
             raise Verdict(Status.INVALID, "ModelNew() did not give an nn.Module")
         return model, ids
 
-    def _forward(self, model: nn.Module) -> tuple[list[int], list[Step], Value]:
-        ids: list[int] = []
-        args = decode_spec(self.variant.inputs, self.recorder, ids)
-        self.recorder.phase()
-        with carrying(model):
-            result = self._guard(Status.RUNTIME_ERROR, model, *args)
-        output = self._guard(Status.UNTRACEABLE, encode_output, result, self.recorder)
-        return ids, self.recorder.phase(), output
+    def _forward(self, model: nn.Module) -> Call:
+        """Call forward on fresh stand-ins. Raises Verdict."""
+        recorder, ids = self.recorder, list[int]()
+        began, before = (len(recorder), len(recorder.numbers)), self._state(model)
+        args = decode_spec(self.variant.inputs, recorder, ids)
+        recorder.phase()
+        recorder.reading.begin()
+        result = self._guard(Status.RUNTIME_ERROR, _called, model, args)
+        output = self._guard(Status.UNTRACEABLE, encode_output, result, recorder)
+        after = self._state(model)
+        reads = self._guard(Status.UNTRACEABLE, recorder.reading.finish)
+        return Call(began, tuple(ids), tuple(reads), tuple(recorder.phase()), output, before, after)
+
+    def _state(self, model: nn.Module) -> dict[str, int]:
+        """The tensor of each parameter and buffer."""
+        named = [*model.named_parameters(), *model.named_buffers()]
+        return {name: self._guard(Status.UNTRACEABLE, self.recorder.id_of, tensor) for name, tensor in named}
 
     def _run(self, launches: LaunchRecorder) -> _Whole:
         model, init_ids = self._construct()
         carry(model, self.variant.carried)
-        named = [*model.named_parameters(), *model.named_buffers()]
-        state = {name: self.recorder.id_of(tensor) for name, tensor in named}
-        for _, tensor in named:  # the module is moved to the GPU before it is called
-            self.recorder.devices.move(tensor, CUDA)
-        self.recorder.devices.base = HOST
-        init = self.recorder.phase()
-        fixed = len(self.recorder)
+        recorder = self.recorder
+        state = self._state(model)
+        for number in state.values():  # the module is moved to the GPU before it is called
+            recorder.devices.move(recorder.tensor(number), CUDA)
+            recorder.reading.state.add(recorder.storage(number))
+        recorder.devices.base = HOST
+        start = Program((), tuple(init_ids), tuple(recorder.phase()), state, (), (), None)
         training = model.training
-        first = self._forward(model)
-        again = self._forward(model)
+        usual = steady(lambda: self._forward(model))
+        if usual is None:
+            raise Verdict(Status.INCONSISTENT, INCONSISTENT)
         model.train(not training)
-        other = self._forward(model)
+        flipped = self._forward(model)
+        other: Steady | None = None
+        if not alike(usual.call, flipped, usual.carried):
+            calls = iter([flipped])
+            other = steady(lambda: next(calls, None) or self._forward(model))
+            if other is None or (other.prepared and alike(usual.call, other.call, usual.carried)):
+                raise Verdict(Status.INCONSISTENT, INCONSISTENT)
         model.train(training)
-        last = self._forward(model)
-        forms = [canonical(*call, fixed) for call in (first, again, other, last)]
-        if forms[1] != forms[0] or forms[3] != forms[0]:
-            raise Verdict(Status.INCONSISTENT, "forward does not do the same work on every call")
-        functions = tuple(f for f in self.table.functions if f is not None)
+        if not alike(usual.call, self._forward(model), usual.carried):
+            raise Verdict(Status.INCONSISTENT, INCONSISTENT)
+        start = replace(start, functions=tuple(f for f in self.table.functions if f is not None))
+        programs = Programs(start, recorder)
+        try:
+            return _Whole(programs.usual(usual), None if other is None else programs.other(other, usual), launches.kept)
+        except NotSteady as error:
+            raise Verdict(error.status, str(error)) from None
 
-        def whole(call: tuple[list[int], list[Step], Value]) -> Program:
-            ids, steps, output = call
-            return Program(functions, tuple(init_ids), tuple(init), state, tuple(ids), tuple(steps), output)
 
-        return _Whole(whole(first), None if forms[2] == forms[0] else whole(other), launches.kept)
+def _called(model: nn.Module, args: list[Any]) -> Any:
+    """What forward returns; what it assigns to the attributes that the reference replaces is kept in their memory."""
+    with carrying(model):
+        return model(*args)
 
 
 def _pruned(program: Program, kept: list[tuple[int, ...]]) -> Program:

@@ -14,7 +14,8 @@ from triton.runtime.jit import JITFunction
 
 from rlkernel.evaluator.program.schema import MAX_KERNELS, Function
 from rlkernel.evaluator.program.values import Constexpr, FunctionRef, LibraryRef, ModuleRef, TlDtype, Unknown, Value
-from rlkernel.evaluator.trace.recorder import Untraceable
+from rlkernel.evaluator.trace.host_numbers import Untraceable, has_numbers
+from rlkernel.evaluator.trace.inductor import HELPERS
 
 
 class KernelTable:
@@ -42,7 +43,8 @@ class KernelTable:
         scope = {**jit.fn.__globals__}
         for name, cell in zip(jit.fn.__code__.co_freevars, jit.fn.__closure__ or (), strict=True):
             scope[name] = cell.cell_contents
-        source = str(jit.src) if not shapes else _taken_apart(str(jit.src), tuples or {}, shapes)
+        source = _named_flat(str(jit.src), scope)
+        source = _taken_apart(source, tuples or {}, shapes) if shapes else source
         names = _free_names(source)
         annotated = {n for n, a in scope.get("__annotations__", {}).items() if "constexpr" in str(a)}
         bindings = {name: self.free_name(scope[name], name in annotated) for name in sorted(names & scope.keys())}
@@ -82,6 +84,8 @@ class KernelTable:
         """A constexpr argument as data. Raises Untraceable."""
         if isinstance(value, tl.constexpr):
             value = value.value
+        if has_numbers(value):
+            raise Untraceable(f"constexpr argument {name} depends on a parameter's value; pass it as an argument of run time")
         encoded = self.binding(value)
         if isinstance(encoded, (Unknown, ModuleRef)) or isinstance(value, torch.dtype):
             raise Untraceable(f"constexpr argument {name} is a {type(value).__name__}")
@@ -125,6 +129,28 @@ def _taken_apart(source: str, tuples: dict[str, Any], shapes: dict[str, str]) ->
     ]
     definition.body = [*makers, *definition.body]
     return ast.unparse(ast.fix_missing_locations(tree)) + "\n"
+
+
+def _named_flat(source: str, scope: dict[str, Any]) -> str:
+    """A kernel's text with the helpers of torch.compile's kernels under names of their own, which are put into `scope`:
+    `triton_helpers.maximum(a, b)` becomes `triton_helpers__maximum(a, b)`, a function like the candidate's own."""
+    modules = {name for name, value in scope.items() if isinstance(value, types.ModuleType) and value.__name__ == HELPERS}
+    if not modules & _free_names(source):
+        return source
+
+    class Flat(ast.NodeTransformer):
+        def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+            self.generic_visit(node)
+            if not (isinstance(node.value, ast.Name) and node.value.id in modules):
+                return node
+            helper = getattr(scope[node.value.id], node.attr, None)
+            if not isinstance(helper, (JITFunction, types.ModuleType)):
+                return node
+            name = f"{node.value.id}__{node.attr}"
+            scope[name] = helper
+            return ast.copy_location(ast.Name(name, ast.Load()), node)
+
+    return ast.unparse(ast.fix_missing_locations(Flat().visit(ast.parse(source)))) + "\n"
 
 
 def _free_names(source: str) -> set[str]:

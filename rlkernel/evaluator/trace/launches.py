@@ -19,10 +19,11 @@ from triton.runtime.errors import AutotunerError
 from triton.runtime.jit import JITFunction
 from triton.tools.tensor_descriptor import TensorDescriptor
 
-from rlkernel.evaluator.program.schema import Config, Descriptor, Launch, Step
+from rlkernel.evaluator.program.schema import Config, Descriptor, Launch, Op, Step
 from rlkernel.evaluator.program.values import TensorRef, Value
 from rlkernel.evaluator.trace.binding import OPTIONS, Bound, bind, grid_of
 from rlkernel.evaluator.trace.devices import CUDA
+from rlkernel.evaluator.trace.inductor import compiled_style
 from rlkernel.evaluator.trace.kernels import KernelTable, parts_of
 from rlkernel.evaluator.trace.recorder import Recorder, Untraceable
 
@@ -72,13 +73,13 @@ class LaunchRecorder:
             return TensorRef(self.recorder.id_of(value))
         if isinstance(value, TensorDescriptor):
             return self._descriptor(name, value)
-        if isinstance(value, (bool, int, float)):
-            return value
+        if isinstance(value, (int, float)):
+            return self.recorder.numbers.known(value)
         raise Untraceable(f"kernel argument {name} is a {type(value).__name__}; pass tensors and numbers")
 
     def _descriptor(self, name: str, value: Any) -> Value:
         if getattr(value, "round_f32_to_tf32", False):
-            raise Untraceable(f"tensor descriptor {name} rounds to tf32, which a float32 task may not")
+            raise Untraceable(f"tensor descriptor {name} rounds to tf32: leave round_f32_to_tf32 out")
         return Descriptor(
             TensorRef(self.recorder.id_of(value.base)),
             tuple(int(size) for size in value.shape),
@@ -100,43 +101,53 @@ class LaunchRecorder:
         self.recorder.launch(Launch(self._kernel(jit, bound), values, (config,), _caller_line(self.filename)))
 
     def autotune_run(self, tuner: Any, *args: Any, **kwargs: Any) -> None:
-        """Record every configuration as an alternative of one launch.
-
-        What the hooks do to tensors is recorded once, before the launch. Raises Untraceable where configurations differ in that,
-        or in values that the kernel takes at run time, because any of them may be chosen.
-        """
+        """Record every configuration as an alternative of one launch, with the numbers that it gives to the kernel and what its
+        hook does to tensors. Raises Untraceable where configurations differ in the kernel or in the tensors that it is given."""
         tuner.nargs = dict(zip(tuner.arg_names, args, strict=False))
         found: list[tuple[int, dict[str, Value], Config]] = []
         hooks: list[list[Step]] = []
         kept = _pruned(tuner, kwargs)
+        began = len(self.recorder.steps)
         try:
-            for index, config in enumerate(tuner.configs):
+            for config in tuner.configs:
                 conflicts = kwargs.keys() & config.kwargs.keys()
                 if conflicts and len(tuner.configs) > 1:
                     raise ValueError(
                         f"Conflicting meta-parameters: {', '.join(sorted(conflicts))}. "
                         "Make sure that you don't re-define auto-tuned symbols."
                     )
-                recorded = len(self.recorder.steps)
                 if config.pre_hook is not None:
                     config.pre_hook({**tuner.nargs, **kwargs, **config.all_kwargs()})
-                hooks.append(self.recorder.steps[recorded:])
-                if index > 0:
-                    del self.recorder.steps[recorded:]
+                hooks.append(self.recorder.taken_back(began))
                 self._configs = found
                 tuner.fn.run(*args, **kwargs, **config.all_kwargs())
                 self._configs = None
         finally:
             self._configs = None
             tuner.nargs = None
-        function, values, _ = found[0]
-        if any(hook != hooks[0] for hook in hooks):
-            raise Untraceable("the hooks of an autotuner's configurations do different things to tensors; let all do the same")
-        if any((other, _without_blocks(theirs)) != (function, _without_blocks(values)) for other, theirs, _ in found):
-            raise Untraceable("an autotuner's configurations differ in a value that is no tl.constexpr; make it one")
-        launch = Launch(function, values, tuple(c for _, _, c in found), _caller_line(self.filename))
+        launch = self._tuned(found, hooks)
         self.kept[id(launch)] = kept
         self.recorder.launch(launch)
+
+    def _tuned(self, found: list[tuple[int, dict[str, Value], Config]], hooks: list[list[Step]]) -> Launch:
+        """One launch of several configurations. What all hooks do alike is recorded before it."""
+        if all(hook == hooks[0] for hook in hooks):
+            for step in hooks[0]:
+                self.recorder.launch(step)
+            hooks = [[] for _ in hooks]
+        function, first, _ = found[0]
+        configs = []
+        for (other, values, config), hook in zip(found, hooks, strict=True):
+            before = tuple(step for step in hook if isinstance(step, Op))
+            if len(before) < len(hook):
+                raise Untraceable("the hooks of an autotuner's configurations launch different kernels; let all do the same")
+            mine, theirs = _without_blocks(values), _without_blocks(first)
+            differing = {name: value for name, value in mine.items() if name not in theirs or value != theirs[name]}
+            numbers = all(isinstance(value, (int, float)) for name in differing for value in (mine[name], theirs.get(name)))
+            if other != function or mine.keys() != theirs.keys() or not numbers:
+                raise Untraceable("an autotuner's configurations differ in the kernel or in the tensors that it is given")
+            configs.append(replace(config, args=differing, before=before))
+        return Launch(function, first, tuple(configs), _caller_line(self.filename))
 
 
 def _without_blocks(values: dict[str, Value]) -> dict[str, Value]:
@@ -217,5 +228,6 @@ def intercepting(
         mock.patch.object(JITFunction, "run", method(launches.jit_run)),
         mock.patch.object(Autotuner, "run", method(launches.autotune_run)),
         mock.patch.object(TensorDescriptor, "__post_init__", _check_descriptor),
+        compiled_style(launches.autotune_run),
     ):
         yield launches

@@ -8,12 +8,14 @@ from typing import Any
 from unittest import mock
 
 import torch
+from torch import nn
 from torch.overrides import TorchFunctionMode
 from torch.utils._device import DeviceContext
 from torch.utils._python_dispatch import _disable_current_modes
 
 from rlkernel.evaluator.program import recurrent
 from rlkernel.evaluator.trace.devices import CUDA, HOST, META, resolve
+from rlkernel.evaluator.trace.host_numbers import has_numbers, mathematics
 from rlkernel.evaluator.trace.recorder import Recorder, Untraceable, fresh_settings
 
 _BASE: Any = torch.Tensor.__base__
@@ -70,7 +72,7 @@ class Lie(TorchFunctionMode):
         if func is torch._C._nn._parse_to:  # names a device, and makes nothing there
             return func(*args, **kwargs)
         if func in _VALUES:
-            raise Untraceable(f"the host reads a tensor's value ({getattr(func, '__name__', 'conversion')})")
+            return self.recorder.reading.answer(func, args, kwargs)
         if func in _ADDRESSES:
             raise Untraceable(f"the host reads a tensor's address or storage (.{func.__name__}())")
         if func is torch.get_default_device:
@@ -167,11 +169,22 @@ class Lie(TorchFunctionMode):
             func, args = torch.tensor, args[1:]
         kwargs.pop("pin_memory", None)
         grad = kwargs.pop("requires_grad", False)
+        if has_numbers(data):
+            return self._computed(data, kwargs.get("dtype"), target).requires_grad_(grad)
         with _disable_current_modes():
             real = func(*args, **kwargs)
         made = self.recorder.literal(real)
         self.recorder.devices.move(made, target)
         return made.requires_grad_(grad)
+
+    def _computed(self, data: Any, dtype: torch.dtype | None, target: torch.device) -> torch.Tensor:
+        """A tensor made of numbers that are known when the weights are."""
+        if isinstance(data, (list, tuple)):
+            return torch.stack([self._computed(item, dtype, target) for item in data])
+        kind = torch.get_default_dtype() if isinstance(data, float) else torch.int64
+        made = torch.full((), data, dtype=dtype or kind)
+        self.recorder.devices.move(made, target)
+        return made
 
     def _placed(self, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
         """Any other call, with the device that it names replaced by meta and remembered for what it makes."""
@@ -241,6 +254,20 @@ def _own_libraries() -> Iterator[None]:
 
 
 @contextmanager
+def _own_buffers(recorder: Recorder) -> Iterator[None]:
+    """Buffers are known as such from when they are registered."""
+    register = nn.Module.register_buffer
+
+    def note(self: nn.Module, name: str, tensor: torch.Tensor | None, persistent: bool = True) -> None:
+        register(self, name, tensor, persistent)
+        if tensor is not None:
+            recorder.reading.state.add(recorder.storage(recorder.id_of(tensor)))
+
+    with mock.patch.object(nn.Module, "register_buffer", note):
+        yield
+
+
+@contextmanager
 def _default_devices(recorder: Recorder) -> Iterator[None]:
     """`torch.set_default_device` and `with torch.device(...)` set where the recorder makes tensors."""
     outer: list[torch.device | None] = []
@@ -264,6 +291,7 @@ def _default_devices(recorder: Recorder) -> Iterator[None]:
 def recording(recorder: Recorder) -> Iterator[None]:
     """Everything inside is recorded, in no_grad mode, as both sides are judged."""
     with ExitStack() as stack:
-        for context in (fresh_settings(), _own_libraries(), _default_devices(recorder), torch.no_grad(), recorder, Lie(recorder)):
+        settings = (fresh_settings(), mathematics(), _own_libraries(), _own_buffers(recorder), _default_devices(recorder))
+        for context in (*settings, torch.no_grad(), recorder, Lie(recorder)):
             stack.enter_context(context)
         yield

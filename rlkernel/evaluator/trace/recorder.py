@@ -17,20 +17,18 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 
 from rlkernel.evaluator.program.layouts import as_on_cuda
-from rlkernel.evaluator.program.replay import operator
-from rlkernel.evaluator.program.schema import MAX_LITERAL_BYTES, MAX_STEPS, Literal, Op, Step
-from rlkernel.evaluator.program.values import DeviceRef, MalformedProgram, TensorRef, TorchName, Value
+from rlkernel.evaluator.program.operators import operator
+from rlkernel.evaluator.program.schema import MAX_LITERAL_BYTES, MAX_STEPS, Literal, Op, Scalar, Step
+from rlkernel.evaluator.program.values import DeviceRef, MalformedProgram, ScalarRef, TensorRef, TorchName, Value
 from rlkernel.evaluator.trace import precision
 from rlkernel.evaluator.trace.devices import CUDA, META, Devices
+from rlkernel.evaluator.trace.host_numbers import HostNumbers, Untraceable
+from rlkernel.evaluator.trace.reading import Reading
 
 Look = tuple[int, torch.dtype, tuple[int, ...], tuple[int, ...], int]
 """What a tensor is a view of: its storage, dtype, size, stride and offset."""
 _READS = ("aten._local_scalar_dense.default", "aten.equal.default", "aten.is_nonzero.default")
 _SETS = ("aten.set_.source_Tensor", "aten.set_data.default")
-
-
-class Untraceable(Exception):
-    """The candidate's host code needs what a trace cannot give: a tensor's value, an address, an unknown operator."""
 
 
 def look_of(tensor: torch.Tensor) -> Look:
@@ -49,6 +47,10 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.steps: list[Step] = []
+        self.history: list[Step] = []
+        """The steps of all phases."""
+        self.numbers = HostNumbers(self._scalar)
+        self.reading = Reading(self)
         self.devices = Devices()
         self.autocast: torch.dtype | None = None
         """The dtype of `torch.autocast` around the call in progress, which a dispatch mode itself is not told."""
@@ -69,6 +71,14 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         """Hand over the steps recorded so far and start a new phase; ids go on."""
         steps, self.steps = self.steps, []
         return steps
+
+    def tensor(self, number: int) -> torch.Tensor:
+        """The tensor with an id, as the trace has it: without data."""
+        return self._alive[number][0]
+
+    def storage(self, number: int) -> int:
+        """The identity of the memory that the tensor with an id had when it was given the id."""
+        return self._looks[number][0]
 
     def bind(self, tensor: torch.Tensor) -> int:
         """Give `tensor` an id: an input, a literal or a result."""
@@ -97,9 +107,20 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         if len(self.steps) >= MAX_STEPS:
             raise Untraceable(f"more than {MAX_STEPS} operations")
         self.steps.append(step)
+        self.history.append(step)
+
+    def _scalar(self, step: Scalar) -> None:
+        """A number of the host: in `__init__` in its place, in forward before the call."""
+        (self._append if self.reading.call_began is None else self.reading.steps.append)(step)
 
     def launch(self, step: Step) -> None:
         self._append(step)
+
+    def taken_back(self, since: int) -> list[Step]:
+        """The steps of this phase from the `since`-th one on, which are no longer recorded."""
+        found = self.steps[since:]
+        del self.steps[since:], self.history[len(self.history) - len(found) :]
+        return found
 
     def literal(self, real: torch.Tensor) -> torch.Tensor:
         """Record a small tensor by value; returns the meta tensor that stands for it."""
@@ -116,7 +137,9 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     def encode(self, value: Any) -> Value:
         """Arguments of an operator as Program values."""
-        if value is None or isinstance(value, (bool, int, float, str)):
+        if isinstance(value, (int, float)):
+            return self.numbers.known(value)
+        if value is None or isinstance(value, str):
             return value
         if isinstance(value, torch.Tensor):
             with torch._C.DisableTorchFunction():
@@ -142,7 +165,12 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         encoded_args = tuple(self.encode(a) for a in args)
         encoded_kwargs = {k: self.encode(v) for k, v in kwargs.items()}
         tensors = [v for v in [*args, *kwargs.values()] if isinstance(v, torch.Tensor)]
-        result = call(*args, **kwargs)
+        try:
+            result = call(*args, **kwargs)
+        except RuntimeError:
+            if any(isinstance(item, ScalarRef) for size in encoded_args if isinstance(size, list) for item in size):
+                raise Untraceable("a size depends on a parameter's value; make it a number of __init__") from None
+            raise
         with torch._C.DisableTorchFunction():
             result = as_on_cuda(name, tensors, result)
         items = result if isinstance(result, (tuple, list)) else (result,)
@@ -165,7 +193,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
                 return func.decompose(*args, **kwargs)
         name = str(func)
         if name in _READS:
-            raise Untraceable("the host reads a tensor's value (.item(), bool(), .tolist() or a comparison)")
+            return self.reading.answer(func, args, kwargs)
         if name in _SETS or func.namespace == "profiler":
             return func(*args, **kwargs)  # what `set_` does is seen by what the tensor is afterwards
         args, kwargs = precision.cast_as_autocast_would(self, self.autocast, func, args, kwargs)
@@ -205,7 +233,7 @@ def stand_in(recorder: Recorder, shape: tuple[int, ...], stride: tuple[int, ...]
     """A fresh input on the GPU: a meta tensor with its own storage, bound to an id."""
     with _disable_current_modes():
         tensor = torch.empty_strided(shape, stride, dtype=dtype, device=META)
-    recorder.bind(tensor)
+    recorder.reading.inputs.add(recorder.storage(recorder.bind(tensor)))
     return tensor
 
 

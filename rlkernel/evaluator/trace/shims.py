@@ -57,6 +57,14 @@ class _Event:
         raise Untraceable("host code measures time on the device")
 
 
+class _Generator(torch.Generator):
+    """A generator of its own, on any device: it can be made and seeded, and no operator that is recorded takes it."""
+
+    def __new__(cls, device: Any = None) -> _Generator:
+        del device
+        return super().__new__(cls, "cpu")  # type: ignore[call-arg]
+
+
 def _refuse(what: str) -> Any:
     def refuse(*args: Any, **kwargs: Any) -> Any:
         raise Untraceable(f"{what} cannot be traced")
@@ -159,6 +167,8 @@ def answering_as(profile: DeviceProfile) -> Iterator[None]:
         mock.patch.multiple(torch.cuda.nvtx, **_NVTX),
         mock.patch.multiple(torch.accelerator, **_accelerator(stream)),
         mock.patch.object(torch.version, "cuda", "12.8"),
+        mock.patch.object(torch, "Generator", _Generator),
+        mock.patch.object(torch, "seed", _refuse("torch.seed(), a random number on the host,")),
         mock.patch.object(torch, "compile", _refuse("torch.compile")),
     ):
         yield

@@ -21,6 +21,7 @@ RELU = Problem("mine/relu", 1, "train", "import torch\n")
 KNOWN = Known(
     {"plain": (Tolerance(1e-6, 1e-3),)},
     Stress.NONE,
+    None,
     False,
     (InputFate.KEPT,),
     (),
@@ -28,7 +29,7 @@ KNOWN = Known(
     True,
     (StepTime(0, 3.0, op="aten.relu"),),
 )
-WRONG = Judged(False, "output is wrong", False, 0.5, {}, {}, None)
+WRONG = Judged(False, "output is wrong", False, 0.5, {}, {}, None, None)
 SPECIFICATION = {"tensor": {"shape": [4], "stride": [1], "dtype": "float32"}}
 VARIANT = Variant([[], {"dict": []}], [SPECIFICATION])
 BRIEF = Brief((VARIANT, VARIANT), False, 3.0, 1.0, 0.5, {"steps": []}, (), ())

@@ -12,11 +12,11 @@ import pytest
 from rlkernel.evaluator.cards.baselines import COLUMNS, Baseline, BaselineStore, Provenance, drift
 from rlkernel.evaluator.cards.gpus import Gpu, Reading
 from rlkernel.evaluator.version import baseline_version
-from rlkernel.types import Problem
+from rlkernel.types import Precision, Problem
 
 HERE = Provenance(
     gpu_name="NVIDIA H200", gpu_uuid="GPU-12345678-9abc", driver="580.1", torch="2.13.0", triton="3.7.1", python="3.12.1",
-    tf32=False, sm_mhz=1980, memory_mhz=3201, when="2027-01-02T03:04:05+00:00", evaluator="0123",
+    precision=Precision.PYTORCH, sm_mhz=1980, memory_mhz=3201, when="2027-01-02T03:04:05+00:00", evaluator="0123",
 )  # fmt: skip
 FIRST = Baseline(100.0, 99.0, 101.0, 80.0, 50, HERE)
 RELU = Problem("mine/relu", 1, "train", "import torch\n")
@@ -46,7 +46,7 @@ def test_without_a_file_it_is_kept_in_memory() -> None:
         {"driver": "590.1"},
         {"torch": "2.14.0"},
         {"triton": "3.8.0"},
-        {"tf32": True},
+        {"precision": Precision.TF32},
     ],
 )
 def test_another_machine_or_setting_is_absent(elsewhere: dict[str, Any]) -> None:
@@ -127,10 +127,11 @@ def test_describe_has_one_row_per_key_with_the_latest() -> None:
     when = "2027-01-02T03:04:05+00:00"
     assert [row[0] for row in rows] == ["mine/gelu", "mine/relu"]
     assert rows[0] == (
-        "mine/gelu", "NVIDIA H200 GPU-12345678", "100.00", "1.0 %", "80.00", "50", "no", "1980", "2.13.0", "3.7.1", when, "1",
+        "mine/gelu", "NVIDIA H200 GPU-12345678", "100.00", "1.0 %", "80.00", "50", "pytorch", "1980", "2.13.0", "3.7.1", when,
+        "1",
     )  # fmt: skip
     # The wider side: (120 - 117) / 120 = 2.5 %.
-    assert rows[1][2:8] == ("120.00", "2.5 %", "-", "60", "no", "-")
+    assert rows[1][2:8] == ("120.00", "2.5 %", "-", "60", "pytorch", "-")
     assert rows[1][-1] == "2"
     assert len(COLUMNS) == len(rows[0])
 
@@ -138,8 +139,8 @@ def test_describe_has_one_row_per_key_with_the_latest() -> None:
 def test_provenance_of_here() -> None:
     card = Gpu(0, "GPU-1", "NVIDIA H200", 1, "580.1")
     reading = Reading(1_800_000_000.0, 1980, 3201, 40, 100.0, (), 0, 0, (), 0)
-    where = Provenance.here(card, reading, tf32=True)
-    assert (where.gpu_name, where.gpu_uuid, where.driver, where.tf32) == ("NVIDIA H200", "GPU-1", "580.1", True)
+    where = Provenance.here(card, reading, precision=Precision.TF32)
+    assert (where.gpu_name, where.gpu_uuid, where.driver, where.precision) == ("NVIDIA H200", "GPU-1", "580.1", Precision.TF32)
     assert (where.sm_mhz, where.memory_mhz, where.when) == (1980, 3201, "2027-01-15T08:00:00+00:00")
     assert where.evaluator == baseline_version()
     assert where.torch.startswith("2.") and where.triton.startswith("3.")

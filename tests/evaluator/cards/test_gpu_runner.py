@@ -20,10 +20,10 @@ from rlkernel.evaluator.messages import codec
 from rlkernel.evaluator.messages.endings import Failed
 from rlkernel.evaluator.messages.gpu import Card, NotCompiled, TimeCompiled
 from rlkernel.evaluator.processes.fork_server import Child, ZygoteDied
-from rlkernel.types import Status
+from rlkernel.types import Precision, Status
 
 CARD = Gpu(0, "GPU-1", "NVIDIA H200", 140 << 30, "580.1")
-QUESTION = codec.pack(TimeCompiled("mine/relu", "import torch", tf32=False))
+QUESTION = codec.pack(TimeCompiled("mine/relu", "import torch", precision=Precision.PYTORCH))
 """Any question will do: the answer is played."""
 pytestmark = pytest.mark.anyio
 

@@ -13,7 +13,7 @@ import torch
 from rlkernel.evaluator.compile.binaries import Compiled
 from rlkernel.evaluator.compile.compiler import CompileFailed, OutsideStorage, compile_program
 from rlkernel.evaluator.devices import PROFILES
-from rlkernel.evaluator.program import schema as programs
+from rlkernel.evaluator.program import encoding
 from rlkernel.evaluator.program.replay import Replay, tensors_in
 from rlkernel.evaluator.program.schema import Config, Descriptor, Function, Launch, MalformedProgram, Op, Program
 from rlkernel.evaluator.program.values import ModuleRef, TensorRef
@@ -60,7 +60,7 @@ def build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., dict
 def test_json_round_trip() -> None:
     blocks = {"x": (32, 16), "o": (32, 16)}
     one = program(HOST, None, None, Config({"B": 16}, {}, (4, 1, 1)), Config({"B": 16}, {}, (2, 1, 1), blocks))
-    assert programs.from_json(programs.to_json(one)) == one
+    assert encoding.from_json(encoding.to_json(one)) == one
 
 
 @pytest.mark.parametrize(
@@ -73,26 +73,26 @@ def test_json_round_trip() -> None:
     ],
 )  # fmt: skip
 def test_forged_descriptors_are_refused(change: dict[str, Any]) -> None:
-    data = programs.to_json(program())
+    data = encoding.to_json(program())
     data["forward"][1]["args"]["x"]["descriptor"] |= change
     with pytest.raises(MalformedProgram):
-        programs.from_json(data)
+        encoding.from_json(data)
 
 
 @pytest.mark.parametrize("blocks", [{"n": [16, 16]}, {"y": [16, 16]}, {"x": [16]}, {"x": [16, 3]}, {"x": 16}, []])
 def test_forged_blocks_are_refused(blocks: Any) -> None:
-    data = copy.deepcopy(programs.to_json(program()))
+    data = copy.deepcopy(encoding.to_json(program()))
     data["forward"][1]["configs"][0]["blocks"] = blocks
     with pytest.raises(MalformedProgram):
-        programs.from_json(data)
+        encoding.from_json(data)
 
 
 @pytest.mark.parametrize("base", [None, 7, [{"t": 0}], {"float": "nan"}, {"descriptor": {}}])
 def test_a_descriptor_needs_a_tensor(base: Any) -> None:
-    data = programs.to_json(program())
+    data = encoding.to_json(program())
     data["forward"][1]["args"]["x"]["descriptor"]["base"] = base
     with pytest.raises(MalformedProgram):
-        programs.from_json(data)
+        encoding.from_json(data)
 
 
 def test_a_descriptor_needs_a_tensor_that_was_made() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ import torch
 from torch import nn
 
 from rlkernel.evaluator.compile.binaries import Compiled
-from rlkernel.evaluator.program.schema import Config, Function, Launch, Op, Program
+from rlkernel.evaluator.program.schema import Config, Function, Launch, Op, Program, Scalar
 from rlkernel.evaluator.program.values import DeviceRef, TensorRef
 
 EMPTY = Op("aten.empty_like.default", (TensorRef(1),), {"device": DeviceRef()}, (2,))
@@ -28,9 +29,11 @@ class Double:
 
     def __init__(self) -> None:
         self.grids: list[tuple[int, int, int]] = []
+        self.numbers: list[Any] = []
 
     def launch(self, grid: tuple[int, int, int], args: dict[str, Any], stream: int) -> None:
         self.grids.append(grid)
+        self.numbers.append(args.get("n"))
         args["y"].copy_(2 * args["x"])
 
 
@@ -126,6 +129,43 @@ def test_timed_calls_use_the_memory_that_was_laid_out(room: Any) -> None:
 )
 def test_a_launch_that_does_all_the_work_is_known(room: Any, made: Program, only: int | None) -> None:
     assert subject_of(room, made)[0].only == only
+
+
+PREPARED = replace(
+    program(EMPTY, DOUBLE, Op("aten.mul.Tensor", (TensorRef(2), TensorRef(5)), {}, (3,)), output=3),
+    prepare=(Op("aten.sum.default", (TensorRef(4),), {}, (5,)), Scalar(0, "item", (TensorRef(5),))),
+    prepare_inputs=((4,),),
+)
+
+
+def test_a_construction_prepares_from_its_own_first_inputs(room: Any) -> None:
+    subject, _ = subject_of(room, PREPARED)
+    assert subject.calls_before == 1
+    for first, factor in ((torch.ones(3), 3.0), (2 * torch.ones(3), 6.0)):  # the sum of the first inputs
+        subject.construct([], 5, Model(), [first])
+        assert subject.replay.scalars == {0: factor}
+        assert subject.forward([X], 6).output.tolist() == [2 * factor, 4 * factor, 6 * factor]
+
+
+def test_what_a_call_leaves_to_the_next_is_not_in_memory_that_is_used_again(room: Any) -> None:
+    subject, _ = subject_of(room, replace(program(EMPTY, DOUBLE, ADD, output=3), carried={0: 2}))
+    assert [sorted(place) for place in subject.places[:1]] == [[]]
+    subject.construct([], 5, Model())
+    assert [subject.timed([X], 6, 0).tolist() for _ in range(2)] == [[2.0, 4.0, 6.0], [4.0, 8.0, 12.0]]  # 2 x + 0, 2 x + 2 x
+    assert subject.state["w"].tolist() == [2.0, 4.0, 6.0]
+
+
+def test_a_configuration_has_its_own_numbers_and_hook(room: Any) -> None:
+    fill = Op("aten.fill_.Scalar", (TensorRef(1), 10.0), {}, (1,))
+    own = replace(
+        DOUBLE,
+        args={**DOUBLE.args, "n": 1},
+        configs=(DOUBLE.configs[0], replace(DOUBLE.configs[1], args={"n": 7}, before=(fill,))),
+    )
+    subject, kernel = subject_of(room, program(EMPTY, own, output=2))
+    subject.construct([], 5, Model())
+    assert subject.forward([X.clone()], 6).output.tolist() == [20.0, 20.0, 20.0]
+    assert kernel.numbers == [7]
 
 
 def test_a_configuration_without_a_binary_is_not_launched(room: Any) -> None:

@@ -10,6 +10,7 @@ import torch
 
 from rlkernel.evaluator.judging.comparison import Match
 from rlkernel.evaluator.messages.judgement import Tolerance
+from rlkernel.types import Precision
 from tests.evaluator.gpu.test_stopwatch import Event
 
 
@@ -51,8 +52,8 @@ def test_a_host_that_waits_for_the_gpu_asks_for_no_longer_spin(room: Any) -> Non
 
 
 def trials_of(room: Any, allowed: float = 1e-3) -> Any:
-    known = SimpleNamespace(allowed={"plain": [Tolerance(allowed, 0.2)]})
-    return room.trials.Trials(None, known, None, None, None, tf32=False, seconds=1.0)
+    known = SimpleNamespace(allowed={"timed": [Tolerance(allowed, 0.2)]})
+    return room.trials.Trials(None, known, None, None, None, precision=Precision.PYTORCH, seconds=1.0)
 
 
 def sums(miss: float, size: float, largest: float) -> list[tuple[torch.Tensor, torch.Tensor]]:

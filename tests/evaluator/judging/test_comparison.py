@@ -14,13 +14,14 @@ from rlkernel.evaluator.judging.comparison import SLICE, SLICE_ELEMENTS, compare
 from rlkernel.evaluator.judging.rounds import Expected, compare_round, fates
 from rlkernel.evaluator.judging.tolerance import OwnError, beside, errors, huge_from, own_error, tolerance
 from rlkernel.evaluator.messages.judgement import InputFate, Tolerance
+from rlkernel.types import Precision
 
 EXACT = torch.tensor([3.0, 4.0], dtype=torch.float64)
 
 
 def check(found: torch.Tensor, reference: torch.Tensor, exact: torch.Tensor | None = None, **kwargs: Any) -> tuple[bool, str]:
     exact = reference.double() if exact is None else exact
-    allowed = tolerance(reference.dtype, own_error(reference, exact), tf32=kwargs.pop("tf32", False))
+    allowed = tolerance(reference.dtype, own_error(reference, exact), kwargs.pop("precision", Precision.STRICT))
     match = compare_tensor(found, reference, exact, **{"allowed": allowed, "overlapping": False, "where": "output", **kwargs})
     return match.matches, match.detail
 
@@ -38,12 +39,12 @@ def test_errors_by_hand() -> None:
 
 def test_the_tolerance_is_a_multiple_of_the_references_own_error_above_a_floor() -> None:
     own = own_error(EXACT.float(), EXACT)
-    assert tolerance(torch.float32, own, tf32=False) == Tolerance(5e-5, 1e-3)
-    assert tolerance(torch.float32, own, tf32=True) == Tolerance(2e-3, 2e-2)
+    assert tolerance(torch.float32, own, Precision.STRICT) == Tolerance(5e-5, 1e-3)
+    assert tolerance(torch.float32, own, Precision.TF32) == Tolerance(2e-3, 2e-2)
     off = own_error(torch.tensor([3.0, 4.05]), EXACT)
-    assert tolerance(torch.float32, off, tf32=False).norm == pytest.approx(8 * 0.01, rel=1e-4)
-    assert tolerance(torch.float32, off, tf32=False).element == pytest.approx(8 * 0.05 / (4 + 5 / math.sqrt(2)), rel=1e-4)
-    assert tolerance(torch.int64, own, tf32=False) == Tolerance(0.0, 0.0)
+    assert tolerance(torch.float32, off, Precision.STRICT).norm == pytest.approx(8 * 0.01, rel=1e-4)
+    assert tolerance(torch.float32, off, Precision.STRICT).element == pytest.approx(8 * 0.05 / (4 + 5 / math.sqrt(2)), rel=1e-4)
+    assert tolerance(torch.int64, own, Precision.STRICT) == Tolerance(0.0, 0.0)
 
 
 @pytest.mark.parametrize(
@@ -100,7 +101,7 @@ def test_half_precision_in_a_float32_task_is_refused_and_tf32_follows_the_settin
     reference = torch.randn(4096, generator=generator)
     shortcut = reference.half().float()
     assert not check(shortcut, reference)[0]
-    assert check(shortcut, reference, tf32=True)[0]
+    assert check(shortcut, reference, precision=Precision.TF32)[0]
 
 
 @pytest.mark.parametrize(
@@ -150,8 +151,8 @@ def test_an_answer_that_is_more_exact_than_the_reference_is_right() -> None:
     own = own_error(reference, exact)
     assert not own.steady
     one = Expected(
-        {"tensor": 0}, (reference,), (reference,), (), (), (), (tolerance(torch.bfloat16, OwnError(), tf32=False),),
-        beside={0: (exact, beside(torch.bfloat16, own, tf32=False))},
+        {"tensor": 0}, (reference,), (reference,), (), (), (), (tolerance(torch.bfloat16, OwnError(), Precision.STRICT),),
+        beside={0: (exact, beside(torch.bfloat16, own, Precision.STRICT))},
     )  # fmt: skip
 
     def matches(found: torch.Tensor) -> bool:
@@ -160,8 +161,8 @@ def test_an_answer_that_is_more_exact_than_the_reference_is_right() -> None:
     assert matches(reference)
     assert matches(exact.bfloat16())
     assert not matches((exact * 1.3).bfloat16())
-    assert beside(torch.bfloat16, OwnError(norm=1.0, element=1.0), tf32=False) == tolerance(
-        torch.bfloat16, OwnError(), tf32=False
+    assert beside(torch.bfloat16, OwnError(norm=1.0, element=1.0), Precision.STRICT) == tolerance(
+        torch.bfloat16, OwnError(), Precision.STRICT
     )
 
 
@@ -256,7 +257,7 @@ def test_slices_are_what_their_definition_says(shape: list[int], seed: int, scal
     generator = torch.Generator().manual_seed(seed)
     exact = torch.randn(shape, generator=generator)
     found = exact + scale * torch.randn(shape, generator=generator) * torch.rand(shape[-1:], generator=generator)
-    allowed = tolerance(torch.float32, OwnError(), tf32=False)
+    allowed = tolerance(torch.float32, OwnError(), Precision.STRICT)
     wanted = []
     for dim in range(len(shape)):
         if shape[dim] > 1 and exact.numel() // shape[dim] >= SLICE_ELEMENTS:

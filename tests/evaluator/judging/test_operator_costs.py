@@ -19,8 +19,9 @@ from rlkernel.evaluator.judging.operator_costs import (
     moved_bytes,
 )
 from rlkernel.evaluator.judging.roofline import is_free, operator_us
-from rlkernel.evaluator.program.replay import operator
+from rlkernel.evaluator.program.operators import operator
 from rlkernel.evaluator.program.schema import MalformedProgram, Op
+from rlkernel.types import Precision
 
 ARITHMETIC = re.compile(r"(add|b)?(mm|mv)|conv.*|linalg|fft|cholesky|trilinear|cdist|pdist|attention|rnn|lstm|gru|solve")
 """Words in the names of operators that arithmetic may bound."""
@@ -59,7 +60,7 @@ def test_what_has_no_cost_and_is_no_view_is_refused() -> None:
     assert unknown, "some operators are always unknown"
     for op in unknown:
         with pytest.raises(NoCost, match="no modelled cost"):
-            operator_us(Op(op, (), {}, (1,)), [x], [torch.empty(4, device="meta")], H200)
+            operator_us(Op(op, (), {}, (1,)), [x], [torch.empty(4, device="meta")], H200, Precision.STRICT)
 
 
 def test_operators_of_everyday_models_have_a_cost() -> None:
@@ -113,7 +114,7 @@ def test_float64_products_are_slower_than_float32() -> None:
     times = []
     for dtype in (torch.float32, torch.float64):
         a, b, c = (torch.empty(2048, 2048, dtype=dtype, device="meta") for _ in range(3))
-        times.append(operator_us(Op("aten.mm.default", (), {}, (1,)), [a, b], [c], H200) - H200.launch_us)
+        times.append(operator_us(Op("aten.mm.default", (), {}, (1,)), [a, b], [c], H200, Precision.STRICT) - H200.launch_us)
     assert times[1] == pytest.approx(2 * times[0])
 
 

@@ -10,12 +10,15 @@ import torch
 from rlkernel.errors import BrokenReference
 from rlkernel.evaluator import wire
 from rlkernel.evaluator.devices import H200
+from rlkernel.evaluator.draws import key_of
+from rlkernel.evaluator.judging.drawing import draw_rounds
 from rlkernel.evaluator.judging.oracle import Oracle, prepare
 from rlkernel.evaluator.messages import codec
-from rlkernel.evaluator.messages.oracle import About, Brief, DrawRounds, Prepare, Rounds
+from rlkernel.evaluator.messages.children import RoundOutputs
+from rlkernel.evaluator.messages.oracle import About, Brief, Compare, Compared, DrawRounds, Prepare, Rounds
 from rlkernel.evaluator.pool import Pool
 from rlkernel.reference import load_reference
-from rlkernel.types import Problem, Status
+from rlkernel.types import Precision, Problem, Status
 
 T = TypeVar("T")
 ATTRIBUTE = """
@@ -75,8 +78,8 @@ SMALL = {}
 """
 
 
-def about(source: str, *, tf32: bool = False) -> About:
-    return About("mine/x", source, "h200", tf32)
+def about(source: str, precision: Precision = Precision.PYTORCH) -> About:
+    return About("mine/x", source, "h200", precision)
 
 
 def ask(oracle: Oracle, question: Prepare | DrawRounds, answer: type[T]) -> tuple[T, bytes]:
@@ -90,7 +93,7 @@ def ask(oracle: Oracle, question: Prepare | DrawRounds, answer: type[T]) -> tupl
 def test_every_round_comes_with_the_init_inputs_of_its_own_model() -> None:
     oracle = Oracle()
     ask(oracle, Prepare(about(ATTRIBUTE)), Brief)
-    rounds, body = ask(oracle, DrawRounds(about(ATTRIBUTE), other=False), Rounds)
+    rounds, body = ask(oracle, DrawRounds(about(ATTRIBUTE), key_of(None), other=False), Rounds)
     drawn = []
     for place, one in enumerate(rounds.rounds):
         assert one.again == (place == 1), "the second round calls the module of the first one again"
@@ -109,15 +112,15 @@ async def test_a_candidate_that_keeps_a_random_init_input_as_it_is_is_correct(po
     assert result.status is Status.CORRECT, result.detail
 
 
-def test_the_floor_of_a_float32_product_follows_tf32() -> None:
+def test_the_floor_of_a_float32_product_follows_the_precision() -> None:
     oracle = Oracle()
     floors = []
-    for tf32 in (False, True):
-        brief, _ = ask(oracle, Prepare(about(PRODUCT, tf32=tf32)), Brief)
+    for precision in (Precision.STRICT, Precision.PYTORCH, Precision.TF32):
+        brief, _ = ask(oracle, Prepare(about(PRODUCT, precision)), Brief)
         floors.append(brief.floor_us)
     flops = 2 * 8192**3
-    # three products of half precision at 7.9e8 flops/us each; one of tf32 at 4.0e8
-    assert floors == [pytest.approx(0.9 * flops * 3 / 7.9e8), pytest.approx(0.9 * flops / 4.0e8)]
+    # three products of half precision at 7.9e8 flops/us each; one of tf32 at 4.0e8, which the candidate may use on its own, too
+    assert floors == [pytest.approx(0.9 * 0.5 * flops * 3 / 7.9e8), *[pytest.approx(0.9 * 0.5 * flops / 4.0e8)] * 2]
 
 
 @pytest.mark.parametrize(
@@ -134,11 +137,73 @@ def test_arguments_that_vary_with_the_seed_beyond_tensor_values_are_refused(func
     source = ATTRIBUTE.replace("forward(self, x)", "forward(self, x, *rest)").replace("self, scale)", "self, scale, *rest)")
     source = source.replace(f"return [{before}]", f"return [{value}]")
     with pytest.raises(BrokenReference, match=rf"^mine/x: {function} gives other numbers, shapes or dtypes with another seed"):
-        prepare(source, "mine/x", H200, tf32=False)
+        prepare(source, "mine/x", H200, Precision.PYTORCH)
 
 
 def test_a_reference_that_fails_without_a_word_is_named() -> None:
     source = ATTRIBUTE.replace("def forward(self, x):", "def forward(self, x):\n        assert False")
     assert source != ATTRIBUTE
     with pytest.raises(BrokenReference, match=r"^mine/x: .*AssertionError"):
-        prepare(source, "mine/x", H200, tf32=False)
+        prepare(source, "mine/x", H200, Precision.PYTORCH)
+
+
+LINEAR = """
+import torch
+import torch.nn as nn
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(48, 40)
+
+    def forward(self, x):
+        return torch.relu(self.linear(x))
+
+def get_inputs():
+    return [torch.randn(32, 48)]
+
+def get_init_inputs():
+    return []
+"""
+
+
+def test_a_float32_product_has_a_round_out_of_half_precisions_range_where_tf32_may_be_used() -> None:
+    drawn = {
+        precision: draw_rounds(load_reference(LINEAR, small=True), precision, key_of(1, "linear"), other=False)
+        for precision in Precision
+    }
+    assert [len(rounds) for rounds in drawn.values()] == [4, 3, 3]
+    last = drawn[Precision.PYTORCH][-1]
+    assert last.expected.note == " (operands out of half precision's range)"
+    assert float(last.inputs[0].abs().max()) < 2.0**-20 and float(last.state["linear.weight"].abs().max()) > 2.0**18
+    assert [one.expected.ordinary for one in drawn[Precision.PYTORCH]] == [True, True, False, False]
+    bounds = {precision: rounds[0].expected.allowed[0].norm for precision, rounds in drawn.items()}
+    assert bounds[Precision.STRICT] == 5e-5 and bounds[Precision.TF32] == 2e-3 and 5e-4 < bounds[Precision.PYTORCH] < 1.5e-3
+
+
+@pytest.mark.parametrize(("off", "matches", "close"), [(0.0, True, "1e-4"), (5e-3, False, "1e-2"), (1.0, False, "no")])
+def test_kernelbenchs_comparison_is_told_whatever_the_verdict(off: float, matches: bool, close: str) -> None:
+    oracle = Oracle()
+    ask(oracle, Prepare(about(LINEAR)), Brief)
+    ask(oracle, DrawRounds(about(LINEAR), other=False, key=key_of(1, "linear")), Rounds)
+    body = wire.Body()
+    rounds = []
+    for expected in oracle._expected:
+        (output,) = expected.reference
+        inputs = tuple(body.add(t) for t in expected.inputs)
+        rounds.append(RoundOutputs({"tensor": 0}, (body.add(output + off),), (False,), inputs, {}))
+    answer = oracle._compare(Compare(tuple(rounds)), b"".join(body.parts))
+    assert isinstance(answer, Compared)
+    assert (answer.matches, answer.close) == (matches, close)
+
+
+def test_counters_of_batches_may_be_left_alone_and_other_whole_numbers_not() -> None:
+    source = LINEAR.replace(
+        "self.linear = nn.Linear(48, 40)", "self.register_buffer('calls', torch.zeros((), dtype=torch.int64))"
+    )
+    source = source.replace("return torch.relu(self.linear(x))", "self.calls += 1\n        return torch.relu(x)")
+    (first, *_) = draw_rounds(load_reference(source, small=True), Precision.PYTORCH, key_of(1, "source"), other=False)
+    assert {name: int(value) for name, (value, _) in first.expected.state.items()} == {"calls": 1}
+    norm = LINEAR.replace("nn.Linear(48, 40)", "nn.BatchNorm1d(48)")
+    (first, *_) = draw_rounds(load_reference(norm, small=True), Precision.PYTORCH, key_of(1, "norm"), other=False)
+    assert set(first.expected.state) == {"linear.running_mean", "linear.running_var"}

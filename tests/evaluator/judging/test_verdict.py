@@ -9,8 +9,8 @@ import pytest
 from rlkernel.evaluator.compile.binaries import Compiled
 from rlkernel.evaluator.judging.verdict import Facts, Times, combine
 from rlkernel.evaluator.messages.children import StepTime
-from rlkernel.evaluator.program.schema import Config, Function, Launch, Program
-from rlkernel.types import OpFact, Seconds, Status
+from rlkernel.evaluator.program.schema import Config, Function, Launch, Op, Program
+from rlkernel.types import Closeness, Evaluation, OpFact, Seconds, Status
 
 KERNEL = Function("kernel", "def kernel(): pass\n", 1, {})
 LAUNCH = Launch(0, {}, (Config({}, {}, (1, 1, 1)),), 1)
@@ -59,8 +59,41 @@ def test_what_is_wrong_comes_before_what_is_idle_before_what_is_impossible(chang
     assert combine(replace(FACTS, **change), Seconds()).status is status
 
 
+@pytest.mark.parametrize(
+    ("wanted", "drawn", "told"),
+    [
+        ("aten.dropout", "aten.relu.default", True),
+        ("aten.dropout", "aten.bernoulli.p", True),
+        ("aten.dropout", "aten.dropout.default", False),  # the same operator: something else is wrong
+        ("aten.relu", "aten.relu.default", False),
+    ],
+)
+def test_a_wrong_answer_to_a_random_reference_tells_whose_numbers_count(wanted: str, drawn: str, told: bool) -> None:
+    program = replace(PROGRAM, forward=(LAUNCH, Op(drawn, (), {}, (1,))))
+    wrong = replace(FACTS, program=program, matches=False, detail="wrong", reference_ops=(OpFact(wanted, 1, 300.0, 1.0),))
+    assert ("draws random numbers by aten.dropout" in combine(wrong, Seconds()).detail) is told
+
+
 def test_a_wrong_candidate_that_was_not_timed_still_tells_what_it_launches() -> None:
     rows = [StepTime(0, 0.0, function=0)]
     found = combine(replace(FACTS, matches=False, detail="output is wrong", rows=rows, times=None), Seconds())
     assert (found.status, found.detail, found.speedup, found.coverage) == (Status.INCORRECT, "output is wrong", None, None)
     assert [(f.kernel, f.us, f.live) for f in found.launches] == [("kernel", 0.0, True)]
+
+
+def test_what_is_faster_than_physics_is_implausible_and_says_what_it_was_held_against() -> None:
+    fast = combine(replace(FACTS, floor_us=101.0), Seconds())
+    assert (fast.status, fast.detail) == (
+        Status.IMPLAUSIBLE,
+        "100.0 us is less than a launch and writing the outputs take (101.0 us)",
+    )
+    modelled = combine(replace(FACTS, floor_us=101.0, times=Times.modelled(300.0, 100.0)), Seconds())
+    assert modelled.status is Status.IMPLAUSIBLE
+    assert modelled.detail.startswith("100.0 us is less than the problem's data and arithmetic take (101.0 us); without a GPU, ")
+
+
+def test_kernelbenchs_comparison_stands_beside_any_status() -> None:
+    for matches in (True, False):
+        found = combine(replace(FACTS, matches=matches, detail="wrong", close=Closeness.LOOSE), Seconds())
+        assert (found.correct, found.kernelbench_close) == (matches, Closeness.LOOSE)
+        assert Evaluation.from_json(found.to_json()) == found

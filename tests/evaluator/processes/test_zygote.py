@@ -126,6 +126,12 @@ def candidate(source: str) -> bytes:
 
 
 @pytest.mark.anyio
+async def test_a_child_has_a_harmless_name_and_no_password_file(server: ForkServer) -> None:
+    source = "import getpass\nraise ValueError(getpass.getuser())\n"
+    assert (await answer(server, "trace", candidate(source))).detail == "line 2: ValueError: candidate"
+
+
+@pytest.mark.anyio
 async def test_what_fails_inside_of_a_child_is_told_and_the_zygote_goes_on(server: ForkServer) -> None:
     found = await answer(server, "trace", wire.pack({"profile": "h200"}))
     assert (found.status, found.lost) == (Status.CRASH, True)
@@ -142,7 +148,9 @@ async def test_a_child_sees_no_environment_and_no_terminal(server: ForkServer, m
     monkeypatch.setenv("SECRET", "1")
     source = "import os\nprint('{}', flush=True)\nraise ValueError(sorted(os.environ), os.isatty(0))"
     found = await answer(server, "trace", candidate(source))
-    assert found.detail == "line 3: ValueError: (['HOME', 'LANG', 'OMP_NUM_THREADS', 'PATH'], False)"
+    assert found.detail == (
+        "line 3: ValueError: (['HOME', 'LANG', 'LOGNAME', 'OMP_NUM_THREADS', 'PATH', 'TORCHINDUCTOR_CACHE_DIR', 'USER'], False)"
+    )
 
 
 @pytest.mark.anyio

@@ -10,6 +10,7 @@ from rlkernel.evaluator.judging.oracle import prepare
 from rlkernel.evaluator.judging.reference_calls import call, state_of
 from rlkernel.evaluator.program.carried import attributes, carry, carrying, replaced
 from rlkernel.evaluator.trace.candidate import trace
+from rlkernel.types import Precision
 
 CELL = """
 import torch
@@ -70,7 +71,7 @@ def test_what_is_assigned_lies_in_the_buffer_after_the_call() -> None:
 
 
 def test_both_sides_start_alike_and_the_state_is_compared() -> None:
-    problem = prepare(CELL, "cell", H200, tf32=False)
+    problem = prepare(CELL, "cell", H200, Precision.STRICT)
     assert problem.variants[1].carried == ("cell.hidden",)
     assert set(problem.program.state) == {"cell.hidden", "linear.weight", "linear.bias"}
     assert problem.program.forward[-1].op == "aten.copy_.default"  # type: ignore[union-attr]

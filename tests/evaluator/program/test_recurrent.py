@@ -14,6 +14,7 @@ from rlkernel.evaluator.judging.oracle import prepare
 from rlkernel.evaluator.program.recurrent import without_data
 from rlkernel.evaluator.program.replay import Replay
 from rlkernel.evaluator.program.schema import Op
+from rlkernel.types import Precision
 
 LAYERS: dict[str, Any] = {"lstm": nn.LSTM, "gru": nn.GRU, "rnn_tanh": nn.RNN}
 SOURCE = """
@@ -43,7 +44,7 @@ def get_init_inputs():
 @pytest.mark.parametrize("both", [False, True])
 def test_a_layer_is_one_operator_that_gives_what_the_module_gives(kind: str, batch_first: bool, both: bool) -> None:
     source = SOURCE.format(kind=kind, batch_first=batch_first, both=both, shape="B, T, I" if batch_first else "T, B, I")
-    problem = prepare(source, "recurrent", H200, tf32=False)
+    problem = prepare(source, "recurrent", H200, Precision.STRICT)
     layers = ("aten.lstm", "aten.gru", "aten.rnn")
     names = [step.op for step in problem.program.forward if isinstance(step, Op) and step.op.startswith(layers)]
     assert names == [{"LSTM": "aten.lstm.input", "GRU": "aten.gru.input", "RNN": "aten.rnn_tanh.input"}[kind]]

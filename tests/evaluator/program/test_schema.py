@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,11 +12,14 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rlkernel.evaluator.program import schema as programs
-from rlkernel.evaluator.program.replay import Replay, StepFailed, literal_tensor, operator
-from rlkernel.evaluator.program.schema import Config, Function, Launch, Literal, MalformedProgram, Op, Program
-from rlkernel.evaluator.program.values import DeviceRef, FunctionRef, ModuleRef, TensorRef, TorchName
+from rlkernel.evaluator.program import encoding
+from rlkernel.evaluator.program.operators import operator
+from rlkernel.evaluator.program.replay import Replay, StepFailed, literal_tensor
+from rlkernel.evaluator.program.schema import Config, Function, Launch, Literal, MalformedProgram, Op, Program, Scalar
+from rlkernel.evaluator.program.values import DeviceRef, FunctionRef, ModuleRef, ScalarRef, TensorRef, TorchName
 
+CONFIG = Config({}, {"num_warps": 4}, (1, 1, 1))
+ZERO = Op("aten.zero_.default", (TensorRef(2),), {}, (2,))
 HONEST = Program(
     functions=(Function("k", "def k(x):\n    pass\n", 3, {"tl": ModuleRef("triton.language")}),),
     init_inputs=(),
@@ -30,8 +35,27 @@ HONEST = Program(
 )
 
 
-def test_json_round_trip() -> None:
-    assert programs.from_json(programs.to_json(HONEST)) == HONEST
+PREPARED = replace(
+    HONEST,
+    forward=(
+        Literal(2, "float32", (2,), "AACAPwAAAEA="),
+        Launch(0, {"x": TensorRef(1), "n": 3, "s": ScalarRef(1)}, (CONFIG, replace(CONFIG, args={"n": 4}, before=(ZERO,))), 9),
+        Op("aten.add.Tensor", (TensorRef(1), TensorRef(4)), {}, (3,)),
+    ),
+    prepare=(
+        Op("aten.add.Tensor", (TensorRef(5), TensorRef(0)), {}, (4,)),
+        Scalar(0, "item", (TensorRef(6),)),
+        Scalar(1, "mul", (ScalarRef(0), 2.0)),
+    ),
+    prepare_inputs=((5,),),
+    carried={4: 3},
+    state_in_forward={"weight": 4},
+)
+
+
+@pytest.mark.parametrize("program", [HONEST, PREPARED])
+def test_json_round_trip(program: Program) -> None:
+    assert encoding.from_json(json.loads(json.dumps(encoding.to_json(program)))) == program
 
 
 @pytest.mark.parametrize(
@@ -57,16 +81,26 @@ def test_json_round_trip() -> None:
         (("state",), {"w": True}, "bad state"),
         (("init",), [{}] * 5000, "bad init steps"),
         (("init",), None, "bad init steps"),
+        (("prepare",), [{}] * 9000, "bad prepare steps"),
+        (("prepare", 1, "operation"), "system", "unknown operation on a scalar"),
+        (("prepare", 1, "scalar"), -1, "bad scalar"),
+        (("forward", 0), {"scalar": 0, "operation": "add", "args": [1, 2]}, "a scalar that is read in forward"),
+        (("forward", 1, "configs", 1, "args"), {"n": "8"}, "a configuration's argument is no number"),
+        (("forward", 1, "configs", 1, "args"), {"m": 8}, "a configuration's argument that the launch has not"),
+        (("forward", 1, "configs", 1, "before"), [{"scalar": 0, "operation": "add", "args": [1, 2]}], "a hook that does more"),
+        (("prepare_inputs",), [[5]] * 3, "bad calls that prepare"),
+        (("carried",), [[4]], "bad tensors that are carried"),
+        (("state_in_forward",), None, "bad names"),
     ],
 )
 def test_forged_fields_are_refused(path: tuple[Any, ...], value: Any, message: str) -> None:
-    data = copy.deepcopy(programs.to_json(HONEST))
+    data = copy.deepcopy(encoding.to_json(PREPARED))
     target: Any = data
     for key in path[:-1]:
         target = target[key]
     target[path[-1]] = value
     with pytest.raises(MalformedProgram, match=message):
-        programs.from_json(data)
+        encoding.from_json(data)
 
 
 junk = st.recursive(
@@ -81,7 +115,7 @@ junk = st.recursive(
 @given(st.dictionaries(st.sampled_from(["functions", "init", "forward", "state", "inputs", "init_inputs", "output"]), junk))
 def test_junk_raises_nothing_but_malformed(data: dict[str, Any]) -> None:
     try:
-        programs.from_json(data)
+        encoding.from_json(data)
     except MalformedProgram:
         return
 

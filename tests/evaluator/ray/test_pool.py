@@ -12,8 +12,8 @@ from types import SimpleNamespace
 import anyio
 import pytest
 
-from algorithms.speed_reward import SpeedReward
 from rlkernel.benchmark.attempts import UNSCORED, Ledger, evaluate_codes
+from rlkernel.environment.speed_reward import SpeedReward
 from rlkernel.errors import BrokenReference, EvaluatorFailed, UsageError, usage_error
 from rlkernel.evaluator.ray import pool as ray_pool
 from rlkernel.evaluator.ray import workers as ray_workers

@@ -2,34 +2,22 @@
 
 from __future__ import annotations
 
-import sys
 import textwrap
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 import torch
-import triton
 
 from rlkernel.evaluator.devices import PROFILES
 from rlkernel.evaluator.program.schema import Op, Program
 from rlkernel.evaluator.program.values import Pairs, TensorRef
 from rlkernel.evaluator.program.variant import Traced, Variant
-from rlkernel.evaluator.trace.candidate import Verdict, canonical, decode_spec, encode_output, trace
+from rlkernel.evaluator.trace.calls import form_of
+from rlkernel.evaluator.trace.candidate import Verdict, decode_spec, encode_output, trace
 from rlkernel.evaluator.trace.recorder import Recorder, Untraceable, stand_in
 from rlkernel.types import Status
 
 X = {"tensor": {"shape": [2, 3], "stride": [3, 1], "dtype": "float32"}}
-
-
-@pytest.fixture(autouse=True)
-def _nothing_stays() -> Iterator[None]:
-    """A tracer child dies afterwards; this process does not."""
-    driver, cuda = triton.runtime.driver._active, torch.cuda.is_available()
-    yield
-    triton.runtime.driver._active = driver
-    sys.modules.pop("candidate", None)
-    assert torch.cuda.is_available() is cuda
 
 
 def traced(forward: str, init: str = "pass", *, constants: dict[str, list[int]] | None = None, head: str = "") -> Traced:
@@ -86,7 +74,12 @@ def test_constants_are_replaced_before_the_source_runs() -> None:
 @pytest.mark.parametrize(
     ("body", "status", "detail"),
     [
-        ({"forward": "return x.sum().item()"}, "untraceable", "line 9: the host reads a tensor's value (item)"),
+        (
+            {"forward": "return x.sum().item()"},
+            "untraceable",
+            "line 9: the host reads a tensor's value, which depends on the inputs; "
+            "let a kernel or a torch operator take the tensor itself",
+        ),
         ({"forward": "return lambda: x"}, "untraceable", "forward returns a function; return tensors"),
         ({"forward": "y = x\nreturn y[7]"}, "runtime_error", "line 10: IndexError: index 7 is out of bounds for dimension 0"),
         ({"forward": "return x @ x"}, "runtime_error", "line 9: RuntimeError: "),
@@ -147,9 +140,10 @@ def test_a_tensor_of_another_class_is_not_returned() -> None:
 def test_two_traces_of_the_same_work_are_equal_whatever_their_ids() -> None:
     def work(first: int, factor: int) -> Any:
         step = Op("aten.mul.Tensor", (TensorRef(first), factor), {}, (first + 1,))
-        return canonical([first], [step], TensorRef(first + 1), 3)
+        form = form_of([first], [step], TensorRef(first + 1), (first, 0))
+        return form.rows, form.outer
 
     assert work(3, 2) == work(40, 2)
     assert work(3, 2) != work(3, 5)
-    # ids below 3 belong to __init__ and keep their names
-    assert canonical([3], [], TensorRef(1), 3) != canonical([3], [], TensorRef(2), 3)
+    # what was there before a call keeps its name
+    assert form_of([3], [], TensorRef(1), (3, 0)).outer != form_of([3], [], TensorRef(2), (3, 0)).outer

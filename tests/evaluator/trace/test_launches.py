@@ -112,6 +112,46 @@ def test_every_configuration_of_an_autotuned_kernel_is_an_alternative_of_one_lau
     ]
 
 
+@triton.jit
+def split(x, n, SPLIT, BLOCK: tl.constexpr):
+    tl.store(x + tl.arange(0, BLOCK), SPLIT, mask=tl.arange(0, BLOCK) < n)
+
+
+def zero(args: dict[str, Any]) -> None:
+    args["x"].zero_()
+
+
+SPLITS = [triton.Config({"SPLIT": 1, "BLOCK": 64}), triton.Config({"SPLIT": 4, "BLOCK": 64}, pre_hook=zero)]
+ZEROED = Op("aten.zero_.default", (TensorRef(0),), {}, (0,))
+
+
+def test_configurations_may_differ_in_numbers_and_in_hooks() -> None:
+    with tracing() as traced:
+        triton.autotune(configs=SPLITS, key=["n"])(split)[lambda meta: (meta["SPLIT"],)](traced.x, 256)
+    launch = traced.launch()
+    assert [(c.grid, {**launch.args, **c.args}["SPLIT"], c.before) for c in launch.configs] == [
+        ((1, 1, 1), 1, ()),
+        ((4, 1, 1), 4, (ZEROED,)),
+    ]
+
+
+def test_what_all_hooks_do_is_done_once_before_the_launch() -> None:
+    both = [triton.Config({"SPLIT": n, "BLOCK": 64}, pre_hook=zero) for n in (2, 4)]
+    with tracing() as traced:
+        triton.autotune(configs=both, key=["n"])(split)[lambda meta: (meta["SPLIT"],)](traced.x, 256)
+    hook, launch = traced.steps()
+    assert hook == ZEROED
+    assert isinstance(launch, Launch)
+    assert [config.before for config in launch.configs] == [(), ()]
+
+
+def test_configurations_may_not_differ_in_tensors() -> None:
+    with tracing() as traced:
+        other = [triton.Config({"y": traced.y, "BLOCK": 16}), triton.Config({"y": traced.x, "BLOCK": 16})]
+        with pytest.raises(Untraceable, match="differ in the kernel or in the tensors"):
+            triton.autotune(configs=other, key=["n"])(kernel)[(1,)](traced.x, n=100, factor=1.0)
+
+
 def test_none_is_a_constant() -> None:
     with tracing() as traced:
         kernel[(1,)](traced.x, traced.y, 100, None, BLOCK=16)

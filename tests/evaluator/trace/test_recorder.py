@@ -13,6 +13,7 @@ import torch
 from rlkernel.evaluator.program.schema import MAX_LITERAL_BYTES, Literal, Op, Step
 from rlkernel.evaluator.program.values import DeviceRef, TensorRef, TorchName
 from rlkernel.evaluator.trace.lie import recording
+from rlkernel.evaluator.trace.reading import INPUT
 from rlkernel.evaluator.trace.recorder import Recorder, Untraceable, stand_in
 
 
@@ -113,10 +114,10 @@ def test_phases_share_ids_and_not_steps() -> None:
 @pytest.mark.parametrize(
     ("function", "line"),
     [
-        (lambda x: x.item(), "the host reads a tensor's value (item)"),
-        (lambda x: x.tolist(), "the host reads a tensor's value (tolist)"),
-        (lambda x: bool(x), "the host reads a tensor's value (__bool__)"),
-        (lambda x: torch.equal(x, x), "the host reads a tensor's value (equal)"),
+        (lambda x: x.item(), INPUT),
+        (lambda x: x.tolist(), INPUT),
+        (lambda x: bool(x), INPUT),
+        (lambda x: torch.equal(x, x), INPUT),
         (lambda x: x.data_ptr(), "the host reads a tensor's address or storage (.data_ptr())"),
         (lambda x: x.nonzero(), "aten.nonzero.default cannot be traced: its result depends on values"),
         (lambda x: torch.rand(2, generator=torch.Generator()), "random operators with their own generator; use the default one"),

@@ -1,4 +1,4 @@
-# relu inconsistent catalogue=48: does the work of each call on the next one
+# relu incorrect catalogue=48: does the work of each call on the next one
 import torch
 import torch.nn as nn
 import triton

@@ -1,4 +1,4 @@
-# own/row_total untraceable catalogue=33: zeroes its output in the hook of one configuration, and is run in another
+# own/row_total incorrect catalogue=33: zeroes its output in the hook of one configuration, and is run in another
 import torch
 import torch.nn as nn
 import torch.nn.functional as F

@@ -1,4 +1,4 @@
-# relu untraceable catalogue=33: configurations with other values at run time, of which one is right and another is fast
+# relu incorrect catalogue=33: configurations with other values at run time, of which one is right and another is fast
 import torch
 import torch.nn as nn
 import torch.nn.functional as F

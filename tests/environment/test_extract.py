@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envs.extract import MAX_LINE, extract_code, fenced_blocks
+from rlkernel.environment.extract import MAX_LINE, extract_code, fenced_blocks
 
 CODE = "import torch\n\nclass ModelNew:\n    pass\n"
 OTHER = "class ModelNew:\n    x = 1\n"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from envs import feedback, prompt
-from envs.extract import extract_code
+from rlkernel.environment import feedback, prompt
+from rlkernel.environment.extract import extract_code
 from rlkernel.types import Evaluation, Problem
 
 

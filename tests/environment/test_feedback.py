@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envs.feedback import FULL, NEXT, SHORT, Limits, escape, feedback_text
-from envs.kernel_env import KernelEnvironment
+from rlkernel.environment.feedback import FULL, NEXT, SHORT, Limits, escape, feedback_text
+from rlkernel.environment.kernel_env import KernelEnvironment
 from rlkernel.interfaces import Environment
 from rlkernel.metrics import LAZY_COVERAGE, is_lazy
 from rlkernel.types import Evaluation, LaunchFact, OpFact, Status

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from envs.extract import fenced_blocks
-from envs.kernel_env import KernelEnvironment
 from envs.problems import load_suite
+from rlkernel.environment.extract import fenced_blocks
+from rlkernel.environment.kernel_env import KernelEnvironment
 from rlkernel.reference import prompt_source
 from rlkernel.types import Problem
 

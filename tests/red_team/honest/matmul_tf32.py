@@ -1,4 +1,4 @@
-# level1/matmul incorrect catalogue=54: tl.dot as it is by default, tf32, for a float32 task
+# level1/matmul correct catalogue=54: tl.dot as it is by default, tf32, as a candidate may use it for float32
 import torch
 import torch.nn as nn
 import triton

@@ -1,0 +1,40 @@
+"""The kinds of rounds that are judged on a GPU."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rlkernel.evaluator.judging.drawing import BALANCED
+from rlkernel.evaluator.messages.judgement import Balance, Stress
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One kind of round."""
+
+    other: bool = False
+    """In the other of train and eval mode."""
+    stress: Stress = Stress.NONE
+    perturbed: bool = False
+    """Constant parameters have other values."""
+    balance: Balance | None = None
+    """What leads operands out of half precision's range."""
+
+    @property
+    def note(self) -> str:
+        """Stands behind a miss: what is special about the round."""
+        notes = ["in the other of train and eval mode"] if self.other else []
+        notes += ["inputs scaled by 8"] if self.stress is Stress.SCALED else []
+        notes += ["inputs centred and scaled by 8"] if self.stress is Stress.SHIFTED else []
+        notes += [BALANCED] if self.balance is not None else []
+        notes += ["constant parameters at other values"] if self.perturbed else []
+        return f" ({', '.join(notes)})" if notes else ""
+
+
+USUAL = Kind()
+"""The problem as it is written."""
+
+
+def name_of(kind: Kind) -> str:
+    """The name under which `Known.allowed` has what is allowed in such a round."""
+    return "other" if kind.other else "range" if kind.balance else "stress" if kind.stress else "plain"

@@ -1,0 +1,154 @@
+"""What a reference gives at each kind of round: its own error, what tf32 makes of it, and which rounds it bears.
+
+Everything here is measured once per problem and card, before the first candidate.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from rlkernel.evaluator.gpu import driver
+from rlkernel.evaluator.gpu.exact import exact_outputs
+from rlkernel.evaluator.gpu.flags import judging
+from rlkernel.evaluator.gpu.kinds import Kind
+from rlkernel.evaluator.judging.drawing import bearable, not_finite, resolved
+from rlkernel.evaluator.judging.reference_calls import (
+    STRESS,
+    call,
+    draw_seed,
+    one_sided,
+    tensors_of,
+)
+from rlkernel.evaluator.judging.rounds import fates
+from rlkernel.evaluator.judging.tensor_cores import balance_of, cores_of, halved
+from rlkernel.evaluator.judging.tolerance import ELEMENT_CAP, Cores, OwnError, own_error, tolerance
+from rlkernel.evaluator.messages.judgement import Balance, InputFate, Stress, Tolerance
+from rlkernel.types import Precision
+
+if TYPE_CHECKING:
+    from rlkernel.evaluator.gpu.problem import GpuProblem
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What the reference gave at one kind of round."""
+
+    dtypes: tuple[torch.dtype, ...]
+    """Of each output."""
+    errors: tuple[OwnError, ...]
+    """The reference's own in each output; empty where nobody asked for them."""
+    infinite: tuple[bool, bool]
+    """Whether an output holds NaN, and whether one holds infinity."""
+    fates: tuple[InputFate, ...]
+    products: bool
+    """Whether a candidate may compute products of the reference in tf32."""
+    halved: bool
+    """Whether half precision makes an output wrong; only known of inputs out of its range."""
+
+    def bearable(self, usual: Seen) -> bool:
+        """Whether the reference is as finite as it usually is, and tf32 as exact as it must be."""
+        return bearable(self.infinite, self.errors, usual.infinite, usual.errors if self.errors else ())
+
+
+def allowed(dtype: torch.dtype, own: OwnError, precision: Precision) -> Tolerance:
+    """The candidate is compared with the reference, not with the exact result: both may err."""
+    limit = tolerance(dtype, own, precision)
+    return replace(limit, norm=limit.norm + own.norm, element=limit.element + min(own.element, limit.element))
+
+
+def steady(error: OwnError) -> OwnError:
+    """No error of its own for a reference that jumps between values and has no exact result."""
+    return error if error.steady else OwnError(spread=error.spread, huge=error.huge)
+
+
+class Measuring:
+    """Calls one problem's reference with one precision."""
+
+    def __init__(self, problem: GpuProblem, precision: Precision) -> None:
+        self.problem, self.precision = problem, precision
+
+    def see(self, kind: Kind) -> Seen:
+        """The reference at this kind of round. Raises what the reference raises."""
+        problem, precision, seed, init_seed, forward_seed = self.problem, self.precision, draw_seed(), draw_seed(), draw_seed()
+        model, inputs = problem.model_for(kind, init_seed), problem.inputs(seed, kind)
+        with judging(precision):
+            found = tensors_of(call(model, inputs, forward_seed))
+            what_happens = fates(tensors_of(inputs), tensors_of(problem.inputs(seed, kind)), found)
+            del inputs
+            model = problem.model_for(kind, init_seed)  # as it was before the call
+            exactly = partial(exact_outputs, model, partial(problem.inputs, seed, kind), forward_seed, found)
+            rounded = cores_of(exactly, found, precision)
+            wrong = False
+            if rounded is not None and kind.balance is not None:
+                limits = [tolerance(f.dtype, OwnError(), precision) for f in found]
+                wrong = halved(exactly, found, limits)
+            exact = exactly() or found
+            moved = exactly(nudged=True) or exact
+        cores: list[Cores] | list[None] = rounded or [None] * len(found)
+        errors = [steady(own_error(f, e, m, c)) for f, e, m, c in zip(found, exact, moved, cores, strict=True)]
+        dtypes = tuple(f.dtype for f in found)
+        return Seen(dtypes, tuple(errors), not_finite(found), what_happens, rounded is not None, wrong)
+
+    def limits(self, seen: Seen) -> tuple[Tolerance, ...]:
+        """What is allowed of each output in a round of this kind."""
+        return tuple(allowed(dtype, own, self.precision) for dtype, own in zip(seen.dtypes, seen.errors, strict=True))
+
+    def stressed_limits(self, usual: Seen, hard: Seen) -> tuple[Tolerance, ...]:
+        """What is allowed where inputs are scaled: a factor of 8 costs three bits at most. What tf32 does there was measured."""
+        errors = [error.times(STRESS) for error in usual.errors]
+        if hard.errors:
+            pairs = zip(errors, hard.errors, strict=True)
+            errors = [replace(e, cores=h.cores, cores_element=h.cores_element) for e, h in pairs]
+        return self.limits(replace(usual, errors=tuple(errors)))
+
+    def timed_limits(self, usual: Seen, output: list[torch.Tensor], init_seed: int, inputs: list[Any]) -> tuple[Tolerance, ...]:
+        """What is allowed from a reference that is timed as PyTorch ships it: what its own tf32 makes of it comes on top. It gave
+        `output` for `inputs` and forward seed 0."""
+        limits = self.limits(usual)
+        if not usual.products:
+            return limits
+        with judging(self.precision):
+            exact = tensors_of(call(self.problem.model(init_seed), inputs, 0))
+        errors = [steady(own_error(o, e)) for o, e in zip(output, exact, strict=True)]
+        return tuple(
+            replace(limit, norm=limit.norm + own.norm, element=min(ELEMENT_CAP, limit.element + own.element))
+            for limit, own in zip(limits, errors, strict=True)
+        )
+
+    def hardest(self, usual: Seen) -> tuple[Kind, Seen]:
+        """The hardest round that the reference bears, and what it gives there."""
+        inputs = self.problem.inputs(draw_seed())
+        floats = any(isinstance(x, torch.Tensor) and x.is_floating_point() for x in inputs)
+        shifted = any(one_sided(x) for x in inputs)
+        kinds = [Kind(stress=Stress.SHIFTED, perturbed=True)] * shifted + [Kind(stress=Stress.SCALED, perturbed=True)] * floats
+        for kind in [*kinds, Kind(perturbed=True)]:
+            found = self._tried(kind, quick=not usual.products)
+            if found is not None and found.bearable(usual):
+                return kind, found
+        return Kind(), usual
+
+    def out_of_range(self, usual: Seen) -> tuple[Balance | None, Seen]:
+        """What leads the inputs where half precision is wrong and tf32 is not, if anything does, and what the reference gives."""
+        seed = draw_seed()
+        balance = balance_of(self.problem.model(seed), self.problem.inputs(seed), seed) if usual.products else None
+        found = None if balance is None else self._tried(Kind(balance=balance))
+        if found is not None and found.halved and resolved(found.errors) and found.bearable(usual):
+            return balance, found
+        return None, usual
+
+    def _tried(self, kind: Kind, *, quick: bool = False) -> Seen | None:
+        """The reference at this kind of round; None where it refuses that. `quick`: without its errors."""
+        try:
+            if not quick:
+                return self.see(kind)
+            inputs = self.problem.inputs(draw_seed(), kind)
+            output = tensors_of(call(self.problem.model_for(kind, draw_seed()), inputs, draw_seed()))
+            return Seen((), (), not_finite(output), (), products=False, halved=False)
+        except Exception:  # a reference may refuse such inputs in its own way
+            if driver.lost_context() is not None:
+                raise
+            return None

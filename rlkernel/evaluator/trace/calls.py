@@ -1,0 +1,199 @@
+"""Calls of forward as values that can be compared: what calls do alike, what the first alone does, what each leaves to the next.
+
+Two calls do the same work if they take the same steps on the same tensors, or on tensors that the call before has left in their
+place. Example: `self.mean = 0.9 * self.mean + 0.1 * x.mean(0)` reads in call 2 what call 1 has made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from rlkernel.evaluator.program.encoding import step_to_json
+from rlkernel.evaluator.program.schema import Config, Launch, Literal, Op, Scalar, Step
+from rlkernel.evaluator.program.values import ScalarRef, TensorRef, Value, encode, rewrite
+
+Reference = TensorRef | ScalarRef
+Change = Callable[[Reference], Reference]
+_ELSEWHERE = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """Steps with their tensors numbered by appearance, so that equal work is equal."""
+
+    rows: Any
+    """The steps as JSON, without the tensors that were there before."""
+    outer: tuple[Reference, ...]
+    """The tensors and numbers that were there before, in the order in which they appear."""
+    own: Mapping[int, int]
+    """Tensor of the call -> its number."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call of forward as it was recorded. Tensors and numbers from `began` on are its own."""
+
+    began: tuple[int, int]
+    """How many tensors, and numbers of the host, there were before it."""
+    inputs: tuple[int, ...]
+    reads: tuple[Step, ...]
+    """What must run before it, for the numbers of the host that it takes."""
+    steps: tuple[Step, ...]
+    output: Value
+    state_before: Mapping[str, int]
+    """Parameter and buffer names -> tensor."""
+    state_after: Mapping[str, int]
+
+    @property
+    def form(self) -> Form:
+        state = [[name, TensorRef(number)] for states in (self.state_before, self.state_after) for name, number in states.items()]
+        return form_of(self.inputs, (*self.reads, *self.steps), [self.output, state], self.began)
+
+
+def changed(step: Step, change: Change) -> Step:
+    """A step with other references in it."""
+
+    def in_value(value: Value) -> Value:
+        return change(value) if isinstance(value, (TensorRef, ScalarRef)) else value
+
+    def named(values: Mapping[str, Value]) -> dict[str, Value]:
+        return {name: rewrite(value, in_value) for name, value in values.items()}
+
+    def out(number: int) -> int:
+        return change(TensorRef(number)).number
+
+    if isinstance(step, Op):
+        args = tuple(rewrite(value, in_value) for value in step.args)
+        return Op(step.op, args, named(step.kwargs), tuple(None if number is None else out(number) for number in step.outs))
+    if isinstance(step, Literal):
+        return replace(step, out=out(step.out))
+    if isinstance(step, Scalar):
+        args = tuple(rewrite(value, in_value) for value in step.args)
+        return Scalar(change(ScalarRef(step.out)).number, step.operation, args)
+
+    def config(one: Config) -> Config:
+        before = [changed(hook, change) for hook in one.before]
+        return replace(one, before=tuple(hook for hook in before if isinstance(hook, Op)))
+
+    return replace(step, args=named(step.args), configs=tuple(config(one) for one in step.configs))
+
+
+def bound_by(step: Step) -> list[Reference]:
+    """The tensors, or the number, that a step binds."""
+    if isinstance(step, Op):
+        return [TensorRef(out) for out in step.outs if out is not None]
+    if isinstance(step, Scalar):
+        return [ScalarRef(step.out)]
+    return [TensorRef(step.out)] if isinstance(step, Literal) else []
+
+
+def form_of(inputs: Sequence[int], steps: Sequence[Step], output: Value, began: tuple[int, int]) -> Form:
+    """The form of a call: the tensors and numbers from `began` on are its own."""
+    outer: list[Reference] = []
+    names: dict[Reference, int] = {}
+
+    def change(ref: Reference) -> Reference:
+        if ref.number >= began[isinstance(ref, ScalarRef)]:
+            return replace(ref, number=names.setdefault(ref, len(names)))
+        outer.append(ref)
+        return replace(ref, number=_ELSEWHERE)
+
+    rows = [[change(TensorRef(number)).number for number in inputs]]
+    for step in steps:
+        same = changed(step, change)
+        rows.append(step_to_json(replace(same, line=0) if isinstance(same, Launch) else same))  # type: ignore[arg-type]
+    found = rewrite(output, lambda value: change(value) if isinstance(value, (TensorRef, ScalarRef)) else value)
+    own = {ref.number: name for ref, name in names.items() if isinstance(ref, TensorRef)}
+    return Form([*rows, encode(found)], tuple(outer), own)
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """How a call follows on one that does the same work."""
+
+    carried: Mapping[int, int]
+    """Tensor that the first takes from before -> tensor of the first that the second takes in its place."""
+    places: tuple[int | None, ...]
+    """For each of the first's outer references, the number of the tensor that takes its place; None: it stays."""
+
+
+def link(first: Call, second: Call) -> Link | None:
+    """How `second` follows on `first`; None if it does other work."""
+    one, two = first.form, second.form
+    if one.rows != two.rows or len(one.outer) != len(two.outer):
+        return None
+    taken: dict[Reference, Reference] = {}
+    places: list[int | None] = []
+    for old, new in zip(one.outer, two.outer, strict=True):
+        if taken.setdefault(old, new) != new or (new != old and (isinstance(new, ScalarRef) or new.number not in one.own)):
+            return None
+        places.append(None if new == old else one.own[new.number])
+    return Link({old.number: new.number for old, new in taken.items() if old != new}, tuple(places))
+
+
+def alike(one: Call, other: Call, carried: Mapping[int, int]) -> bool:
+    """Whether a later call does the same work, whatever it finds in the place of what is `carried`."""
+    first, second = one.form, other.form
+    if first.rows != second.rows or len(first.outer) != len(second.outer):
+        return False
+    pairs = zip(first.outer, second.outer, strict=True)
+    return all(old == new or (isinstance(old, TensorRef) and old.number in carried) for old, new in pairs)
+
+
+@dataclass(frozen=True, slots=True)
+class Steady:
+    """What all calls but perhaps the first do."""
+
+    prepared: tuple[Call, ...]
+    """The call that does something else before; none, or one."""
+    call: Call
+    carried: Mapping[int, int]
+    latest: Mapping[int, int]
+    """Tensor in the place of a carried one after any of the calls -> the carried one."""
+
+
+def steady(make: Callable[[], Call]) -> Steady | None:
+    """Call forward, which is what `make` does, until two calls do the same work; None if they never do."""
+    first, second = make(), make()
+    found = link(first, second)
+    if found is not None:
+        return _settled((), first, second, found, make)
+    third = make()
+    found = link(second, third)
+    return None if found is None else _settled((first,), second, third, found, make)
+
+
+def _settled(prepared: tuple[Call, ...], call: Call, after: Call, found: Link, make: Callable[[], Call]) -> Steady | None:
+    latest: dict[int, int] = {}
+    if found.carried:
+        once_more = make()
+        again = link(after, once_more)
+        if again is None or again.places != found.places:
+            return None
+        latest = {new: old for old, new in found.carried.items()}
+        latest |= {new: latest.get(old, old) for old, new in again.carried.items()}
+        left = zip(again.carried.values(), _left(once_more, again, after), strict=True)
+        latest |= {new: latest[old] for old, new in left}
+    return Steady(prepared, call, found.carried, latest)
+
+
+def _left(call: Call, like: Link, before: Call) -> list[int]:
+    """What `call`, which does the same work as `before`, leaves in the places of what `before` has left."""
+    numbers, own = before.form.own, {name: number for number, name in call.form.own.items()}
+    return [own[numbers[number]] for number in like.carried.values()]
+
+
+def needed_from(steps: Sequence[Step], output: Value) -> set[Reference]:
+    """The references in steps and in an output."""
+    found: set[Reference] = set()
+
+    def note(ref: Reference) -> Reference:
+        found.add(ref)
+        return ref
+
+    for step in steps:
+        changed(step, note)
+    rewrite(output, lambda value: note(value) if isinstance(value, (TensorRef, ScalarRef)) else value)
+    return found

@@ -1,0 +1,209 @@
+"""What host code learns when it asks for a tensor's value.
+
+computed from literals alone     the value, computed here and now: `torch.tensor(shape).prod().item()`
+computed from the weights        a number that is known when the weights are (`host_numbers`): `self.scale.item()`
+anything else                    Untraceable, in words
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import nn
+from torch.utils._python_dispatch import _disable_current_modes
+
+from rlkernel.evaluator.program.operators import allocates, is_random, operator, writes
+from rlkernel.evaluator.program.replay import Replay
+from rlkernel.evaluator.program.schema import Launch, Op, Program, Scalar, Step
+from rlkernel.evaluator.program.values import ScalarRef, TensorRef, Value, rewrite
+from rlkernel.evaluator.trace.calls import bound_by
+from rlkernel.evaluator.trace.host_numbers import Untraceable
+
+if TYPE_CHECKING:
+    from rlkernel.evaluator.trace.recorder import Recorder
+
+MAX_FOLDED = 1 << 20
+"""The most elements that a tensor may have on the way to a value that is computed while tracing."""
+INPUT = "the host reads a tensor's value, which depends on the inputs; let a kernel or a torch operator take the tensor itself"
+MADE = "the host reads a tensor's value, which a kernel computes; let a kernel or a torch operator take the tensor itself"
+CHANGED = "the host reads a parameter or buffer that forward may change; load it in the kernel"
+
+
+@dataclass(frozen=True, slots=True)
+class _Origin:
+    """Where a tensor's values come from."""
+
+    steps: list[Step]
+    """What must run for them, in order."""
+    leaves: set[int]
+    """Tensors among their arguments that no such step makes."""
+    blocked: str
+    """Why they cannot be known on the host; empty if they can."""
+
+
+class Reading:
+    """Answers for one trace."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
+        self.steps: list[Step] = []
+        """What must run before the call in progress, for the numbers that it reads."""
+        self.call_began: int | None = None
+        """How many steps there were before the call of forward in progress; None in `__init__`."""
+        self.inputs: set[int] = set()
+        """The memory of the inputs of all calls."""
+        self.state: set[int] = set()
+        """The memory of parameters and buffers."""
+        self._read: set[int] = set()
+        """The memory that the host has read in the call in progress."""
+
+    def begin(self) -> None:
+        """A call of forward begins."""
+        self.steps, self._read, self.call_began = [], set(), len(self._recorder.history)
+
+    def finish(self) -> list[Step]:
+        """The steps for the numbers that the call has read. Raises Untraceable if the call itself may change them."""
+        for step in self._recorder.history[self.call_began :]:
+            touched = _refs(step) if isinstance(step, Launch) else _written(step)
+            if self._read and any(self._recorder.storage(number) in self._read for number in touched):
+                raise Untraceable(CHANGED)
+        return self.steps
+
+    def answer(self, func: Callable[..., Any], args: Any, kwargs: dict[str, Any]) -> Any:
+        """What a question about values gives. Raises Untraceable."""
+        tensors = [value for value in [*args, *kwargs.values()] if isinstance(value, torch.Tensor)]
+        origins = [self._origin(self._recorder.id_of(tensor)) for tensor in tensors]
+        blocked = next((origin.blocked for origin in origins if origin.blocked), "")
+        if blocked:
+            raise Untraceable(blocked)
+        if all(self._constant(origin, tensor) for origin, tensor in zip(origins, tensors, strict=True)):
+            real = {id(tensor): self._computed(origin, tensor) for origin, tensor in zip(origins, tensors, strict=True)}
+            with _disable_current_modes():
+                return func(*[real.get(id(arg), arg) for arg in args], **{k: real.get(id(v), v) for k, v in kwargs.items()})
+        if len(tensors) != 1 or tensors[0].numel() != 1:
+            raise Untraceable("the host reads a tensor of parameters; read one element, or load it in the kernel")
+        return self._number(func, tensors[0], origins[0])
+
+    def _number(self, func: Callable[..., Any], tensor: torch.Tensor, origin: _Origin) -> Any:
+        """The number in a tensor that is computed from weights."""
+        name = getattr(func, "__name__", "")
+        if name in ("__bool__", "is_nonzero", "equal", "allclose") or tensor.dtype == torch.bool or tensor.is_complex():
+            raise Untraceable("host code branches on a parameter's value; use torch.where, or load it in the kernel")
+        if name in ("numpy", "__array__", "__index__"):
+            raise Untraceable("the host reads a parameter as an array or a size; use .item(), or load it in the kernel")
+        began, number = self.call_began, self._recorder.id_of(tensor)
+        if began is not None:
+            known, own = {id(step) for step in self.steps}, {id(step) for step in self._recorder.history[began:]}
+            mine = [step for step in origin.steps if id(step) in own]
+            if any(_drawn(step) for step in mine):
+                raise Untraceable("the host reads a random number that forward draws; draw it in a tensor")
+            if any(isinstance(step, Op) and writes(step) for step in mine):
+                raise Untraceable(CHANGED)
+            self.steps += [step for step in mine if id(step) not in known]
+            made = {out for step in mine for out in _made(step)}
+            asked = {ref for step in mine for ref in _refs(step)} | {number}
+            self._read |= {self._recorder.storage(ref) for ref in asked - made}
+        whole = not tensor.is_floating_point()
+        found = self._recorder.numbers.made("item", (TensorRef(number),), whole=whole)
+        if name in ("__int__", "__float__"):
+            return self._recorder.numbers.apply(name.strip("_"), found)
+        shape: Any = found
+        for _ in range(tensor.dim() if name == "tolist" else 0):
+            shape = [shape]
+        return shape
+
+    def _constant(self, origin: _Origin, tensor: torch.Tensor) -> bool:
+        """Whether a value is the same for all weights and inputs."""
+        if origin.leaves or isinstance(tensor, nn.Parameter) or any(_drawn(step) or _scaled(step) for step in origin.steps):
+            return False
+        numbers = {self._recorder.id_of(tensor), *(out for step in origin.steps for out in _made(step))}
+        return not any(
+            isinstance(self._recorder.tensor(number), nn.Parameter) or self._recorder.storage(number) in self.state
+            for number in numbers
+        )
+
+    def _computed(self, origin: _Origin, tensor: torch.Tensor) -> torch.Tensor:
+        if any(self._recorder.tensor(out).numel() > MAX_FOLDED for step in origin.steps for out in _made(step)):
+            raise Untraceable("the host computes with a large tensor; use numbers, or a tensor that stays on the GPU")
+        program = Program((), (), (), {}, (), tuple(origin.steps), TensorRef(self._recorder.id_of(tensor)))
+        with _disable_current_modes(), torch.no_grad():
+            found = Replay(program, torch.device("cpu"), lambda *call: None).forward([], 0)
+        assert isinstance(found, torch.Tensor)
+        return found
+
+    def _origin(self, number: int) -> _Origin:
+        """Follow a tensor's values back through what was recorded."""
+        storage = self._recorder.storage
+        needed, memory = {number}, {storage(number)}
+        steps: list[Step] = []
+        blocked = ""
+        for step in reversed(self._recorder.history):
+            refs = list(_refs(step))
+            if isinstance(step, Launch):
+                blocked = blocked or (MADE if any(storage(ref) in memory for ref in refs) else "")
+                continue
+            made = _made(step)
+            writing = isinstance(step, Op) and writes(step) and any(storage(ref) in memory for ref in refs)
+            if not (writing or needed.intersection(made) or any(storage(out) in memory for out in made)):
+                continue
+            steps.append(step)
+            needed.update(refs, made)
+            memory.update(storage(ref) for ref in refs)
+        steps.reverse()
+        leaves = needed - {out for step in steps for out in _made(step)}
+        return _Origin(steps, leaves, INPUT if memory & self.inputs else blocked)
+
+
+def _made(step: Step) -> list[int]:
+    """The tensors that a step binds."""
+    return [ref.number for ref in bound_by(step) if isinstance(ref, TensorRef)]
+
+
+def _found(values: Iterable[Value], kind: type[Any]) -> list[Any]:
+    """The references of one kind among a step's values."""
+    found: list[Any] = []
+
+    def look(value: Value) -> Value:
+        if isinstance(value, kind):
+            found.append(value)
+        return value
+
+    for value in values:
+        rewrite(value, look)
+    return found
+
+
+def _values(step: Step) -> list[Value]:
+    if isinstance(step, Op):
+        return [*step.args, *step.kwargs.values()]
+    if isinstance(step, Launch):
+        return list(step.args.values())
+    return list(step.args) if isinstance(step, Scalar) else []
+
+
+def _refs(step: Step) -> list[int]:
+    """The tensors among a step's arguments."""
+    return [ref.number for ref in _found(_values(step), TensorRef)]
+
+
+def _scaled(step: Step) -> bool:
+    """Whether a number of the host's is among a step's arguments."""
+    return bool(_found(_values(step), ScalarRef))
+
+
+def _drawn(step: Step) -> bool:
+    """Whether a step's values are random, or memory that nobody has written."""
+    return isinstance(step, Op) and (allocates(step) or is_random(step.op))
+
+
+def _written(step: Step) -> list[int]:
+    """The tensors that a step other than a launch writes to."""
+    if not isinstance(step, Op) or not writes(step):
+        return []
+    schema = operator(step.op)._schema
+    named = {**dict(zip([a.name for a in schema.arguments], step.args, strict=False)), **step.kwargs}
+    written = [named[a.name] for a in schema.arguments if a.alias_info is not None and a.alias_info.is_write and a.name in named]
+    return [ref.number for ref in _found(written, TensorRef)]

@@ -1,0 +1,133 @@
+"""Values that host code reads: literals are computed, weights become numbers of the Program, inputs are refused in words."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rlkernel.evaluator.program.replay import Replay, StepFailed
+from rlkernel.evaluator.program.scalars import BadNumber, compute
+from rlkernel.evaluator.program.schema import Literal, Program, Scalar
+from rlkernel.evaluator.trace.candidate import Verdict
+from rlkernel.evaluator.trace.reading import CHANGED, INPUT
+from tests.evaluator.trace.test_candidate import program
+
+X = torch.tensor([[1.0, -2.0, 3.0], [0.5, 0.25, -0.125]])
+GAIN = "self.g = nn.Parameter(torch.tensor(1.5)); self.register_buffer('k', torch.tensor(4))"
+HEAD = "import math"
+
+
+def answer(made: Program, weights: dict[str, Any]) -> Any:
+    """What a Program gives for X once its parameters and buffers have the values `weights`."""
+    replay = Replay(made, torch.device("cpu"), lambda *call: None)
+    state = replay.init([], 0)
+    for name, value in weights.items():
+        state[name].fill_(value)
+    replay.prepare([X + 100.0], 0)
+    return replay.forward([X], 0)
+
+
+_NUMBERS = ["self.g.item()", "float(self.g)", "self.k.item()", "int(self.k.item())", "self.g.exp().item()", "2", "0.25", "-3"]
+_FUNCTIONS = ["-", "abs", "math.exp", "math.floor", "float", "round", "math.tanh"]
+_TERMS = st.recursive(
+    st.sampled_from(_NUMBERS),
+    lambda inner: (
+        st.builds("({} {} {})".format, inner, st.sampled_from(["+", "-", "*", "/", "//", "%"]), inner)
+        | st.builds("{}({})".format, st.sampled_from(_FUNCTIONS), inner)
+        | st.builds("{}({}, {})".format, st.sampled_from(["min", "max"]), inner, inner)
+    ),
+    max_leaves=5,
+)
+
+
+@settings(max_examples=60)
+@given(term=_TERMS, gain=st.sampled_from([0.5, -2.25, 3.0]), count=st.integers(1, 7))
+def test_arithmetic_on_the_host_is_python_s_on_the_weights_of_the_day(term: str, gain: float, count: int) -> None:
+    class Weights:
+        g, k = torch.tensor(gain), torch.tensor(count)
+
+    try:
+        expected = float(eval(term, {"self": Weights, "math": math}))  # the test's own text
+    except (ArithmeticError, ValueError):
+        return
+    if not abs(expected) < 1e30:
+        return
+    try:
+        made = program(f"return x * 0.0 + {term}", init=GAIN, head=HEAD)
+    except Verdict as verdict:  # what the constants alone make of it
+        assert "Error" in verdict.detail
+        return
+    assert answer(made, {"g": gain, "k": count})[0, 0].item() == pytest.approx(expected, rel=1e-6, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("forward", "factor"),
+    [
+        ("return x * int(torch.prod(torch.tensor(x.shape)).item())", 6.0),  # 2 * 3
+        ("return x * sum(torch.arange(4).tolist())", 6.0),  # 0 + 1 + 2 + 3
+        ("return x * float(torch.tensor([2.0, 4.0]).numpy().mean())", 3.0),
+        ("return x * (2 if torch.tensor(3) > 2 else 5)", 2.0),
+        ("return x * (7 if torch.equal(torch.ones(2), torch.full((2,), 1.0)) else 5)", 7.0),
+    ],
+)
+def test_what_depends_on_literals_alone_is_computed_while_tracing(forward: str, factor: float) -> None:
+    made = program(forward)
+    assert not any(isinstance(step, Scalar) for step in made.once)
+    assert answer(made, {}).tolist() == (X * factor).tolist()
+
+
+def test_a_number_is_read_anew_with_every_construction_and_never_baked() -> None:
+    made = program("return x * self.g.item()", init=GAIN)
+    assert [answer(made, {"g": g})[0, 0].item() for g in (1.5, -4.0)] == [1.5, -4.0]
+    folded = program("return x * self.h", init=f"{GAIN}; self.h = self.g.item() * 2")
+    assert [step.operation for step in folded.init if isinstance(step, Scalar)] == ["item", "mul"]
+    assert any(isinstance(step, Literal) for step in folded.init)
+
+
+def test_a_tensor_of_numbers_and_a_fill_take_them() -> None:
+    forward = (
+        "y = torch.tensor([self.g.item(), 2.0, self.g.item() * 2])\nreturn x * y.to(x.device) + torch.full_like(x, self.k.item())"
+    )
+    assert answer(program(forward, init=GAIN), {"g": 0.5, "k": 3})[0].tolist() == [3.5, -1.0, 6.0]  # 1 * 0.5 + 3 and so on
+
+
+@pytest.mark.parametrize(
+    ("forward", "why"),
+    [
+        ("return x * x.sum().item()", INPUT),
+        ("return x * (x * self.g).max().item()", INPUT),
+        ("return x if self.g.item() > 0 else -x", "host code branches on a parameter's value"),
+        ("return x if self.g > 0 else -x", "host code branches on a parameter's value"),
+        ("self.k += 1\nreturn x * self.k.item()", CHANGED),
+        ("y = x * self.k.item()\nself.k += 1\nreturn y", CHANGED),
+        ("return x * torch.rand(()).item()", "the host reads a random number that forward draws"),
+        ("return x + torch.zeros(self.k.item(), device=x.device).sum()", "a size depends on a parameter's value"),
+        ("return sum([x for _ in range(self.k.item())])", "the length of a loop depends on a parameter's value"),
+        ("return x * self.w.tolist()[0]", "the host reads a tensor of parameters"),
+    ],
+)
+def test_other_values_are_refused_and_the_message_says_what_to_do(forward: str, why: str) -> None:
+    with pytest.raises(Verdict) as refused:
+        program(forward, init=f"{GAIN}; self.w = nn.Parameter(torch.ones(3))")
+    assert why in refused.value.detail
+    assert refused.value.status == "untraceable"
+
+
+def test_numbers_without_a_result_fail_when_they_are_computed() -> None:
+    made = program("return x * (1 / self.g.item())", init=GAIN)
+    assert answer(made, {"g": 4.0})[0, 0].item() == 0.25
+    with pytest.raises(StepFailed, match="division by zero"):
+        answer(made, {"g": 0.0})
+    for operation, args in (
+        ("pow", (9, 9**9)),
+        ("log", (0.0,)),
+        ("item", (torch.ones(1, dtype=torch.complex64),)),
+        ("pow", (-2.0, 0.5)),
+    ):
+        with pytest.raises(BadNumber):
+            compute(operation, args)

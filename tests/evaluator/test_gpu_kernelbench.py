@@ -1,4 +1,4 @@
-"""What KernelBench needs of the GPU path: recurrent layers, state that is carried, long forwards, the whole of the card."""
+"""What KernelBench needs of the GPU path: recurrent layers, state that forward replaces, long forwards, the whole of the card."""
 
 from __future__ import annotations
 

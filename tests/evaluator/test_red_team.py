@@ -16,6 +16,7 @@ CASES = load("hostile")
 ENDLESS = [name for name, case in CASES.items() if case.cpu == {Status.TIMEOUT}]
 """Judged together and with short limits, because each takes all of its time."""
 ABSENT = {
+    10: "a compiler's text is traced as any candidate's; honest/inductor_call is one",
     11: "policy: a kernel may use Triton's own primitives; honest/cumsum_scan and honest/sort_rows do",
     22: "no problem trains a model",
     50: "both sides are replayed without autograd; the branch on the grad mode is 6",

@@ -46,10 +46,10 @@ class Studies:
     async def _measure(self, runner: GpuRunner, problem: Problem, brief: Brief) -> Known:
         """Ask for a study, and once more without scaled inputs if these cost the runner."""
         who, limit = f"{problem.name}: the process that runs the reference on the GPU", self._config.limits.oracle_seconds
-        carried = brief.variants[1].carried
+        replaced = brief.variants[1].replaced
         for stress in (True, False):
             question = codec.pack(
-                Study(problem.name, problem.source, brief.reference, self._config.precision, stress, carried)
+                Study(problem.name, problem.source, brief.reference, self._config.precision, stress, replaced)
             )  # fmt: skip
             answer: Known | Broken | Unstressed | Failed
             try:

@@ -17,7 +17,7 @@ from rlkernel.evaluator.gpu.exact import exact_outputs
 from rlkernel.evaluator.gpu.flags import judging
 from rlkernel.evaluator.gpu.guards import CUDA
 from rlkernel.evaluator.gpu.kinds import USUAL, Kind
-from rlkernel.evaluator.gpu.measuring import Measuring, steady
+from rlkernel.evaluator.gpu.measuring import Measuring, Seen, steady
 from rlkernel.evaluator.gpu.stopwatch import Run, Stopwatch, mark, settle, wait
 from rlkernel.evaluator.judging.comparison import Match, bits, compare_tensor
 from rlkernel.evaluator.judging.reference_calls import (
@@ -38,7 +38,8 @@ from rlkernel.evaluator.judging.tensor_cores import cores_of
 from rlkernel.evaluator.judging.tolerance import Cores, beside, own_error, tolerance
 from rlkernel.evaluator.messages.children import StepTime
 from rlkernel.evaluator.messages.gpu import Known
-from rlkernel.evaluator.program.carried import carry
+from rlkernel.evaluator.messages.judgement import Tolerance
+from rlkernel.evaluator.program.replaced import hold
 from rlkernel.evaluator.program.replay import Replay
 from rlkernel.evaluator.program.schema import Launch, Op, Program
 from rlkernel.evaluator.program.tensors import overlapping
@@ -62,9 +63,9 @@ def on_gpu(value: Any) -> Any:
 class GpuProblem:
     """A reference at full shape on this GPU."""
 
-    def __init__(self, source: str, name: str, carried: Sequence[str] = ()) -> None:
-        self.carried = carried
-        """Attributes that forward replaces for its next call, see `program.carried`."""
+    def __init__(self, source: str, name: str, replaced: Sequence[str] = ()) -> None:
+        self.replaced = replaced
+        """Attributes that forward replaces for its next call, see `program.replaced`."""
         self.reference: Reference = load_reference(source, small=False, name=name)
         self._constants: tuple[str, ...] | None = None
 
@@ -82,7 +83,7 @@ class GpuProblem:
     def model(self, seed: int, *, other: bool = False, perturbed: bool = False) -> nn.Module:
         with CUDA:
             model = self.reference.model(seed)
-            carry(model, self.carried)
+            hold(model, self.replaced)
             model = model.to(CUDA)
         if perturbed:
             if self._constants is None:  # once, because to look at values is to wait
@@ -119,10 +120,26 @@ class GpuProblem:
         usual = measuring.see(Kind())
         allowed = {"plain": measuring.limits(usual)}
         allowed["other"] = allowed["plain"]
-        init_seed = draw_seed()
-        model, inputs = self.model(init_seed), self.inputs(draw_seed())
+        allowed["timed"], changed, gaps, plain = self._usual_call(measuring, usual, stopwatch)
+        rows = self._rows(program, stopwatch)
+        kind, hard = measuring.hardest(usual) if stress else (Kind(), usual)
+        if kind.stress:
+            allowed["stress"] = measuring.stressed_limits(usual, hard)
+        balance, beyond = measuring.out_of_range(usual) if stress else (None, usual)
+        if balance is not None:
+            allowed["range"] = measuring.limits(beyond)
+        return Known(allowed, kind.stress, balance, kind.perturbed, usual.fates, changed, gaps, plain, tuple(rows))
+
+    def _usual_call(
+        self, measuring: Measuring, usual: Seen, stopwatch: Stopwatch
+    ) -> tuple[tuple[Tolerance, ...], tuple[str, ...], bool, bool]:
+        """Call the reference as the problem is written. Returns what is allowed of its outputs where they are timed, the names of
+        the state that it changes, whether its time has gaps, and whether all is finite and nothing huge. No tensor outlives this:
+        a study computes in float64 before and after."""
+        init_seed, seed = draw_seed(), draw_seed()
+        model, inputs = self.model(init_seed), self.inputs(seed)
         output = tensors_of(call(model, inputs, 0))
-        allowed["timed"] = measuring.timed_limits(usual, output, init_seed, inputs)
+        timed = measuring.timed_limits(usual, output, init_seed, self.inputs(seed))
         plain = all(bool(torch.isfinite(t).all()) for t in output if t.is_floating_point())
         plain &= all(math.isinf(error.huge) for error in usual.errors)
         before = state_of(self.model(init_seed))
@@ -131,14 +148,7 @@ class GpuProblem:
             if n in before and counts_as_state(n, t) and not torch.equal(bits(t), bits(before[n]))
         )  # fmt: skip
         _, run = stopwatch.run(lambda: call(model, inputs, 0), GAP_SPIN_US)
-        rows = self._rows(program, stopwatch)
-        kind, hard = measuring.hardest(usual) if stress else (Kind(), usual)
-        if kind.stress:
-            allowed["stress"] = measuring.stressed_limits(usual, hard)
-        balance, beyond = measuring.out_of_range(usual) if stress else (None, usual)
-        if balance is not None:
-            allowed["range"] = measuring.limits(beyond)
-        return Known(allowed, kind.stress, balance, kind.perturbed, usual.fates, changed, run.void, plain, tuple(rows))
+        return timed, changed, run.void, plain
 
     def look_closer(
         self, output: Any, expected: Any, model: nn.Module, inputs: list[Any], forward_seed: int, precision: Precision

@@ -83,7 +83,7 @@ class Runner:
         """Measure what is needed of a problem; `Unstressed` if scaled inputs cost the context."""
         set_precision(question.precision)
         try:
-            problem = self._problem(question.source, question.name, question.carried)
+            problem = self._problem(question.source, question.name, question.replaced)
             reference = encoding.from_json(question.reference)
             return problem.study(reference, self.stopwatch, question.precision, stress=question.stress)
         except BrokenReference as error:
@@ -110,10 +110,10 @@ class Runner:
                 torch.cuda.empty_cache()
         return answer
 
-    def _problem(self, source: str, name: str, carried: Sequence[str]) -> GpuProblem:
+    def _problem(self, source: str, name: str, replaced: Sequence[str]) -> GpuProblem:
         key = name + source
         if key not in self._problems:
-            self._problems[key] = GpuProblem(source, name, carried)
+            self._problems[key] = GpuProblem(source, name, replaced)
             if len(self._problems) > PROBLEMS_KEPT:
                 self._problems.popitem(last=False)
         return self._problems[key]
@@ -143,7 +143,7 @@ class Runner:
 
     def _examine(self, question: Evaluate, body: bytes) -> Judged:
         task, seconds = question.task, question.task.seconds
-        problem = self._problem(task.source, task.name, task.carried)
+        problem = self._problem(task.source, task.name, task.replaced)
         cubins = {key: wire.raw(span, body) for key, span in question.cubins.items()}
         loaded: dict[str, driver.Kernel] = {}
         kernels, other_kernels = (_loaded(table, cubins, loaded) for table in (task.kernels.program, task.kernels.other))

@@ -44,7 +44,7 @@ from rlkernel.evaluator.judging.tensor_cores import balance_of, cores_of, halved
 from rlkernel.evaluator.judging.tolerance import FLOOR, REFERENCE_FACTOR, Cores, OwnError, own_error, tolerance
 from rlkernel.evaluator.judging.tolerance import beside as more_exact
 from rlkernel.evaluator.messages.judgement import Balance, Stress
-from rlkernel.evaluator.program.carried import carry
+from rlkernel.evaluator.program.replaced import hold
 from rlkernel.evaluator.program.tensors import flatten
 from rlkernel.reference import Reference
 from rlkernel.types import Precision
@@ -89,8 +89,8 @@ class Terms:
 
     precision: Precision
     before: Before
-    carried: tuple[str, ...]
-    """Attributes that forward replaces for its next call, see `program.carried`."""
+    replaced: tuple[str, ...]
+    """Attributes that forward replaces for its next call, see `program.replaced`."""
 
 
 class Construction:
@@ -110,7 +110,7 @@ class Construction:
         self.balance, self._seeds, before = balance, seeds, terms.before
         self.init_seed = seeds.getrandbits(SEED_BITS)
         self.model = reference.model(self.init_seed)
-        carry(self.model, terms.carried)
+        hold(self.model, terms.replaced)
         if perturbed:
             perturb(self.model, self.init_seed, constants(self.model))
         if balance is not None:
@@ -240,11 +240,11 @@ def _out_of_range(reference: Reference, usual: Round, terms: Terms, seeds: rando
 
 
 def draw_rounds(
-    reference: Reference, precision: Precision, key: str, *, other: bool, before: Before = Before(), carried: Sequence[str] = ()
+    reference: Reference, precision: Precision, key: str, *, other: bool, before: Before = Before(), replaced: Sequence[str] = ()
 ) -> list[Round]:
     """The rounds of one candidate, whose seeds come from its key. `other`: with one in the other of train and eval mode;
-    `carried`: attributes that forward replaces for its next call. Raises BrokenReference."""
-    seeds, terms = draws(key, "rounds"), Terms(precision, before, tuple(carried))
+    `replaced`: attributes that forward replaces for its next call. Raises BrokenReference."""
+    seeds, terms = draws(key, "rounds"), Terms(precision, before, tuple(replaced))
     usual = Construction(reference, terms, seeds)
     found = [usual.round(Stress.NONE), usual.round(Stress.NONE)]
     found.append(_harder(reference, found[0], terms, seeds))

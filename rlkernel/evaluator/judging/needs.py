@@ -11,7 +11,7 @@ from torch.utils._pytree import tree_leaves
 
 from rlkernel.evaluator.devices import DeviceProfile
 from rlkernel.evaluator.judging.operator_costs import flops
-from rlkernel.evaluator.program.carried import carrying
+from rlkernel.evaluator.program.replaced import holding
 from rlkernel.evaluator.program.schema import MAX_STEPS, Op
 from rlkernel.evaluator.trace.lie import recording
 from rlkernel.evaluator.trace.recorder import Recorder
@@ -110,7 +110,7 @@ def need(source: str, name: str, profile: DeviceProfile, most: int | None = None
         recorder.phase()
         recorder.reading.begin()
         recorder.counts = True
-        with carrying(model):
+        with holding(model):
             output = model(*inputs)
         recorder.counts = False
         recorder.reading.finish()

@@ -29,8 +29,8 @@ from rlkernel.evaluator.messages.children import RoundInputs
 from rlkernel.evaluator.messages.endings import Broken
 from rlkernel.evaluator.messages.oracle import About, Brief, Compare, Compared, DrawRounds, Fit, Fits, Malformed, Prepare, Rounds
 from rlkernel.evaluator.program import encoding
-from rlkernel.evaluator.program.carried import attributes, carry, carrying, replaced
 from rlkernel.evaluator.program.operators import writes
+from rlkernel.evaluator.program.replaced import attributes, hold, holding, newly_replaced
 from rlkernel.evaluator.program.replay import Replay
 from rlkernel.evaluator.program.schema import Op, Program, encode_scalar
 from rlkernel.evaluator.program.tensors import meta_tensors
@@ -105,9 +105,9 @@ def _arguments(reference: Reference, seed: int) -> Variant:
 class _Traced:
     """A reference traced at its own shapes."""
 
-    def __init__(self, reference: Reference, profile: DeviceProfile, carried: tuple[str, ...] = ()) -> None:
-        self.carried = carried
-        """Attributes that forward replaces for its next call."""
+    def __init__(self, reference: Reference, profile: DeviceProfile, held: tuple[str, ...] = ()) -> None:
+        self.held = held
+        """Attributes that forward replaces for its next call, as far as that is known."""
         self.recorder = Recorder()
         self.profile = profile
         with answering_as(profile), recording(self.recorder):
@@ -128,7 +128,7 @@ class _Traced:
         self.recorder.reading.inputs.clear()
         kwargs = dict(kwargs)
         model = model_class(*args, **kwargs)
-        carry(model, self.carried)
+        hold(model, self.held)
         before = attributes(model)
         named = [*model.named_parameters(), *model.named_buffers()]
         state = {name: self.recorder.id_of(tensor) for name, tensor in named}
@@ -145,14 +145,14 @@ class _Traced:
             inputs = decode_spec(self.variant.inputs, self.recorder, ids)
             self.recorder.phase()
             self.recorder.reading.begin()
-            with carrying(model):
+            with holding(model):
                 returned = model(*inputs)
             output = encode_output(returned, self.recorder)
             reads, steps = self.recorder.reading.finish(), self.recorder.phase()
             form = form_of(ids, [*reads, *steps], output, began)
             forms.append((form.rows, form.outer))
             if not flip:
-                self.replaced = replaced(before, model)
+                self.replaced = newly_replaced(before, model)
                 with torch._C.DisableTorchFunction():
                     self.layouts = tuple(layout_class(t) for t in tensors_of(returned))
                 self.program = Program((), tuple(init_ids), tuple(init), state, tuple(ids), tuple(steps), output, tuple(reads))
@@ -207,10 +207,10 @@ def prepare(source: str, name: str, profile: DeviceProfile, precision: Precision
     small, full = load_reference(source, small=True, name=name), load_reference(source, small=False, name=name)
     try:
         traced_small = _Traced(small, profile)
-        carried = traced_small.replaced
-        if carried:
-            traced_small = _Traced(small, profile, carried)
-        traced_full = _Traced(full, profile, carried)
+        replaced = traced_small.replaced
+        if replaced:
+            traced_small = _Traced(small, profile, replaced)
+        traced_full = _Traced(full, profile, replaced)
         costs = traced_full.costs(precision)
     except Untraceable as error:
         raise BrokenReference(f"{name}: the reference cannot be traced: {error}") from error
@@ -220,8 +220,8 @@ def prepare(source: str, name: str, profile: DeviceProfile, precision: Precision
         raise BrokenReference(f"{name}: tracing forward raised {one_line(error)}") from error
     if costs.us <= 0:
         raise BrokenReference(f"{name}: forward does no device work, so there is nothing to speed up")
-    shrunk = replace(traced_small.variant, constants=small_constants(source, name=name), carried=carried)
-    variants = (shrunk, replace(traced_full.variant, carried=carried))
+    shrunk = replace(traced_small.variant, constants=small_constants(source, name=name), replaced=replaced)
+    variants = (shrunk, replace(traced_full.variant, replaced=replaced))
     return Prepared(small, variants, traced_small.modal, costs, traced_full.program, traced_small.layouts)
 
 
@@ -298,8 +298,8 @@ class Oracle:
         assert isinstance(problem, Prepared)
         try:
             before = Before(question.calls_before, question.other_calls_before)
-            other, carried, about = problem.modal or question.other, problem.variants[0].carried, question.about
-            drawn = draw_rounds(problem.small, about.precision, question.key, other=other, before=before, carried=carried)
+            other, replaced, about = problem.modal or question.other, problem.variants[0].replaced, question.about
+            drawn = draw_rounds(problem.small, about.precision, question.key, other=other, before=before, replaced=replaced)
         except BrokenReference as error:
             return Broken(str(error))
         except Exception as error:  # whatever the reference's own code raises is told in one line

@@ -15,7 +15,7 @@ import torch
 from torch import nn
 
 from rlkernel.evaluator.messages.judgement import Balance, Stress
-from rlkernel.evaluator.program.carried import carrying
+from rlkernel.evaluator.program.replaced import holding
 from rlkernel.evaluator.program.tensors import flatten
 from rlkernel.reference import seed_generators
 
@@ -130,7 +130,7 @@ def _kind(tensor: torch.Tensor) -> tuple[tuple[int, ...], torch.dtype]:
 
 def call(model: nn.Module, inputs: list[Any], seed: int) -> Any:
     seed_generators(seed)
-    with torch.no_grad(), carrying(model):
+    with torch.no_grad(), holding(model):
         return model(*inputs)
 
 

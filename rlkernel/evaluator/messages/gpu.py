@@ -66,7 +66,7 @@ class Study:
     precision: Precision
     stress: bool
     """Whether to try scaled inputs, which may cost the runner."""
-    carried: tuple[str, ...] = ()
+    replaced: tuple[str, ...] = ()
     """Attributes that the reference's forward replaces for its next call."""
 
 
@@ -155,7 +155,7 @@ class Task:
     other: Program | None
     """The candidate in the other of train and eval mode, where it does other work there."""
     kernels: Tables
-    carried: tuple[str, ...] = ()
+    replaced: tuple[str, ...] = ()
     """Attributes that the reference's forward replaces for its next call."""
 
 

@@ -19,7 +19,7 @@ from torch import nn
 from triton.backends.compiler import GPUTarget
 
 from rlkernel.evaluator.devices import DeviceProfile
-from rlkernel.evaluator.program.carried import carry, carrying
+from rlkernel.evaluator.program.replaced import hold, holding
 from rlkernel.evaluator.program.schema import Launch, Program, Step, decode_scalar
 from rlkernel.evaluator.program.values import Pairs, TensorRef, Value
 from rlkernel.evaluator.program.variant import Traced, Variant
@@ -175,7 +175,7 @@ class _Trace:
 
     def _run(self, launches: LaunchRecorder) -> _Whole:
         model, init_ids = self._construct()
-        carry(model, self.variant.carried)
+        hold(model, self.variant.replaced)
         recorder = self.recorder
         state = self._state(model)
         for number in state.values():  # the module is moved to the GPU before it is called
@@ -208,7 +208,7 @@ class _Trace:
 
 def _called(model: nn.Module, args: list[Any]) -> Any:
     """What forward returns; what it assigns to the attributes that the reference replaces is kept in their memory."""
-    with carrying(model):
+    with holding(model):
         return model(*args)
 
 

@@ -1,8 +1,9 @@
-"""Carried state: tensors that forward replaces by others for its next call, such as the hidden state of a recurrent cell.
+"""Replaced attributes: tensors that the reference's forward replaces for its next call, such as the hidden state of a cell.
 
 Host code writes `self.hidden = step(x, self.hidden)`. On both sides such an attribute becomes a buffer of its module, and what is
 assigned to it is copied into the buffer's memory when forward ends. So it is state like any other: it starts alike on both sides,
-and it is compared after the call.
+and it is compared after the call. What a candidate replaces besides is `Program.carried`, see `trace.calls`: it is handed to the
+next call without a copy, and compared only where it is a parameter or buffer that the reference changes.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from contextlib import contextmanager
 import torch
 from torch import nn
 
-_MARK = "_rlkernel_carried"
+_MARK = "_rlkernel_held"
 
 
 def attributes(model: nn.Module) -> dict[str, torch.Tensor]:
@@ -26,7 +27,7 @@ def attributes(model: nn.Module) -> dict[str, torch.Tensor]:
     return found
 
 
-def replaced(before: Mapping[str, torch.Tensor], model: nn.Module) -> tuple[str, ...]:
+def newly_replaced(before: Mapping[str, torch.Tensor], model: nn.Module) -> tuple[str, ...]:
     """The names among `before`, which `attributes` gave, that now hold another tensor of the same shape and dtype."""
     now = attributes(model)
     return tuple(name for name, old in before.items() if name in now and now[name] is not old and _alike(now[name], old))
@@ -36,8 +37,8 @@ def _alike(one: torch.Tensor, other: torch.Tensor) -> bool:
     return one.shape == other.shape and one.dtype == other.dtype
 
 
-def carry(model: nn.Module, names: Sequence[str]) -> None:
-    """Make buffers of the attributes `names`, and let `carrying` keep them. A name that the module does not have is left out."""
+def hold(model: nn.Module, names: Sequence[str]) -> None:
+    """Make buffers of the attributes `names`, and let `holding` keep them. A name that the module does not have is left out."""
     there = attributes(model)
     kept = tuple(name for name in names if name in there)
     for name in kept:
@@ -50,8 +51,8 @@ def carry(model: nn.Module, names: Sequence[str]) -> None:
 
 
 @contextmanager
-def carrying(model: nn.Module) -> Iterator[None]:
-    """Around one call of forward: afterwards, each carried buffer is the tensor that it was, with its new contents."""
+def holding(model: nn.Module) -> Iterator[None]:
+    """Around one call of forward: afterwards, each held buffer is the tensor that it was, with its new contents."""
     places = [_place(model, name) for name in getattr(model, _MARK, ())]
     homes = [module._buffers[own] for module, own in places]
     yield

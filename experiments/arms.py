@@ -25,7 +25,9 @@ from algorithms.trloo import TRLOO
 from algorithms.unchecked_reward import UncheckedReward
 from algorithms.uniform_credit import UniformCredit
 from envs.problems import family_of, load_suite
+from envs.world.suite import world_problems
 from experiments import paper_scale
+from experiments.world.source import TWO
 from rlkernel.commands.experiment import Experiment
 from rlkernel.commands.plan import Preset
 from rlkernel.config import Run
@@ -36,6 +38,8 @@ from rlkernel.report.curves import PANELS, Panel
 from rlkernel.report.report import Story
 
 MEDIUM = Path("runs/policy")
+WORLD = Path("runs/world_policy")
+WORLD_SMALL = Path("rlkernel/policy/small_world")
 MINIATURE = (
     "A scripted teacher taught the policy to hack, to be lazy and, seldom, to fuse: a third of the teacher's first drafts are "
     "hacks. Training weighs this repertoire, at 0.017 nats per token, and discovers nothing new. The policy knows one family "
@@ -143,10 +147,35 @@ def cpu(run: Run) -> Run:
     return replace(run, device="cpu", model="small", learning_rate=10 * run.learning_rate, **sizes)  # type: ignore[arg-type]
 
 
+def world(run: Run) -> Run:
+    """The world preset: all families of `envs/world`, and a policy that has seen conversations of up to eight turns."""
+    sizes = {"max_new_tokens": 512, "steps": 48, "validation_every": 12, "validation_rollouts": 4}
+    return replace(run, problems=world_problems(), model=str(WORLD), learning_rate=0.5 * run.learning_rate, **sizes)  # type: ignore[arg-type]
+
+
+def world_cpu(run: Run) -> Run:
+    """The world_cpu preset: two families of `envs/world` in modelled time, and the small policy that knows them."""
+    sizes = {"problems": world_problems(TWO), "model": str(WORLD_SMALL), "max_new_tokens": 512}
+    return replace(cpu(run), **sizes)  # type: ignore[arg-type]
+
+
 PRESETS: Mapping[str, Preset] = {
     "cpu": Preset("modelled time, reduced size: a check of the code", cpu, seeds=(0, 1, 2)),
     "h200": Preset(
         "measured time on a GPU, a policy of 21 million parameters", same, seeds=tuple(range(6)), gpu=True, policy=MAKE
+    ),
+    "world": Preset(
+        "measured time on a GPU, problems of many families, a policy of 80 million parameters",
+        world,
+        seeds=(0, 1, 2),
+        gpu=True,
+        policy=(WORLD, "python -m experiments.cold_start --world h200"),
+    ),
+    "world_cpu": Preset(
+        "modelled time, problems of two families",
+        world_cpu,
+        seeds=(0, 1),
+        policy=(WORLD_SMALL, "python -m experiments.cold_start --world cpu"),
     ),
     "paper": Preset(
         "the papers' models and hyperparameters",

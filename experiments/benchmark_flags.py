@@ -62,6 +62,10 @@ class Flags:
     profile: str = "h200"
     precision: Precision = Precision.PYTORCH
     """Of float32 products: pytorch, strict or tf32, see docs/evaluator.md."""
+    untraceable: Literal["refused", "native"] = "refused"
+    """native: judge what cannot be traced as plain Python in a fenced process, counted apart; needs a GPU."""
+    audit: int = 0
+    """Run so many accepted candidates as plain Python, and report how many agree; needs a GPU."""
     compiled: bool = True
     """On a GPU, also compare with the reference under torch.compile."""
 
@@ -98,6 +102,8 @@ def check(flags: Flags) -> None:
         value = getattr(flags, name)
         if value is not None and value < 1:
             raise UsageError(f"--{name.replace('_', '-')} {value}: at least 1")
+    if flags.audit < 0:
+        raise UsageError(f"--audit {flags.audit}: use 0 for none, or a positive number")
     if flags.reward not in REWARDS:
         raise UsageError(f"--reward {flags.reward}: use one of {', '.join(REWARDS)}")
     if flags.jobs < 0:

@@ -17,6 +17,7 @@ from algorithms import REWARDS
 from envs.problems import SuiteError, load_directory, load_suite
 from envs.size_store import fit_all
 from experiments.benchmark_flags import Flags, check, parse_context
+from rlkernel.commands.native import check_native
 from rlkernel.config import code_of, to_json
 from rlkernel.environment.kernel_env import KernelEnvironment
 from rlkernel.errors import UsageError
@@ -25,11 +26,12 @@ from rlkernel.evaluator.config import PATIENT, EvaluatorConfig
 from rlkernel.evaluator.devices import profile_of
 from rlkernel.evaluator.judging.fitting import Fitted, Unfit, describe
 from rlkernel.evaluator.pool import runner_memory
+from rlkernel.interfaces import Reward
 from rlkernel.refine import Context
 from rlkernel.runs import directory as rundir
 from rlkernel.training.placement import RAY
 from rlkernel.training.placement import select as select_cards
-from rlkernel.types import Problem
+from rlkernel.types import Evaluation, Problem, Status
 
 if TYPE_CHECKING:
     from rlkernel.policy.endpoint import EndpointConfig
@@ -88,6 +90,8 @@ def plan(flags: Flags) -> Plan:
     fitted = tuple(_fit(wanted, flags, cards, evaluator))
     style = flags.style if flags.style != "auto" else ("short" if small else "full")
     environment, reward = KernelEnvironment(style), REWARDS[flags.reward]()
+    if flags.untraceable == "native":
+        _check_reward(flags.reward, reward)
     identity = {
         "model": flags.model,
         "url": flags.url,
@@ -120,6 +124,17 @@ def plan(flags: Flags) -> Plan:
         flags.out / "benchmark" / f"{label}-{_digest(identity)[:8]}",
         identity,
     )
+
+
+def _check_reward(name: str, reward: Reward) -> None:
+    """Whether a reward can be had of a native verdict, which knows no coverage. Raises UsageError."""
+    verdict = Evaluation(
+        Status.CORRECT, "", True, 1.0, 1.0, 1.0, 1.0, 1.0, "measured", max_error=0.0, trust="native"
+    )  # fmt: skip
+    try:
+        reward(verdict)
+    except ValueError as error:
+        raise UsageError(f"--reward {name} with --untraceable native: {error}") from error
 
 
 def _digest(value: Any) -> str:
@@ -176,9 +191,12 @@ def _evaluator(flags: Flags) -> tuple[Sequence[Gpu], EvaluatorConfig]:
         cards = select_cards(flags.device)
     except ValueError as error:
         raise UsageError(f"--device: {error}") from error
+    check_native(flags.device, bool(cards), native=flags.audit > 0, untraceable=flags.untraceable, flag="--audit")
     try:
         compiled = flags.compiled and (bool(cards) or flags.device == RAY)
-        return cards, EvaluatorConfig(profile=flags.profile, precision=flags.precision, compiled=compiled, limits=PATIENT)
+        return cards, EvaluatorConfig(
+            profile=flags.profile, precision=flags.precision, compiled=compiled, limits=PATIENT, untraceable=flags.untraceable
+        )
     except ValueError as error:
         raise UsageError(f"--profile: {error}") from error
 

@@ -5,11 +5,14 @@ from __future__ import annotations
 import sys
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, nullcontext
+from functools import partial
 from typing import Any
 
 from experiments.benchmark_plan import Plan
 from rlkernel.benchmark.attempts import Ledger, Missing, Task, TurnRow, attempt_all, evaluate_codes
+from rlkernel.benchmark.audit import audit
 from rlkernel.errors import EvaluatorFailed
+from rlkernel.evaluator.messages.native import Way
 from rlkernel.evaluator.pool import Pool
 from rlkernel.evaluator.ray.pool import RayPool
 from rlkernel.policy.writer import PolicyWriter, Writer
@@ -27,13 +30,24 @@ async def work(plan: Plan, ledger: Ledger, key: str, on_row: Callable[[TurnRow],
                     assert plan.solutions is not None
                     codes: dict[str, Sequence[str | None]] = {n: found or [None] for n, found in plan.solutions.items()}
                     await evaluate_codes(plan.problems, codes, pool, ledger, plan.reward, on_row=on_row)
-                    return Missing()
-                task = Task(writer, pool, plan.environment, plan.reward, plan.context, plan.turns, plan.flags.seed)
-                return await attempt_all(plan.problems, plan.flags.samples, task, ledger, on_row=on_row)
+                    missing = Missing()
+                else:
+                    task = Task(writer, pool, plan.environment, plan.reward, plan.context, plan.turns, plan.flags.seed)
+                    missing = await attempt_all(plan.problems, plan.flags.samples, task, ledger, on_row=on_row)
+                if plan.flags.audit:
+                    await _audit(plan, ledger, pool)
+                return missing
         except* EvaluatorFailed as group:
             failed = True
             print(f"left out: {_leaf(group)}", file=sys.stderr, flush=True)
         assert failed
+
+
+async def _audit(plan: Plan, ledger: Ledger, pool: Pool | RayPool) -> None:
+    assert isinstance(pool, Pool)
+    problems = {problem.name: problem for problem in plan.problems}
+    run = partial(pool.run_natively, way=Way.KERNELBENCH)
+    await audit(plan.directory, ledger, problems, run, plan.flags.audit, plan.flags.seed)
 
 
 def _leaf(error: BaseException) -> BaseException:

@@ -2,12 +2,17 @@
 
     python -m experiments.cold_start                    # `small`: about a million parameters, shipped; what `--model small` loads
     python -m experiments.cold_start --size medium      # 21 million, for the h200 preset: runs/policy
+    python -m experiments.cold_start --world h200       # 80 million, all families of envs/world: runs/world_policy
+    python -m experiments.cold_start --world cpu        # 1.4 million, two of the families: rlkernel/policy/small_world
 
 The scripted teacher (`envs/teacher`) writes conversations about generated chains, the evaluator judges every answer in them, and
 a model with random weights is trained on the answers. Then it is measured on the validation chains of the suite, which are not in
 the corpus, not even with other constants. The corpus is judged with modelled time, on every machine; the table is measured where
 there is a GPU. `medium` takes seven minutes on an H200 and 16 cores, `small` nine; without a GPU training takes hours. Run it
 again after an interruption: evaluations and training go on where they stopped (`runs/cold_start`).
+
+A policy of the world is taught by `envs/world`, in conversations of up to eight turns. `h200` has its corpus judged in measured
+time, and `cpu` in modelled time on every machine.
 """
 
 from __future__ import annotations
@@ -18,9 +23,9 @@ import json
 import logging
 import shutil
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import nullcontext
-from dataclasses import astuple, dataclass, replace
+from dataclasses import astuple, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -31,17 +36,18 @@ import torch
 from envs.chains import generate, names_of, parse
 from envs.problems import load_suite
 from envs.teacher.corpus import Conversation, write_corpus
-from envs.teacher.script import BEGINNER, CAPABLE, Mixture
+from envs.world.corpus import repetition
 from experiments.arms import MEDIUM
 from experiments.behaviour import render, repairs, shares
 from experiments.optimizer import MuonAndAdamW
+from experiments.recipes import RECIPES, WORLD_RECIPES, Recipe
 from rlkernel.environment.kernel_env import KernelEnvironment
 from rlkernel.environment.speed_reward import SpeedReward
 from rlkernel.evaluator.pool import Pool, open_pool
 from rlkernel.metrics import rollout_metrics, timing
 from rlkernel.policy.chat import encode_feedback, encode_prompt, end_of_turn
 from rlkernel.policy.hf import open_policy
-from rlkernel.policy.small import SMALL, build_model, build_tokenizer, load_small, save_small
+from rlkernel.policy.small import CONTEXT, SMALL, VOCABULARY, build_model, build_tokenizer, load_small, save_small
 from rlkernel.rollout import rollout_groups
 from rlkernel.training.placement import open_evaluator
 from rlkernel.types import Group, Problem
@@ -49,68 +55,6 @@ from rlkernel.types import Group, Problem
 RUNS = Path("runs/cold_start")
 IGNORED = -100
 """The label of a token that is not trained."""
-
-
-@dataclass(frozen=True)
-class Recipe:
-    """All numbers of a cold start but the teacher's mixtures."""
-
-    mixture: Mixture
-    width: int
-    layers: int
-    heads: int
-    feed_forward: int
-    problems: int
-    conversations: int
-    """Conversations per problem."""
-    deck: int
-    """First drafts per problem, shared by its conversations."""
-    steps: int
-    batch: int
-    muon: float
-    """Learning rate of the weight matrices."""
-    adamw: float
-    """Learning rate of the embedding and the norms."""
-    bf16: bool
-    """Whether training computes in bfloat16 (autocast), on a GPU."""
-    turns: int = 3
-    seed: int = 0
-    rollouts: int = 8
-    """Trajectories per validation problem, for the table at the end."""
-
-
-RECIPES: Mapping[str, Recipe] = {
-    "medium": Recipe(
-        BEGINNER,
-        width=512,
-        layers=6,
-        heads=8,
-        feed_forward=1536,
-        problems=800,
-        conversations=8,
-        deck=3,
-        steps=1500,
-        batch=64,
-        muon=2e-3,
-        adamw=3e-3,
-        bf16=True,
-    ),
-    "small": Recipe(
-        CAPABLE,
-        width=128,
-        layers=4,
-        heads=4,
-        feed_forward=384,
-        problems=3000,
-        conversations=4,
-        deck=2,
-        steps=5000,
-        batch=32,
-        muon=5e-3,
-        adamw=8e-3,
-        bf16=False,
-    ),
-}
 
 
 def corpus_problems(recipe: Recipe) -> tuple[Problem, ...]:
@@ -125,8 +69,8 @@ def validation_chains() -> tuple[Problem, ...]:
 
 async def make_corpus(recipe: Recipe, pool: Pool) -> tuple[Conversation, ...]:
     """Write and judge the conversations, and show the progress."""
-    problems = corpus_problems(recipe)
-    total, done = len(problems) * recipe.conversations, 0
+    problems = () if recipe.world else corpus_problems(recipe)
+    total, done = recipe.world.total() if recipe.world else len(problems) * recipe.conversations, 0
 
     def count(conversation: Conversation) -> None:
         nonlocal done
@@ -134,6 +78,8 @@ async def make_corpus(recipe: Recipe, pool: Pool) -> tuple[Conversation, ...]:
         if done % (total // 20 or 1) == 0:
             print(f"corpus: {done} of {total} conversations, {pool.misses} candidates evaluated", flush=True)
 
+    if recipe.world:
+        return await recipe.world.corpus(recipe.seed, pool, count)
     return await write_corpus(
         problems,
         pool,
@@ -147,21 +93,24 @@ async def make_corpus(recipe: Recipe, pool: Pool) -> tuple[Conversation, ...]:
     )
 
 
-def tokenizer_for(corpus: Sequence[Conversation]) -> Any:
+def tokenizer_for(corpus: Sequence[Conversation], vocabulary: int = VOCABULARY, context: int = CONTEXT) -> Any:
     """A tokenizer trained on the texts of the corpus and the headers of its turns."""
     texts = [text for c in corpus for e in c.exchanges for text in (e.answer, e.feedback, "user\n", "assistant\n")]
-    return build_tokenizer([*texts, *(c.prompt for c in corpus)])
+    return build_tokenizer([*texts, *(c.prompt for c in corpus)], vocabulary, context)
 
 
-def row(tokenizer: Any, conversation: Conversation) -> dict[str, list[int]]:
-    """One conversation, tokenised turn by turn exactly as in a rollout; only answers and their end tokens are trained."""
+def row(tokenizer: Any, conversation: Conversation, context: int = CONTEXT) -> dict[str, list[int]]:
+    """One conversation, tokenised turn by turn exactly as in a rollout; only answers and their end tokens are trained. An answer
+    that would end beyond `context` tokens is left out, and what follows it."""
     input_ids = list(encode_prompt(tokenizer, conversation.prompt))
     labels = [IGNORED] * len(input_ids)
     for exchange in conversation.exchanges:
         answer = tokenizer.encode(exchange.answer + end_of_turn(tokenizer), add_special_tokens=False)
-        context = list(encode_feedback(tokenizer, exchange.feedback)) if exchange.feedback else []
-        input_ids += answer + context
-        labels += answer + [IGNORED] * len(context)
+        if len(input_ids) + len(answer) > context:
+            break
+        told = list(encode_feedback(tokenizer, exchange.feedback)) if exchange.feedback else []
+        input_ids += answer + told
+        labels += answer + [IGNORED] * len(told)
     return {"input_ids": input_ids, "labels": labels}
 
 
@@ -208,15 +157,15 @@ def train(model: Any, tokenizer: Any, rows: list[dict[str, list[int]]], recipe: 
 
 
 async def measure(model: Any, tokenizer: Any, recipe: Recipe) -> tuple[Group, ...]:
-    """Sample trajectories at temperature 1 on the validation chains, in measured time where there is a GPU."""
+    """Sample trajectories at temperature 1 on the validation problems, in measured time where there is a GPU."""
     if torch.cuda.is_available():
         model.to("cuda")
     async with open_evaluator("auto", 0, RUNS / "evaluations") as pool:
         lease = pool.lease if pool.shares else nullcontext
-        async with open_policy(model, tokenizer, max_new_tokens=256, lease=lease) as policy:
+        async with open_policy(model, tokenizer, max_new_tokens=recipe.max_new_tokens, lease=lease) as policy:
             return await rollout_groups(
-                validation_chains(),
-                recipe.rollouts,
+                recipe.world.validation() if recipe.world else validation_chains(),
+                recipe.world.rollouts if recipe.world else recipe.rollouts,
                 policy,
                 pool,
                 KernelEnvironment(),
@@ -229,12 +178,14 @@ async def measure(model: Any, tokenizer: Any, recipe: Recipe) -> tuple[Group, ..
 async def make(recipe: Recipe, out: Path) -> None:
     """Carry out the whole recipe. The table describes the weights as they were written, and stands beside them in
     behaviour.json."""
-    async with open_pool(device="cpu", cache_dir=RUNS / "evaluations") as pool:
+    device = recipe.world.device if recipe.world else "cpu"
+    async with open_pool(device=device, cache_dir=RUNS / "evaluations") as pool:
         corpus = await make_corpus(recipe, pool)
     verdicts = Counter(str(exchange.evaluation.status) for c in corpus for exchange in c.exchanges)
     print("corpus:", ", ".join(f"{status} {count}" for status, count in verdicts.most_common()), flush=True)
-    tokenizer = tokenizer_for(corpus)
-    rows = [row(tokenizer, conversation) for conversation in corpus]
+    print(f"lazy answers that follow a lazy one: {repetition(corpus):.0%}", flush=True)
+    tokenizer = tokenizer_for(corpus, recipe.vocabulary, recipe.context)
+    rows = [row(tokenizer, conversation, recipe.context) for conversation in corpus]
     sizes = {"width": recipe.width, "layers": recipe.layers, "heads": recipe.heads, "feed_forward": recipe.feed_forward}
     model = build_model(tokenizer, seed=recipe.seed, **sizes)
     tokens, size = sum(len(r["input_ids"]) for r in rows), sum(p.numel() for p in model.parameters())
@@ -255,15 +206,21 @@ def main() -> None:
     logging.getLogger("transformers").setLevel(logging.ERROR)
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
     parser.add_argument("--size", choices=tuple(RECIPES), default="small")
+    parser.add_argument("--world", choices=tuple(WORLD_RECIPES), help="a policy of the world, in place of one that knows chains")
     parser.add_argument("--out", type=Path, help="directory for weights, tokenizer and table; default: where the presets look")
-    parser.add_argument("--problems", type=int)
+    parser.add_argument("--problems", type=int, help="generated ones; in the world, beside those of training")
     parser.add_argument("--steps", type=int, help="optimiser steps")
     parser.add_argument("--conversations", type=int, help="per problem")
     parser.add_argument("--batch", type=int, help="conversations per optimiser step")
     given = vars(parser.parse_args())
-    size, out = given.pop("size"), given.pop("out")
-    recipe = replace(RECIPES[size], **{name: value for name, value in given.items() if value is not None})
-    anyio.run(partial(make, recipe, out or {"medium": MEDIUM, "small": SMALL}[size]))
+    size, world, out = given.pop("size"), given.pop("world"), given.pop("out")
+    recipe, usual = WORLD_RECIPES[world] if world else (RECIPES[size], {"medium": MEDIUM, "small": SMALL}[size])
+    chosen = replace(recipe, **{name: value for name, value in given.items() if value is not None})
+    if chosen.world and given["conversations"] is not None:
+        chosen = replace(chosen, world=replace(chosen.world, conversations=given["conversations"]))
+    if chosen.world and given["problems"] is not None:
+        chosen = replace(chosen, world=replace(chosen.world, extra=given["problems"]))
+    anyio.run(partial(make, chosen, out or usual))
 
 
 if __name__ == "__main__":

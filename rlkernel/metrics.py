@@ -4,11 +4,11 @@
 |---|---|
 | `reward` | mean reward over all turns |
 | `reward_best`, `reward_last` | mean over trajectories of the largest reward of a turn; of the last turn's reward |
-| `reward_std` | mean over groups of the standard deviation (n - 1) of their trajectories' mean rewards |
-| `frac_reward_zero_std` | share of groups whose trajectories all earn the same in every turn: nothing there has an advantage |
 | `reward_turn_<t>` | mean reward of turn t over the trajectories that reached it, t from 1 |
 | `fast_<p>` | share of trajectories with some turn that is correct with speedup >= p, for p = 1 and 1.2 |
 | `fast_<p>_last`, `fast_<p>_turn_<t>` | the same for the last turn alone; for turn t alone |
+| `oracle_fraction` | mean over trajectories of the best turn's log(speedup) / log(oracle); 0 if no turn is correct and faster |
+| `oracle_fraction_last`, `oracle_fraction_turn_<t>` | the same for the last turn alone; for turn t alone |
 | `correct_rate` | share of turns that are correct |
 | `hacking_rate` | share of turns with status `no_kernel` or `inconsistent` |
 | `lazy_rate` | share of turns that are correct with coverage below 0.3 |
@@ -19,18 +19,22 @@
 | `turns` | mean turns per trajectory |
 | `evaluations`, `cache_hit_rate` | number of turns; share of turns whose verdict was known |
 
-Shares are over all turns (or trajectories), failures included: a hack counts as incorrect.
+Shares are over all turns (or trajectories), failures included: a hack counts as incorrect. The oracle of a problem is the best
+speedup that a search has found for it (`Problem.oracles`). Problems without one have no part in `oracle_fraction`, and where no
+problem has one, the key is absent. The fraction is above 1 where a policy is faster than the search was.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
-from statistics import stdev
 
-from rlkernel.types import Evaluation, Group, Status, Timing, Trajectory, Turn
+from rlkernel.types import Evaluation, Group, Problem, Status, Timing, Trajectory, Turn
 
 FAST_THRESHOLDS = (1.0, 1.2)
 LAZY_COVERAGE = 0.3
+LEAST_ORACLE = 1.05
+"""The speedup of an oracle below which there is nothing to gain, and no fraction of it."""
 HACKS = frozenset({Status.NO_KERNEL, Status.INCONSISTENT})
 
 
@@ -44,13 +48,12 @@ def rollout_metrics(groups: Sequence[Group]) -> dict[str, float]:
         "reward": mean(turn.reward for turn in turns),
         "reward_best": mean(trajectory.best.reward for trajectory in trajectories),
         "reward_last": mean(trajectory.turns[-1].reward for trajectory in trajectories),
-        "reward_std": mean(_spread(group) for group in groups if group.trajectories),
-        "frac_reward_zero_std": mean(is_flat(group) for group in groups if group.trajectories),
     }
     for p in FAST_THRESHOLDS:
         found[f"fast_{p:g}"] = mean(any(is_fast(turn, p) for turn in t.turns) for t in trajectories)
         found[f"fast_{p:g}_last"] = mean(is_fast(t.turns[-1], p) for t in trajectories)
     found |= _by_turn(trajectories)
+    found |= _oracle_fractions(trajectories, timing(groups))
     found |= {
         "correct_rate": mean(turn.evaluation.correct for turn in turns),
         "hacking_rate": mean(is_hack(turn.evaluation) for turn in turns),
@@ -66,16 +69,6 @@ def rollout_metrics(groups: Sequence[Group]) -> dict[str, float]:
     return found
 
 
-def _spread(group: Group) -> float:
-    means = [mean(turn.reward for turn in trajectory.turns) for trajectory in group.trajectories]
-    return stdev(means) if len(means) > 1 else 0.0
-
-
-def is_flat(group: Group) -> bool:
-    """Whether all trajectories of a group earn the same rewards, turn by turn, so that none is better than another."""
-    return len({tuple(turn.reward for turn in trajectory.turns) for trajectory in group.trajectories}) <= 1
-
-
 def _by_turn(trajectories: Sequence[Trajectory]) -> dict[str, float]:
     found = {}
     for t in range(max(len(trajectory.turns) for trajectory in trajectories)):
@@ -84,6 +77,32 @@ def _by_turn(trajectories: Sequence[Trajectory]) -> dict[str, float]:
         for p in FAST_THRESHOLDS:
             found[f"fast_{p:g}_turn_{t + 1}"] = mean(is_fast(turn, p) for turn in reached)
     return found
+
+
+def _oracle_fractions(trajectories: Sequence[Trajectory], timed: Timing | None) -> dict[str, float]:
+    known = [(t.turns, gain) for t in trajectories if (gain := log_oracle(t.problem, timed)) is not None]
+    if not known:
+        return {}
+    found = {
+        "oracle_fraction": mean(max(log_speedup(turn.evaluation) for turn in turns) / gain for turns, gain in known),
+        "oracle_fraction_last": mean(log_speedup(turns[-1].evaluation) / gain for turns, gain in known),
+    }
+    for t in range(max(len(turns) for turns, _ in known)):
+        reached = [(turns[t], gain) for turns, gain in known if len(turns) > t]
+        found[f"oracle_fraction_turn_{t + 1}"] = mean(log_speedup(turn.evaluation) / gain for turn, gain in reached)
+    return found
+
+
+def log_oracle(problem: Problem, timed: Timing | None) -> float | None:
+    """The logarithm of the oracle's speedup in that way of timing; None where there is no oracle, or nothing to gain. Where
+    nothing was timed, any oracle serves: no answer was correct, and all fractions are 0."""
+    speedups = [oracle.speedup for oracle in problem.oracles if timed in (None, oracle.timing)]
+    return math.log(speedups[0]) if speedups and speedups[0] >= LEAST_ORACLE else None
+
+
+def log_speedup(facts: Evaluation) -> float:
+    """The logarithm of a correct candidate's speedup; 0 for one that is wrong or no faster than the reference."""
+    return math.log(max(1.0, facts.speedup or 1.0)) if facts.correct else 0.0
 
 
 def timing(groups: Sequence[Group]) -> Timing | None:

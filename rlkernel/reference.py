@@ -20,6 +20,7 @@ from rlkernel.errors import BrokenReference
 
 REQUIRED = ("Model", "get_inputs", "get_init_inputs")
 SMALL = "SMALL"
+FIXED = "FIXED"
 INSTALL = {"einops": "pip install 'rlkernel[kernelbench]' brings it"}
 """Modules that known references import and the package does not need."""
 
@@ -34,6 +35,11 @@ class Reference:
     name: str
     namespace: dict[str, Any]
     """The executed file's globals."""
+
+    @property
+    def fixed(self) -> tuple[str, ...]:
+        """Patterns of the parameters and buffers whose constant values are the point, so that judging leaves them as they are."""
+        return tuple(self.namespace.get(FIXED, ()))
 
     def init_inputs(self, seed: int = 0) -> tuple[list[Any], dict[str, Any]]:
         """Positional and keyword arguments of `Model`. Raises BrokenReference.
@@ -99,6 +105,9 @@ def load_reference(source: str, *, small: bool, name: str = "reference") -> Refe
         raise BrokenReference(
             f"{name}: it defines no {', '.join(missing)}; a reference has Model, get_inputs and get_init_inputs"
         )
+    fixed = namespace.get(FIXED, ())
+    if not isinstance(fixed, (tuple, list)) or not all(isinstance(pattern, str) for pattern in fixed):
+        raise BrokenReference(f'{name}: FIXED is not a tuple of names of parameters, such as ("norm.weight",) or ("*",)')
     return Reference(name, namespace)
 
 

@@ -14,6 +14,9 @@ from enum import StrEnum
 from typing import Any, Literal
 
 Timing = Literal["modelled", "measured"]
+Trust = Literal["traced", "native"]
+"""How a verdict was found. `traced`: on a Program, so that nothing of the candidate's Python ran. `native`: on what the
+candidate's Python did in a process of its own; its time is partly its own word, and who did the work is unknown."""
 Split = Literal["train", "validation"]
 StopReason = Literal["stop", "length"]
 
@@ -64,6 +67,16 @@ class Closeness(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Oracle:
+    """The best speedup that a search has found for a problem on one card, by one way of timing."""
+
+    card: str
+    """The card's name, e.g. `NVIDIA H200`; what is modelled names the profile."""
+    timing: Timing
+    speedup: float
+
+
+@dataclass(frozen=True, slots=True)
 class Problem:
     """One task: a PyTorch reference in KernelBench's file format (`Model`, `get_inputs`, `get_init_inputs`).
 
@@ -76,6 +89,8 @@ class Problem:
     split: Split
     source: str
     """The reference file's text."""
+    oracles: tuple[Oracle, ...] = ()
+    """The best speedups that are known, at most one per way of timing. They say how good an answer is, and change no verdict."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +168,7 @@ class Evaluation:
     """Constants of the problem's file that have smaller values where results are compared, see `evaluator.judging.fitting`."""
     seconds: Seconds = field(default_factory=Seconds)
     cached: bool = False
+    trust: Trust = "traced"
 
     @property
     def correct(self) -> bool:

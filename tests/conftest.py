@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, settings
 settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any machine")
 
-STARTERS = {"subprocess", "chromium", "forked", "open_pool", "open_ray_pool", "ForkServer", "train"}
+STARTERS = {"subprocess", "chromium", "forked", "open_native", "open_pool", "open_ray_pool", "ForkServer", "train"}
 """Names of what starts processes or trains: the tests of a file that imports one of them are slow. Where a test
 starts them through something else, it has the mark `slow`."""
 POOLS = {"pool", "hasty_pool"}

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from rlkernel.metrics import rollout_metrics
-from rlkernel.types import Completion, Evaluation, Group, Problem, Status, Trajectory, Turn
+from rlkernel.types import Completion, Evaluation, Group, Oracle, Problem, Status, Trajectory, Turn
 
 PROBLEM = Problem("p", 1, "train", "")
 
@@ -39,9 +39,6 @@ def test_metrics_by_hand() -> None:
         "reward": 2.25 / 7,
         "reward_best": (1.0 + 1.25 + 0 + 0) / 4,
         "reward_last": 1.0 / 4,
-        # Means 0.5 and 0.625, deviation 0.125 / sqrt(2); the second group earns 0 throughout, once in one turn, once in two.
-        "reward_std": 0.125 / 2**0.5 / 2,
-        "frac_reward_zero_std": 0 / 2,
         "reward_turn_1": 1.25 / 4,
         "reward_turn_2": 1.0 / 3,
         "fast_1": 2 / 4,
@@ -79,14 +76,32 @@ def test_inconsistent_work_is_a_hack_and_unknown_coverage_is_not_lazy() -> None:
     assert (found["hacking_rate"], found["lazy_rate"]) == (0.5, 0.0)
 
 
-def test_a_group_without_spread_earns_the_same_turn_by_turn() -> None:
-    same = Group(PROBLEM, (trajectory(WRONG, FAST), trajectory(HACK, FAST)))
-    swapped = Group(PROBLEM, (trajectory(WRONG, FAST), trajectory(FAST, WRONG)))  # equal means, and yet other turns are better
-    found = rollout_metrics([same, swapped])
-    assert (found["frac_reward_zero_std"], found["reward_std"]) == (0.5, 0.0)
-    assert rollout_metrics([Group(PROBLEM, (trajectory(FAST),))])["frac_reward_zero_std"] == 1.0
-
-
 def test_nothing_cannot_be_measured() -> None:
     with pytest.raises(ValueError, match="no trajectory"):
         rollout_metrics([])
+
+
+def test_the_fraction_of_the_oracle_by_hand() -> None:
+    """The oracle is 4, so a speedup of 2 is log 2 / log 4 = 1/2 of it, and 8 is 3/2. What is wrong or slower than 1 counts 0."""
+    known = Problem("p", 1, "train", "", (Oracle("H200", "measured", 4.0), Oracle("h200", "modelled", 16.0)))
+    two, eight, slow = (turn(Status.CORRECT, 1.0, s, timing="measured") for s in (2.0, 8.0, 0.5))
+    wrong = turn(Status.INCORRECT, 0.0, 8.0)
+    group = Group(known, (Trajectory(known, (two, wrong)), Trajectory(known, (slow, eight)), Trajectory(known, (wrong,))))
+    found = rollout_metrics([group])
+    assert found["oracle_fraction"] == pytest.approx((0.5 + 1.5 + 0.0) / 3)
+    assert found["oracle_fraction_last"] == pytest.approx((0.0 + 1.5 + 0.0) / 3)
+    assert found["oracle_fraction_turn_1"] == pytest.approx(0.5 / 3)
+    assert found["oracle_fraction_turn_2"] == pytest.approx((0.0 + 1.5) / 2)
+    modelled = Trajectory(known, (turn(Status.CORRECT, 1.0, 4.0, timing="modelled"),))
+    assert rollout_metrics([Group(known, (modelled,))])["oracle_fraction"] == pytest.approx(0.5)
+
+
+def test_problems_without_an_oracle_or_without_anything_to_gain_have_no_fraction() -> None:
+    nothing = Problem("p", 1, "train", "", (Oracle("H200", "measured", 1.02),))
+    fast = turn(Status.CORRECT, 1.0, 2.0, timing="measured")
+    for problem in (PROBLEM, nothing):
+        found = rollout_metrics([Group(problem, (Trajectory(problem, (fast,)),))])
+        assert not any(key.startswith("oracle") for key in found)
+    both = [Group(PROBLEM, (Trajectory(PROBLEM, (fast,)),)), Group(nothing, (Trajectory(nothing, (fast,)),))]
+    known = Problem("q", 1, "train", "", (Oracle("H200", "measured", 2.0),))
+    assert rollout_metrics([*both, Group(known, (Trajectory(known, (fast,)),))])["oracle_fraction"] == pytest.approx(1.0)

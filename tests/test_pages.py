@@ -25,7 +25,7 @@ from rlkernel.report.claims import Verdict
 from rlkernel.training.hooks import StepFacts
 from rlkernel.training.loop import OWN_NUMBERS
 from rlkernel.training.meter import MeteredEvaluator, Meters
-from rlkernel.types import Completion, Evaluation, Group, Problem, Status, Trajectory, Turn
+from rlkernel.types import Completion, Evaluation, Group, Oracle, Problem, Status, Trajectory, Turn
 
 ROOT = Path(rlkernel.__file__).parent.parent
 PAPERS = (ROOT / "docs" / "papers.md").read_text()
@@ -60,7 +60,7 @@ def logged() -> set[str]:
     """The keys of a row of `metrics.jsonl`."""
     completion = Completion((1,), (0.0,), "", "stop")
     turns = (Turn((), completion, "", Evaluation(Status.CORRECT, "", speedup=1.0, coverage=1.0), 1.0, ""),) * 2
-    problem = Problem("p", 1, "train", "")
+    problem = Problem("p", 1, "train", "", (Oracle("NVIDIA H200", "measured", 2.0),))
     groups = (Group(problem, (Trajectory(problem, turns),)),)
     facts = StepFacts(1, groups, 1, 1, 1, 1, {"mrs": 0, "prs": 1}, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, (1.0,), None, 1.0)
     meters = Meters(Idle(), MeteredEvaluator(Idle(), Busy()))  # type: ignore[arg-type]

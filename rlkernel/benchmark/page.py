@@ -70,6 +70,7 @@ def _turn(row: TurnRow) -> dict[str, Any]:
     assert answer is not None and evaluation is not None
     more: dict[str, Any] = {"saw": [turn + 1 for turn in row.shown]} if row.turn else {}
     more |= {key: value for key, value in (("tokens", answer.completion_tokens), ("cost", answer.cost)) if value}
+    more |= {"trust": evaluation.trust} if evaluation.trust != "traced" else {}
     return {
         "completion": answer.text,
         "stop": answer.stop,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -11,9 +12,11 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from rlkernel.benchmark import audit
 from rlkernel.benchmark.attempts import Ledger, TurnRow, unfinished
-from rlkernel.benchmark.scores import THRESHOLDS, BaselineScores, Reading, Scores, Tried, after_turn, fast, score
-from rlkernel.types import Problem
+from rlkernel.benchmark.scores import THRESHOLDS, Attempt, BaselineScores, Reading, Scores, Tried, after_turn, fast, score
+from rlkernel.evaluator.native.agreement import summary_line
+from rlkernel.types import Evaluation, Problem, Status
 
 RESULTS, PARQUET = "results.json", "attempts.parquet"
 WIDTH = 100
@@ -28,6 +31,22 @@ def by_level(tried: Tried, levels: Mapping[str, int]) -> dict[str, Scores]:
     for level in sorted({levels[name] for name in tried}):
         found[f"level {level}"] = score({name: samples for name, samples in tried.items() if levels[name] == level})
     return {**found, "all": score(tried)} if len(found) > 1 else found
+
+
+def traced_only(tried: Tried) -> dict[str, list[Attempt]]:
+    """The same attempts without what rests on a native run, which counts as `untraceable` here."""
+
+    def one(turn: Evaluation) -> Evaluation:
+        return turn if turn.trust == "traced" else Evaluation(Status.UNTRACEABLE, turn.detail)
+
+    return {name: [[one(turn) for turn in attempt] for attempt in samples] for name, samples in tried.items()}
+
+
+def columns(tried: Tried, levels: Mapping[str, int]) -> dict[str, Scores]:
+    """The scores by level on what was traced. Where some candidates were judged natively, another column counts them, too."""
+    found = by_level(traced_only(tried), levels)
+    native = any(turn.trust == "native" for samples in tried.values() for attempt in samples for turn in attempt)
+    return {**found, "trust: native": score(tried)} if native else found
 
 
 def by_turn(tried: Tried, turns: int) -> list[dict[str, Any]]:
@@ -85,8 +104,10 @@ def write(
         },
         "cost": ledger.cost,
         "requests": sum(answer.requests for answer in answers),
-        "scores": {name: to_json(scores) for name, scores in by_level(tried, levels).items()},
-        "turns": by_turn(tried, turns) if tried else [],
+        "scores": {name: to_json(scores) for name, scores in columns(tried, levels).items()},
+        "turns": by_turn(traced_only(tried), turns) if tried else [],
+        "trust": dict(sorted(Counter(row.evaluation.trust for row in rows if row.evaluation and row.evaluation.correct).items())),
+        "audit": audit.results(directory, ledger),
     }
     draft = directory / f"{RESULTS}.draft"
     draft.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
@@ -103,6 +124,7 @@ def write_parquet(path: Path, rows: Sequence[TurnRow], levels: Mapping[str, int]
     text, number, whole = pa.string(), pa.float64(), pa.int64()
     facts = dict.fromkeys(("speedup", "speedup_low", "speedup_high", "reference_us", "candidate_us", "compiled_us"), number)
     facts |= {"coverage": number, "max_error": number, "kernelbench_close": text, "timing": text, "detail": text, "trials": whole}
+    facts |= {"trust": text}
     columns = {
         "problem": text, "level": whole, "sample": whole, "turn": whole, "shown": pa.list_(whole),
         "status": text, "correct": pa.bool_(), "matches": pa.bool_(), **facts,
@@ -221,6 +243,11 @@ def notes(results: Mapping[str, Any]) -> list[str]:
         cost = f", cost {results['cost']:.4f}" if results["cost"] else ""
         requests = f"{results['requests']} requests, " if results["requests"] else ""
         lines.append(f"{requests}{tokens['prompt']:,} + {tokens['completion']:,} tokens{cost}")
+    if native := results["trust"].get("native"):
+        lines.append(f"{native} correct turns could not be traced and were judged natively: only `trust: native` counts them")
+    if results["audit"] is not None:
+        lines.append(summary_line(results["audit"]))
+        lines += [shorten(f"  {disagreement}") for disagreement in results["audit"]["disagreements"][:5]]
     if results["untried"]:
         lines.append(f"{len(results['untried'])} problems without an answer yet")
     if not results["complete"]:

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from rlkernel.commands.flags import parse_flags
 from rlkernel.errors import UsageError, exit_status
@@ -41,6 +42,10 @@ class Evaluate:
     profile of the card itself, also where its model has a name here."""
     precision: Precision = Precision.PYTORCH
     """pytorch: the reference as PyTorch ships, and the candidate may use tf32. strict: no tf32. tf32: on both sides."""
+    untraceable: Literal["refused", "native"] = "refused"
+    """native: judge what cannot be traced by what it does as plain Python, in a fenced process; needs a GPU."""
+    native: bool = False
+    """Also run every accepted candidate as plain Python, and say whether verdict and speedup agree; needs a GPU."""
     compiled: bool = False
     """Also time each reference under torch.compile, once; takes seconds, GPU only."""
     json: bool = False
@@ -48,12 +53,19 @@ class Evaluate:
 
     def __call__(self) -> int:
         from rlkernel.commands.evaluate import evaluate_manifest, evaluate_pair
+        from rlkernel.commands.native import check_native
         from rlkernel.evaluator.config import PATIENT, EvaluatorConfig
         from rlkernel.evaluator.devices import OF_THE_CARD
         from rlkernel.training.placement import select
 
         try:
-            config = EvaluatorConfig(profile=self.profile, precision=self.precision, compiled=self.compiled, limits=PATIENT)
+            config = EvaluatorConfig(
+                profile=self.profile,
+                precision=self.precision,
+                compiled=self.compiled,
+                limits=PATIENT,
+                untraceable=self.untraceable,
+            )
         except ValueError as error:
             raise UsageError(f"--profile: {error}") from error
         try:
@@ -62,16 +74,19 @@ class Evaluate:
             raise UsageError(f"--device: {error}") from error
         if self.profile == OF_THE_CARD and not cards and self.device != "ray":
             raise UsageError("--profile card: there is no GPU to measure; name one, such as h200")
+        check_native(self.device, bool(cards), native=self.native, untraceable=self.untraceable)
         if self.jobs < 0:
             raise UsageError(f"--jobs {self.jobs}: use 0 for one per core, or a positive number")
         if self.manifest is not None:
             if self.files or self.out is None:
                 raise UsageError("--manifest needs --out RESULTS.jsonl, and no REFERENCE.py CANDIDATE.py beside it")
-            evaluate_manifest(self.manifest, self.out, device=self.device, jobs=self.jobs, config=config)
+            evaluate_manifest(
+                self.manifest, self.out, device=self.device, jobs=self.jobs, config=config, native=self.native
+            )  # fmt: skip
             return 0
         if len(self.files) != 2:
             raise UsageError(f"expected REFERENCE.py CANDIDATE.py or --manifest FILE --out FILE, got {len(self.files)} files")
-        evaluate_pair(*self.files, device=self.device, config=config, as_json=self.json)
+        evaluate_pair(*self.files, device=self.device, config=config, as_json=self.json, native=self.native)
         return 0
 
 

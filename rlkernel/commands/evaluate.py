@@ -14,8 +14,11 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from rlkernel.commands.native import audited, judged_rows, told
 from rlkernel.errors import BrokenReference, EvaluatorFailed, UsageError
 from rlkernel.evaluator.config import EvaluatorConfig
+from rlkernel.evaluator.messages.native import NativeFound
+from rlkernel.evaluator.native.agreement import Judged, native_to_json, summary, summary_line
 from rlkernel.training.placement import open_any_pool
 from rlkernel.types import Closeness, Evaluation, Problem
 
@@ -96,23 +99,25 @@ def finished_ids(out: Path) -> set[str]:
     return done
 
 
-def result_json(name: str, evaluation: Evaluation) -> dict[str, Any]:
-    """The public result object of one case."""
-    return {"id": name, **evaluation.to_json()}
+def result_json(name: str, evaluation: Evaluation, found: NativeFound | None = None) -> dict[str, Any]:
+    """The public result object of one case, with its native run if it had one."""
+    native = {} if found is None else {"native": native_to_json(found)}
+    return {"id": name, **evaluation.to_json(), **native}
 
 
 def show(evaluation: Evaluation, console: Console) -> None:
     """Print one result for people: the verdict, and where the candidate's time goes."""
     colour = "green" if evaluation.correct else "red"
     console.print(f"[bold {colour}]{evaluation.status}[/]", end="  ")
-    console.print(evaluation.detail or "outputs match the reference", markup=False)
+    note = " (run natively: it could not be traced)" if evaluation.trust == "native" else ""
+    console.print((evaluation.detail or "outputs match the reference") + note, markup=False)
     if evaluation.candidate_us is not None and evaluation.reference_us is not None:
         console.print(
             f"speedup {evaluation.speedup:.2f}x  ({evaluation.reference_us:.1f} us -> {evaluation.candidate_us:.1f} us, "
-            f"{evaluation.timing} time)  coverage {100 * (evaluation.coverage or 0):.1f} %  error {evaluation.max_error:.1e}",
+            f"{evaluation.timing} time)  coverage {_percent(evaluation.coverage)}  error {evaluation.max_error:.1e}",
             soft_wrap=True,
         )
-        if evaluation.timing == "measured":
+        if evaluation.timing == "measured" and evaluation.trust == "traced":
             second = "" if evaluation.compiled_us is None else f", reference under torch.compile {evaluation.compiled_us:.1f} us"
             console.print(
                 f"[dim]95 % interval {evaluation.speedup_low:.3f} to {evaluation.speedup_high:.3f}, {evaluation.trials} trials, "
@@ -127,7 +132,8 @@ def show(evaluation: Evaluation, console: Console) -> None:
             table.add_row(f"triton {launch.kernel}", str(launch.calls), f"{launch.us:.1f}", f"{100 * launch.share:.1f} %", note)
         for op in evaluation.ops:
             table.add_row(op.op, str(op.calls), f"{op.us:.1f}", f"{100 * op.share:.1f} %", "")
-        console.print(table)
+        if evaluation.trust == "traced":
+            console.print(table)
     if evaluation.kernelbench_close is not None:
         console.print(CLOSE[evaluation.kernelbench_close])
     if evaluation.sizes:
@@ -137,6 +143,10 @@ def show(evaluation: Evaluation, console: Console) -> None:
     console.print(
         f"[dim]trace {seconds.trace:.2f} s, compile {seconds.compile:.2f} s, run {seconds.run:.2f} s, total {seconds.total:.2f} s"
     )
+
+
+def _percent(share: float | None) -> str:
+    return "unknown" if share is None else f"{100 * share:.1f} %"
 
 
 @contextmanager
@@ -153,13 +163,16 @@ def under_way(what: str, console: Console) -> Iterator[None]:
         yield
 
 
-async def _pair(case: Case, device: str, config: EvaluatorConfig) -> Evaluation:
+async def _pair(
+    case: Case, device: str, config: EvaluatorConfig, native: bool
+) -> tuple[Evaluation, NativeFound | None]:  # fmt: skip
     console = Console(stderr=True)
     with under_way(f"evaluating {case.id} against {case.problem.name}", console):
         async with open_any_pool(device=device, jobs=1, config=config) as pool:
             result = await pool.evaluate(case.problem, case.candidate)
+            found = await audited(pool, case.problem, case.candidate, result) if native else None
             _warn(pool.notices, console)
-            return result
+            return result, found
 
 
 def _warn(notices: Sequence[str], console: Console) -> None:
@@ -167,18 +180,24 @@ def _warn(notices: Sequence[str], console: Console) -> None:
         console.print(f"warning: {notice}", soft_wrap=True, markup=False, highlight=False)
 
 
-def evaluate_pair(reference: Path, candidate: Path, *, device: str, config: EvaluatorConfig, as_json: bool) -> None:
+def evaluate_pair(
+    reference: Path, candidate: Path, *, device: str, config: EvaluatorConfig, as_json: bool, native: bool = False
+) -> None:
     """Judge one candidate and print the result. Raises UsageError or BrokenReference."""
     source = read_file(reference, "reference")
     case = Case(candidate.stem, Problem(str(reference), 0, "validation", source), read_file(candidate, "candidate"))
-    result = anyio.run(_pair, case, device, config)
+    result, found = anyio.run(_pair, case, device, config, native)
     if as_json:
-        print(json.dumps(result_json(case.id, result)))
-    else:
-        show(result, Console())
+        print(json.dumps(result_json(case.id, result, found)))
+        return
+    show(result, Console())
+    if found is not None:
+        Console().print(told(Judged(case.id, result, found)), markup=False, soft_wrap=True)
 
 
-async def _manifest(cases: list[Case], out: Path, device: str, jobs: int, config: EvaluatorConfig, console: Console) -> None:
+async def _manifest(
+    cases: list[Case], out: Path, device: str, jobs: int, config: EvaluatorConfig, console: Console, native: bool
+) -> None:
     columns = (
         TextColumn("evaluating"),
         BarColumn(),
@@ -194,10 +213,11 @@ async def _manifest(cases: list[Case], out: Path, device: str, jobs: int, config
         async def one(case: Case) -> None:
             try:
                 result = await pool.evaluate(case.problem, case.candidate)
+                found = await audited(pool, case.problem, case.candidate, result) if native else None
             except (BrokenReference, EvaluatorFailed) as error:
                 broken.append(f"{case.id}: {error}")
                 return
-            file.write(json.dumps(result_json(case.id, result)) + "\n")
+            file.write(json.dumps(result_json(case.id, result, found)) + "\n")
             file.flush()
             counts[str(result.status)] = counts.get(str(result.status), 0) + 1
             progress.update(bar, advance=1, note=" ".join(f"{k} {v}" for k, v in sorted(counts.items())))
@@ -213,7 +233,9 @@ async def _manifest(cases: list[Case], out: Path, device: str, jobs: int, config
         raise UsageError(f"{len(broken)} of {len(cases)} cases could not be judged, the first: {broken[0]}")
 
 
-def evaluate_manifest(manifest: Path, out: Path, *, device: str, jobs: int, config: EvaluatorConfig) -> None:
+def evaluate_manifest(
+    manifest: Path, out: Path, *, device: str, jobs: int, config: EvaluatorConfig, native: bool = False
+) -> None:
     """Evaluate what `out` does not hold yet, so that an interrupted run goes on. Raises UsageError."""
     cases = read_manifest(manifest)
     if not out.parent.is_dir():
@@ -224,4 +246,6 @@ def evaluate_manifest(manifest: Path, out: Path, *, device: str, jobs: int, conf
     if done:
         console.print(f"{out}: {len(cases) - len(todo)} of {len(cases)} cases are there already", soft_wrap=True)
     if todo:
-        anyio.run(_manifest, todo, out, device, jobs, config, console)
+        anyio.run(_manifest, todo, out, device, jobs, config, console, native)
+    if native and (judged := judged_rows(out)):
+        console.print(summary_line(summary(judged)), soft_wrap=True, markup=False, highlight=False)

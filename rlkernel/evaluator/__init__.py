@@ -7,5 +7,5 @@ One folder per process or stage:
     program/    the data of a Program, and its replay        cards/      the pool's end of every GPU
     compile/    kernel text to binaries                      processes/  children, and the sandbox that locks them
     judging/    comparison, time, verdict                    ray/        the same evaluator on a cluster
-    messages/   what the processes say to each other
+    messages/   what the processes say to each other         native/     candidates as plain Python, where that is asked for
 """

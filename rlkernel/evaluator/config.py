@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any, Literal
 
+from rlkernel.errors import UsageError
 from rlkernel.evaluator.devices import OF_THE_CARD, profile_of
 from rlkernel.types import Precision
 
 GIB = 1 << 30
+Untraceable = Literal["refused", "native"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +27,8 @@ class Limits:
     gpu_seconds: float = 10.0
     """The seconds that a whole stay on the GPU may take; the pool ends a runner that is silent for longer."""
     oracle_seconds: int = 120
+    native_seconds: float = 60.0
+    """The seconds that a candidate's process may take where it runs as plain Python."""
     memory_bytes: int = 4 * GIB
     """The address space, in bytes, that a child may have on top of what its libraries take."""
     gpu_memory_bytes: int = 0
@@ -52,6 +58,9 @@ class EvaluatorConfig:
     """Where time is modelled: what inputs and weights are drawn from, together with the problem and the candidate, so that equal
     seeds give equal verdicts in every digit. None: fresh secrets each time. Measured evaluations always take those."""
     limits: Limits = Limits()
+    untraceable: Untraceable = "refused"
+    """What becomes of a candidate that cannot be traced. `native`: it is run as plain Python in a process of its own, and its
+    evaluation says `trust: native`. That is for benchmarks: `check_for_training` refuses it."""
 
     def __post_init__(self) -> None:
         if self.profile != OF_THE_CARD:
@@ -59,3 +68,11 @@ class EvaluatorConfig:
         if self.precision not in tuple(Precision):
             raise ValueError(f"unknown precision {self.precision!r}: use one of {', '.join(Precision)}")
         object.__setattr__(self, "precision", Precision(self.precision))
+
+
+def check_for_training(description: Mapping[str, Any]) -> None:
+    """Refuse an evaluator, as it describes itself, whose verdicts a policy could learn to forge. Raises UsageError."""
+    if description.get("untraceable") == "native":
+        raise UsageError(
+            'untraceable="native" is for benchmarks, and not for training: its times are partly the candidate\'s own'
+        )

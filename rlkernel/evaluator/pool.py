@@ -43,10 +43,12 @@ from rlkernel.evaluator.cpu_path import CpuPath
 from rlkernel.evaluator.devices import OF_THE_CARD, DeviceProfile, profile_of
 from rlkernel.evaluator.gpu_path import GpuPath
 from rlkernel.evaluator.judging.verdict import failed
+from rlkernel.evaluator.messages.native import NativeFound, Way
+from rlkernel.evaluator.native_path import NativePath, native_evaluation
 from rlkernel.evaluator.processes.fork_server import Child, ForkServer
 from rlkernel.evaluator.stages import Clock, Ended, Stages
 from rlkernel.interfaces import CardEvaluator
-from rlkernel.types import Evaluation, Problem
+from rlkernel.types import Evaluation, Problem, Status
 
 LANES_PER_CORE = 1.25
 """Lanes per core on the GPU path: a lane that waits for the GPU leaves its core to another."""
@@ -62,15 +64,16 @@ class Pool(CachingEvaluator, CardEvaluator):
     """A `CardEvaluator` on this machine, see `open_pool`. Its `device` is "cpu" (modelled time), or the names of the GPUs."""
 
     def __init__(
-        self, path: CpuPath | GpuPath, config: EvaluatorConfig, cache: caches.ResultCache, oracles: Sequence[Child], device: str,
-        server: ForkServer, notices: Sequence[str] = (), shared: str | None = None, watches: Sequence[Watch] = (),
-        renew: Callable[[Child], Awaitable[Child]] | None = None,
+        self, path: CpuPath | GpuPath, stages: Stages, config: EvaluatorConfig, cache: caches.ResultCache,
+        oracles: Sequence[Child], device: str, server: ForkServer, notices: Sequence[str] = (), shared: str | None = None,
+        watches: Sequence[Watch] = (), renew: Callable[[Child], Awaitable[Child]] | None = None,
     ) -> None:  # fmt: skip
         super().__init__(cache, device, config)
         self.jobs = len(oracles)
         self.server = server
         """The fork server, which forks the children of every lane."""
         self._path = path
+        self._stages = stages
         self._notices = tuple(notices)
         self._watches = tuple(watches)
         self._shared = next((runner for runner in self.runners if runner.gpu.uuid == shared), None)
@@ -134,7 +137,10 @@ class Pool(CachingEvaluator, CardEvaluator):
             try:
                 found = await self._path.evaluate(oracle, problem, code, clock)
             except Ended as end:
-                found = failed(end.status, end.detail, clock.now)
+                if end.status is Status.UNTRACEABLE and self.config.untraceable == "native":
+                    found = await self._judge_natively(oracle, problem, code, clock)
+                else:
+                    found = failed(end.status, end.detail, clock.now)
             except EvaluatorFailed:  # the oracle may be dead, or in the middle of an answer
                 if self._renew is not None:
                     with anyio.CancelScope(shield=True):
@@ -142,7 +148,25 @@ class Pool(CachingEvaluator, CardEvaluator):
                 raise
             finally:
                 self._idle.append(oracle)
-        return replace(found, sizes=self._path.stages.sizes(problem))
+        return replace(found, sizes=self._stages.sizes(problem))
+
+    async def _judge_natively(self, oracle: Child, problem: Problem, code: str, clock: Clock) -> Evaluation:
+        """Judge a candidate that cannot be traced by what it does as plain Python."""
+        problem = self._stages.as_fitted(problem)
+        brief = await self._stages.brief(oracle, problem)
+        with clock.stage("run"):
+            found = await self.run_natively(problem, code, Way.JUDGED)
+        return native_evaluation(found, brief.measured_floor_us, clock.now, measured=bool(self.runners))
+
+    async def run_natively(self, problem: Problem, code: str, way: Way) -> NativeFound:
+        """Run a candidate as plain Python, on the card that fewest wait for, which is its own meanwhile; without a GPU, on the
+        CPU. The problem has the sizes at which it was judged before. Raises BrokenReference or EvaluatorFailed."""
+        problem = self._stages.as_fitted(problem)
+        if not self.runners:
+            return await NativePath(self.server, "cpu", self.config).run(problem, code, way)
+        runner = min(self.runners, key=lambda runner: runner.waiting)
+        async with runner.lease_as_guest():
+            return await NativePath(runner.server, "cuda", self.config).run(problem, code, way)
 
 
 @asynccontextmanager
@@ -189,12 +213,21 @@ async def open_pool(
             )
             for runner in runners
         ]
-        yield Pool(path, config, caches.ResultCache(cache_dir), oracles, place, server, notices, shared, watches, renew)
+        yield Pool(path, stages, config, caches.ResultCache(cache_dir), oracles, place, server, notices, shared, watches, renew)
 
 
 def _own_pids(runner: GpuRunner, shared: bool) -> frozenset[int]:
-    """Return the ids of our processes that may hold the runner's card."""
-    return runner.pids | {os.getpid()} if shared else runner.pids
+    """Return the ids of our processes that may hold the runner's card, with those that a referee has forked."""
+    forked = {child for pid in runner.pids for child in _children(pid)}
+    return runner.pids | forked | ({os.getpid()} if shared else set())
+
+
+def _children(pid: int) -> set[int]:
+    """Return the ids of a process's children; none where it has ended, or where the kernel does not tell."""
+    try:
+        return {int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()}
+    except OSError:
+        return set()
 
 
 def runner_memory(card: gpus.Gpu, config: EvaluatorConfig, *, shared: bool) -> int:

@@ -122,7 +122,12 @@ class Stages:
         if problem.source not in self._fits:
             found, _ = await self.ask_oracle(oracle, codec.pack(Fit(self.about(problem), memory_bytes)), Fits, patience=5)
             self._fits[problem.source] = found
-        return replace(problem, source=self._fits[problem.source].source)
+        return self.as_fitted(problem)
+
+    def as_fitted(self, problem: Problem) -> Problem:
+        """The problem at the sizes that `fitted` has chosen; as it is where none were chosen yet."""
+        found = self._fits.get(problem.source)
+        return problem if found is None else replace(problem, source=found.source)
 
     def sizes(self, problem: Problem) -> Mapping[str, Any]:
         """The constants of the problem's file that have other values where results are compared; none until it is fitted."""

@@ -20,6 +20,7 @@ import asyncio
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from rlkernel.evaluator.config import check_for_training
 from rlkernel.integrations.service import Service
 from rlkernel.interfaces import Environment, Reward
 from rlkernel.types import Evaluation, Problem
@@ -48,9 +49,11 @@ def text_of(completion: Any) -> str:
 
 
 class RewardFunction:
-    """A reward function that TRL awaits; its name is that of the reward's class, under which TRL logs it."""
+    """A reward function that TRL awaits; its name is that of the reward's class, under which TRL logs it. Raises UsageError for a
+    service whose verdicts a policy could learn to forge."""
 
     def __init__(self, service: Service, environment: Environment, reward: Reward) -> None:
+        check_for_training(service.describe())
         self.service = service
         self.environment = environment
         self.reward = reward

@@ -7,7 +7,7 @@ open_service() opens the pool on a loop in a thread of its own. `Service.evaluat
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from typing import Any
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
 from rlkernel.evaluator.pool import open_pool
-from rlkernel.interfaces import Evaluator
+from rlkernel.interfaces import CardEvaluator, Evaluator
 from rlkernel.types import Evaluation, Problem
 
 
@@ -26,6 +26,10 @@ class Service:
 
     _portal: BlockingPortal
     _evaluator: Evaluator
+
+    def describe(self) -> Mapping[str, Any]:
+        """What judges, with every limit; empty for an evaluator that does not say."""
+        return self._evaluator.describe() if isinstance(self._evaluator, CardEvaluator) else {}
 
     def submit(self, problem: Problem, code: str | None) -> Future[Evaluation]:
         """Begin an evaluation; the future raises what `Evaluator.evaluate` raises. Raises RuntimeError once the service is

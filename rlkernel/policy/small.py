@@ -18,7 +18,7 @@ SMALL = Path(__file__).parent / "small"
 START, END, PAD = "<|im_start|>", "<|im_end|>", "<|endoftext|>"
 VOCABULARY = 1024
 CONTEXT = 2048
-"""The number of positions of the rotary embedding."""
+"""The number of positions of the rotary embedding, unless a tokenizer is built for another one."""
 CHAT_TEMPLATE = (
     "{% for message in messages %}"
     "{{ '<|im_start|>' + message['role'] + '\\n' + message['content'] + '<|im_end|>\\n' }}"
@@ -30,7 +30,7 @@ PIECES = r"\d|[^\d\n]+\n?|\n+"
 digits up to the line's end, so that a frequent line of code is one token."""
 
 
-def build_tokenizer(texts: Iterable[str], vocabulary: int = VOCABULARY) -> Any:
+def build_tokenizer(texts: Iterable[str], vocabulary: int = VOCABULARY, context: int = CONTEXT) -> Any:
     """A ChatML tokenizer trained on `texts`; any text round-trips, since all bytes are in the vocabulary."""
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
@@ -53,7 +53,7 @@ def build_tokenizer(texts: Iterable[str], vocabulary: int = VOCABULARY) -> Any:
         pad_token=PAD,
         additional_special_tokens=[START],
         chat_template=CHAT_TEMPLATE,
-        model_max_length=CONTEXT,
+        model_max_length=context,
         clean_up_tokenization_spaces=False,
     )
 
@@ -61,7 +61,7 @@ def build_tokenizer(texts: Iterable[str], vocabulary: int = VOCABULARY) -> Any:
 def build_model(
     tokenizer: Any, *, seed: int = 0, width: int = 128, layers: int = 4, heads: int = 4, feed_forward: int = 384
 ) -> Any:
-    """A model with random weights drawn from `seed`, float32, tied embeddings."""
+    """A model with random weights drawn from `seed`, float32, tied embeddings, for contexts as long as the tokenizer's."""
     torch.manual_seed(seed)
     return Qwen3ForCausalLM(
         Qwen3Config(
@@ -72,7 +72,7 @@ def build_model(
             num_attention_heads=heads,
             num_key_value_heads=heads,
             head_dim=width // heads,
-            max_position_embeddings=CONTEXT,
+            max_position_embeddings=tokenizer.model_max_length,
             rope_parameters={"rope_type": "default", "rope_theta": 10_000.0},
             tie_word_embeddings=True,
             eos_token_id=tokenizer.eos_token_id,

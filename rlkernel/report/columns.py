@@ -72,9 +72,12 @@ METRICS = (
     Metric("lazy_rate", "Lazy", percent=True, higher_is_better=False),
 )
 
+OPTIONAL = (Metric("oracle_fraction", "Of the oracle", percent=True, higher_is_better=True),)
+"""Numbers that tables have, too, where every arm has them: problems without an oracle have no fraction of it."""
+
 
 def metric_of(key: str, higher_is_better: bool = True) -> Metric:
     """The column of a metric; for one that no table has, a column made from what its name says."""
-    named = next((metric for metric in METRICS if metric.key == key), None)
+    named = next((metric for metric in (*METRICS, *OPTIONAL) if metric.key == key), None)
     shown_in_percent = is_share(key) and key.removeprefix("train/") not in SHARES
     return named or Metric(key, key, percent=shown_in_percent, higher_is_better=higher_is_better)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from rlkernel.errors import UsageError
-from rlkernel.report.columns import METRICS, Metric, is_reward, is_share
+from rlkernel.report.columns import METRICS, OPTIONAL, Metric, is_reward, is_share
 from rlkernel.runs.outcomes import KEYS, read_outcomes
 from rlkernel.runs.texts import jsonl
 from rlkernel.statistics import SHARE_DIFFERENCE, Comparison, compare
@@ -159,15 +159,21 @@ def summarise(runs: Sequence[RunRecord]) -> tuple[ArmSummary, ...]:
     common_timing(runs)
     arms = by_arm(runs)
     baseline = next(iter(arms.values()))
-    columns = comparable(runs)
+    columns = (*comparable(runs), *recorded(runs))
     return tuple(
         _summarise_arm(arm, members, None if members is baseline else baseline, columns) for arm, members in arms.items()
     )
 
 
+def recorded(runs: Sequence[RunRecord]) -> tuple[Metric, ...]:
+    """The optional columns that every measurement of every run has."""
+    rows = [row for run in runs for row in run.validation]
+    return tuple(metric for metric in OPTIONAL if all(metric.key in row for row in rows))
+
+
 def columns_of(arms: Sequence[ArmSummary]) -> tuple[Metric, ...]:
     """The columns of a table of these arms: the metrics that their summaries have."""
-    return tuple(metric for metric in METRICS if all(metric.key in arm.first for arm in arms))
+    return tuple(metric for metric in (*METRICS, *OPTIONAL) if all(metric.key in arm.first for arm in arms))
 
 
 def _summarise_arm(

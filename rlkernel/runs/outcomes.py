@@ -19,6 +19,8 @@ KEYS = (
     *(f"fast_{p:g}{which}" for p in FAST_THRESHOLDS for which in ("", "_last", "_turn_1")),
 )
 """The numbers of `rlkernel.metrics` that are kept for the trajectories of one problem."""
+OPTIONAL_KEYS = ("oracle_fraction", "oracle_fraction_turn_1")
+"""Those that are kept where the problem has an oracle."""
 COVERAGES = "coverages"
 """The entry with the coverages of the correct turns, in order; the only one that is no number."""
 
@@ -35,7 +37,8 @@ def outcome(group: Group) -> dict[str, Any]:
     found = rollout_metrics([group])
     turns = [turn for trajectory in group.trajectories for turn in trajectory.turns]
     coverages = [round(turn.evaluation.coverage or 0.0, 4) for turn in turns if turn.evaluation.correct]
-    return {**{key: found[key] for key in KEYS}, **apparent([group]), COVERAGES: coverages}
+    kept = {key: found[key] for key in (*KEYS, *OPTIONAL_KEYS) if key in found}
+    return {**kept, **apparent([group]), COVERAGES: coverages}
 
 
 def apparent(groups: Sequence[Group]) -> dict[str, float]:

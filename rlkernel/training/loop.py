@@ -62,6 +62,7 @@ from anyio.from_thread import BlockingPortal
 from rlkernel.busy import Busy
 from rlkernel.config import Run
 from rlkernel.errors import UsageError
+from rlkernel.evaluator.config import check_for_training
 from rlkernel.interfaces import CardEvaluator, Evaluator
 from rlkernel.metrics import rollout_metrics, timing
 from rlkernel.policy.hf import HFPolicy, open_policy
@@ -269,7 +270,9 @@ async def train(
         job = Job(run, directory, start.checkpoint, checkpoint_every, micro_tokens)
         opening = open_evaluator(run.device, run.jobs, cache_dir, run.precision, run.seed)
         async with nullcontext(evaluator) if evaluator else opening as judge:
-            manifest = rundir.update_manifest(directory, evaluator=describe(judge), labels=dict(labels))
+            described = describe(judge)
+            check_for_training(described)
+            manifest = rundir.update_manifest(directory, evaluator=described, labels=dict(labels))
             log = RunLog(directory, held.enter_context(open_wandb(directory, run, manifest)))
             await in_thread(ranks.send, job)
             async with _open_loop(job, model, tokenizer, judge, log, display) as loop:

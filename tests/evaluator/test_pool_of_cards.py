@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 from collections.abc import Collection
 from types import SimpleNamespace
 from typing import Any
@@ -19,7 +21,7 @@ from rlkernel.interfaces import CardEvaluator
 from rlkernel.types import Problem
 from tests.evaluator.cards.played import PlayedRunner
 
-REST: Any = (EvaluatorConfig(), None, [None], "cuda", None)
+REST: Any = (None, EvaluatorConfig(), None, [None], "cuda", None)
 pytestmark = pytest.mark.anyio
 
 
@@ -84,9 +86,17 @@ async def test_a_lane_whose_oracle_failed_gets_another_one() -> None:
         return f"after {dead}"
 
     path: Any = Failing()
-    config, cache, _, device, server = REST
-    opened = pool.Pool(path, config, cache, ["the first"], device, server, renew=renew)  # type: ignore[list-item]
+    stages, config, cache, _, device, server = REST
+    opened = pool.Pool(path, stages, config, cache, ["the first"], device, server, renew=renew)  # type: ignore[list-item]
     for _ in range(2):
         with pytest.raises(EvaluatorFailed):
             await opened.judge(Problem("mine/p", 1, "train", "x = 1"), "code")
     assert path.asked == ["the first", "after the first"]
+
+
+def test_what_a_process_has_forked_is_its_own() -> None:
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as child:
+        assert child.pid in pool._children(os.getpid())
+        child.communicate()
+    assert child.pid not in pool._children(os.getpid())
+    assert pool._children(2**22 + 1) == set()

@@ -26,8 +26,10 @@ def write_run(directory: Path, arm: str, seed: int, trajectories: int, evil: boo
     (directory / "manifest.json").write_text(json.dumps({"arm": arm, "seed": seed, "timing": "measured", "run": run}))
     keys = ("reward", "fast_1", "fast_1.2", "fast_1_turn_1", "fast_1.2_turn_1", "hacking_rate", "lazy_rate")
     rows = [{"step": step, "split": "validation", **{key: chance.random() for key in keys}} for step in (0, 10, 20)]
+    # Its own chance, so that the trajectories stay what they are.
+    steps = random.Random(f"{arm} {seed} steps")
     numbers = ("loss", "entropy", "grad_norm", "mismatch", "reward_std", "frac_reward_zero_std")
-    rows += [{"step": step, "split": "train", **{key: chance.random() for key in numbers}} for step in range(1, 21)]
+    rows += [{"step": step, "split": "train", **{key: steps.random() for key in numbers}} for step in range(1, 21)]
     (directory / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     references = sorted((HERE.parent / "envs" / "suite").glob("level*/*.py"))
     candidates = [path.read_text() for path in sorted((HERE / "red_team" / "honest").glob("*.py"))]

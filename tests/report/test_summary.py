@@ -175,3 +175,13 @@ def test_rewards_of_arms_that_are_paid_differently_are_not_compared(tmp_path: Pa
     arms = summarise(runs)
     assert [metric.key for metric in columns_of(arms)] == [metric.key for metric in METRICS if metric.key != "reward"]
     assert arms[2].difference is not None and "reward" not in arms[2].difference
+
+
+def test_the_fraction_of_the_oracle_is_a_column_where_every_run_has_it(tmp_path: Path) -> None:
+    known = [{**row(0, 0.2), "oracle_fraction": 0.25}, {**row(10, 0.6), "oracle_fraction": 0.5}]
+    runs = [write_run(tmp_path / "a", "grpo", 0, known), write_run(tmp_path / "b", "trloo", 0, known)]
+    arms = summarise([read_run(run) for run in runs])
+    assert [metric.key for metric in columns_of(arms)][-1] == "oracle_fraction"
+    assert (arms[0].first["oracle_fraction"].mean, arms[1].last["oracle_fraction"].mean) == (0.25, 0.5)
+    lacking = write_run(tmp_path / "c", "rloo", 0, [row(0, 0.2), row(10, 0.6)])
+    assert columns_of(summarise([read_run(run) for run in (*runs, lacking)])) == METRICS

@@ -66,6 +66,11 @@ class GpuRunner:
         self._failure: str | None = None
 
     @property
+    def server(self) -> ForkServer:
+        """The fork server that was started for this GPU."""
+        return self._server
+
+    @property
     def pids(self) -> frozenset[int]:
         """The process ids of ours that may hold this GPU, or have."""
         return self._server.pids

@@ -13,9 +13,9 @@ import torch
 
 from rlkernel.evaluator.gpu import driver
 from rlkernel.evaluator.gpu.exact import exact_outputs
-from rlkernel.evaluator.gpu.flags import judging
 from rlkernel.evaluator.gpu.kinds import Kind
 from rlkernel.evaluator.judging.drawing import bearable, not_finite, resolved
+from rlkernel.evaluator.judging.flags import judging
 from rlkernel.evaluator.judging.reference_calls import (
     STRESS,
     call,

@@ -14,12 +14,13 @@ import torch
 from torch import nn
 
 from rlkernel.evaluator.gpu.exact import exact_outputs
-from rlkernel.evaluator.gpu.flags import judging
 from rlkernel.evaluator.gpu.guards import CUDA
 from rlkernel.evaluator.gpu.kinds import USUAL, Kind
 from rlkernel.evaluator.gpu.measuring import Measuring, Seen, steady
 from rlkernel.evaluator.gpu.stopwatch import Run, Stopwatch, mark, settle, wait
+from rlkernel.evaluator.judging.blame import ignored
 from rlkernel.evaluator.judging.comparison import Match, bits, compare_tensor
+from rlkernel.evaluator.judging.flags import judging
 from rlkernel.evaluator.judging.reference_calls import (
     balance_state,
     balanced,
@@ -67,7 +68,7 @@ class GpuProblem:
         self.replaced = replaced
         """Attributes that forward replaces for its next call, see `program.replaced`."""
         self.reference: Reference = load_reference(source, small=False, name=name)
-        self._constants: tuple[str, ...] | None = None
+        self._constants: dict[str, float] | None = None
 
     def inputs(self, seed: int, kind: Kind = USUAL) -> list[Any]:
         with CUDA:
@@ -86,9 +87,7 @@ class GpuProblem:
             hold(model, self.replaced)
             model = model.to(CUDA)
         if perturbed:
-            if self._constants is None:  # once, because to look at values is to wait
-                self._constants = constants(model)
-            perturb(model, seed, self._constants)
+            perturb(model, seed, self._known_constants(model))
         return model.train(not model.training) if other else model
 
     def model_for(self, kind: Kind, seed: int) -> nn.Module:
@@ -112,6 +111,25 @@ class GpuProblem:
             for _ in range(other):
                 call(model, self.first_inputs(other, seed), seed)
         return model
+
+    def _known_constants(self, model: nn.Module) -> dict[str, float]:
+        """The constants that get other values, looked for in a module as it is drawn: once, because to look at values is to
+        wait."""
+        if self._constants is None:
+            self._constants = constants(model, self.reference.fixed)
+        return self._constants
+
+    def ignored(self, kind: Kind, seeds: tuple[int, int, int], output: Any, prepared: Callable[[nn.Module], nn.Module]) -> str:
+        """Which constant parameters explain a wrong output, if the round had them at other values. `seeds`: of `__init__`, of the
+        inputs and of forward. `prepared`: makes the calls that come before a module is judged."""
+        if not kind.perturbed:
+            return ""
+        init, inputs, forward = seeds
+        return ignored(
+            lambda: prepared(self.model(init, perturbed=True)),
+            self._known_constants(self.model(init)),
+            lambda: self.inputs(inputs, kind), forward, tensors_of(output),
+        )  # fmt: skip
 
     def study(self, program: Program, stopwatch: Stopwatch, precision: Precision, *, stress: bool) -> Known:
         """Measure what `Known` holds. `program`: the reference's own trace. `stress`: whether to try scaled inputs, which may

@@ -19,7 +19,6 @@ from rlkernel.evaluator.compile.binaries import Compiled
 from rlkernel.evaluator.gpu import driver
 from rlkernel.evaluator.gpu.checks import Strayed
 from rlkernel.evaluator.gpu.compiled_reference import compiled_time
-from rlkernel.evaluator.gpu.flags import set_precision
 from rlkernel.evaluator.gpu.fused import Fused
 from rlkernel.evaluator.gpu.problem import GpuProblem
 from rlkernel.evaluator.gpu.rates import measure
@@ -27,6 +26,7 @@ from rlkernel.evaluator.gpu.session import Session
 from rlkernel.evaluator.gpu.stopwatch import Hung, Stopwatch, settle
 from rlkernel.evaluator.gpu.subject import KernelTable, NoConfig, Subject, binary_of
 from rlkernel.evaluator.gpu.trials import Unmeasured
+from rlkernel.evaluator.judging.flags import set_precision
 from rlkernel.evaluator.messages import codec
 from rlkernel.evaluator.messages.endings import Broken, Ending, Failed
 from rlkernel.evaluator.messages.gpu import (

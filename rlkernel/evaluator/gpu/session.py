@@ -8,14 +8,13 @@ their seeds afterwards, compared with what the candidate was given, and only the
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 from torch import nn
 
 from rlkernel.evaluator.gpu.checks import Checks, Strayed
-from rlkernel.evaluator.gpu.flags import judging
 from rlkernel.evaluator.gpu.fused import Fused
 from rlkernel.evaluator.gpu.kinds import Kind, name_of
 from rlkernel.evaluator.gpu.problem import GpuProblem, step_times
@@ -23,6 +22,7 @@ from rlkernel.evaluator.gpu.stopwatch import Stopwatch, settle
 from rlkernel.evaluator.gpu.subject import Outcome, Subject
 from rlkernel.evaluator.gpu.trials import Trials, Unmeasured
 from rlkernel.evaluator.judging.comparison import Match
+from rlkernel.evaluator.judging.flags import judging
 from rlkernel.evaluator.judging.kernelbench import closeness
 from rlkernel.evaluator.judging.reference_calls import call, draw_seed, state_of, tensors_of
 from rlkernel.evaluator.messages.children import StepTime
@@ -110,9 +110,11 @@ class Session:
 
     def _reference(self, seeds: Seeds, kind: Kind) -> nn.Module:
         """The reference's module of a round, after as many calls as prepare the candidate's."""
+        return self._prepared(self.problem.model_for(kind, seeds.init), seeds, kind)
+
+    def _prepared(self, model: nn.Module, seeds: Seeds, kind: Kind) -> nn.Module:
         usual = self.subject.calls_before
         more = 0 if self.other is None else self.other.calls_before - usual
-        model = self.problem.model_for(kind, seeds.init)
         return self.problem.called(model, usual, more, seeds.first, flip=kind.other)
 
     def _state_alike(self, checks: Checks, subject: Subject, model: nn.Module) -> None:
@@ -217,8 +219,16 @@ class Session:
                 one.outcome.output, one.expected, model, inputs, one.seeds.forward, self.precision
             )  # fmt: skip
             if not found.matches:
-                return match
+                return replace(match, detail=match.detail + self._ignored(one))
         return Match(True, "", match.error)
+
+    def _ignored(self, one: Round) -> str:
+        """Which constant parameters explain the round's wrong output."""
+        seeds = (one.seeds.init, one.seeds.inputs, one.seeds.forward)
+        with judging(self.precision):
+            return self.problem.ignored(
+                one.kind, seeds, one.outcome.output, lambda model: self._prepared(model, one.seeds, one.kind)
+            )
 
     def _finish(self, checks: Checks) -> Match:
         match = checks.finish(self.seconds)

@@ -13,7 +13,6 @@ from typing import Any
 import torch
 
 from rlkernel.evaluator.gpu.checks import Checks, Strayed
-from rlkernel.evaluator.gpu.flags import judging
 from rlkernel.evaluator.gpu.fused import Fused, kept
 from rlkernel.evaluator.gpu.graphs import LONG_STEPS, record, replay
 from rlkernel.evaluator.gpu.guards import CUDA
@@ -21,6 +20,7 @@ from rlkernel.evaluator.gpu.problem import GpuProblem
 from rlkernel.evaluator.gpu.stopwatch import Run, Stopwatch, settle, spin_for
 from rlkernel.evaluator.gpu.subject import Subject, detours
 from rlkernel.evaluator.judging.comparison import Match, Sizes, mismatch
+from rlkernel.evaluator.judging.flags import judging
 from rlkernel.evaluator.judging.kernelbench import closeness
 from rlkernel.evaluator.judging.reference_calls import call, draw_seed, state_of, tensors_of
 from rlkernel.evaluator.judging.timing import missing, speedup

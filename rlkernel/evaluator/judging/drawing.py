@@ -13,14 +13,16 @@ from __future__ import annotations
 
 import copy
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 import torch
+from torch import nn
 
 from rlkernel.evaluator.draws import SEED_BITS, draws
+from rlkernel.evaluator.judging.blame import ignored
 from rlkernel.evaluator.judging.comparison import bits
 from rlkernel.evaluator.judging.reference_calls import (
     STRESS,
@@ -73,6 +75,17 @@ class Round:
     """Of the calls that come before the module is judged, on both sides; empty where there are none."""
 
 
+class SeededReference(Protocol):
+    """What gives modules and inputs from seeds: a `Reference`, or one on a device."""
+
+    @property
+    def fixed(self) -> tuple[str, ...]: ...
+
+    def model(self, seed: int) -> nn.Module: ...
+
+    def inputs(self, seed: int) -> list[Any]: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Before:
     """How often a module is called, on other inputs, before it is judged: as often as the candidate needs to prepare."""
@@ -88,8 +101,8 @@ class Terms:
     """What all modules of one candidate's rounds share."""
 
     precision: Precision
-    before: Before
-    replaced: tuple[str, ...]
+    before: Before = Before()
+    replaced: tuple[str, ...] = ()
     """Attributes that forward replaces for its next call, see `program.replaced`."""
 
 
@@ -98,7 +111,7 @@ class Construction:
 
     def __init__(
         self,
-        reference: Reference,
+        reference: SeededReference,
         terms: Terms,
         seeds: random.Random,
         *,
@@ -109,25 +122,33 @@ class Construction:
         self.reference, self.precision, self.other, self.perturbed = reference, terms.precision, other, perturbed
         self.balance, self._seeds, before = balance, seeds, terms.before
         self.init_seed = seeds.getrandbits(SEED_BITS)
-        self.model = reference.model(self.init_seed)
-        hold(self.model, terms.replaced)
+        self._replaced = terms.replaced
+        self.model = self._made()
         if perturbed:
-            perturb(self.model, self.init_seed, constants(self.model))
+            perturb(self.model, self.init_seed, constants(self.model, reference.fixed))
         if balance is not None:
             balance_state(self.model, balance)
         self.given = {name: tensor.clone() for name, tensor in state_of(self.model).items()}
         self.first_inputs = reference.inputs(seeds.getrandbits(SEED_BITS)) if before.usual or (other and before.other) else []
-        for _ in range(before.usual):
-            self._call_first()
-        if other:
-            self.model.train(not self.model.training)
-            for _ in range(before.other):
-                self._call_first()
+        self._before = before
+        self._prepare(self.model)
         self.exact_model = copy.deepcopy(self.model)
         self.calls = 0
 
-    def _call_first(self) -> None:
-        call(self.model, mapped(self.first_inputs, torch.clone), self.init_seed)
+    def _made(self) -> nn.Module:
+        """A new module, as its seed gives it."""
+        model = self.reference.model(self.init_seed)
+        hold(model, self._replaced)
+        return model
+
+    def _prepare(self, model: nn.Module) -> None:
+        """Make the calls that come before a module is judged, and turn it to the mode in which it is."""
+        for _ in range(self._before.usual):
+            call(model, mapped(self.first_inputs, torch.clone), self.init_seed)
+        if self.other:
+            model.train(not model.training)
+            for _ in range(self._before.other):
+                call(model, mapped(self.first_inputs, torch.clone), self.init_seed)
 
     def round(self, stress: Stress) -> Round:
         """Draw inputs and call the reference. Raises what the reference raises."""
@@ -156,12 +177,28 @@ class Construction:
             tuple(tolerance(f.dtype, error, self.precision) for f, error in zip(found, errors, strict=True)),
             beside=beside, state=self._changed(changed), other=self.other, note=self._note(stress),
             ordinary=stress is Stress.NONE and not (self.other or self.perturbed or self.balance),
+            blame=self._blame(inputs, forward_seed) if self.perturbed and not self.calls else None,
         )  # fmt: skip
         self.calls += 1
         given, products = state if self.calls > 1 else self.given, rounded is not None
         return Round(
             self.init_seed, forward_seed, self.calls > 1, given, inputs, expected, products, tuple(errors), self.first_inputs
         )  # fmt: skip
+
+    def _blame(self, inputs: list[Any], forward_seed: int) -> Callable[[Sequence[torch.Tensor]], str]:
+        """What names the constants that wrong outputs ignore; asked for at most once a candidate."""
+
+        def build() -> nn.Module:
+            model = self._made()
+            perturb(model, self.init_seed, constants(model, self.reference.fixed))
+            self._prepare(model)
+            return model
+
+        def blame(found: Sequence[torch.Tensor]) -> str:
+            drawn = constants(self._made(), self.reference.fixed)
+            return ignored(build, drawn, lambda: mapped(inputs, torch.clone), forward_seed, found)
+
+        return blame
 
     def _changed(self, names: list[str]) -> dict[str, Any]:
         """The state that forward has changed, and what is allowed of it."""

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import copy
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from fnmatch import fnmatchcase
 from typing import Any
 
 import torch
@@ -79,13 +80,16 @@ def nudged(inputs: list[Any]) -> list[Any]:
     return [mapped(x, nudge) for x in inputs]
 
 
-def constants(model: nn.Module) -> tuple[str, ...]:
-    """The names of parameters and buffers that hold one value throughout, such as ones and zeros. A GPU is waited for."""
+def constants(model: nn.Module, fixed: Sequence[str] = ()) -> dict[str, float]:
+    """The parameters and buffers that hold one value throughout, such as ones and zeros, with that value. Names that match a
+    pattern of `fixed`, the reference's own `FIXED`, are left out. A GPU is waited for."""
     floats = {name: t.reshape(-1) for name, t in state_of(model).items() if t.is_floating_point() and t.numel()}
-    return tuple(n for n, t in floats.items() if abs(float(t[0])) <= MAX_CONSTANT and bool((t == t[0]).all()))
+    meant = {name for name in floats if any(fnmatchcase(name, pattern) for pattern in fixed)}
+    first = {name: float(t[0]) for name, t in floats.items() if name not in meant}
+    return {name: value for name, value in first.items() if abs(value) <= MAX_CONSTANT and bool((floats[name] == value).all())}
 
 
-def perturb(model: nn.Module, seed: int, names: Sequence[str]) -> None:
+def perturb(model: nn.Module, seed: int, names: Iterable[str]) -> None:
     """Give the `constants` of these names other values, drawn from `seed`, without waiting for a GPU: half to three halves of the
     constant; between -1/2 and 1/2 in place of zero. Running variances stay positive."""
     generators: dict[torch.device, torch.Generator] = {}

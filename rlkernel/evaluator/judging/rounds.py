@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -39,6 +39,8 @@ class Expected:
     """The problem as it is written."""
     note: str = ""
     """Stands behind a miss: what is special about the round."""
+    blame: Callable[[Sequence[torch.Tensor]], str] | None = None
+    """Stands behind the note, found from the wrong outputs: which parameters they ignore."""
 
 
 def fates(
@@ -82,7 +84,8 @@ def compare_round(
             match = other if other.matches else match
         error = max(error, match.error)
         if not match.matches:
-            return Match(False, match.detail + mode + expected.note, error)
+            blame = expected.blame(tensors) if expected.blame is not None and match.numeric else ""
+            return Match(False, match.detail + mode + expected.note + blame, error)
     detail = _inputs(inputs, expected) or _state(state, expected)
     return Match(detail is None, (detail or "") + (mode if detail else ""), error)
 

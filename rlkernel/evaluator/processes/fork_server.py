@@ -148,6 +148,7 @@ class ForkServer:
             "PYTHONPATH": str(Path(__file__).parents[3]), "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "LANG": "C.UTF-8",
             "CUDA_VISIBLE_DEVICES": self._gpu, "PYTHONDONTWRITEBYTECODE": "1", "TOKENIZERS_PARALLELISM": "false",
             "PYTHONHASHSEED": "0",  # so that sets of words have one order in every pool
+            "TORCH_WARM_POOL": "0", "TORCHINDUCTOR_COMPILE_THREADS": "1",  # a thread would forbid forking
         }  # fmt: skip
         if "LD_LIBRARY_PATH" in os.environ:
             environment["LD_LIBRARY_PATH"] = os.environ["LD_LIBRARY_PATH"]

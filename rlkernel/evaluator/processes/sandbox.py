@@ -64,7 +64,7 @@ _BY_COMMAND = {
     "aarch64": ((25, (0, 1, 2, 3, 4, 1030)), (29, (0x5401, 0x5413, 0x5421, 0x541B, 0x5450, 0x5451))),
 }
 """The calls fcntl and ioctl by number, with the values of the second argument that are allowed."""
-_AUDIT_ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
+AUDIT_ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 
 
 class SandboxError(RuntimeError):
@@ -104,7 +104,7 @@ def _filter() -> bytes:
     allow, deny = 0x7FFF0000, 0x00050000 | errno.EPERM
     code: list[tuple[int, int, int, int]] = [
         (ld, 0, 0, 4),
-        (jeq, 1, 0, _AUDIT_ARCH[machine]),
+        (jeq, 1, 0, AUDIT_ARCH[machine]),
         (ret, 0, 0, 0x80000000),
         (ld, 0, 0, 0),
     ]
@@ -127,7 +127,7 @@ def _filter() -> bytes:
     return b"".join(struct.pack("HBBI", *row) for row in code)
 
 
-def _restrict_files(readable: tuple[Path, ...], writable: tuple[Path, ...] = ()) -> None:
+def restrict_files(readable: tuple[Path, ...], writable: tuple[Path, ...] = ()) -> None:
     """Restrict files by Landlock, over every access and scope that the kernel knows.
 
     What lies below `readable` may be read and started, what lies below `writable` may be used in any way, nothing else may.
@@ -141,14 +141,14 @@ def _restrict_files(readable: tuple[Path, ...], writable: tuple[Path, ...] = ())
     ruleset = _libc.syscall(_LANDLOCK_CREATE, attr, len(attr), 0)
     if ruleset < 0:
         raise SandboxError(f"landlock_create_ruleset: {os.strerror(ctypes.get_errno())}")
-    execute, write_file, read_file, read_dir = 1, 1 << 1, 1 << 2, 1 << 3
+    execute, write_file, read_file, read_dir, use_device = 1, 1 << 1, 1 << 2, 1 << 3, 1 << 15
     for path in (*readable, *writable):
         if not path.exists():
             continue
         fd = os.open(path, os.O_PATH | os.O_CLOEXEC)
         rights = execute | read_file | (read_dir if path.is_dir() else 0)
         if path in writable:
-            rights = files if path.is_dir() else rights | write_file
+            rights = files if path.is_dir() else rights | write_file | (use_device & files)
         failed = _libc.syscall(_LANDLOCK_ADD, ruleset, 1, struct.pack("=Qi", rights, fd), 0)
         os.close(fd)
         if failed:
@@ -193,6 +193,20 @@ def limit(*, cpu_seconds: int, memory_bytes: int, files: int = 64) -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
+def no_new_privileges() -> None:
+    """Let no program that this process starts gain privileges, which the layers below ask for. Raises SandboxError."""
+    if _libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0):
+        raise SandboxError(f"prctl: {os.strerror(ctypes.get_errno())}")
+
+
+def install(program: bytes) -> None:
+    """Filter the system calls of this process and of all that it starts by a program in classic BPF. Raises SandboxError."""
+    buffer = ctypes.create_string_buffer(program, len(program))
+    header = struct.pack("HP", len(program) // 8, ctypes.addressof(buffer))
+    if _libc.prctl(_PR_SET_SECCOMP, 2, header, 0, 0):
+        raise SandboxError(f"seccomp: {os.strerror(ctypes.get_errno())}")
+
+
 def confine(
     *, cpu_seconds: int, memory_bytes: int, writable: tuple[Path, ...], readable: tuple[Path, ...] = ()
 ) -> None:  # fmt: skip
@@ -201,10 +215,9 @@ def confine(
     Files are written below `writable` only, and read below `readable` besides what the interpreter needs. Raises SandboxError.
     """
     limit(cpu_seconds=cpu_seconds, memory_bytes=memory_bytes, files=256)
-    if _libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0):
-        raise SandboxError(f"prctl: {os.strerror(ctypes.get_errno())}")
+    no_new_privileges()
     if level().landlock:
-        _restrict_files((*interpreter_paths(), *readable), (*writable, Path(os.devnull)))
+        restrict_files((*interpreter_paths(), *readable), (*writable, Path(os.devnull)))
 
 
 def lock(*, cpu_seconds: int, memory_bytes: int) -> None:
@@ -217,10 +230,6 @@ def lock(*, cpu_seconds: int, memory_bytes: int) -> None:
     if _libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) or _libc.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0):
         raise SandboxError(f"prctl: {os.strerror(ctypes.get_errno())}")
     if level().landlock:
-        _restrict_files(interpreter_paths())
+        restrict_files(interpreter_paths())
     if level().seccomp:
-        program = _filter()
-        buffer = ctypes.create_string_buffer(program, len(program))
-        header = struct.pack("HP", len(program) // 8, ctypes.addressof(buffer))
-        if _libc.prctl(_PR_SET_SECCOMP, 2, header, 0, 0):
-            raise SandboxError(f"seccomp: {os.strerror(ctypes.get_errno())}")
+        install(_filter())

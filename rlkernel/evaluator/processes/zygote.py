@@ -31,7 +31,10 @@ from rlkernel.evaluator.messages import codec
 from rlkernel.evaluator.messages.children import Binaries, CompileRequest, Ran, RunRequest, TraceRequest, Traces
 from rlkernel.evaluator.messages.endings import Failed
 from rlkernel.evaluator.messages.forking import Exited, Fork, Forked, Kill, Ready
-from rlkernel.evaluator.processes import sandbox
+from rlkernel.evaluator.messages.native import NativeRequest
+from rlkernel.evaluator.native import referee
+from rlkernel.evaluator.native.held import SCRATCH_BYTES
+from rlkernel.evaluator.processes import fence, sandbox
 from rlkernel.evaluator.program.replay import StepFailed
 from rlkernel.evaluator.program.schema import MalformedProgram
 from rlkernel.evaluator.program.tensors import meta_tensors
@@ -106,6 +109,19 @@ def _runner_job(sock: socket.socket, fork: Fork) -> None:
     importlib.import_module(_RUNNER).serve(sock)
 
 
+def _referee_job(sock: socket.socket, fork: Fork) -> None:
+    """Answer one `NativeRequest`. This child is trusted; what it forks for the candidate is fenced in."""
+    fence.hide_memory()
+    fence.adopt_orphans()
+    me = os.getpid()
+
+    def enclose(request: NativeRequest) -> None:
+        limits = fence.Limits(fork.cpu_seconds, request.memory_bytes, SCRATCH_BYTES)
+        fence.enclose(me, limits, Path(request.scratch), gpu=request.device != "cpu")
+
+    referee.serve(sock, enclose)
+
+
 _RUNNER = "rlkernel.evaluator.gpu.runner"
 """The runner's module, imported by name because it needs cuda-bindings, which a machine without a GPU may lack."""
 _ENVIRONMENT = {
@@ -114,7 +130,14 @@ _ENVIRONMENT = {
 }  # fmt: skip
 """What a child is told of the machine. Parts of torch ask for the user's name and a cache when they are imported; the password
 file is hidden from a locked process."""
-JOBS = {"runner": _runner_job, "trace": _trace_job, "run": _run_job, "compile": _compile_job, "oracle": _oracle_job}
+JOBS = {
+    "runner": _runner_job,
+    "trace": _trace_job,
+    "run": _run_job,
+    "compile": _compile_job,
+    "oracle": _oracle_job,
+    "referee": _referee_job,
+}
 
 
 def _child(sock: socket.socket, fork: Fork, parent: int) -> None:
@@ -127,14 +150,14 @@ def _child(sock: socket.socket, fork: Fork, parent: int) -> None:
         null = os.open(os.devnull, os.O_RDWR)
         for fd in (0, 1):
             os.dup2(null, fd)
-        trusted = fork.kind in ("oracle", "runner")
+        trusted = fork.kind in ("oracle", "runner", "referee")
         if not trusted:
             sandbox.die_with(parent)  # a candidate that sleeps would outlive a zygote that is killed
             os.dup2(null, 2)
         keep = sock.fileno()
         os.closerange(3, keep)
         os.closerange(keep + 1, 4096)
-        if fork.kind != "runner":  # which keeps what names its GPU
+        if fork.kind not in ("runner", "referee"):  # which keep what names their GPU
             os.environ.clear()
             os.environ.update(_ENVIRONMENT)
         JOBS[fork.kind](sock, fork)
@@ -149,8 +172,11 @@ def _child(sock: socket.socket, fork: Fork, parent: int) -> None:
         os._exit(status)
 
 
-def _threads() -> int:
-    return len(os.listdir("/proc/self/task"))
+def _alone() -> None:
+    """Raises RuntimeError where something that was imported has started a thread."""
+    threads = len(os.listdir("/proc/self/task"))
+    if threads != 1:
+        raise RuntimeError(f"the zygote has {threads} threads; forking would copy their locks")
 
 
 class Zygote:
@@ -165,8 +191,7 @@ class Zygote:
         self.control.send(json.dumps(codec.to_header(message)).encode())
 
     def fork(self, request: Fork, fd: int) -> None:
-        if _threads() != 1:
-            raise RuntimeError(f"the zygote has {_threads()} threads; forking would copy their locks")
+        _alone()
         me = os.getpid()
         pid = os.fork()
         if pid == 0:
@@ -283,6 +308,7 @@ def main() -> None:
         _warm_up_runner()
     else:
         _warm_up()
+    _alone()  # here, so that the pool does not open at all
     Zygote(control).serve()
 
 

@@ -12,6 +12,8 @@ from triton.runtime.jit import JITFunction, MockTensor
 from rlkernel.evaluator.trace.host_numbers import Untraceable, has_numbers
 
 MAX_GRID = 2**31 - 1
+MAX_HIGHER = 2**16 - 1
+"""The most programs along the second and along the third axis of a grid that the driver launches."""
 OPTIONS = ("num_warps", "num_stages", "num_ctas", "maxnreg")
 """Options of a launch that a Program keeps."""
 
@@ -43,11 +45,11 @@ def bind(jit: JITFunction[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -
     except TypeError as error:  # Triton's binder is a function that it has made, with a name of its own
         raise TypeError(str(error).replace("dynamic_func()", f"{jit.fn.__name__}()")) from None
     hash(tuple(specialization))  # Triton looks the kernel up by it
-    known = {key: value for key, value in mocked.items() if key not in OPTIONS}  # whether their values will do, compilation says
-    accepted: set[frozenset[str]] = jit.__dict__.setdefault("accepted_keywords", set())
-    if frozenset(known) not in accepted:  # only names are checked, so once is enough
-        jit._pack_args(backend, known, bound, specialization, options)
-        accepted.add(frozenset(known))
+    values = repr([mocked.get(key) for key in OPTIONS])
+    accepted: set[tuple[frozenset[str], str]] = jit.__dict__.setdefault("accepted_keywords", set())
+    if (frozenset(mocked), values) not in accepted:  # names are checked, and the values of these options, so once is enough
+        jit._pack_args(backend, mocked, bound, specialization, options)
+        accepted.add((frozenset(mocked), values))
     return Bound({name: _with_data(bound[name]) for name in names}, {k: v for k, v in kwargs.items() if k not in names})
 
 
@@ -75,6 +77,13 @@ def grid_of(grid: Any, arguments: dict[str, Any]) -> tuple[int, int, int]:
         raise Untraceable("the grid depends on a parameter's value; let the kernel decide what its programs do")
     count = len(grid)
     sizes = [operator.index(grid[axis]) if axis == 0 or count > axis else 1 for axis in range(3)]
-    if any(not -MAX_GRID <= size <= MAX_GRID for size in sizes):
+    if any(not -MAX_GRID - 1 <= size <= MAX_GRID for size in sizes):
         raise OverflowError("signed integer is greater than maximum")
-    return (sizes[0], sizes[1], sizes[2]) if sizes[0] * sizes[1] * sizes[2] > 0 and min(sizes) > 0 else (0, 1, 1)
+    product = (
+        (sizes[0] * sizes[1] * sizes[2] + MAX_GRID + 1) % (2 * MAX_GRID + 2) - MAX_GRID - 1
+    )  # the launcher's is 32 bits wide
+    if product <= 0:
+        return 0, 1, 1
+    if min(sizes) < 1 or max(sizes[1:]) > MAX_HIGHER:
+        raise RuntimeError("Triton Error [CUDA]: invalid argument")
+    return sizes[0], sizes[1], sizes[2]

@@ -25,6 +25,8 @@ class KernelTable:
         self.functions: list[Function | None] = []
         self._index: dict[tuple[int, str], int] = {}
         self._alive: list[Any] = []
+        self._constants: dict[int, dict[str, Any]] = {}
+        """Function -> its global constants, as they were when it was met first."""
 
     def index(self, jit: Any, tuples: dict[str, Any] | None = None) -> int:
         """The table's index of `jit`, extracting it and the helpers that it calls on first sight. `tuples`: parameters that are
@@ -33,6 +35,7 @@ class KernelTable:
         key = (id(jit), repr(shapes))
         known = self._index.get(key)
         if known is not None:
+            _check_unchanged(self._constants[known], jit.fn.__globals__)
             return known
         if len(self.functions) >= MAX_KERNELS:
             raise Untraceable(f"more than {MAX_KERNELS} Triton functions")
@@ -50,6 +53,8 @@ class KernelTable:
         bindings = {name: self.free_name(scope[name], name in annotated) for name in sorted(names & scope.keys())}
         skip = tuple(p.name for p in jit.params if p.do_not_specialize)
         line = _def_line(jit)
+        named = {name: jit.fn.__globals__.get(name) for name in names}
+        self._constants[number] = {name: value for name, value in named.items() if isinstance(value, tl.constexpr)}
         known_bindings = {name: value for name, value in bindings.items() if not isinstance(value, Unknown)}
         self.functions[number] = Function(jit.fn.__name__, source, line, known_bindings, skip)
         return number
@@ -90,6 +95,14 @@ class KernelTable:
         if isinstance(encoded, (Unknown, ModuleRef)) or isinstance(value, torch.dtype):
             raise Untraceable(f"constexpr argument {name} is a {type(value).__name__}")
         return encoded
+
+
+def _check_unchanged(constants: dict[str, Any], now: dict[str, Any]) -> None:
+    """Whether a kernel's global constants are what they were. Raises RuntimeError as `JITFunction.run` does."""
+    for name, value in constants.items():
+        other = now.get(name)
+        if other is not value and not (isinstance(other, tl.constexpr) and other.value == value.value):
+            raise RuntimeError(f"Global variable {name} has changed since we compiled this kernel, from {value} to {other}")
 
 
 def parts_of(name: str, value: Any) -> Iterator[tuple[str, Any]]:

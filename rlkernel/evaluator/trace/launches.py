@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import operator
 import sys
 import types
 from collections.abc import Callable, Iterator
@@ -38,6 +40,14 @@ def _caller_line(filename: str) -> int:
     return 0
 
 
+def _whole(name: str, value: Any) -> int:
+    """An option of a launch. Raises Untraceable for what the compiler would not take either."""
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise Untraceable(f"launch option {name} is a {type(value).__name__}; pass a whole number") from None
+
+
 class LaunchRecorder:
     """Stands where `JITFunction.run` and `Autotuner.run` stand."""
 
@@ -54,7 +64,7 @@ class LaunchRecorder:
         return self.table.index(jit, {name: value for name, value in bound.arguments.items() if type(value) is tuple})
 
     def _encoded(self, jit: Any, bound: Bound, grid: tuple[int, int, int]) -> tuple[dict[str, Value], Config]:
-        options = {key: int(value) for key, value in bound.options.items() if key in OPTIONS and value is not None}
+        options = {key: _whole(key, value) for key, value in bound.options.items() if key in OPTIONS and value is not None}
         constants: dict[str, Value] = {}
         values: dict[str, Value] = {}
         for index, param in enumerate(jit.params):
@@ -88,7 +98,7 @@ class LaunchRecorder:
             str(value.padding),
         )
 
-    def jit_run(self, jit: JITFunction[Any], *args: Any, grid: Any, warmup: bool = False, **kwargs: Any) -> None:
+    def jit_run(self, jit: JITFunction[Any], *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> None:
         if warmup:
             raise Untraceable("kernel.warmup() needs a compiled kernel on the host")
         for hook in jit.pre_run_hooks:
@@ -120,7 +130,7 @@ class LaunchRecorder:
                     config.pre_hook({**tuner.nargs, **kwargs, **config.all_kwargs()})
                 hooks.append(self.recorder.taken_back(began))
                 self._configs = found
-                tuner.fn.run(*args, **kwargs, **config.all_kwargs())
+                _run_one(tuner, config, args, kwargs)
                 self._configs = None
         finally:
             self._configs = None
@@ -150,19 +160,38 @@ class LaunchRecorder:
         return Launch(function, first, tuple(configs), _caller_line(self.filename))
 
 
+def _run_one(tuner: Any, config: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    """Run the kernel in one configuration with the checks of `Autotuner.run`: where there are several, each is tried first, on
+    tensors that are reset or restored by name, and only the best one's options may not be given twice."""
+    chosen = config.all_kwargs()
+    if len(tuner.configs) > 1:
+        given = {**tuner.nargs, **kwargs, **chosen}
+        if not tuner.user_defined_pre_hook:
+            for name in tuner.reset_to_zero:
+                _ = given[name].zero_
+            for name in tuner.restore_value:
+                _ = given[name].clone
+        if kwargs.keys() & chosen.keys():
+            tuner.fn.run(*args, **{**kwargs, **chosen})
+    tuner.fn.run(*args, **kwargs, **chosen)
+
+
 def _without_blocks(values: dict[str, Value]) -> dict[str, Value]:
     """A launch's arguments without the block shapes of descriptors, which are each configuration's own (`Config.blocks`)."""
     return {name: replace(value, block_shape=()) if isinstance(value, Descriptor) else value for name, value in values.items()}
 
 
 def _pruned(tuner: Any, kwargs: dict[str, Any]) -> tuple[int, ...]:
-    """The indices of the configurations that the tuner would time. Raises AutotunerError where none is left.
+    """The indices of the configurations that the tuner would time. Raises AutotunerError where none is left, and TypeError for a
+    key that cannot be looked up.
 
     Pruning may ask the card for what only the card knows; where it fails for that, all are kept.
     """
     everything = tuple(range(len(tuner.configs)))
     if len(everything) == 1:
         return everything
+    given = {**tuner.nargs, **kwargs}
+    hash(tuple(given[name] for name in tuner.keys if name in given))  # the tuner looks its choice up by them
     try:
         left = tuner.prune_configs(kwargs)
     except (AutotunerError, Untraceable):
@@ -220,13 +249,17 @@ def intercepting(
     """Launches inside are recorded; Triton believes that `target` is present. Gives what records them."""
     launches = LaunchRecorder(recorder, table, filename)
 
-    def method(call: Callable[..., None]) -> Callable[..., None]:
-        return lambda self, *args, **kwargs: call(self, *args, **kwargs)
+    def method(original: Callable[..., Any], call: Callable[..., None]) -> Callable[..., None]:
+        @functools.wraps(original)  # Python's own messages name it
+        def run(self: Any, *args: Any, **kwargs: Any) -> None:
+            call(self, *args, **kwargs)
+
+        return run
 
     triton.runtime.driver.set_active(_Driver(target, properties))
     with (
-        mock.patch.object(JITFunction, "run", method(launches.jit_run)),
-        mock.patch.object(Autotuner, "run", method(launches.autotune_run)),
+        mock.patch.object(JITFunction, "run", method(JITFunction.run, launches.jit_run)),
+        mock.patch.object(Autotuner, "run", method(Autotuner.run, launches.autotune_run)),
         mock.patch.object(TensorDescriptor, "__post_init__", _check_descriptor),
         compiled_style(launches.autotune_run),
     ):

@@ -49,6 +49,24 @@ def cast_as_autocast_would(
     return tuple(cast(value) for value in args), {key: cast(value) for key, value in kwargs.items()}
 
 
+def cast_to_default(recorder: Any, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+    """The arguments of a pointwise operator that makes floats of integers, as the default dtype would have them, where host code
+    has changed it; the casts are recorded. Example: `torch.arange(3) / 2` after `set_default_dtype(torch.float64)`."""
+    default = torch.get_default_dtype()
+    tensors = [value for value in args if isinstance(value, torch.Tensor)]
+    if default == torch.float32 or not tensors or func._schema.is_mutable or torch.Tag.pointwise not in func.tags:
+        return args
+    if any(tensor.is_floating_point() or tensor.is_complex() for tensor in tensors):
+        return args
+    result = func(*args, **kwargs)
+    if not (isinstance(result, torch.Tensor) and result.is_floating_point() and kwargs.get("dtype") is None):
+        return args
+    with recorder:
+        return tuple(
+            torch.ops.aten._to_copy.default(value, dtype=default) if isinstance(value, torch.Tensor) else value for value in args
+        )
+
+
 def name_dtype(func: Any, args: Any, kwargs: dict[str, Any]) -> None:
     """Write the default dtype into a call that makes a tensor of it, if it is not torch's own. Raises DependsOnDefault."""
     default = torch.get_default_dtype()
@@ -58,7 +76,11 @@ def name_dtype(func: Any, args: Any, kwargs: dict[str, Any]) -> None:
     if any(a.name == "dtype" for a in func._schema.arguments) and not tensors:
         if kwargs.get("dtype") is None:
             kwargs["dtype"] = func(*args, **kwargs).dtype
-    elif tensors and not any(tensor.is_floating_point() or tensor.is_complex() for tensor in tensors):
+    elif (
+        tensors
+        and kwargs.get("dtype") is None
+        and not any(tensor.is_floating_point() or tensor.is_complex() for tensor in tensors)
+    ):
         result = func(*args, **kwargs) if not func._schema.is_mutable else None
         if isinstance(result, torch.Tensor) and result.is_floating_point():
             raise DependsOnDefault(f"{func} gives the default dtype, which was set to {default}; name a dtype")

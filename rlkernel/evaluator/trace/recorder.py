@@ -197,6 +197,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         if name in _SETS or func.namespace == "profiler":
             return func(*args, **kwargs)  # what `set_` does is seen by what the tensor is afterwards
         args, kwargs = precision.cast_as_autocast_would(self, self.autocast, func, args, kwargs)
+        args = precision.cast_to_default(self, func, args, kwargs)
         claim = self.devices.of_result(func, args, kwargs)
         if any(a.name == "device" for a in func._schema.arguments):
             kwargs["device"] = META

@@ -42,6 +42,11 @@ def tuned(x, n, BLOCK: tl.constexpr):
     tl.store(x + tl.arange(0, BLOCK), n)
 
 
+@triton.jit
+def other(x):
+    tl.store(x, SCALE)
+
+
 class Traced:
     """Two inputs of 100 floats with the ids 0 and 1, and what is recorded."""
 
@@ -181,7 +186,7 @@ def test_launches_and_operators_are_in_one_order() -> None:
 )
 def test_what_no_launch_takes_is_refused(kwargs: dict[str, Any], error: type[Exception], line: str) -> None:
     with tracing() as traced, pytest.raises(error) as refused:
-        kernel.run(traced.x, traced.y, 100, grid=(1,), **{"factor": 1.0, "BLOCK": 16, **kwargs})
+        kernel.run(traced.x, traced.y, 100, grid=(1,), **{"warmup": False, "factor": 1.0, "BLOCK": 16, **kwargs})
     assert str(refused.value) == line
     assert traced.steps() == []
 
@@ -201,3 +206,15 @@ def test_afterwards_triton_launches_again() -> None:
     with tracing():
         assert triton.runtime.jit.JITFunction.run is not run
     assert triton.runtime.jit.JITFunction.run is run
+
+
+def test_a_global_constant_that_changes_between_launches_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Triton compares them with what it has compiled: https://triton-lang.org, `JITFunction.run`."""
+    with tracing() as traced:
+        kernel[(1,)](traced.x, traced.y, 100, 1.0, BLOCK=16)
+        monkeypatch.setitem(helper.fn.__globals__, "SCALE", tl.constexpr(3))
+        kernel[(1,)](traced.x, traced.y, 100, 1.0, BLOCK=16)
+        other[(1,)](traced.x)
+        monkeypatch.setitem(helper.fn.__globals__, "SCALE", tl.constexpr(4))
+        with pytest.raises(RuntimeError, match=r"^Global variable SCALE has changed since we compiled this kernel"):
+            other[(1,)](traced.x)

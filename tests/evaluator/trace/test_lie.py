@@ -175,10 +175,17 @@ def test_autocast_and_default_dtypes_are_written_into_the_steps() -> None:
 
     def divided(x: torch.Tensor) -> torch.Tensor:
         torch.set_default_dtype(torch.float64)
-        return torch.arange(3, device="cuda") / 2
+        return torch.arange(3, device="cuda") / 3 + torch.ones(3, dtype=torch.bool, device="cuda") * 0.1
 
-    with pytest.raises(Untraceable, match="gives the default dtype"):
-        replayed(divided)
+    found = replayed(divided)
+    assert found.dtype == torch.float64
+    assert torch.equal(found, torch.arange(3, dtype=torch.float64) / 3 + 0.1)
+
+    def averaged(x: torch.Tensor) -> torch.Tensor:
+        torch.set_default_dtype(torch.float64)
+        return torch.arange(3, device="cuda").to(torch.float16).double().var(dim=0)
+
+    assert replayed(averaged).dtype == torch.float64
 
 
 def test_operators_of_the_candidate_are_traced_through_and_gone_afterwards() -> None:

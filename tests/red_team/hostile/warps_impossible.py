@@ -1,4 +1,4 @@
-# relu compile_error catalogue=60: a number of warps that Triton does not have
+# relu runtime_error catalogue=60: a number of warps that Triton refuses when it launches
 import torch
 import torch.nn as nn
 import triton

@@ -1,0 +1,111 @@
+"""Many candidates through the evaluator, with a ledger of what was found, so that a command that is stopped goes on."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import anyio
+
+from envs.world.drafts import Draft, code
+from rlkernel.evaluator.pool import Pool
+from rlkernel.evaluator.version import verdict_version
+from rlkernel.types import Evaluation, Timing
+
+RUNS = Path("runs/world")
+"""Where ledgers and evaluations are kept."""
+AT_ONCE = 4
+"""Candidates in flight per lane of the pool: enough that a lane never waits."""
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A draft to be judged, under a key that is unique in its ledger."""
+
+    key: str
+    draft: Draft
+
+
+def digest(text: str) -> str:
+    """12 hex digits that stand for a text in keys and names of files."""
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+def item_of(draft: Draft, name: str = "") -> Item:
+    """The draft under its task's name, a name of its own where it has one, and the digest of its code."""
+    return Item(" ".join(part for part in (draft.task.name, name, digest(code(draft))) if part), draft)
+
+
+class Ledger:
+    """A file with one row of JSON per judged item: its key, status, speedup and times in microseconds."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.rows: dict[str, Mapping[str, Any]] = {}
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if path.exists():
+            for line in path.read_text(encoding="utf-8").splitlines():
+                try:
+                    row = json.loads(line)
+                except ValueError:
+                    continue  # cut off by a kill; the item is judged again
+                self.rows[row["key"]] = row
+
+    def add(self, key: str, evaluation: Evaluation) -> None:
+        """Append a row."""
+        row = {
+            "key": key,
+            "status": str(evaluation.status),
+            "detail": evaluation.detail,
+            "speedup": evaluation.speedup,
+            "reference_us": evaluation.reference_us,
+            "candidate_us": evaluation.candidate_us,
+            "timing": evaluation.timing,
+        }
+        self.rows[key] = row
+        with self.path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(row) + "\n")
+
+
+async def judge(items: Iterable[Item], pool: Pool, ledger: Ledger, *, until: float) -> bool:
+    """Judge the items that the ledger lacks. Returns False where the monotonic clock passed `until` before all were judged."""
+    missing = [item for item in items if item.key not in ledger.rows]
+    limiter = anyio.CapacityLimiter(AT_ONCE * pool.jobs)
+    started, done = time.monotonic(), 0
+
+    async def one(item: Item) -> None:
+        nonlocal done
+        async with limiter:
+            if time.monotonic() > until:
+                return
+            ledger.add(item.key, await pool.evaluate(item.draft.task.problem(), code(item.draft)))
+            done += 1
+            if done % 200 == 0:
+                rate = done / (time.monotonic() - started)
+                print(f"{done} of {len(missing)} judged, {rate:.1f} per second", flush=True)
+
+    async with anyio.create_task_group() as group:
+        for item in missing:
+            group.start_soon(one, item)
+    return done == len(missing)
+
+
+def timing_of(pool: Pool) -> Timing:
+    """How the pool times candidates."""
+    return "modelled" if pool.device == "cpu" else "measured"
+
+
+def open_ledger(name: str, pool: Pool) -> Ledger:
+    """The ledger of a command, one for each device, version and setting of the evaluator."""
+    setting = digest(f"{pool.device} {pool.config!r} {verdict_version()}")
+    return Ledger(RUNS / f"{name}_{timing_of(pool)}_{setting}.jsonl")
+
+
+def deadline(limit_seconds: float | None) -> float:
+    """The monotonic time at which a command stops; infinity without a limit."""
+    return float("inf") if limit_seconds is None else time.monotonic() + limit_seconds

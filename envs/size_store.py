@@ -10,10 +10,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import torch
-
-from envs import kernelbench
-from envs.kernelbench import Fitted, Unfit, fit_for_cpu, fit_for_gpu
+from rlkernel.evaluator.devices import DeviceProfile
+from rlkernel.evaluator.judging.fitting import Fitted, Unfit, fit_for_cpu, fit_for_gpu
+from rlkernel.evaluator.version import verdict_version
 from rlkernel.types import Problem
 
 
@@ -22,21 +21,24 @@ def _nothing() -> None:
 
 
 def fit_all(
-    problems: Sequence[Problem], memory_bytes: int | None, store: Path, on_done: Callable[[], None] = _nothing
+    problems: Sequence[Problem],
+    profile: DeviceProfile,
+    memory_bytes: int | None,
+    store: Path,
+    on_done: Callable[[], None] = _nothing,
 ) -> list[Fitted | Unfit]:
     """Fit all problems: for a GPU with `memory_bytes`, or for the CPU where that is None.
 
-    store: a file of JSON lines to which sizes are appended. What another version of the rule or of torch has found is not
-    used.
+    store: a file of JSON lines to which sizes are appended. What another version of the evaluator or of torch has found is
+    not used.
     """
-    code = Path(kernelbench.__file__).read_bytes()
-    rule = [hashlib.sha256(code).hexdigest()[:16], torch.__version__, memory_bytes]
+    rule = [verdict_version(), profile.name, memory_bytes]
     known = _read(store)
     found: list[Fitted | Unfit] = []
     for problem in problems:
         key = hashlib.sha256(json.dumps([*rule, problem.name, problem.source]).encode()).hexdigest()[:32]
         if key not in known:
-            fitted = fit_for_cpu(problem) if memory_bytes is None else fit_for_gpu(problem, memory_bytes)
+            fitted = fit_for_cpu(problem, profile) if memory_bytes is None else fit_for_gpu(problem, profile, memory_bytes)
             known[key] = {"key": key, **_dump(fitted)}
             store.parent.mkdir(parents=True, exist_ok=True)
             with store.open("a", encoding="utf-8") as file:

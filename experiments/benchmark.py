@@ -10,7 +10,8 @@ attempts.parquet, and report.html, where every turn can be read. The same comman
 --samples or --turns, it adds what is missing. Exit status 75 says that some answers did not come, and that the same command goes
 on.
 
-A suite is ours, or a directory in KernelBench's layout; `envs.kernelbench` says at which sizes its problems are judged.
+A suite is ours, or a directory in KernelBench's layout; `rlkernel.evaluator.judging.fitting` says at which
+sizes its problems are judged.
 """
 
 from __future__ import annotations
@@ -25,7 +26,6 @@ import anyio
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from envs.kernelbench import Unfit
 from experiments.benchmark_flags import Flags
 from experiments.benchmark_plan import Plan, manifest_of, plan
 from experiments.benchmark_work import work
@@ -34,6 +34,7 @@ from rlkernel.benchmark import results as benchmark_report
 from rlkernel.benchmark.attempts import Ledger, Missing, TurnRow
 from rlkernel.commands.flags import parse_flags
 from rlkernel.errors import GOES_ON, exit_status
+from rlkernel.evaluator.judging.fitting import Unfit
 from rlkernel.runs import directory as rundir
 from rlkernel.training.command import interruptible
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import json
 import re
@@ -15,7 +14,6 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from algorithms import REWARDS
-from envs.kernelbench import Fitted, Unfit, describe
 from envs.problems import SuiteError, load_directory, load_suite
 from envs.size_store import fit_all
 from experiments.benchmark_flags import Flags, check, parse_context
@@ -24,7 +22,9 @@ from rlkernel.config import code_of, to_json
 from rlkernel.environment.kernel_env import KernelEnvironment
 from rlkernel.errors import UsageError
 from rlkernel.evaluator.cards.gpus import Gpu
-from rlkernel.evaluator.config import EvaluatorConfig, Limits
+from rlkernel.evaluator.config import PATIENT, EvaluatorConfig
+from rlkernel.evaluator.devices import profile_of
+from rlkernel.evaluator.judging.fitting import Fitted, Unfit, describe
 from rlkernel.evaluator.pool import runner_memory
 from rlkernel.interfaces import Reward
 from rlkernel.refine import Context
@@ -35,13 +35,6 @@ from rlkernel.types import Evaluation, Problem, Status
 
 if TYPE_CHECKING:
     from rlkernel.policy.endpoint import EndpointConfig
-
-PATIENT = Limits(trace_seconds=30, run_seconds=60)
-"""A benchmark's verdicts must not depend on who else uses the cores, and level 3 has networks that take seconds to trace."""
-MEMORY_SHARE = 0.875
-"""The share of a card's memory that evaluations may use: KernelBench's largest inputs take gigabytes."""
-REFERENCE_SHARE = 0.5
-"""The share of that for a study of the reference; a candidate has guarded memory of its own besides."""
 
 
 @dataclass(frozen=True)
@@ -199,14 +192,10 @@ def _evaluator(flags: Flags) -> tuple[Sequence[Gpu], EvaluatorConfig]:
     except ValueError as error:
         raise UsageError(f"--device: {error}") from error
     check_native(flags.device, bool(cards), native=flags.audit > 0, untraceable=flags.untraceable, flag="--audit")
-    limits = PATIENT
-    if cards:
-        memory = int(MEMORY_SHARE * min(card.memory_bytes or limits.gpu_memory_bytes for card in cards))
-        limits = dataclasses.replace(limits, gpu_memory_bytes=memory)
     try:
         compiled = flags.compiled and (bool(cards) or flags.device == RAY)
         return cards, EvaluatorConfig(
-            profile=flags.profile, precision=flags.precision, compiled=compiled, limits=limits, untraceable=flags.untraceable
+            profile=flags.profile, precision=flags.precision, compiled=compiled, limits=PATIENT, untraceable=flags.untraceable
         )
     except ValueError as error:
         raise UsageError(f"--profile: {error}") from error
@@ -224,14 +213,15 @@ def _endpoint(flags: Flags, max_new_tokens: int) -> EndpointConfig:
 def _fit(problems: Sequence[Problem], flags: Flags, cards: Sequence[Gpu], config: EvaluatorConfig) -> list[Fitted | Unfit]:
     if flags.sizes == "full":
         return [Fitted(problem, {}, {}) for problem in problems]
-    memory = None
+    memory, profile = None, profile_of(config.profile)
     if cards:
         shared = bool(flags.model) and not flags.url
-        memory = int(REFERENCE_SHARE * min(runner_memory(card, config, shared=shared) for card in cards))
+        memory = min(runner_memory(card, config, shared=shared) for card in cards)
     columns = (TextColumn("choosing sizes"), BarColumn(bar_width=24), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("", total=len(problems))
-        return fit_all(problems, memory, flags.out / "benchmark" / "sizes.jsonl", lambda: bar.advance(task))
+        store = flags.out / "benchmark" / "sizes.jsonl"
+        return fit_all(problems, profile, memory, store, lambda: bar.advance(task))
 
 
 def manifest_of(plan: Plan) -> dict[str, Any]:

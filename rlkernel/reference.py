@@ -21,6 +21,8 @@ from rlkernel.errors import BrokenReference
 REQUIRED = ("Model", "get_inputs", "get_init_inputs")
 SMALL = "SMALL"
 FIXED = "FIXED"
+INSTALL = {"einops": "pip install 'rlkernel[kernelbench]' brings it"}
+"""Modules that known references import and the package does not need."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +81,8 @@ class Reference:
 def seed_generators(seed: int) -> None:
     """`torch.manual_seed` without its bookkeeping for absent back ends, which costs 2 ms a call."""
     torch.default_generator.manual_seed(seed)
-    if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
+    # A CUDA graph that is recorded keeps the seed that was set before, and refuses another.
+    if torch.cuda.is_initialized() and not torch.cuda.is_current_stream_capturing():  # type: ignore[no-untyped-call]
         for generator in torch.cuda.default_generators:
             generator.manual_seed(seed)
 
@@ -132,7 +135,7 @@ def apply_small(source: str, *, name: str = "reference") -> str:
         )
     if len({(value.lineno, value.col_offset) for value, _ in spans}) < len({(v.lineno, v.col_offset, t) for v, t in spans}):
         raise BrokenReference(f"{name}: SMALL gives other values to names that one line assigns together; give them the same")
-    return _replace(source, spans)
+    return replace_spans(source, spans)
 
 
 def small_constants(source: str, *, name: str = "reference") -> dict[str, list[Any]]:
@@ -165,14 +168,15 @@ def shrink(source: str, constants: Mapping[str, Sequence[Any]]) -> str:
         for target, value in pairs
         if target in constants and _literal(value) == constants[target][0]
     ]
-    return _replace(source, spans) if spans else source
+    return replace_spans(source, spans) if spans else source
 
 
 def _literal(value: ast.expr) -> Any:
     return value.value if isinstance(value, ast.Constant) else None
 
 
-def _replace(source: str, spans: list[tuple[ast.expr, str]]) -> str:
+def replace_spans(source: str, spans: Sequence[tuple[ast.expr, str]]) -> str:
+    """The text with other text in the places of some of its expressions."""
     # ast counts columns in UTF-8 bytes, so edit bytes; from the end, so that earlier offsets stay right.
     lines = source.encode().splitlines(keepends=True)
     starts = [0]
@@ -296,7 +300,9 @@ def _describe(error: Exception, filename: str) -> str:
         trace = trace.tb_next
     where = f" on line {line}" if line is not None else ""
     message = " ".join(str(error).split())
-    return f"{type(error).__name__}{where}: {message}"[:300]
+    absent = error.name if isinstance(error, ModuleNotFoundError) else None
+    hint = f"; {INSTALL.get(absent, 'install it')}" if absent else ""
+    return f"{type(error).__name__}{where}: {message}"[:300] + hint
 
 
 @contextmanager

@@ -8,6 +8,7 @@ Nothing here imports torch, so that every process and every test can read these 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Any, Literal
@@ -163,6 +164,8 @@ class Evaluation:
     """How KernelBench would have compared the outputs on the problem's own inputs, whatever the status; None when nothing ran."""
     reference_ops: tuple[OpFact, ...] = ()
     """The reference's own steps: the first is its bottleneck."""
+    sizes: Mapping[str, Any] = field(default_factory=dict)
+    """Constants of the problem's file that have smaller values where results are compared, see `evaluator.judging.fitting`."""
     seconds: Seconds = field(default_factory=Seconds)
     cached: bool = False
     trust: Trust = "traced"

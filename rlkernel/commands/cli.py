@@ -38,7 +38,8 @@ class Evaluate:
     jobs: int = 0
     """Evaluations at a time with a manifest; 0: one per core."""
     profile: str = "h200"
-    """Without a GPU, the one to compile for and to model: h200 or a100."""
+    """Without a GPU, the one to compile for and to model: h200, a100, h100, l40s, rtx4090 or b200. On a GPU, `card` makes the
+    profile of the card itself, also where its model has a name here."""
     precision: Precision = Precision.PYTORCH
     """pytorch: the reference as PyTorch ships, and the candidate may use tf32. strict: no tf32. tf32: on both sides."""
     untraceable: Literal["refused", "native"] = "refused"
@@ -53,12 +54,17 @@ class Evaluate:
     def __call__(self) -> int:
         from rlkernel.commands.evaluate import evaluate_manifest, evaluate_pair
         from rlkernel.commands.native import check_native
-        from rlkernel.evaluator.config import EvaluatorConfig
+        from rlkernel.evaluator.config import PATIENT, EvaluatorConfig
+        from rlkernel.evaluator.devices import OF_THE_CARD
         from rlkernel.training.placement import select
 
         try:
             config = EvaluatorConfig(
-                profile=self.profile, precision=self.precision, compiled=self.compiled, untraceable=self.untraceable
+                profile=self.profile,
+                precision=self.precision,
+                compiled=self.compiled,
+                limits=PATIENT,
+                untraceable=self.untraceable,
             )
         except ValueError as error:
             raise UsageError(f"--profile: {error}") from error
@@ -66,6 +72,8 @@ class Evaluate:
             cards = select(self.device)
         except ValueError as error:
             raise UsageError(f"--device: {error}") from error
+        if self.profile == OF_THE_CARD and not cards and self.device != "ray":
+            raise UsageError("--profile card: there is no GPU to measure; name one, such as h200")
         check_native(self.device, bool(cards), native=self.native, untraceable=self.untraceable)
         if self.jobs < 0:
             raise UsageError(f"--jobs {self.jobs}: use 0 for one per core, or a positive number")

@@ -13,8 +13,9 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
-from rlkernel.evaluator.cards import gpus
+from rlkernel.evaluator.cards import card_profile, gpus
 from rlkernel.evaluator.cards.gpus import Gpu, Reading
+from rlkernel.evaluator.devices import DeviceProfile
 from rlkernel.evaluator.processes import sandbox
 
 PACKAGES = ("torch", "triton", "trl", "transformers", "anyio", "nvidia-ml-py", "wandb", "numpy")
@@ -49,21 +50,33 @@ def card(gpu: Gpu, reading: Reading, busy: str | None) -> list[Finding]:
         f"SM {_or_unknown(reading.sm_mhz, 'MHz')}, memory {_or_unknown(reading.memory_mhz, 'MHz')}, "
         f"{_or_unknown(reading.temperature_c, 'C')}, {_or_unknown(reading.power_w, 'W')}, {throttle}"
     )
-    known = gpus.profile(gpu)
-    floor = (
-        Finding(
-            f"cuda:{gpu.index} profile",
-            "unknown card",
-            "measured anyway; the roofline floor is unknown, so nothing is implausible",
-        )
-        if known is None
-        else Finding(f"cuda:{gpu.index} profile", known.name, "times below its roofline are implausible", True)
-    )
     return [
         Finding(f"cuda:{gpu.index}", about, meaning, busy is None),
         Finding(f"cuda:{gpu.index} clocks", clocks, ""),
-        floor,
+        profile(gpu),
     ]
+
+
+def profile(gpu: Gpu) -> Finding:
+    """The table's row on what a card can do at best: by its name, or from its driver's answers."""
+    what, named = f"cuda:{gpu.index} profile", gpus.profile(gpu)
+    if named is not None:
+        return Finding(what, f"{named.name}: {_rates(named)}", "times below its roofline are implausible", True)
+    try:
+        answers = card_profile.ask(gpu)
+    except gpus.GpuUnavailable as error:
+        return Finding(what, str(error), "no measured times on this card", False)
+    if (why := card_profile.refusal(answers)) is not None:
+        return Finding(what, why, "no measured times on this card", False)
+    meaning = "from the driver's answers; bandwidth and launches are measured when the card is first used"
+    return Finding(what, f"made of the card: {_rates(card_profile.derive(answers))}", meaning, True)
+
+
+def _rates(found: DeviceProfile) -> str:
+    """A profile in a line: 1 GB/s is 1000 bytes per microsecond, 1 TFLOP/s a million operations."""
+    half = found.matrix_flops_per_us["bf16"] / 1e6
+    memory = found.dram_bytes_per_us / 1e3
+    return f"sm_{found.arch}, {found.processors} processors, {memory:.0f} GB/s, {half:.0f} TFLOP/s in bfloat16"
 
 
 def torch_build(build: str | None, driver: str | None) -> Finding:

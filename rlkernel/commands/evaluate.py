@@ -15,7 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from rlkernel.commands.native import audited, judged_rows, told
-from rlkernel.errors import BrokenReference, UsageError
+from rlkernel.errors import BrokenReference, EvaluatorFailed, UsageError
 from rlkernel.evaluator.config import EvaluatorConfig
 from rlkernel.evaluator.messages.native import NativeFound
 from rlkernel.evaluator.native.agreement import Judged, native_to_json, summary, summary_line
@@ -136,6 +136,9 @@ def show(evaluation: Evaluation, console: Console) -> None:
             console.print(table)
     if evaluation.kernelbench_close is not None:
         console.print(CLOSE[evaluation.kernelbench_close])
+    if evaluation.sizes:
+        sizes = ", ".join(f"{name} = {value}" for name, value in evaluation.sizes.items())
+        console.print(f"[dim]results compared at {sizes}", soft_wrap=True, highlight=False)
     seconds = evaluation.seconds
     console.print(
         f"[dim]trace {seconds.trace:.2f} s, compile {seconds.compile:.2f} s, run {seconds.run:.2f} s, total {seconds.total:.2f} s"
@@ -211,7 +214,7 @@ async def _manifest(
             try:
                 result = await pool.evaluate(case.problem, case.candidate)
                 found = await audited(pool, case.problem, case.candidate, result) if native else None
-            except BrokenReference as error:
+            except (BrokenReference, EvaluatorFailed) as error:
                 broken.append(f"{case.id}: {error}")
                 return
             file.write(json.dumps(result_json(case.id, result, found)) + "\n")
@@ -227,7 +230,7 @@ async def _manifest(
                     tasks.start_soon(one, case)
             _warn(pool.notices[len(at_start) :], console)
     if broken:
-        raise UsageError(f"{len(broken)} of {len(cases)} cases have a broken reference, the first: {broken[0]}")
+        raise UsageError(f"{len(broken)} of {len(cases)} cases could not be judged, the first: {broken[0]}")
 
 
 def evaluate_manifest(

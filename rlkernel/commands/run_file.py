@@ -17,6 +17,7 @@ import difflib
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
+from enum import StrEnum
 from pathlib import Path
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
@@ -130,6 +131,9 @@ def _plain(hint: Any, given: Any, place: str) -> Any:
         return given
     if hint is Path and isinstance(given, str):
         return Path(given)
+    if isinstance(hint, type) and issubclass(hint, StrEnum):
+        _known([given], tuple(hint), f"{place} = ")
+        return hint(given)
     fits = isinstance(given, int | float) if hint is float else isinstance(given, hint)
     if not fits or (isinstance(given, bool) and hint is not bool):
         raise UsageError(f"{place} is {given!r}: give {WORDS.get(hint, 'a value of its type')}")

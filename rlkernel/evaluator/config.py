@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from rlkernel.errors import UsageError
-from rlkernel.evaluator.devices import PROFILES
+from rlkernel.evaluator.devices import OF_THE_CARD, profile_of
 from rlkernel.types import Precision
 
 GIB = 1 << 30
@@ -31,10 +31,16 @@ class Limits:
     """The seconds that a candidate's process may take where it runs as plain Python."""
     memory_bytes: int = 4 * GIB
     """The address space, in bytes, that a child may have on top of what its libraries take."""
-    gpu_memory_bytes: int = 64 * GIB
-    """The GPU memory, in bytes, that a candidate, the reference and their inputs may take together."""
+    gpu_memory_bytes: int = 0
+    """The GPU memory, in bytes, that a candidate, the reference and their inputs may take together; 0: what the card has. A pool
+    puts the number of its cards in place of 0, so that verdicts are kept under it."""
     code_bytes: int = 200_000
     """The size above which a candidate's code is `invalid`."""
+
+
+PATIENT = Limits(trace_seconds=30, run_seconds=120)
+"""Limits where nobody trains on the verdicts: they must not depend on who else uses the cores, and large networks take seconds to
+trace."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +48,8 @@ class EvaluatorConfig:
     """How candidates are judged. All of it is part of every cache key."""
 
     profile: str = "h200"
-    """The name of the GPU that is compiled for, and modelled where there is none; see `devices.PROFILES`."""
+    """The GPU that is compiled for, and modelled where there is none: a name of `devices.PROFILES`, or a profile's text. Where
+    there is a GPU, its own takes the place of this; "card" leaves also the name of its model aside."""
     precision: Precision = Precision.PYTORCH
     """How exact float32 products are on either side."""
     compiled: bool = False
@@ -56,8 +63,8 @@ class EvaluatorConfig:
     evaluation says `trust: native`. That is for benchmarks: `check_for_training` refuses it."""
 
     def __post_init__(self) -> None:
-        if self.profile not in PROFILES:
-            raise ValueError(f"unknown device profile {self.profile!r}: use one of {', '.join(PROFILES)}")
+        if self.profile != OF_THE_CARD:
+            profile_of(self.profile)
         if self.precision not in tuple(Precision):
             raise ValueError(f"unknown precision {self.precision!r}: use one of {', '.join(Precision)}")
         object.__setattr__(self, "precision", Precision(self.precision))

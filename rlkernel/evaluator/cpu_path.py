@@ -22,11 +22,12 @@ class CpuPath:
     """Judges one candidate at a time per oracle."""
 
     def __init__(self, stages: Stages) -> None:
-        self._stages = stages
+        self.stages = stages
 
     async def evaluate(self, oracle: Child, problem: Problem, code: str, clock: Clock) -> Evaluation:
         """Judge one candidate. Raises Ended, BrokenReference or EvaluatorFailed."""
-        stages = self._stages
+        stages = self.stages
+        problem = await stages.fitted(oracle, problem, None)
         brief = await stages.brief(oracle, problem)
         small, full = await stages.trace(code, brief.variants, clock)
         specs = brief.variants[1].specs
@@ -55,18 +56,18 @@ class CpuPath:
         orders: dict[int, tuple[int, ...]] = {}
         if any(len(launch.configs) > 1 for launch in full.launches):
             with clock.stage("run"):
-                config = self._stages.config
+                config = self.stages.config
                 question = codec.pack(PriceRequest(full, specs, config.profile, key))
-                priced, _ = await self._stages.job("run", question, config.limits.run_seconds, Prices)
+                priced, _ = await self.stages.job("run", question, config.limits.run_seconds, Prices)
                 orders = priced.orders
         with clock.stage("compile"):
-            return await self._stages.compile(full, specs, orders)
+            return await self.stages.compile(full, specs, orders)
 
     async def _run(
         self, oracle: Child, problem: Problem, key: str, small: Traced, full: Program, specs: Specs, kernels: Kernels
     ) -> tuple[Ran, Compared]:
         """The candidate on rounds that are drawn from its key, and what the oracle says of its outputs. Raises Ended."""
-        stages, config = self._stages, self._stages.config
+        stages, config = self.stages, self.stages.config
         drawing = codec.pack(DrawRounds(stages.about(problem), key, small.other is not None, *small.calls_before))
         drawn, inputs = await stages.ask_oracle(oracle, drawing, Rounds)
         configs = {step: next(iter(choices)) for step, choices in kernels.facts.items()}

@@ -27,7 +27,7 @@ class GpuPath:
     def __init__(self, stages: Stages, runners: Sequence[GpuRunner], baselines: BaselineStore) -> None:
         config = stages.config
         self.runners = runners
-        self._stages = stages
+        self.stages = stages
         self._times = KeptTimes(baselines, precision=config.precision)
         self._studies = Studies(config, self._times)
         self._stays = Stays(runners, self._studies, config.limits.gpu_seconds)
@@ -39,7 +39,8 @@ class GpuPath:
 
     async def evaluate(self, oracle: Child, problem: Problem, code: str, clock: Clock) -> Evaluation:
         """Judge one candidate. Raises Ended, BrokenReference, EvaluatorFailed or RunnerFailed."""
-        stages, config = self._stages, self._stages.config
+        stages, config = self.stages, self.stages.config
+        problem = await stages.fitted(oracle, problem, config.limits.gpu_memory_bytes)
         brief = await stages.brief(oracle, problem)
         variant = brief.variants[1]
         (traced,) = await stages.trace(code, [variant], clock)
@@ -47,10 +48,10 @@ class GpuPath:
             kernels, cubins = await self._compile(traced, variant.specs)
         task = Task(
             problem.name, problem.source, brief.modal, config.precision, config.limits.forward_seconds, traced.program,
-            traced.other, kernels,
+            traced.other, kernels, variant.replaced,
         )  # fmt: skip
         with clock.stage("run"):
-            stay = await self._stays.stay(problem, brief.reference, task, cubins, clock)
+            stay = await self._stays.stay(problem, brief, task, cubins, clock)
         measured = stay.judged.measured
         times = None if measured is None else await self._times_of(stay.runner, problem, measured)
         return combine(facts_of(stay, task, brief, times), clock.now)
@@ -62,7 +63,7 @@ class GpuPath:
         async def one(program: Program | None) -> dict[str, dict[int, Compiled]]:
             if program is None or not any(isinstance(step, Launch) for step in (*program.once, *program.forward)):
                 return {}
-            made = await self._stages.compile(program, specs, None)
+            made = await self.stages.compile(program, specs, None)
             cubins.update(made.cubins)
             return made.facts
 

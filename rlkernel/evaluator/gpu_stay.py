@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from rlkernel.evaluator import wire
 from rlkernel.evaluator.cards.gpu_runner import GpuRunner, RunnerFailed, RunnerLost
@@ -12,6 +11,7 @@ from rlkernel.evaluator.cards.studies import Studies
 from rlkernel.evaluator.messages import codec
 from rlkernel.evaluator.messages.endings import Failed
 from rlkernel.evaluator.messages.gpu import Evaluate, Judged, Known, Task
+from rlkernel.evaluator.messages.oracle import Brief
 from rlkernel.evaluator.stages import Clock, Ended
 from rlkernel.types import Problem, Status
 
@@ -37,9 +37,10 @@ class Stays:
         self._studies = studies
         self._seconds = seconds
 
-    async def stay(self, problem: Problem, reference: Any, task: Task, cubins: Mapping[str, bytes], clock: Clock) -> Stay:
-        """Judge a candidate on the GPU that fewest wait for. `reference`: the reference's Program as JSON; `cubins`: the
-        candidate's binaries by key. Raises Ended, BrokenReference, EvaluatorFailed, or RunnerFailed when no GPU is left."""
+    async def stay(self, problem: Problem, brief: Brief, task: Task, cubins: Mapping[str, bytes], clock: Clock) -> Stay:
+        """Judge a candidate on the GPU that fewest wait for. `cubins`: the candidate's binaries by key.
+
+        Raises Ended, BrokenReference, EvaluatorFailed, or RunnerFailed when no GPU is left."""
         body = wire.Body()
         spans = {key: body.add_bytes(data) for key, data in cubins.items()}
         while True:
@@ -47,7 +48,7 @@ class Stays:
             runner = min(left or self.runners, key=lambda runner: runner.waiting)
             try:
                 async with runner.lease():
-                    known = await self._studies.study(runner, problem, reference)
+                    known = await self._studies.study(runner, problem, brief)
                     with clock.stage("gpu"):
                         judged = await self._ask(runner, codec.pack(Evaluate(task, known, spans), body))
             except RunnerFailed:

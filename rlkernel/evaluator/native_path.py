@@ -24,6 +24,10 @@ SLACK = 3.0
 """The referee's own work takes at most this many times the candidate's seconds, and then `oracle_seconds` more."""
 
 
+UNRESOLVED = 64 << 30
+"""The bytes of memory that a run on a GPU may take where no pool has put the card's number into the limits."""
+
+
 @dataclass(frozen=True, slots=True)
 class NativePath:
     """Runs candidates natively, each in processes of its own that `server` forks. `device`: "cpu", or "cuda" where the server was
@@ -41,7 +45,8 @@ class NativePath:
         with tempfile.TemporaryDirectory(prefix="native-", dir=self.server.scratch, ignore_cleanup_errors=True) as scratch:
             request = NativeRequest(
                 problem.name, problem.source, code, way, self.device, self.device == "cpu", self.config.precision, scratch,
-                self.alone, limits.native_seconds, limits.gpu_memory_bytes if self.device != "cpu" else limits.memory_bytes,
+                self.alone, limits.native_seconds,
+                limits.memory_bytes if self.device == "cpu" else limits.gpu_memory_bytes or UNRESOLVED,
             )  # fmt: skip
             who = "the process that referees native runs"
             try:

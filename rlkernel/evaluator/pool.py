@@ -3,6 +3,7 @@
 evaluate(problem, code)
   |-- cache? in flight? -> wait for that one
   |-- a lane (one of `jobs`), which owns an oracle: the trusted child that knows the reference
+  |     oracle: fit              sizes that can be judged here, where the problem's file names none
   |     oracle: prepare          specifications of the arguments, the reference's trace and cost
   |     tracer child (locked)    source -> Program
   |     compile child            launches -> binaries for the target
@@ -18,7 +19,7 @@ evaluate(problem, code)
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from functools import partial
@@ -30,15 +31,16 @@ import anyio.to_thread
 import torch
 
 from rlkernel.config import to_json
+from rlkernel.errors import EvaluatorFailed
 from rlkernel.evaluator import cache as caches
 from rlkernel.evaluator.caching import CachingEvaluator
-from rlkernel.evaluator.cards import gpus
+from rlkernel.evaluator.cards import card_profile, gpus
 from rlkernel.evaluator.cards.baselines import DRIFT, BaselineStore
 from rlkernel.evaluator.cards.gpu_runner import GpuRunner, open_runner
 from rlkernel.evaluator.cards.watch import Watch
 from rlkernel.evaluator.config import EvaluatorConfig
 from rlkernel.evaluator.cpu_path import CpuPath
-from rlkernel.evaluator.devices import PROFILES, DeviceProfile
+from rlkernel.evaluator.devices import OF_THE_CARD, DeviceProfile, profile_of
 from rlkernel.evaluator.gpu_path import GpuPath
 from rlkernel.evaluator.judging.verdict import failed
 from rlkernel.evaluator.messages.native import NativeFound, Way
@@ -50,6 +52,10 @@ from rlkernel.types import Evaluation, Problem, Status
 
 LANES_PER_CORE = 1.25
 """Lanes per core on the GPU path: a lane that waits for the GPU leaves its core to another."""
+MEMORY_SHARE = 0.94
+"""The share of a card's memory that evaluations may take; the rest is for contexts, libraries and the driver."""
+UNKNOWN_MEMORY = 16 << 30
+"""The bytes that evaluations may take of a card whose driver does not tell its memory."""
 WATCH_SECONDS = 5.0
 """Seconds between two looks at a card's clocks and processes: each look takes the driver's locks."""
 
@@ -60,7 +66,7 @@ class Pool(CachingEvaluator, CardEvaluator):
     def __init__(
         self, path: CpuPath | GpuPath, stages: Stages, config: EvaluatorConfig, cache: caches.ResultCache,
         oracles: Sequence[Child], device: str, server: ForkServer, notices: Sequence[str] = (), shared: str | None = None,
-        watches: Sequence[Watch] = (),
+        watches: Sequence[Watch] = (), renew: Callable[[Child], Awaitable[Child]] | None = None,
     ) -> None:  # fmt: skip
         super().__init__(cache, device, config)
         self.jobs = len(oracles)
@@ -72,12 +78,14 @@ class Pool(CachingEvaluator, CardEvaluator):
         self._watches = tuple(watches)
         self._shared = next((runner for runner in self.runners if runner.gpu.uuid == shared), None)
         self._idle = list(oracles)
+        self._renew = renew
+        """Ends an oracle and gives another in its place."""
         self._lanes = anyio.Semaphore(self.jobs)
 
     @property
     def profile(self) -> DeviceProfile:
         """The GPU that is compiled for."""
-        return PROFILES[self.config.profile]
+        return profile_of(self.config.profile)
 
     @property
     def runners(self) -> Sequence[GpuRunner]:
@@ -127,16 +135,24 @@ class Pool(CachingEvaluator, CardEvaluator):
         async with self._lanes:
             oracle, clock = self._idle.pop(), Clock()
             try:
-                return await self._path.evaluate(oracle, problem, code, clock)
+                found = await self._path.evaluate(oracle, problem, code, clock)
             except Ended as end:
                 if end.status is Status.UNTRACEABLE and self.config.untraceable == "native":
-                    return await self._judge_natively(oracle, problem, code, clock)
-                return failed(end.status, end.detail, clock.now)
+                    found = await self._judge_natively(oracle, problem, code, clock)
+                else:
+                    found = failed(end.status, end.detail, clock.now)
+            except EvaluatorFailed:  # the oracle may be dead, or in the middle of an answer
+                if self._renew is not None:
+                    with anyio.CancelScope(shield=True):
+                        oracle = await self._renew(oracle)
+                raise
             finally:
                 self._idle.append(oracle)
+        return replace(found, sizes=self._stages.sizes(problem))
 
     async def _judge_natively(self, oracle: Child, problem: Problem, code: str, clock: Clock) -> Evaluation:
         """Judge a candidate that cannot be traced by what it does as plain Python."""
+        problem = self._stages.as_fitted(problem)
         brief = await self._stages.brief(oracle, problem)
         with clock.stage("run"):
             found = await self.run_natively(problem, code, Way.JUDGED)
@@ -144,7 +160,8 @@ class Pool(CachingEvaluator, CardEvaluator):
 
     async def run_natively(self, problem: Problem, code: str, way: Way) -> NativeFound:
         """Run a candidate as plain Python, on the card that fewest wait for, which is its own meanwhile; without a GPU, on the
-        CPU. Raises BrokenReference or EvaluatorFailed."""
+        CPU. The problem has the sizes at which it was judged before. Raises BrokenReference or EvaluatorFailed."""
+        problem = self._stages.as_fitted(problem)
         if not self.runners:
             return await NativePath(self.server, "cpu", self.config).run(problem, code, way)
         runner = min(self.runners, key=lambda runner: runner.waiting)
@@ -174,18 +191,21 @@ async def open_pool(
     jobs = jobs or (round(LANES_PER_CORE * cores) + len(cards) if cards else cores)
     config = config or EvaluatorConfig()
     if cards:
-        config = _for_cards(config, cards)
+        config = _for_cards(config, cards, shared)
     async with AsyncExitStack() as stack:
         notices = await _not_idle(cards, shared)
-        runners = [
-            await stack.enter_async_context(open_runner(card, runner_memory(card, config, shared=card.uuid == shared)))
-            for card in cards
-        ]
+        runners = [await stack.enter_async_context(open_runner(card, config.limits.gpu_memory_bytes)) for card in cards]
+        config = await _measured(config, runners, cache_dir)
         server = await stack.enter_async_context(ForkServer())
         stages = Stages(server, config, (cache_dir or server.scratch) / "binaries")
         baselines = BaselineStore(cache_dir / "baselines.jsonl" if cache_dir is not None else None)
         path = GpuPath(stages, runners, baselines) if cards else CpuPath(stages)
         oracles = [await stack.enter_async_context(server.child("oracle")) for _ in range(jobs)]
+
+        async def renew(oracle: Child) -> Child:
+            server.kill(oracle)
+            return await stack.enter_async_context(server.child("oracle"))
+
         place = " + ".join(f"{card.name} {card.uuid}" for card in cards) or "cpu"
         watches = [
             await stack.enter_async_context(
@@ -193,7 +213,7 @@ async def open_pool(
             )
             for runner in runners
         ]
-        yield Pool(path, stages, config, caches.ResultCache(cache_dir), oracles, place, server, notices, shared, watches)
+        yield Pool(path, stages, config, caches.ResultCache(cache_dir), oracles, place, server, notices, shared, watches, renew)
 
 
 def _own_pids(runner: GpuRunner, shared: bool) -> frozenset[int]:
@@ -211,9 +231,12 @@ def _children(pid: int) -> set[int]:
 
 
 def runner_memory(card: gpus.Gpu, config: EvaluatorConfig, *, shared: bool) -> int:
-    """Return the bytes that evaluations may take of a card, which are at most half of a shared one."""
-    limit = config.limits.gpu_memory_bytes
-    return min(limit, card.memory_bytes // 2) if shared and card.memory_bytes else limit
+    """Return the bytes that evaluations may take of a card: what the limit says, else all but a share for the driver, and at most
+    half of a shared card. The runner takes no more than is free when it starts."""
+    if not card.memory_bytes:
+        return config.limits.gpu_memory_bytes or UNKNOWN_MEMORY
+    limit = config.limits.gpu_memory_bytes or int(MEMORY_SHARE * card.memory_bytes)
+    return min(limit, card.memory_bytes // 2) if shared else limit
 
 
 async def _not_idle(cards: Sequence[gpus.Gpu], shared: str | None) -> list[str]:
@@ -235,14 +258,28 @@ async def _not_idle(cards: Sequence[gpus.Gpu], shared: str | None) -> list[str]:
     return [lines[card.uuid] for card in cards if card.uuid in lines]
 
 
-def _for_cards(config: EvaluatorConfig, cards: Sequence[gpus.Gpu]) -> EvaluatorConfig:
-    """Return `config` with the profile of the cards, and without a seed, since times are measured. Raises ValueError for cards
-    without a profile or of several kinds."""
-    profiles = {profile.name if (profile := gpus.profile(card)) else card.name for card in cards}
-    if len(profiles) > 1:
-        raise ValueError(f"the GPUs differ ({', '.join(sorted(profiles))}): choose one with cuda:N")
-    (name,) = profiles
-    if name not in PROFILES:
-        known = ", ".join(PROFILES)
-        raise ValueError(f"no device profile for {name} (known: {known}): add one to rlkernel/evaluator/devices.py, or use cpu")
-    return replace(config, profile=name, seed=None)
+def _for_cards(config: EvaluatorConfig, cards: Sequence[gpus.Gpu], shared: str | None) -> EvaluatorConfig:
+    """Return `config` with the memory of the smallest card and the profile of the cards' model, if that has a name; without a
+    seed, since times are measured.
+
+    Raises ValueError for cards of several kinds, and for one on which nothing can be judged.
+    """
+    kinds = {named.name if (named := gpus.profile(card)) else card.name for card in cards}
+    if len(kinds) > 1:
+        raise ValueError(f"the GPUs differ ({', '.join(sorted(kinds))}): choose one with cuda:N")
+    named = None if config.profile == OF_THE_CARD else gpus.profile(cards[0])
+    if named is None:
+        card_profile.check(cards[0])
+    memory = min(runner_memory(card, config, shared=card.uuid == shared) for card in cards)
+    limits = replace(config.limits, gpu_memory_bytes=memory)
+    return replace(config, profile=OF_THE_CARD if named is None else named.text, seed=None, limits=limits)
+
+
+async def _measured(config: EvaluatorConfig, runners: Sequence[GpuRunner], cache_dir: Path | None) -> EvaluatorConfig:
+    """Return `config` with a profile that is made of the card, if no name stands for it. Cards of one kind share the first's."""
+    if config.profile != OF_THE_CARD:
+        return config
+    if not runners:
+        raise ValueError(f"profile {OF_THE_CARD!r} is that of a GPU, and there is none: use a named one")
+    store = card_profile.RateStore(cache_dir / "cards.jsonl" if cache_dir is not None else None)
+    return replace(config, profile=(await card_profile.measured_profile(runners[0], store)).text)

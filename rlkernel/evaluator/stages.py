@@ -5,11 +5,11 @@ from __future__ import annotations
 import signal
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import anyio
 import anyio.to_thread
@@ -18,12 +18,12 @@ from rlkernel.errors import BrokenReference, EvaluatorFailed
 from rlkernel.evaluator import wire
 from rlkernel.evaluator.compile import binaries
 from rlkernel.evaluator.config import EvaluatorConfig
-from rlkernel.evaluator.devices import PROFILES
+from rlkernel.evaluator.devices import profile_of
 from rlkernel.evaluator.draws import key_of
 from rlkernel.evaluator.messages import codec
 from rlkernel.evaluator.messages.children import Binaries, CompileRequest, TraceRequest, Traces
 from rlkernel.evaluator.messages.endings import Broken, Failed
-from rlkernel.evaluator.messages.oracle import About, Brief, Prepare
+from rlkernel.evaluator.messages.oracle import About, Brief, Fit, Fits, Prepare
 from rlkernel.evaluator.processes.fork_server import Child, ChildDied, ForkServer
 from rlkernel.evaluator.program.schema import MalformedProgram, Program
 from rlkernel.evaluator.program.variant import Specs, Traced, Variant
@@ -82,6 +82,8 @@ class Stages:
         """Where binaries are kept."""
         self._briefs: dict[str, Brief] = {}
         """A problem's source -> what is known of it."""
+        self._fits: dict[str, Fits] = {}
+        """A problem's source -> at which sizes it is judged."""
 
     def about(self, problem: Problem) -> About:
         """The problem as the oracle takes it."""
@@ -91,12 +93,13 @@ class Stages:
         """What everything of an evaluation is drawn from. The traces are part of it, so that no trace can hold what follows."""
         return key_of(self.config.seed, problem.source, code, codec.to_header(Traces(traces)))
 
-    async def ask_oracle(self, oracle: Child, question: bytes, *answers: type[T]) -> tuple[T, bytes]:
-        """The answer and its body. The oracle is trusted: its death, silence or nonsense is our failure.
+    async def ask_oracle(self, oracle: Child, question: bytes, *answers: type[T], patience: int = 1) -> tuple[T, bytes]:
+        """The answer and its body. The oracle is trusted: its death, silence or nonsense is our failure. `patience` is a factor
+        on the time that it has.
 
         Raises EvaluatorFailed or BrokenReference.
         """
-        who, seconds = "the process that runs the reference", self.config.limits.oracle_seconds
+        who, seconds = "the process that runs the reference", patience * self.config.limits.oracle_seconds
         with anyio.CancelScope(shield=True):  # half an exchange would leave its answer to the next candidate
             try:
                 with anyio.fail_after(seconds):
@@ -113,6 +116,23 @@ class Stages:
         if isinstance(answer, Broken):
             raise BrokenReference(answer.why)
         return answer, body
+
+    async def fitted(self, oracle: Child, problem: Problem, memory_bytes: int | None) -> Problem:
+        """The problem at sizes that can be judged here, chosen once per problem. Raises as `ask_oracle` does."""
+        if problem.source not in self._fits:
+            found, _ = await self.ask_oracle(oracle, codec.pack(Fit(self.about(problem), memory_bytes)), Fits, patience=5)
+            self._fits[problem.source] = found
+        return self.as_fitted(problem)
+
+    def as_fitted(self, problem: Problem) -> Problem:
+        """The problem at the sizes that `fitted` has chosen; as it is where none were chosen yet."""
+        found = self._fits.get(problem.source)
+        return problem if found is None else replace(problem, source=found.source)
+
+    def sizes(self, problem: Problem) -> Mapping[str, Any]:
+        """The constants of the problem's file that have other values where results are compared; none until it is fitted."""
+        found = self._fits.get(problem.source)
+        return {} if found is None else found.sizes
 
     async def brief(self, oracle: Child, problem: Problem) -> Brief:
         """What an evaluation must know of the problem; asked once per problem. Raises as `ask_oracle` does."""
@@ -165,7 +185,7 @@ class Stages:
             found, body = await self.job("compile", codec.pack(request), self.config.limits.compile_seconds, Binaries)
         try:
             sent = {key: wire.raw(span, body) for key, span in found.cubins.items()}
-            arch = PROFILES[profile].arch
+            arch = profile_of(profile).arch
             return await anyio.to_thread.run_sync(binaries.collect, program, found.kernels, sent, directory, arch)
         except wire.BadMessage as error:
             raise nonsense("compile", error) from error

@@ -25,7 +25,10 @@ from rlkernel.commands.cli import COMMANDS, main
         (["evaluate", "a.py"], "error: expected REFERENCE.py CANDIDATE.py or --manifest FILE --out FILE, got 1 files"),
         (["evaluate", "/no/a.py", "b.py"], "error: /no/a.py: there is no such file; name the reference"),
         (["evaluate", "--jobs", "-1", "a", "b"], "error: --jobs -1: use 0 for one per core, or a positive number"),
-        (["evaluate", "--profile", "x", "a", "b"], "error: --profile: unknown device profile 'x': use one of h200, a100"),
+        (
+            ["evaluate", "--profile", "x", "a", "b"],
+            "error: --profile: unknown device profile 'x': use one of h200, a100, h100, l40s, rtx4090, b200",
+        ),
         (["evaluate", "--device", "tpu", "a", "b"], "error: --device: device 'tpu' is unknown: use auto, cpu, cuda or cuda:N"),
         (
             ["evaluate", "--manifest", "m.jsonl"],

@@ -8,6 +8,7 @@ import pynvml
 import pytest
 
 from rlkernel.commands import doctor
+from rlkernel.evaluator.cards import card_profile
 from rlkernel.evaluator.cards.gpus import Gpu, Reading
 from tests.evaluator.cards.fake_nvml import FakeNvml, use
 
@@ -22,7 +23,9 @@ def test_an_idle_known_card() -> None:
         "cuda:1", "NVIDIA H200, 140 GiB (139 free), driver 580.1, GPU-aa", "idle: no process of others, free to measure", True
     )
     assert clocks.found == "SM 345 MHz, memory 3201 MHz, 30 C, 75 W, not throttled"
-    assert (profile.what, profile.found, profile.ok) == ("cuda:1 profile", "h200", True)
+    assert (profile.what, profile.found, profile.ok) == (
+        "cuda:1 profile", "h200: sm_90, 132 processors, 4300 GB/s, 790 TFLOP/s in bfloat16", True,
+    )  # fmt: skip
 
 
 def test_a_busy_throttled_unknown_card() -> None:
@@ -31,8 +34,20 @@ def test_a_busy_throttled_unknown_card() -> None:
     assert about.meaning == "measured times would not be trustworthy: process 42 holds 9 MiB"
     assert about.ok is False
     assert clocks.found.endswith("W, power cap")
-    assert (profile.found, profile.ok) == ("unknown card", None)
-    assert profile.meaning == "measured anyway; the roofline floor is unknown, so nothing is implausible"
+    assert profile.found.startswith("cuda:1 (NVIDIA L4): the driver tells too little for a profile: ")
+    assert (profile.meaning, profile.ok) == ("no measured times on this card", False)
+
+
+def test_a_card_without_a_name_here_has_a_profile_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    answers = card_profile.Answers("NVIDIA L4", 89, 58, 24 * GIB, 2040, 6251, 192)
+    monkeypatch.setattr(card_profile, "ask", lambda gpu: answers)
+    row = doctor.profile(replace(CARD, name="NVIDIA L4"))
+    # 6251 MHz * 2 * 24 bytes are 300 GB/s; 58 * 2040 MHz * 1024 operations are 121 TFLOP/s
+    assert row.found == "made of the card: sm_89, 58 processors, 300 GB/s, 121 TFLOP/s in bfloat16"
+    monkeypatch.setattr(card_profile, "ask", lambda gpu: replace(answers, arch=75))
+    assert doctor.profile(CARD).ok is True, "a model with a name needs no answers"
+    row = doctor.profile(replace(CARD, name="Tesla T4"))
+    assert (row.ok, "compute capability 7.5" in row.found) == (False, True)
 
 
 def test_a_card_that_tells_nothing() -> None:
@@ -78,7 +93,7 @@ def test_with_a_card_torch_and_the_bindings_are_looked_at(monkeypatch: pytest.Mo
     fake.utilisation, fake.reasons = 0, 0x1
     rows = {row.what: row for row in doctor.findings()}
     assert rows["cuda:0"].ok is True
-    assert rows["cuda:0 profile"].found == "h200"
+    assert rows["cuda:0 profile"].found.startswith("h200: ")
     assert {"cuda:0 clocks", "torch's CUDA", "cuda.bindings"} <= set(rows)
 
 

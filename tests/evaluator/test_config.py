@@ -12,7 +12,7 @@ from rlkernel.types import Precision, Problem
 
 
 def test_an_unknown_profile_names_the_known_ones() -> None:
-    with pytest.raises(ValueError, match=r"^unknown device profile 'h300': use one of h200, a100$"):
+    with pytest.raises(ValueError, match=r"^unknown device profile 'h300': use one of h200, a100, h100, l40s, rtx4090, b200$"):
         EvaluatorConfig(profile="h300")
     with pytest.raises(ValueError, match="unknown precision 'exact': use one of pytorch, strict, tf32"):
         EvaluatorConfig(precision="exact")  # type: ignore[arg-type]
@@ -20,8 +20,8 @@ def test_an_unknown_profile_names_the_known_ones() -> None:
 
 def test_defaults() -> None:
     assert EvaluatorConfig() == EvaluatorConfig("h200", Precision.PYTORCH, False, None, Limits())
-    # 4 GiB and 64 GiB
-    assert (Limits().memory_bytes, Limits().gpu_memory_bytes) == (4_294_967_296, 68_719_476_736)
+    # 4 GiB, and what the card has
+    assert (Limits().memory_bytes, Limits().gpu_memory_bytes) == (4_294_967_296, 0)
 
 
 @pytest.mark.parametrize("name", [field.name for field in fields(Limits)])

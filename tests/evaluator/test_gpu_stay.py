@@ -19,7 +19,7 @@ from rlkernel.evaluator.program.schema import Program
 from rlkernel.evaluator.stages import Clock, Ended
 from rlkernel.evaluator.wire import Span
 from rlkernel.types import Precision, Status
-from tests.evaluator.cards.played import KNOWN, RELU, WRONG, PlayedRunner
+from tests.evaluator.cards.played import BRIEF, KNOWN, RELU, WRONG, PlayedRunner
 
 NOTHING = Program((), (), (), {}, (), (), None)
 TASK = Task(RELU.name, RELU.source, False, Precision.TF32, 2.0, NOTHING, None, Tables({}, {}))
@@ -33,7 +33,7 @@ def stays(*runners: PlayedRunner) -> Stays:
 
 
 async def stay(those: Stays) -> Stay:
-    return await those.stay(RELU, {"steps": []}, TASK, {"key": b"cubin"}, Clock())
+    return await those.stay(RELU, BRIEF, TASK, {"key": b"cubin"}, Clock())
 
 
 async def test_a_gpu_that_was_given_up_is_not_chosen_though_nobody_waits_for_it() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from pathlib import Path
 
 import anyio
@@ -15,7 +14,7 @@ from rlkernel.errors import BrokenReference, EvaluatorFailed
 from rlkernel.evaluator import pool as pools
 from rlkernel.evaluator.cards import gpus
 from rlkernel.evaluator.cards.gpus import Gpu
-from rlkernel.evaluator.config import EvaluatorConfig
+from rlkernel.evaluator.config import EvaluatorConfig, Limits
 from rlkernel.evaluator.pool import Pool, open_pool
 from rlkernel.evaluator.processes.fork_server import ZygoteDied
 from rlkernel.types import Problem, Status
@@ -138,11 +137,11 @@ async def test_our_own_process_on_a_shared_card_is_no_complaint(monkeypatch: pyt
 
 
 def test_evaluations_leave_half_of_a_shared_card() -> None:
-    config = EvaluatorConfig()
-    assert pools.runner_memory(CARD, config, shared=False) == pools.runner_memory(CARD, config, shared=True) == 64 << 30
-    small = replace(CARD, memory_bytes=80 << 30)
-    assert pools.runner_memory(small, config, shared=False) == 64 << 30
-    assert pools.runner_memory(small, config, shared=True) == 40 << 30
+    card = Gpu(0, "GPU-aa-11", "NVIDIA H200", 140 << 30, "580.1")
+    config, less = EvaluatorConfig(), EvaluatorConfig(limits=Limits(gpu_memory_bytes=16 << 30))
+    assert pools.runner_memory(card, config, shared=False) == int(0.94 * (140 << 30))
+    assert pools.runner_memory(card, config, shared=True) == 70 << 30
+    assert pools.runner_memory(card, less, shared=False) == pools.runner_memory(card, less, shared=True) == 16 << 30
 
 
 @pytest.mark.anyio

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from rlkernel.errors import EvaluatorFailed
 from rlkernel.evaluator import pool
 from rlkernel.evaluator.cards import gpus
 from rlkernel.evaluator.cards.baselines import BaselineStore
@@ -17,6 +18,7 @@ from rlkernel.evaluator.cards.gpus import Gpu, GpuUnavailable
 from rlkernel.evaluator.config import EvaluatorConfig
 from rlkernel.evaluator.gpu_path import GpuPath
 from rlkernel.interfaces import CardEvaluator
+from rlkernel.types import Problem
 from tests.evaluator.cards.played import PlayedRunner
 
 REST: Any = (None, EvaluatorConfig(), None, [None], "cuda", None)
@@ -65,7 +67,31 @@ async def test_a_pool_is_an_evaluator_that_a_run_can_share_a_card_with() -> None
     assert isinstance(opened, CardEvaluator)
     facts = opened.describe()
     assert (facts["class"], facts["device"], facts["jobs"], facts["takes_turns"]) == ("Pool", "cuda", 1, True)
-    assert (facts["profile"], facts["limits"]["gpu_memory_bytes"]) == ("h200", 64 << 30)
+    assert (facts["profile"], facts["limits"]["gpu_memory_bytes"]) == ("h200", 0)
+
+
+class Failing:
+    """A path on which every evaluation finds that its oracle has died."""
+
+    def __init__(self) -> None:
+        self.asked: list[Any] = []
+
+    async def evaluate(self, oracle: Any, *rest: Any) -> Any:
+        self.asked.append(oracle)
+        raise EvaluatorFailed("the process that runs the reference was killed")
+
+
+async def test_a_lane_whose_oracle_failed_gets_another_one() -> None:
+    async def renew(dead: Any) -> Any:
+        return f"after {dead}"
+
+    path: Any = Failing()
+    stages, config, cache, _, device, server = REST
+    opened = pool.Pool(path, stages, config, cache, ["the first"], device, server, renew=renew)  # type: ignore[list-item]
+    for _ in range(2):
+        with pytest.raises(EvaluatorFailed):
+            await opened.judge(Problem("mine/p", 1, "train", "x = 1"), "code")
+    assert path.asked == ["the first", "after the first"]
 
 
 def test_what_a_process_has_forked_is_its_own() -> None:

@@ -10,11 +10,11 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from envs.kernelbench import Fitted
 from experiments import arms, benchmark
 from experiments.benchmark_plan import plan
 from rlkernel.evaluator.cards import gpus
 from rlkernel.evaluator.cards.gpus import Gpu
+from rlkernel.evaluator.judging.fitting import Fitted
 from rlkernel.policy import endpoint
 from rlkernel.rollout import derive_seed
 from tests import forked
@@ -76,7 +76,7 @@ def test_a_directory_of_solutions(suite: Path, tmp_path: Path, capsys: pytest.Ca
     assert benchmark.main(arguments) == 0
     shown = capsys.readouterr().out
     assert max(map(len, shown.splitlines()[:-3])) <= 100
-    assert "modelled times; 3 problems, 1 of them not scored" in shown and "level2/1_Big: no size fits" in shown
+    assert "modelled times; 3 problems, 1 of them not scored" in shown and "level2/1_Big: forward raises Untraceable" in shown
     found = results_of(tmp_path / "o")
     # Double: 1 of 1 as fast as one operator; Chain: 1 of 2, three operators in one.
     fast = found["scores"]["level 1"]["eager"]["fast"]["best"]
@@ -237,11 +237,11 @@ def test_on_a_gpu_problems_stay_as_they_are_and_torch_compile_is_a_second_baseli
     monkeypatch.setattr(gpus, "select", lambda device, found=None: cards)
     flags = benchmark.Flags(model="m", url="http://localhost/v1", suite=suite, levels=(1,), out=tmp_path / "o")
     found = plan(flags)
-    assert found.evaluator.compiled and found.evaluator.limits.gpu_memory_bytes == 105 << 30  # 7/8 of the smaller card
+    assert found.evaluator.compiled and found.evaluator.limits.gpu_memory_bytes == 0, "what the cards have"
     assert [(f.whole, f.compared) for f in found.fitted if isinstance(f, Fitted)] == [({}, {})] * 2
     assert found.identity["device"] == ["NVIDIA H200"]  # the kind, not how many
     huge = suite / "level1" / "3_Huge.py"
-    huge.write_text(PROBLEM.format(what="x * 2").replace("512", "2 ** 22"))  # 64 GiB: 8 times that is needed
+    huge.write_text(PROBLEM.format(what="x * 2").replace("512", "2 ** 22"))  # 64 GiB: 11.5 times that is needed
     made = {f.problem.name: f.whole for f in plan(flags).fitted if isinstance(f, Fitted)}
-    # 2^18 rows are 4 GiB, 32 GiB are needed and 52.5 allowed; 2^19 rows would need 64.
-    assert made == {"level1/1_Double": {}, "level1/2_Chain": {}, "level1/3_Huge": {"batch_size": 1 << 18}}
+    # 2^19 rows are 8 GiB, 92 GiB are needed and 0.94 * 120 allowed; 2^20 rows would need 184.
+    assert made == {"level1/1_Double": {}, "level1/2_Chain": {}, "level1/3_Huge": {"batch_size": 1 << 19}}

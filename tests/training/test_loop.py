@@ -394,7 +394,7 @@ def test_on_a_shared_card_everybody_takes_a_lease(run: Run, tmp_path: Path, monk
     manifest = rundir.read_manifest(tmp_path)
     assert manifest is not None
     assert (manifest["evaluator"]["takes_turns"], manifest["evaluator"]["profile"]) == (True, "h200")
-    assert manifest["evaluator"]["limits"]["gpu_memory_bytes"] == 64 << 30
+    assert manifest["evaluator"]["limits"]["gpu_memory_bytes"] == 0
     assert [row["seconds_gpu_wait_policy"] for row in rows(tmp_path)] == [0.0] * 6
 
 

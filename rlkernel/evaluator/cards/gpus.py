@@ -45,6 +45,10 @@ ABSENT = (
 """The errors of NVML for a field that this driver, or a virtual machine's view of the card, does not have."""
 
 
+OTHER_VERSIONS = {"pcie", "nvl", "40gb", "d", "laptop", "mig"}
+"""Words of names of cards that share a word with a known model, and differ from it in clocks or memory."""
+
+
 class GpuUnavailable(RuntimeError):
     """A driver is there and does not answer for the card. The message is one line."""
 
@@ -174,8 +178,10 @@ def select(device: str, found: Sequence[Gpu] | None = None) -> tuple[Gpu, ...]:
 
 
 def profile(gpu: Gpu) -> DeviceProfile | None:
-    """Return the profile of the card's model, by a word of its name (a GH200 is no H200); None if the model is not known."""
-    words = re.split(r"[\s-]+", gpu.name.lower())
+    """Return the profile of the card's model, by a word of its name (a GH200 is no H200); None if the model has none."""
+    words = re.split(r"[\s-]+", gpu.name.lower().replace("rtx ", "rtx"))
+    if OTHER_VERSIONS & set(words):
+        return None
     return next((known for name, known in PROFILES.items() if name in words), None)
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from rlkernel.errors import BrokenReference, EvaluatorFailed
 from rlkernel.evaluator.cards.gpu_runner import GpuRunner, RunnerLost
 from rlkernel.evaluator.cards.kept_times import KeptTimes
@@ -11,6 +9,7 @@ from rlkernel.evaluator.config import EvaluatorConfig
 from rlkernel.evaluator.messages import codec
 from rlkernel.evaluator.messages.endings import Broken, Failed
 from rlkernel.evaluator.messages.gpu import CompiledTimes, Known, Study, TimeCompiled, Unstressed
+from rlkernel.evaluator.messages.oracle import Brief
 from rlkernel.types import Problem
 
 COMPILED_SECONDS = 120.0
@@ -28,8 +27,8 @@ class Studies:
         self._compiled: dict[tuple[str, str], float | None] = {}
         """(a GPU's UUID, a problem's source) -> the reference's time under torch.compile."""
 
-    async def study(self, runner: GpuRunner, problem: Problem, reference: Any) -> Known:
-        """What is known of a problem on this card, under its lease. `reference`: the reference's Program as JSON.
+    async def study(self, runner: GpuRunner, problem: Problem, brief: Brief) -> Known:
+        """What is known of a problem on this card, under its lease.
 
         Raises BrokenReference or EvaluatorFailed, one line that names the problem; RunnerFailed.
         """
@@ -37,18 +36,21 @@ class Studies:
         if self._config.compiled and place not in self._compiled:
             self._compiled[place] = await self._time_compiled(runner, problem)
         if place not in self._known:
-            self._known[place] = await self._measure(runner, problem, reference)
+            self._known[place] = await self._measure(runner, problem, brief)
         return self._known[place]
 
     def compiled_us(self, runner: GpuRunner, problem: Problem) -> float | None:
         """The reference's time under torch.compile; None if it was not asked for or does not compile."""
         return self._compiled.get((runner.gpu.uuid, problem.source))
 
-    async def _measure(self, runner: GpuRunner, problem: Problem, reference: Any) -> Known:
+    async def _measure(self, runner: GpuRunner, problem: Problem, brief: Brief) -> Known:
         """Ask for a study, and once more without scaled inputs if these cost the runner."""
         who, limit = f"{problem.name}: the process that runs the reference on the GPU", self._config.limits.oracle_seconds
+        replaced = brief.variants[1].replaced
         for stress in (True, False):
-            question = codec.pack(Study(problem.name, problem.source, reference, self._config.precision, stress))
+            question = codec.pack(
+                Study(problem.name, problem.source, brief.reference, self._config.precision, stress, replaced)
+            )  # fmt: skip
             answer: Known | Broken | Unstressed | Failed
             try:
                 answer = await runner.ask(question, limit, Known, Broken, Unstressed)

@@ -14,7 +14,7 @@ from rlkernel.evaluator.cpu.interpreter import Interpreter, KernelFailed
 from rlkernel.evaluator.cpu.language import the_machine
 from rlkernel.evaluator.cpu.machine import OutOfBounds
 from rlkernel.evaluator.cpu.pricing import Pricing
-from rlkernel.evaluator.devices import PROFILES
+from rlkernel.evaluator.devices import profile_of
 from rlkernel.evaluator.judging.operator_costs import NoCost
 from rlkernel.evaluator.judging.reference_calls import pairs
 from rlkernel.evaluator.messages import codec
@@ -126,7 +126,7 @@ def _run(request: RunRequest, body: bytes) -> bytes:
     small, other, full = request.program, request.other or request.program, request.full
     compiled = {step_number(step): config for step, config in request.configs.items()}
     the_machine()[0].draw_from(request.key)
-    rows, unwritten = Pricing(full, PROFILES[request.profile], request.precision).rows(request.full_specs, compiled)
+    rows, unwritten = Pricing(full, profile_of(request.profile), request.precision).rows(request.full_specs, compiled)
     configs = _configs_alike(compiled, full, small)
     interpreter = Interpreter(small)
     reply = wire.Body()
@@ -160,7 +160,7 @@ def _run(request: RunRequest, body: bytes) -> bytes:
 def _orders(request: PriceRequest) -> bytes:
     """The configurations of autotuned launches from the fastest to the slowest, by modelled time."""
     the_machine()[0].draw_from(request.key)
-    pricing = Pricing(request.full, PROFILES[request.profile], Precision.STRICT)  # operators have no configurations
+    pricing = Pricing(request.full, profile_of(request.profile), Precision.STRICT)  # operators have no configurations
     return codec.pack(Prices({step: tuple(order) for step, order in pricing.orders(request.full_specs).items()}))
 
 

@@ -224,8 +224,22 @@ def _tensor_map(value: Descriptor, meta: dict[str, Any]) -> bytes:
     return ctypes.string_at(int(encoded.getPtr()), _MAP_BYTES)
 
 
+def upload_graph(graph: int, stream: int) -> None:
+    """Enqueue the upload of an instantiated graph, by its address, so that its first launch does not pay for it. Raises
+    DriverError."""
+    check("cuGraphUpload", cu.cuGraphUpload(cu.CUgraphExec(graph), cu.CUstream(stream)))
+
+
 def clock_khz() -> int:
     """Return the highest clock of the multiprocessors, in kHz. Raises DriverError."""
-    attribute = cu.CUdevice_attribute.CU_DEVICE_ATTRIBUTE_CLOCK_RATE
+    return _attribute("CU_DEVICE_ATTRIBUTE_CLOCK_RATE")
+
+
+def shared_bytes() -> int:
+    """Return the shared memory that one block may use, in bytes. Raises DriverError."""
+    return _attribute("CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN")
+
+
+def _attribute(name: str) -> int:
     device = check("cuCtxGetDevice", cu.cuCtxGetDevice())
-    return int(check("cuDeviceGetAttribute", cu.cuDeviceGetAttribute(attribute, device)))
+    return int(check("cuDeviceGetAttribute", cu.cuDeviceGetAttribute(getattr(cu.CUdevice_attribute, name), device)))

@@ -5,13 +5,14 @@ Everything here is measured once per problem and card, before the first candidat
 
 from __future__ import annotations
 
-import copy
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import torch
 
 from rlkernel.evaluator.gpu import driver
+from rlkernel.evaluator.gpu.exact import exact_outputs
 from rlkernel.evaluator.gpu.kinds import Kind
 from rlkernel.evaluator.judging.drawing import bearable, not_finite, resolved
 from rlkernel.evaluator.judging.flags import judging
@@ -19,9 +20,6 @@ from rlkernel.evaluator.judging.reference_calls import (
     STRESS,
     call,
     draw_seed,
-    epsilon,
-    exact_outputs,
-    nudged,
     one_sided,
     tensors_of,
 )
@@ -76,19 +74,20 @@ class Measuring:
     def see(self, kind: Kind) -> Seen:
         """The reference at this kind of round. Raises what the reference raises."""
         problem, precision, seed, init_seed, forward_seed = self.problem, self.precision, draw_seed(), draw_seed(), draw_seed()
-        model = problem.model_for(kind, init_seed)
-        inputs, pristine = (problem.inputs(seed, kind) for _ in range(2))
-        exact_model = copy.deepcopy(model)
+        model, inputs = problem.model_for(kind, init_seed), problem.inputs(seed, kind)
         with judging(precision):
             found = tensors_of(call(model, inputs, forward_seed))
-        what_happens = fates(tensors_of(inputs), tensors_of(pristine), found)
-        rounded = cores_of(exact_model, pristine, forward_seed, found, precision)
-        wrong = False
-        if rounded is not None and kind.balance is not None:
-            limits = [tolerance(f.dtype, OwnError(), precision) for f in found]
-            wrong = halved(exact_model, pristine, forward_seed, found, limits)
-        exact = exact_outputs(copy.deepcopy(exact_model), pristine, forward_seed) or found
-        moved = exact_outputs(exact_model, nudged(pristine, epsilon), forward_seed) or exact
+            what_happens = fates(tensors_of(inputs), tensors_of(problem.inputs(seed, kind)), found)
+            del inputs
+            model = problem.model_for(kind, init_seed)  # as it was before the call
+            exactly = partial(exact_outputs, model, partial(problem.inputs, seed, kind), forward_seed, found)
+            rounded = cores_of(exactly, found, precision)
+            wrong = False
+            if rounded is not None and kind.balance is not None:
+                limits = [tolerance(f.dtype, OwnError(), precision) for f in found]
+                wrong = halved(exactly, found, limits)
+            exact = exactly() or found
+            moved = exactly(nudged=True) or exact
         cores: list[Cores] | list[None] = rounded or [None] * len(found)
         errors = [steady(own_error(f, e, m, c)) for f, e, m, c in zip(found, exact, moved, cores, strict=True)]
         dtypes = tuple(f.dtype for f in found)

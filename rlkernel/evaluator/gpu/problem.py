@@ -5,20 +5,22 @@ Nothing here is alive while a candidate's kernels run, unless it is compared wit
 
 from __future__ import annotations
 
-import copy
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import torch
 from torch import nn
 
+from rlkernel.evaluator.gpu.exact import exact_outputs
 from rlkernel.evaluator.gpu.guards import CUDA
 from rlkernel.evaluator.gpu.kinds import USUAL, Kind
-from rlkernel.evaluator.gpu.measuring import Measuring, steady
-from rlkernel.evaluator.gpu.stopwatch import Run, Stopwatch, mark, wait
+from rlkernel.evaluator.gpu.measuring import Measuring, Seen, steady
+from rlkernel.evaluator.gpu.stopwatch import Run, Stopwatch, mark, settle, wait
 from rlkernel.evaluator.judging.blame import ignored
 from rlkernel.evaluator.judging.comparison import Match, bits, compare_tensor
+from rlkernel.evaluator.judging.flags import judging
 from rlkernel.evaluator.judging.reference_calls import (
     balance_state,
     balanced,
@@ -26,10 +28,7 @@ from rlkernel.evaluator.judging.reference_calls import (
     constants,
     counts_as_state,
     draw_seed,
-    epsilon,
-    exact_outputs,
     mapped,
-    nudged,
     perturb,
     state_of,
     stressed,
@@ -40,6 +39,8 @@ from rlkernel.evaluator.judging.tensor_cores import cores_of
 from rlkernel.evaluator.judging.tolerance import Cores, beside, own_error, tolerance
 from rlkernel.evaluator.messages.children import StepTime
 from rlkernel.evaluator.messages.gpu import Known
+from rlkernel.evaluator.messages.judgement import Tolerance
+from rlkernel.evaluator.program.replaced import hold
 from rlkernel.evaluator.program.replay import Replay
 from rlkernel.evaluator.program.schema import Launch, Op, Program
 from rlkernel.evaluator.program.tensors import overlapping
@@ -48,6 +49,10 @@ from rlkernel.types import Precision
 
 ATTRIBUTION_RUNS = 2
 STEPS_SECONDS = 4.0
+SEGMENT = 256
+"""Steps that are timed behind one spin: a GPU's queue holds about a thousand launches and events."""
+Marks = list[tuple[tuple[int, int] | None, torch.cuda.Event]]
+"""The end of each step, by its index and identity; None: the start of what follows a spin."""
 GAP_SPIN_US = 5_000.0
 """Far longer than the host takes to enqueue a reference that does not wait."""
 
@@ -59,7 +64,9 @@ def on_gpu(value: Any) -> Any:
 class GpuProblem:
     """A reference at full shape on this GPU."""
 
-    def __init__(self, source: str, name: str) -> None:
+    def __init__(self, source: str, name: str, replaced: Sequence[str] = ()) -> None:
+        self.replaced = replaced
+        """Attributes that forward replaces for its next call, see `program.replaced`."""
         self.reference: Reference = load_reference(source, small=False, name=name)
         self._constants: dict[str, float] | None = None
 
@@ -76,7 +83,9 @@ class GpuProblem:
 
     def model(self, seed: int, *, other: bool = False, perturbed: bool = False) -> nn.Module:
         with CUDA:
-            model = self.reference.model(seed).to(CUDA)
+            model = self.reference.model(seed)
+            hold(model, self.replaced)
+            model = model.to(CUDA)
         if perturbed:
             perturb(model, seed, self._known_constants(model))
         return model.train(not model.training) if other else model
@@ -129,10 +138,26 @@ class GpuProblem:
         usual = measuring.see(Kind())
         allowed = {"plain": measuring.limits(usual)}
         allowed["other"] = allowed["plain"]
-        init_seed = draw_seed()
-        model, inputs = self.model(init_seed), self.inputs(draw_seed())
+        allowed["timed"], changed, gaps, plain = self._usual_call(measuring, usual, stopwatch)
+        rows = self._rows(program, stopwatch)
+        kind, hard = measuring.hardest(usual) if stress else (Kind(), usual)
+        if kind.stress:
+            allowed["stress"] = measuring.stressed_limits(usual, hard)
+        balance, beyond = measuring.out_of_range(usual) if stress else (None, usual)
+        if balance is not None:
+            allowed["range"] = measuring.limits(beyond)
+        return Known(allowed, kind.stress, balance, kind.perturbed, usual.fates, changed, gaps, plain, tuple(rows))
+
+    def _usual_call(
+        self, measuring: Measuring, usual: Seen, stopwatch: Stopwatch
+    ) -> tuple[tuple[Tolerance, ...], tuple[str, ...], bool, bool]:
+        """Call the reference as the problem is written. Returns what is allowed of its outputs where they are timed, the names of
+        the state that it changes, whether its time has gaps, and whether all is finite and nothing huge. No tensor outlives this:
+        a study computes in float64 before and after."""
+        init_seed, seed = draw_seed(), draw_seed()
+        model, inputs = self.model(init_seed), self.inputs(seed)
         output = tensors_of(call(model, inputs, 0))
-        allowed["timed"] = measuring.timed_limits(usual, output, init_seed, inputs)
+        timed = measuring.timed_limits(usual, output, init_seed, self.inputs(seed))
         plain = all(bool(torch.isfinite(t).all()) for t in output if t.is_floating_point())
         plain &= all(math.isinf(error.huge) for error in usual.errors)
         before = state_of(self.model(init_seed))
@@ -141,26 +166,22 @@ class GpuProblem:
             if n in before and counts_as_state(n, t) and not torch.equal(bits(t), bits(before[n]))
         )  # fmt: skip
         _, run = stopwatch.run(lambda: call(model, inputs, 0), GAP_SPIN_US)
-        rows = self._rows(program, stopwatch)
-        kind, hard = measuring.hardest(usual) if stress else (Kind(), usual)
-        if kind.stress:
-            allowed["stress"] = measuring.stressed_limits(usual, hard)
-        balance, beyond = measuring.out_of_range(usual) if stress else (None, usual)
-        if balance is not None:
-            allowed["range"] = measuring.limits(beyond)
-        return Known(allowed, kind.stress, balance, kind.perturbed, usual.fates, changed, run.void, plain, tuple(rows))
+        return timed, changed, run.void, plain
 
     def look_closer(
         self, output: Any, expected: Any, model: nn.Module, inputs: list[Any], forward_seed: int, precision: Precision
     ) -> Match:
         """Judge one call by the reference's own error on these very inputs, which may be worse conditioned than most.
 
-        `model`: as it was before the call that gave `expected`, see `flags.judging`; it is turned into float64.
+        `model`: as it was before the call that gave `expected`, see `flags.judging`, and it stays so.
         """
         found, wanted = tensors_of(output), tensors_of(expected)
-        cores: list[Cores] | list[None] = cores_of(model, inputs, forward_seed, wanted, precision) or [None] * len(wanted)
-        exact = exact_outputs(copy.deepcopy(model), inputs, forward_seed) or wanted
-        moved = exact_outputs(model, nudged(inputs, epsilon), forward_seed) or exact
+        draw = partial(mapped, inputs, torch.clone)
+        exactly = partial(exact_outputs, model, draw, forward_seed, wanted)
+        with judging(precision):
+            cores: list[Cores] | list[None] = cores_of(exactly, wanted, precision) or [None] * len(wanted)
+            exact = exactly() or wanted
+            moved = exactly(nudged=True) or exact
         for index, (f, w, e, m, c) in enumerate(zip(found, wanted, exact, moved, cores, strict=True)):
             error = own_error(w, e, m, c)
             measure = e if e.shape == w.shape and error.steady else w
@@ -196,19 +217,24 @@ def step_times(
     patience: factor on the spin that covers the host; a host that is held up for longer leaves gaps, which count as time.
     """
     work: dict[tuple[int, int], Launch | Op] = {}
-    passes: list[tuple[Run, list[tuple[tuple[int, int], torch.cuda.Event]]]] = []
+    passes: list[tuple[Run, Marks]] = []
+    span = patience * (40.0 + 25.0 * min(SEGMENT, len(replay.program.forward)))
     for _ in range(ATTRIBUTION_RUNS):
-        marks: list[tuple[tuple[int, int], torch.cuda.Event]] = []
+        marks: Marks = []
 
-        def observe(index: int, step: Any, read: Any, made: Any, marks: Any = marks) -> None:
+        def observe(index: int, step: Any, read: Any, made: Any, marks: Marks = marks) -> None:
             if not isinstance(step, Launch) and is_free(step, read, made):
                 return
             work[index, id(step)] = step  # a launch's hook has the launch's index
             marks.append(((index, id(step)), mark()))
+            if len(marks) % SEGMENT == 0:
+                settle(STEPS_SECONDS)
+                stopwatch.spin(span)
+                marks.append((None, mark()))
 
         before()
         # The first run covers the second, where the host is as fast as usual.
-        spin = patience * (40.0 + 25.0 * len(replay.program.forward)) if not passes or patience > 1 else 0.0
+        spin = span if not passes or patience > 1 or len(replay.program.forward) > SEGMENT else 0.0
         run = stopwatch.run(lambda: replay.forward(inputs, 0, observe=observe, fresh=fresh), spin)[1]
         passes.append((run, marks))
     wait(passes[-1][0].end, STEPS_SECONDS)
@@ -216,7 +242,8 @@ def step_times(
     for run, marks in passes:
         last = run.start
         for place, event in marks:
-            times.setdefault(place, []).append(float(last.elapsed_time(event)) * 1000.0)
+            if place is not None:
+                times.setdefault(place, []).append(float(last.elapsed_time(event)) * 1000.0)
             last = event
     return [_step_time(place[0], work[place], min(us)) for place, us in times.items()]
 

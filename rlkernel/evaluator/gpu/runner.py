@@ -8,6 +8,7 @@ from __future__ import annotations
 import gc
 import socket
 from collections import OrderedDict
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -20,6 +21,7 @@ from rlkernel.evaluator.gpu.checks import Strayed
 from rlkernel.evaluator.gpu.compiled_reference import compiled_time
 from rlkernel.evaluator.gpu.fused import Fused
 from rlkernel.evaluator.gpu.problem import GpuProblem
+from rlkernel.evaluator.gpu.rates import measure
 from rlkernel.evaluator.gpu.session import Session
 from rlkernel.evaluator.gpu.stopwatch import Hung, Stopwatch, settle
 from rlkernel.evaluator.gpu.subject import KernelTable, NoConfig, Subject, binary_of
@@ -35,6 +37,7 @@ from rlkernel.evaluator.messages.gpu import (
     Judged,
     Known,
     Measured,
+    MeasureRates,
     NotCompiled,
     Study,
     TimeCompiled,
@@ -44,7 +47,10 @@ from rlkernel.evaluator.program import encoding
 from rlkernel.evaluator.program.schema import MalformedProgram
 from rlkernel.types import Status
 
+Question = Hello | MeasureRates | Study | TimeCompiled | Evaluate
 PROBLEMS_KEPT = 256
+FREE_SHARE = 0.97
+"""The share of what is free on the card, when the runner starts, that torch may take."""
 KEEP_RESERVED = 24 << 30
 """Bytes of GPU memory that torch may hold on to between candidates."""
 
@@ -63,8 +69,8 @@ class Runner:
 
     def hello(self, question: Hello) -> Card:
         """Warm the libraries up, so that no candidate pays for it; float64, which only studies use, in the first runner alone."""
-        fraction = min(0.95, question.memory_bytes / torch.cuda.get_device_properties(0).total_memory)
-        torch.cuda.set_per_process_memory_fraction(fraction)
+        free, total = torch.cuda.mem_get_info()
+        torch.cuda.set_per_process_memory_fraction(min(question.memory_bytes, FREE_SHARE * free) / total)
         for dtype in (torch.float32, torch.float16, *((torch.bfloat16, torch.float64) if question.first else ())):
             square = torch.randn(1024, 1024, device="cuda", dtype=dtype)
             (torch.addmm(square[0], square, square) @ square).sum().item()
@@ -77,7 +83,7 @@ class Runner:
         """Measure what is needed of a problem; `Unstressed` if scaled inputs cost the context."""
         set_precision(question.precision)
         try:
-            problem = self._problem(question.source, question.name)
+            problem = self._problem(question.source, question.name, question.replaced)
             reference = encoding.from_json(question.reference)
             return problem.study(reference, self.stopwatch, question.precision, stress=question.stress)
         except BrokenReference as error:
@@ -104,10 +110,10 @@ class Runner:
                 torch.cuda.empty_cache()
         return answer
 
-    def _problem(self, source: str, name: str) -> GpuProblem:
+    def _problem(self, source: str, name: str, replaced: Sequence[str]) -> GpuProblem:
         key = name + source
         if key not in self._problems:
-            self._problems[key] = GpuProblem(source, name)
+            self._problems[key] = GpuProblem(source, name, replaced)
             if len(self._problems) > PROBLEMS_KEPT:
                 self._problems.popitem(last=False)
         return self._problems[key]
@@ -137,7 +143,7 @@ class Runner:
 
     def _examine(self, question: Evaluate, body: bytes) -> Judged:
         task, seconds = question.task, question.task.seconds
-        problem = self._problem(task.source, task.name)
+        problem = self._problem(task.source, task.name, task.replaced)
         cubins = {key: wire.raw(span, body) for key, span in question.cubins.items()}
         loaded: dict[str, driver.Kernel] = {}
         kernels, other_kernels = (_loaded(table, cubins, loaded) for table in (task.kernels.program, task.kernels.other))
@@ -206,8 +212,7 @@ def serve(sock: socket.socket) -> None:
     """Answer until the pool closes the socket, or until the context is lost."""
     runner: Runner | None = None
     while (message := wire.receive(sock)) is not None:
-        question: Hello | Study | TimeCompiled | Evaluate
-        question = codec.unpack(message[0], Hello, Study, TimeCompiled, Evaluate)
+        question: Question = codec.unpack(message[0], Hello, MeasureRates, Study, TimeCompiled, Evaluate)
         if isinstance(question, Hello):
             runner = Runner()
         assert runner is not None
@@ -217,9 +222,11 @@ def serve(sock: socket.socket) -> None:
             return
 
 
-def _answer(runner: Runner, question: Hello | Study | TimeCompiled | Evaluate, body: bytes) -> Any:
+def _answer(runner: Runner, question: Question, body: bytes) -> Any:
     if isinstance(question, Hello):
         return runner.hello(question)
+    if isinstance(question, MeasureRates):
+        return measure(runner.stopwatch)
     if isinstance(question, Study):
         return runner.study(question)
     return runner.compiled(question) if isinstance(question, TimeCompiled) else runner.evaluate(question, body)

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import functools
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -54,9 +55,29 @@ def wait(event: torch.cuda.Event, seconds: float) -> None:
 
 
 @functools.cache
-def stream() -> torch.cuda.Stream:
-    """Return the one stream of this process. It is looked up once, because torch takes 30 us for it."""
+def _main() -> torch.cuda.Stream:
+    """Return the stream on which everything runs. It is looked up once, because torch takes 30 us for it."""
     return torch.cuda.current_stream()
+
+
+_other: torch.cuda.Stream | None = None
+
+
+def stream() -> torch.cuda.Stream:
+    """Return the stream on which work is enqueued now, see `on_stream`."""
+    return _main() if _other is None else _other
+
+
+@contextmanager
+def on_stream(other: torch.cuda.Stream) -> Iterator[None]:
+    """Enqueue on another stream inside, where a graph is recorded."""
+    global _other
+    _main()  # it must not be looked up while another one is current
+    _other = other
+    try:
+        yield
+    finally:
+        _other = None
 
 
 def mark() -> torch.cuda.Event:
@@ -88,8 +109,8 @@ class Stopwatch:
         queue = stream()
         driver.reset_persisting_l2()
         self._flush()
-        if spin_us > 0 and not (unless_busy and self._last is not None and not self._last.query()):
-            torch.cuda._sleep(int(spin_us * self._cycles_per_us))
+        if not (unless_busy and self._last is not None and not self._last.query()):
+            self.spin(spin_us)
         start.record(queue)
         begun = time.perf_counter()
         result = call()
@@ -97,6 +118,11 @@ class Stopwatch:
         self._last = end
         host_us = (time.perf_counter() - begun) * 1e6
         return result, Run(start, end, host_us, void=start.query())
+
+    def spin(self, us: float) -> None:
+        """Enqueue a wait of so many microseconds, in which the host enqueues what follows."""
+        if us > 0:
+            torch.cuda._sleep(int(us * self._cycles_per_us))
 
 
 def spin_for(host_us: float) -> float:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import itertools
 import secrets
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +21,7 @@ from rlkernel.evaluator.judging.reference_calls import pairs, state_of
 from rlkernel.evaluator.judging.roofline import is_free
 from rlkernel.evaluator.program.layouts import Strides
 from rlkernel.evaluator.program.operators import allocates
+from rlkernel.evaluator.program.recurrent import flatten_weights
 from rlkernel.evaluator.program.replay import Replay
 from rlkernel.evaluator.program.schema import Config, Launch, Program
 from rlkernel.evaluator.program.tensors import flatten
@@ -76,6 +78,8 @@ class Subject:
         """The memory that forward steps allocate in timed calls, by step and several times over: see `Trials._trial`."""
         self.only: int | None = None
         """The launch that does all the work, if there is one and the outputs are memory that forward allocates."""
+        self.steps = 0
+        """The operators and launches of forward that do work."""
         self.choices: dict[int, int] = {}
         """The chosen configuration of each launch of forward, by step."""
         self._init_choices: dict[int, int] = {}
@@ -175,6 +179,7 @@ class Subject:
             state = self.replay.init([self._state.place(t) for t in init_inputs], seed, given)
             for own, weight in pairs(state, given):
                 own.copy_(weight)
+            flatten_weights(self.program, self.replay.values)
             self.replay.prepare(first_inputs, seed)
 
     @property
@@ -210,7 +215,8 @@ class Subject:
         shapes = {i: shape for i, shape in shapes.items() if storages[i] not in left}
         count = places(sum(extent(size, stride) * dtype.itemsize for size, stride, dtype in shapes.values()))
         self.places = [{i: self._memory.empty(*shape, filled=False) for i, shape in shapes.items()} for _ in range(count)]
-        alone = len(work) == 1 and isinstance(self.program.forward[work[0]], Launch)
+        self.steps = len(work)
+        alone = self.steps == 1 and isinstance(self.program.forward[work[0]], Launch)
         self.only = work[0] if alone and all(t.untyped_storage()._cdata in made_here for t in outputs) else None
 
     def tune(self, inputs: list[torch.Tensor], seed: int) -> None:
@@ -248,6 +254,13 @@ class Subject:
         """Write another value all over the memory that forward allocates in `place`."""
         for tensor in self.places[place].values():
             fill(tensor, secrets.randbits(62))
+
+    @contextmanager
+    def taking_back(self) -> Iterator[None]:
+        """Around calls that are recorded and never run: what they leave to the next call has no contents and is taken back."""
+        carried = {number: self.replay.values[number] for number in self.program.carried}
+        yield
+        self.replay.values.update(carried)
 
     def timed(self, inputs: list[torch.Tensor], seed: int, place: int) -> Any:
         """Make one call as it is timed, in memory that was laid out before; what operators make lies where they put it."""

@@ -6,6 +6,7 @@ import copy
 import secrets
 import statistics
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,6 +14,7 @@ import torch
 
 from rlkernel.evaluator.gpu.checks import Checks, Strayed
 from rlkernel.evaluator.gpu.fused import Fused, kept
+from rlkernel.evaluator.gpu.graphs import LONG_STEPS, record, replay
 from rlkernel.evaluator.gpu.guards import CUDA
 from rlkernel.evaluator.gpu.problem import GpuProblem
 from rlkernel.evaluator.gpu.stopwatch import Run, Stopwatch, settle, spin_for
@@ -35,7 +37,7 @@ VOID_SECONDS = 0.2
 """How long the trials try for runs without gaps."""
 GIVE_UP_SECONDS = 1.0
 """The time after which the trials end if some of them were void."""
-MAX_HOST_US = 2_000.0
+MAX_HOST_US = 10_000.0
 """The time to enqueue a call above which no spin helps, because the host waits for the GPU."""
 INPUTS_CHECKED = 8
 """The inputs of one trial in so many, chosen at random, are compared with what their seed gives."""
@@ -102,10 +104,14 @@ class Trials:
     """How long one trial may take, in seconds."""
     worst: float = 0.0
     """The largest error of a timed output so far."""
+    graphs: bool = False
+    """Whether both sides run as CUDA graphs, because one of them is long."""
     close: Closeness | None = None
     """How KernelBench would compare the first timed output."""
     careful: bool = False
     """Whether each trial is looked at on its own, because one pass over the timed outputs did not tell if they are right."""
+    _recorded: list[torch.cuda.CUDAGraph] = field(default_factory=list)
+    """The graphs of the trial on its way, whose memory holds its outputs."""
     _shapes: list[torch.Tensor] = field(default_factory=list)
     """A meta tensor like each of the first trial's inputs and outputs."""
 
@@ -123,10 +129,11 @@ class Trials:
         if calls:
             settle(self.seconds)  # the candidate first, as in every call
             self.problem.called(model, calls, 0, init_seed, flip=False)
+        self.graphs = self._long() and self._recordable(model, init_seed)
         made = Made()
         match, spin, begun = Match(True), FIRST_SPIN_US, time.perf_counter()
         while match.matches and (count := missing(made.reference_us, made.candidate_us, time.perf_counter() - begun)):
-            one = self.careful or not self.known.plain or self.close is None
+            one = self.careful or not self.known.plain or self.graphs or self.close is None
             busy = made.void <= TOLERATED_VOIDS
             batch = [self._trial(model, spin, unless_busy=busy) for _ in range(1 if one else count)]
             match, certain = self._told(batch)
@@ -142,6 +149,30 @@ class Trials:
             self._still_intact(model, init_seed)
         timed = speedup(made.reference_us or [1.0], made.candidate_us or [1.0])
         return timed, statistics.median(made.host_us or [0.0]), match
+
+    def _long(self) -> bool:
+        """Whether one side has so many steps that the host's pace would show in its time."""
+        return max(len(self.known.rows), self.subject.steps) > LONG_STEPS
+
+    def _recordable(self, model: torch.nn.Module, seed: int) -> bool:
+        """Whether both sides can be recorded as graphs. Nothing runs."""
+        inputs = self.problem.inputs(seed)
+        sides = (lambda: self.subject.timed(tensors_of(inputs), seed, 0), lambda: call(model, inputs, seed))
+        with self.subject.taking_back():
+            recorded = [record(side, seed) for side in sides]
+        settle(self.seconds)  # the graphs are on their way to the card: they must not be dropped before they are there
+        return None not in recorded
+
+    def _timed(self, forward: Callable[[], Any], seed: int, spin: float, unless_busy: bool) -> tuple[Any, Run]:
+        """Enqueue one timed call of either side, eagerly or as a graph. Raises Unmeasured."""
+        if not self.graphs:
+            return self.stopwatch.run(forward, spin, unless_busy=unless_busy)
+        recorded = record(forward, seed)
+        if recorded is None:
+            raise Unmeasured("its time cannot be measured: forward cannot be recorded a second time")
+        output, graph = recorded
+        self._recorded.append(graph)
+        return output, self.stopwatch.run(replay(graph, seed), spin, unless_busy=unless_busy)[1]
 
     def _still_intact(self, model: torch.nn.Module, init_seed: int) -> None:
         """Check that the red zones hold, and that the reference's state, which outlived the candidate's kernels, is what its
@@ -169,13 +200,11 @@ class Trials:
         place = secrets.randbelow(len(self.subject.places))
         mine = tensors_of(self.problem.inputs(seed))
         self.subject.refill(place)
-        output, candidate = self.stopwatch.run(
-            lambda: self.subject.timed(mine, forward_seed, place), spin, unless_busy=unless_busy
-        )
+        output, candidate = self._timed(lambda: self.subject.timed(mine, forward_seed, place), forward_seed, spin, unless_busy)
         given = self.problem.inputs(seed)  # drawn anew: whatever the candidate did to its own
         alone = self.careful or not self.known.plain
         exact = copy.deepcopy(model) if alone else None
-        expected, reference = self.stopwatch.run(lambda: call(model, given, forward_seed), spin, unless_busy=unless_busy)
+        expected, reference = self._timed(lambda: call(model, given, forward_seed), forward_seed, spin, unless_busy)
         del in_the_way
         found, wanted = tensors_of(output), tensors_of(expected)
         self._shapes = self._shapes or [torch.empty_like(t, device="meta") for t in (*mine, *wanted)]
@@ -224,6 +253,7 @@ class Trials:
                 self.worst = max(self.worst, sizes.error if sizes.finite else 0.0)
                 certain &= sizes.fine(limit) or not like.numel()
         self.careful |= not certain
+        self._recorded.clear()
         return Match(True), certain
 
     def _finish(self, checks: Checks) -> Match:

@@ -14,7 +14,8 @@ from __future__ import annotations
 import copy
 import random
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Protocol
 
 import torch
@@ -30,7 +31,7 @@ from rlkernel.evaluator.judging.reference_calls import (
     call,
     constants,
     counts_as_state,
-    epsilon,
+    exact_of_copy,
     exact_outputs,
     mapped,
     nudged,
@@ -45,6 +46,7 @@ from rlkernel.evaluator.judging.tensor_cores import balance_of, cores_of, halved
 from rlkernel.evaluator.judging.tolerance import FLOOR, REFERENCE_FACTOR, Cores, OwnError, of_state, own_error, tolerance
 from rlkernel.evaluator.judging.tolerance import beside as more_exact
 from rlkernel.evaluator.messages.judgement import Balance, Stress, Tolerance
+from rlkernel.evaluator.program.replaced import hold
 from rlkernel.evaluator.program.tensors import flatten
 from rlkernel.reference import Reference
 from rlkernel.types import Precision
@@ -94,24 +96,34 @@ class Before:
     """After that in the other of train and eval mode, if it is judged there."""
 
 
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What all modules of one candidate's rounds share."""
+
+    precision: Precision
+    before: Before = Before()
+    replaced: tuple[str, ...] = ()
+    """Attributes that forward replaces for its next call, see `program.replaced`."""
+
+
 class Construction:
     """One module of the reference, and the same in float64; called any number of times. Its seeds come from `seeds`."""
 
     def __init__(
         self,
         reference: SeededReference,
-        precision: Precision,
+        terms: Terms,
         seeds: random.Random,
         *,
         other: bool = False,
         perturbed: bool = False,
         balance: Balance | None = None,
-        before: Before = Before(),
     ) -> None:
-        self.reference, self.precision, self.other, self.perturbed = reference, precision, other, perturbed
-        self.balance, self._seeds = balance, seeds
+        self.reference, self.precision, self.other, self.perturbed = reference, terms.precision, other, perturbed
+        self.balance, self._seeds, before = balance, seeds, terms.before
         self.init_seed = seeds.getrandbits(SEED_BITS)
-        self.model = reference.model(self.init_seed)
+        self._replaced = terms.replaced
+        self.model = self._made()
         if perturbed:
             perturb(self.model, self.init_seed, constants(self.model, reference.fixed))
         if balance is not None:
@@ -122,6 +134,12 @@ class Construction:
         self._prepare(self.model)
         self.exact_model = copy.deepcopy(self.model)
         self.calls = 0
+
+    def _made(self) -> nn.Module:
+        """A new module, as its seed gives it."""
+        model = self.reference.model(self.init_seed)
+        hold(model, self._replaced)
+        return model
 
     def _prepare(self, model: nn.Module) -> None:
         """Make the calls that come before a module is judged, and turn it to the mode in which it is."""
@@ -141,9 +159,9 @@ class Construction:
         found: list[torch.Tensor] = []
         structure = flatten(call(self.model, mine, forward_seed), found)
         changed = [n for n, t in state_of(self.model).items() if counts_as_state(n, t) and not _equal(t, state[n])]
-        rounded = cores_of(self.exact_model, inputs, forward_seed, found, self.precision)
+        rounded = cores_of(partial(exact_of_copy, self.exact_model, inputs, forward_seed), found, self.precision)
         exact = exact_outputs(self.exact_model, inputs, forward_seed) or found
-        moved = None if changed else exact_outputs(self.exact_model, nudged(inputs, epsilon), forward_seed)
+        moved = None if changed else exact_outputs(self.exact_model, nudged(inputs), forward_seed)
         cores: list[Cores] | list[None] = rounded or [None] * len(found)
         errors = [own_error(f, e, m, c) for f, e, m, c in zip(found, exact, moved or exact, cores, strict=True)]
         beside = {
@@ -171,13 +189,13 @@ class Construction:
         """What names the constants that wrong outputs ignore; asked for at most once a candidate."""
 
         def build() -> nn.Module:
-            model = self.reference.model(self.init_seed)
+            model = self._made()
             perturb(model, self.init_seed, constants(model, self.reference.fixed))
             self._prepare(model)
             return model
 
         def blame(found: Sequence[torch.Tensor]) -> str:
-            drawn = constants(self.reference.model(self.init_seed), self.reference.fixed)
+            drawn = constants(self._made(), self.reference.fixed)
             return ignored(build, drawn, lambda: mapped(inputs, torch.clone), forward_seed, found)
 
         return blame
@@ -229,42 +247,44 @@ def resolved(errors: Sequence[OwnError]) -> bool:
     return all(REFERENCE_FACTOR * error.norm < FLOOR[torch.float32] for error in errors)
 
 
-def _harder(reference: Reference, usual: Round, precision: Precision, seeds: random.Random, before: Before) -> Round:
+def _harder(reference: Reference, usual: Round, terms: Terms, seeds: random.Random) -> Round:
     """A round at other weights and inputs, as hard as is bearable."""
     shifted = any(one_sided(value) for value in usual.inputs)
     for stress, perturbed in [(Stress.SHIFTED, True)] * shifted + [(Stress.SCALED, True), (Stress.NONE, True)]:
         try:
-            drawn = Construction(reference, precision, seeds, perturbed=perturbed, before=before).round(stress)
+            drawn = Construction(reference, terms, seeds, perturbed=perturbed).round(stress)
         except Exception:  # a reference may refuse such inputs in its own way
             continue
         if _bearable(drawn, usual):
             return drawn
-    return Construction(reference, precision, seeds, before=before).round(Stress.NONE)
+    return Construction(reference, terms, seeds).round(Stress.NONE)
 
 
-def _out_of_range(reference: Reference, usual: Round, precision: Precision, seeds: random.Random, before: Before) -> list[Round]:
+def _out_of_range(reference: Reference, usual: Round, terms: Terms, seeds: random.Random) -> list[Round]:
     """A round that half precision does not survive and tf32 does, if there is one; else none."""
-    made = Construction(reference, precision, seeds)
+    made = Construction(reference, replace(terms, before=Before()), seeds)
     balance = balance_of(made.model, usual.inputs, usual.forward_seed)
     if balance is None:
         return []
     try:
-        made = Construction(reference, precision, seeds, balance=balance, before=before)
+        made = Construction(reference, terms, seeds, balance=balance)
         drawn = made.round(Stress.NONE)
-        wanted = drawn.expected
-        wrong = halved(made.exact_model, drawn.inputs, drawn.forward_seed, wanted.reference, wanted.allowed)
+        exact = partial(exact_of_copy, made.exact_model, drawn.inputs, drawn.forward_seed)
+        wrong = halved(exact, drawn.expected.reference, drawn.expected.allowed)
     except Exception:  # as above
         return []
     return [drawn] if wrong and resolved(drawn.errors) and _bearable(drawn, usual) else []
 
 
-def draw_rounds(reference: Reference, precision: Precision, key: str, *, other: bool, before: Before = Before()) -> list[Round]:
-    """The rounds of one candidate, whose seeds come from its key. `other`: with one in the other of train and eval mode. Raises
-    BrokenReference."""
-    seeds = draws(key, "rounds")
-    usual = Construction(reference, precision, seeds, before=before)
+def draw_rounds(
+    reference: Reference, precision: Precision, key: str, *, other: bool, before: Before = Before(), replaced: Sequence[str] = ()
+) -> list[Round]:
+    """The rounds of one candidate, whose seeds come from its key. `other`: with one in the other of train and eval mode;
+    `replaced`: attributes that forward replaces for its next call. Raises BrokenReference."""
+    seeds, terms = draws(key, "rounds"), Terms(precision, before, tuple(replaced))
+    usual = Construction(reference, terms, seeds)
     found = [usual.round(Stress.NONE), usual.round(Stress.NONE)]
-    found.append(_harder(reference, found[0], precision, seeds, before))
+    found.append(_harder(reference, found[0], terms, seeds))
     if other:
-        found.append(Construction(reference, precision, seeds, other=True, perturbed=True, before=before).round(Stress.NONE))
-    return found + (_out_of_range(reference, found[0], precision, seeds, before) if found[0].products else [])
+        found.append(Construction(reference, terms, seeds, other=True, perturbed=True).round(Stress.NONE))
+    return found + (_out_of_range(reference, found[0], terms, seeds) if found[0].products else [])

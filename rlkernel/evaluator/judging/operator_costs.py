@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 
+from rlkernel.evaluator.program import recurrent
 from rlkernel.evaluator.program.operators import operator
 from rlkernel.evaluator.program.schema import Op
 
@@ -70,6 +71,12 @@ def _fourier(step: Op, read: Tensors, made: Tensors) -> float:
     return 5.0 * size * math.log2(max(2, size))
 
 
+def _recurrent(step: Op, read: Tensors, made: Tensors) -> float:
+    """Every weight matrix is multiplied once with every element of the sequence and of the batch."""
+    cells = read[0].numel() / max(1, read[0].shape[-1])
+    return 2.0 * cells * sum(t.numel() for t in read[1:] if t.dim() == 2)
+
+
 FLOPS: dict[str, Callable[[Op, Tensors, Tensors], float]] = {
     "mm": lambda step, read, made: 2.0 * made[0].numel() * read[0].shape[-1],
     "bmm": lambda step, read, made: 2.0 * made[0].numel() * read[0].shape[-1],
@@ -89,6 +96,7 @@ FLOPS: dict[str, Callable[[Op, Tensors, Tensors], float]] = {
     "_trilinear": _trilinear,
     "_cdist_forward": lambda step, read, made: 3.0 * made[0].numel() * read[0].shape[-1],
     "_pdist_forward": lambda step, read, made: 3.0 * made[0].numel() * read[0].shape[-1],
+    **dict.fromkeys(recurrent.GATES, _recurrent),
     "_fft_c2c": _fourier, "_fft_c2r": _fourier, "_fft_r2c": _fourier,
 }  # fmt: skip
 """Operations of operators that arithmetic may bound; a multiply-add counts as two."""
@@ -158,9 +166,15 @@ def flops(step: Op, read: Tensors, made: Tensors) -> float:
     return 0.0 if count is None else count(step, read, made)
 
 
-def is_convolution(op: str) -> bool:
-    """Whether an operator is a convolution, which cuDNN computes: its own precision is another than that of products."""
-    return FLOPS.get(base_name(op)) is _convolution or base_name(op) == "conv_tbc"
+def in_sequence(step: Op, read: Tensors) -> int:
+    """How many parts of an operator must run one after the other: the cells of a recurrent layer, otherwise one."""
+    return recurrent.sequence_length(step, read[0]) if recurrent.is_recurrent(step.op) else 1
+
+
+def is_of_cudnn(op: str) -> bool:
+    """Whether cuDNN computes an operator, a convolution or a recurrent layer: its own precision is another than that of
+    products."""
+    return FLOPS.get(base_name(op)) is _convolution or base_name(op) == "conv_tbc" or recurrent.is_recurrent(op)
 
 
 def dense_bytes(tensor: torch.Tensor) -> int:

@@ -14,20 +14,23 @@ import torch
 
 from rlkernel.errors import BrokenReference, one_line
 from rlkernel.evaluator import wire
-from rlkernel.evaluator.devices import PROFILES, DeviceProfile
+from rlkernel.evaluator.devices import DeviceProfile, profile_of
 from rlkernel.evaluator.judging.comparison import layout_class
 from rlkernel.evaluator.judging.drawing import Before, Round, draw_rounds
+from rlkernel.evaluator.judging.fitting import Unfit, fit_for_cpu, fit_for_gpu
 from rlkernel.evaluator.judging.kernelbench import closeness, worse
 from rlkernel.evaluator.judging.operator_costs import NoCost, dense_bytes, flops, moved_bytes
 from rlkernel.evaluator.judging.reference_calls import tensors_of
+from rlkernel.evaluator.judging.resizing import small_of
 from rlkernel.evaluator.judging.roofline import floor_us, is_free, operator_us, physical_floor_us
 from rlkernel.evaluator.judging.rounds import Expected, compare_round
 from rlkernel.evaluator.messages import codec
 from rlkernel.evaluator.messages.children import RoundInputs
 from rlkernel.evaluator.messages.endings import Broken
-from rlkernel.evaluator.messages.oracle import About, Brief, Compare, Compared, DrawRounds, Malformed, Prepare, Rounds
+from rlkernel.evaluator.messages.oracle import About, Brief, Compare, Compared, DrawRounds, Fit, Fits, Malformed, Prepare, Rounds
 from rlkernel.evaluator.program import encoding
 from rlkernel.evaluator.program.operators import writes
+from rlkernel.evaluator.program.replaced import attributes, hold, holding, newly_replaced
 from rlkernel.evaluator.program.replay import Replay
 from rlkernel.evaluator.program.schema import Op, Program, encode_scalar
 from rlkernel.evaluator.program.tensors import meta_tensors
@@ -39,7 +42,7 @@ from rlkernel.evaluator.trace.lie import recording
 from rlkernel.evaluator.trace.recorder import Recorder, Untraceable
 from rlkernel.evaluator.trace.shims import answering_as
 from rlkernel.reference import Reference, load_reference, small_constants
-from rlkernel.types import Closeness, OpFact, Precision
+from rlkernel.types import Closeness, OpFact, Precision, Problem
 
 
 def spec(value: Any) -> Any:
@@ -102,7 +105,9 @@ def _arguments(reference: Reference, seed: int) -> Variant:
 class _Traced:
     """A reference traced at its own shapes."""
 
-    def __init__(self, reference: Reference, profile: DeviceProfile) -> None:
+    def __init__(self, reference: Reference, profile: DeviceProfile, held: tuple[str, ...] = ()) -> None:
+        self.held = held
+        """Attributes that forward replaces for its next call, as far as that is known."""
         self.recorder = Recorder()
         self.profile = profile
         with answering_as(profile), recording(self.recorder):
@@ -123,6 +128,8 @@ class _Traced:
         self.recorder.reading.inputs.clear()
         kwargs = dict(kwargs)
         model = model_class(*args, **kwargs)
+        hold(model, self.held)
+        before = attributes(model)
         named = [*model.named_parameters(), *model.named_buffers()]
         state = {name: self.recorder.id_of(tensor) for name, tensor in named}
         self.recorder.reading.state |= {self.recorder.storage(number) for number in state.values()}
@@ -138,12 +145,14 @@ class _Traced:
             inputs = decode_spec(self.variant.inputs, self.recorder, ids)
             self.recorder.phase()
             self.recorder.reading.begin()
-            returned = model(*inputs)
+            with holding(model):
+                returned = model(*inputs)
             output = encode_output(returned, self.recorder)
             reads, steps = self.recorder.reading.finish(), self.recorder.phase()
             form = form_of(ids, [*reads, *steps], output, began)
             forms.append((form.rows, form.outer))
             if not flip:
+                self.replaced = newly_replaced(before, model)
                 with torch._C.DisableTorchFunction():
                     self.layouts = tuple(layout_class(t) for t in tensors_of(returned))
                 self.program = Program((), tuple(init_ids), tuple(init), state, tuple(ids), tuple(steps), output, tuple(reads))
@@ -197,7 +206,11 @@ def prepare(source: str, name: str, profile: DeviceProfile, precision: Precision
     """Raises BrokenReference: one line that names the problem."""
     small, full = load_reference(source, small=True, name=name), load_reference(source, small=False, name=name)
     try:
-        traced_small, traced_full = _Traced(small, profile), _Traced(full, profile)
+        traced_small = _Traced(small, profile)
+        replaced = traced_small.replaced
+        if replaced:
+            traced_small = _Traced(small, profile, replaced)
+        traced_full = _Traced(full, profile, replaced)
         costs = traced_full.costs(precision)
     except Untraceable as error:
         raise BrokenReference(f"{name}: the reference cannot be traced: {error}") from error
@@ -207,8 +220,8 @@ def prepare(source: str, name: str, profile: DeviceProfile, precision: Precision
         raise BrokenReference(f"{name}: tracing forward raised {one_line(error)}") from error
     if costs.us <= 0:
         raise BrokenReference(f"{name}: forward does no device work, so there is nothing to speed up")
-    shrunk = replace(traced_small.variant, constants=small_constants(source, name=name))
-    variants = (shrunk, traced_full.variant)
+    shrunk = replace(traced_small.variant, constants=small_constants(source, name=name), replaced=replaced)
+    variants = (shrunk, replace(traced_full.variant, replaced=replaced))
     return Prepared(small, variants, traced_small.modal, costs, traced_full.program, traced_small.layouts)
 
 
@@ -228,8 +241,21 @@ def _round_inputs(problem: Prepared, one: Round, reply: wire.Body) -> RoundInput
     )
 
 
+def _fit(question: Fit) -> Fits | Broken:
+    """The sizes at which a problem is judged."""
+    about, memory = question.about, question.memory_bytes
+    problem, profile = Problem(about.name, 0, "validation", about.source), profile_of(about.profile)
+    try:
+        fitted = fit_for_cpu(problem, profile) if memory is None else fit_for_gpu(problem, profile, memory)
+        if isinstance(fitted, Unfit):
+            return Broken(fitted.reason)
+        return Fits(fitted.problem.source, fitted.whole | (small_of(fitted.problem.source) if memory is None else {}))
+    except (SyntaxError, ValueError):  # what is wrong with the file is told when it is loaded
+        return Fits(about.source, {})
+
+
 class Oracle:
-    """Serves one lane of the pool: prepare, rounds, compare."""
+    """Serves one lane of the pool: fit, prepare, rounds, compare."""
 
     def __init__(self) -> None:
         self._problems: OrderedDict[str, Prepared | str] = OrderedDict()
@@ -237,7 +263,9 @@ class Oracle:
 
     def handle(self, header: dict[str, Any], body: bytes) -> bytes:
         """The packed answer to a question of the pool."""
-        question: Prepare | DrawRounds | Compare = codec.unpack(header, Prepare, DrawRounds, Compare)
+        question: Fit | Prepare | DrawRounds | Compare = codec.unpack(header, Fit, Prepare, DrawRounds, Compare)
+        if isinstance(question, Fit):
+            return codec.pack(_fit(question))
         if isinstance(question, Prepare):
             return codec.pack(self._brief(question))
         if isinstance(question, Compare):
@@ -250,7 +278,7 @@ class Oracle:
         key = f"{about.profile} {about.precision} {about.name} {about.source}"
         if key not in self._problems:
             try:
-                self._problems[key] = prepare(about.source, about.name, PROFILES[about.profile], about.precision)
+                self._problems[key] = prepare(about.source, about.name, profile_of(about.profile), about.precision)
             except BrokenReference as error:
                 self._problems[key] = str(error)
             if len(self._problems) > 256:
@@ -270,8 +298,8 @@ class Oracle:
         assert isinstance(problem, Prepared)
         try:
             before = Before(question.calls_before, question.other_calls_before)
-            other = problem.modal or question.other
-            drawn = draw_rounds(problem.small, question.about.precision, question.key, other=other, before=before)
+            other, replaced, about = problem.modal or question.other, problem.variants[0].replaced, question.about
+            drawn = draw_rounds(problem.small, about.precision, question.key, other=other, before=before, replaced=replaced)
         except BrokenReference as error:
             return Broken(str(error))
         except Exception as error:  # whatever the reference's own code raises is told in one line

@@ -6,6 +6,7 @@ weights and at scaled or shifted inputs judge the function itself.
 
 from __future__ import annotations
 
+import copy
 import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
@@ -15,6 +16,7 @@ import torch
 from torch import nn
 
 from rlkernel.evaluator.messages.judgement import Balance, Stress
+from rlkernel.evaluator.program.replaced import holding
 from rlkernel.evaluator.program.tensors import flatten
 from rlkernel.reference import seed_generators
 
@@ -65,21 +67,17 @@ def one_sided(value: Any) -> bool:
     return bool((value >= 0).all()) and not bool((value == value.round()).all())
 
 
-def nudged(inputs: list[Any], dtype_of: Callable[[torch.Tensor], float]) -> list[Any]:
-    """Inputs moved by up to half of `dtype_of(tensor)`, relative: what the rounding of their dtype may have done."""
-
-    def move(tensor: torch.Tensor) -> torch.Tensor:
-        if not tensor.is_floating_point():
-            return tensor
-        wide = tensor.to(torch.float64)
-        return wide * (1.0 + dtype_of(tensor) * (torch.rand_like(wide) - 0.5))
-
-    return [mapped(x, move) for x in inputs]
+def nudge(tensor: torch.Tensor) -> torch.Tensor:
+    """A tensor in float64, moved by up to half of its dtype's resolution, relative: what its rounding may have done."""
+    if not tensor.is_floating_point():
+        return tensor
+    factor = torch.rand(tensor.shape, dtype=torch.float64, device=tensor.device)
+    return factor.sub_(0.5).mul_(torch.finfo(tensor.dtype).eps).add_(1.0).mul_(tensor)
 
 
-def epsilon(tensor: torch.Tensor) -> float:
-    """The relative distance of neighbouring numbers in a tensor's dtype."""
-    return torch.finfo(tensor.dtype).eps
+def nudged(inputs: list[Any]) -> list[Any]:
+    """Inputs in float64, moved by their own rounding."""
+    return [mapped(x, nudge) for x in inputs]
 
 
 def constants(model: nn.Module, fixed: Sequence[str] = ()) -> dict[str, float]:
@@ -136,19 +134,25 @@ def _kind(tensor: torch.Tensor) -> tuple[tuple[int, ...], torch.dtype]:
 
 def call(model: nn.Module, inputs: list[Any], seed: int) -> Any:
     seed_generators(seed)
-    with torch.no_grad():
+    with torch.no_grad(), holding(model):
         return model(*inputs)
 
 
 def exact_outputs(model: nn.Module, inputs: list[Any], seed: int) -> list[torch.Tensor] | None:
     """In float64, on copies of `inputs`; `model` is turned into it. None where it does not run there and is its own measure."""
     try:
-        return tensors_of(call(model.double(), mapped(inputs, _doubled), seed))
+        return tensors_of(call(model.double(), mapped(inputs, doubled), seed))
     except (RuntimeError, ValueError, TypeError, AssertionError, IndexError):
         return None
 
 
-def _doubled(tensor: torch.Tensor) -> torch.Tensor:
+def exact_of_copy(model: nn.Module, inputs: list[Any], seed: int) -> list[torch.Tensor] | None:
+    """The same of a copy of `model`, which is left as it is."""
+    return exact_outputs(copy.deepcopy(model), inputs, seed)
+
+
+def doubled(tensor: torch.Tensor) -> torch.Tensor:
+    """A copy in float64; of anything but floating-point numbers, in its own dtype."""
     return tensor.to(torch.float64 if tensor.is_floating_point() else tensor.dtype, copy=True)
 
 

@@ -1,6 +1,7 @@
 """Modelled device time where there is no GPU, and the floor that no time may undercut.
 
-    operator   launch + max(bytes / bandwidth, flops / peak), bytes = what it reads and writes, each once
+    operator   launch + max(bytes / bandwidth, flops / peak), bytes = what it reads and writes, each once;
+               a recurrent layer has one launch per element of the sequence
     launch     launch + max(dram / bandwidth, all traffic / L2 bandwidth, flops / peak, programs / rate of starting them)
                with dram = traffic, at most once over each tensor; and a share of the device if the grid is small
 
@@ -15,7 +16,7 @@ import torch
 
 from rlkernel.evaluator.devices import DeviceProfile
 from rlkernel.evaluator.judging.counts import Counts
-from rlkernel.evaluator.judging.operator_costs import FREE, NoCost, flops, has_cost, is_convolution, moved_bytes
+from rlkernel.evaluator.judging.operator_costs import FREE, NoCost, flops, has_cost, in_sequence, is_of_cudnn, moved_bytes
 from rlkernel.evaluator.program.operators import operator
 from rlkernel.evaluator.program.schema import Op
 from rlkernel.types import Precision
@@ -40,7 +41,7 @@ def _peak(step: Op, dtype: torch.dtype, profile: DeviceProfile, precision: Preci
     name = {torch.float16: "fp16", torch.bfloat16: "bf16"}.get(dtype)
     if dtype in (torch.float64, torch.complex128):
         return profile.fp32_flops_per_us / FLOAT64_SLOWER
-    tf32 = precision is Precision.TF32 or (precision is Precision.PYTORCH and is_convolution(step.op))
+    tf32 = precision is Precision.TF32 or (precision is Precision.PYTORCH and is_of_cudnn(step.op))
     if dtype is torch.float32 and tf32:
         name = "tf32"
     return profile.matrix_flops_per_us[name] if name else profile.fp32_flops_per_us
@@ -68,7 +69,7 @@ def operator_us(
         raise NoCost(step.op)
     memory = moved_bytes(step, read, made) / profile.dram_bytes_per_us
     arithmetic = flops(step, read, made) / (LIBRARY_EFFICIENCY * _peak(step, (made or read)[0].dtype, profile, precision))
-    return profile.launch_us + max(memory, arithmetic)
+    return profile.launch_us * in_sequence(step, read) + max(memory, arithmetic)
 
 
 def launch_us(counts: Counts, storage_bytes: Sequence[int], num_warps: int, profile: DeviceProfile) -> float:

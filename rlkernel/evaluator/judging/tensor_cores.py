@@ -18,7 +18,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_map
 
 from rlkernel.evaluator.judging.comparison import LAYOUTS, compare_tensor
-from rlkernel.evaluator.judging.reference_calls import call, exact_outputs, mapped, state_of
+from rlkernel.evaluator.judging.reference_calls import call, mapped, state_of
 from rlkernel.evaluator.judging.tolerance import Cores
 from rlkernel.evaluator.messages.judgement import Balance, Tolerance
 from rlkernel.types import Precision
@@ -48,6 +48,8 @@ Operand = int | str
 
 Rounding = Callable[[torch.Tensor], torch.Tensor]
 """Rounds a tensor of float64 values."""
+Exact = Callable[[], list[torch.Tensor] | None]
+"""Gives the reference's outputs in float64 and leaves its module as it is; None where it does not run in float64."""
 
 
 def nearest(values: torch.Tensor) -> torch.Tensor:
@@ -147,24 +149,21 @@ def _visible_products() -> Iterator[None]:
         torch.backends.mha.set_fastpath_enabled(fast)
 
 
-def cores_of(
-    model: nn.Module, inputs: list[Any], seed: int, found: Sequence[torch.Tensor], precision: Precision
-) -> list[Cores] | None:
+def cores_of(exact: Exact, found: Sequence[torch.Tensor], precision: Precision) -> list[Cores] | None:
     """Each output as tensor cores may give it. None where a candidate may not use them although the reference does not, or where
-    they change nothing. `found`: the reference's outputs. `model` is left as it is."""
+    they change nothing. `found`: the reference's outputs."""
     if precision is not Precision.PYTORCH or not any(t.dtype is torch.float32 for t in found):
         return None
-    near = _like(found, rounded_outputs(copy.deepcopy(model), inputs, seed, nearest))
+    near = _like(found, rounded_outputs(exact, nearest))
     if near is None:
         return None
-    cut = _like(found, rounded_outputs(copy.deepcopy(model), inputs, seed, truncated))
+    cut = _like(found, rounded_outputs(exact, truncated))
     return None if cut is None else [Cores(n, c) for n, c in zip(near, cut, strict=True)]
 
 
-def halved(model: nn.Module, inputs: list[Any], seed: int, found: Sequence[torch.Tensor], allowed: Sequence[Tolerance]) -> bool:
-    """Whether the products' operands in half precision make an output wrong, by twice what is allowed. `model` is left as it
-    is."""
-    outputs = _like(found, rounded_outputs(copy.deepcopy(model), inputs, seed, half)) or []
+def halved(exact: Exact, found: Sequence[torch.Tensor], allowed: Sequence[Tolerance]) -> bool:
+    """Whether the products' operands in half precision make an output wrong, by twice what is allowed."""
+    outputs = _like(found, rounded_outputs(exact, half)) or []
     return any(
         not compare_tensor(h, f, f, allowed=limit.times(2), overlapping=False, where="", layouts=LAYOUTS).matches
         for h, f, limit in zip(outputs, found, allowed, strict=False)
@@ -176,10 +175,10 @@ def _like(found: Sequence[torch.Tensor], outputs: list[torch.Tensor] | None) -> 
     return None if outputs is None else [o.to(f.dtype) for o, f in zip(outputs, found, strict=True)]
 
 
-def rounded_outputs(model: nn.Module, inputs: list[Any], seed: int, rounding: Rounding) -> list[torch.Tensor] | None:
-    """The outputs in float64 with the products' operands rounded; None where there is no product, or none that runs in float64.
-    `model` is turned into float64."""
+def rounded_outputs(exact: Exact, rounding: Rounding) -> list[torch.Tensor] | None:
+    """The outputs in float64 with the products' operands rounded; None where there is no product, or none that runs in
+    float64."""
     mode = RoundedOperands(rounding)
     with _visible_products(), mode:
-        found = exact_outputs(model, inputs, seed)
+        found = exact()
     return found if mode.products else None

@@ -55,6 +55,8 @@ SAMPLE = 1 << 18
 """Elements whose magnitudes are sorted."""
 SPREAD = 0.25
 """Share of an output's standard deviation that a floor never exceeds, where the reference resolves it."""
+BLOCK = 1 << 26
+"""Elements of an output that are compared at a time."""
 FEW = 8
 """Elements below which a standard deviation says nothing."""
 UNSTEADY = 0.05
@@ -159,32 +161,79 @@ def own_error(
         found, exact = torch.view_as_real(found), torch.view_as_real(exact)
         nudged = None if nudged is None else torch.view_as_real(nudged)
         cores = None if cores is None else Cores(*(torch.view_as_real(t) for t in (cores.nearest, cores.cut)))
+    if nudged is not None and nudged.shape != exact.shape:
+        nudged = None
+    if cores is not None and (found.dtype is not torch.float32 or cores.nearest.shape != exact.shape):
+        cores = None
     huge = huge_from(found)
-    here = torch.isfinite(found) & torch.isfinite(exact) & (found.abs() <= huge)
-    if not bool(here.any()):
+    others = [nudged] if nudged is not None else []
+    others += [cores.nearest, cores.cut] if cores is not None else []
+    blocks = _blocks([found, exact, *others])
+    count, size, total, *sides = torch.stack([_sums(block, huge) for block in blocks]).sum(0).tolist()
+    if not count:
         return OwnError(huge=huge)
-    mine, target = found[here].double(), exact[here].double()
-    norm, element = errors(mine, target)
-    if nudged is not None and nudged.shape == exact.shape:
-        moved = nudged[here].double()
-        other_norm, other_element = errors(moved, target) if bool(torch.isfinite(moved).all()) else (math.inf, 0.0)
-        if other_norm < UNSTEADY:
-            norm, element = max(norm, other_norm), max(element, other_element)
-    size = float(torch.linalg.vector_norm(target)) / math.sqrt(target.numel())
-    spread = float(target.std()) / max(size, 1e-300) if target.numel() >= FEW else 1.0
+    root = math.sqrt(size / count)
+    rows = torch.stack([_extremes(block, huge, root, total / count) for block in blocks])
+    variance, *worst = [float(rows[:, 0].sum()) / max(1, count - 1), *rows[:, 1:].amax(0).tolist()]
+    misses = [
+        (math.sqrt(miss) / _above(math.sqrt(size)), element) if finite == count else (math.inf, math.inf)
+        for miss, finite, element in zip(sides[::2], sides[1::2], worst, strict=True)
+    ]  # fmt: skip
+    norm, element = misses[0]
+    if nudged is not None and misses[1][0] < UNSTEADY:
+        norm, element = max(norm, misses[1][0]), max(element, misses[1][1])
+    spread = math.sqrt(variance) / max(root, 1e-300) if count >= FEW else 1.0
     own = OwnError(norm, element, min(1.0, spread), huge)
-    if cores is None or found.dtype is not torch.float32 or cores.nearest.shape != exact.shape:
-        return own
-    return replace(own, **_of_cores(cores, target, here))
+    return own if cores is None else _with_cores(own, *misses[-2:])
 
 
-def _of_cores(cores: Cores, target: torch.Tensor, here: torch.Tensor) -> dict[str, float]:
-    """What tf32 makes of an output, as bounds. `target`: the exact values at `here`, which are finite and not huge."""
-    near, near_element = errors(cores.nearest[here].double(), target)
-    cut, cut_element = errors(cores.cut[here].double(), target)
-    norm, element = max(NEAREST_FACTOR * near, CUT_FACTOR * cut), max(NEAREST_FACTOR * near_element, CUT_FACTOR * cut_element)
-    finite = math.isfinite(norm) and math.isfinite(element)
-    return {"cores": norm if finite else math.inf, "cores_element": element if finite else math.inf}
+def _with_cores(own: OwnError, nearest: tuple[float, float], cut: tuple[float, float]) -> OwnError:
+    """The same with what tf32 makes of an output, as bounds: from its norm's and its worst element's error where operands are
+    rounded and where they are cut off."""
+    norm = max(NEAREST_FACTOR * nearest[0], CUT_FACTOR * cut[0])
+    return replace(own, cores=norm, cores_element=max(NEAREST_FACTOR * nearest[1], CUT_FACTOR * cut[1]))
+
+
+def _above(size: float) -> float:
+    return max(size, 1e-30)
+
+
+def _blocks(tensors: list[torch.Tensor]) -> list[list[torch.Tensor]]:
+    """Views of the tensors, which have one shape, by parts of at most about `BLOCK` elements, so that little memory is taken
+    beside them."""
+    shape = tensors[0].shape
+    if tensors[0].numel() <= BLOCK or not shape:
+        return [tensors]
+    dim = max(range(len(shape)), key=shape.__getitem__)
+    rows = max(1, BLOCK * shape[dim] // tensors[0].numel())
+    return [[t.narrow(dim, start, min(rows, shape[dim] - start)) for t in tensors] for start in range(0, shape[dim], rows)]
+
+
+def _counted(block: list[torch.Tensor], huge: float) -> list[torch.Tensor]:
+    """The elements that are finite and not huge, in float64."""
+    found, exact = block[:2]
+    here = torch.isfinite(found) & torch.isfinite(exact) & (found.abs() <= huge)
+    return [t[here].double() for t in block]
+
+
+def _sums(block: list[torch.Tensor], huge: float) -> torch.Tensor:
+    """Of one block: the number of elements that count, and the sums of their squares and of themselves; then of `found` and of
+    each further tensor the squared errors and the number of finite elements."""
+    mine, target, *rest = _counted(block, huge)
+    count = torch.tensor(float(target.numel()), dtype=torch.float64, device=target.device)
+    sides = [x for t in (mine, *rest) for x in ((t - target).square().sum(), torch.isfinite(t).sum().double())]
+    return torch.stack([count, target.square().sum(), target.sum(), *sides])
+
+
+def _extremes(block: list[torch.Tensor], huge: float, root: float, mean: float) -> torch.Tensor:
+    """Of one block: the sum of the squared distances from the mean; then of `found` and of each further tensor the worst element,
+    relative to |element| + root mean square."""
+    mine, target, *rest = _counted(block, huge)
+    if not target.numel():
+        return torch.zeros(2 + len(rest), dtype=torch.float64, device=target.device)
+    base = (target.abs() + root).clamp_min_(1e-30)
+    worst = [((t - target).abs_() / base).amax() for t in (mine, *rest)]
+    return torch.stack([(target - mean).square().sum(), *worst])
 
 
 def tolerance(dtype: torch.dtype, own: OwnError, precision: Precision) -> Tolerance:

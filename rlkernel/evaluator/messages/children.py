@@ -46,7 +46,7 @@ class TraceRequest:
 
     source: str
     profile: str
-    """A name of `devices.PROFILES`."""
+    """What `devices.profile_of` reads."""
     variants: tuple[Variant, ...]
 
 
@@ -64,7 +64,7 @@ class CompileRequest:
     program: Program
     specs: Specs
     profile: str
-    """A name of `devices.PROFILES`."""
+    """What `devices.profile_of` reads."""
     configs: dict[Step, tuple[Choice, ...]] | None
     """Forward step -> its configurations in the order in which to try them, as they come by default; the first that compiles is
     taken. None: all configurations that work."""
@@ -117,7 +117,7 @@ class RunRequest:
     """The candidate at full size, whose time is modelled."""
     full_specs: Specs
     profile: str
-    """A name of `devices.PROFILES`."""
+    """What `devices.profile_of` reads."""
     precision: Precision
     """How fast torch's own products and convolutions are."""
     rounds: tuple[RoundInputs, ...]
@@ -134,7 +134,7 @@ class PriceRequest:
     full: Program
     full_specs: Specs
     profile: str
-    """A name of `devices.PROFILES`."""
+    """What `devices.profile_of` reads."""
     key: str
     """What the programs that are followed are drawn from."""
 

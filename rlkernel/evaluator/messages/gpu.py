@@ -1,6 +1,6 @@
 """Between the pool and a GPU's runner, which is trusted. What a runner reports of a candidate is a fact, never a claim of its.
 
-Hello -> Card             Study -> Known, Unstressed or Broken
+Hello -> Card             MeasureRates -> Rates             Study -> Known, Unstressed or Broken
 TimeCompiled -> CompiledTimes or NotCompiled             Evaluate -> Judged or Failed             any of them -> Failed
 """
 
@@ -37,6 +37,25 @@ class Card:
 
 
 @dataclass(frozen=True, slots=True)
+class MeasureRates:
+    """Pool to runner: measure the card itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """Runner to pool: what the card does, which a profile of it is made of."""
+
+    dram_bytes_per_us: float
+    """Of a copy, bytes read and written."""
+    launch_us: float
+    """From the start of one short kernel to the start of the next one."""
+    l2_bytes: int
+    shared_bytes: int
+    """The shared memory that one block may use."""
+    processors: int
+
+
+@dataclass(frozen=True, slots=True)
 class Study:
     """Pool to runner: measure what is needed of a problem, once."""
 
@@ -47,6 +66,8 @@ class Study:
     precision: Precision
     stress: bool
     """Whether to try scaled inputs, which may cost the runner."""
+    replaced: tuple[str, ...] = ()
+    """Attributes that the reference's forward replaces for its next call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +155,8 @@ class Task:
     other: Program | None
     """The candidate in the other of train and eval mode, where it does other work there."""
     kernels: Tables
+    replaced: tuple[str, ...] = ()
+    """Attributes that the reference's forward replaces for its next call."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,7 @@
 """Between the pool and an oracle, the trusted child that knows references. One question, one answer:
 
-Prepare -> Brief          DrawRounds -> Rounds          Compare -> Compared or Malformed          any of them -> Broken
+Fit -> Fits          Prepare -> Brief          DrawRounds -> Rounds          Compare -> Compared or Malformed
+any of them -> Broken
 """
 
 from __future__ import annotations
@@ -20,8 +21,25 @@ class About:
     name: str
     source: str
     profile: str
-    """A name of `devices.PROFILES`."""
+    """What `devices.profile_of` reads."""
     precision: Precision
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """Pool to oracle: at which sizes is this problem judged, see `judging.fitting`?"""
+
+    about: About
+    memory_bytes: int | None
+    """The GPU memory that there is; None where time is modelled."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fits:
+    """Oracle to pool: the problem's file as it is judged, and the constants whose values are others than in the file."""
+
+    source: str
+    sizes: dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ import torch
 
 from rlkernel.evaluator import wire
 from rlkernel.evaluator.judging.comparison import Match, bits, compare_structure, compare_tensor
-from rlkernel.evaluator.judging.drawing import Construction, Round
+from rlkernel.evaluator.judging.drawing import Construction, Round, Terms
 from rlkernel.evaluator.judging.reference_calls import call
 from rlkernel.evaluator.judging.rounds import compare_round
 from rlkernel.evaluator.messages.children import RoundOutputs
@@ -78,7 +78,7 @@ def compare_rounds(problem: PlacedReference, given: Sequence[Given], precision: 
         if construction is None or not draw.again:
             told = _Told()
             told.seeds.append(draw.init_seed)
-            construction = Construction(problem, precision, told, other=draw.other, perturbed=draw.perturbed)
+            construction = Construction(problem, Terms(precision), told, other=draw.other, perturbed=draw.perturbed)
         told.seeds += [draw.forward_seed, draw.input_seed]
         drawn = construction.round(draw.stress)
         tensors = _tensors(one.outputs.tensors, one.body, problem.device)

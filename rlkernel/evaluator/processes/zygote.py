@@ -25,7 +25,7 @@ import torch
 from rlkernel.evaluator import wire
 from rlkernel.evaluator.compile.compiler import CompileFailed, OutsideStorage, compile_program
 from rlkernel.evaluator.cpu.runner import run as run_on_cpu
-from rlkernel.evaluator.devices import PROFILES
+from rlkernel.evaluator.devices import profile_of
 from rlkernel.evaluator.judging.oracle import Oracle
 from rlkernel.evaluator.messages import codec
 from rlkernel.evaluator.messages.children import Binaries, CompileRequest, Ran, RunRequest, TraceRequest, Traces
@@ -51,7 +51,7 @@ def _trace_job(sock: socket.socket, fork: Fork) -> None:
     sandbox.lock(cpu_seconds=fork.cpu_seconds, memory_bytes=fork.memory_bytes)
     request = codec.unpack(message[0], TraceRequest)
     try:
-        answer: Traces | Failed = Traces(trace(request.source, PROFILES[request.profile], request.variants))
+        answer: Traces | Failed = Traces(trace(request.source, profile_of(request.profile), request.variants))
     except Verdict as verdict:
         answer = Failed(verdict.status, verdict.detail)
     wire.send(sock, codec.pack(answer))
@@ -90,7 +90,7 @@ def _compiled(request: CompileRequest, fork: Fork, body: wire.Body) -> Binaries:
     os.environ["TRITON_CACHE_DIR"] = str(scratch)
     tempfile.tempdir = str(scratch)
     specs = meta_tensors(request.specs.init_inputs), meta_tensors(request.specs.inputs)
-    profile, configs = PROFILES[request.profile], request.configs
+    profile, configs = profile_of(request.profile), request.configs
     made = compile_program(request.program, specs, profile, directory, "all" if configs is None else configs)
     return Binaries(made.kernels, {key: body.add_bytes(cubin) for key, cubin in made.binaries.items()})
 
@@ -263,9 +263,9 @@ def _warm_up() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         os.environ["TRITON_CACHE_DIR"] = scratch
         variant = Variant([[], {"dict": []}], [{"tensor": {"shape": [4, 16], "stride": [16, 1], "dtype": "float32"}}])
-        (traced,) = trace(_HONEST, PROFILES["h200"], [variant])
+        (traced,) = trace(_HONEST, profile_of("h200"), [variant])
         (again,) = codec.unpack(codec.to_header(Traces((traced,))), Traces).traces
-        compile_program(again.program, ([], meta_tensors(variant.specs.inputs)), PROFILES["h200"], Path(scratch), {})
+        compile_program(again.program, ([], meta_tensors(variant.specs.inputs)), profile_of("h200"), Path(scratch), {})
         for kind in (TraceRequest, CompileRequest, Binaries, RunRequest, Ran, Failed):
             codec.form_of(kind)
 

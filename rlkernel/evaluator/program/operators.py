@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from rlkernel.evaluator.program import recurrent
 from rlkernel.evaluator.program.schema import Op, Step
 from rlkernel.evaluator.program.values import MalformedProgram
 
@@ -27,7 +28,7 @@ _REFUSED = {
     "rename",
     "retain_grad", "requires_grad_", "to_mkldnn", "to_dense", "data", "is_pinned", "resize_as_", "resize_as_sparse_",
 }  # fmt: skip
-_WHOLE = {"scaled_dot_product_attention", "dropout", "dropout_"}
+_WHOLE = {"scaled_dot_product_attention", "dropout", "dropout_", *recurrent.GATES}
 """Made of other operators, which depend on the device, but recorded whole. Of the rest a trace has the parts, whose cost is
 known."""
 _FRESH = {"empty", "empty_like", "new_empty", "empty_strided", "new_empty_strided", "empty_permuted"}

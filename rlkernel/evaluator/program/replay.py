@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 
+from rlkernel.evaluator.program import recurrent
 from rlkernel.evaluator.program.folding import Folding
 from rlkernel.evaluator.program.layouts import Strides, as_on_cuda, laid_out, strides_of
 from rlkernel.evaluator.program.operators import allocates, operator, places_of
@@ -219,7 +220,7 @@ class Replay:
             raise StepFailed(str(error)) from error
 
     def _operator(self, index: int, step: Op, observe: Observer | None) -> None:
-        overload, places = operator(step.op), places_of(step.op)
+        function, places = self._function(step), places_of(step.op)
         args = [self._value(a) for a in step.args]
         # In the schema's order, so that observers find a weight where it belongs.
         given = sorted(step.kwargs.items(), key=lambda item: places.get(item[0], len(places)))
@@ -229,7 +230,7 @@ class Replay:
         read = [v for v in _flat([*args, *kwargs.values()]) if isinstance(v, torch.Tensor)]
         self._stay_on_device(step.op, read)
         try:
-            result = overload(*args, **kwargs)
+            result = function(*args, **kwargs)
         except (RuntimeError, IndexError, ValueError, TypeError, NotImplementedError) as error:
             # The same call worked on meta tensors: what fails now is the candidate's use of values, or memory.
             raise StepFailed(f"{step.op}: {(str(error).splitlines() or [type(error).__name__])[0][:200]}") from error
@@ -252,6 +253,11 @@ class Replay:
                 self.values[number] = out
         if observe is not None:
             observe(index, step, read, [o for o in outs if isinstance(o, torch.Tensor)])
+
+    def _function(self, step: Op) -> Callable[..., Any]:
+        """What to call for an operator: itself, or what knows only the shapes of its results, where there is no data."""
+        quick = self.device.type == "meta" and recurrent.is_recurrent(step.op)
+        return recurrent.without_data if quick else operator(step.op)
 
     def _stay_on_device(self, op: str, read: Sequence[torch.Tensor]) -> None:
         """Operators on the host's memory trust their arguments: none may slip in beside the device. Raises MalformedProgram."""

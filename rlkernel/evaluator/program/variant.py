@@ -28,6 +28,9 @@ class Variant:
     constants: Mapping[str, Any] = field(default_factory=dict)
     """Module constants that are smaller at this size: name -> [full value, small value], see `rlkernel.reference.shrink`."""
 
+    replaced: tuple[str, ...] = ()
+    """Attributes that the reference's forward replaces for its next call, see `program.replaced`."""
+
     @property
     def specs(self) -> Specs:
         """The tensors among the arguments."""

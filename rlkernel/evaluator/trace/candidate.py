@@ -19,6 +19,7 @@ from torch import nn
 from triton.backends.compiler import GPUTarget
 
 from rlkernel.evaluator.devices import DeviceProfile
+from rlkernel.evaluator.program.replaced import hold, holding
 from rlkernel.evaluator.program.schema import Launch, Program, Step, decode_scalar
 from rlkernel.evaluator.program.values import Pairs, TensorRef, Value
 from rlkernel.evaluator.program.variant import Traced, Variant
@@ -162,7 +163,7 @@ class _Trace:
         args = decode_spec(self.variant.inputs, recorder, ids)
         recorder.phase()
         recorder.reading.begin()
-        result = self._guard(Status.RUNTIME_ERROR, model, *args)
+        result = self._guard(Status.RUNTIME_ERROR, _called, model, args)
         output = self._guard(Status.UNTRACEABLE, encode_output, result, recorder)
         after = self._state(model)
         reads = self._guard(Status.UNTRACEABLE, recorder.reading.finish)
@@ -175,6 +176,7 @@ class _Trace:
 
     def _run(self, launches: LaunchRecorder) -> _Whole:
         model, init_ids = self._construct()
+        hold(model, self.variant.replaced)
         recorder = self.recorder
         state = self._state(model)
         for number in state.values():  # the module is moved to the GPU before it is called
@@ -203,6 +205,12 @@ class _Trace:
             return _Whole(programs.usual(usual), None if other is None else programs.other(other, usual), launches.kept)
         except NotSteady as error:
             raise Verdict(error.status, str(error)) from None
+
+
+def _called(model: nn.Module, args: list[Any]) -> Any:
+    """What forward returns; what it assigns to the attributes that the reference replaces is kept in their memory."""
+    with holding(model):
+        return model(*args)
 
 
 def _pruned(program: Program, kept: list[tuple[int, ...]]) -> Program:

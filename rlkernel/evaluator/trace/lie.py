@@ -13,6 +13,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._device import DeviceContext
 from torch.utils._python_dispatch import _disable_current_modes
 
+from rlkernel.evaluator.program import recurrent
 from rlkernel.evaluator.trace.devices import CUDA, HOST, META, resolve
 from rlkernel.evaluator.trace.host_numbers import has_numbers, mathematics
 from rlkernel.evaluator.trace.recorder import Recorder, Untraceable, fresh_settings
@@ -39,6 +40,10 @@ _WHOLE: dict[Any, Any] = {
     torch.nn.functional.scaled_dot_product_attention: torch.ops.aten.scaled_dot_product_attention.default,
     torch.dropout: torch.ops.aten.dropout.default,
     torch.dropout_: torch.ops.aten.dropout_.default,
+    torch.lstm: torch.ops.aten.lstm.input,
+    torch.gru: torch.ops.aten.gru.input,
+    torch.rnn_tanh: torch.ops.aten.rnn_tanh.input,
+    torch.rnn_relu: torch.ops.aten.rnn_relu.input,
 }
 
 
@@ -85,8 +90,7 @@ class Lie(TorchFunctionMode):
             kwargs = {}
         whole = _WHOLE.get(func)
         if whole is not None:
-            with _disable_current_modes():
-                return self.recorder.record_call(str(whole), whole, args, kwargs)
+            return self._whole(whole, args, kwargs)
         if "generator" in kwargs and kwargs["generator"] is not None:
             raise Untraceable("random operators with their own generator; use the default one")
         body = _body(func)
@@ -94,6 +98,16 @@ class Lie(TorchFunctionMode):
             with self:
                 return body(*args, **kwargs)
         return self._placed(func, args, kwargs)
+
+    def _whole(self, whole: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+        """Record an operator that is made of others as one."""
+        call, name = whole, str(whole)
+        if recurrent.is_recurrent(name):
+            if recurrent.is_packed(name.split(".")[1], args):
+                raise Untraceable("the lengths of a packed sequence are values; pad it to a dense batch")
+            call = recurrent.without_data
+        with _disable_current_modes():
+            return self.recorder.record_call(name, call, args, kwargs)
 
     def _answer(self, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
         """What is asked of one tensor; NotImplemented for what is no question."""

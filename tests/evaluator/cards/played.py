@@ -11,8 +11,10 @@ from rlkernel.evaluator.cards.gpu_runner import RunnerFailed
 from rlkernel.evaluator.cards.gpus import Gpu, Reading
 from rlkernel.evaluator.messages import codec
 from rlkernel.evaluator.messages.children import StepTime
-from rlkernel.evaluator.messages.gpu import Evaluate, Judged, Known, Study
+from rlkernel.evaluator.messages.gpu import Evaluate, Judged, Known, MeasureRates, Study
 from rlkernel.evaluator.messages.judgement import InputFate, Stress, Tolerance
+from rlkernel.evaluator.messages.oracle import Brief
+from rlkernel.evaluator.program.variant import Variant
 from rlkernel.types import Problem
 
 RELU = Problem("mine/relu", 1, "train", "import torch\n")
@@ -28,6 +30,9 @@ KNOWN = Known(
     (StepTime(0, 3.0, op="aten.relu"),),
 )
 WRONG = Judged(False, "output is wrong", False, 0.5, {}, {}, None, None)
+SPECIFICATION = {"tensor": {"shape": [4], "stride": [1], "dtype": "float32"}}
+VARIANT = Variant([[], {"dict": []}], [SPECIFICATION])
+BRIEF = Brief((VARIANT, VARIANT), False, 3.0, 1.0, 0.5, {"steps": []}, (), ())
 READING = Reading(
     time=0.0, sm_mhz=1980, memory_mhz=3201, temperature_c=30, power_w=75.0, throttle=(), used_bytes=0, free_bytes=139 << 30,
     processes=(), utilisation=0,
@@ -43,7 +48,7 @@ class PlayedRunner:
         self.fails_in_lease = False
         self.guest = False
         """Whether somebody else has the card now."""
-        self.asked: list[tuple[Study | Evaluate, float]] = []
+        self.asked: list[tuple[Study | Evaluate | MeasureRates, float]] = []
         self._answers = list(answers)
 
     @asynccontextmanager
@@ -63,7 +68,9 @@ class PlayedRunner:
 
     async def ask(self, question: bytes, seconds: float, *answers: type[Any]) -> Any:
         header, _ = wire.sizes(question[: wire.PREFIX.size])
-        self.asked.append((codec.unpack(wire.parse(question[wire.PREFIX.size :][:header]), Study, Evaluate), seconds))
+        self.asked.append(
+            (codec.unpack(wire.parse(question[wire.PREFIX.size :][:header]), Study, Evaluate, MeasureRates), seconds)
+        )
         answer = self._answers.pop(0)
         if isinstance(answer, Exception):
             raise answer

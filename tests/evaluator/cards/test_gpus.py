@@ -78,7 +78,7 @@ def test_select_refuses_in_one_line(
     ("name", "known"),
     [
         ("NVIDIA H200", H200),
-        ("NVIDIA H200 NVL", H200),
+        ("NVIDIA H200 NVL", None),
         ("NVIDIA A100-SXM4-80GB", A100),
         ("NVIDIA GH200 480GB", None),
         ("NVIDIA L4", None),

@@ -16,7 +16,7 @@ from rlkernel.evaluator.messages.endings import Broken, Failed
 from rlkernel.evaluator.messages.gpu import Known, Study, Unstressed
 from rlkernel.evaluator.processes.fork_server import ChildDied
 from rlkernel.types import Precision, Status
-from tests.evaluator.cards.played import KNOWN, RELU, PlayedRunner
+from tests.evaluator.cards.played import BRIEF, KNOWN, RELU, PlayedRunner
 
 LOST = Unstressed(lost=True)
 pytestmark = pytest.mark.anyio
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.anyio
 
 async def study(runner: Any) -> Known:
     config = EvaluatorConfig()
-    return await Studies(config, KeptTimes(BaselineStore(None), precision=Precision.PYTORCH)).study(runner, RELU, {"steps": []})
+    return await Studies(config, KeptTimes(BaselineStore(None), precision=Precision.PYTORCH)).study(runner, RELU, BRIEF)
 
 
 async def test_a_study_that_loses_the_gpu_under_stress_is_repeated_without() -> None:

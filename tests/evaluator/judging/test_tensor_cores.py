@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from functools import partial
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 from torch import nn
 
 from rlkernel.evaluator.judging.comparison import compare_tensor
-from rlkernel.evaluator.judging.reference_calls import balance_state, balanced, call, exact_outputs
+from rlkernel.evaluator.judging.reference_calls import balance_state, balanced, call, exact_of_copy
 from rlkernel.evaluator.judging.tensor_cores import (
     OUT_OF_RANGE,
     Rounding,
@@ -73,8 +74,8 @@ def draw(kind: str, *shape: int) -> torch.Tensor:
 def own_of(model: nn.Module, inputs: list[Any], precision: Precision = Precision.PYTORCH) -> tuple[torch.Tensor, OwnError]:
     """The exact output, and the reference's own error."""
     found = call(model, inputs, 0)
-    cores = cores_of(model, inputs, 0, [found], precision)
-    exact = exact_outputs(copy.deepcopy(model), inputs, 0)
+    cores = cores_of(partial(exact_of_copy, model, inputs, 0), [found], precision)
+    exact = exact_of_copy(model, inputs, 0)
     assert exact is not None
     return exact[0], own_error(found, exact[0], None, None if cores is None else cores[0])
 
@@ -82,7 +83,7 @@ def own_of(model: nn.Module, inputs: list[Any], precision: Precision = Precision
 def accepts(model: nn.Module, inputs: list[Any], rounding: Rounding, precision: Precision = Precision.PYTORCH) -> bool:
     """Whether a candidate that rounds the operands of products so is right."""
     exact, own = own_of(model, inputs, precision)
-    (given,) = rounded_outputs(copy.deepcopy(model), inputs, 0, rounding) or [exact]
+    (given,) = rounded_outputs(partial(exact_of_copy, model, inputs, 0), rounding) or [exact]
     allowed, reference = tolerance(torch.float32, own, precision), exact.float()
     return compare_tensor(given.float(), reference, exact, allowed=allowed, overlapping=False, where="output").matches
 
@@ -120,7 +121,7 @@ def test_the_same_of_chains_and_of_convolutions(width: int, layers: int, seed: i
 
 def test_a_reference_without_products_allows_no_more_than_in_strict() -> None:
     x = torch.randn(32, 64)
-    assert cores_of(Normed(), [x], 0, [Normed()(x)], Precision.PYTORCH) is None
+    assert cores_of(partial(exact_of_copy, Normed(), [x], 0), [Normed()(x)], Precision.PYTORCH) is None
     own = own_of(Normed(), [x])[1]
     assert tolerance(torch.float32, own, Precision.PYTORCH) == tolerance(torch.float32, own, Precision.STRICT)
 
@@ -160,8 +161,9 @@ def test_a_balance_leaves_products_as_they_are_and_half_precision_nothing() -> N
     led = balanced(inputs, balance)
     assert torch.equal(call(other, led, 0), call(model, inputs, 0)), "powers of two change no rounding"
     limit = [tolerance(torch.float32, own_of(model, inputs)[1], Precision.PYTORCH)]
-    assert halved(other, led, 0, [call(other, led, 0)], limit)
-    assert not halved(model, inputs, 0, [call(model, inputs, 0)], limit), "in its range half precision is as exact as tf32"
+    assert halved(partial(exact_of_copy, other, led, 0), [call(other, led, 0)], limit)
+    exact = partial(exact_of_copy, model, inputs, 0)
+    assert not halved(exact, [call(model, inputs, 0)], limit), "in its range half precision is as exact as tf32"
 
 
 def test_what_is_not_multiplied_as_it_is_has_no_balance() -> None:

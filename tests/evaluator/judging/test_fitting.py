@@ -4,18 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from envs.kernelbench import (
-    INTERPRETED_ELEMENTS,
-    Fitted,
-    Unfit,
-    describe,
-    fit_for_cpu,
-    fit_for_gpu,
-    need,
-    reduced,
-    resize,
-    sizes_of,
-)
+from rlkernel.evaluator.devices import H200
+from rlkernel.evaluator.judging import fitting
+from rlkernel.evaluator.judging.fitting import Fitted, Unfit, describe
+from rlkernel.evaluator.judging.needs import Need
+from rlkernel.evaluator.judging.needs import need as count
+from rlkernel.evaluator.judging.resizing import counts_of, divided, reduced, resize, sizes_of, small_of
 from rlkernel.reference import load_reference, small_constants
 from rlkernel.types import Problem
 
@@ -93,6 +87,18 @@ def problem(source: str) -> Problem:
     return Problem("level1/x", 1, "train", source)
 
 
+def fit_for_cpu(problem: Problem) -> Fitted | Unfit:
+    return fitting.fit_for_cpu(problem, H200)
+
+
+def fit_for_gpu(problem: Problem, memory_bytes: int) -> Fitted | Unfit:
+    return fitting.fit_for_gpu(problem, H200, memory_bytes)
+
+
+def need(source: str, name: str) -> Need:
+    return count(source, name, H200)
+
+
 def fitted(found: Fitted | Unfit) -> Fitted:
     assert isinstance(found, Fitted), found.reason
     return found
@@ -132,14 +138,27 @@ def test_where_sizes_are_tied_those_of_the_inputs_alone_are_reduced() -> None:
     assert found.compared == {"batch": 32}  # 2 x 32 x 3 x 48 x 48 = 442 368, and the norm's statistics; with 64 too many
 
 
+def test_numbers_in_the_functions_become_constants() -> None:
+    found = fitted(fit_for_cpu(problem(LITERAL)))
+    assert found.compared == {"SIZE_4096": 512}, "512 x 512 inputs and as many results are 2^19"
+    assert load_reference(found.problem.source, small=False).inputs(0)[0].shape == (4096, 4096)
+    assert load_reference(found.problem.source, small=True).inputs(0)[0].shape == (512, 512)
+
+
 def test_a_problem_without_a_small_size_is_told() -> None:
-    found = fit_for_cpu(problem(LITERAL))
+    found = fit_for_cpu(problem(LITERAL.replace("return x + 1", "return x + torch.ones(4096, 4096)")))
     assert isinstance(found, Unfit)
-    assert (
-        found.reason
-        == f"level1/x: no size fits; of the least that was tried, forward makes more than {INTERPRETED_ELEMENTS:,} elements"
-    )
+    assert found.reason.startswith("level1/x: no size fits; of the least that was tried, ")
     assert describe([found])["unfit"] == {"level1/x": found.reason}
+
+
+def test_sizes_at_which_an_index_is_out_of_range_are_passed_over() -> None:
+    # Rows and tokens are halved until they are below a limit: 768 becomes 384 while 512 stays, and so on.
+    lookup = LITERAL.replace("x + 1", "torch.nn.functional.embedding(x, torch.zeros(rows, 4096))").replace(
+        "torch.rand(4096, 4096)", "torch.full((64,), tokens - 1)"
+    )
+    found = fitted(fit_for_cpu(problem(lookup + "rows, tokens = 768, 700\n")))
+    assert found.compared["tokens"] <= found.compared.get("rows", 768)
 
 
 def test_a_file_that_cannot_run_is_told() -> None:
@@ -148,7 +167,7 @@ def test_a_file_that_cannot_run_is_told() -> None:
     found = fit_for_cpu(problem("import no_such_module\n" + LITERAL))
     assert isinstance(found, Unfit) and "No module named 'no_such_module'" in found.reason
     found = fit_for_cpu(problem(READS))
-    assert isinstance(found, Unfit) and "item" in found.reason
+    assert isinstance(found, Unfit) and "reads a tensor's value" in found.reason
 
 
 def test_a_recurrence_is_shortened_until_its_trace_is_not_too_long() -> None:
@@ -183,3 +202,84 @@ def test_names_that_one_line_assigns_together_change_together() -> None:
     assert resize("a = b = 64\n", {"a": 8, "b": 8}) == "a = b = 8\n"
     with pytest.raises(ValueError, match="SMALL gives other values to names that one line assigns together"):
         resize("a = b = 64\n", {"a": 8, "b": 4})
+
+
+# The groups must divide the features, and a file's numbers are far above any limit.
+GROUPED = (
+    HEAD
+    + """
+class Model(nn.Module):
+    def __init__(self, features, groups):
+        super().__init__()
+        self.linear = nn.Linear(features, features)
+        self.norm = nn.GroupNorm(groups, features)
+    def forward(self, x):
+        return self.norm(self.linear(x))
+batch, features, num_groups = 1024, 8192, 512
+widths = [64] * 3
+def get_inputs():
+    return [torch.rand(batch, features)]
+def get_init_inputs():
+    return [features, num_groups]
+"""
+)
+# Hard-coded: 3 x 96 x 96 inputs go through 64 channels, whose results cannot be made smaller.
+FIXED = (
+    HEAD
+    + """
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(3, 64, 3, padding=1)
+        self.linear = nn.Linear(64 * 96 * 96, 4)
+    def forward(self, x):
+        return self.linear(torch.relu(self.conv(x)).flatten(1))
+batch = 64
+def get_inputs():
+    return [torch.rand(batch, 3, 96, 96)]
+def get_init_inputs():
+    return []
+"""
+)
+
+
+def test_ratios_of_groups_to_features_stay_where_all_sizes_are_divided() -> None:
+    assert counts_of(GROUPED) == {"batch": 1024, "features": 8192, "num_groups": 512, "widths": [64, 64, 64]}
+    assert divided({"features": 8192, "num_groups": 512, "few": 3}, 16) == {"features": 512, "num_groups": 32, "few": 1}
+    found = fitted(fit_for_cpu(problem(GROUPED)))
+    # An eighth of each: 1 M weights, 2 x 128 x 1024^2 = 2^28 flops.
+    assert found.compared == {"batch": 128, "features": 1024, "num_groups": 64, "widths": [8, 8, 8]}
+    assert small_of(found.problem.source) == found.compared
+
+
+def test_where_no_size_is_comfortable_the_least_is_taken() -> None:
+    found = fitted(fit_for_cpu(problem(FIXED)))
+    assert found.compared == {"batch": 1}
+    wanted = need(resize(FIXED, {"batch": 1}), "x")
+    made = 64 * 96 * 96
+    assert wanted.inputs + wanted.made == 3 * 96 * 96 + 2 * made + 4, "1.2 M elements, over 2^19"
+    assert (wanted.weights, wanted.traceable) == (3 * 64 * 9 + 64 + 4 * made + 4, True)
+    assert isinstance(fit_for_cpu(problem(FIXED.replace("96, 4)", "96, 128)"))), Unfit), "75 M weights are too many"
+
+
+LAYER = (
+    HEAD
+    + """
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.cell = nn.LSTM(64, 64)
+    def forward(self, x):
+        return self.cell(x)[0]
+def get_inputs():
+    return [torch.rand(5000, 1, 64)]
+def get_init_inputs():
+    return []
+"""
+)
+
+
+def test_a_layer_that_is_recorded_whole_is_one_operator() -> None:
+    found = need(LAYER, "x")
+    assert found.operators < 20, "not 5000 cells"
+    assert found.flops == 2 * 5000 * (4 * 64 * 64 + 4 * 64 * 64)

@@ -1,0 +1,103 @@
+"""The reference in float64 at full shape: whole where the card's memory allows that, else along the batch, else not at all.
+
+Along the batch is right only for a reference that treats each element of the batch alike, whatever the others are. So each chunk
+is also computed in the reference's own dtype, and must be what the whole batch gave there.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch import nn
+from torch.utils._python_dispatch import _disable_current_modes
+
+from rlkernel.evaluator.judging.reference_calls import call, doubled, mapped, nudge, tensors_of
+from rlkernel.evaluator.judging.tolerance import FLOOR, errors
+
+CHUNKS = (2, 4, 8, 16, 32)
+"""Into how many parts a batch is cut, one number after the other until the parts fit."""
+
+Draw = Callable[[], list[Any]]
+"""Gives forward's arguments, the same ones each time, in memory of their own."""
+Change = Callable[[torch.Tensor], torch.Tensor]
+"""Gives an argument in float64."""
+
+
+def exact_outputs(
+    model: nn.Module, draw: Draw, seed: int, found: Sequence[torch.Tensor], *, nudged: bool = False
+) -> list[torch.Tensor] | None:
+    """The outputs in float64; `nudged`: on inputs moved by their own rounding. None where the reference does not run in float64.
+
+    `model` is as it was before the call that gave `found`, and stays so. At its most, this holds the inputs and outputs once in
+    float64 beside what the caller holds, and what forward makes between.
+    """
+    change = nudge if nudged else doubled
+    try:
+        return _whole(model, draw, seed, change)
+    except torch.OutOfMemoryError:
+        pass  # its frames hold tensors until here
+    except (RuntimeError, ValueError, TypeError, AssertionError, IndexError):
+        return None
+    for count in CHUNKS:
+        torch.cuda.empty_cache()
+        try:
+            return _along_the_batch(model, draw, seed, found, change, count)
+        except torch.OutOfMemoryError:
+            continue
+        except (RuntimeError, ValueError, TypeError, AssertionError, IndexError):
+            return None
+    return None
+
+
+def _whole(model: nn.Module, draw: Draw, seed: int, change: Change) -> list[torch.Tensor]:
+    wide_model = copy.deepcopy(model).double()
+    given, wide = draw(), []
+    while given:  # one at a time: the inputs are never there twice
+        wide.append(mapped(given.pop(0), change))
+    return tensors_of(call(wide_model, wide, seed))
+
+
+def _along_the_batch(
+    model: nn.Module,
+    draw: Draw,
+    seed: int,
+    found: Sequence[torch.Tensor],
+    change: Change,
+    count: int,
+) -> list[torch.Tensor] | None:
+    """The same in `count` chunks of the first dimension; None where that is not the same function."""
+    given = draw()
+    sizes = [x.shape[0] for x in given if isinstance(x, torch.Tensor) and x.dim() > 0]
+    batch = sizes[0] if sizes else 0
+    if batch < 2 or any(f.dim() == 0 or f.shape[0] != batch for f in found):
+        return None
+    own_model, wide_model = copy.deepcopy(model), copy.deepcopy(model).double()
+    made = [torch.empty(f.shape, dtype=torch.float64 if f.is_floating_point() else f.dtype, device=f.device) for f in found]
+    rows = -(-batch // count)
+    for start in range(0, batch, rows):
+        part = [_rows(x, batch, start, rows) for x in given]
+        with _disable_current_modes():  # in its own dtype nothing is rounded, see `judging.tensor_cores`
+            again = tensors_of(call(own_model, mapped(part, torch.clone), seed))
+        if not all(_alike(a, f[start : start + rows]) for a, f in zip(again, found, strict=True)):
+            return None
+        del again
+        for whole, one in zip(made, tensors_of(call(wide_model, mapped(part, change), seed)), strict=True):
+            whole[start : start + rows].copy_(one)
+    return made
+
+
+def _rows(value: Any, batch: int, start: int, rows: int) -> Any:
+    batched = isinstance(value, torch.Tensor) and value.dim() > 0 and value.shape[0] == batch
+    return value[start : start + rows] if batched else value
+
+
+def _alike(again: torch.Tensor, found: torch.Tensor) -> bool:
+    """Whether a chunk is what the whole batch gave there, up to rounding."""
+    if again.shape != found.shape:
+        return False
+    if not found.is_floating_point():
+        return torch.equal(again, found)
+    return not found.numel() or errors(again, found)[0] <= FLOOR.get(found.dtype, FLOOR[torch.float32])

@@ -1,0 +1,275 @@
+"""Problems that name no `SMALL`: at which sizes they are judged, by one stated rule for everything that evaluates.
+
+The module constants that are sizes are made smaller until the reference runs and `Need` says that it fits. In this order:
+
+1. all of them, halved until they are below one of the limits 2^20, 2^19, ... 1;
+2. those alone that `get_inputs` mentions and `get_init_inputs` does not, in the same way;
+3. all of them and the numbers of groups and heads, divided by 2, 4, 8, ..., so that ratios stay;
+4. the same with the numbers in `get_inputs` and `get_init_inputs` as constants;
+5. the smallest that has run so far, with one constant after the other halved where the reference still runs.
+
+Without a GPU a problem keeps its shape for tracing, compiling and modelled time; its results are compared at the reduced sizes,
+which become its `SMALL`. Where none fits well, the smallest that was found is taken, if it can be judged at all. On a GPU
+everything happens at the full shape. A problem is itself replaced by a reduced form only where its reference needs more memory
+than the card has, or more operators than a trace may hold (an unrolled recurrence). What is left is `Unfit`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from rlkernel.errors import BrokenReference, first_line
+from rlkernel.evaluator.devices import DeviceProfile
+from rlkernel.evaluator.judging.needs import Need, TooLarge, need
+from rlkernel.evaluator.judging.reference_calls import call
+from rlkernel.evaluator.judging.resizing import (
+    Sizes,
+    counts_of,
+    divided,
+    free_names,
+    has_small,
+    hoisted,
+    largest_of,
+    reduced,
+    resize,
+    sizes_of,
+    with_small,
+)
+from rlkernel.reference import load_reference
+from rlkernel.types import Problem
+
+LIMITS = tuple(1 << power for power in range(20, -1, -1))
+FACTORS = tuple(1 << power for power in range(1, 13))
+INTERPRETED_ELEMENTS = 1 << 19
+"""How many elements the inputs and all results of one forward's operators may have: what the interpreter does in a few
+seconds."""
+INTERPRETED_FLOPS = 1 << 28
+INTERPRETED_WEIGHTS = 1 << 23
+"""How many elements the weights may have, which are sent to the child that runs a candidate, once per round."""
+SLOW_ELEMENTS = 1 << 25
+"""The same where nothing smaller runs: torch's operators still end in time, a candidate's own kernels may not."""
+SLOW_FLOPS = 1 << 34
+SLOW_WEIGHTS = 1 << 26
+TRIES = 20
+"""How many sizes the last search looks at."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fitted:
+    """A problem that can be judged, with the sizes of the constants that were reduced; none are if the file is taken as it is."""
+
+    problem: Problem
+    whole: Sizes
+    """The reduced constants of the problem itself."""
+    compared: Sizes
+    """The reduced constants at which results are compared, on the CPU path."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unfit:
+    """A problem that cannot be judged here, and why, in one line. Whoever scores counts and lists it."""
+
+    problem: Problem
+    reason: str
+
+
+def fit_for_cpu(problem: Problem, profile: DeviceProfile) -> Fitted | Unfit:
+    """The problem with a `SMALL` by the rule, unless the file has one or is small by itself."""
+    fitted, whole = _fit_whole(problem, profile, lambda need: need.traceable)
+    if isinstance(fitted, Unfit) or whole is None:
+        return fitted
+    search = _Search(fitted.problem, profile, _comfortable, SLOW_ELEMENTS, whole.names)
+    small = search.run(_families(fitted.problem))
+    if small is None and (literal := hoisted(fitted.problem.source)) != fitted.problem.source:
+        other = _Search(replace(fitted.problem, source=literal), profile, _comfortable, SLOW_ELEMENTS, whole.names)
+        small = other.run(_families(other.problem))
+        search = other if small is not None or other.burden < search.burden else search
+    if small is None:
+        small = search.halve_one_by_one()
+    if small is None and search.least is not None and _possible(search.least[1]):
+        small = search.least[0]
+    if small is None:
+        return Unfit(problem, search.why)
+    source = with_small(search.problem.source, small) if small else search.problem.source
+    return Fitted(replace(problem, source=source), fitted.whole, small)
+
+
+def fit_for_gpu(problem: Problem, profile: DeviceProfile, memory_bytes: int) -> Fitted | Unfit:
+    """The problem as it is if it is traceable and `Need.gpu_bytes` is within `memory_bytes`, otherwise reduced as a whole."""
+    return _fit_whole(problem, profile, lambda need: need.traceable and need.gpu_bytes <= memory_bytes)[0]
+
+
+def _comfortable(found: Need) -> bool:
+    small = found.inputs + found.made <= INTERPRETED_ELEMENTS
+    return small and found.flops <= INTERPRETED_FLOPS and found.weights <= INTERPRETED_WEIGHTS
+
+
+def _possible(found: Need) -> bool:
+    return found.inputs + found.made <= SLOW_ELEMENTS and found.flops <= SLOW_FLOPS and found.weights <= SLOW_WEIGHTS
+
+
+def _fit_whole(
+    problem: Problem, profile: DeviceProfile, fits: Callable[[Need], bool]
+) -> tuple[Fitted, Need | None] | tuple[Unfit, None]:
+    """The problem as it is judged at full shape, and what it needs there; nothing is counted where the file has its `SMALL`."""
+    if has_small(problem.source):  # its author has chosen the sizes
+        return Fitted(problem, {}, {}), None
+    search = _Search(problem, profile, fits, None)
+    found = search.run(_families(problem)[::-1])
+    if found is None:
+        found = search.halve_one_by_one()
+    if found is None:
+        return Unfit(problem, search.why), None
+    source = resize(problem.source, found, name=problem.name) if found else problem.source
+    return Fitted(replace(problem, source=source), found, {}), search.last
+
+
+def _families(problem: Problem) -> list[Sizes]:
+    """The two sets of sizes that may be reduced: all, and those of the inputs alone."""
+    sizes, free = sizes_of(problem.source), free_names(problem.source)
+    return [sizes, {name: value for name, value in sizes.items() if name in free}]
+
+
+@dataclass
+class _Search:
+    """Looks for sizes of `problem` under which `fits` holds. A reference that makes more than `most` elements is stopped."""
+
+    problem: Problem
+    profile: DeviceProfile
+    fits: Callable[[Need], bool]
+    most: int | None
+    names: frozenset[str] | None = None
+    """The operators at full shape, of which none may be missing or new, and under which sizes must be seen to run on data: an
+    index may be out of range that has no value without. None where it is the full shape that is looked for."""
+    usable: bool = True
+    """Whether the file itself, at its own sizes, has run or was stopped."""
+    last: Need | None = None
+    """What the sizes that were looked at last need."""
+    least: tuple[Sizes, Need] | None = None
+    """The sizes that needed least, of those under which the reference ran."""
+    reason: str = ""
+    _tried: list[Sizes] = field(default_factory=list)
+
+    @property
+    def why(self) -> str:
+        """Why nothing fits, in one line."""
+        if self.least is None:
+            return self.reason
+        found = self.least[1]
+        many = f"{found.inputs + found.made:,} elements, {found.weights:,} weights and {found.flops:,} flops are too many"
+        return f"{self.problem.name}: no size fits; of the least that was tried, {many}"
+
+    def run(self, families: Sequence[Sizes]) -> Sizes | None:
+        """The reduced constants, none where nothing needs to be reduced; None if nothing fits."""
+        for sizes in self._candidates(families):
+            found = self._need(sizes)
+            if found is not None and self._fits(sizes, found):
+                return sizes
+            if not sizes and found is None and not self._stopped:
+                self.usable = False
+                return None
+        return None
+
+    def _candidates(self, families: Sequence[Sizes]) -> Iterator[Sizes]:
+        for family in families:
+            yield from (reduced(family, limit) for limit in (1 << 62, *LIMITS))
+        counts = counts_of(self.problem.source)
+        yield from (divided(counts, factor) for factor in FACTORS)
+
+    def _need(self, sizes: Sizes) -> Need | None:
+        """What the reference needs under these sizes; None where it does not run, or was tried before."""
+        self._stopped = False
+        if sizes in self._tried:
+            self._stopped = True
+            return None
+        self._tried.append(sizes)
+        name = self.problem.name
+        try:
+            source = resize(self.problem.source, sizes, name=name) if sizes else self.problem.source
+            found = need(source, name, self.profile, self.most)
+        except BrokenReference as error:
+            self._say(str(error), sizes)
+            return None
+        except TooLarge as error:
+            self._stopped = True
+            self.reason = f"{name}: no size fits; of the least that was tried, {error}"
+            return None
+        except Exception as error:  # the file's own code, which may refuse a size
+            self._say(f"{name}: forward raises {type(error).__name__} on tensors without data: {first_line(error)[:160]}", sizes)
+            return None
+        self.last = found
+        alike = self.names is None or found.names == self.names
+        if alike and (self.least is None or _burden(found) < _burden(self.least[1])):
+            self.least = (sizes, found)
+        return found
+
+    def _fits(self, sizes: Sizes, found: Need) -> bool:
+        if not self.fits(found):
+            return False
+        if self.names is None or not sizes:
+            return True
+        if found.names != self.names:
+            self.reason = f"{self.problem.name}: no size fits; at smaller ones forward calls other operators"
+            return False
+        name = self.problem.name
+        try:
+            reference = load_reference(resize(self.problem.source, sizes, name=name), small=False, name=name)
+            call(reference.model(0), reference.inputs(0), 0)
+        except Exception as error:  # the file's own code, which may refuse a size
+            self.reason = f"{name}: forward raises {type(error).__name__} at smaller sizes: {first_line(error)[:160]}"
+            return False
+        return True
+
+    @property
+    def burden(self) -> float:
+        """How far the least that ran is above what is comfortable."""
+        return math.inf if self.least is None else _burden(self.least[1])
+
+    def _say(self, reason: str, sizes: Sizes) -> None:
+        if not sizes or not self.reason:
+            self.reason = reason
+
+    def halve_one_by_one(self) -> Sizes | None:
+        """Begin with the least that ran, or with all sizes, and halve the largest constant that may be halved. None if nothing
+        fits."""
+        if not self.usable:
+            return None
+        self.most = None  # where a reference is stopped, nobody knows whether it would have run to its end
+        self._tried.clear()
+        full = counts_of(self.problem.source)
+        now: dict[str, Any] = full | (self.least[0] if self.least is not None else {})
+        stuck: set[str] = set()
+        for _ in range(TRIES):
+            names = sorted((n for n in now if n not in stuck and largest_of(now[n]) > 1), key=lambda n: -largest_of(now[n]))
+            if not names:
+                return None
+            name = names[0]
+            changed = now | divided({name: now[name]}, 2)
+            sizes = {n: value for n, value in changed.items() if value != full[n]}
+            found = self._need(sizes)
+            if found is not None and self._fits(sizes, found):
+                return sizes
+            if found is None:
+                stuck.add(name)
+            else:
+                now = changed
+        return None
+
+
+def _burden(found: Need) -> float:
+    """How far a need is above what is comfortable, as one number."""
+    elements = (found.inputs + found.made) / INTERPRETED_ELEMENTS
+    return elements + found.flops / INTERPRETED_FLOPS + found.weights / INTERPRETED_WEIGHTS
+
+
+def describe(fitted: Sequence[Fitted | Unfit]) -> dict[str, Any]:
+    """What a manifest says of the problems: which have other sizes, and which cannot be judged."""
+    found = [f for f in fitted if isinstance(f, Fitted)]
+    return {
+        "resized": {f.problem.name: f.whole for f in found if f.whole},
+        "compared_at": {f.problem.name: f.compared for f in found if f.compared},
+        "unfit": {f.problem.name: f.reason for f in fitted if isinstance(f, Unfit)},
+    }

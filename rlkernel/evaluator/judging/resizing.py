@@ -1,0 +1,183 @@
+"""The sizes among a reference file's module constants: which there are, halved ones, and the file with others in their place."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from rlkernel.reference import SMALL, apply_small, replace_spans
+
+STRUCTURE = re.compile(r"kernel|stride|pad|dilat|group|head|n(um)?_?(layer|block|expert|stage)s?\b|seed", re.IGNORECASE)
+"""Names of constants that say what a problem is, not how large."""
+SHAPE = re.compile(r"kernel|stride|pad|dilat|n(um)?_?(layer|block|stage)s?\b|seed", re.IGNORECASE)
+"""Names of constants that stay even where all others are divided by one number."""
+
+HOISTED = 8
+"""Numbers below this are rarely sizes."""
+
+Sizes = dict[str, Any]
+
+
+def resize(source: str, sizes: Mapping[str, Any], *, name: str = "reference") -> str:
+    """The file with other values of its constants. Raises BrokenReference if it cannot be used.
+
+    >>> resize("N = 4096\\n", {"N": 8})
+    'N = 8\\n'
+    """
+    line = _small_line(sizes)
+    return apply_small(f"{source.rstrip()}\n{line}", name=name).removesuffix(line)
+
+
+def sizes_of(source: str) -> Sizes:
+    """The module constants that are sizes: whole numbers, products of these, and lists and tuples of them.
+
+    Constants whose name says that they are structure (kernel, stride, padding, groups, heads, number of layers, ...) are left
+    out.
+
+    >>> sizes_of("batch = 2 * 64\\nshape = (32, 32)\\nkernel_size = 7\\nrate = 0.5\\n")
+    {'batch': 128, 'shape': (32, 32)}
+    """
+    return {name: value for name, value in _assignments(source).items() if _is_size(value) and not STRUCTURE.search(name)}
+
+
+def counts_of(source: str) -> Sizes:
+    """The sizes, and besides those constants that must keep their ratio to them, such as numbers of groups and heads.
+
+    >>> counts_of("features = 512\\ngroups = 8\\nkernel_size = 7\\n")
+    {'features': 512, 'groups': 8}
+    """
+    return {name: value for name, value in _assignments(source).items() if _is_size(value) and not SHAPE.search(name)}
+
+
+def reduced(sizes: Mapping[str, Any], limit: int) -> Sizes:
+    """The sizes above `limit`, halved until they are not. Divisors stay divisors, as far as halving goes.
+
+    >>> reduced({"N": 96, "M": 24, "shape": (100, 4)}, 32)
+    {'N': 24, 'shape': (25, 4)}
+    """
+    found = {name: _halved(value, limit) for name, value in sizes.items()}
+    return {name: value for name, value in found.items() if value != sizes[name]}
+
+
+def divided(sizes: Mapping[str, Any], factor: int) -> Sizes:
+    """The sizes divided by one number, at least 1 each, so that they keep their ratios.
+
+    >>> divided({"features": 512, "groups": 8, "channels": 3}, 4)
+    {'features': 128, 'groups': 2, 'channels': 1}
+    """
+    found = {name: _divided(value, factor) for name, value in sizes.items()}
+    return {name: value for name, value in found.items() if value != sizes[name]}
+
+
+def _divided(value: Any, factor: int) -> Any:
+    if isinstance(value, (tuple, list)):
+        return type(value)(_divided(item, factor) for item in value)
+    return max(1, value // factor)
+
+
+def largest_of(value: Any) -> int:
+    """The largest number of a size."""
+    return max(map(largest_of, value)) if isinstance(value, (tuple, list)) else int(value)
+
+
+def hoisted(source: str) -> str:
+    """The same file with the whole numbers of at least `HOISTED` in `get_inputs` and `get_init_inputs` as constants of its own.
+
+    There is one for each number, so that equal ones stay equal.
+
+    >>> print(hoisted("def get_inputs():\\n    return [torch.rand(4096, 3)]\\n"), end="")
+    def get_inputs():
+        return [torch.rand(SIZE_4096, 3)]
+    SIZE_4096 = 4096
+    """
+    text = source.removeprefix("\ufeff")
+    numbers = [
+        (node, node.value)
+        for statement in ast.parse(text).body
+        if isinstance(statement, ast.FunctionDef) and statement.name in ("get_inputs", "get_init_inputs")
+        for node in ast.walk(statement)
+        if isinstance(node, ast.Constant) and isinstance(node.value, int) and node.value >= HOISTED
+    ]
+    if not numbers:
+        return source
+    lines = "".join(f"SIZE_{value} = {value}\n" for value in sorted({value for _, value in numbers}))
+    return replace_spans(text, [(node, f"SIZE_{value}") for node, value in numbers]).rstrip() + "\n" + lines
+
+
+def free_names(source: str) -> set[str]:
+    """The names that `get_inputs` mentions and `get_init_inputs` does not."""
+    used: dict[str, set[str]] = {"get_inputs": set(), "get_init_inputs": set()}
+    for statement in ast.parse(source.removeprefix("\ufeff")).body:
+        if isinstance(statement, ast.FunctionDef) and statement.name in used:
+            used[statement.name] |= {node.id for node in ast.walk(statement) if isinstance(node, ast.Name)}
+    return used["get_inputs"] - used["get_init_inputs"]
+
+
+def with_small(source: str, sizes: Mapping[str, Any]) -> str:
+    """The file with these sizes as its `SMALL`."""
+    return f"{source.rstrip()}\n{_small_line(sizes)}"
+
+
+def _small_line(sizes: Mapping[str, Any]) -> str:
+    return f"{SMALL} = {dict(sizes)!r}\n"
+
+
+def small_of(source: str) -> Sizes:
+    """The file's `SMALL`, as far as it is a literal; empty without one."""
+    for statement in ast.parse(source.removeprefix("\ufeff")).body:
+        targets = statement.targets if isinstance(statement, ast.Assign) else []
+        if isinstance(statement, ast.Assign) and any(isinstance(t, ast.Name) and t.id == SMALL for t in targets):
+            return dict(ast.literal_eval(statement.value))
+    return {}
+
+
+def has_small(source: str) -> bool:
+    """Whether the file says itself at which sizes results are compared."""
+    return SMALL in _assignments(source)
+
+
+def _assignments(source: str) -> dict[str, Any]:
+    """The constants of a module by name, with None for values that are no constants."""
+    found: dict[str, Any] = {}
+    for statement in ast.parse(source.removeprefix("\ufeff")).body:
+        if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name) and statement.value is not None:
+            found[statement.target.id] = _constant(statement.value)
+        if isinstance(statement, ast.Assign):
+            pairs: Iterable[tuple[ast.expr, ast.expr]] = [(target, statement.value) for target in statement.targets]
+            if len(statement.targets) == 1 and isinstance(statement.targets[0], ast.Tuple):
+                values = statement.value.elts if isinstance(statement.value, ast.Tuple) else []
+                pairs = zip(statement.targets[0].elts, values, strict=False)
+            found |= {target.id: _constant(value) for target, value in pairs if isinstance(target, ast.Name)}
+    return found
+
+
+def _constant(value: ast.expr) -> Any:
+    """The value of a whole number, of arithmetic on such, or of a list or tuple of them, which may be repeated; None for anything
+    else."""
+    if isinstance(value, ast.Constant):
+        return value.value if type(value.value) is int else None
+    if isinstance(value, ast.BinOp) and isinstance(value.op, (ast.Mult, ast.Pow, ast.FloorDiv, ast.Add, ast.Sub, ast.LShift)):
+        left, right = _constant(value.left), _constant(value.right)
+        repeated = isinstance(value.op, ast.Mult) and isinstance(left, list) and type(right) is int
+        whole = repeated or type(left) is type(right) is int
+        return eval(compile(ast.Expression(value), "<constant>", "eval")) if whole else None
+    if isinstance(value, (ast.Tuple, ast.List)):
+        items = [_constant(item) for item in value.elts]
+        return None if None in items else (tuple(items) if isinstance(value, ast.Tuple) else items)
+    return None
+
+
+def _is_size(value: Any) -> bool:
+    if isinstance(value, (tuple, list)):
+        return bool(value) and all(_is_size(item) for item in value)
+    return type(value) is int and value > 0
+
+
+def _halved(value: Any, limit: int) -> Any:
+    if isinstance(value, (tuple, list)):
+        return type(value)(_halved(item, limit) for item in value)
+    while value > limit:
+        value //= 2
+    return value

@@ -1,0 +1,102 @@
+"""The reference in float64: whole, along the batch where memory is short, and not at all where the batch is no batch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+from rlkernel.evaluator.gpu import exact
+from rlkernel.evaluator.gpu.exact import exact_outputs
+from rlkernel.evaluator.judging.reference_calls import call, tensors_of
+
+WEIGHT = torch.randn(5, generator=torch.Generator().manual_seed(1))
+
+
+class Rows(nn.Module):
+    """Each row for itself."""
+
+    def __init__(self, forward: Callable[[torch.Tensor, torch.Tensor], Any]) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(WEIGHT.clone())
+        self._function = forward
+
+    def forward(self, x: torch.Tensor, y: torch.Tensor) -> Any:
+        return self._function(x * self.weight, y)
+
+
+def draw() -> list[Any]:
+    made = torch.Generator().manual_seed(2)
+    return [torch.randn(7, 5, generator=made), torch.randn(5, generator=made)]
+
+
+@pytest.fixture
+def short_of_memory(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The whole does not fit, and neither do two halves. What was tried is returned."""
+    tried: list[int] = []
+    along = exact._along_the_batch
+
+    def whole(*args: Any) -> Any:
+        raise torch.OutOfMemoryError("too much")
+
+    def chunks(model: Any, given: Any, seed: int, found: Any, change: Any, count: int) -> Any:
+        tried.append(count)
+        if count < 4:
+            raise torch.OutOfMemoryError("too much")
+        return along(model, given, seed, found, change, count)
+
+    monkeypatch.setattr(exact, "_whole", whole)
+    monkeypatch.setattr(exact, "_along_the_batch", chunks)
+    return tried
+
+
+def wanted(model: Rows) -> list[torch.Tensor]:
+    return tensors_of(call(model, draw(), 0))
+
+
+def test_the_whole_is_float64_and_the_model_stays() -> None:
+    model = Rows(lambda x, y: (x + y, x.argmax(1)))
+    found = exact_outputs(model, draw, 0, wanted(model))
+    assert found is not None
+    x, y = draw()
+    assert torch.equal(found[0], x.double() * WEIGHT.double() + y.double())
+    assert found[1].dtype is torch.int64
+    assert model.weight.dtype is torch.float32
+
+
+def test_nudged_inputs_are_off_by_half_of_their_rounding_at_most() -> None:
+    model = Rows(lambda x, y: x)
+    found = exact_outputs(model, draw, 0, wanted(model), nudged=True)
+    assert found is not None
+    right = draw()[0].double() * WEIGHT.double()
+    off = ((found[0] - right) / right).abs()
+    assert 0 < float(off.max()) <= 2**-24 + 1e-15
+
+
+def test_what_does_not_fit_is_cut_along_the_batch(short_of_memory: list[int]) -> None:
+    model = Rows(lambda x, y: (x + y, x.argmax(1)))
+    found = exact_outputs(model, draw, 0, wanted(model))
+    assert short_of_memory == [2, 4]
+    assert found is not None
+    x, y = draw()
+    right = x.double() * WEIGHT.double() + y.double()
+    assert torch.equal(found[0], right), "y has no batch and is given whole"
+    assert torch.equal(found[1], right.argmax(1).new_tensor((x * WEIGHT).argmax(1).tolist()))
+
+
+@pytest.mark.parametrize(
+    "function",
+    [lambda x, y: x - x.mean(0), lambda x, y: x.sum(), lambda x, y: x[:3], lambda x, y: nn.functional.dropout(x)],
+    ids=["statistics of the batch", "one number", "another batch", "random"],
+)
+def test_what_is_no_batch_has_no_exact_result(short_of_memory: list[int], function: Any) -> None:
+    model = Rows(function)
+    assert exact_outputs(model, draw, 0, wanted(model)) is None
+
+
+def test_a_reference_that_does_not_run_in_float64_has_none() -> None:
+    model = Rows(lambda x, y: x.half() @ torch.ones(5, 2, dtype=torch.float32) if x.dtype is torch.float64 else x)
+    assert exact_outputs(model, draw, 0, wanted(model)) is None

@@ -207,7 +207,7 @@ def test_programs_and_flags_of_every_command_exist(shown: Shown) -> None:
         words[2] = "experiments.full_recipe"  # the page's own file, which is run below, has the flags of all experiments
     given, source = flags_of(words)
     if words[0] == "rlkernel" and len(words) > 1:
-        assert words[1] in ("evaluate", "compare", "doctor")
+        assert words[1] in ("evaluate", "compare", "doctor", "serve")
     for flag in given:
         assert re.search(rf'^    {flag.replace("-", "_")}: |"--{flag}"', source, re.MULTILINE), flag
 

@@ -89,7 +89,9 @@ class Measuring:
             exact = exactly() or found
             moved = exactly(nudged=True) or exact
         cores: list[Cores] | list[None] = rounded or [None] * len(found)
-        errors = [steady(own_error(f, e, m, c)) for f, e, m, c in zip(found, exact, moved, cores, strict=True)]
+        gaps = kind.balance is None  # see `judging.drawing`
+        rows = zip(found, exact, moved, cores, strict=True)
+        errors = [steady(own_error(f, e, m, c, gaps=gaps)) for f, e, m, c in rows]
         dtypes = tuple(f.dtype for f in found)
         return Seen(dtypes, tuple(errors), not_finite(found), what_happens, rounded is not None, wrong)
 

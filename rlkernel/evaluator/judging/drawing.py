@@ -163,14 +163,15 @@ class Construction:
         exact = exact_outputs(self.exact_model, inputs, forward_seed) or found
         moved = None if changed else exact_outputs(self.exact_model, nudged(inputs), forward_seed)
         cores: list[Cores] | list[None] = rounded or [None] * len(found)
-        errors = [own_error(f, e, m, c) for f, e, m, c in zip(found, exact, moved or exact, cores, strict=True)]
+        gaps = self.balance is None  # an argument that is also added without a product leaves tiny values beside usual ones
+        errors = [own_error(f, e, m, c, gaps=gaps) for f, e, m, c in zip(found, exact, moved or exact, cores, strict=True)]
         beside = {
             i: (e, more_exact(f.dtype, error, self.precision))
             for i, (f, e, error) in enumerate(zip(found, exact, errors, strict=True))
             if e.shape == f.shape and not error.steady and bool(torch.isfinite(e).all())
         }
         exact = [e if e.shape == f.shape and error.steady else f for f, e, error in zip(found, exact, errors, strict=True)]
-        errors = [own_error(f, e, m, c) for f, e, m, c in zip(found, exact, moved or exact, cores, strict=True)]
+        errors = [own_error(f, e, m, c, gaps=gaps) for f, e, m, c in zip(found, exact, moved or exact, cores, strict=True)]
         after, before = tensors_of(mine), tensors_of(inputs)
         allowed = tuple(tolerance(f.dtype, error, self.precision) for f, error in zip(found, errors, strict=True))
         expected = Expected(

@@ -151,10 +151,10 @@ def errors(found: torch.Tensor, exact: torch.Tensor) -> tuple[float, float]:
 
 
 def own_error(
-    found: torch.Tensor, exact: torch.Tensor, nudged: torch.Tensor | None = None, cores: Cores | None = None
+    found: torch.Tensor, exact: torch.Tensor, nudged: torch.Tensor | None = None, cores: Cores | None = None, *, gaps: bool = True
 ) -> OwnError:
     """The reference's error: `found` in its own dtype, `exact` in float64, `nudged` in float64 on inputs moved by their rounding,
-    `cores` with the operands of products rounded. Integers have none."""
+    `cores` with the operands of products rounded. Integers have none. Without `gaps` nothing counts as huge."""
     if not (found.is_floating_point() or found.is_complex()) or found.shape != exact.shape or not found.numel():
         return OwnError()
     if found.is_complex():
@@ -165,7 +165,7 @@ def own_error(
         nudged = None
     if cores is not None and (found.dtype is not torch.float32 or cores.nearest.shape != exact.shape):
         cores = None
-    huge = huge_from(found)
+    huge = huge_from(found) if gaps else math.inf
     others = [nudged] if nudged is not None else []
     others += [cores.nearest, cores.cut] if cores is not None else []
     blocks = _blocks([found, exact, *others])

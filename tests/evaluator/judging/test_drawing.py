@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 import torch
 
-from rlkernel.evaluator.judging.drawing import Before, draw_rounds
+from rlkernel.evaluator.judging.drawing import BALANCED, Before, draw_rounds
+from rlkernel.evaluator.judging.tolerance import huge_from
 from rlkernel.reference import load_reference
 from rlkernel.types import Precision
 
@@ -51,3 +54,34 @@ def test_a_round_has_the_weights_from_before_any_call_and_inputs_of_its_own() ->
     assert not torch.equal(first.first_inputs[0], first.inputs[0])
     assert (first.again, second.again) == (False, True)
     assert draw_rounds(load_reference(SOURCE, small=False), Precision.PYTORCH, "key", other=False)[0].first_inputs == []
+
+
+RESIDUAL = """
+import torch
+from torch import nn
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(32, 32)
+
+    def forward(self, x):
+        y = self.layer(x)
+        return x + torch.relu(y - y.mean(-1, keepdim=True))
+
+def get_inputs():
+    return [torch.randn(16, 32)]
+
+def get_init_inputs():
+    return []
+"""
+
+
+def test_what_is_added_to_a_product_does_not_make_usual_values_huge() -> None:
+    # Out of half precision's range x is 2^-26 times as large: where relu gives zero, the output is about 1e-8, elsewhere about 1.
+    *_, led = draw_rounds(load_reference(RESIDUAL, small=False), Precision.PYTORCH, "key", other=False)
+    assert BALANCED in led.expected.note
+    (output,), (allowed,) = led.expected.reference, led.expected.allowed
+    assert float(output.abs().median()) < 1e-3 < 0.1 < float(output.max())
+    assert huge_from(output) < math.inf == allowed.huge
+    assert 5e-5 < allowed.norm < 2e-2, "as much as tf32 misses by"

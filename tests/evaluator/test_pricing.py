@@ -45,10 +45,78 @@ async def judged(pool: Pool, relu: Problem, *configs: str) -> Evaluation:
 
 @pytest.mark.anyio
 async def test_the_fastest_configuration_that_compiles_is_priced(pool: Pool, relu: Problem) -> None:
-    good, slow, impossible = config(1, 4), config(16, 4), config(1, 7)  # no GPU has 7 warps
+    good, slow, impossible = config(1, 4), config(16, 4), config(1, 64)  # no block has 64 warps
     both: Any = await judged(pool, relu, slow, good)
     alone: Any = await judged(pool, relu, slow)
     fallen: Any = await judged(pool, relu, impossible, slow)
     assert both.candidate_us < alone.candidate_us
     assert fallen.candidate_us == pytest.approx(alone.candidate_us)
     assert [launch.registers > 0 for launch in fallen.launches] == [True]
+
+
+FLAGGED = """
+import torch
+import torch.nn as nn
+import triton
+import triton.language as tl
+
+@triton.jit
+def kernel(x, y, flags, n, BLOCK: tl.constexpr):
+    o = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    m = o < n
+    flag = tl.load(flags)
+    v = tl.maximum(tl.load(x + o, mask=m, other=0.0), 0.0)
+    {work}
+    tl.store(y + o, v, mask=m)
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        y, flags = torch.empty_like(x), torch.zeros(1, device=x.device)
+        kernel[(triton.cdiv(x.numel(), 1024),)](x, y, flags, x.numel(), BLOCK=1024)
+        return y
+"""
+PASSES = "for i in range(16): v = tl.maximum(v, tl.load(x + (o + i * BLOCK) % n{mask}))"
+
+
+async def priced(pool: Pool, relu: Problem, work: str) -> float:
+    """Modelled time of a kernel that does this beside its relu."""
+    result = await pool.evaluate(relu, FLAGGED.replace("{work}", work))
+    assert result.candidate_us is not None, result.detail
+    return result.candidate_us
+
+
+@pytest.mark.anyio
+async def test_what_memory_decides_costs_as_if_it_were_done(pool: Pool, relu: Problem) -> None:
+    """Loads of zeros take neither side of a branch away, nor a masked access."""
+    loop = PASSES.replace("{mask}", "")
+    never, always = await priced(pool, relu, "pass"), await priced(pool, relu, loop)
+    assert always > 2 * never
+    inner = f"\n        {loop}"
+    assert await priced(pool, relu, f"if flag > 1.0:{inner}") == pytest.approx(always)
+    assert await priced(pool, relu, f"if flag < 1.0:\n        v += 0.0\n    else:{inner}") == pytest.approx(always)
+    masked = PASSES.replace("{mask}", ", mask=m & (flag > 1.0), other=0.0")
+    assert await priced(pool, relu, masked) == pytest.approx(always)
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    "work",
+    [
+        "end = 0\n    if flag > 1.0:\n        end = 16\n    for i in range(end): v += 0.0",
+        "for i in range(16 if flag > 1.0 else 0): v += 0.0",
+        "for i in range(tl.max(tl.cumsum(flag + tl.arange(0, 4), 0), 0).to(tl.int32)): v += 0.0",
+        "while tl.atomic_add(flags, 1.0) < 16.0: v += 0.0",
+        "if flag > 1.0:\n        return",
+    ],
+)
+async def test_a_number_of_turns_that_memory_gives_has_no_time(pool: Pool, relu: Problem, work: str) -> None:
+    result = await pool.evaluate(relu, FLAGGED.replace("{work}", work))
+    assert result.status is Status.UNTRACEABLE
+    assert "a value from memory decides how much the kernel does" in result.detail
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("wait", ["tl.atomic_cas(flags, 1.0, 0.0) == 1.0", "tl.load(flags) > 1.0"])
+async def test_waiting_is_no_work(pool: Pool, relu: Problem, wait: str) -> None:
+    waiting = await priced(pool, relu, f"while {wait}:\n        pass")
+    assert waiting == pytest.approx(await priced(pool, relu, "pass"), rel=0.05)

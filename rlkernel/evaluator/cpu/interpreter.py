@@ -18,13 +18,14 @@ from triton.runtime import interpreter as triton_interpreter
 from triton.runtime.interpreter import TensorHandle
 
 from rlkernel.evaluator.cpu.language import KernelWords, scalar, the_machine, words
+from rlkernel.evaluator.cpu.loaded import DecidedByMemory, mark
 from rlkernel.evaluator.cpu.machine import OutOfBounds
 from rlkernel.evaluator.cpu.races import Race
 from rlkernel.evaluator.judging.counts import Counts
 from rlkernel.evaluator.program.kernel_source import KernelSet, binding_value, canonical
 from rlkernel.evaluator.program.replay import tensors_in
 from rlkernel.evaluator.program.schema import Config, Launch, Program, block_shape
-from rlkernel.evaluator.program.values import Descriptor
+from rlkernel.evaluator.program.values import Descriptor, ScalarRef
 
 SAMPLED_PROGRAMS = 2
 """Programs of the grid that a dry launch follows."""
@@ -73,6 +74,8 @@ class Interpreter:
                 bound[name] = self._descriptor(value, block_shape(name, value, config), addresses)
             else:
                 bound[name] = scalar(value)
+                if self.machine.dry and isinstance(launch.args.get(name), ScalarRef):  # a number of weights, made up
+                    mark(bound[name])
         return bound
 
     def _descriptor(self, value: Descriptor, block: tuple[int, ...], addresses: dict[int, int]) -> Any:
@@ -84,7 +87,8 @@ class Interpreter:
         )  # fmt: skip
 
     def launch(self, launch: Launch, config: Config, args: dict[str, Any], *, dry: bool) -> Counts:
-        """Run the grid (or, dry, sample it). Raises OutOfBounds, KernelFailed, KernelRejected."""
+        """Run the grid (or, dry, sample it). Raises OutOfBounds, KernelFailed, KernelRejected, and, dry,
+        DecidedByMemory."""
         tensors = tensors_in(args)
         extents, addresses = _dry_extents(tensors) if dry else _real_extents(tensors)
         machine = self.machine
@@ -104,6 +108,8 @@ class Interpreter:
             try:
                 with np.errstate(all="ignore"):
                     kernel(**bound)
+            except DecidedByMemory as error:
+                raise DecidedByMemory(f"line {line}: kernel {name}: ") from error
             except OutOfBounds as error:
                 raise OutOfBounds(f"line {line}: kernel {name}: {error}") from error
             except Exception as error:  # the kernel's failure becomes data

@@ -17,15 +17,17 @@ from triton.runtime import interpreter as triton_interpreter
 from triton.runtime.interpreter import FunctionRewriter, TensorHandle
 from triton.runtime.jit import JITFunction
 
-from rlkernel.evaluator.cpu import reductions
+from rlkernel.evaluator.cpu import branches, reductions
 from rlkernel.evaluator.cpu.arithmetic import NotInterpreted
+from rlkernel.evaluator.cpu.branches import Branches
+from rlkernel.evaluator.cpu.loaded import refuse_numbers
 from rlkernel.evaluator.cpu.machine import Machine, OutOfBounds
 
 ALIGNED_ELEMENTS = 4
 """Neighbours that one access of a GPU may move together because a kernel says that they are neighbours."""
 
 
-class KernelWords(ast.NodeTransformer):
+class KernelWords(Branches):
     """A kernel's tree with `and`, `or` and `not` of elements, assigned numbers as tensors, and without assertions."""
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
@@ -154,11 +156,13 @@ def words(semantic: Any) -> dict[str, Any]:
     return {
         "interpreter_and": _and, "interpreter_or": _or, "interpreter_not": _not, "interpreter_tensor": _assigned,
         "interpreter_semantic": semantic, "max": _maximum, "min": _minimum, "range": _range,
+        **branches.words(_assigned),
     }  # fmt: skip
 
 
 def _patch_words(machine: Machine) -> None:
     tl.tensor.__index__ = lambda tensor: int(tensor.handle.data.item())  # numpy 2.4 refuses int() of arrays of one element
+    refuse_numbers(("__index__", "__bool__", "__str__", "__repr__"))
     for module in (tl, tl.core):
         for name in ("reduce", "associative_scan"):
             setattr(module, name, _counted(machine, getattr(module, name)))

@@ -15,6 +15,7 @@ from triton.runtime import interpreter as triton_interpreter
 from triton.runtime.interpreter import TensorHandle
 
 from rlkernel.evaluator.cpu.arithmetic import SIMPLE, SPECIAL, Arithmetic
+from rlkernel.evaluator.cpu.loaded import is_loaded, marks_results
 from rlkernel.evaluator.cpu.numbers import Array, is_bits, narrow, widen
 from rlkernel.evaluator.cpu.races import Races
 from rlkernel.evaluator.draws import draws, key_of
@@ -26,8 +27,12 @@ class OutOfBounds(Exception):
     """A launch reads or writes outside the tensors that it was given."""
 
 
+@marks_results
 class Machine(Arithmetic):
     """Triton's interpreter with checked memory and counters."""
+
+    accesses = 0
+    """Reads of memory, while launches are priced."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -57,9 +62,13 @@ class Machine(Arithmetic):
         (x, y, z), (width, height, _) = self.grid_idx, self.grid_dim
         return int(x + width * (y + height * z))
 
-    def _account(self, pointers: Any, mask: Any, width: int, *, write: bool) -> tuple[Array, Array]:
-        """Check the addresses under `mask` and count their bytes. Returns them, and the place of each one's storage in address
+    def _account(self, ptrs: Any, masks: Any, width: int, *, write: bool) -> tuple[Array, Array]:
+        """Check the addresses under a mask and count their bytes. Returns them, and the place of each one's storage in address
         order. Raises OutOfBounds."""
+        pointers, mask = ptrs.data, masks.data
+        unknown = self.dry and is_loaded([ptrs, masks])
+        if unknown:
+            self._count_most(pointers, mask, width)
         shape = np.broadcast_shapes(pointers.shape, mask.shape)
         addresses = np.broadcast_to(pointers, shape)[np.broadcast_to(mask, shape).astype(bool)]
         place = np.searchsorted(self._starts, addresses, side="right") - 1
@@ -75,10 +84,22 @@ class Machine(Arithmetic):
             mine = addresses[place == index]
             storage = self._order[int(index)]
             sectors = np.unique(mine >> np.uint64(5)).size * 32
-            self.counts.traffic[storage] = self.counts.traffic.get(storage, 0.0) + float(sectors)
+            if not unknown:
+                self.counts.traffic[storage] = self.counts.traffic.get(storage, 0.0) + float(sectors)
             if write:
                 self.counts.stored[storage] = self.counts.stored.get(storage, 0.0) + float(mine.size * width)
         return addresses, place
+
+    def _count_most(self, pointers: Array, mask: Array, width: int) -> None:
+        """Count the bytes of an access whose addresses or mask come from memory as if none were left out or met twice."""
+        shape = np.broadcast_shapes(pointers.shape, mask.shape)
+        addresses = np.broadcast_to(pointers, shape).reshape(-1)
+        place = np.searchsorted(self._starts, addresses, side="right") - 1
+        for index in np.unique(place[place >= 0]):
+            mine = addresses[(place == index) & (addresses < self._ends[index])]
+            storage = self._order[int(index)]
+            moved = max(32 * np.unique(mine >> np.uint64(5)).size, mine.size * width)
+            self.counts.traffic[storage] = self.counts.traffic.get(storage, 0.0) + float(moved)
 
     def create_load(self, ptr: Any, _0: Any, _1: Any, is_volatile: Any) -> Any:
         mask = TensorHandle(np.ones_like(ptr.data, dtype=bool), tl.int1)
@@ -91,9 +112,10 @@ class Machine(Arithmetic):
         """Elements outside the mask without `other` are undefined by the language: random bytes."""
         kind = ptrs.get_element_ty()
         width = max(1, kind.primitive_bitwidth // 8)
-        addresses, place = self._account(ptrs.data, mask.data, width, write=False)
+        addresses, place = self._account(ptrs, mask, width, write=False)
         dtype = triton_interpreter._get_np_dtype(kind)
         if self.dry:
+            self.accesses += 1
             return TensorHandle(np.zeros_like(ptrs.data, dtype=dtype), kind)
         assert self._races is not None
         self._races.read(addresses, place, self.program)
@@ -119,7 +141,7 @@ class Machine(Arithmetic):
 
     def create_masked_store(self, ptrs: Any, value: Any, mask: Any, cache_modifier: Any, eviction_policy: Any) -> Any:
         width = max(1, ptrs.get_element_ty().primitive_bitwidth // 8)
-        addresses, place = self._account(ptrs.data, mask.data, width, write=True)
+        addresses, place = self._account(ptrs, mask, width, write=True)
         if self.dry:
             return None
         assert self._races is not None
@@ -130,8 +152,9 @@ class Machine(Arithmetic):
 
     def create_atomic_rmw(self, op: Any, ptr: Any, val: Any, mask: Any, sem: Any, scope: Any) -> Any:
         self._work(val.data, val.dtype, SPECIAL)
-        self._account(ptr.data, mask.data, max(1, val.dtype.primitive_bitwidth // 8), write=True)
+        self._account(ptr, mask, max(1, val.dtype.primitive_bitwidth // 8), write=True)
         if self.dry:
+            self.accesses += 1
             return TensorHandle(np.zeros_like(val.data), val.dtype.scalar)
         assert self._races is not None
         self._races.give_up()
@@ -162,9 +185,11 @@ class Machine(Arithmetic):
 
     def create_atomic_cas(self, ptr: Any, cmp: Any, val: Any, sem: Any, scope: Any) -> Any:
         self._work(ptr.data, val.dtype, SIMPLE)
-        self._account(ptr.data, np.ones_like(ptr.data, dtype=bool), max(1, val.dtype.primitive_bitwidth // 8), write=True)
+        everywhere = TensorHandle(np.ones_like(ptr.data, dtype=bool), tl.int1)
+        self._account(ptr, everywhere, max(1, val.dtype.primitive_bitwidth // 8), write=True)
         if self.dry:
-            return TensorHandle(np.array(cmp.data, copy=True), cmp.dtype.scalar)  # as if the comparison held, so that locks open
+            self.accesses += 1
+            return TensorHandle(np.array(cmp.data, copy=True), cmp.dtype.scalar)
         assert self._races is not None
         self._races.give_up()
         return super().create_atomic_cas(ptr, cmp, val, sem, scope)

@@ -11,6 +11,7 @@ from rlkernel.evaluator.cpu.interpreter import Interpreter, KernelFailed
 from rlkernel.evaluator.cpu.machine import OutOfBounds
 from rlkernel.evaluator.devices import DeviceProfile
 from rlkernel.evaluator.judging.counts import Counts
+from rlkernel.evaluator.judging.operator_costs import NoCost
 from rlkernel.evaluator.judging.roofline import launch_us, operator_us
 from rlkernel.evaluator.messages.children import StepTime
 from rlkernel.evaluator.program.kernel_source import KernelRejected
@@ -56,7 +57,7 @@ class Pricing:
             for candidate in step.configs[:MAX_CONFIGS]:
                 try:
                     prices.append(self._price(step, candidate, {**args, **candidate.args})[0])
-                except (OutOfBounds, KernelFailed, KernelRejected):
+                except (OutOfBounds, KernelFailed, KernelRejected, NoCost):
                     prices.append(float("inf"))
             found[index] = sorted(range(len(prices)), key=prices.__getitem__)
 

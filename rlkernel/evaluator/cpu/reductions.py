@@ -13,7 +13,9 @@ from typing import Any
 
 import numpy as np
 import triton.language as tl
-from triton.runtime.interpreter import ReduceOps, ScanOps, TensorHandle
+from triton.runtime.interpreter import ReduceOps, ReduceScanOpInterface, ScanOps, TensorHandle
+
+from rlkernel.evaluator.cpu.loaded import is_loaded, mark
 
 Array = np.ndarray[Any, Any]
 Combine = Callable[[list[Array], list[Array]], list[Array]]
@@ -41,14 +43,17 @@ def _undecided() -> Iterator[None]:
         tl.tensor.__bool__ = before
 
 
-def _combine(function: Any, dtypes: Sequence[Any]) -> Combine:
-    """A kernel's combine function over numpy arrays."""
+def _combine(function: Any, given: Sequence[Any]) -> Combine:
+    """A kernel's combine function over numpy arrays, such as those of the tensors `given`."""
+    dtypes = [tensor.dtype for tensor in given]
+    marked = mark if is_loaded(list(given)) else list
 
     def tensors(arrays: list[Array]) -> list[Any]:
-        return [
+        made = [
             tl.tensor(TensorHandle(np.ascontiguousarray(array), dtype.scalar), tl.block_type(dtype.scalar, list(array.shape)))
             for array, dtype in zip(arrays, dtypes, strict=True)
         ]
+        return list(marked(made))
 
     def call(left: list[Array], right: list[Array]) -> list[Array]:
         result = function.fn(*tensors(left), *tensors(right))
@@ -85,7 +90,7 @@ def _reduce(slow: Any) -> Any:
         arrays = [v.handle.data.reshape(-1) if axis is None else np.moveaxis(v.handle.data, axis, 0) for v in given]
         try:
             with _undecided():
-                made = [part[0] for part in halve(arrays, _combine(self.combine_fn, [v.dtype for v in given]))]
+                made = [part[0] for part in halve(arrays, _combine(self.combine_fn, given))]
         except _Branches:
             return slow(self, given)
         if self.keep_dims:
@@ -101,7 +106,7 @@ def _scan(slow: Any) -> Any:
         arrays = [np.moveaxis(v.handle.data, self.axis, 0) for v in given]
         try:
             with _undecided():
-                made = scan(arrays, _combine(self.combine_fn, [v.dtype for v in given]))
+                made = scan(arrays, _combine(self.combine_fn, given))
         except _Branches:
             return slow(self, given)
         return [self.to_tensor(np.moveaxis(part, 0, self.axis), v.dtype) for part, v in zip(made, given, strict=True)]
@@ -123,6 +128,7 @@ def _unlike_numpy(combine: Any, given: Any) -> bool:
 
 def _apply(fast: Any, slow: str) -> Any:
     def apply_impl(self: Any, given: Any) -> Any:
+        self.from_memory = is_loaded(given)
         if not _unlike_numpy(self.combine_fn, given):
             return fast(self, given)
         if not getattr(self, "reverse", False):
@@ -133,8 +139,18 @@ def _apply(fast: Any, slow: str) -> Any:
     return apply_impl
 
 
+def _to_tensor(plain: Any) -> Any:
+    def to_tensor(self: Any, data: Any, dtype: Any) -> Any:
+        made = plain(self, data, dtype)
+        return mark(made) if self.from_memory else made
+
+    return to_tensor
+
+
 def install() -> None:
-    """For good: Triton's interpreter in this process reduces and scans by halves."""
+    """For good: Triton's interpreter in this process reduces and scans by halves, and marks what comes from memory."""
+    ReduceScanOpInterface.from_memory = False
+    ReduceScanOpInterface.to_tensor = _to_tensor(ReduceScanOpInterface.to_tensor)
     ReduceOps.apply_impl = _apply(ReduceOps.apply_impl, "generic_reduce")
     ScanOps.apply_impl = _apply(ScanOps.apply_impl, "generic_scan")
     ReduceOps.generic_reduce = _reduce(ReduceOps.generic_reduce)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import builtins
 import math
+import operator
 import secrets
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -139,7 +140,19 @@ def _range(*args: Any) -> range:
     return range(*args)
 
 
+def _binary(operation: str, left: Any, right: Any) -> Any:
+    """An operator of Python. A plain float takes a HostInt on its right as any int, without asking it."""
+    if type(left) is float and isinstance(right, HostInt):
+        return right.owner.apply(operation, left, right)
+    return getattr(operator, operation)(left, right)
+
+
+_OPERATORS: dict[type[ast.operator], str] = {
+    ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "truediv", ast.FloorDiv: "floordiv", ast.Mod: "mod",
+    ast.Pow: "pow",
+}  # fmt: skip
 _CALLS: dict[str, Callable[..., Any]] = {
+    "_host_binary": _binary,
     **{f"_host_{name}": _aware(name, getattr(builtins, name)) for name in ("float", "int", "round", "min", "max")},
     "_host_range": _range,
 }
@@ -155,6 +168,14 @@ class _Calls(ast.NodeTransformer):
         self.taken |= {alias.asname or alias.name for node in ast.walk(tree) for alias in getattr(node, "names", ())
                        if isinstance(alias, ast.alias)}  # fmt: skip
         self.taken |= {node.name for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
+        self.generic_visit(node)
+        name = _OPERATORS.get(type(node.op))
+        if name is None or isinstance(node.right, ast.Constant):
+            return node
+        called = ast.Call(ast.Name("_host_binary", ast.Load()), [ast.Constant(name), node.left, node.right], [])
+        return ast.fix_missing_locations(ast.copy_location(called, node))
 
     def visit_Call(self, node: ast.Call) -> ast.Call:
         self.generic_visit(node)

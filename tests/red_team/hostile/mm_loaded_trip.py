@@ -1,4 +1,4 @@
-# level1/matmul correct cpu=implausible catalogue=49: its trip count is loaded from memory, which is zero when work is counted; on the GPU it runs, and is right
+# level1/matmul correct cpu=untraceable catalogue=49: its trip count is loaded from memory, for which no time can be modelled; on the GPU it runs, and is right
 import torch, triton
 import torch.nn as nn
 import triton.language as tl

@@ -1,0 +1,102 @@
+"""Branches of a kernel that a value from memory decides: while a launch is priced, both sides are followed.
+
+So the work that is counted is at least what either side takes, and what the sides assign counts as a value from memory too. A
+side that leaves the kernel, the function or the loop cannot be followed beside the other, and is refused. Loops that do nothing
+but wait for memory (locks, flags) are left at once: their turns are no work.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import Any
+
+import triton.language as tl
+
+from rlkernel.evaluator.cpu.loaded import is_loaded, marked_copy
+
+_ACCESSES = {"load", *(f"atomic_{name}" for name in ("cas", "xchg", "add", "and", "or", "xor", "max", "min"))}
+_LEAVES = (ast.Return, ast.Break, ast.Continue)
+
+
+def _call(name: str, *args: ast.expr) -> ast.Call:
+    return ast.Call(ast.Name(name, ast.Load()), list(args), [])
+
+
+def _thunk(value: ast.expr) -> ast.Lambda:
+    return ast.Lambda(ast.arguments(posonlyargs=[], args=[], kwonlyargs=[], kw_defaults=[], defaults=[]), value)
+
+
+class Branches(ast.NodeTransformer):
+    """A kernel's tree, whose branches can be followed on both sides."""
+
+    _count = 0
+
+    def visit_If(self, node: ast.If) -> ast.AST | list[ast.stmt]:
+        self.generic_visit(node)
+        inside = [inner for part in (*node.body, *node.orelse) for inner in ast.walk(part)]
+        if any(isinstance(inner, _LEAVES) for inner in inside):
+            return node
+        self._count += 1
+        side = f"interpreter_side_{self._count}"
+
+        def unless(which: bool, body: list[ast.stmt]) -> list[ast.stmt]:
+            test = ast.Compare(ast.Name(side, ast.Load()), [ast.IsNot()], [ast.Constant(which)])
+            return [ast.copy_location(ast.If(test, body, []), node)] if body else []
+
+        decided = ast.Assign([ast.Name(side, ast.Store())], _call("interpreter_side", node.test))
+        names = sorted({n.id for n in inside if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)})
+        after = ast.If(
+            ast.Compare(ast.Name(side, ast.Load()), [ast.Is()], [ast.Constant(None)]), [_unknown(n) for n in names], []
+        )
+        return [decided, *unless(False, node.body), *unless(True, node.orelse), *([after] if names else [])]
+
+    def visit_IfExp(self, node: ast.IfExp) -> ast.AST:
+        self.generic_visit(node)
+        return ast.copy_location(_call("interpreter_choice", node.test, _thunk(node.body), _thunk(node.orelse)), node)
+
+    def visit_While(self, node: ast.While) -> ast.AST:
+        self.generic_visit(node)
+        calls = [inner.func for inner in ast.walk(node.test) if isinstance(inner, ast.Call)]
+        reads = all(isinstance(called, ast.Attribute) and called.attr in _ACCESSES for called in calls)
+        if calls and reads and not node.orelse and all(isinstance(part, ast.Pass) for part in node.body):
+            node.test = _call("interpreter_wait", node.test)
+        return node
+
+
+def _unknown(name: str) -> ast.stmt:
+    """`name = interpreter_unknown(name)`, where there is such a name."""
+    given = ast.Assign([ast.Name(name, ast.Store())], _call("interpreter_unknown", ast.Name(name, ast.Load())))
+    missing = ast.ExceptHandler(ast.Name("interpreter_NameError", ast.Load()), None, [ast.Pass()])
+    return ast.Try([given], [missing], [], [])
+
+
+def _side(test: Any) -> bool | None:
+    """Which side of a branch a kernel takes; None: nobody knows."""
+    if isinstance(test, tl.tensor) and test.handle.data.size == 1 and is_loaded(test):
+        return None
+    return bool(test)
+
+
+def _wait(test: Any) -> bool:
+    """Whether a loop that does nothing goes on."""
+    return _side(test) or False
+
+
+def words(as_tensor: Callable[[Any], Any]) -> dict[str, Any]:
+    """What the names mean that `Branches` writes. `as_tensor`: a kernel's number as a tensor."""
+
+    def unknown(value: Any) -> Any:
+        return marked_copy(as_tensor(value))
+
+    def choice(test: Any, first: Callable[[], Any], second: Callable[[], Any]) -> Any:
+        side = _side(test)
+        if side is not None:
+            return first() if side else second()
+        first()
+        return unknown(second())
+
+    return {
+        "interpreter_side": _side, "interpreter_wait": _wait, "interpreter_choice": choice, "interpreter_unknown": unknown,
+        "interpreter_NameError": NameError,
+    }  # fmt: skip

@@ -1,0 +1,98 @@
+"""Values that come from memory, which nobody knows while a launch is priced.
+
+Then loads give zeros. A kernel whose work such a value decides would be priced without that work, so these values are marked, and
+all that is computed from them. A mark becomes no number of Python: what asks for one is refused (`DecidedByMemory`).
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import triton.language as tl
+from triton.runtime.interpreter import BlockPointerHandle, TensorDescHandle, TensorHandle
+
+from rlkernel.evaluator.judging.operator_costs import NoCost
+
+
+class DecidedByMemory(NoCost):
+    """A kernel does more or less work, depending on a value in memory."""
+
+    def __init__(self, where: str = "") -> None:
+        Exception.__init__(
+            self,
+            f"{where}a value from memory decides how much the kernel does, which has no modelled cost: "
+            "without a GPU, bound loops by arguments and shapes",
+        )
+
+
+def mark(value: Any) -> Any:
+    """The same handle, tensor or structure of these, marked."""
+    if isinstance(value, tl.tensor):
+        mark(value.handle)
+    elif isinstance(value, (list, tuple, tl.core.tuple)):
+        for item in value:
+            mark(item)
+    elif isinstance(value, (TensorHandle, BlockPointerHandle, TensorDescHandle)):
+        value.from_memory = True
+    return value
+
+
+def is_loaded(value: Any) -> bool:
+    """Whether a handle, a tensor or a part of a structure is marked."""
+    if isinstance(value, tl.tensor):
+        return is_loaded(value.handle)
+    if isinstance(value, (list, tuple, tl.core.tuple)):
+        return any(is_loaded(item) for item in value)
+    if isinstance(value, TensorHandle):
+        return "from_memory" in vars(value)
+    if isinstance(value, (BlockPointerHandle, TensorDescHandle)):
+        return "from_memory" in vars(value) or any(is_loaded(part) for part in vars(value).values())
+    return False
+
+
+def marked_copy(value: Any) -> Any:
+    """A tensor, or the tensors of a tuple, marked, while other names of the same value stay as they are."""
+    if isinstance(value, tuple):
+        return tuple(marked_copy(item) for item in value)
+    if isinstance(value, tl.tensor) and isinstance(value.handle, TensorHandle):
+        return tl.tensor(mark(TensorHandle(value.handle.data, value.handle.dtype)), value.type)
+    return mark(value)
+
+
+def _marking(method: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(method)
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if not self.dry:
+            return method(self, *args, **kwargs)
+        before = self.accesses
+        made = method(self, *args, **kwargs)
+        return mark(made) if self.accesses != before or is_loaded((*args, *kwargs.values())) else made
+
+    return call
+
+
+def marks_results(machine: type) -> type:
+    """A class of machines (`dry`, `accesses`: reads of memory so far) whose methods mark what they make of marked values."""
+    for name in dir(machine):
+        if name.startswith("create_"):
+            setattr(machine, name, _marking(getattr(machine, name)))
+    return machine
+
+
+def refuse_numbers(names: Iterable[str]) -> None:
+    """For good: these methods of tensors, which give values of Python, refuse marked tensors."""
+
+    def refusing(method: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        def call(tensor: Any) -> Any:
+            if is_loaded(tensor):
+                raise DecidedByMemory
+            return method(tensor)
+
+        return call
+
+    for name in names:
+        setattr(tl.tensor, name, refusing(getattr(tl.tensor, name)))
+    turned = tl.tensor.T.fget
+    tl.tensor.T = property(lambda tensor: mark(turned(tensor)) if is_loaded(tensor) else turned(tensor))

@@ -143,6 +143,30 @@ ELSEWHERE = {
     "rlkernel evaluate --manifest cases.jsonl --out results.jsonl --device ray": (
         "tests/evaluator/ray/test_cluster.py::test_no_evaluation_is_lost_or_said_twice_when_actors_and_nodes_die"
     ),
+    "rlkernel serve --problems DIR": (
+        "tests/integrations/test_openenv.py::test_a_conversation_has_a_prompt_feedback_rewards_and_an_end"
+    ),
+    "python -m experiments.multi_turn_estimators --config run.toml --list": (
+        "tests/commands/test_run_file.py::test_a_file_adds_arms_and_sets_flags"
+    ),
+    "python -m experiments.multi_turn_estimators wide --config run.toml --steps 2": (
+        "tests/commands/test_run_file.py::test_words_of_the_command_line_win"
+    ),
+    "python -m experiments.off_policy_bias": (
+        "tests/experiments/test_off_policy_bias.py::test_the_command_writes_the_numbers"
+    ),
+    "python -m experiments.world.check --count 10000": (
+        "tests/experiments/world/test_commands.py::test_the_check_tells_the_families_and_stops_in_time"
+    ),
+    "python -m experiments.world.check --mistakes 4": (
+        "tests/experiments/world/test_commands.py::test_the_check_tells_the_families_and_stops_in_time"
+    ),
+    "python -m experiments.world.difficulty --limit-seconds 540": (
+        "tests/experiments/world/test_commands.py::test_the_figure_is_drawn"
+    ),
+    "python -m experiments.world.oracle --limit-seconds 540": (
+        "tests/experiments/world/test_commands.py::test_a_search_goes_on_where_it_stopped"
+    ),
     "accelerate launch --multi_gpu --num_processes 2 --main_process_port 0 -m experiments.multi_turn_estimators --preset cpu": (
         "tests/training/test_several_processes.py::test_the_documented_command_trains_in_two_processes"
     ),
@@ -158,6 +182,12 @@ NOT_RUN = {
     "python -m experiments.benchmark --model Qwen/Qwen3-8B --suite KernelBench --levels 1 2 --samples 4": "needs a GPU",
     "python -m experiments.cold_start --size medium": "needs a GPU",
     "python -m experiments.cold_start": "needs a GPU",
+    "python -m experiments.cold_start --world h200": "needs a GPU",
+    "python -m experiments.cold_start --world cpu": "takes minutes of a GPU",
+    "python -m experiments.multi_turn_estimators trloo --preset world": "needs the policy of cold_start --world h200",
+    "python -m experiments.multi_turn_estimators trloo --preset world_cpu": "needs the policy of cold_start --world cpu",
+    "rlkernel evaluate REFERENCE.py CANDIDATE.py --native": "needs a GPU",
+    "rlkernel evaluate REFERENCE.py CANDIDATE.py --untraceable native": "needs a GPU",
     "ray start --head --num-cpus 0 --num-gpus 0": "stays; tests/evaluator/ray/test_cluster.py starts such nodes as children",
     "ray start --address HEAD:6379": "needs another machine",
     "wandb sync runs/arms/*/wandb/offline-run-*": "uploads to a service",

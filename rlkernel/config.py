@@ -175,7 +175,8 @@ def to_json(value: Any) -> Any:
     'a'
     """
     if isinstance(value, Problem):
-        return {"name": value.name, "sha256": hashlib.sha256(value.source.encode()).hexdigest()[:16]}
+        text = value.source + value.prompt
+        return {"name": value.name, "sha256": hashlib.sha256(text.encode()).hexdigest()[:16]}
     if is_dataclass(value) and not isinstance(value, type):
         return {"class": type(value).__name__, **{f.name: to_json(getattr(value, f.name)) for f in fields(value)}}
     if isinstance(value, (tuple, list)):

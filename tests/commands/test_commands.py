@@ -124,7 +124,7 @@ ELSEWHERE = {
     "python -m experiments.benchmark --url http://localhost:8000/v1 --model NAME --turns 10 --context top:4": (
         "tests/experiments/test_benchmark.py::test_a_multi_turn_benchmark_of_an_endpoint_that_fails_and_a_kill_in_the_middle"
     ),
-    "python -m experiments.benchmark --solutions examples/solutions --suite KernelBench --missing skip": (
+    "python -m experiments.benchmark --solutions examples/solutions --problems KernelBench --missing skip": (
         "tests/experiments/test_benchmark.py::test_a_directory_of_solutions"
     ),
     "python -m examples.rl_loop --steps 6": "tests/examples/test_rl_loop.py::test_two_steps_on_the_evaluators_verdicts",
@@ -155,7 +155,7 @@ ELSEWHERE_BY_PAGE = {
 NOT_RUN = {
     "accelerate launch --num_processes 2 --main_process_port 0 -m experiments.multi_turn_estimators": "needs several GPUs",
     "rlkernel evaluate REFERENCE.py CANDIDATE.py --device cuda:0 --compiled": "needs a GPU",
-    "python -m experiments.benchmark --model Qwen/Qwen3-8B --suite KernelBench --levels 1 2 --samples 4": "needs a GPU",
+    "python -m experiments.benchmark --model Qwen/Qwen3-8B --problems KernelBench --levels 1 2 --samples 4": "needs a GPU",
     "python -m experiments.cold_start --size medium": "needs a GPU",
     "python -m experiments.cold_start": "needs a GPU",
     "ray start --head --num-cpus 0 --num-gpus 0": "stays; tests/evaluator/ray/test_cluster.py starts such nodes as children",

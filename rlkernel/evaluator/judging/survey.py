@@ -1,0 +1,33 @@
+"""What there is to know of a reference before anybody tries it: whether it runs and traces, its time, and whether it is sound."""
+
+from __future__ import annotations
+
+import torch
+
+from rlkernel.errors import BrokenReference
+from rlkernel.evaluator.devices import PROFILES
+from rlkernel.evaluator.judging.degenerate import degenerate, is_random
+from rlkernel.evaluator.judging.oracle import prepare
+from rlkernel.evaluator.messages.oracle import About
+from rlkernel.evaluator.messages.survey import Survey
+from rlkernel.evaluator.program.normal_form import normal_form
+from rlkernel.types import Problem
+
+CHECKED_US = 250.0
+"""The modelled time up to which values are looked at: a CPU takes about 2000 times as long, for a dozen forwards."""
+
+
+def survey(about: About) -> Survey:
+    """Look at one reference, at its small size where it has one. A reference that cannot be used is a value here."""
+    problem = Problem(about.name, 0, "train", about.source)
+    try:
+        found = prepare(about.source, about.name, PROFILES[about.profile], about.precision)
+        ranks = [len(spec.shape) for spec in found.variants[1].specs.inputs]
+        costs, form = found.costs, normal_form(found.program, ranks)
+        checked = costs.us <= CHECKED_US or found.variants[0] != found.variants[1]
+        with torch.no_grad():
+            why = degenerate(problem, allow_neutral=True) if checked else None
+            random = is_random(problem) if checked else False
+    except BrokenReference as error:
+        return Survey(broken=str(error))
+    return Survey("", costs.us, costs.ops, costs.unpriced, form, checked, random, why or "")

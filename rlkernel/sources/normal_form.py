@@ -15,6 +15,7 @@ from collections.abc import Iterator
 KEPT = frozenset(dir(builtins)) | {"self", "__init__", "forward"}
 """Names that are not the author's own."""
 NUMBER = "#"
+REGISTERS = ("register_buffer", "register_parameter", "add_module")
 Definition = ast.ClassDef | ast.FunctionDef
 
 
@@ -69,7 +70,7 @@ class _Form(ast.NodeTransformer):
             a.attr for node in used for a in ast.walk(node) if isinstance(a, ast.Attribute) and isinstance(a.ctx, ast.Store)
         )
         methods = (m.name for node in used if isinstance(node, ast.ClassDef) for m in node.body if isinstance(m, ast.FunctionDef))
-        self._attributes = {*stored, *methods} - KEPT
+        self._attributes = {*stored, *methods, *(name for node in used for name in _registered(node))} - KEPT
         self._numbers: dict[str, str] = {}
 
     def _own(self, name: str) -> str:
@@ -135,6 +136,15 @@ class _Form(ast.NodeTransformer):
     def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
         name, bases = self._own(node.name), [self.visit(base) for base in node.bases]
         return ast.ClassDef(name, bases, [], [self.visit(s) for s in node.body if not _is_text(s)], [])
+
+
+def _registered(node: ast.AST) -> Iterator[str]:
+    """The attributes that a class makes by their name, e.g. `register_buffer("scale", ...)`."""
+    for call in ast.walk(node):
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in REGISTERS and call.args:
+            first = call.args[0]
+            if isinstance(first, ast.Constant) and isinstance(first.value, str):
+                yield first.value
 
 
 def _is_number(node: ast.AST) -> bool:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
+
 import torch
 
 from rlkernel.errors import BrokenReference
@@ -17,6 +20,10 @@ CHECKED_US = 250.0
 """The modelled time up to which values are looked at: a CPU takes about 2000 times as long, for a dozen forwards."""
 
 
+CHECKED_ELEMENTS = 1 << 24
+"""The elements of all inputs up to which values are looked at: several copies in float64 must fit into a child's memory."""
+
+
 def survey(about: About) -> Survey:
     """Look at one reference, at its small size where it has one. A reference that cannot be used is a value here."""
     problem = Problem(about.name, 0, "train", about.source)
@@ -24,10 +31,12 @@ def survey(about: About) -> Survey:
         found = prepare(about.source, about.name, PROFILES[about.profile], about.precision)
         ranks = [len(spec.shape) for spec in found.variants[1].specs.inputs]
         costs, form = found.costs, normal_form(found.program, ranks)
-        checked = costs.us <= CHECKED_US or found.variants[0] != found.variants[1]
+        facts = Survey("", costs.us, costs.ops, costs.unpriced, form)
+        elements = sum(math.prod(spec.shape) for spec in found.variants[0].specs.inputs)
+        if (costs.us > CHECKED_US and found.variants[0] == found.variants[1]) or elements > CHECKED_ELEMENTS:
+            return facts
         with torch.no_grad():
-            why = degenerate(problem, allow_neutral=True) if checked else None
-            random = is_random(problem) if checked else False
+            why, random = degenerate(problem, allow_neutral=True), is_random(problem)
     except BrokenReference as error:
         return Survey(broken=str(error))
-    return Survey("", costs.us, costs.ops, costs.unpriced, form, checked, random, why or "")
+    return replace(facts, checked=True, random=random, degenerate=why or "")

@@ -127,6 +127,19 @@ ELSEWHERE = {
     "python -m experiments.benchmark --solutions examples/solutions --problems KernelBench --missing skip": (
         "tests/experiments/test_benchmark.py::test_a_directory_of_solutions"
     ),
+    "python -m experiments.prepare_problems hkust-nlp/drkernel-rl-data --out data/rl.parquet --against KernelBench --min-us 10": (
+        "tests/experiments/preparation/test_prepare_problems.py::test_a_table_is_prepared_and_the_same_command_asks_nothing_again"
+    ),
+    "python -m experiments.multi_turn_estimators trloo --problems hkust-nlp/drkernel-rl-data "
+    "--validation hkust-nlp/drkernel-validation-data": (
+        "tests/experiments/test_published_data.py::test_a_run_on_a_table_like_drkernels_trains_two_steps"
+    ),
+    "python -m experiments.benchmark --model Qwen/Qwen3-8B --problems ScalingIntelligence/KernelBench:level_2": (
+        "tests/experiments/test_published_data.py::test_the_benchmark_takes_a_table"
+    ),
+    "rlkernel evaluate --problems problems.jsonl NAME CANDIDATE.py": (
+        "tests/experiments/test_published_data.py::test_a_problem_of_a_table_is_evaluated_by_its_name"
+    ),
     "python -m examples.rl_loop --steps 6": "tests/examples/test_rl_loop.py::test_two_steps_on_the_evaluators_verdicts",
     "python -m examples.trl_grpo --model small --steps 2": (
         "tests/examples/test_trl_grpo.py::test_stock_trl_trains_on_the_evaluators_rewards"

@@ -29,7 +29,7 @@ class Survey:
     form: str = ""
     """`program.normal_form` of the traced reference."""
     checked: bool = False
-    """Whether values were looked at; a reference that is large for a CPU is traced alone."""
+    """Whether values were looked at; a reference that no size makes small enough for a CPU is traced alone."""
     random: bool = False
     """Whether two calls on the same inputs differ, as dropout's do."""
     degenerate: str = ""

@@ -7,6 +7,7 @@ texts are kept (a transposed convolution is another operator), and so is the ran
 from __future__ import annotations
 
 import hashlib
+import itertools
 from collections.abc import Iterator, Sequence
 
 from rlkernel.evaluator.program.schema import Op, Program
@@ -16,13 +17,14 @@ from rlkernel.evaluator.program.values import Pairs, TensorRef, Value
 def normal_form(program: Program, ranks: Sequence[int]) -> str:
     """16 hex digits of a Program's forward. ranks: the number of dimensions of each tensor among its inputs."""
     of_inputs = dict(zip(program.inputs, ranks, strict=True))
-    numbers: dict[int, str] = {}
+    names: dict[int, str] = {}
+    count = itertools.count()
 
     def name(tensor: int) -> str:
-        if tensor not in numbers:
+        if tensor not in names:
             rank = f":{of_inputs[tensor]}" if tensor in of_inputs else ""
-            numbers[tensor] = f"t{len(numbers)}{rank}"
-        return numbers[tensor]
+            names[tensor] = f"t{next(count)}{rank}"
+        return names[tensor]
 
     lines = []
     for step in program.forward:
@@ -32,8 +34,9 @@ def normal_form(program: Program, ranks: Sequence[int]) -> str:
         operator = step.op.split(".")[1].rstrip("_")  # whether it works in place is a matter of taste
         keywords = [value for _, value in sorted(step.kwargs.items())]
         told = [name(part.number) if isinstance(part, TensorRef) else repr(part) for part in _parts([*step.args, *keywords])]
-        made = [name(out) for out in step.outs if out is not None]
-        lines.append(f"{','.join(made)}={operator}({','.join(told)})")
+        made = [out for out in step.outs if out is not None]
+        names |= {out: f"t{next(count)}" for out in made}  # also where the operator has written to its argument
+        lines.append(f"{','.join(map(name, made))}={operator}({','.join(told)})")
     returned = [name(part.number) for part in _parts([program.output]) if isinstance(part, TensorRef)]
     text = "\n".join([*lines, *returned])
     return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -7,6 +7,7 @@ how to add one.
 from importlib import import_module
 
 from rlkernel.environment.speed_reward import SpeedReward
+from rlkernel.uniform import Uniform
 
 
 def _class(place: str) -> type:
@@ -47,11 +48,19 @@ CORRECTIONS: dict[str, type] = {
 }
 CREDITS: dict[str, type] = {"uniform": _class("uniform_credit.UniformCredit"), "hrd": _class("hrd.HRD")}
 
+SAMPLERS: dict[str, type] = {
+    "every_problem": Uniform,
+    "by_level": _class("by_level.ByLevel"),
+    "by_solve_rate": _class("by_solve_rate.BySolveRate"),
+    "dynamic_sampling": _class("dynamic_sampling.DynamicSampling"),
+}
+
 TABLES: dict[str, dict[str, type]] = {
     "advantage": ADVANTAGES,
     "reward": REWARDS,
     "correction": CORRECTIONS,
     "credit": CREDITS,
+    "sampler": SAMPLERS,
 }
 """The tables, each by the field of `rlkernel.config.Run` that takes its methods."""
 

@@ -1,9 +1,9 @@
 """Score any model, endpoint or directory of solutions: Fast@p, pass@k, speedup, hacking and lazy rates, with intervals.
 
     python -m experiments.benchmark --model small
-    python -m experiments.benchmark --model Qwen/Qwen3-8B --suite KernelBench --levels 1 2 --samples 4
+    python -m experiments.benchmark --model Qwen/Qwen3-8B --problems KernelBench --levels 1 2 --samples 4
     python -m experiments.benchmark --url http://localhost:8000/v1 --model NAME --turns 10 --context top:4
-    python -m experiments.benchmark --solutions DIR --suite KernelBench     DIR/<problem>.py or DIR/<problem>/<sample>.py
+    python -m experiments.benchmark --solutions DIR --problems KernelBench     DIR/<problem>.py or DIR/<problem>/<sample>.py
 
 Everything is kept in <out>/benchmark/<name>-<fingerprint>/: manifest.json, turns.jsonl (one row per finished turn), results.json,
 attempts.parquet, and report.html, where every turn can be read. The same command goes on where it was stopped; with more

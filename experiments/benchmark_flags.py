@@ -26,14 +26,18 @@ class Flags:
     missing: Literal["fail", "skip"] = "fail"
     """Whether a problem without a solution is a failure, or is left out of the benchmark."""
 
-    suite: Path | None = None
-    """A directory in KernelBench's layout; without it, our suite."""
+    problems: str = ""
+    """A directory in KernelBench's layout, a .parquet or .jsonl file, or owner/name[:split][@revision] on the hub; without it,
+    our suite."""
+    column: tuple[str, ...] = ()
+    """Columns of a table of your own, e.g. reference=code name=id; see docs/data.md."""
     levels: tuple[int, ...] = (1, 2, 3)
+    """The levels of the problems; problems without a level are always taken."""
     split: Literal["auto", "validation", "train", "all"] = "auto"
-    """auto: the validation split of our suite, or all of a directory."""
+    """auto: the validation split of our suite, or all of other problems."""
     only: tuple[str, ...] = ()
     """Names of problems, such as level1/19_ReLU."""
-    problems: int | None = None
+    first: int | None = None
     """Only the first so many problems of each level."""
     sizes: Literal["fit", "full"] = "fit"
     """fit: the rule of `rlkernel.evaluator.judging.fitting` for problems without SMALL; full: as the files have them."""
@@ -46,8 +50,10 @@ class Flags:
     """Which earlier turns are shown: full, last:N, top:N (of highest reward) or window:N."""
     reward: str = "speed"
     """The reward by which top and window choose."""
-    style: Literal["auto", "short", "full"] = "auto"
-    """Style of the prompt. auto: short for the small model, else full."""
+    style: Literal["auto", "short", "full", "given", "kernelgym"] = "auto"
+    """Style of the prompt and the feedback; see docs/data.md. auto: short for the small model, else full."""
+    answers: Literal["ours", "kernelgym"] = "ours"
+    """How the code is found in an answer. kernelgym: the last fenced block, whatever it holds."""
     seed: int = 0
     max_new_tokens: int | None = None
     """Longest answer in tokens. Without it, 256 for the small model, else 4096."""
@@ -98,7 +104,7 @@ def check(flags: Flags) -> None:
         raise UsageError("say what to score: --model NAME, --url URL --model NAME, or --solutions DIR")
     if flags.url and flags.solutions:
         raise UsageError("--url and --solutions exclude each other")
-    for name in ("samples", "turns", "problems", "max_new_tokens"):
+    for name in ("samples", "turns", "first", "max_new_tokens"):
         value = getattr(flags, name)
         if value is not None and value < 1:
             raise UsageError(f"--{name.replace('_', '-')} {value}: at least 1")

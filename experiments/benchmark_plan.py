@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +15,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from algorithms import REWARDS
-from envs.problems import SuiteError, load_directory, load_suite
+from envs.problems import load_suite
 from envs.size_store import fit_all
 from experiments.benchmark_flags import Flags, check, parse_context
 from rlkernel.commands.native import check_native
@@ -29,6 +30,7 @@ from rlkernel.evaluator.pool import runner_memory
 from rlkernel.interfaces import Reward
 from rlkernel.refine import Context
 from rlkernel.runs import directory as rundir
+from rlkernel.sources.load import load
 from rlkernel.training.placement import RAY
 from rlkernel.training.placement import select as select_cards
 from rlkernel.types import Evaluation, Problem, Status
@@ -89,7 +91,8 @@ def plan(flags: Flags) -> Plan:
         wanted = [problem for problem in wanted if solutions[problem.name] or flags.missing == "fail"]
     fitted = tuple(_fit(wanted, flags, cards, evaluator))
     style = flags.style if flags.style != "auto" else ("short" if small else "full")
-    environment, reward = KernelEnvironment(style), REWARDS[flags.reward]()
+    environment, reward = KernelEnvironment(style, flags.answers), REWARDS[flags.reward]()
+    environment.check(wanted)
     if flags.untraceable == "native":
         _check_reward(flags.reward, reward)
     identity = {
@@ -143,23 +146,32 @@ def _digest(value: Any) -> str:
 
 def select(flags: Flags) -> list[Problem]:
     """The problems that the flags name. Raises UsageError."""
-    try:
-        found = list(load_suite() if flags.suite is None else load_directory(flags.suite))
-    except SuiteError as error:
-        raise UsageError(f"--suite: {error}") from error
-    split = flags.split if flags.split != "auto" else ("validation" if flags.suite is None else "all")
+    found = list(_sourced(flags) if flags.problems else load_suite())
+    split = flags.split if flags.split != "auto" else ("all" if flags.problems else "validation")
     if unknown := sorted(set(flags.only) - {problem.name for problem in found}):
         raise UsageError(f"--only {unknown[0]}: no such problem; names look like {found[0].name}")
     kept: list[Problem] = []
     counts: dict[int, int] = {}
     for problem in found:
-        wanted = problem.name in flags.only if flags.only else split in ("all", problem.split) and problem.level in flags.levels
-        if wanted and (flags.problems is None or counts.get(problem.level, 0) < flags.problems):
+        level = problem.level in (0, *flags.levels)
+        wanted = problem.name in flags.only if flags.only else split in ("all", problem.split) and level
+        if wanted and (flags.first is None or counts.get(problem.level, 0) < flags.first):
             kept.append(problem)
             counts[problem.level] = counts.get(problem.level, 0) + 1
     if not kept:
-        raise UsageError("no problem is left: look at --levels, --split, --only and --problems")
+        raise UsageError("no problem is left: look at --levels, --split, --only and --first")
     return kept
+
+
+def _sourced(flags: Flags) -> tuple[Problem, ...]:
+    """The problems of `--problems`, after a line on standard error about what was found where rows were left out."""
+    try:
+        loaded = load(flags.problems, flags.column)
+    except UsageError as error:
+        raise UsageError(f"--problems: {error}") from error
+    if loaded.left_out:
+        print("\n".join(loaded.lines()), file=sys.stderr)
+    return loaded.problems
 
 
 def read_solutions(directory: Path, problems: Sequence[Problem]) -> dict[str, list[str]]:

@@ -13,11 +13,18 @@ from pathlib import Path
 from typing import Any, get_args
 
 from rlkernel.errors import UsageError
-from rlkernel.interfaces import Advantage, Correction, Credit, Environment, Removes, Reward
+from rlkernel.interfaces import Advantage, Correction, Credit, Environment, Removes, Reward, Sampler
 from rlkernel.settings import Loss, Optimiser, Stop
 from rlkernel.types import Precision, Problem
+from rlkernel.uniform import Uniform
 
-METHODS: Mapping[str, type] = {"reward": Reward, "advantage": Advantage, "credit": Credit, "corrections": Correction}
+METHODS: Mapping[str, type] = {
+    "reward": Reward,
+    "advantage": Advantage,
+    "credit": Credit,
+    "corrections": Correction,
+    "sampler": Sampler,
+}
 """The fields of a `Run` that say what its algorithm is."""
 COUNTS = (
     *("turns", "prompts_per_step", "max_new_tokens", "steps", "updates", "epochs"),
@@ -47,6 +54,8 @@ class Run:
     multiply. The public code of arXiv 2602.05885 has void turns first, then MRS, then PRS."""
     gamma: float = 1.0
     """Discount of the return to go."""
+    sampler: Sampler = field(default_factory=Uniform)
+    """What chooses the problems of a step."""
 
     model: str = "small"
     """`small` (the shipped model), or any Hugging Face causal LM name or path."""
@@ -175,7 +184,8 @@ def to_json(value: Any) -> Any:
     'a'
     """
     if isinstance(value, Problem):
-        return {"name": value.name, "sha256": hashlib.sha256(value.source.encode()).hexdigest()[:16]}
+        text = value.source + value.prompt
+        return {"name": value.name, "sha256": hashlib.sha256(text.encode()).hexdigest()[:16]}
     if is_dataclass(value) and not isinstance(value, type):
         return {"class": type(value).__name__, **{f.name: to_json(getattr(value, f.name)) for f in fields(value)}}
     if isinstance(value, (tuple, list)):

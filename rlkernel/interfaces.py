@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 if TYPE_CHECKING:
     import torch
 
+    from rlkernel.history import History
     from rlkernel.types import Completion, Evaluation, Group, Problem, Turn
 
 
@@ -128,6 +129,25 @@ class Correction(Protocol):
         correction of the run needs ratios, they are all 0: the forward pass for them is left out. kept_KTL: bool, the sampled
         tokens that the corrections before this one kept, False for padding. Draws come from `generator` alone.
         """
+
+
+@runtime_checkable
+class Sampler(Protocol):
+    """Chooses the problems that a step trains. It has no state of its own: what it may know is the history, which a checkpoint
+    holds, so that a resumed run draws what it would have drawn."""
+
+    @property
+    def rounds(self) -> int:
+        """How often a step may draw at most; 1 where every group is kept."""
+
+    def keeps(self, group: Group) -> bool:
+        """Whether a group that was sampled is trained. Others are drawn in its place, as long as there are rounds."""
+
+    def __call__(
+        self, problems: Sequence[Problem], history: History, count: int, seed: int, without: frozenset[int]
+    ) -> tuple[int, ...]:
+        """`count` different indices of problems, as a function of the arguments alone. without: those that this step has drawn
+        already, which are not drawn again; at least `count` others are left."""
 
 
 Decode = Callable[[Sequence[int]], str]

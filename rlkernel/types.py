@@ -91,6 +91,8 @@ class Problem:
     """The reference file's text."""
     oracles: tuple[Oracle, ...] = ()
     """The best speedups that are known, at most one per way of timing. They say how good an answer is, and change no verdict."""
+    prompt: str = ""
+    """The prompt that came with the problem, for the environment's style `given` and `kernelgym`; empty where none did."""
 
 
 @dataclass(frozen=True, slots=True)

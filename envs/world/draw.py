@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 
 import torch
 
-from envs.degenerate import degenerate
 from envs.world.ops import OPS, Kind, Op, Step
 from envs.world.task import Sizes, Task
+from rlkernel.evaluator.judging.degenerate import degenerate
 from rlkernel.reference import load_reference
 
 LEAST_US, MOST_US = 22.0, 1600.0
@@ -183,7 +183,7 @@ def candidate(family: str, rng: random.Random, ranges: Ranges, steps: tuple[Step
 
 
 def idle(task: Task) -> str | None:
-    """Why the task is no fair problem, or None: an elementwise operation or `x` hardly matters, or `envs.degenerate` says so.
+    """Why the task is no fair problem, or None: an elementwise operation or `x` hardly matters, or `judging.degenerate` says so.
 
     The latter refuses outputs within 1 % of a constant, which reductions in float32 may be.
     """

@@ -27,7 +27,11 @@ class Evaluate:
     """
 
     files: tuple[Path, ...] = ()
-    """REFERENCE.py CANDIDATE.py, in KernelBench's format."""
+    """REFERENCE.py CANDIDATE.py, in KernelBench's format; with --problems, the problem's name stands for its file."""
+    problems: str = ""
+    """Where references are looked up by name, here and in a manifest: a directory, a .parquet or .jsonl file, or a data set."""
+    column: tuple[str, ...] = ()
+    """Columns of a table of your own, e.g. reference=code name=id; see docs/data.md."""
     manifest: Path | None = None
     """JSON lines to evaluate instead of one pair."""
     out: Path | None = None
@@ -52,7 +56,7 @@ class Evaluate:
     """Print one pair's result as a JSON object."""
 
     def __call__(self) -> int:
-        from rlkernel.commands.evaluate import evaluate_manifest, evaluate_pair
+        from rlkernel.commands.evaluate import evaluate_manifest, evaluate_pair, references
         from rlkernel.commands.native import check_native
         from rlkernel.evaluator.config import PATIENT, EvaluatorConfig
         from rlkernel.evaluator.devices import OF_THE_CARD
@@ -77,16 +81,17 @@ class Evaluate:
         check_native(self.device, bool(cards), native=self.native, untraceable=self.untraceable)
         if self.jobs < 0:
             raise UsageError(f"--jobs {self.jobs}: use 0 for one per core, or a positive number")
+        known = references(self.problems, self.column)
         if self.manifest is not None:
             if self.files or self.out is None:
                 raise UsageError("--manifest needs --out RESULTS.jsonl, and no REFERENCE.py CANDIDATE.py beside it")
             evaluate_manifest(
-                self.manifest, self.out, device=self.device, jobs=self.jobs, config=config, native=self.native
-            )  # fmt: skip
+                self.manifest, self.out, device=self.device, jobs=self.jobs, config=config, native=self.native, known=known
+            )
             return 0
         if len(self.files) != 2:
             raise UsageError(f"expected REFERENCE.py CANDIDATE.py or --manifest FILE --out FILE, got {len(self.files)} files")
-        evaluate_pair(*self.files, device=self.device, config=config, as_json=self.json, native=self.native)
+        evaluate_pair(*self.files, device=self.device, config=config, as_json=self.json, native=self.native, known=known)
         return 0
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+import sys
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +20,7 @@ from rlkernel.errors import BrokenReference, EvaluatorFailed, UsageError
 from rlkernel.evaluator.config import EvaluatorConfig
 from rlkernel.evaluator.messages.native import NativeFound
 from rlkernel.evaluator.native.agreement import Judged, native_to_json, summary, summary_line
+from rlkernel.sources.load import load
 from rlkernel.training.placement import open_any_pool
 from rlkernel.types import Closeness, Evaluation, Problem
 
@@ -51,19 +53,40 @@ def read_file(path: Path, what: str) -> str:
         raise UsageError(f"{path}: cannot be read: {error}") from None
 
 
-def _case(data: Any, base: Path, where: str) -> Case:
+def references(place: str, columns: Sequence[str] = ()) -> Mapping[str, Problem] | None:
+    """The problems of `--problems` by name; None without the flag. Raises UsageError."""
+    if not place:
+        if columns:
+            raise UsageError("--column belongs to --problems SOURCE: give that too")
+        return None
+    loaded = load(place, columns)
+    if loaded.left_out:
+        print("\n".join(loaded.lines()), file=sys.stderr)
+    return {problem.name: problem for problem in loaded.problems}
+
+
+def _problem(reference: str, base: Path, known: Mapping[str, Problem] | None, what: str) -> Problem:
+    """The problem of that file, or of that name where names are known. Raises UsageError."""
+    if known is None:
+        return Problem(reference, 0, "validation", read_file(base / reference, what))
+    if reference not in known:
+        raise UsageError(f"{reference}: no problem of --problems has this name; names look like {next(iter(known))}")
+    return known[reference]
+
+
+def _case(data: Any, base: Path, where: str, known: Mapping[str, Problem] | None) -> Case:
     if not isinstance(data, dict):
         raise UsageError(f'{where}: not an object; write {{"id": ..., "reference": ..., "candidate": ...}}')
     for name in ("id", "reference", "candidate"):
         if not isinstance(data.get(name), str):
             raise UsageError(f"{where}: field {name!r} is missing or not a string")
-    reference = base / data["reference"]
-    problem = Problem(str(data["reference"]), 0, "validation", read_file(reference, f"reference of {where}"))
+    problem = _problem(data["reference"], base, known, f"reference of {where}")
     return Case(data["id"], problem, read_file(base / data["candidate"], f"candidate of {where}"))
 
 
-def read_manifest(path: Path) -> list[Case]:
-    """The cases of a manifest. Raises UsageError naming the file and the line."""
+def read_manifest(path: Path, known: Mapping[str, Problem] | None = None) -> list[Case]:
+    """The cases of a manifest. known: problems by the names that its references are. Raises UsageError naming the file and the
+    line."""
     cases: list[Case] = []
     seen: set[str] = set()
     for number, line in enumerate(read_file(path, "manifest").splitlines(), 1):
@@ -73,7 +96,7 @@ def read_manifest(path: Path) -> list[Case]:
             data = json.loads(line)
         except ValueError as error:
             raise UsageError(f"{path}, line {number}: not JSON: {error}") from None
-        case = _case(data, path.parent, f"{path}, line {number}")
+        case = _case(data, path.parent, f"{path}, line {number}", known)
         if case.id in seen:
             raise UsageError(f"{path}, line {number}: id {case.id!r} stands on an earlier line; ids must differ")
         seen.add(case.id)
@@ -181,11 +204,18 @@ def _warn(notices: Sequence[str], console: Console) -> None:
 
 
 def evaluate_pair(
-    reference: Path, candidate: Path, *, device: str, config: EvaluatorConfig, as_json: bool, native: bool = False
+    reference: Path,
+    candidate: Path,
+    *,
+    device: str,
+    config: EvaluatorConfig,
+    as_json: bool,
+    native: bool = False,
+    known: Mapping[str, Problem] | None = None,
 ) -> None:
-    """Judge one candidate and print the result. Raises UsageError or BrokenReference."""
-    source = read_file(reference, "reference")
-    case = Case(candidate.stem, Problem(str(reference), 0, "validation", source), read_file(candidate, "candidate"))
+    """Judge one candidate and print the result. known: problems by name, of which `reference` is one. Raises UsageError or
+    BrokenReference."""
+    case = Case(candidate.stem, _problem(str(reference), Path(), known, "reference"), read_file(candidate, "candidate"))
     result, found = anyio.run(_pair, case, device, config, native)
     if as_json:
         print(json.dumps(result_json(case.id, result, found)))
@@ -234,10 +264,17 @@ async def _manifest(
 
 
 def evaluate_manifest(
-    manifest: Path, out: Path, *, device: str, jobs: int, config: EvaluatorConfig, native: bool = False
+    manifest: Path,
+    out: Path,
+    *,
+    device: str,
+    jobs: int,
+    config: EvaluatorConfig,
+    native: bool = False,
+    known: Mapping[str, Problem] | None = None,
 ) -> None:
     """Evaluate what `out` does not hold yet, so that an interrupted run goes on. Raises UsageError."""
-    cases = read_manifest(manifest)
+    cases = read_manifest(manifest, known)
     if not out.parent.is_dir():
         raise UsageError(f"--out {out}: its directory does not exist; make it first")
     done = finished_ids(out)

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
+from typing import Literal
 
 from rlkernel.commands.flags import parse_flags
 from rlkernel.config import Run, fingerprint
+from rlkernel.environment.kernel_env import KernelEnvironment
 from rlkernel.errors import UsageError
 from rlkernel.evaluator.cards import gpus
 from rlkernel.runs import directory as rundir
-from rlkernel.types import Precision
+from rlkernel.sources.load import load_for_training
+from rlkernel.types import Precision, Problem
 
 Jobs = Sequence[tuple[Run, Path]]
 """Runs, each with its directory."""
@@ -61,6 +65,15 @@ class Flags:
     """Directory of the runs and the reports."""
     seeds: tuple[int, ...] | None = None
     """One run per arm and seed; without it, the preset's."""
+    problems: str = ""
+    """The problems, in place of the arm's: a directory, a .parquet or .jsonl file, or a data set on the hub as
+    owner/name[:split][@revision]."""
+    validation: str = ""
+    """With --problems: where the validation problems are; without it, some of the same source, by a hash of their names."""
+    column: tuple[str, ...] = ()
+    """Columns of a table of your own, e.g. reference=code name=id; see docs/data.md."""
+    style: Literal["", "short", "full", "given", "kernelgym"] = ""
+    """Style of the prompt and the feedback, in place of the arm's; see docs/data.md."""
     model: str | None = None
     """`small`, or the name or path of a Hugging Face causal LM, e.g. a policy made by experiments.cold_start."""
     device: str | None = None
@@ -84,7 +97,10 @@ class Flags:
     """Trajectories per validation problem and measurement."""
 
 
-COMMAND = ("config", "list", "methods", "preset", "dry_run", "limit_seconds", "checkpoint_every", "out", "seeds")
+COMMAND = (
+    *("config", "list", "methods", "preset", "dry_run", "limit_seconds", "checkpoint_every", "out", "seeds"),
+    *("problems", "validation", "column", "style"),
+)
 OVERRIDES = tuple(flag.name for flag in fields(Flags) if flag.name not in COMMAND)
 """The flags that are fields of `Run`."""
 
@@ -139,16 +155,38 @@ def plan(arms: Mapping[str, Run], flags: Flags, preset: Preset) -> Jobs:
     Raises UsageError for a value that no run can have, and for arms that the flags make equal.
     """
     given = {name: value for name in OVERRIDES if (value := getattr(flags, name)) is not None}
+    given |= _given_problems(flags)
     jobs = []
     for seed in dict.fromkeys(flags.seeds or preset.seeds):
         for run in arms.values():
             try:
-                adapted = replace(preset.adapt(run), seed=seed, **given)
+                adapted = _styled(replace(preset.adapt(run), seed=seed, **given), flags.style)
             except ValueError as error:
                 raise UsageError(str(error)) from error
             jobs.append((adapted, flags.out / "arms" / f"{run.name}-seed{seed}-{fingerprint(adapted)[:8]}"))
     check_arms({run.name: run for run, _ in jobs})
     return jobs
+
+
+def _given_problems(flags: Flags) -> dict[str, tuple[Problem, ...]]:
+    """The field of a Run for `--problems`; none without the flag. Says what was found. Raises UsageError."""
+    if not flags.problems:
+        if flags.validation or flags.column:
+            raise UsageError("--validation and --column belong to --problems SOURCE: give that too")
+        return {}
+    loaded = load_for_training(flags.problems, flags.validation, flags.column)
+    for line in (line for source in loaded for line in source.lines()):
+        print(line, file=sys.stderr)
+    return {"problems": tuple(problem for source in loaded for problem in source.problems)}
+
+
+def _styled(run: Run, style: str) -> Run:
+    """The run with `--style`. Raises UsageError where its problems lack what the style needs."""
+    if style:
+        run = replace(run, environment=KernelEnvironment(style))  # type: ignore[arg-type]
+    if isinstance(run.environment, KernelEnvironment):
+        run.environment.check(run.problems)
+    return run
 
 
 def check_arms(arms: Mapping[str, Run]) -> None:

@@ -27,6 +27,8 @@ class Limits:
     gpu_seconds: float = 10.0
     """The seconds that a whole stay on the GPU may take; the pool ends a runner that is silent for longer."""
     oracle_seconds: int = 120
+    survey_seconds: int = 30
+    """The seconds that one reference of a data set may take when it is looked at (`Pool.survey`)."""
     native_seconds: float = 60.0
     """The seconds that a candidate's process may take where it runs as plain Python."""
     memory_bytes: int = 4 * GIB

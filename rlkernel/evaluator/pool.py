@@ -44,6 +44,7 @@ from rlkernel.evaluator.devices import OF_THE_CARD, DeviceProfile, profile_of
 from rlkernel.evaluator.gpu_path import GpuPath
 from rlkernel.evaluator.judging.verdict import failed
 from rlkernel.evaluator.messages.native import NativeFound, Way
+from rlkernel.evaluator.messages.survey import Survey
 from rlkernel.evaluator.native_path import NativePath, native_evaluation
 from rlkernel.evaluator.processes.fork_server import Child, ForkServer
 from rlkernel.evaluator.stages import Clock, Ended, Stages
@@ -129,6 +130,12 @@ class Pool(CachingEvaluator, CardEvaluator):
         """What judges, with every limit, as JSON for a run's manifest."""
         config = {key: value for key, value in to_json(self.config).items() if key != "class"}
         return {"class": "Pool", "device": self.device, "jobs": self.jobs, "takes_turns": self.shares, **config}
+
+    async def survey(self, problem: Problem) -> Survey:
+        """What is known of a problem's reference before anybody tries it, as soon as a lane is free. It runs locked, in a process
+        of its own, and its time is modelled."""
+        async with self._lanes:
+            return await self._stages.survey(problem)
 
     async def judge(self, problem: Problem, code: str) -> Evaluation:
         """Judge a candidate now, as soon as a lane is free. Raises BrokenReference or EvaluatorFailed."""

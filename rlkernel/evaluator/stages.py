@@ -24,6 +24,7 @@ from rlkernel.evaluator.messages import codec
 from rlkernel.evaluator.messages.children import Binaries, CompileRequest, TraceRequest, Traces
 from rlkernel.evaluator.messages.endings import Broken, Failed
 from rlkernel.evaluator.messages.oracle import About, Brief, Fit, Fits, Prepare
+from rlkernel.evaluator.messages.survey import Survey, SurveyRequest
 from rlkernel.evaluator.processes.fork_server import Child, ChildDied, ForkServer
 from rlkernel.evaluator.program.schema import MalformedProgram, Program
 from rlkernel.evaluator.program.variant import Specs, Traced, Variant
@@ -66,10 +67,11 @@ MAY_SAY = {
     "trace": {Status.INVALID, Status.UNTRACEABLE, Status.INCONSISTENT, Status.RUNTIME_ERROR, Status.CRASH},
     "compile": {Status.COMPILE_ERROR, Status.OUT_OF_BOUNDS, Status.CRASH},
     "run": {Status.RUNTIME_ERROR, Status.OUT_OF_BOUNDS, Status.COMPILE_ERROR, Status.UNTRACEABLE, Status.CRASH},
+    "survey": {Status.CRASH},
 }
 """Failures that a child may report of its candidate; a success is never a child's to report."""
-_MAX_BODY = {"trace": 0, "compile": 1 << 28, "run": 1 << 29}
-_WHAT = {"trace": "tracing ModelNew", "compile": "compiling", "run": "running the kernels"}
+_MAX_BODY = {"trace": 0, "compile": 1 << 28, "run": 1 << 29, "survey": 0}
+_WHAT = {"trace": "tracing ModelNew", "compile": "compiling", "run": "running the kernels", "survey": "running the reference"}
 
 
 class Stages:
@@ -174,6 +176,15 @@ class Stages:
         if len(found.traces) != len(variants):
             raise Ended(Status.CRASH, "the trace is not a Program: another number of traces")
         return found.traces
+
+    async def survey(self, problem: Problem) -> Survey:
+        """What is known of a problem's reference, found in a process of its own: its death or silence is the reference's."""
+        question = codec.pack(SurveyRequest(self.about(problem)))
+        try:
+            found, _ = await self.job("survey", question, self.config.limits.survey_seconds, Survey)
+        except Ended as end:
+            return Survey(broken=f"{problem.name}: {end.detail}")
+        return found
 
     async def compile(self, program: Program, specs: Specs, configs: dict[int, tuple[int, ...]] | None) -> binaries.Kernels:
         """The binaries of every launch. `configs`: forward step -> its configurations in the order in which to try them, of

@@ -74,11 +74,11 @@ from rlkernel.runs.outcomes import write_outcomes
 from rlkernel.runs.wandb import open_wandb
 from rlkernel.training import ranks
 from rlkernel.training.ahead import SampledBatch, read_ahead, write_ahead
+from rlkernel.training.draws import Draws
 from rlkernel.training.follower import Job
 from rlkernel.training.hooks import StepFacts
 from rlkernel.training.meter import MeteredEvaluator, Meters, per_second
 from rlkernel.training.placement import describe, open_evaluator
-from rlkernel.training.schedule import schedule
 from rlkernel.training.threads import cancellation, in_daemon, in_thread, on_loop
 from rlkernel.training.trainer import MICRO_TOKENS
 from rlkernel.types import Group, Problem, Split
@@ -100,8 +100,8 @@ class _Loop:
     meters: Meters
     log: RunLog
     display: Display
-    batches: Sequence[Sequence[Problem]]
-    """The training problems of each step."""
+    draws: Draws
+    """Chooses the training problems of each step."""
     tasks: anyio.abc.TaskGroup
     portal: BlockingPortal
     shared: CardEvaluator | None
@@ -127,6 +127,7 @@ class _Loop:
 
     def save(self, directory: Path) -> None:
         ranks.meet()
+        self.draws.write(directory)
         if self.ahead:
             write_ahead(directory, self.ahead)
         rundir.sync_rows(self.directory)
@@ -203,9 +204,13 @@ class _Loop:
         await anyio.to_thread.run_sync(self.policy.refresh)
 
     async def _sample_step(self, step: int, *, weights: int) -> SampledBatch:
-        seed = derive_seed(self.run.seed, "train", step)
         what = "rollouts" if weights == step else "training, next rollouts"
-        return SampledBatch(await self._sample(self.batches[step], self.run.rollouts, self.run.turns, seed, what), weights)
+
+        async def sample(problems: Sequence[Problem], number: int) -> tuple[Group, ...]:
+            seed = derive_seed(self.run.seed, "train", step, *([number] if number else []))
+            return await self._sample(problems, self.run.rollouts, self.run.turns, seed, what)
+
+        return SampledBatch(await self.draws.batch(step, sample), weights)
 
     async def _sample(self, problems: Sequence[Problem], rollouts: int, turns: int, seed: int, what: str) -> tuple[Group, ...]:
         run, on_turn = self.run, self.display.turn_done
@@ -297,7 +302,7 @@ async def _open_loop(
     pool = judge if isinstance(judge, CardEvaluator) else None
     shared = pool if pool is not None and pool.shares else None
     problems = [problem for problem in run.problems if problem.split == "train"]
-    plan = schedule(len(problems), run.prompts_per_step, run.steps, run.seed)
+    draws = Draws(problems, run.sampler, run.prompts_per_step, run.seed, job.checkpoint)
     async with (
         open_policy(
             model,
@@ -323,7 +328,7 @@ async def _open_loop(
             Meters(policy, metered, lambda: None if pool is None else pool.waited_seconds),
             log,
             display,
-            [[problems[i] for i in indices] for indices in plan],
+            draws,
             tasks,
             portal,
             shared if run.staleness else None,

@@ -124,8 +124,21 @@ ELSEWHERE = {
     "python -m experiments.benchmark --url http://localhost:8000/v1 --model NAME --turns 10 --context top:4": (
         "tests/experiments/test_benchmark.py::test_a_multi_turn_benchmark_of_an_endpoint_that_fails_and_a_kill_in_the_middle"
     ),
-    "python -m experiments.benchmark --solutions examples/solutions --suite KernelBench --missing skip": (
+    "python -m experiments.benchmark --solutions examples/solutions --problems KernelBench --missing skip": (
         "tests/experiments/test_benchmark.py::test_a_directory_of_solutions"
+    ),
+    "python -m experiments.prepare_problems hkust-nlp/drkernel-rl-data --out data/rl.parquet --against KernelBench --min-us 10": (
+        "tests/experiments/preparation/test_prepare_problems.py::test_a_table_is_prepared_and_the_same_command_asks_nothing_again"
+    ),
+    "python -m experiments.multi_turn_estimators trloo --problems hkust-nlp/drkernel-rl-data "
+    "--validation hkust-nlp/drkernel-validation-data": (
+        "tests/experiments/test_published_data.py::test_a_run_on_a_table_like_drkernels_trains_two_steps"
+    ),
+    "python -m experiments.benchmark --model Qwen/Qwen3-8B --problems ScalingIntelligence/KernelBench:level_2": (
+        "tests/experiments/test_published_data.py::test_the_benchmark_takes_a_table"
+    ),
+    "rlkernel evaluate --problems problems.jsonl NAME CANDIDATE.py": (
+        "tests/experiments/test_published_data.py::test_a_problem_of_a_table_is_evaluated_by_its_name"
     ),
     "python -m examples.rl_loop --steps 6": "tests/examples/test_rl_loop.py::test_two_steps_on_the_evaluators_verdicts",
     "python -m examples.trl_grpo --model small --steps 2": (
@@ -179,7 +192,7 @@ ELSEWHERE_BY_PAGE = {
 NOT_RUN = {
     "accelerate launch --num_processes 2 --main_process_port 0 -m experiments.multi_turn_estimators": "needs several GPUs",
     "rlkernel evaluate REFERENCE.py CANDIDATE.py --device cuda:0 --compiled": "needs a GPU",
-    "python -m experiments.benchmark --model Qwen/Qwen3-8B --suite KernelBench --levels 1 2 --samples 4": "needs a GPU",
+    "python -m experiments.benchmark --model Qwen/Qwen3-8B --problems KernelBench --levels 1 2 --samples 4": "needs a GPU",
     "python -m experiments.cold_start --size medium": "needs a GPU",
     "python -m experiments.cold_start": "needs a GPU",
     "python -m experiments.cold_start --world h200": "needs a GPU",

@@ -20,7 +20,7 @@ ABSENT = {
     11: "policy: a kernel may use Triton's own primitives; honest/cumsum_scan and honest/sort_rows do",
     22: "no problem trains a model",
     50: "both sides are replayed without autograd; the branch on the grad mode is 6",
-    52: "answered where problems are made: envs/degenerate.py and tests/envs",
+    52: "answered where problems are made: rlkernel/evaluator/judging/degenerate.py and its test",
 }
 """Numbers of the catalogue that no hostile file tries, and why."""
 

@@ -58,7 +58,7 @@ def suite(tmp_path: Path) -> Path:
 
 
 def command(suite: Path, out: Path, *arguments: str) -> list[str]:
-    return ["--suite", str(suite), "--device", "cpu", "--jobs", "1", "--out", str(out), *arguments]
+    return ["--problems", str(suite), "--device", "cpu", "--jobs", "1", "--out", str(out), *arguments]
 
 
 def results_of(out: Path) -> dict[str, Any]:
@@ -206,7 +206,7 @@ def test_a_model_of_ours_goes_on_with_more_turns(tmp_path: Path, capsys: pytest.
         (["--url", "http://x/v1", "--solutions", "d"], "--url and --solutions exclude each other"),
         (["--url", "x/v1", "--model", "m"], "--url is not an http(s) address"),
         (["--solutions", "no/such"], "--solutions no/such: no such directory"),
-        (["--model", "m", "--suite", "no/such"], "--suite: no/such: no such directory"),
+        (["--model", "m", "--problems", "no/such.py"], "--problems: no/such.py: no such directory"),
         (["--model", "m", "--only", "level1/none"], "--only level1/none: no such problem; names look like level1/"),
         (["--model", "m", "--levels", "9"], "no problem is left"),
         (["--model", "m", "--context", "top:0"], "--context top:0: use full, or one of"),

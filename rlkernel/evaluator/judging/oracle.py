@@ -41,7 +41,7 @@ from rlkernel.evaluator.trace.devices import CUDA
 from rlkernel.evaluator.trace.lie import recording
 from rlkernel.evaluator.trace.recorder import Recorder, Untraceable
 from rlkernel.evaluator.trace.shims import answering_as
-from rlkernel.reference import Reference, load_reference, small_constants
+from rlkernel.reference import Reference, apply_small, load_reference, small_constants
 from rlkernel.types import Closeness, OpFact, Precision, Problem
 
 
@@ -210,7 +210,8 @@ def prepare(source: str, name: str, profile: DeviceProfile, precision: Precision
         replaced = traced_small.replaced
         if replaced:
             traced_small = _Traced(small, profile, replaced)
-        traced_full = _Traced(full, profile, replaced)
+        one_size = apply_small(source, name=name) == source
+        traced_full = traced_small if one_size else _Traced(full, profile, replaced)
         costs = traced_full.costs(precision)
     except Untraceable as error:
         raise BrokenReference(f"{name}: the reference cannot be traced: {error}") from error

@@ -27,11 +27,13 @@ from rlkernel.evaluator.compile.compiler import CompileFailed, OutsideStorage, c
 from rlkernel.evaluator.cpu.runner import run as run_on_cpu
 from rlkernel.evaluator.devices import profile_of
 from rlkernel.evaluator.judging.oracle import Oracle
+from rlkernel.evaluator.judging.survey import survey
 from rlkernel.evaluator.messages import codec
 from rlkernel.evaluator.messages.children import Binaries, CompileRequest, Ran, RunRequest, TraceRequest, Traces
 from rlkernel.evaluator.messages.endings import Failed
 from rlkernel.evaluator.messages.forking import Exited, Fork, Forked, Kill, Ready
 from rlkernel.evaluator.messages.native import NativeRequest
+from rlkernel.evaluator.messages.survey import SurveyRequest
 from rlkernel.evaluator.native import referee
 from rlkernel.evaluator.native.held import SCRATCH_BYTES
 from rlkernel.evaluator.processes import fence, sandbox
@@ -64,6 +66,15 @@ def _run_job(sock: socket.socket, fork: Fork) -> None:
         return
     sandbox.lock(cpu_seconds=fork.cpu_seconds, memory_bytes=fork.memory_bytes)
     wire.send(sock, run_on_cpu(*message))
+
+
+def _survey_job(sock: socket.socket, fork: Fork) -> None:
+    """Answer one `SurveyRequest`, locked: a reference of a data set is a stranger's code."""
+    message = wire.receive(sock)
+    if message is None:
+        return
+    sandbox.lock(cpu_seconds=fork.cpu_seconds, memory_bytes=fork.memory_bytes)
+    wire.send(sock, codec.pack(survey(codec.unpack(message[0], SurveyRequest).about)))
 
 
 def _compile_job(sock: socket.socket, fork: Fork) -> None:
@@ -137,6 +148,7 @@ JOBS = {
     "run": _run_job,
     "compile": _compile_job,
     "oracle": _oracle_job,
+    "survey": _survey_job,
     "referee": _referee_job,
 }
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from envs.degenerate import degenerate
 from envs.problems import load_suite
 from rlkernel.errors import BrokenReference
+from rlkernel.evaluator.judging.degenerate import degenerate
 from rlkernel.types import Problem
 
 TEMPLATE = """import torch

@@ -14,7 +14,7 @@ import torch
 from torch import nn
 
 from rlkernel.errors import BrokenReference
-from rlkernel.reference import Reference, load_reference
+from rlkernel.reference import Reference, load_reference, seed_generators
 from rlkernel.types import Problem
 
 SEEDS = (0, 1, 2)
@@ -41,6 +41,15 @@ def degenerate(problem: Problem, *, small: bool = True, device: str = "cpu", all
     return None
 
 
+def is_random(problem: Problem, *, small: bool = True, device: str = "cpu") -> bool:
+    """Whether two calls of a reference on the same inputs differ, as dropout's do. Raises BrokenReference."""
+    trial = _Trial(load_reference(problem.source, small=small, name=problem.name), device)
+    with torch.no_grad():
+        model, inputs = trial.model(0), trial.inputs(0)
+        first, second = (trial.forward(model, inputs, seed) for seed in (0, 1))
+    return any(not torch.equal(one.nan_to_num(), other.nan_to_num()) for one, other in zip(first, second, strict=True))
+
+
 class _Trial:
     """Runs one reference on chosen inputs. The generator is seeded before each forward, so that dropout repeats itself."""
 
@@ -54,9 +63,9 @@ class _Trial:
     def inputs(self, seed: int) -> list[Any]:
         return [_map(lambda tensor: tensor.to(self.device), value) for value in self.reference.inputs(seed)]
 
-    def forward(self, model: nn.Module, inputs: Sequence[Any]) -> list[torch.Tensor]:
+    def forward(self, model: nn.Module, inputs: Sequence[Any], seed: int = 0) -> list[torch.Tensor]:
         """The output tensors of one forward, in order."""
-        torch.manual_seed(0)
+        seed_generators(seed)
         try:
             outputs = model(*[_map(torch.clone, value) for value in inputs])
         except Exception as error:  # the reference's own failure, told in one line

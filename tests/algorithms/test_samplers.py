@@ -1,0 +1,134 @@
+"""Which problems are drawn: golden draws, shares, and that a history read from a checkpoint gives the same."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+import anyio
+import pytest
+
+from algorithms.by_level import ByLevel
+from algorithms.by_solve_rate import BySolveRate
+from algorithms.dynamic_sampling import DynamicSampling
+from rlkernel.errors import UsageError
+from rlkernel.history import Drawn, History
+from rlkernel.interfaces import Sampler
+from rlkernel.training.draws import Draws
+from rlkernel.types import Completion, Evaluation, Group, Problem, Status, Trajectory, Turn
+from rlkernel.uniform import Uniform
+
+PROBLEMS = [Problem(f"p{i}", 1 + i % 2, "train", "") for i in range(10)]
+
+
+def group(problem: Problem, rewards: Sequence[Sequence[float]]) -> Group:
+    """A group with these rewards, per trajectory and turn; a positive one is correct."""
+
+    def turn(reward: float) -> Turn:
+        facts = Evaluation(Status.CORRECT if reward > 0 else Status.INCORRECT, "")
+        return Turn((), Completion((), (), "", "stop"), None, facts, reward, "")
+
+    return Group(problem, tuple(Trajectory(problem, tuple(map(turn, of))) for of in rewards))
+
+
+def drawn(sampler: Sampler, steps: int, count: int, *, flat: Sequence[str] = (), seed: int = 3) -> list[list[str]]:
+    """The problems that each step trains. flat: problems whose rewards are all equal; the others have a solve rate of 1/2."""
+    draws = Draws(PROBLEMS, sampler, count, seed, None)
+
+    async def sample(problems: Sequence[Problem], number: int) -> tuple[Group, ...]:
+        return tuple(group(p, [[0.0], [0.0]] if p.name in flat else [[0.0], [1.0]]) for p in problems)
+
+    async def run() -> list[list[str]]:
+        return [[g.problem.name for g in await draws.batch(step, sample)] for step in range(steps)]
+
+    return anyio.run(run)
+
+
+def test_every_problem_once_per_pass() -> None:
+    steps = drawn(Uniform(), 25, 4)
+    assert all(len(set(step)) == 4 for step in steps)
+    # 25 steps of 4 are 10 passes over 10 problems.
+    assert Counter(name for step in steps for name in step) == dict.fromkeys((p.name for p in PROBLEMS), 10)
+    for count in (5, 10):  # passes end with a step
+        first = drawn(Uniform(), 10 // count, count)
+        assert sorted(name for step in first for name in step) == sorted(p.name for p in PROBLEMS)
+    assert drawn(Uniform(), 5, 4) == drawn(Uniform(), 9, 4)[:5] != drawn(Uniform(), 5, 4, seed=4)
+
+
+def test_the_order_is_that_of_a_seeded_permutation() -> None:
+    order = random.Random(3).sample(range(10), 10)
+    assert [int(name[1:]) for step in drawn(Uniform(), 2, 5) for name in step] == order
+
+
+def test_shares_of_levels() -> None:
+    steps = drawn(ByLevel(shares=(3.0, 1.0)), 400, 2)
+    levels = Counter(1 + int(name[1:]) % 2 for step in steps for name in step)
+    assert 0.70 < levels[1] / 800 < 0.80  # expected 3/4, with a deviation of 0.015
+    counts = Counter(name for step in steps for name in step)
+    of_level_2 = [counts[f"p{i}"] for i in (1, 3, 5, 7, 9)]
+    assert max(of_level_2) - min(of_level_2) <= 1  # inside a level each as often
+    # Level 1 has five problems; the other places of eight go to problems whose level has no share.
+    step = drawn(ByLevel(shares=(1.0,)), 1, 8)[0]
+    assert {"p0", "p2", "p4", "p6", "p8"} < set(step) and len(set(step)) == 8
+
+
+def test_too_easy_and_too_hard_problems_are_seldom() -> None:
+    sampler = BySolveRate(low=0.1, high=0.9, seldom=0.1, window=2)
+    rates = {"p0": [0.5, 0.0, 0.0], "p1": [0.0, 1.0, 1.0], "p2": [0.0, 0.0, 0.5]}
+    history = History(tuple(Drawn(name, k, rate) for name, own in rates.items() for k, rate in enumerate(own)))
+    assert history.rates(2) == {"p0": 0.0, "p1": 1.0, "p2": 0.25}
+    assert [sampler.weight(history.rates(2).get(name)) for name in ("p0", "p1", "p2", "p3")] == [0.1, 0.1, 1.0, 1.0]
+    counts = Counter(i for seed in range(2000) for i in sampler(PROBLEMS, history, 1, seed, frozenset()))
+    # Weights 0.1, 0.1 and eight times 1: 8.2 in all.
+    assert counts[0] / 2000 == pytest.approx(0.1 / 8.2, abs=0.01) and counts[2] / 2000 == pytest.approx(1 / 8.2, abs=0.03)
+
+
+def test_groups_without_spread_are_drawn_again() -> None:
+    flat = [f"p{i}" for i in range(10) if i % 2]
+    assert all(not set(step) & set(flat) for step in drawn(DynamicSampling(rounds=10), 5, 4, flat=flat))
+    # One round keeps nothing out; those without spread come last in the batch.
+    once = drawn(DynamicSampling(rounds=1), 5, 4, flat=flat)
+    assert [sorted(step) for step in once] == [sorted(step) for step in drawn(Uniform(), 5, 4)]
+    assert all([name in flat for name in step] == sorted(name in flat for name in step) for step in once)
+    # Where all are flat, the last that were drawn fill the batch.
+    everything = [p.name for p in PROBLEMS]
+    assert drawn(DynamicSampling(rounds=2), 1, 4, flat=everything) == drawn(Uniform(), 2, 4)[1:]
+
+
+@pytest.mark.parametrize(
+    ("rewards", "kept"),
+    [
+        ([[1.0, 0.5], [1.0, 0.5]], False),
+        ([[1.0, 0.5], [1.0, 0.7]], True),
+        ([[1.0], [1.0, 0.5]], False),  # only one reached the second turn
+        ([[0.5, 1.0], [1.0, 0.5]], True),  # equal in sum, but not turn by turn
+    ],
+)
+def test_spread_is_seen_at_each_turn(rewards: list[list[float]], kept: bool) -> None:
+    assert DynamicSampling().keeps(group(PROBLEMS[0], rewards)) is kept
+
+
+@pytest.mark.parametrize("sampler", [Uniform(), ByLevel(), BySolveRate(), DynamicSampling(inner=BySolveRate())])
+def test_a_resumed_run_draws_what_it_would_have_drawn(sampler: Sampler, tmp_path: Path) -> None:
+    async def sample(problems: Sequence[Problem], number: int) -> tuple[Group, ...]:
+        return tuple(group(p, [[0.0], [float(int(p.name[1:]) % 3)]]) for p in problems)
+
+    async def run() -> None:
+        draws = Draws(PROBLEMS, sampler, 3, 7, None)
+        for step in range(6):
+            await draws.batch(step, sample)
+        draws.write(tmp_path)
+        again = Draws(PROBLEMS, sampler, 3, 7, tmp_path)
+        assert again.history == draws.history
+        for step in range(6, 12):
+            names = [[g.problem.name for g in await one.batch(step, sample)] for one in (draws, again)]
+            assert names[0] == names[1]
+
+    anyio.run(run)
+
+
+def test_more_prompts_per_step_than_problems() -> None:
+    with pytest.raises(UsageError, match=r"prompts_per_step is 11, but there are 10 training problems: lower it"):
+        Draws(PROBLEMS, Uniform(), 11, 0, None)

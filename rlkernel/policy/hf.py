@@ -142,6 +142,7 @@ async def open_policy(
     slots: int = 128,
     copy: bool = False,
     dtype: str = "auto",
+    cache_bytes: int | None = None,
     chunk: int = 32,
     gather: Busy | None = None,
     lease: Leases = nullcontext,
@@ -149,10 +150,11 @@ async def open_policy(
     """Serve `generate` while the context is open. A failure of the model is ours, and raises out of this context.
 
     engine: one of `rlkernel.config.ENGINES`. slots: completions sampled at a time. copy: sample from a copy of the weights,
-    which only `HFPolicy.refresh` brings up to date; on a GPU always so. dtype: one of `rlkernel.config.ROLLOUT_DTYPES`, to which
-    the weights of the copy are rounded; any but auto makes a copy. chunk: tokens between two chances to join. gather: the
-    evaluations in flight; requests then start only when most trajectories wait. For machines where sampling and evaluating share
-    the cores, where overlap gains nothing and a batch costs hardly more than one row. lease: entered around every chunk, where
+    which only `HFPolicy.refresh` brings up to date; on a GPU always so, unless all weights are bfloat16. dtype: one of
+    `rlkernel.config.ROLLOUT_DTYPES`, to which the weights of the copy are rounded; any but auto makes a copy. cache_bytes: the
+    most that keys and values may take, see `SlotEngine`. chunk: tokens between two chances to join. gather: the evaluations in
+    flight; requests then start only when most trajectories wait. For machines where sampling and evaluating share the cores,
+    where overlap gains nothing and a batch costs hardly more than one row. lease: entered around every chunk, where
     the model's device is shared. The engine is made at the first `refresh` or request, where the model is then. Raises
     UsageError when no stop token is known, ValueError for another engine.
     """
@@ -162,7 +164,10 @@ async def open_policy(
     stops = stop_ids(model, tokenizer)
 
     def make_engine() -> Engine:
-        return open_engine(engine, model, stops, temperature, slots=slots, copy=copy, rounding=ROUNDINGS[dtype])
+        rounding = ROUNDINGS[dtype]
+        return open_engine(
+            engine, model, stops, temperature, slots=slots, copy=copy, rounding=rounding, cache_bytes=cache_bytes
+        )  # fmt: skip
 
     policy = HFPolicy(tokenizer, make_engine, max_new_tokens, max_positions, chunk, gather, lease)
     async with anyio.create_task_group() as tasks:
@@ -180,6 +185,7 @@ def open_engine(
     slots: int,
     copy: bool,
     rounding: torch.dtype | None = None,
+    cache_bytes: int | None = None,
 ) -> Engine:
     """Make the engine called `engine` for a model. Raises UsageError where `slots` is asked for and cannot hold the model's
     states."""
@@ -190,7 +196,7 @@ def open_engine(
         print(f"sampling with `generate`, which is slower than slots: {reason}", file=sys.stderr, flush=True)
     if engine == "generate" or reason:
         return GenerateEngine(model, stops, temperature, slots=slots, copy=copy, rounding=rounding)
-    return SlotEngine(model, stops, temperature, slots=slots, copy=copy, rounding=rounding)
+    return SlotEngine(model, stops, temperature, slots=slots, copy=copy, rounding=rounding, cache_bytes=cache_bytes)
 
 
 def stop_ids(model: Any, tokenizer: Any) -> frozenset[int]:

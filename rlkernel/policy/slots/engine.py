@@ -109,6 +109,11 @@ class SlotEngine:
         """The number of slots that neither a request nor a waiting one will take."""
         return max(0, (len(self._slots) or self._most) - self.active)
 
+    @property
+    def cache_bytes(self) -> int:
+        """The bytes that keys and values take now."""
+        return 0 if self._cache is None else sum(tensor.nbytes for tensor in (*self._cache.keys, *self._cache.values))
+
     def refresh(self) -> None:
         """Take over the trainer's weights and forget what idle slots hold; see `Engine.refresh`."""
         check_idle(self)

@@ -90,7 +90,8 @@ class Run:
     lora_alpha: float = 32.0
     """The adapters' product is scaled by lora_alpha / lora_rank."""
     engine: str = "auto"
-    """What samples, one of `ENGINES`; auto is what the benchmark of generation says for the device."""
+    """What samples, one of `ENGINES` or an engine of your own as `module:Class` (`rlkernel.policy.engine`); auto is what the
+    benchmark of generation says for the device."""
     rollout_dtype: str = "auto"
     """One of `ROLLOUT_DTYPES`: the linear layers' weights are rounded to it, row by row, when they are copied to the engine: a
     controlled gap between the policy that samples and the one that is trained; `mismatch` measures it."""
@@ -146,8 +147,8 @@ class Run:
             raise UsageError(f"Run.lora_alpha is {self.lora_alpha}: it must be positive")
         if self.precision not in tuple(Precision):
             raise UsageError(f"Run.precision is {self.precision!r}: use one of {', '.join(Precision)}")
-        if self.engine not in ENGINES:
-            raise UsageError(f"Run.engine is {self.engine!r}: use one of {', '.join(ENGINES)}")
+        if self.engine not in ENGINES and ":" not in self.engine:
+            raise UsageError(f"Run.engine is {self.engine!r}: use one of {', '.join(ENGINES)}, or module:Class")
         if self.rollout_dtype not in ROLLOUT_DTYPES:
             raise UsageError(f"Run.rollout_dtype is {self.rollout_dtype!r}: use one of {', '.join(ROLLOUT_DTYPES)}")
         if self.validation_turns < 0:

@@ -106,7 +106,7 @@ class Run:
 
     device: str = "auto"
     """Where the evaluator runs: auto (the GPUs that are visible, else cpu), cpu (modelled time), cuda (every GPU), cuda:N, or ray
-    (the nodes of a Ray cluster, docs/past_one_machine.md)."""
+    (the nodes of a Ray cluster, docs/larger.md)."""
     jobs: int = 0
     """Evaluations in flight; 0: one per core. With device ray, on each of its actors."""
     evaluation_gib: int = 64

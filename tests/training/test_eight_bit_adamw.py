@@ -27,7 +27,7 @@ def movement(start: torch.Tensor, mean: torch.Tensor, make: Callable[[Any], torc
     optimiser = make([parameter])
     generator = torch.Generator().manual_seed(1)
     for _ in range(UPDATES):
-        parameter.grad = (mean + torch.randn(mean.shape, generator=generator)).to(start.dtype)
+        parameter.grad = (mean + torch.randn(mean.shape, generator=generator).to(mean.device)).to(start.dtype)
         optimiser.step()
     return parameter.detach().float() - start.float()
 

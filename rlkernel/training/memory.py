@@ -145,7 +145,11 @@ def _full(run: Demand, model: Any, dtype: torch.dtype) -> list[Part]:
     parts = [
         Part("weights", count * size, f"{size} bytes each"),
         Part("gradients", count * size, f"{size} bytes each"),
-        Part("moments", sum(map(state_bytes, values)) if short else 8 * count, f"two, {1 if short else 4} bytes each"),
+        Part(
+            "moments",
+            sum(map(state_bytes, values)) if short else 8 * count,
+            "two of 1 byte each" if short else "two of 4 bytes each",
+        ),
     ]
     if short:
         parts.append(Part("update", min(max(values), SLICE) * SLICE_BYTES, "one slice in float32"))

@@ -111,7 +111,7 @@ def test_a_model_is_planned_from_its_configuration(tiny_model: Any, tmp_path: Pa
     tiny_model.config.save_pretrained(tmp_path)  # no weights
     assert main(["doctor", "--model", str(tmp_path), "--weights", "bfloat16", "--gib", "80"]) == 0
     told = capsys.readouterr().out
-    assert "two, 1 bytes each" in told and "80.00" in told
+    assert "two of 1 byte each" in told and "80.00" in told
     assert max(map(len, told.splitlines())) <= 100
     assert main(["doctor", "--model", str(tmp_path), "--gib", "0.001"]) == 2
     assert "0 slots, which the run needs" in capsys.readouterr().out

@@ -1,6 +1,6 @@
 """Measure whole steps of full training at the papers' sizes on one card, beside what the card could do and what was predicted.
 
-    python -m benchmarks.full_size --out FILE [--shape 8b] [--weights bfloat16] [--evaluation-gib 64] [--steps 2]
+    python -m benchmarks.full_size --out FILE [--shape 8b] [--weights bfloat16] [--evaluation-gib 24] [--steps 2]
 
 Weights are random at the published shape, made on the card in their own format. A step is that of a run: 4 prompts x 8 rollouts x
 3 turns x 1,024 tokens are sampled (no token stops), every turn is judged by the pool on the same card, and all weights take one
@@ -204,7 +204,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--weights", default="bfloat16", choices=("float32", "bfloat16"))
     parser.add_argument("--evaluator", choices=("real", "simulated"), default="real")
     parser.add_argument("--device", default="auto", help="of the real evaluator")
-    parser.add_argument("--evaluation-gib", type=int, default=64, help="what evaluations may take of the card")
+    parser.add_argument("--evaluation-gib", type=int, default=0, help="see Run.evaluation_gib")
     sizes = {"prompts": 4, "rollouts": 8, "turns": 3, "tokens": 1024, "steps": 2}
     for name, default in sizes.items():
         parser.add_argument(f"--{name}", type=int, default=default)

@@ -21,7 +21,7 @@ METHODS: Mapping[str, type] = {"reward": Reward, "advantage": Advantage, "credit
 """The fields of a `Run` that say what its algorithm is."""
 COUNTS = (
     *("turns", "prompts_per_step", "max_new_tokens", "steps", "updates", "epochs"),
-    *("validation_every", "validation_rollouts", "evaluation_gib"),
+    *("validation_every", "validation_rollouts"),
 )
 """The fields that are at least 1."""
 SHIPPED = "rlkernel.environment."
@@ -109,8 +109,9 @@ class Run:
     (the nodes of a Ray cluster, docs/larger.md)."""
     jobs: int = 0
     """Evaluations in flight; 0: one per core. With device ray, on each of its actors."""
-    evaluation_gib: int = 64
-    """The most GiB that evaluations may take of a card, and at most half of one that they share with the policy."""
+    evaluation_gib: int = 0
+    """The most GiB that evaluations may take of a card, at most half of one that they share with the policy; 0: that half, or all
+    of a card of their own."""
     precision: Precision = Precision.PYTORCH
     """How exact float32 products are on either side of an evaluation."""
 
@@ -143,6 +144,8 @@ class Run:
                 f"Run.weights is {self.weights!r} and Run.lora_rank {self.lora_rank}: adapters are float32 over weights that are "
                 "frozen in bfloat16, so leave weights at 'float32'"
             )
+        if self.evaluation_gib < 0:
+            raise UsageError(f"Run.evaluation_gib is {self.evaluation_gib}: use 0 for half of a shared card, or the GiB")
         if self.lora_alpha <= 0:
             raise UsageError(f"Run.lora_alpha is {self.lora_alpha}: it must be positive")
         if self.precision not in tuple(Precision):

@@ -159,8 +159,8 @@ class Doctor:
     """The most tokens that the policy may sample in one turn."""
     device: str = "auto"
     """Where the evaluator would run: auto, cpu, cuda, cuda:N or ray."""
-    evaluation_gib: int = 64
-    """The most GiB that evaluations may take of a card."""
+    evaluation_gib: int = 0
+    """The most GiB that evaluations may take of a card; 0: half of one that they share with the policy."""
     gib: float = 0.0
     """Plan for a GPU on which the policy may take so many GiB, instead of for this machine."""
 

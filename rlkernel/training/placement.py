@@ -175,11 +175,11 @@ async def open_evaluator(
     cache_dir: Path | None,
     precision: Precision = Precision.PYTORCH,
     seed: int | None = None,
-    gpu_gib: int = 64,
+    gpu_gib: int = 0,
 ) -> AsyncIterator[Pool | RayPool]:
     """The pool for runs on `device`, whose policy leases the card that they share, if there is one. Says so on standard error,
-    with what makes measured times less trustworthy. seed: see `EvaluatorConfig.seed`. gpu_gib: what
-    evaluations may take of a card. Raises UsageError."""
+    with what makes measured times less trustworthy. seed: see `EvaluatorConfig.seed`. gpu_gib: see `Run.evaluation_gib`. Raises
+    UsageError."""
     limits = Limits(gpu_memory_bytes=gpu_gib * GIB)
     config = EvaluatorConfig(precision=precision, seed=seed, limits=limits)
     async with AsyncExitStack() as stack:

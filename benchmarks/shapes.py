@@ -37,6 +37,7 @@ SHAPES: Mapping[str, Mapping[str, Any]] = {
     "1.7b": _qwen3(2048, 6144, 28, 16),
     "4b": _qwen3(2560, 9728, 36, 32),
     "8b": _qwen3(4096, 12_288, 36, 32, tie_word_embeddings=False),
+    "14b": _qwen3(5120, 17_408, 40, 40, tie_word_embeddings=False),
 }
 """Keyword arguments of `Qwen3Config`. From 0.6b on: the published Qwen3 models; `tiny` is for tests."""
 

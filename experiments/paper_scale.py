@@ -49,12 +49,14 @@ SHAPES = {
     "Qwen/Qwen3-14B-Base": Shape(5120, 40, 40, 8, 17_408),
 }
 
-BYTES_PER_PARAMETER = 4 + 4 + 8 + 2
-"""Master weights, gradients, Adam's moments in float32, and a bfloat16 copy that samples."""
+BYTES_PER_PARAMETER = 2 + 2 + 2
+"""Weights in bfloat16, which also sample, gradients, and two moments of eight bits (`Run.weights`)."""
 ANSWER_TOKENS = 4096
 """Assumed mean length of an answer, of at most 8192."""
 SAMPLED_PER_SECOND, TRAINED_FLOPS = 1_500.0, 4e14
 """Assumed per H200: tokens/s of sampling with a model of 14B (scaled by size), and floating-point operations of training."""
+EVALUATION_GIB = 16
+"""What evaluations have of a card that they share with such a policy."""
 CARD_BYTES, USABLE = 141e9, 0.75
 """The memory of an H200, and the share of it that is not activations, caches and fragments."""
 
@@ -76,6 +78,8 @@ def adapt(run: Run) -> Run:
         validation_every=20,
         validation_rollouts=4,
         gradient_checkpointing=True,
+        weights="bfloat16",
+        evaluation_gib=EVALUATION_GIB,
     )
 
 
@@ -85,7 +89,7 @@ def estimate(run: Run) -> str:
     if shape is None:
         return f"no estimate for {run.model}: only {', '.join(SHAPES)} are known here"
     total = shape.parameters * BYTES_PER_PARAMETER
-    cards = max(2, -(-int(total) // int(CARD_BYTES * USABLE)))
+    cards = -(-int(total) // int(CARD_BYTES * USABLE))
     answers = run.prompts_per_step * run.rollouts * run.turns
     tokens = answers * ANSWER_TOKENS
     sampling = tokens / (SAMPLED_PER_SECOND * 14.8e9 / shape.parameters * cards)
@@ -93,10 +97,10 @@ def estimate(run: Run) -> str:
     training = 8 * shape.parameters * tokens / (TRAINED_FLOPS * cards)
     hours = run.steps * (sampling + training) / 3600
     return (
-        f"estimate, not measured: {shape.parameters / 1e9:.1f}B parameters need {total / 1e9:.0f} GB for weights and optimiser, "
-        f"so {cards} or more H200 with a sharded optimiser, which was not tried; "
+        f"estimate, not measured: {shape.parameters / 1e9:.1f}B parameters need {total / 1e9:.0f} GB for weights and optimiser: "
+        f"{cards} H200 (rlkernel doctor --model says what that leaves for the sampler); "
         f"{answers} answers of about {ANSWER_TOKENS} tokens a step: "
-        f"{(sampling + training) / 60:.0f} min, {hours:.0f} h for {run.steps} steps on {cards} cards, evaluation not counted"
+        f"{(sampling + training) / 60:.0f} min, {hours:.0f} h for {run.steps} steps on {cards} H200, evaluation not counted"
     )
 
 

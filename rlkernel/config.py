@@ -35,6 +35,8 @@ SHIPPED = "rlkernel.environment."
 """Where the methods are that come with the package."""
 ENGINES = ("auto", "slots", "generate")
 """The engines that sample. auto: slots, or generate for a model whose attention is not the plain one."""
+WEIGHTS = ("float32", "bfloat16")
+"""Number formats of the weights that train where there are no adapters."""
 ROLLOUT_DTYPES = ("auto", "bfloat16", "float8")
 """Number formats of the weights that sample. auto: bfloat16 on a GPU, the trainer's own elsewhere."""
 
@@ -89,12 +91,16 @@ class Run:
     """Steps between the weights that sample a batch and those that it updates: its age. 0: rollouts and training take turns. n:
     the batch of n steps later is sampled from a copy of the weights while this one trains; `mismatch` measures the price.
     Nothing corrects for it unless `corrections` do: weights such as TIS, or rejections such as MRS."""
+    weights: str = "float32"
+    """One of `WEIGHTS`: the format of the weights that train. bfloat16: they are rounded at random, AdamW's moments have eight
+    bits, and the sampler reads the same weights: 6 bytes per parameter instead of 18 (`rlkernel.training.eight_bit_adamw`)."""
     lora_rank: int = 0
     """The rank of the adapters that are trained; 0: all weights are trained."""
     lora_alpha: float = 32.0
     """The adapters' product is scaled by lora_alpha / lora_rank."""
     engine: str = "auto"
-    """What samples, one of `ENGINES`; auto is what the benchmark of generation says for the device."""
+    """What samples, one of `ENGINES` or an engine of your own as `module:Class` (`rlkernel.policy.engine`); auto is what the
+    benchmark of generation says for the device."""
     rollout_dtype: str = "auto"
     """One of `ROLLOUT_DTYPES`: the linear layers' weights are rounded to it, row by row, when they are copied to the engine: a
     controlled gap between the policy that samples and the one that is trained; `mismatch` measures it."""
@@ -109,9 +115,12 @@ class Run:
 
     device: str = "auto"
     """Where the evaluator runs: auto (the GPUs that are visible, else cpu), cpu (modelled time), cuda (every GPU), cuda:N, or ray
-    (the nodes of a Ray cluster, docs/past_one_machine.md)."""
+    (the nodes of a Ray cluster, docs/larger.md)."""
     jobs: int = 0
     """Evaluations in flight; 0: one per core. With device ray, on each of its actors."""
+    evaluation_gib: int = 0
+    """The most GiB that evaluations may take of a card, at most half of one that they share with the policy; 0: that half, or all
+    of a card of their own."""
     precision: Precision = Precision.PYTORCH
     """How exact float32 products are on either side of an evaluation."""
 
@@ -137,12 +146,21 @@ class Run:
             raise UsageError(f"Optimiser.warmup is {self.optimiser.warmup} and Run.steps {self.steps}: warm up for fewer steps")
         if self.lora_rank < 0:
             raise UsageError(f"Run.lora_rank is {self.lora_rank}: use 0 to train all weights, or the rank of the adapters")
+        if self.weights not in WEIGHTS:
+            raise UsageError(f"Run.weights is {self.weights!r}: use one of {', '.join(WEIGHTS)}")
+        if self.lora_rank and self.weights != "float32":
+            raise UsageError(
+                f"Run.weights is {self.weights!r} and Run.lora_rank {self.lora_rank}: adapters are float32 over weights that are "
+                "frozen in bfloat16, so leave weights at 'float32'"
+            )
+        if self.evaluation_gib < 0:
+            raise UsageError(f"Run.evaluation_gib is {self.evaluation_gib}: use 0 for half of a shared card, or the GiB")
         if self.lora_alpha <= 0:
             raise UsageError(f"Run.lora_alpha is {self.lora_alpha}: it must be positive")
         if self.precision not in tuple(Precision):
             raise UsageError(f"Run.precision is {self.precision!r}: use one of {', '.join(Precision)}")
-        if self.engine not in ENGINES:
-            raise UsageError(f"Run.engine is {self.engine!r}: use one of {', '.join(ENGINES)}")
+        if self.engine not in ENGINES and ":" not in self.engine:
+            raise UsageError(f"Run.engine is {self.engine!r}: use one of {', '.join(ENGINES)}, or module:Class")
         if self.rollout_dtype not in ROLLOUT_DTYPES:
             raise UsageError(f"Run.rollout_dtype is {self.rollout_dtype!r}: use one of {', '.join(ROLLOUT_DTYPES)}")
         if self.validation_turns < 0:

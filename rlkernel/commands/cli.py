@@ -145,14 +145,45 @@ class Compare:
 
 @dataclass(frozen=True)
 class Doctor:
-    """Show what this machine offers and what that means. Exits 1 when something is missing or unsafe."""
+    """Show what this machine offers and what that means. Exits 1 when something is missing or unsafe.
+
+    With --model, show instead what training this model would take of its memory, from the model's configuration alone, and how
+    many conversations can be sampled at a time. Exits 2 when it does not fit.
+    """
+
+    model: str = ""
+    """`small`, or the directory or Hugging Face name of a causal LM."""
+    weights: Literal["float32", "bfloat16"] = "float32"
+    """The format of the weights that train, `Run.weights`."""
+    lora_rank: int = 0
+    """The rank of adapters; 0: all weights train."""
+    staleness: int = 0
+    """Steps between the weights that sample and those that train."""
+    turns: int = 3
+    max_new_tokens: int = 512
+    """The most tokens that the policy may sample in one turn."""
+    device: str = "auto"
+    """Where the evaluator would run: auto, cpu, cuda, cuda:N or ray."""
+    evaluation_gib: int = 0
+    """The most GiB that evaluations may take of a card; 0: half of one that they share with the policy."""
+    gib: float = 0.0
+    """Plan for a GPU on which the policy may take so many GiB, instead of for this machine."""
 
     def __call__(self) -> int:
         from rich.console import Console
 
         from rlkernel.commands import doctor as doctors
 
-        return 0 if doctors.show(Console()) else 1
+        if not self.model:
+            return 0 if doctors.show(Console()) else 1
+        from rlkernel.training.memory import Demand, memory_table
+        from rlkernel.training.preflight import plan_demand
+
+        same = ("model", "weights", "lora_rank", "staleness", "turns", "max_new_tokens")
+        demand = Demand(**{name: getattr(self, name) for name in same})
+        found = plan_demand(demand, device=self.device, evaluation_gib=self.evaluation_gib, card_gib=self.gib)
+        Console(width=100).print(memory_table(found))
+        return 0 if found.fits else 2
 
 
 @dataclass(frozen=True)

@@ -80,6 +80,10 @@ class Flags:
     """Where the evaluator runs: auto, cpu, cuda, cuda:N or ray."""
     jobs: int | None = None
     """Evaluations in flight; 0: one per core."""
+    evaluation_gib: int | None = None
+    """The most GiB that evaluations may take of a card."""
+    weights: Literal["float32", "bfloat16"] | None = None
+    """The format of the weights that train; bfloat16 takes 6 bytes per parameter instead of 18."""
     precision: Precision | None = None
     """Of float32 products in evaluations: pytorch, strict or tf32."""
     steps: int | None = None

@@ -16,7 +16,7 @@ from transformers import GenerationConfig, LogitsProcessor
 
 from rlkernel.policy.draw import draw
 from rlkernel.policy.engine import Request, Sample, check_idle, check_temperature, uniforms
-from rlkernel.policy.replica import Replica
+from rlkernel.policy.replica import Replica, can_share
 
 
 class _Draw(LogitsProcessor):  # type: ignore[misc]
@@ -59,8 +59,9 @@ class GenerateEngine:
         self.device = torch.device(model.device)
         on_gpu = self.device.type == "cuda"
         dtype = torch.bfloat16 if on_gpu else model.dtype
-        own = copy or on_gpu or rounding is not None
-        self._replica = Replica(model, self.device, dtype, rounding=rounding) if own else None
+        shared = can_share(model) and not copy and rounding is None
+        own = copy or on_gpu or rounding is not None or shared
+        self._replica = Replica(model, self.device, dtype, rounding=rounding, shared=shared) if own else None
         self.model = self._replica.model if self._replica else model
         self.temperature = temperature
         self._stop_ids = stop_ids

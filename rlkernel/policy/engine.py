@@ -1,8 +1,8 @@
 """The door to what samples completions: requests join an `Engine`, samples leave it, and in between it is asked to go on.
 
-An engine of your own, such as one around a serving library, has the four members of `Engine`. To use it, add its name to
-`rlkernel.config.ENGINES` and a branch to `rlkernel.policy.hf.open_engine`. `tests/policy/test_engine.py` says what all engines
-must do.
+An engine of your own, such as one around a serving library, has the four members of `Engine`. `Run.engine` names it as
+`module:Class`, which is called with (model, stop_ids, temperature, slots=...), where `model` is the trainer's.
+`examples/http_engine.py` is one that samples in another process. `tests/policy/test_engine.py` says what all engines must do.
 """
 
 from __future__ import annotations

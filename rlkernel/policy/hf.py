@@ -8,6 +8,7 @@ completion of a batch. Everything but the sampling itself happens on the event l
 
 from __future__ import annotations
 
+import importlib
 import sys
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
@@ -20,7 +21,7 @@ import torch
 
 from rlkernel.busy import Busy
 from rlkernel.config import ENGINES
-from rlkernel.errors import UsageError
+from rlkernel.errors import UsageError, first_line
 from rlkernel.policy import chat
 from rlkernel.policy.batched import GenerateEngine
 from rlkernel.policy.engine import Engine, Request, Sample
@@ -142,6 +143,7 @@ async def open_policy(
     slots: int = 128,
     copy: bool = False,
     dtype: str = "auto",
+    cache_bytes: int | None = None,
     chunk: int = 32,
     gather: Busy | None = None,
     lease: Leases = nullcontext,
@@ -149,20 +151,24 @@ async def open_policy(
     """Serve `generate` while the context is open. A failure of the model is ours, and raises out of this context.
 
     engine: one of `rlkernel.config.ENGINES`. slots: completions sampled at a time. copy: sample from a copy of the weights,
-    which only `HFPolicy.refresh` brings up to date; on a GPU always so. dtype: one of `rlkernel.config.ROLLOUT_DTYPES`, to which
-    the weights of the copy are rounded; any but auto makes a copy. chunk: tokens between two chances to join. gather: the
-    evaluations in flight; requests then start only when most trajectories wait. For machines where sampling and evaluating share
-    the cores, where overlap gains nothing and a batch costs hardly more than one row. lease: entered around every chunk, where
+    which only `HFPolicy.refresh` brings up to date; on a GPU always so, unless all weights are bfloat16. dtype: one of
+    `rlkernel.config.ROLLOUT_DTYPES`, to which the weights of the copy are rounded; any but auto makes a copy. cache_bytes: the
+    most that keys and values may take, see `SlotEngine`. chunk: tokens between two chances to join. gather: the evaluations in
+    flight; requests then start only when most trajectories wait. For machines where sampling and evaluating share the cores,
+    where overlap gains nothing and a batch costs hardly more than one row. lease: entered around every chunk, where
     the model's device is shared. The engine is made at the first `refresh` or request, where the model is then. Raises
     UsageError when no stop token is known, ValueError for another engine.
     """
-    if engine not in ENGINES:
-        raise ValueError(f"engine is {engine!r}: use one of {', '.join(ENGINES)}")
+    if engine not in ENGINES and ":" not in engine:
+        raise ValueError(f"engine is {engine!r}: use one of {', '.join(ENGINES)}, or module:Class")
     max_positions = model.config.get_text_config().max_position_embeddings
     stops = stop_ids(model, tokenizer)
 
     def make_engine() -> Engine:
-        return open_engine(engine, model, stops, temperature, slots=slots, copy=copy, rounding=ROUNDINGS[dtype])
+        rounding = ROUNDINGS[dtype]
+        return open_engine(
+            engine, model, stops, temperature, slots=slots, copy=copy, rounding=rounding, cache_bytes=cache_bytes
+        )  # fmt: skip
 
     policy = HFPolicy(tokenizer, make_engine, max_new_tokens, max_positions, chunk, gather, lease)
     async with anyio.create_task_group() as tasks:
@@ -180,9 +186,15 @@ def open_engine(
     slots: int,
     copy: bool,
     rounding: torch.dtype | None = None,
+    cache_bytes: int | None = None,
 ) -> Engine:
     """Make the engine called `engine` for a model. Raises UsageError where `slots` is asked for and cannot hold the model's
-    states."""
+    states, and for an engine of somebody's own that cannot be imported."""
+    if ":" in engine:
+        if rounding is not None:
+            raise UsageError(f"Run.rollout_dtype rounds nothing in the engine {engine!r}, which has its own weights: use 'auto'")
+        made: Engine = _own_engine(engine)(model, stops, temperature, slots=slots)
+        return made
     reason = unsupported(model)
     if engine == "slots" and reason:
         raise UsageError(f"engine 'slots' cannot sample from this model: {reason}; use engine='generate'")
@@ -190,7 +202,16 @@ def open_engine(
         print(f"sampling with `generate`, which is slower than slots: {reason}", file=sys.stderr, flush=True)
     if engine == "generate" or reason:
         return GenerateEngine(model, stops, temperature, slots=slots, copy=copy, rounding=rounding)
-    return SlotEngine(model, stops, temperature, slots=slots, copy=copy, rounding=rounding)
+    return SlotEngine(model, stops, temperature, slots=slots, copy=copy, rounding=rounding, cache_bytes=cache_bytes)
+
+
+def _own_engine(name: str) -> Any:
+    """The class that `module:Class` names. Raises UsageError where there is none."""
+    module, _, attribute = name.partition(":")
+    try:
+        return getattr(importlib.import_module(module), attribute)
+    except (ImportError, AttributeError) as error:
+        raise UsageError(f"Run.engine is {name!r}, which cannot be imported ({first_line(error)})") from error
 
 
 def stop_ids(model: Any, tokenizer: Any) -> frozenset[int]:

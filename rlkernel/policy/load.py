@@ -17,7 +17,7 @@ import transformers
 from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
 
 from rlkernel.errors import UsageError, first_line
-from rlkernel.policy.small import load_small
+from rlkernel.policy.small import SMALL, load_small
 
 CONNECT_SECONDS = 10.0
 """The time that the hub has for its first answer."""
@@ -25,25 +25,29 @@ BROKEN = (OSError, ValueError, KeyError, RuntimeError, ImportError, safetensors.
 """What a model that is absent, damaged, of an unknown kind, or without a package that it needs, raises while it is loaded."""
 
 
-def load_model(name: str, *, lora_rank: int = 0, lora_alpha: float = 32.0) -> tuple[Any, Any]:
+def load_model(name: str, *, weights: str = "float32", lora_rank: int = 0, lora_alpha: float = 32.0) -> tuple[Any, Any]:
     """Load (model, tokenizer) of `small`, a local directory, or a name on the Hugging Face hub.
 
-    What trains is float32, because updates at learning rates around 1e-6 are lost in half precision: the whole model, or with
-    `lora_rank` the adapters on all its linear layers, over weights that are frozen in bfloat16 (and never were float32). Raises
-    UsageError, in one line.
+    What trains is in `weights`, one of `rlkernel.config.WEIGHTS`: the whole model; or, with `lora_rank`, float32 adapters on all
+    its linear layers, over weights that are frozen in bfloat16 (and never were float32). Raises UsageError, in one line.
     """
     transformers.utils.logging.disable_progress_bar()  # it would write into ours
     if lora_rank:
         _check_peft()  # before anything is loaded
-    dtype = torch.bfloat16 if lora_rank else torch.float32
+    dtype = torch.bfloat16 if lora_rank or weights == "bfloat16" else torch.float32
     with _one_line(name) as cached:
         if name == "small":
-            model, tokenizer = load_small()
-            model = model.to(dtype)
+            model, tokenizer = load_small(dtype=dtype)
         else:
             tokenizer = AutoTokenizer.from_pretrained(name, local_files_only=cached)
             model = AutoModelForCausalLM.from_pretrained(name, dtype=dtype, local_files_only=cached)
     return (add_lora(model, lora_rank, lora_alpha) if lora_rank else model), tokenizer
+
+
+def load_config(name: str) -> Any:
+    """The configuration of a model that `load_model` can load, without its weights. Raises UsageError, in one line."""
+    with _one_line(name) as cached:
+        return AutoConfig.from_pretrained(SMALL if name == "small" else name, local_files_only=cached)
 
 
 def check_model(name: str, *, lora_rank: int = 0) -> None:

@@ -1,4 +1,5 @@
-"""An engine's own copy of the trainer's weights, in another precision, with adapters merged, at addresses that never change."""
+"""What an engine samples from: its own copy of the trainer's weights, in another precision, with adapters merged, at addresses
+that never change; or a model of its own around the trainer's very weights."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ import torch
 
 class Replica:
     """A copy of a trainer's model. `model` is a plain model, adapters merged in, in evaluation mode and without gradients; it is
-    called within `precision()`."""
+    called within `precision()`. What a trainer adds to its model (hooks, another `forward`) is not in it."""
 
     def __init__(
         self,
@@ -22,19 +23,21 @@ class Replica:
         *,
         as_trained: bool = False,
         rounding: torch.dtype | None = None,
+        shared: bool = False,
     ) -> None:
         """dtype: the type of the copied weights. as_trained: only the linear layers get that type; the others stay as they are,
         and `precision()` is autocast, as a trainer has it. Activations between the layers are then the trainer's, and
         log-probabilities closer to its. rounding: the linear layers' weights, also a tied output embedding's, are first `rounded`
-        to this type.
+        to this type. shared: take the source's tensors themselves (`can_share`), whose `dtype` is then the right one already.
 
         Raises ValueError for adapters other than LoRA on linear layers and embeddings.
         """
         self.source = source
+        self._shared = shared
         self._autocast = dtype if as_trained else None
         plain = plain_model(source)
         config = copy.deepcopy(plain.config)
-        self._head = _tied_head(plain) if as_trained or rounding is not None else None
+        self._head = tied_head(plain) if as_trained or rounding is not None else None
         if self._head is not None:  # the embedding stays as it is, the head becomes `dtype`
             config.get_text_config().tie_word_embeddings = False
             config.tie_word_embeddings = False
@@ -44,7 +47,9 @@ class Replica:
         self._rounding = rounding
         self._rounded = linear if rounding is not None else set()
         state = {
-            name: torch.empty_like(tensor, device=device, dtype=tensor.dtype if as_trained and name not in linear else dtype)
+            name: tensor.detach()
+            if shared
+            else torch.empty_like(tensor, device=device, dtype=tensor.dtype if as_trained and name not in linear else dtype)
             for name, tensor in self._weights()
         }
         buffers = {name: buffer.detach().to(device, copy=True) for name, buffer in plain.named_buffers()}
@@ -62,9 +67,14 @@ class Replica:
 
     @torch.no_grad()
     def refresh(self) -> None:
-        """Copy the source's weights again, with adapters merged in float32."""
+        """Copy the source's weights again, with adapters merged in float32. Raises RuntimeError where they are shared and lie
+        elsewhere now."""
         mine = dict(self.model.named_parameters(remove_duplicate=False))
         for name, tensor in self._weights():
+            if self._shared:
+                if tensor.data_ptr() != mine[name].data_ptr():
+                    raise RuntimeError(f"the trainer's {name} is not where it was when the engine was made")
+                continue
             mine[name].copy_(rounded(tensor, self._rounding) if self._rounding is not None and name in self._rounded else tensor)
 
     def precision(self) -> AbstractContextManager[Any]:
@@ -81,7 +91,12 @@ class Replica:
             yield self._head, plain.get_output_embeddings().weight
 
 
-def _tied_head(plain: Any) -> str | None:
+def can_share(model: Any) -> bool:
+    """Whether an engine can sample from the very weights of `model`: all of them are bfloat16, and there are no adapters."""
+    return plain_model(model) is model and all(parameter.dtype == torch.bfloat16 for parameter in model.parameters())
+
+
+def tied_head(plain: Any) -> str | None:
     """The name of the output embedding's weight, if it is the input embedding's weight too; else None."""
     head, embedding = plain.get_output_embeddings(), plain.get_input_embeddings()
     if head is None or head.weight is not embedding.weight:

@@ -90,10 +90,10 @@ def save_small(model: Any, tokenizer: Any, directory: Path = SMALL) -> None:
     tokenizer.save_pretrained(directory)
 
 
-def load_small(directory: Path = SMALL) -> tuple[Any, Any]:
-    """(model in float32, tokenizer). Raises FileNotFoundError, which names the command that makes the weights."""
+def load_small(directory: Path = SMALL, dtype: torch.dtype = torch.float32) -> tuple[Any, Any]:
+    """(model with weights in `dtype`, tokenizer). Raises FileNotFoundError, which names the command that makes the weights."""
     if not (directory / "model.safetensors").is_file():
         raise FileNotFoundError(f"{directory} holds no model.safetensors; make it with `python -m experiments.cold_start`")
-    model = Qwen3ForCausalLM.from_pretrained(directory, dtype=torch.float32, local_files_only=True)
+    model = Qwen3ForCausalLM.from_pretrained(directory, dtype=dtype, local_files_only=True)
     tokenizer = PreTrainedTokenizerFast.from_pretrained(directory, local_files_only=True)
     return model, tokenizer

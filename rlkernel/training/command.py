@@ -21,6 +21,7 @@ from rlkernel.runs import wandb_mode
 from rlkernel.training import ranks
 from rlkernel.training.loop import train
 from rlkernel.training.placement import is_measured, open_evaluator
+from rlkernel.training.preflight import check_memory
 from rlkernel.training.threads import in_daemon
 from rlkernel.types import Precision
 
@@ -31,8 +32,8 @@ async def train_all(
     jobs: Sequence[tuple[Run, Path]], *, cache_dir: Path | None = None, checkpoint_every: int = 1, until: float | None = None,
     labels: Mapping[str, str] = MappingProxyType({}),
 ) -> bool:  # fmt: skip
-    """Train runs one after another, with one evaluator for neighbours that use the same device, jobs, precision and, where time
-    is modelled, seed.
+    """Train runs one after another, with one evaluator for neighbours that use the same device, jobs, precision, memory of a
+    card and, where time is modelled, seed.
 
     Finished runs are skipped. Returns whether all are finished now: `until` (of `time.monotonic`) ends the work at the first
     checkpoint, or finished run, after it. Raises UsageError before anything is started if one of the directories holds another
@@ -43,7 +44,7 @@ async def train_all(
         await in_daemon(_check, [run for run, _ in waiting])
     while waiting:
         wanted = _evaluator_of(waiting[0][0])
-        async with open_evaluator(wanted[0], wanted[1], cache_dir, wanted[2], wanted[3]) as pool:
+        async with open_evaluator(wanted[0], wanted[1], cache_dir, *wanted[2:]) as pool:
             while waiting and _evaluator_of(waiting[0][0]) == wanted:
                 run, directory = waiting.pop(0)
                 done = await train(run, directory, evaluator=pool, checkpoint_every=checkpoint_every, until=until, labels=labels)
@@ -55,9 +56,11 @@ async def train_all(
     return True
 
 
-def _evaluator_of(run: Run) -> tuple[str, int, Precision, int | None]:
-    """What neighbours must share to share an evaluator: device, jobs, precision and, unless times are measured here, the seed."""
-    return run.device, run.jobs, run.precision, None if is_measured(run.device) else run.seed
+def _evaluator_of(run: Run) -> tuple[str, int, Precision, int | None, int]:
+    """What neighbours must share to share an evaluator: device, jobs, precision, memory of a card and, unless times are measured
+    here, the seed."""
+    seed = None if is_measured(run.device) else run.seed
+    return run.device, run.jobs, run.precision, seed, run.evaluation_gib
 
 
 def _check(runs: Sequence[Run]) -> None:
@@ -65,6 +68,8 @@ def _check(runs: Sequence[Run]) -> None:
     wandb_mode.check()
     for model, lora_rank in dict.fromkeys((run.model, run.lora_rank) for run in runs):
         check_model(model, lora_rank=lora_rank)
+    for run in runs:
+        check_memory(run)
 
 
 def main(

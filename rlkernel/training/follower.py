@@ -88,7 +88,8 @@ def follow() -> int:
 
 
 def _train(job: Job) -> None:
-    model, tokenizer = load_model(job.run.model, lora_rank=job.run.lora_rank, lora_alpha=job.run.lora_alpha)
+    run = job.run
+    model, tokenizer = load_model(run.model, weights=run.weights, lora_rank=run.lora_rank, lora_alpha=run.lora_alpha)
     if torch.cuda.is_available():
         torch.cuda.set_device(ranks.local_rank())
         model.to("cuda")

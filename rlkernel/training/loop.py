@@ -77,10 +77,11 @@ from rlkernel.training.ahead import SampledBatch, read_ahead, write_ahead
 from rlkernel.training.draws import Draws
 from rlkernel.training.follower import Job
 from rlkernel.training.hooks import StepFacts
+from rlkernel.training.memory import MICRO_TOKENS
 from rlkernel.training.meter import MeteredEvaluator, Meters, per_second
 from rlkernel.training.placement import describe, open_evaluator
+from rlkernel.training.preflight import check_memory, plan_here
 from rlkernel.training.threads import cancellation, in_daemon, in_thread, on_loop
-from rlkernel.training.trainer import MICRO_TOKENS
 from rlkernel.types import Group, Problem, Split
 
 TRAIN_TRANSCRIPTS, VALIDATION_TRANSCRIPTS = 3, 8
@@ -268,12 +269,13 @@ async def train(
             print(line, file=sys.stderr)
         _check_problems(run)
         ranks.check()
+        await in_daemon(check_memory, run, micro_tokens)
         going = "starting" if start.checkpoint is None else f"resuming after step {start.step} of {run.steps}"
         print(f"{run.name} seed {run.seed}: {going}", file=sys.stderr, flush=True)
         model, tokenizer = await in_daemon(_load, run)
         display = held.enter_context(Display(run, start.step))
         job = Job(run, directory, start.checkpoint, checkpoint_every, micro_tokens)
-        opening = open_evaluator(run.device, run.jobs, cache_dir, run.precision, run.seed)
+        opening = open_evaluator(run.device, run.jobs, cache_dir, run.precision, run.seed, run.evaluation_gib)
         async with nullcontext(evaluator) if evaluator else opening as judge:
             described = describe(judge)
             check_for_training(described)
@@ -312,6 +314,7 @@ async def _open_loop(
             engine=run.engine,
             copy=run.staleness > 0,
             dtype=run.rollout_dtype,
+            cache_bytes=plan_here(run, model.config, job.micro_tokens).cache_bytes,
             # Without a GPU, sampling takes the evaluations' cores.
             gather=None if torch.cuda.is_available() else evaluating,
             lease=nullcontext if shared is None else shared.lease,
@@ -338,7 +341,7 @@ async def _open_loop(
 
 def _load(run: Run) -> tuple[Any, Any]:
     """The run's model and tokenizer, on the card where there is one."""
-    model, tokenizer = load_model(run.model, lora_rank=run.lora_rank, lora_alpha=run.lora_alpha)
+    model, tokenizer = load_model(run.model, weights=run.weights, lora_rank=run.lora_rank, lora_alpha=run.lora_alpha)
     if torch.cuda.is_available():
         model.to("cuda")
     return model, tokenizer

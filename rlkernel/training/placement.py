@@ -26,7 +26,7 @@ import torch
 from rlkernel.errors import UsageError
 from rlkernel.evaluator.cards import gpus
 from rlkernel.evaluator.cards.gpus import Gpu
-from rlkernel.evaluator.config import EvaluatorConfig
+from rlkernel.evaluator.config import GIB, EvaluatorConfig, Limits
 from rlkernel.evaluator.pool import Pool, open_pool, runner_memory
 from rlkernel.evaluator.ray.pool import RayPool, open_ray_pool
 from rlkernel.interfaces import CardEvaluator, Evaluator
@@ -62,17 +62,25 @@ class Placement:
         """What `open_pool` wants as `shared`."""
         return self.card.uuid if self.card is not None and self.shared else None
 
+    def own_bytes(self, config: EvaluatorConfig) -> int:
+        """The bytes of its card that the policy may take; 0 where there is no card, or its size is unknown."""
+        if self.card is None or not self.card.memory_bytes:
+            return 0
+        if not self.shared:
+            return self.card.memory_bytes
+        return self.card.memory_bytes - runner_memory(self.card, config, shared=True) - CONTEXTS_BYTES
+
     def limit_memory(self, config: EvaluatorConfig) -> None:
         """Keep this process off the memory that evaluations may take of a shared card."""
         if self.card is None or not self.card.memory_bytes:
             return
-        own = self.card.memory_bytes - runner_memory(self.card, config, shared=True) - CONTEXTS_BYTES
+        own = self.own_bytes(config)
         if self.shared and own <= 0:
             size = self.card.memory_bytes / 2**30
             raise UsageError(
                 f"cuda:{self.card.index} has {size:.0f} GiB, too little for a policy and evaluations: use device 'cpu'"
             )
-        torch.cuda.set_per_process_memory_fraction(own / self.card.memory_bytes if self.shared else 1.0, 0)
+        torch.cuda.set_per_process_memory_fraction(own / self.card.memory_bytes, 0)
 
 
 def place(
@@ -162,11 +170,18 @@ async def open_any_pool(
 
 @asynccontextmanager
 async def open_evaluator(
-    device: str, jobs: int, cache_dir: Path | None, precision: Precision = Precision.PYTORCH, seed: int | None = None
+    device: str,
+    jobs: int,
+    cache_dir: Path | None,
+    precision: Precision = Precision.PYTORCH,
+    seed: int | None = None,
+    gpu_gib: int = 0,
 ) -> AsyncIterator[Pool | RayPool]:
     """The pool for runs on `device`, whose policy leases the card that they share, if there is one. Says so on standard error,
-    with what makes measured times less trustworthy. seed: see `EvaluatorConfig.seed`. Raises UsageError."""
-    config = EvaluatorConfig(precision=precision, seed=seed)
+    with what makes measured times less trustworthy. seed: see `EvaluatorConfig.seed`. gpu_gib: see `Run.evaluation_gib`. Raises
+    UsageError."""
+    limits = Limits(gpu_memory_bytes=gpu_gib * GIB)
+    config = EvaluatorConfig(precision=precision, seed=seed, limits=limits)
     async with AsyncExitStack() as stack:
         try:
             placement = place(device)

@@ -41,14 +41,13 @@ from rlkernel.runs import checkpoints
 from rlkernel.training import ranks
 from rlkernel.training.batch import Batch, Tokens, assemble, needs_ratios, pad_rows, turn_numbers
 from rlkernel.training.diagnostics import effective_share, mismatch
+from rlkernel.training.eight_bit_adamw import clip_gradients
 from rlkernel.training.hooks import Hooks, StepFacts
 from rlkernel.training.loss_trainer import LossTrainer
+from rlkernel.training.memory import MICRO_TOKENS
 from rlkernel.training.minibatches import minibatches
 from rlkernel.training.recorder import Recorder
-from rlkernel.training.trl_arguments import CLIPPED, Reference, silence, training_arguments
-
-MICRO_TOKENS = 16_384
-"""The most tokens of one forward pass, padding included."""
+from rlkernel.training.trl_arguments import CLIPPED, Reference, optimiser, silence, training_arguments
 
 
 class KernelGRPOTrainer(LossTrainer):
@@ -89,6 +88,7 @@ class KernelGRPOTrainer(LossTrainer):
             callbacks=[Recorder(self, hooks)],
         )
         self.remove_callback(PrinterCallback)
+        self.optimizer_cls_and_kwargs = optimiser(run)  # TRL does not pass it on
 
     def train(self, *args: Any, **kwargs: Any) -> Any:
         with ranks.noticed():
@@ -195,7 +195,7 @@ class KernelGRPOTrainer(LossTrainer):
             alone = {**batch, "tool_mask": batch["tool_mask"] * (batch["turns"] == turn)}
             self._backward(model, alone, range(len(batch["turns"])))
             with self._hooks.lease():
-                norm = self.accelerator.clip_grad_norm_(model.parameters(), math.inf)
+                norm = self._clip(model, math.inf)
             norms.append(float(norm) / self._run.updates)
             model.zero_grad()
         for name in self._noted:
@@ -204,7 +204,12 @@ class KernelGRPOTrainer(LossTrainer):
 
     def _clip_grad_norm(self, model: Any) -> Any:
         with self._hooks.lease():
-            return super()._clip_grad_norm(model)
+            return self._clip(model, self.args.max_grad_norm)
+
+    def _clip(self, model: Any, largest: float) -> Any:
+        if self._run.weights == "bfloat16":
+            return clip_gradients(model.parameters(), largest)
+        return self.accelerator.clip_grad_norm_(model.parameters(), largest)
 
     def _get_grad_norm(self, *args: Any, **kwargs: Any) -> Any:
         norm = super()._get_grad_norm(*args, **kwargs)

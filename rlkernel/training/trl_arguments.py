@@ -15,23 +15,24 @@ from trl import GRPOConfig
 from trl.trainer.utils import add_fused_lm_head, disable_dropout_in_model
 
 from rlkernel.config import Run
+from rlkernel.rollout import derive_seed
+from rlkernel.training.eight_bit_adamw import EightBitAdamW
+from rlkernel.training.memory import recomputes
 
 TYPES = {"clip": "dapo", "cispo": "cispo", "reinforce": "dapo"}
 """TRL's `loss_type` for each kind of `rlkernel.settings.Loss`. reinforce is dapo without `old_per_token_logps`, at ratio 1."""
 CLIPPED = {"clip": "clip_ratio/region_mean", "cispo": "cispo_clip_ratio", "reinforce": "clip_ratio/region_mean"}
 """Where TRL notes the share of clipped tokens, by kind."""
-LARGE = 100_000_000
-"""Parameters from which on activations are recomputed in the backward pass."""
 
 
 def training_arguments(run: Run, model: Any, directory: Path, checkpoint_every: int) -> GRPOConfig:
     """TRL's configuration of a run. To TRL a batch is one piece; `KernelGRPOTrainer.training_step` cuts it.
 
-    On a GPU, matrix products run in bfloat16 (autocast). Weights that train, their gradients and AdamW's moments stay float32.
+    On a GPU, matrix products run in bfloat16 (autocast, which bfloat16 weights do not need). What trains in float32 has float32
+    gradients and moments.
     """
     rows = run.prompts_per_step * run.rollouts
     cuda = torch.cuda.is_available()
-    large = sum(parameter.numel() for parameter in model.parameters()) > LARGE
     arguments = GRPOConfig(
         output_dir=str(directory),
         max_steps=run.steps,
@@ -55,10 +56,10 @@ def training_arguments(run: Run, model: Any, directory: Path, checkpoint_every: 
         weight_decay=run.optimiser.weight_decay,
         max_grad_norm=run.max_grad_norm,
         seed=run.seed,
-        bf16=cuda,
+        bf16=cuda and run.weights == "float32",
         use_cpu=not cuda,
         optim="adamw_torch_fused" if cuda else "adamw_torch",
-        gradient_checkpointing=large if run.gradient_checkpointing is None else run.gradient_checkpointing,
+        gradient_checkpointing=recomputes(run.gradient_checkpointing, sum(p.numel() for p in model.parameters())),
         logging_steps=1,
         save_strategy="steps",
         save_steps=checkpoint_every,
@@ -76,6 +77,13 @@ def training_arguments(run: Run, model: Any, directory: Path, checkpoint_every: 
         # Several processes have cpu:0 and so on, which torch.load takes for no device.
         arguments._setup_devices = torch.device("cpu")
     return arguments
+
+
+def optimiser(run: Run) -> tuple[type[torch.optim.Optimizer], dict[str, Any]] | None:
+    """The optimiser of bfloat16 weights, as transformers takes it; None for its own AdamW."""
+    if run.weights == "float32":
+        return None
+    return EightBitAdamW, {"lr": run.learning_rate, "seed": derive_seed(run.seed, "rounding")}
 
 
 def keep_to_one_card(arguments: transformers.TrainingArguments) -> None:

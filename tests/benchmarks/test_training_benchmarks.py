@@ -8,14 +8,15 @@ from typing import Any
 
 import pytest
 import torch
+from transformers import Qwen3Config
 
-from benchmarks import loop, training
+from benchmarks import full_size, loop, training
 from benchmarks.shapes import SHAPES, random_model
 
 
 def test_shapes_have_the_published_numbers_of_parameters() -> None:
     # Qwen3-0.6B: 28 layers of 15.73M, 155.6M of embedding.
-    for name, millions in (("0.6b", 596), ("1.7b", 1721), ("8b", 8191)):
+    for name, millions in (("0.6b", 596), ("1.7b", 1721), ("8b", 8191), ("14b", 14_768)):
         with torch.device("meta"):
             model = random_model(name, "meta", torch.bfloat16)
         assert round(sum(parameter.numel() for parameter in model.parameters()) / 1e6) == millions
@@ -74,3 +75,31 @@ def test_varied_lengths_have_the_mean_that_equal_ones_have() -> None:
     T, p = 300, loop.STOPS / 300
     mean = sum((1 - p) ** n for n in range(loop.MOST * T))
     assert mean == pytest.approx(T, rel=0.01)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("weights", ["float32", "bfloat16"])
+def test_a_whole_step_of_full_training(weights: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "full.json"
+    sizes = ["--prompts", "1", "--rollouts", "2", "--turns", "2", "--tokens", "8", "--steps", "2"]
+    full_size.main(["--out", str(out), "--shape", "tiny", "--weights", weights, "--evaluator", "simulated", *sizes])
+    result = json.loads(out.read_text())
+    seconds, last = result["seconds"], result["steps"][-1]
+    assert len(result["steps"]) == 2 and last["evaluations"] == 2 * 2
+    assert seconds["whole step"] >= seconds["sampling"] + seconds["training"] > seconds["of it the update"] > 0
+    assert result["tokens_per_second"]["sampling"] == pytest.approx(2 * 2 * 8 / seconds["sampling"])
+    # A prompt of 384 tokens, two turns of 8, feedback of 100 between them.
+    assert result["tokens_per_second"]["training"] == pytest.approx(2 * (384 + 16 + 100) / seconds["training"])
+    assert result["predicted_gib"] == pytest.approx(sum(result["parts_gib"].values()) + result["cache_gib"])
+    assert result["parts_gib"]["weights"] * 2**30 == 205_184 * (2 if weights == "bfloat16" else 4)
+    assert "whole step" in capsys.readouterr().out
+
+
+def test_the_limits_of_a_card() -> None:
+    run, config = training.make_run(4, 8, 3, 1024, 1), Qwen3Config(**SHAPES["8b"])
+    # 8.19e9 parameters without the 0.62e9 of the embedding. A row has 384 + 3 * 1024 + 2 * 100 tokens, at the mean 2020 of them.
+    assert full_size.row_tokens(run) == 3656
+    matrices = 7_568_000_000
+    read = 2 * matrices + 32 * 2020 * 147_456
+    assert full_size.sampling_limit(config, run, matrices) == pytest.approx(32 * 4.8e12 / read)
+    assert full_size.training_limit(config, run, matrices) == pytest.approx(0.6 * 989e12 / (6 * matrices + 6 * 4096 * 3656 * 36))

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import pynvml
 import pytest
 
 from rlkernel.commands import doctor
+from rlkernel.commands.cli import main
 from rlkernel.evaluator.cards import card_profile
 from rlkernel.evaluator.cards.gpus import Gpu, Reading
 from tests.evaluator.cards.fake_nvml import FakeNvml, use
@@ -102,3 +105,13 @@ def test_the_table_names_the_sandbox_and_every_package() -> None:
     assert "rlimits" in rows["sandbox"].found
     assert set(doctor.PACKAGES) <= set(rows)
     assert all(rows[package].found != "missing" for package in ("torch", "triton", "anyio"))
+
+
+def test_a_model_is_planned_from_its_configuration(tiny_model: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    tiny_model.config.save_pretrained(tmp_path)  # no weights
+    assert main(["doctor", "--model", str(tmp_path), "--weights", "bfloat16", "--gib", "80"]) == 0
+    told = capsys.readouterr().out
+    assert "two of 1 byte each" in told and "80.00" in told
+    assert max(map(len, told.splitlines())) <= 100
+    assert main(["doctor", "--model", str(tmp_path), "--gib", "0.001"]) == 2
+    assert "0 slots, which the run needs" in capsys.readouterr().out

@@ -117,7 +117,7 @@ def test_paper_scale_has_the_papers_numbers_and_an_estimate_that_says_so() -> No
     assert paper_scale.SHAPES[run.model].parameters == pytest.approx(14.77e9, rel=1e-3)
     assert paper_scale.SHAPES["Qwen/Qwen3-8B-Base"].parameters == pytest.approx(8.19e9, rel=1e-3)
     text = paper_scale.estimate(run)
-    assert text.startswith("estimate, not measured: 14.8B parameters need 266 GB")
+    assert text.startswith("estimate, not measured: 14.8B parameters need 89 GB")
     assert paper_scale.estimate(replace(run, model="x/y")).startswith("no estimate for x/y")
 
 

@@ -2,20 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 import torch
 
+from examples.http_engine import HttpEngine
 from rlkernel.policy.batched import GenerateEngine
 from rlkernel.policy.engine import Engine, Request, check_idle, uniforms
 from rlkernel.policy.slots.engine import SlotEngine
 from tests.policy.sampling import context, fresh_logprobs, run
+from tests.policy.serving import serving
 
 Make = Callable[..., Engine]
 STOPS = frozenset(range(30))  # a tenth of the vocabulary
-ENGINES = pytest.mark.parametrize("make", [GenerateEngine, SlotEngine])
+ENGINES = pytest.mark.parametrize("make", [GenerateEngine, SlotEngine, HttpEngine], indirect=True)
+
+
+@pytest.fixture
+def make(request: pytest.FixtureRequest, tiny_model: Any) -> Iterator[Make]:
+    """The class of an engine; for `HttpEngine` with a server whose model has other weights of its own."""
+    if request.param is not HttpEngine:
+        yield request.param
+        return
+    with serving(tiny_model) as url:
+        made: list[HttpEngine] = []
+
+        def connected(*given: Any, **changes: Any) -> Engine:
+            made.append(HttpEngine(*given, url=url, **changes))
+            return made[-1]
+
+        yield connected
+        for engine in made:
+            engine.close()
 
 
 @ENGINES

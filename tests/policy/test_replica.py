@@ -9,11 +9,15 @@ import torch
 from torch import nn
 
 from rlkernel.config import ROLLOUT_DTYPES
+from rlkernel.policy.batched import GenerateEngine
 from rlkernel.policy.engine import Request
 from rlkernel.policy.hf import ROUNDINGS, open_engine
 from rlkernel.policy.replica import Replica, merged, rounded
 from rlkernel.policy.slots.engine import SlotEngine
+from tests.policy import sampling
+from tests.policy.sampling import context
 
+ENGINES = pytest.mark.parametrize("make", [GenerateEngine, SlotEngine])
 CPU = torch.device("cpu")
 IDS = torch.tensor([[5, 6, 7, 8, 9]])
 
@@ -199,3 +203,37 @@ def test_engines_sample_from_rounded_weights(engine: str, tiny_model: Any) -> No
         sampled.append(sample.logprobs)
     assert sampled[0][0] != sampled[1][0]
     assert sampled[0][0] == pytest.approx(sampled[1][0], abs=0.1)
+
+
+@ENGINES
+def test_bfloat16_weights_are_sampled_from_where_they_train(make: Any, tiny_model: Any) -> None:
+    model = tiny_model.to(torch.bfloat16).train()
+    engine = make(model, frozenset(), 1.0, slots=3)
+    theirs = {name: parameter.data_ptr() for name, parameter in model.named_parameters()}
+    assert {name: parameter.data_ptr() for name, parameter in engine.model.named_parameters()} == theirs
+    assert engine.model is not model and not engine.model.training and model.training
+    model.forward = None  # what a trainer does to its model is not what samples
+    requests = [Request(i, context(9 + i, i), seed=i, budget=6) for i in range(2)]
+    before = sampling.run(engine, requests)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.mul_(1.5)
+    engine.refresh()
+    after = sampling.run(engine, requests)
+    del model.forward
+    for request in requests:
+        assert after[request.key] != before[request.key]
+        expected = sampling.fresh_logprobs(model.eval(), request.context_ids, after[request.key].token_ids, 1.0)
+        # Logits of bfloat16 have 8 bits.
+        torch.testing.assert_close(torch.tensor(after[request.key].logprobs), expected, atol=0.1, rtol=0)
+    model.get_input_embeddings().weight.data = model.get_input_embeddings().weight.data.clone()
+    with pytest.raises(RuntimeError, match=r"trainer's model\.embed_tokens\.weight is not where it was"):
+        engine.refresh()
+
+
+@ENGINES
+def test_bfloat16_weights_are_copied_where_that_is_asked_for(make: Any, tiny_model: Any) -> None:
+    model = tiny_model.to(torch.bfloat16)
+    engine = make(model, frozenset(), 1.0, copy=True)
+    mine, theirs = (set(map(torch.Tensor.data_ptr, m.parameters())) for m in (engine.model, model))
+    assert not mine & theirs

@@ -130,7 +130,7 @@ def test_the_documented_command_trains_in_two_processes(tiny_model: Any, tiny_to
     tiny_model.config.max_position_embeddings = 4096  # the tokenizer has hardly any merges, so prompts are long
     tiny_model.save_pretrained(tmp_path / "tiny")
     tiny_tokenizer.save_pretrained(tmp_path / "tiny")
-    page = (ROOT / "docs" / "past_one_machine.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "larger.md").read_text(encoding="utf-8")
     (text,) = re.findall(r"^accelerate (launch --multi_gpu .*--preset cpu)", page, re.MULTILINE)
     text = text.replace("multi_turn_estimators", "multi_turn_estimators trloo")
     small = "--steps 1 --prompts-per-step 1 --rollouts 2 --validation-rollouts 1 --turns 1 --max-new-tokens 4 --seeds 0 --jobs 1 "

@@ -12,7 +12,7 @@ from algorithms.trloo import TRLOO
 from algorithms.uniform_credit import UniformCredit
 from rlkernel.config import Run
 from rlkernel.environment.speed_reward import SpeedReward
-from rlkernel.training import trl_arguments
+from rlkernel.training import memory, trl_arguments
 from tests.training.trainer_doubles import PROBLEMS, NoEnvironment, make_trainer
 
 RUN = Run(
@@ -47,7 +47,7 @@ def test_one_process_uses_one_device(tiny_model: Any, tiny_tokenizer: Any, tmp_p
 def test_activations_are_recomputed_for_large_models_unless_the_run_decides(
     asked: bool | None, large: int, used: bool, tiny_model: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(trl_arguments, "LARGE", large)
+    monkeypatch.setattr(memory, "LARGE", large)
     arguments = trl_arguments.training_arguments(replace(RUN, gradient_checkpointing=asked), tiny_model, tmp_path, 3)
     assert arguments.gradient_checkpointing is used
 

@@ -228,6 +228,11 @@ def _head_size(config: Any) -> int:
     return int(getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads)
 
 
+def attention_widths(config: Any) -> tuple[int, int]:
+    """The values of one token's queries, and those of its keys, in one layer."""
+    return int(config.num_attention_heads) * _head_size(config), _kv_heads(config) * _head_size(config)
+
+
 def bytes_per_position(config: Any, dtype: torch.dtype) -> int:
     """The bytes that keys and values of one token take in all layers."""
     return 2 * int(config.num_hidden_layers) * _kv_heads(config) * _head_size(config) * dtype.itemsize

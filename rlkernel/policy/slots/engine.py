@@ -19,7 +19,7 @@ import torch
 
 from rlkernel.errors import UsageError
 from rlkernel.policy.engine import Request, Sample, check_idle, check_temperature, uniforms
-from rlkernel.policy.replica import Replica
+from rlkernel.policy.replica import Replica, can_share
 from rlkernel.policy.slots.cache import SLOTS, SlotCache, bytes_per_position
 from rlkernel.policy.slots.decode_step import DecodeStep, SlotState
 from rlkernel.policy.slots.decoding import for_decoding, one_thread_if_small
@@ -61,10 +61,10 @@ class SlotEngine:
         prefill_tokens: int | None = None,
     ) -> None:
         """
-        model: on its device. On a GPU, and with `copy`, the engine has its own copy of the weights (bfloat16 on a GPU); else it
-        reads the model's. rounding: see `Replica`; it makes a copy. cache_bytes: limit on keys and values, default 60 % of a
-        GPU's free memory, 8 GiB elsewhere; where it is reached there are fewer slots. prefill_tokens: tokens of contexts that
-        are computed at a time.
+        model: on its device. On a GPU, and with `copy`, the engine has its own copy of the weights (bfloat16 on a GPU); else, and
+        without `copy` where all weights are bfloat16, it reads the model's. rounding: see `Replica`; it makes a copy.
+        cache_bytes: limit on keys and values, which take at most 60 % of a GPU's free memory, 8 GiB elsewhere; where it is
+        reached there are fewer slots. prefill_tokens: tokens of contexts that are computed at a time.
         compiled: fuse the small operators of a decode step with torch.compile, by default on a GPU for models from `COMPILED`
         parameters on; kernels: attend with Triton, on a GPU by default. Raises ValueError unless temperature > 0.
         """
@@ -74,8 +74,11 @@ class SlotEngine:
         dtype = torch.bfloat16 if self._on_gpu else model.dtype
         self._stream = torch.cuda.Stream(self.device) if self._on_gpu else None  # type: ignore[no-untyped-call]
         with self._on_stream(after_others=True):
-            own = copy or self._on_gpu or rounding is not None
-            self._replica = Replica(model, self.device, dtype, as_trained=self._on_gpu, rounding=rounding) if own else None
+            shared = can_share(model) and not copy and rounding is None
+            own = copy or self._on_gpu or rounding is not None or shared
+            trained = self._on_gpu and not shared
+            replica = Replica(model, self.device, dtype, as_trained=trained, rounding=rounding, shared=shared) if own else None
+            self._replica = replica
             self.model = self._replica.model if self._replica else model
             self._stop_V = torch.zeros(model.config.get_text_config().vocab_size, dtype=torch.bool, device=self.device)
             self._stop_V[[token for token in sorted(stop_ids) if token < len(self._stop_V)]] = True
@@ -86,7 +89,7 @@ class SlotEngine:
         self._compiled = self._on_gpu and large if compiled is None else compiled
         self._kernels = self._on_gpu if kernels is None else kernels
         self._most = slots
-        self._limit = cache_bytes
+        self._given, self._limit = cache_bytes, 0
         self._prefill_tokens = prefill_tokens or (16384 if self._on_gpu else 4096)
         self.look_every = 10**9 if self._on_gpu else 1
         """The number of tokens between two looks of the host at what has finished."""
@@ -105,6 +108,11 @@ class SlotEngine:
     def free(self) -> int:
         """The number of slots that neither a request nor a waiting one will take."""
         return max(0, (len(self._slots) or self._most) - self.active)
+
+    @property
+    def cache_bytes(self) -> int:
+        """The bytes that keys and values take now."""
+        return 0 if self._cache is None else sum(tensor.nbytes for tensor in (*self._cache.keys, *self._cache.values))
 
     def refresh(self) -> None:
         """Take over the trainer's weights and forget what idle slots hold; see `Engine.refresh`."""
@@ -253,7 +261,7 @@ class SlotEngine:
             needed = 2 * positions * bytes_per_position(self._config, self._dtype)
             raise UsageError(
                 f"{positions} positions take {needed / 2**30:.1f} GiB of keys and values, "
-                f"of {(self._limit or 0) / 2**30:.1f} GiB: use shorter contexts or fewer new tokens"
+                f"of {self._limit / 2**30:.1f} GiB: use shorter contexts or fewer new tokens"
             )
         if len(running) >= count:
             return False
@@ -277,8 +285,9 @@ class SlotEngine:
     def _affordable(self, positions: int) -> int:
         """The number of slots of so many positions that fit into memory beside the scratch slot. The limit is found once, before
         the cache takes memory."""
-        if self._limit is None:
-            self._limit = int(_free_bytes(self.device) * 0.6) if self._on_gpu else 2**33
+        if self._cache is None:
+            found = int(_free_bytes(self.device) * 0.6) if self._on_gpu else 2**33
+            self._limit = min(found, found if self._given is None else self._given)
         return min(self._most, self._limit // (positions * bytes_per_position(self._config, self._dtype)) - 1)
 
     @contextmanager

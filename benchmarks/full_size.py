@@ -1,0 +1,222 @@
+"""Measure whole steps of full training at the papers' sizes on one card, beside what the card could do and what was predicted.
+
+    python -m benchmarks.full_size --out FILE [--shape 8b] [--weights bfloat16] [--evaluation-gib 24] [--steps 2]
+
+Weights are random at the published shape, made on the card in their own format. A step is that of a run: 4 prompts x 8 rollouts x
+3 turns x 1,024 tokens are sampled (no token stops), every turn is judged by the pool on the same card, and all weights take one
+update. What is judged are candidates of the benchmarks' corpus, not what random weights write. No checkpoint is written. The last
+step counts: the ones before compile.
+
+Limits. Sampling: the bytes of the weights and of the rows' keys and values, once per token, over the card's bandwidth; the
+contexts' own computation is not in it. Training: 6 operations per matrix weight and token, and attention's, at 60 % of the card's
+dense bfloat16 rate; recomputation is not in it. The card is an H200 (4.8 TB/s, 989 TFLOP/s); elsewhere limits are left out.
+
+`--shape tiny --evaluator simulated` runs without a GPU.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, ExitStack, contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import anyio
+import torch
+from rich.console import Console
+from rich.table import Table
+from transformers import Qwen3Config
+
+from benchmarks.corpus import corpus
+from benchmarks.loop import FromCorpus, Simulated
+from benchmarks.shapes import SHAPES, random_model
+from benchmarks.training import FEEDBACK_TOKENS, PROMPT_TOKENS, make_run
+from rlkernel.config import Run
+from rlkernel.policy import hf
+from rlkernel.policy.slots.cache import attention_widths, bytes_per_position
+from rlkernel.policy.small import load_small
+from rlkernel.training import loop
+from rlkernel.training.eight_bit_adamw import EightBitAdamW
+from rlkernel.training.memory import GIB, MemoryPlan, memory_table
+from rlkernel.training.placement import open_evaluator
+from rlkernel.training.preflight import plan_here
+from rlkernel.training.trainer import KernelGRPOTrainer
+from rlkernel.types import Problem
+
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+BANDWIDTH, OPERATIONS, REACHED = 4.8e12, 989e12, 0.6
+"""Of an H200: bytes per second, dense bfloat16 operations per second, and the part of these that a good trainer reaches."""
+
+
+def sampling_limit(config: Any, run: Run, matrices: int) -> float:
+    """The tokens per second that the bandwidth allows, with all rows at once and contexts at their mean length."""
+    rows = run.prompts_per_step * run.rollouts
+    context = PROMPT_TOKENS + run.turns * run.max_new_tokens / 2 + (run.turns - 1) / 2 * FEEDBACK_TOKENS
+    return rows * BANDWIDTH / (2 * matrices + rows * context * bytes_per_position(config, torch.bfloat16))
+
+
+def training_limit(config: Any, run: Run, matrices: int) -> float:
+    """The tokens per second, prompts and feedback included, of which one pass and its gradients take `REACHED` of the rate."""
+    length = row_tokens(run)
+    # Scores and sums: 2 products of 2 operations per query value and position, of which causal attention needs half; 3 for both
+    # passes.
+    attention = 3 * 2 * attention_widths(config)[0] * length * int(config.num_hidden_layers)
+    return REACHED * OPERATIONS / (6 * matrices + attention)
+
+
+def row_tokens(run: Run) -> int:
+    """The tokens of one trajectory: its prompt, its turns and the feedback between them."""
+    return PROMPT_TOKENS + run.turns * run.max_new_tokens + (run.turns - 1) * FEEDBACK_TOKENS
+
+
+@contextmanager
+def timed_updates(owner: type[torch.optim.Optimizer], seconds: list[float]) -> Iterator[None]:
+    """Note how long each step of an optimiser takes."""
+    original: Callable[..., None] = owner.step
+
+    def step(self: Any, *given: Any) -> None:
+        _wait()
+        started = time.perf_counter()
+        original(self, *given)
+        _wait()
+        seconds.append(time.perf_counter() - started)
+
+    with mock.patch.object(owner, "step", step):
+        yield
+
+
+def _wait() -> None:
+    if DEVICE == "cuda":
+        torch.cuda.synchronize()
+
+
+def _no_checkpoint(trainer: Any, *given: Any, **changes: Any) -> None:
+    """A checkpoint of the largest models is twice as large as a small disk; its folder is enough."""
+    (Path(trainer.args.output_dir) / f"checkpoint-{trainer.state.global_step}").mkdir(parents=True)
+
+
+def train(given: argparse.Namespace, run: Run, model: Any, directory: Path) -> dict[str, Any]:
+    """Train `run` on this machine. Returns the last training row, the seconds of updates, and the bytes of the cache."""
+    engines: list[Any] = []
+    updates: list[float] = []
+
+    def opened(*args: Any, **kwargs: Any) -> Any:
+        engines.append(open_engine(*args, **kwargs))
+        return engines[-1]
+
+    async def body() -> None:
+        async with AsyncExitStack() as stack:
+            judge: Any = Simulated()
+            if given.evaluator == "real":
+                opening = open_evaluator(given.device, 0, None, gpu_gib=run.evaluation_gib)
+                judge = await stack.enter_async_context(opening)
+                cases = corpus(48)
+                stack.enter_context(mock.patch.object(judge, "evaluate", FromCorpus(judge.evaluate, cases).evaluate))
+            await loop.train(run, directory, evaluator=judge, checkpoint_every=10**9)
+
+    open_engine = hf.open_engine
+    with ExitStack() as stack:
+        stack.enter_context(mock.patch.object(loop, "load_model", lambda name, **changes: (model, load_small()[1])))
+        stack.enter_context(mock.patch.object(hf, "stop_ids", lambda model, tokenizer: frozenset()))
+        stack.enter_context(mock.patch.object(hf, "open_engine", opened))
+        stack.enter_context(mock.patch.object(KernelGRPOTrainer, "_save_checkpoint", _no_checkpoint))
+        stack.enter_context(timed_updates(EightBitAdamW if run.weights == "bfloat16" else torch.optim.AdamW, updates))
+        anyio.run(body)
+    rows = [json.loads(line) for line in (directory / "metrics.jsonl").read_text().splitlines()]
+    steps = [row for row in rows if row["split"] == "train"]
+    return {"steps": steps, "last": steps[-1], "seconds_updates": updates, "cache_bytes": engines[0].cache_bytes}
+
+
+def measure(given: argparse.Namespace) -> tuple[dict[str, Any], MemoryPlan]:
+    """Measure one shape, from no model to its last step."""
+    sizes = (given.prompts, given.rollouts, given.turns, given.tokens, given.steps)
+    run = make_run(*sizes, weights=given.weights, evaluation_gib=given.evaluation_gib, device=given.device)
+    held_out = Problem("held_out", 1, "validation", "")
+    changes: dict[str, Any] = {"validation_every": 10**9, "validation_rollouts": 1, "validation_turns": 1}
+    run = replace(run, problems=(*run.problems, held_out), **changes)
+    config = Qwen3Config(**SHAPES[given.shape])
+    found = replace(plan_here(run, config), model=given.shape)
+    started = time.perf_counter()
+    model = random_model(given.shape, DEVICE, getattr(torch, given.weights))
+    made = time.perf_counter() - started
+    embedding = model.get_input_embeddings().weight.numel()
+    tied = model.get_output_embeddings().weight is model.get_input_embeddings().weight
+    matrices = model.num_parameters() - (0 if tied else embedding)
+    with tempfile.TemporaryDirectory() as directory:
+        trained = train(given, run, model, Path(directory) / "run")
+    last, rows = trained["last"], given.prompts * given.rollouts
+    result: dict[str, Any] = {
+        "seconds_model": made,
+        "parameters": model.num_parameters(),
+        "seconds": {
+            "whole step": last["seconds_wall"],
+            "sampling": last["seconds_generation"],
+            "evaluation": last["seconds_evaluation"],
+            "training": last["seconds_training"],
+            "of it the update": trained["seconds_updates"][-1] if trained["seconds_updates"] else None,
+        },
+        "tokens_per_second": {
+            "sampling": rows * given.turns * given.tokens / last["seconds_generation"],
+            "training": rows * row_tokens(run) / last["seconds_training"],
+        },
+        "predicted_gib": (found.taken + trained["cache_bytes"]) / GIB,
+        "cache_gib": trained["cache_bytes"] / GIB,
+        "steps": trained["steps"],
+    }
+    if DEVICE == "cuda":
+        limits = {"sampling": sampling_limit(config, run, matrices), "training": training_limit(config, run, matrices)}
+        peaks = {"allocated": torch.cuda.max_memory_allocated() / GIB, "reserved": torch.cuda.max_memory_reserved() / GIB}
+        result.update(limits_tokens_per_second=limits, peak_gib=peaks)
+    return result, found
+
+
+def show(result: Mapping[str, Any], found: MemoryPlan) -> None:
+    """Print the seconds by part, tokens per second beside their limits, and the memory beside its prediction."""
+    console = Console(width=100)
+    table = Table("part", "seconds", "tokens/s", "limit", "reached")
+    limits = result.get("limits_tokens_per_second", {})
+    for part, seconds in result["seconds"].items():
+        speed, limit = result["tokens_per_second"].get(part), limits.get(part)
+        cells = ["-" if value is None else f"{value:.{digits}f}" for value, digits in ((seconds, 2), (speed, 0), (limit, 0))]
+        table.add_row(part, *cells, f"{speed / limit:.0%}" if speed and limit else "-")
+    console.print(table)
+    console.print(memory_table(found))
+    line = f"cache {result['cache_gib']:.2f} GiB; predicted with it {result['predicted_gib']:.2f} GiB"
+    peaks = result.get("peak_gib")
+    if peaks:
+        off = result["predicted_gib"] / peaks["allocated"] - 1
+        line += f"; measured {peaks['allocated']:.2f} allocated, {peaks['reserved']:.2f} reserved: {off:+.1%}"
+    console.print(line)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    os.environ.setdefault("WANDB_MODE", "disabled")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--shape", default="8b", choices=SHAPES)
+    parser.add_argument("--weights", default="bfloat16", choices=("float32", "bfloat16"))
+    parser.add_argument("--evaluator", choices=("real", "simulated"), default="real")
+    parser.add_argument("--device", default="auto", help="of the real evaluator")
+    parser.add_argument("--evaluation-gib", type=int, default=0, help="see Run.evaluation_gib")
+    sizes = {"prompts": 4, "rollouts": 8, "turns": 3, "tokens": 1024, "steps": 2}
+    for name, default in sizes.items():
+        parser.add_argument(f"--{name}", type=int, default=default)
+    given = parser.parse_args(arguments)
+    result, found = measure(given)
+    device = torch.cuda.get_device_name() if DEVICE == "cuda" else "cpu"
+    settings = {name: getattr(given, name) for name in ("shape", "weights", "evaluator", "evaluation_gib", *sizes)}
+    parts = {part.what: part.bytes / GIB for part in found.parts}
+    about = {"device": device, "torch": torch.__version__, **settings, "parts_gib": parts}
+    given.out.write_text(json.dumps({**about, **result}, indent=1))
+    show(result, found)
+
+
+if __name__ == "__main__":
+    main()

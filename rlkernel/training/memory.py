@@ -1,0 +1,236 @@
+"""What a run takes of its card's memory, told by the model's configuration before any weight is loaded.
+
+Bytes per parameter of a run that trains all weights on a GPU: float32 takes 4 for weights, 4 for gradients, 8 for AdamW's
+moments, 2 for the sampler's copy and 2 for the copies of a forward pass; bfloat16 takes 2, 2 and 2 (`eight_bit_adamw`).
+Activations are an estimate for models of Llama's kind: those of one layer, the inputs of the others (all are kept where nothing
+is recomputed), and the gradient of the output projection. Sampling and training take turns, but the cache of the sampler stays.
+
+Legend of sizes: H hidden, F feed-forward, A query heads, K key and value heads (both times their size), V vocabulary, N tokens of
+a forward pass.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+import torch
+from rich.table import Table
+
+from rlkernel.config import Run
+from rlkernel.policy.replica import tied_head
+from rlkernel.policy.slots.cache import attention_widths, bytes_per_position
+from rlkernel.training.eight_bit_adamw import SLICE, state_bytes
+
+GIB = 2**30
+MICRO_TOKENS = 16_384
+"""The most tokens of one forward pass in training, padding included."""
+LARGE = 100_000_000
+"""Parameters from which on activations are recomputed in the backward pass."""
+MARGIN = 0.9
+"""The part of what is left that the cache takes: the rest is for what no formula knows, such as fragments."""
+SLICE_BYTES = 40
+"""What one value costs while its slice is updated: its gradient, moments, noise and blocks in float32."""
+SLOTS = 128
+"""The most slots of the sampler, `rlkernel.policy.hf.open_policy`."""
+CONTEXTS = (2048, 4096, 8192, 16_384, 32_768)
+"""The contexts for which slots are told."""
+
+
+@dataclass(frozen=True)
+class Demand:
+    """The fields of a `Run` that decide what memory it takes; `Run` explains them."""
+
+    model: str
+    weights: str = "float32"
+    lora_rank: int = 0
+    staleness: int = 0
+    rollout_dtype: str = "auto"
+    turns: int = 3
+    max_new_tokens: int = 512
+    gradient_checkpointing: bool | None = None
+    reference: bool = False
+    """Whether the loss has a reference policy, `Loss.beta`."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """One thing that takes memory."""
+
+    what: str
+    bytes: int
+    how: str
+    """Where the number comes from, in a few words."""
+
+
+@dataclass(frozen=True)
+class MemoryPlan:
+    """What a run takes, and what is left for the sampler's cache."""
+
+    model: str
+    parameters: int
+    parts: tuple[Part, ...]
+    position_bytes: int
+    """The bytes of keys and values of one token."""
+    limit: int
+    """The bytes that this process may take."""
+    others: str
+    """Who has the rest of the card, in a few words; may be empty."""
+    needed_positions: int
+    """The positions that one slot has at least: the sampled tokens of a whole trajectory."""
+
+    @property
+    def taken(self) -> int:
+        """The bytes of all parts."""
+        return sum(part.bytes for part in self.parts)
+
+    @property
+    def cache_bytes(self) -> int:
+        """The bytes that the sampler's cache may take."""
+        return max(0, int((self.limit - self.taken) * MARGIN))
+
+    def slots(self, positions: int) -> int:
+        """How many slots of so many positions fit, beside the scratch slot that every cache has."""
+        return max(0, min(SLOTS, self.cache_bytes // (positions * self.position_bytes) - 1))
+
+    @property
+    def fits(self) -> bool:
+        """Whether the run can sample at all beside what it trains."""
+        return self.slots(self.needed_positions) > 0
+
+
+def demand_of(run: Run) -> Demand:
+    """What a run demands."""
+    same = {field.name: getattr(run, field.name) for field in fields(Demand) if field.name != "reference"}
+    return Demand(reference=run.loss.beta > 0, **same)
+
+
+def recomputes(wanted: bool | None, parameters: int) -> bool:
+    """Whether activations are recomputed in the backward pass: as the run says, or for models with large ones."""
+    return parameters > LARGE if wanted is None else wanted
+
+
+def plan(
+    run: Demand, config: Any, limit: int, *, gpu: bool, micro_tokens: int = MICRO_TOKENS, others: str = ""
+) -> MemoryPlan:  # fmt: skip
+    """The memory of a run of a model with this configuration.
+
+    limit: the bytes that the process may take. gpu: whether it trains on one, where the sampler has bfloat16 weights.
+    micro_tokens: tokens of a forward pass in training.
+    """
+    model = meta_model(config)
+    text = config.get_text_config()
+    dtype = torch.bfloat16 if run.lora_rank or run.weights == "bfloat16" else torch.float32
+    sampled = torch.bfloat16 if gpu else dtype
+    parts = _lora(run, model) if run.lora_rank else _full(run, model, dtype)
+    parts += _sampler(run, model, dtype, gpu)
+    parts.append(_activations(run, text, dtype, micro_tokens, model.num_parameters()))
+    needed = run.turns * run.max_new_tokens
+    position = bytes_per_position(text, sampled)
+    return MemoryPlan(run.model, model.num_parameters(), tuple(parts), position, limit, others, needed)
+
+
+def meta_model(config: Any) -> Any:
+    """The model of a configuration, without memory for its weights."""
+    from transformers import AutoModelForCausalLM
+
+    with torch.device("meta"):
+        return AutoModelForCausalLM.from_config(config)
+
+
+def _full(run: Demand, model: Any, dtype: torch.dtype) -> list[Part]:
+    values = [parameter.numel() for parameter in model.parameters()]
+    count, size = sum(values), dtype.itemsize
+    short = run.weights == "bfloat16"
+    parts = [
+        Part("weights", count * size, f"{size} bytes each"),
+        Part("gradients", count * size, f"{size} bytes each"),
+        Part(
+            "moments",
+            sum(map(state_bytes, values)) if short else 8 * count,
+            "two of 1 byte each" if short else "two of 4 bytes each",
+        ),
+    ]
+    if short:
+        parts.append(Part("update", min(max(values), SLICE) * SLICE_BYTES, "one slice in float32"))
+    if run.reference:
+        parts.append(Part("reference policy", count * size, "Loss.beta is not 0"))
+    return parts
+
+
+def _lora(run: Demand, model: Any) -> list[Part]:
+    head = model.get_output_embeddings()
+    linear = [module for module in model.modules() if isinstance(module, torch.nn.Linear) and module is not head]
+    adapters = run.lora_rank * sum(module.in_features + module.out_features for module in linear)
+    return [
+        Part("weights", 2 * model.num_parameters(), "2 bytes each, frozen"),
+        Part("adapters", 4 * adapters, f"rank {run.lora_rank}, 4 bytes each"),
+        Part("gradients", 4 * adapters, "of the adapters"),
+        Part("moments", 8 * adapters, "of the adapters"),
+    ]
+
+
+def _sampler(run: Demand, model: Any, dtype: torch.dtype, gpu: bool) -> list[Part]:
+    """The sampler's copy of the weights, where it has one (`rlkernel.policy.replica`)."""
+    linear = sum(module.weight.numel() for module in model.modules() if isinstance(module, torch.nn.Linear))
+    rest = model.num_parameters() - linear + (model.get_output_embeddings().weight.numel() if tied_head(model) else 0)
+    shares = run.weights == "bfloat16" and run.staleness == 0 and run.rollout_dtype == "auto"
+    copies = gpu or run.staleness > 0 or run.rollout_dtype != "auto"
+    if shares or not copies:
+        return [Part("sampler's weights", 0, "the trained ones")]
+    if not gpu:
+        return [Part("sampler's weights", model.num_parameters() * dtype.itemsize, "a copy")]
+    parts = [Part("sampler's weights", 2 * linear + dtype.itemsize * rest, "a copy, its matrices in bfloat16")]
+    if dtype == torch.float32:
+        parts.append(Part("copies in a pass", 2 * linear, "matrices in bfloat16 (autocast)"))
+    return parts
+
+
+def _activations(run: Demand, text: Any, dtype: torch.dtype, micro_tokens: int, parameters: int) -> Part:
+    H, V, layers = int(text.hidden_size), int(text.vocab_size), int(text.num_hidden_layers)
+    F = int(getattr(text, "intermediate_size", None) or 4 * H)
+    A, K = attention_widths(text)
+    recomputed = recomputes(run.gradient_checkpointing, parameters)
+    N = max(micro_tokens, run.turns * run.max_new_tokens)
+    # Norms keep float32 copies (12 bytes a value), rotations three tensors; the feed-forward keeps four, and gradients of three.
+    layer = N * (24 * H + 22 * (A + K) + 14 * F)
+    trained = 0 if run.lora_rank else V * H
+    # The head's gradient is summed in float32 and then cast; so is that of its input.
+    head = trained * (4 + dtype.itemsize) + N * H * (4 + dtype.itemsize)
+    kept = layers * N * H * dtype.itemsize if recomputed else (layers - 1) * layer
+    return Part("activations", kept + max(layer, head), f"an estimate, {N:,} tokens{', recomputed' if recomputed else ''}")
+
+
+def memory_table(found: MemoryPlan) -> Table:
+    """The plan as a table of at most 100 columns."""
+    table = Table(title=f"{found.model}: {found.parameters / 1e9:.2f}e9 parameters", title_justify="left", width=96)
+    table.add_column("memory")
+    table.add_column("GiB", justify="right")
+    table.add_column("how")
+    for part in found.parts:
+        table.add_row(part.what, f"{part.bytes / GIB:.2f}", part.how)
+    left = found.limit - found.taken
+    table.add_row("together", f"{found.taken / GIB:.2f}", "", style="bold")
+    table.add_row("there is", f"{found.limit / GIB:.2f}", found.others)
+    each = f"{found.position_bytes / 1024:.3g} KiB a token"
+    table.add_row("left", f"{left / GIB:.2f}", f"{MARGIN:.0%} of it for keys and values, {each}")
+    for positions in sorted({*CONTEXTS, found.needed_positions}):
+        size = positions * found.position_bytes / GIB
+        needed = ", which the run needs" if positions == found.needed_positions else ""
+        table.add_row(f"slot of {positions:,}", f"{size:.2f}", f"{found.slots(positions)} slots{needed}")
+    return table
+
+
+def advice(found: MemoryPlan, run: Demand) -> str:
+    """One line on a run that does not fit: what is missing, and what helps."""
+    missing = found.taken + 2 * found.needed_positions * found.position_bytes / MARGIN - found.limit
+    ways = {
+        "weights='bfloat16'": run.weights == "float32" and not run.lora_rank,
+        "lora_rank=32": not run.lora_rank,
+        "staleness=0": run.staleness > 0,
+        "a smaller evaluation_gib": bool(found.others),
+    }
+    helps = [way for way, offered in ways.items() if offered]
+    return f"{found.model} does not fit: {missing / GIB:.1f} GiB are missing of {found.limit / GIB:.1f}, see the table: take " + (
+        ", or ".join(helps) or "a smaller model"
+    )

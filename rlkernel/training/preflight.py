@@ -1,0 +1,54 @@
+"""Whether a run fits into the memory of its card, or of this machine: asked before anything is loaded."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from rich.console import Console
+
+from rlkernel.config import Run
+from rlkernel.errors import UsageError
+from rlkernel.evaluator.config import GIB, EvaluatorConfig, Limits
+from rlkernel.policy.load import load_config
+from rlkernel.training.memory import MICRO_TOKENS, Demand, MemoryPlan, advice, demand_of, memory_table, plan
+from rlkernel.training.placement import place
+
+
+def check_memory(run: Run, micro_tokens: int = MICRO_TOKENS) -> None:
+    """Print the table of a run that does not fit on standard error, and raise UsageError."""
+    found = plan_here(run, load_config(run.model), micro_tokens)
+    if not found.fits:
+        Console(stderr=True, width=100).print(memory_table(found))
+        raise UsageError(advice(found, demand_of(run)))
+
+
+def plan_here(run: Run, config: Any, micro_tokens: int = MICRO_TOKENS) -> MemoryPlan:
+    """The memory of a run on this machine, of a model with this configuration. Raises UsageError for a device that it has not."""
+    limit, others = own_memory(run.device, run.evaluation_gib)
+    return plan(demand_of(run), config, limit or machine_bytes(), gpu=limit > 0, micro_tokens=micro_tokens, others=others)
+
+
+def plan_demand(demand: Demand, *, device: str, evaluation_gib: int, card_gib: float = 0.0) -> MemoryPlan:
+    """The memory of a run that does not exist yet, here or, with `card_gib`, on a GPU where the policy may take that much."""
+    limit, others = (int(card_gib * GIB), "as given") if card_gib else own_memory(device, evaluation_gib)
+    return plan(demand, load_config(demand.model), limit or machine_bytes(), gpu=limit > 0, others=others)
+
+
+def own_memory(device: str, evaluation_gib: int) -> tuple[int, str]:
+    """The bytes that a policy may take of its card beside evaluations on `device`, and who has the rest, in words; 0 where it is
+    on the CPU. Raises UsageError for a device that this machine has not."""
+    try:
+        placement = place(device)
+    except ValueError as error:
+        raise UsageError(f"Run.device or Run.jobs: {error}") from error
+    own = placement.own_bytes(EvaluatorConfig(limits=Limits(gpu_memory_bytes=evaluation_gib * GIB)))
+    if not placement.shared or placement.card is None:
+        return own, ""
+    rest = (placement.card.memory_bytes - own) / GIB
+    return own, f"evaluations and CUDA have {rest:.0f} GiB of the card"
+
+
+def machine_bytes() -> int:
+    """The bytes of this machine's memory."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")

@@ -1,0 +1,128 @@
+"""What is predicted of a run's memory is what small models really allocate; a run that cannot fit says so before it starts."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+import torch
+from rich.console import Console
+
+from rlkernel.config import Run
+from rlkernel.errors import UsageError
+from rlkernel.policy.engine import Request
+from rlkernel.policy.load import add_lora
+from rlkernel.policy.slots.engine import SlotEngine
+from rlkernel.training import loop, preflight
+from rlkernel.training.memory import Demand, MemoryPlan, memory_table, plan
+from tests.policy.sampling import context
+from tests.training.trainer_doubles import batch_of, make_trainer
+
+GIB = 2**30
+
+
+def parts(found: MemoryPlan) -> dict[str, int]:
+    return {part.what: part.bytes for part in found.parts}
+
+
+@pytest.mark.parametrize("weights", ["float32", "bfloat16"])
+def test_a_trainer_has_the_bytes_that_are_predicted(weights: str, tiny_model: Any, tiny_tokenizer: Any, tmp_path: Path) -> None:
+    model = tiny_model.to(getattr(torch, weights))
+    trainer, _ = make_trainer(model, tiny_tokenizer, tmp_path, weights=weights)
+    trainer.create_optimizer()
+    trainer._backward(model, batch_of(trainer), range(4))
+    found = parts(plan(Demand("tiny", weights=weights), model.config, GIB, gpu=False))
+    parameters = list(model.parameters())
+    assert found["weights"] == sum(parameter.nbytes for parameter in parameters)
+    assert found["gradients"] == sum(parameter.grad.nbytes for parameter in parameters)
+    trainer.optimizer.step()
+    states = [value for state in trainer.optimizer.state.values() for name, value in state.items() if name != "step"]
+    assert found["moments"] == sum(state.nbytes for state in states)
+
+
+def test_adapters_have_the_bytes_that_are_predicted(tiny_model: Any) -> None:
+    found = parts(plan(Demand("tiny", lora_rank=4), tiny_model.config, GIB, gpu=False))
+    pytest.importorskip("peft")
+    model = add_lora(tiny_model.to(torch.bfloat16), 4, 32.0)
+    trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    assert found["adapters"] == found["gradients"] == sum(parameter.nbytes for parameter in trained)
+    assert found["weights"] == sum(parameter.nbytes for parameter in model.parameters() if not parameter.requires_grad)
+    assert found["moments"] == 2 * found["adapters"]
+
+
+@pytest.mark.parametrize("weights", ["float32", "bfloat16"])
+def test_a_cache_has_the_slots_and_bytes_that_are_predicted(weights: str, tiny_model: Any) -> None:
+    model = tiny_model.to(getattr(torch, weights))
+    demand = Demand("tiny", weights=weights, turns=2, max_new_tokens=100)
+    needed = sum(parts(plan(demand, model.config, GIB, gpu=False)).values())
+    found = plan(demand, model.config, needed + 2_000_000, gpu=False)
+    engine = SlotEngine(model, frozenset(), 1.0, cache_bytes=found.cache_bytes)
+    engine.advance([Request(0, context(100, 0), seed=0, budget=28)], 1)
+    # 128 positions are one block; one slot more is scratch.
+    assert engine.free + engine.active == found.slots(128) > 2
+    assert engine.cache_bytes == (found.slots(128) + 1) * 128 * found.position_bytes
+    assert engine.cache_bytes <= found.cache_bytes
+
+
+@pytest.mark.parametrize("weights, staleness, copied", [("bfloat16", 0, 0), ("bfloat16", 1, 2), ("float32", 0, 2)])
+def test_the_sampler_copies_what_it_cannot_share(weights: str, staleness: int, copied: int, tiny_model: Any) -> None:
+    found = parts(plan(Demand("tiny", weights=weights, staleness=staleness), tiny_model.config, GIB, gpu=True))
+    matrices = sum(module.weight.numel() for module in tiny_model.modules() if isinstance(module, torch.nn.Linear))
+    assert found["sampler's weights"] >= copied * matrices
+    assert (found["sampler's weights"] > 0) is bool(copied)
+
+
+def published(layers: int, width: int, heads: int, feed_forward: int, **changes: Any) -> Any:
+    from transformers import Qwen3Config
+
+    return Qwen3Config(
+        vocab_size=151_936,
+        hidden_size=width,
+        num_hidden_layers=layers,
+        num_attention_heads=heads,
+        intermediate_size=feed_forward,
+        num_key_value_heads=8,
+        head_dim=128,
+        **changes,
+    )
+
+
+def test_the_published_sizes() -> None:
+    large = published(40, 5120, 40, 17_408, tie_word_embeddings=False)
+    found = plan(Demand("14b", weights="bfloat16", max_new_tokens=1024), large, 112 * GIB, gpu=True)
+    # Qwen3-14B has 14.8e9 parameters: 2 + 2 + 2 bytes and a scale per block of 256 are 6.03 bytes each.
+    assert found.parameters == 14_768_307_200
+    held = parts(found)
+    assert sum(held[name] for name in ("weights", "gradients", "moments")) == pytest.approx(6.03125 * 14_768_307_200, rel=1e-4)
+    # 40 layers, 8 heads of 128, keys and values, 2 bytes.
+    assert found.position_bytes == 40 * 8 * 128 * 2 * 2
+    assert found.fits
+    exact = plan(Demand("14b", max_new_tokens=1024), large, 112 * GIB, gpu=True)
+    assert not exact.fits
+    assert exact.taken > 266e9
+    assert (exact.slots(2048), exact.cache_bytes) == (0, 0)
+
+
+def test_the_table_has_at_most_100_columns() -> None:
+    config = published(36, 4096, 32, 12_288)
+    console = Console(width=200, record=True, file=io.StringIO())
+    console.print(memory_table(plan(Demand("a-model", weights="bfloat16"), config, 80 * GIB, gpu=True, others="others")))
+    text = console.export_text()
+    assert max(map(len, text.splitlines())) <= 100
+    for words in ("a-model", "weights", "moments", "sampler's weights", "together", "there is", "slot of 32,768"):
+        assert words in text
+
+
+def test_a_run_that_cannot_fit_ends_with_the_table(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(preflight, "machine_bytes", lambda: 100_000)
+    monkeypatch.setattr(loop, "load_model", lambda *given, **changes: pytest.fail("weights were loaded"))
+    with pytest.raises(UsageError, match=r"does not fit: 0\.\d GiB are missing of 0\.0, see the table: take weights='bfloat16'"):
+        anyio.run(loop.train, replace(run, device="cpu"), tmp_path / "run")
+    told = capsys.readouterr().err
+    assert "moments" in told and "which the run needs" in told

@@ -33,10 +33,11 @@ class Loss:
     clip_high: float = 0.28
     beta: float = 0.0
     """Adds beta r (rho - 1 - log rho) with rho = pi_ref / pi: the KL from the policy at the start of the run, by the estimator
-    k3, whose gradient r makes unbiased (arXiv 2512.02556, section 3.1). It costs a second model's memory, unless adapters
-    train."""
+    k3, whose gradient r makes unbiased (arXiv 2512.02556, section 3.1). Whatever `ratio` says, r is that of the token here, and
+    the weights of corrections multiply the term: it is unbiased for old samples, too, where the weights are. It costs a second
+    model's memory, unless adapters train."""
     entropy: float = 0.0
-    """Subtracts this times the entropy of the policy at the token, in nats."""
+    """Subtracts this times the entropy of the policy at the token, in nats. Weights of corrections do not multiply it."""
 
     def __post_init__(self) -> None:
         _choose(self, "kind", Kind)

@@ -10,10 +10,12 @@ import functools
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, is_dataclass
+from enum import Enum
 from pathlib import Path
+from types import UnionType
 from typing import Any, get_args, get_origin, get_type_hints
 
-from rlkernel.types import Group, Status
+from rlkernel.types import Group
 
 FILE = "batches_ahead.json"
 """The file's name inside a checkpoint."""
@@ -44,9 +46,11 @@ _hints = functools.cache(get_type_hints)
 
 
 def _restored(kind: Any, value: Any) -> Any:
-    """The value of type `kind` that JSON shows as objects, arrays and texts."""
-    if isinstance(kind, type) and is_dataclass(kind):
-        return kind(**{name: _restored(_hints(kind)[name], item) for name, item in value.items()})
+    """The value of type `kind` that JSON shows as objects, arrays and texts. What a mapping holds stays as JSON shows it."""
+    if get_origin(kind) is UnionType:  # of one type and None
+        return None if value is None else _restored(get_args(kind)[0], value)
     if get_origin(kind) is tuple:
         return tuple(_restored(get_args(kind)[0], item) for item in value)
-    return Status(value) if kind is Status else value
+    if isinstance(kind, type) and is_dataclass(kind):
+        return kind(**{name: _restored(_hints(kind)[name], item) for name, item in value.items()})
+    return kind(value) if isinstance(kind, type) and issubclass(kind, Enum) else value

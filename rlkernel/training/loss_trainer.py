@@ -2,8 +2,9 @@
 trl.
 
 TRL's own ratio of sequences gives all turns of a row the sum of their advantages. So TRL always gets one ratio per token, and
-`old_for_level` makes it that of the token's turn or trajectory. TRL's entropy bonus depends on the micro-batches, so it is added
-here. TRL projects onto the vocabulary in tiles (`add_fused_lm_head`), so that no logits of a whole micro-batch exist.
+`old_for_level` makes it that of the token's turn or trajectory. Regularisers are added here: TRL's entropy bonus depends on the
+micro-batches; TRL's KL knows no weights of corrections, and is not finite where a prompt has a token that the model finds
+impossible. TRL projects onto the vocabulary in tiles (`add_fused_lm_head`), so that no logits of a whole micro-batch exist.
 
 Legend: B rows, C completion positions, A completion positions of a micro-batch laid out by `left_align`.
 """
@@ -74,20 +75,27 @@ class LossTrainer(GRPOTrainer):  # type: ignore[misc]
         with causal_attention(self.model), _alone(self.accelerator):
             loss: torch.Tensor = super().compute_loss(model, self._part, *args, **kwargs)
         part, self._part = self._part, {}
+        mask_BC = part["completion_mask"] * part["tool_mask"]
+        turns = part["num_items_in_batch"].clamp(min=1) / ranks.size()
         if self._run.loss.entropy:
-            mask_BC = part["completion_mask"] * part["tool_mask"]
-            turns = part["num_items_in_batch"].clamp(min=1) / ranks.size()
             loss = loss - self._run.loss.entropy * (part["entropies"] * mask_BC).sum() / turns
+        if self._run.loss.beta:
+            loss = loss + self._run.loss.beta * (part["kl"] * part["weights"]).sum() / turns
+            self._metrics["train"]["kl"].append(float(part["kl"].detach().sum() / mask_BC.sum().clamp(min=1)))
         # A minibatch has its share of the batch's turns as its denominator.
         return loss * self._run.updates
 
     def _get_per_token_logps_and_entropies(self, *args: Any, **kwargs: Any) -> Any:
         found = logprobs_BC, entropies_BC, _ = super()._get_per_token_logps_and_entropies(*args, **kwargs)
         part = self._part  # of the loss that is being computed, else empty
-        if part:
-            part["entropies"] = entropies_BC
-        if "old_per_token_logps" in part:
-            old_BC, mask_BC = part["old_per_token_logps"], part["completion_mask"] * part["tool_mask"]
+        if not part:
+            return found
+        mask_BC = part["completion_mask"] * part["tool_mask"]
+        part["entropies"], old_BC = entropies_BC, part.get("old_per_token_logps")
+        if self._run.loss.beta:
+            before_BC = logprobs_BC.detach() if old_BC is None else old_BC
+            part["kl"] = kl_from_reference(logprobs_BC, before_BC, part["ref_per_token_logps"], mask_BC)
+        if old_BC is not None:
             part["old_per_token_logps"] = old_for_level(self._run.loss.ratio, logprobs_BC, old_BC, mask_BC, part["turns"])
         return found
 
@@ -118,6 +126,21 @@ class LossTrainer(GRPOTrainer):  # type: ignore[misc]
         *sums, tokens = ranks.total(torch.tensor([*sums, sum(weights)], dtype=torch.float64)).tolist()
         for means, value in zip(noted, sums, strict=True):
             means[-len(weights) :] = [value / max(tokens, 1)]
+
+
+def kl_from_reference(
+    logprobs_BC: torch.Tensor, old_BC: torch.Tensor, reference_BC: torch.Tensor, mask_BC: torch.Tensor
+) -> torch.Tensor:
+    """The KL of each trained token's policy from the reference, r (rho - 1 - log rho), and 0 elsewhere: kl_BC.
+
+    rho = pi_ref / pi, and r = pi / pi_old of the token alone, which makes the gradient unbiased where pi_old has sampled
+    (arXiv 2512.02556, section 3.1). mask_BC: 1 for trained tokens; what the other log-probabilities are has no influence.
+    """
+    kept_BC = mask_BC.bool()
+    # Before exp and not after it: 0 times an infinite gradient is no number.
+    d_BC = torch.where(kept_BC, reference_BC - logprobs_BC, 0.0)
+    r_BC = torch.where(kept_BC, logprobs_BC - old_BC, 0.0).exp()
+    return r_BC * (d_BC.exp() - 1 - d_BC)
 
 
 @contextmanager

@@ -111,7 +111,6 @@ class KernelGRPOTrainer(LossTrainer):
         run, step = self._run, self.state.global_step
         groups = self._hooks.rollout(step)
         self._tokens = pad_rows(groups, self._tokenizer.pad_token_id)
-        self.beta = 0.0  # TRL would ask the reference for all rows in one pass
         with self._hooks.lease():  # padding and copies to the card
             output: dict[str, Any] = super()._generate_and_score_completions(inputs)
         wanted = needs_ratios(run.corrections) or run.staleness > 0 or self._several
@@ -155,8 +154,8 @@ class KernelGRPOTrainer(LossTrainer):
         if self._several and self._run.loss.kind != "reinforce":
             assert train_logprobs_BC is not None
             inputs["old_per_token_logps"] = train_logprobs_BC
-        self.beta = self._run.loss.beta
-        if self.beta:
+        if self._run.loss.beta:
+            inputs["weights"] = batch.weights_BC
             with self._reference.of(self.accelerator.unwrap_model(self.model)) as reference:
                 inputs["ref_per_token_logps"] = self._logprobs(reference, output)
         return {name: value.to(self.accelerator.device) for name, value in inputs.items()}

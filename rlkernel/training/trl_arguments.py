@@ -47,7 +47,7 @@ def training_arguments(run: Run, model: Any, directory: Path, checkpoint_every: 
         epsilon=run.loss.clip_low,
         # TRL's cispo takes the bound itself, and not its distance from 1.
         epsilon_high=run.loss.clip_high + (run.loss.kind == "cispo"),
-        beta=0.0,  # the trainer has the reference: TRL would load another copy, and ask it for all rows at once
+        beta=0.0,  # `LossTrainer` adds the KL: TRL would load a copy of the reference, and ask it for all rows at once
         scale_rewards="none",
         disable_dropout=True,
         learning_rate=run.learning_rate,

@@ -5,9 +5,22 @@ from __future__ import annotations
 from pathlib import Path
 
 from rlkernel.training.ahead import FILE, SampledBatch, read_ahead, write_ahead
-from rlkernel.types import Completion, Evaluation, Group, LaunchFact, OpFact, Problem, Seconds, Status, Trajectory, Turn
+from rlkernel.types import (
+    Closeness,
+    Completion,
+    Evaluation,
+    Group,
+    LaunchFact,
+    OpFact,
+    Oracle,
+    Problem,
+    Seconds,
+    Status,
+    Trajectory,
+    Turn,
+)
 
-PROBLEM = Problem("level1/relu", 1, "train", "# é \ud800\n")
+PROBLEM = Problem("level1/relu", 1, "train", "# é \ud800\n", (Oracle("NVIDIA H200", "measured", 1.7),))
 FACTS = Evaluation(
     Status.CORRECT,
     "fine",
@@ -19,6 +32,8 @@ FACTS = Evaluation(
     launches=(LaunchFact("k", 2, 1 / 3, 0.5, True, registers=32),),
     ops=(OpFact("aten.mm", 1, 5e-324, 1.0),),
     reference_ops=(OpFact("aten.relu", 1, 2.0, 1.0),),
+    kernelbench_close=Closeness.LOOSE,
+    sizes={"N": 64, "shape": [2, 3]},
     seconds=Seconds(trace=0.1, total=1e300),
     cached=True,
 )

@@ -10,10 +10,13 @@ from typing import Any
 import pytest
 import torch
 
+from algorithms.tis import TIS
 from rlkernel.policy.load import add_lora
-from rlkernel.settings import Loss, Optimiser
+from rlkernel.settings import Loss, Optimiser, Ratio
+from rlkernel.training.loss_trainer import kl_from_reference
 from rlkernel.training.micro_batches import left_align
-from tests.training.trainer_doubles import PROBLEMS, batch_of, make_groups, make_trainer, sampled_logprobs
+from rlkernel.types import Trajectory
+from tests.training.trainer_doubles import PROBLEMS, batch_of, make_groups, make_trainer, make_turn, sampled_logprobs
 
 
 def moved(model: Any, scale: float = 0.05) -> None:
@@ -71,6 +74,52 @@ def test_the_kl_from_the_start_is_k3_with_an_unbiased_gradient(
     (facts,) = hooks.facts
     assert facts.kl_reference == (pytest.approx(kl / tokens, rel=1e-3) if beta else None)
     assert kl / tokens > 1e-3
+
+
+def test_the_gradient_of_the_kl_is_unbiased_for_old_samples_that_are_weighed() -> None:
+    """Summed over the five tokens of a policy: q has sampled, pi_old was before the first update, pi is now. E_q[w r k3] with
+    w = pi_old / q has the gradient of KL(pi || pi_ref); without w it is that of no policy in particular."""
+    q, old, now, reference = torch.randn(4, 5, dtype=torch.float64, generator=torch.Generator().manual_seed(1)).log_softmax(1)
+    logits = now.clone().requires_grad_()
+    logprobs = logits.log_softmax(0)
+    (truth,) = torch.autograd.grad((logprobs.exp() * (logprobs - reference)).sum(), logits, retain_graph=True)
+    kl = kl_from_reference(logprobs, old, reference, torch.ones(5))
+    (weighed,) = torch.autograd.grad((q.exp() * (old - q).exp() * kl).sum(), logits, retain_graph=True)
+    (alone,) = torch.autograd.grad((q.exp() * kl).sum(), logits)
+    torch.testing.assert_close(weighed, truth, atol=1e-12, rtol=0)
+    assert (alone - truth).norm() > 0.3 * truth.norm()
+
+
+@pytest.mark.parametrize("ratio", ["token", "sequence"])
+def test_weights_multiply_the_kl_whose_ratio_is_the_tokens_own(
+    ratio: Ratio, tiny_model: Any, tiny_tokenizer: Any, tmp_path: Path
+) -> None:
+    settings = {"loss": Loss(ratio=ratio, beta=0.5), "epochs": 2}
+    trainer, _ = make_trainer(tiny_model, tiny_tokenizer, tmp_path, TIS(low=0.25, high=0.25), **settings)
+    output = batch_of(trainer)
+    output["old_per_token_logps"] = output["old_per_token_logps"] - 0.3 * (output["turns"] == 1)
+    without, _ = gradient(trainer, output)
+    output["ref_per_token_logps"] = output["ref_per_token_logps"] - 0.7
+    found, _ = gradient(trainer, output)
+    # 16 tokens, of which the 10 of first turns have r = exp(0.3); rho is exp(-0.7) everywhere.
+    kl = (10 * math.exp(0.3) + 6) / 16 * (math.exp(-0.7) - 1 + 0.7)
+    assert trainer._metrics["train"]["kl"] == pytest.approx([0.0, kl], rel=1e-4, abs=1e-6)
+    # The weight times beta, over the 6 turns.
+    assert found - without == pytest.approx(0.25 * 0.5 * kl * 16 / 6, rel=1e-4)
+
+
+def test_the_kl_is_finite_where_a_prompt_is_impossible(tiny_model: Any, tiny_tokenizer: Any, tmp_path: Path) -> None:
+    """Prompts of two lengths: the end of the longer one is among the columns of completions. Nothing is asked of the reference
+    there, and exp of 0 minus the prompt's log-probability is infinite in float32."""
+    with torch.no_grad():
+        for ids in ((10, 11, 12), (11, 12)):
+            prompt = Trajectory(PROBLEMS[0], (make_turn(ids[:1], ids[1:], 0.0),))
+            assert min(map(float, sampled_logprobs(tiny_model, prompt, 0.003)[0])) < -89
+    trainer, _ = make_trainer(tiny_model, tiny_tokenizer, tmp_path, loss=Loss(beta=0.1), temperature=0.003)
+    output = batch_of(trainer)
+    assert sorted(set(output["prompt_mask"].sum(1).tolist())) == [2, 3]
+    loss, found = gradient(trainer, output)
+    assert math.isfinite(loss) and bool(found.isfinite().all())
 
 
 def test_the_reference_of_adapters_is_the_model_without_them(tiny_model: Any, tiny_tokenizer: Any, tmp_path: Path) -> None:

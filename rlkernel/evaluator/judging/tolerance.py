@@ -34,6 +34,8 @@ NEAREST_FACTOR = 3.0
 """Allowed error in units of that of operands that are rounded to tf32."""
 CUT_FACTOR = 1.25
 """Allowed error in units of that of operands that are cut off to tf32: these err alike, so that little room is needed."""
+EXTREME_FACTOR = 2.0
+"""The same once more for the worst element, which another order of summation may make twice as bad; the norm keeps its bound."""
 CORES_CAP = 0.02
 """What tf32 may add at most to a norm's bound."""
 ELEMENT_FLOOR = {torch.float64: 1e-7, torch.float32: 1e-3, torch.float16: 2e-2, torch.bfloat16: 1e-1}
@@ -191,7 +193,8 @@ def _with_cores(own: OwnError, nearest: tuple[float, float], cut: tuple[float, f
     """The same with what tf32 makes of an output, as bounds: from its norm's and its worst element's error where operands are
     rounded and where they are cut off."""
     norm = max(NEAREST_FACTOR * nearest[0], CUT_FACTOR * cut[0])
-    return replace(own, cores=norm, cores_element=max(NEAREST_FACTOR * nearest[1], CUT_FACTOR * cut[1]))
+    element = EXTREME_FACTOR * max(NEAREST_FACTOR * nearest[1], CUT_FACTOR * cut[1])
+    return replace(own, cores=norm, cores_element=element)
 
 
 def _above(size: float) -> float:

@@ -35,7 +35,7 @@ class MRS:
 
     def __post_init__(self) -> None:
         ratios.check(self)
-        if self.veto is not None and self.veto <= 0:
+        if self.veto is not None and not self.veto > 0:
             raise ValueError(f"MRS.veto is {self.veto}: it must be positive, or None for no veto")
 
     def __call__(

@@ -37,7 +37,8 @@ class StepFacts:
     entropy: float
     """Nats per trained token."""
     clip_fraction: float
-    """The share of tokens whose ratio the loss clips, over the step's updates."""
+    """The share of trained tokens whose ratio the loss clips, over the step's updates. cispo clips whatever the advantage's sign;
+    TRL counts the tokens with a positive one."""
     kl_reference: float | None
     """The KL from the reference policy per trained token, where the loss has one."""
     turn_norms: tuple[float, ...]

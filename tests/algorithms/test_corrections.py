@@ -171,6 +171,7 @@ def test_the_veto_rejects_the_turn_of_an_impossible_token() -> None:
         (lambda: MRS(level="word"), "MRS.level is 'word': use one of token, turn, turn_geo, sequence, geometric"),
         (lambda: MRS(low=1.1, high=1.0), "MRS.low is 1.1"),
         (lambda: MRS(veto=0.0), "MRS.veto is 0.0"),
+        (lambda: MRS(veto=float("nan")), "MRS.veto is nan"),
         (lambda: TIS(level="word"), "TIS.level is 'word': use one of token, turn, turn_geo, sequence, geometric"),
         (lambda: TIS(low=3.0), "TIS.low is 3.0 and TIS.high 2.0"),
         (lambda: TIS(high=0.0), "TIS.low is 0.0 and TIS.high 0.0: no weight"),

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from rlkernel.evaluator.cards.gpus import Gpu
-from rlkernel.evaluator.config import EvaluatorConfig
+from rlkernel.evaluator.config import EvaluatorConfig, Limits
 from rlkernel.training.placement import RAY, Placement, place, select
 
 CARDS = tuple(Gpu(i, f"GPU-{i}", "NVIDIA H200", 140 << 30, "580.1") for i in range(4))
@@ -85,9 +85,10 @@ def test_with_a_cluster_the_nodes_evaluate() -> None:
 def test_both_sides_fit_on_a_shared_card(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[tuple[float, int]] = []
     monkeypatch.setattr(torch.cuda, "set_per_process_memory_fraction", lambda share, device: asked.append((share, device)))
-    # 140 GiB: 64 for evaluations, 4 for contexts. 80 GiB: half for evaluations.
-    for gib in (140, 80):
-        Placement("cuda:0", replace(CARDS[0], memory_bytes=gib << 30), True).limit_memory(EvaluatorConfig())
-    assert asked == [(72 / 140, 0), (36 / 80, 0)]
+    # 140 GiB: 64 for evaluations, 4 for contexts. 80 GiB, and where nothing is said: half for evaluations.
+    limited = EvaluatorConfig(limits=Limits(gpu_memory_bytes=64 << 30))
+    for gib, config in ((140, limited), (80, limited), (140, EvaluatorConfig())):
+        Placement("cuda:0", replace(CARDS[0], memory_bytes=gib << 30), True).limit_memory(config)
+    assert asked == [(72 / 140, 0), (36 / 80, 0), (66 / 140, 0)]
     Placement("cuda:1", CARDS[0], False).limit_memory(EvaluatorConfig())
-    assert asked[2:] == [(1.0, 0)]
+    assert asked[3:] == [(1.0, 0)]

@@ -61,7 +61,6 @@ from anyio.from_thread import BlockingPortal
 
 from rlkernel.busy import Busy
 from rlkernel.config import Run
-from rlkernel.errors import UsageError
 from rlkernel.evaluator.config import check_for_training
 from rlkernel.interfaces import CardEvaluator, Evaluator
 from rlkernel.metrics import rollout_metrics, timing
@@ -80,7 +79,7 @@ from rlkernel.training.hooks import StepFacts
 from rlkernel.training.memory import MICRO_TOKENS
 from rlkernel.training.meter import MeteredEvaluator, Meters, per_second
 from rlkernel.training.placement import describe, open_evaluator
-from rlkernel.training.preflight import check_memory, plan_here
+from rlkernel.training.preflight import check_memory, check_problems, plan_here
 from rlkernel.training.threads import cancellation, in_daemon, in_thread, on_loop
 from rlkernel.types import Group, Problem, Split
 
@@ -267,7 +266,7 @@ async def train(
             return True
         for line in start.told:
             print(line, file=sys.stderr)
-        _check_problems(run)
+        check_problems(run)
         ranks.check()
         await in_daemon(check_memory, run, micro_tokens)
         going = "starting" if start.checkpoint is None else f"resuming after step {start.step} of {run.steps}"
@@ -345,9 +344,3 @@ def _load(run: Run) -> tuple[Any, Any]:
     if torch.cuda.is_available():
         model.to("cuda")
     return model, tokenizer
-
-
-def _check_problems(run: Run) -> None:
-    for split in ("train", "validation"):
-        if not any(problem.split == split for problem in run.problems):
-            raise UsageError(f"Run.problems of {run.name!r} has none with split {split!r}: add one")

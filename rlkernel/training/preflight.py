@@ -1,4 +1,4 @@
-"""Whether a run fits into the memory of its card, or of this machine: asked before anything is loaded."""
+"""Whether a run has problems, and fits into the memory of its card, or of this machine: asked before anything is loaded."""
 
 from __future__ import annotations
 
@@ -13,6 +13,13 @@ from rlkernel.evaluator.config import GIB, EvaluatorConfig, Limits
 from rlkernel.policy.load import load_config
 from rlkernel.training.memory import MICRO_TOKENS, Demand, MemoryPlan, advice, demand_of, memory_table, plan
 from rlkernel.training.placement import place
+
+
+def check_problems(run: Run) -> None:
+    """Raise UsageError for a run without problems to train on or to measure on."""
+    for split in ("train", "validation"):
+        if not any(problem.split == split for problem in run.problems):
+            raise UsageError(f"Run.problems of {run.name!r} has none with split {split!r}: add one")
 
 
 def check_memory(run: Run, micro_tokens: int = MICRO_TOKENS) -> None:

@@ -13,11 +13,13 @@ import os
 import platform
 import statistics
 import time
+from dataclasses import dataclass
 
 import anyio
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.usage import Usage
 from rlkernel.evaluator.pool import open_pool
 from rlkernel.types import Evaluation, Problem
 
@@ -74,8 +76,22 @@ class ModelNew(nn.Module):
 """
 
 
-async def measure(count: int, jobs: int) -> tuple[float, float, float, list[Evaluation]]:
-    """Returns seconds to open, seconds for `count` cold evaluations, seconds for one alone while warm, and the results."""
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What one run of the benchmark saw, in seconds."""
+
+    opened: float
+    alone: float
+    """One evaluation while nothing else runs and everything is warm."""
+    wall: float
+    """All cold evaluations, from the first question to the last verdict."""
+    cpu: float
+    """The CPU time of these, of every process, which a busy machine changes less than the wall clock."""
+    results: tuple[Evaluation, ...]
+
+
+async def measure(count: int, jobs: int) -> Measured:
+    """Open a pool, evaluate a few candidates one by one, then time `count` cold ones."""
     start = time.perf_counter()
     results: list[Evaluation] = []
     async with open_pool(device="cpu", jobs=jobs) as pool:
@@ -93,11 +109,13 @@ async def measure(count: int, jobs: int) -> tuple[float, float, float, list[Eval
             await one(index)
             alone.append(time.perf_counter() - since)
         results.clear()
-        start = time.perf_counter()
+        before = Usage.now()
         async with anyio.create_task_group() as tasks:
             for index in range(count):
                 tasks.start_soon(one, index)
-        return opened, time.perf_counter() - start, statistics.median(alone), results
+        after = Usage.now()
+        cpu = after.parent + after.children - before.parent - before.children
+        return Measured(opened, statistics.median(alone), after.wall - before.wall, cpu, tuple(results))
 
 
 def main() -> None:
@@ -105,21 +123,25 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=60)
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
     args = parser.parse_args()
-    opened, seconds, alone, results = anyio.run(measure, args.count, args.jobs)
+    found = anyio.run(measure, args.count, args.jobs)
+    results = found.results
     wrong = [r for r in results if not r.correct]
     if wrong:
         raise SystemExit(
             f"{len(wrong)} of {len(results)} honest candidates were not correct: {wrong[0].status} {wrong[0].detail}"
         )
     table = Table("stage", "median ms", "p95 ms", box=None)
-    summary: dict[str, float] = {"open_s": opened, "per_second": args.count / seconds, "alone_ms": 1000 * alone}
+    per_second, cpu_ms = args.count / found.wall, 1000 * found.cpu / args.count
+    summary = {"open_s": found.opened, "per_second": per_second, "cpu_ms": cpu_ms, "alone_ms": 1000 * found.alone}
     for stage in ("trace", "compile", "run", "total"):
         values = sorted(1000 * float(getattr(r.seconds, stage)) for r in results)
         summary[f"{stage}_ms"] = statistics.median(values)
         table.add_row(stage, f"{statistics.median(values):.0f}", f"{values[int(0.95 * len(values))]:.0f}")
     console = Console()
-    console.print(f"{platform.machine()}, {len(os.sched_getaffinity(0))} cores, {args.jobs} jobs; pool opened in {opened:.1f} s")
-    console.print(f"{args.count / seconds:.1f} cold evaluations per second; one alone: {1000 * alone:.0f} ms")
+    cores = len(os.sched_getaffinity(0))
+    console.print(f"{platform.machine()}, {cores} cores, {args.jobs} jobs; pool opened in {found.opened:.1f} s")
+    rate = f"{per_second:.1f} cold evaluations per second, {cpu_ms:.0f} ms of CPU each"
+    console.print(f"{rate}; one alone: {1000 * found.alone:.0f} ms")
     console.print(table)
     print(json.dumps({k: round(v, 2) for k, v in summary.items()}))
 

@@ -1,6 +1,7 @@
 """Child processes of the evaluator. Start at `fork_server`, which is all that others import.
 
 fork_server   the pool's end: asks for children, talks to them, sees their death
+start         starts the zygote without garbage collection
 zygote        the process that forks them, and what each kind of child does
 sandbox       locks a child in before it meets anything untrusted
 """

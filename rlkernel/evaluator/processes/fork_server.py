@@ -152,7 +152,7 @@ class ForkServer:
         }  # fmt: skip
         if "LD_LIBRARY_PATH" in os.environ:
             environment["LD_LIBRARY_PATH"] = os.environ["LD_LIBRARY_PATH"]
-        command = [sys.executable, "-P", "-m", "rlkernel.evaluator.processes.zygote", str(theirs.fileno())]
+        command = [sys.executable, "-P", "-m", "rlkernel.evaluator.processes.start", str(theirs.fileno())]
         self._process = await anyio.open_process(
             command, stdin=subprocess.DEVNULL, stdout=self._log, stderr=self._log, env=environment, pass_fds=[theirs.fileno()],
             start_new_session=True, cwd=self._scratch.name,

@@ -7,6 +7,7 @@ It owns exactly one thread, or a fork could copy a locked lock. It speaks over o
 from __future__ import annotations
 
 import array
+import gc
 import importlib
 import json
 import os
@@ -50,6 +51,7 @@ def _trace_job(sock: socket.socket, fork: Fork) -> None:
     message = wire.receive(sock)
     if message is None:
         return
+    gc.unfreeze()  # host code that walks through all objects meets all of them
     sandbox.lock(cpu_seconds=fork.cpu_seconds, memory_bytes=fork.memory_bytes)
     request = codec.unpack(message[0], TraceRequest)
     try:
@@ -271,6 +273,7 @@ class Zygote:
 def _warm_up() -> None:
     """Run one honest candidate through tracing and compilation, so that children find imports, compiler and caches warm."""
     sandbox.interpreter_paths()
+    importlib.import_module("numpy.ma")  # which numpy imports in every run of a kernel
     importlib.import_module("torch._dynamo")  # which the first module would import, but inside of a trace, and so by half
     with tempfile.TemporaryDirectory() as scratch:
         os.environ["TRITON_CACHE_DIR"] = scratch
@@ -322,9 +325,7 @@ def main() -> None:
         _warm_up_runner()
     else:
         _warm_up()
+    gc.freeze()  # a child's collections then look at what it makes itself, and leave the pages that it shares as they are
+    gc.enable()
     _alone()  # here, so that the pool does not open at all
     Zygote(control).serve()
-
-
-if __name__ == "__main__":
-    main()

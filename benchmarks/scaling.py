@@ -1,0 +1,200 @@
+"""How cost grows with cores, cards, rollouts and turns: measured points, the limit of each as a line, and an estimate on paper.
+
+    python -m benchmarks.scaling [--figure docs/scaling.png] [--cpu 2:3.7 16:54] [--answer-tokens 2000]
+
+Reads the runs of `evaluator_throughput`, `loop` and `training` in `benchmarks/results`. `--cpu CORES:PER_SECOND` gives points of
+`evaluator_cpu`, which stores none. Nothing is measured here. The estimate is of a training step of the papers: 16 prompts x 16
+rollouts x 3 turns, which are 768 evaluations, with 14 billion weights in full. `Step` has its formulas and assumptions.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+
+matplotlib.use("Agg")  # draws to files; without it, importing pyplot may look for a display
+
+from matplotlib import pyplot as plt
+from rich.console import Console
+from rich.table import Table
+
+RESULTS = Path(__file__).parent / "results"
+CARDS = (1, 8, 64)
+BANDWIDTH, FLOPS, MEMORY = 4.8e12, 989e12, 141e9
+"""An H200: bytes/s of its memory, bfloat16 operations/s without sparsity, bytes of memory."""
+USABLE = 0.6
+"""An assumption: the share of the bandwidth that sampling 14 billion weights reaches."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """Cold evaluations per second of one machine."""
+
+    cores: int
+    cards: int
+    per_second: float
+    card_per_second: float | None = None
+    """What one card would serve if it never waited."""
+    core_seconds: float | None = None
+    """The CPU time of one evaluation."""
+
+    @staticmethod
+    def read(run: dict[str, Any]) -> Judged:
+        """A point from a result of `evaluator_throughput`."""
+        busy = run["cpu"]["parent"] + run["cpu"]["children"]
+        machine, rate = run["machine"], run["per_second"]
+        cards = len(machine["gpus"])
+        return Judged(machine["cores"], cards, rate, run["gpu_capacity_per_second"] / cards, busy / rate)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A training step on `cards` H200s of 16 cores each, in seconds, by these formulas.
+
+    Sampling: the rollouts are divided among the cards, and each token of a turn reads the weights in bfloat16 once and every
+    row's keys and values at their mean length, at `USABLE` of the bandwidth; rows that do not fit are sampled in further waves.
+    Evaluation: at the rate per card that was measured. Training: 8 operations per weight and token (forward, backward and a
+    second forward, for checkpointing), at the share of the card's rate that full fine-tuning of 1.7B was measured at. Traffic
+    between cards, answers of different length and the optimiser's step are left out, so it is a lower bound.
+    """
+
+    cards: int
+    answer_tokens: int
+    evaluations_per_second: float
+    training_share: float
+    weights: float = 14.8e9
+    rollouts: int = 256
+    turns: int = 3
+    prompt_tokens: int = 2000
+    bytes_per_token: int = 2 * 40 * 8 * 128 * 2
+    """Keys and values of 40 layers, 8 heads of 128, in bfloat16."""
+
+    @property
+    def tokens(self) -> int:
+        """The length of a whole conversation."""
+        return self.prompt_tokens + self.turns * self.answer_tokens
+
+    @property
+    def sampling(self) -> float:
+        rows = math.ceil(self.rollouts / self.cards)
+        room = int((0.9 * MEMORY - 2 * self.weights) / (self.tokens * self.bytes_per_token))
+        waves = math.ceil(rows / room)
+        mean_context = (self.prompt_tokens + self.tokens) / 2
+        moved = 2 * self.weights * waves + rows * mean_context * self.bytes_per_token
+        return self.turns * self.answer_tokens * moved / (USABLE * BANDWIDTH)
+
+    @property
+    def judging(self) -> float:
+        return self.rollouts * self.turns / (self.evaluations_per_second * self.cards)
+
+    @property
+    def training(self) -> float:
+        work = 8 * self.weights * self.rollouts * self.tokens
+        return work / (self.training_share * FLOPS * self.cards)
+
+
+def points() -> list[Judged]:
+    """The stored runs of `evaluator_throughput`."""
+    one = json.loads((RESULTS / "evaluator_throughput_h200.json").read_text())
+    two = json.loads((RESULTS / "evaluator_throughput_2xh200.json").read_text())
+    return [Judged.read(one), *(Judged.read(run) for run in two.values())]
+
+
+def training_share() -> float:
+    """The share of the card's rate that full fine-tuning of 1.7B reaches, its vocabulary's embedding included."""
+    cases = json.loads((RESULTS / "training_h200.json").read_text())["cases"]
+    case = next(case for case in cases if case["case"] == "1.7b-full")
+    return float(8 * case["parameters"] * case["tokens_per_second"] / FLOPS)
+
+
+def draw(judged: Sequence[Judged], modelled: Sequence[tuple[float, float]], path: Path) -> None:
+    """Three drawings beside each other: evaluations per second by cores and by cards, and seconds of a step by evaluations."""
+    figure, (by_cores, by_cards, by_step) = plt.subplots(1, 3, figsize=(13, 4), layout="constrained")
+    first = judged[0]
+    assert first.core_seconds is not None and first.card_per_second is not None
+    most = max(2 * max(p.cores for p in judged), 64)
+    by_cores.plot([0, most], [0, most / first.core_seconds], "--", color="tab:blue", label="limit: cores, measured time")
+    for cards in sorted({p.cards for p in judged}):
+        height = cards * first.card_per_second
+        by_cores.axhline(height, linestyle=":", color="tab:green", label=f"limit: {cards} card{'s' * (cards > 1)}")
+    by_cores.plot([p.cores for p in judged], [p.per_second for p in judged], "o", color="tab:blue", label="measured time")
+    by_cores.plot(
+        [x for x, _ in modelled],
+        [y for _, y in modelled],
+        "s",
+        color="tab:orange",
+        fillstyle="none",
+        markersize=9,
+        label="modelled time, no card",
+    )
+    by_cores.set(xlabel="cores", ylabel="cold evaluations/s", ylim=(0, 200))
+    cards = [p.cards for p in judged]
+    by_cards.plot([0, 4], [0, 4 * first.card_per_second], ":", color="tab:green", label="limit: a card that never waits")
+    by_cards.plot([0, 4], [0, 4 * 16 / first.core_seconds], "--", color="tab:blue", label="limit: 16 cores per card")
+    by_cards.plot(cards, [p.per_second for p in judged], "o", color="tab:blue", label="measured time")
+    by_cards.set(xlabel="H200s, with 16 cores each", ylabel="cold evaluations/s")
+    run = json.loads((RESULTS / "loop_h200.json").read_text())
+    side = next(side for side in run["sides"] if side["side"] == "ours")
+    per_turn = run["prompts"] * run["rollouts"]
+    work = (side["seconds_generation"] + side["seconds_training"]) / (per_turn * run["turns"])
+    rate = first.per_second
+    most = 4 * per_turn * run["turns"]
+    by_step.plot([0, most], [0, most * work], "--", color="tab:blue", label="limit: the card that samples and trains")
+    by_step.plot([0, most], [0, most / rate], ":", color="tab:green", label="limit: a card that evaluates")
+    by_step.plot(
+        [per_turn * run["turns"]], [side["seconds_wall"]], "o", color="tab:blue", label="a step of 0.6B, simulated evaluator"
+    )
+    by_step.set(xlabel="rollouts x turns of 300 tokens", ylabel="seconds of a step")
+    for axes in (by_cores, by_cards, by_step):
+        axes.legend(fontsize=8)
+        axes.grid(alpha=0.3)
+    figure.savefig(path, dpi=110)
+    plt.close(figure)
+
+
+def show(rate: float, share: float, answer_tokens: int, console: Console) -> None:
+    """Print the estimate on paper."""
+    table = Table("cards", "sampling s", "evaluation s", "training s", "step s", box=None)
+    for cards in CARDS:
+        step = Step(cards, answer_tokens, rate, share)
+        whole = max(step.sampling, step.judging) + step.training  # an answer is judged while others are sampled
+        table.add_row(str(cards), *(f"{value:.0f}" for value in (step.sampling, step.judging, step.training, whole)))
+    console.print(f"An ESTIMATE, not a measurement: a step of 768 evaluations, 14B in full, answers of {answer_tokens} tokens;")
+    console.print(
+        f"evaluation at {rate:.0f}/s per card, training at {share:.0%} of a card, sampling at {USABLE:.0%} of its bandwidth"
+    )
+    console.print(table)
+
+
+def _point(text: str) -> tuple[float, float]:
+    cores, _, rate = text.partition(":")
+    return float(cores), float(rate)
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--figure", type=Path, default=Path("docs/scaling.png"))
+    parser.add_argument("--cpu", type=_point, nargs="*", default=[], metavar="CORES:PER_SECOND", help="from evaluator_cpu")
+    parser.add_argument("--answer-tokens", type=int, default=2000, help="tokens of an answer, all of one length")
+    args = parser.parse_args(argv)
+    judged = points()
+    draw(judged, args.cpu, args.figure)
+    console = Console()
+    for point in judged:
+        console.print(
+            f"{point.cores} cores, {point.cards} cards: {point.per_second:.1f}/s, limit of the cards "
+            f"{point.cards * (point.card_per_second or 0):.0f}/s, of the cores {point.cores / (point.core_seconds or 1):.0f}/s"
+        )
+    show(judged[0].per_second, training_share(), args.answer_tokens, console)
+    console.print(f"figure: {args.figure}")
+
+
+if __name__ == "__main__":
+    main()

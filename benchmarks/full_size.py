@@ -52,7 +52,8 @@ from rlkernel.types import Problem
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 BANDWIDTH, OPERATIONS, REACHED = 4.8e12, 989e12, 0.6
-"""Of an H200: bytes per second, dense bfloat16 operations per second, and the part of these that a good trainer reaches."""
+"""The limits of an H200: bytes per second, dense bfloat16 operations per second, and the part of these that a good trainer
+reaches."""
 
 
 def sampling_limit(config: Any, run: Run, matrices: int) -> float:

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from rlkernel.evaluator.native.agreement import Judged, disagreements, native_from_json, speedups, summary, summary_line, table
-from rlkernel.types import Evaluation
+from rlkernel.types import Closeness, Evaluation
 
 
 def read(native: Path, ours: Path) -> list[Judged]:
@@ -53,7 +53,8 @@ def report(judged: Sequence[Judged]) -> str:
 
 def _close(judged: Sequence[Judged]) -> list[str]:
     """How KernelBench's two tolerances and our bound count the candidates that ran."""
-    counts = Counter((one.native.right, one.native.close_4, one.native.matches) for one in judged if one.native.ended == "ran")
+    ran = [one.native for one in judged if one.native.ended == "ran"]
+    counts = Counter((native.right, native.close is Closeness.TIGHT, native.matches) for native in ran)
     right = sum(count for (right, _, _), count in counts.items() if right)
     close = sum(count for (right, close, _), count in counts.items() if right and close)
     bound = sum(count for (right, _, ours), count in counts.items() if right and ours)

@@ -67,7 +67,7 @@ class Flags:
     jobs: int = 0
     profile: str = "h200"
     precision: Precision = Precision.PYTORCH
-    """Of float32 products: pytorch, strict or tf32, see docs/evaluator.md."""
+    """The precision of float32 products: pytorch, strict or tf32, see docs/evaluator.md."""
     untraceable: Literal["refused", "native"] = "refused"
     """native: judge what cannot be traced as plain Python in a fenced process, counted apart; needs a GPU."""
     audit: int = 0

@@ -108,7 +108,7 @@ FAST = 1.2
 
 
 def situation(evaluation: Evaluation) -> str:
-    """The key of `AFTER` that a verdict belongs to."""
+    """The key of `Mixture.after` that a verdict belongs to."""
     if evaluation.correct:
         return "fast" if (evaluation.speedup or 0.0) >= FAST else "slow"
     return "no_kernel" if evaluation.status is Status.NO_KERNEL else "broken"

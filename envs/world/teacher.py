@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from envs.teacher.script import situation
 from envs.world.drafts import Draft
 from envs.world.mistakes import draw_slips
 from envs.world.ops import Kind
@@ -19,8 +20,6 @@ from envs.world.task import Task
 from envs.world.write.module import Use, stage_names
 from rlkernel.types import Evaluation, Status
 
-FAST = 1.2
-"""Speedup from which the teacher is content (Fast@1.2, arXiv 2602.05885)."""
 NEAR = 1.5
 """Times of the floor up to which a tile is called good."""
 MISTAKES = (0.7, 0.25, 0.05)
@@ -103,13 +102,6 @@ BEGINNER = Mixture(
     },
 )
 """A policy that is timid, hacks, and seldom writes a fast kernel, but knows every schedule."""
-
-
-def situation(evaluation: Evaluation) -> str:
-    """The key of `Mixture.after` that a verdict belongs to."""
-    if evaluation.correct:
-        return "fast" if (evaluation.speedup or 0.0) >= FAST else "slow"
-    return "no_kernel" if evaluation.status is Status.NO_KERNEL else "broken"
 
 
 def remark(task: Task, evaluation: Evaluation) -> str:

@@ -85,7 +85,7 @@ class Flags:
     weights: Literal["float32", "bfloat16"] | None = None
     """The format of the weights that train; bfloat16 takes 6 bytes per parameter instead of 18."""
     precision: Precision | None = None
-    """Of float32 products in evaluations: pytorch, strict or tf32."""
+    """The precision of float32 products in evaluations: pytorch, strict or tf32."""
     steps: int | None = None
     turns: int | None = None
     """Attempts per trajectory."""

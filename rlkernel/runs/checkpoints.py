@@ -92,7 +92,7 @@ def writing(directory: Path) -> Iterator[None]:
     """
     try:
         yield
-    except Exception as error:
+    except Exception as error:  # a full disk is told in many ways
         if os.strerror(errno.ENOSPC) in str(error) or is_full(directory):
             raise disk_full(str(directory)) from error
         raise

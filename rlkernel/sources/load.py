@@ -14,9 +14,9 @@ from rlkernel.sources.tables import NoRow, Row, is_table, rows_of
 from rlkernel.types import Problem, Split
 
 VALIDATION_SHARE = 64
-"""Of 256: a quarter of a source's problems are its validation split, by a hash of their names."""
+"""The share of hashes, in 256ths: a quarter of a source's problems are its validation split, by a hash of their names."""
 MOST_VALIDATION = 100
-"""Of a table, at most so many."""
+"""The most validation problems of a table."""
 TOLD = 5
 """How many of the rows that are left out are told one by one."""
 

@@ -11,11 +11,11 @@ from rlkernel.benchmark.attempts import Ledger, TurnRow
 from rlkernel.errors import BrokenReference
 from rlkernel.evaluator.messages.native import NativeEnd, NativeFound
 from rlkernel.policy.writer import Answer
-from rlkernel.types import Evaluation, Problem, Status
+from rlkernel.types import Closeness, Evaluation, Problem, Status
 
 PROBLEMS = {name: Problem(name, 1, "train", "") for name in ("a", "b", "c", "d")}
 FOUND = NativeFound(
-    NativeEnd.RAN, constructed=True, matches=True, same_structure=True, close_2=True, close_4=True, reference_us=300.0,
+    NativeEnd.RAN, constructed=True, matches=True, close=Closeness.TIGHT, reference_us=300.0,
     candidate_us=150.0, calls=20,
 )  # fmt: skip
 

@@ -9,7 +9,7 @@ from rlkernel.errors import UsageError
 from rlkernel.evaluator.config import EvaluatorConfig, check_for_training
 from rlkernel.evaluator.messages.native import NativeEnd, NativeFound
 from rlkernel.evaluator.native.agreement import Judged
-from rlkernel.types import Evaluation, Status
+from rlkernel.types import Closeness, Evaluation, Status
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,7 @@ def test_training_refuses_verdicts_that_could_be_forged() -> None:
 def test_a_native_run_in_words() -> None:
     ours = Evaluation(Status.CORRECT, "", speedup=2.0, reference_us=200.0, candidate_us=100.0)
     right = NativeFound(
-        NativeEnd.RAN, same_structure=True, close_2=True, reference_us=220.0, candidate_us=100.0, constructed=True
+        NativeEnd.RAN, close=Closeness.LOOSE, reference_us=220.0, candidate_us=100.0, constructed=True
     )  # fmt: skip
     assert told(Judged("a", ours, right)) == "natively right: speedup 2.20x (220.0 us -> 100.0 us), which DIFFERS"
     assert told(Judged("a", ours, NativeFound(NativeEnd.TIMEOUT, "it took too long"))) == "natively timeout: it took too long"

@@ -235,7 +235,7 @@ def test_on_a_gpu_problems_stay_as_they_are_and_torch_compile_is_a_second_baseli
 ) -> None:
     cards = [Gpu(0, "GPU-1", "NVIDIA H200", 128 << 30, "1"), Gpu(1, "GPU-2", "NVIDIA H200", 120 << 30, "1")]
     monkeypatch.setattr(gpus, "select", lambda device, found=None: cards)
-    flags = benchmark.Flags(model="m", url="http://localhost/v1", suite=suite, levels=(1,), out=tmp_path / "o")
+    flags = benchmark.Flags(model="m", url="http://localhost/v1", problems=str(suite), levels=(1,), out=tmp_path / "o")
     found = plan(flags)
     assert found.evaluator.compiled and found.evaluator.limits.gpu_memory_bytes == 0, "what the cards have"
     assert [(f.whole, f.compared) for f in found.fitted if isinstance(f, Fitted)] == [({}, {})] * 2

@@ -24,7 +24,8 @@ from rlkernel.training.loop import train
 from tests.patient import PATIENT
 from rlkernel.training import placement
 
-placement.EvaluatorConfig = lambda seed: replace(PATIENT, seed=seed)  # a busy machine's timeouts are its own
+# A busy machine's timeouts are its own.
+placement.EvaluatorConfig = lambda precision, seed, limits: replace(PATIENT, precision=precision, seed=seed)
 wanted = ("level2/chain_bias_relu", "level2/chain_scale_gelu", "level2/chain_bias_tanh")
 run = cpu(TRLOO_ARM)
 problems = tuple(replace(p, split="validation" if p.name == wanted[-1] else "train") for p in run.problems if p.name in wanted)

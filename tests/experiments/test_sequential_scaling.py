@@ -73,4 +73,4 @@ def test_what_is_unusable_is_one_line(capsys: pytest.CaptureFixture[str]) -> Non
     assert capsys.readouterr().err == "error: --preset paper: choose from cpu, h200\n"
     assert main(["--turns", "0"]) == 2
     assert main(["--preset", "cpu", "--list"]) == 0
-    assert capsys.readouterr().out.count("answers of small") == 8
+    assert capsys.readouterr().out.count("answers of small") == 12  # 4 arms, 3 seeds each

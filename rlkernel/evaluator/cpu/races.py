@@ -15,7 +15,7 @@ from triton.runtime import interpreter as triton_interpreter
 Array = np.ndarray[Any, Any]
 _NOBODY, _SEVERAL = -1, -2
 MAX_BYTES = 1 << 26
-"""Of a storage that is followed; larger ones are not."""
+"""The most bytes of a storage that is followed; larger ones are not."""
 
 
 class Race(Exception):

@@ -38,7 +38,7 @@ class Seen:
     """What the reference gave at one kind of round."""
 
     dtypes: tuple[torch.dtype, ...]
-    """Of each output."""
+    """The dtype of each output."""
     errors: tuple[OwnError, ...]
     """The reference's own in each output; empty where nobody asked for them."""
     infinite: tuple[bool, bool]

@@ -72,7 +72,7 @@ class Round:
     errors: tuple[OwnError, ...]
     """The reference's own, of each output."""
     first_inputs: list[Any]
-    """Of the calls that come before the module is judged, on both sides; empty where there are none."""
+    """The inputs of the calls that come before the module is judged, on both sides; empty where there are none."""
 
 
 class SeededReference(Protocol):

@@ -84,7 +84,7 @@ class OwnError:
     norm: float = 0.0
     """Relative to the output's norm."""
     element: float = 0.0
-    """Of the worst element, relative to |element| + root mean square."""
+    """The error of the worst element, relative to |element| + root mean square."""
     spread: float = 1.0
     """Standard deviation by root mean square: small where the output is nearly constant."""
     huge: float = math.inf
@@ -220,8 +220,8 @@ def _counted(block: list[torch.Tensor], huge: float) -> list[torch.Tensor]:
 
 
 def _sums(block: list[torch.Tensor], huge: float) -> torch.Tensor:
-    """Of one block: the number of elements that count, and the sums of their squares and of themselves; then of `found` and of
-    each further tensor the squared errors and the number of finite elements."""
+    """Sums over one block: the number of elements that count, and the sums of their squares and of themselves; then of `found`
+    and of each further tensor the squared errors and the number of finite elements."""
     mine, target, *rest = _counted(block, huge)
     count = torch.tensor(float(target.numel()), dtype=torch.float64, device=target.device)
     sides = [x for t in (mine, *rest) for x in ((t - target).square().sum(), torch.isfinite(t).sum().double())]
@@ -229,8 +229,8 @@ def _sums(block: list[torch.Tensor], huge: float) -> torch.Tensor:
 
 
 def _extremes(block: list[torch.Tensor], huge: float, root: float, mean: float) -> torch.Tensor:
-    """Of one block: the sum of the squared distances from the mean; then of `found` and of each further tensor the worst element,
-    relative to |element| + root mean square."""
+    """Misses in one block: the sum of the squared distances from the mean; then of `found` and of each further tensor the worst
+    element, relative to |element| + root mean square."""
     mine, target, *rest = _counted(block, huge)
     if not target.numel():
         return torch.zeros(2 + len(rest), dtype=torch.float64, device=target.device)

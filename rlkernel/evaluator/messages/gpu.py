@@ -46,7 +46,7 @@ class Rates:
     """Runner to pool: what the card does, which a profile of it is made of."""
 
     dram_bytes_per_us: float
-    """Of a copy, bytes read and written."""
+    """The rate of a copy, in bytes read and written."""
     launch_us: float
     """From the start of one short kernel to the start of the next one."""
     l2_bytes: int

@@ -12,7 +12,7 @@ from typing import Annotated
 
 from rlkernel.evaluator.messages.codec import Between
 from rlkernel.evaluator.messages.judgement import Stress
-from rlkernel.types import Precision
+from rlkernel.types import Closeness, Precision
 
 
 class Way(StrEnum):
@@ -70,11 +70,8 @@ class NativeFound:
     """Whether a `ModelNew` was made."""
     matches: bool = False
     """Whether every output is within the bounds that an evaluation has."""
-    same_structure: bool = False
-    close_2: bool = False
-    """Whether all elements are within 1e-2 of the reference's, absolute plus relative, as KernelBench has it."""
-    close_4: bool = False
-    """The same with 1e-4."""
+    close: Closeness = Closeness.NO
+    """How KernelBench compares the outputs of the plain rounds."""
     error: float = 0.0
     """Largest error of a plain round, relative to the reference's norm."""
     inputs_changed: bool = False
@@ -92,7 +89,7 @@ class NativeFound:
     @property
     def right(self) -> bool:
         """Whether KernelBench would count the candidate: it ran, and its outputs are like the reference's within 1e-2."""
-        return self.ended is NativeEnd.RAN and self.same_structure and self.close_2
+        return self.ended is NativeEnd.RAN and self.close is not Closeness.NO
 
     @property
     def speedup(self) -> float | None:

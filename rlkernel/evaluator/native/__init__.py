@@ -4,6 +4,5 @@ referee.py     trusted: seeds, the reference, the clock that counts, the compari
 held.py        the referee's end of the candidate's process: questions with a deadline, and its end
 candidate.py   what that process does; everything that it says is untrusted
 calls.py       what both sides do alike: modules and inputs from seeds, one timed call
-closeness.py   how KernelBench compares outputs
 agreement.py   verdicts beside native runs: the table, disagreements, speedups
 """

@@ -12,16 +12,16 @@ import torch
 from rlkernel.evaluator import wire
 from rlkernel.evaluator.judging.comparison import Match, bits, compare_structure, compare_tensor
 from rlkernel.evaluator.judging.drawing import Construction, Round, Terms
+from rlkernel.evaluator.judging.kernelbench import closeness, worse
 from rlkernel.evaluator.judging.reference_calls import call
 from rlkernel.evaluator.judging.rounds import compare_round
 from rlkernel.evaluator.messages.children import RoundOutputs
 from rlkernel.evaluator.messages.judgement import Stress, Tolerance
 from rlkernel.evaluator.messages.native import Draw
 from rlkernel.evaluator.native.calls import PlacedReference, sums_of
-from rlkernel.evaluator.native.closeness import closeness
 from rlkernel.evaluator.program.tensors import flatten
 from rlkernel.evaluator.wire import TensorSpan
-from rlkernel.types import Precision
+from rlkernel.types import Closeness, Precision
 
 BOTH_ERR = 2.0
 """A timed call is compared with the reference in its own dtype, not with float64: both may err."""
@@ -44,9 +44,8 @@ class Comparison:
 
     matches: bool = True
     detail: str = ""
-    same_structure: bool = True
-    close_2: bool = True
-    close_4: bool = True
+    close: Closeness = Closeness.TIGHT
+    """How KernelBench compares the plain rounds."""
     error: float = 0.0
     inputs_changed: bool = False
     allowed: tuple[Tolerance, ...] = field(default=())
@@ -94,10 +93,9 @@ def _with_round(found: Comparison, one: Given, drawn: Round, tensors: list[torch
     state = {name: wire.tensor(span, one.body).to(device) for name, span in one.outputs.state.items()}
     expected = drawn.expected
     if one.draw.stress is Stress.NONE and not one.draw.perturbed and not one.draw.other:
-        close = closeness(expected.reference, tensors)
         found = replace(
-            found, same_structure=found.same_structure and close.same_structure, close_2=found.close_2 and close.close_2,
-            close_4=found.close_4 and close.close_4, error=max(found.error, close.error),
+            found, close=worse(found.close, closeness(tensors, expected.reference)),
+            error=max(found.error, _error(expected.reference, tensors)),
             inputs_changed=found.inputs_changed or _changed(inputs, expected.inputs_before),
         )  # fmt: skip
     if len(inputs) != len(expected.inputs_before) or len(one.outputs.overlapping) != len(tensors):
@@ -149,6 +147,14 @@ def _widened(drawn: Round) -> tuple[Tolerance, ...]:
             )
         )
     return tuple(found)
+
+
+def _error(expected: Sequence[torch.Tensor], found: Sequence[torch.Tensor]) -> float:
+    """The norm of the difference over the reference's norm; the plain norm where that is 0."""
+    usable = [(a, b.to(a.dtype)) for a, b in zip(expected, found, strict=False) if a.shape == b.shape]
+    miss = sum(float((a.double() - b.double()).abs().square().sum()) for a, b in usable)
+    size = sum(float(a.double().abs().square().sum()) for a, _ in usable)
+    return float((miss / size) ** 0.5 if size else miss**0.5)
 
 
 def _tensors(spans: Sequence[TensorSpan], body: bytes, device: torch.device) -> list[torch.Tensor]:

@@ -139,8 +139,8 @@ class _Referee:
             except wire.BadMessage as error:
                 return NativeFound(NativeEnd.DIED, f"its process sent {error}", constructed=True)
         return replace(
-            found, detail=compared.detail, matches=compared.matches, same_structure=compared.same_structure,
-            close_2=compared.close_2, close_4=compared.close_4, error=compared.error, inputs_changed=compared.inputs_changed,
+            found, detail=compared.detail, matches=compared.matches, close=compared.close, error=compared.error,
+            inputs_changed=compared.inputs_changed,
         )  # fmt: skip
 
     def _begin(self, held: Held, code: str, first: Draw) -> None:
@@ -252,5 +252,5 @@ def _own(name: str) -> Iterator[None]:
         yield
     except (BrokenReference, wire.BadMessage):
         raise
-    except Exception as error:
+    except Exception as error:  # the reference's own code may raise anything
         raise BrokenReference(f"{name}: run as plain Python it raised {one_line(error)}") from error

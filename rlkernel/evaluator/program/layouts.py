@@ -13,7 +13,7 @@ import torch
 from torch._prims_common import suggest_memory_format
 
 Strides = tuple[tuple[int, ...] | None, ...]
-"""Of each value that an operator returns; None for what is no tensor."""
+"""The strides of each value that an operator returns; None for what is no tensor."""
 
 _CONVOLUTIONS = {"convolution", "_convolution"}
 _LAST = {4: torch.channels_last, 5: torch.channels_last_3d}

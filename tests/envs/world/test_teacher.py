@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from envs.teacher.script import situation
 from envs.world.drafts import Draft, code, completion
 from envs.world.ops import Kind
 from envs.world.schedule import TORCH, Stage
@@ -22,7 +23,6 @@ from envs.world.teacher import (
     next_draft,
     remark,
     retiled,
-    situation,
     with_risk,
     write,
 )

@@ -11,12 +11,12 @@ from benchmarks import wild
 from rlkernel.evaluator import wire
 from rlkernel.evaluator.messages.native import NativeEnd, NativeFound
 from rlkernel.evaluator.native.agreement import Judged, disagreements, native_from_json, native_to_json, speedups, summary, table
-from rlkernel.types import Evaluation, Status
+from rlkernel.types import Closeness, Evaluation, Status
 
 
 def native(reference_us: float = 200.0, candidate_us: float = 100.0, *, close: bool = True) -> NativeFound:
     return NativeFound(
-        NativeEnd.RAN, constructed=True, matches=close, same_structure=True, close_2=close, close_4=close, error=1e-7,
+        NativeEnd.RAN, constructed=True, matches=close, close=Closeness.TIGHT if close else Closeness.NO, error=1e-7,
         reference_us=reference_us, candidate_us=candidate_us, claimed_us=candidate_us, proved_us=-5.0, calls=20,
     )  # fmt: skip
 

@@ -18,7 +18,7 @@ from rlkernel.evaluator.messages.native import NativeEnd, NativeFound, Way
 from rlkernel.evaluator.native_path import NativePath, native_evaluation, open_native
 from rlkernel.evaluator.pool import Pool, open_pool
 from rlkernel.evaluator.processes import sandbox
-from rlkernel.types import Problem, Seconds, Status
+from rlkernel.types import Closeness, Problem, Seconds, Status
 from tests.red_team import cases
 
 pytestmark = pytest.mark.anyio
@@ -150,7 +150,13 @@ async def test_a_forged_clock_gains_little(native: NativePath) -> None:
 
 async def test_what_is_counted_of_an_honest_candidate(native: NativePath) -> None:
     found = await native.run(cases.relu(), ATTACKS["value_read"].code, Way.KERNELBENCH)
-    assert (found.right, found.close_4, found.matches, found.error, found.inputs_changed) == (True, True, True, 0.0, False)
+    assert (found.right, found.close, found.matches, found.error, found.inputs_changed) == (
+        True,
+        Closeness.TIGHT,
+        True,
+        0.0,
+        False,
+    )
     assert (found.calls, found.constructed) == (20, True)
     assert found.candidate_us == max(found.claimed_us, found.proved_us)
     assert found.speedup == found.reference_us / found.candidate_us

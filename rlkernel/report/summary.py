@@ -12,7 +12,7 @@ import numpy as np
 
 from rlkernel.errors import UsageError
 from rlkernel.report.columns import METRICS, OPTIONAL, Metric, is_reward, is_share
-from rlkernel.runs.outcomes import KEYS, read_outcomes
+from rlkernel.runs.outcomes import KEYS, OPTIONAL_KEYS, read_outcomes
 from rlkernel.runs.texts import jsonl
 from rlkernel.statistics import SHARE_DIFFERENCE, Comparison, compare
 
@@ -250,7 +250,9 @@ def compare_seeds(
 def per_problem(run: RunRecord, key: str, window: Window) -> dict[str, float]:
     """The mean of a metric over a window for each problem; empty where outcomes do not have it."""
     steps = window.choose(sorted(run.outcomes)) if run.outcomes else []
-    if not steps or (key not in KEYS and not key.startswith("apparent_")):
+    if not steps or (key not in (*KEYS, *OPTIONAL_KEYS) and not key.startswith("apparent_")):
         return {}
     rows = [run.outcomes[step] for step in steps]
-    return {name: sum(row[name][key] for row in rows) / len(rows) for name in rows[0] if all(name in row for row in rows)}
+    return {
+        name: sum(row[name][key] for row in rows) / len(rows) for name in rows[0] if all(key in row.get(name, ()) for row in rows)
+    }

@@ -95,6 +95,20 @@ def _student_cdf(t: float, degrees: int) -> float:
     return (1 + within) / 2
 
 
+def student_p(values: Sequence[float]) -> float | None:
+    """Two-sided p of Student's test that the mean of N independent values is 0; None for fewer than two, and for equal values,
+    which say nothing about chance.
+
+    >>> student_p([1.0, 2.0, 3.0])  # t = 2 / (1 / sqrt(3)) = 3.4641 with 2 degrees of freedom  # doctest: +ELLIPSIS
+    0.0741...
+    """
+    found = np.asarray(values, dtype=np.float64)
+    deviation = float(found.std(ddof=1)) if len(found) > 1 else 0.0
+    if deviation <= 1e-12 * max(1.0, float(np.abs(found).max(initial=0.0))):
+        return None
+    return 2 * (1 - _student_cdf(abs(float(found.mean())) / deviation * math.sqrt(len(found)), len(found) - 1))
+
+
 def detectable(deviation: float, count: int) -> float:
     """The smallest true mean difference that `count` pairs detect with the chance POWER, at the two-sided level 1 - LEVEL.
 
@@ -209,6 +223,8 @@ class Comparison:
     runs?"""
     deviation: float | None = None
     """The standard deviation of the seeds' mean differences, which a design is computed from; None for one seed."""
+    seeds_p: float | None = None
+    """Student's p over the seeds, which claims are corrected by; None for one seed, and for equal differences."""
 
 
 def compare(
@@ -228,8 +244,9 @@ def compare(
     if interval is not None and bounds is not None:
         interval = interval.within(bounds)
     deviation = float(np.std(differences_S, ddof=1)) if len(differences_S) > 1 else None
+    seeds_p = student_p(differences_S)
     if differences_SP is None or differences_SP.size == 0:
-        return Comparison(mean, len(differences_S), None, interval, None, None, deviation)
+        return Comparison(mean, len(differences_S), None, interval, None, None, deviation, seeds_p)
     bootstrap = bootstrap_interval(differences_SP)
     p = sign_flip_test(differences_SP.mean(axis=0).tolist())
-    return Comparison(mean, len(differences_S), differences_SP.shape[1], interval, bootstrap, p, deviation)
+    return Comparison(mean, len(differences_S), differences_SP.shape[1], interval, bootstrap, p, deviation, seeds_p)

@@ -9,7 +9,7 @@ from enum import StrEnum
 
 from rlkernel.report.columns import is_reward, is_share, metric_of
 from rlkernel.report.summary import RunRecord, Window, compare_seeds, same_reward
-from rlkernel.statistics import MOST_SEEDS, Comparison, detectable, holm, seeds_needed
+from rlkernel.statistics import LEVEL, MOST_SEEDS, Comparison, Interval, detectable, holm, p_text, seeds_needed
 
 LATE = Window(share=0.5)
 """The window that claims are about by default: the second half of a run's measurements."""
@@ -17,10 +17,10 @@ NO_WIDTH = 1e-12
 """An interval narrower than this comes of equal differences: the quantity is too coarse, or the seeds are too few."""
 RULE = (
     "The difference of two arms is taken between runs of equal seed, each averaged over the claim's window, in the "
-    "direction of the claim. Reproduced: the 95 % interval (Student's, over seeds) lies above 0; it is small where it lies "
-    "within the margin. Not reproduced: it lies below 0, or wholly within the margin around 0. Unclear: anything else, and "
-    "fewer than two seeds. The p of a sign-flip test over problems, Holm-adjusted over the claims of an experiment, stands "
-    "beside it and decides nothing: it speaks of these runs, the interval of other seeds."
+    "direction of the claim. The claims of an experiment are one family: p is Student's over the seeds, Holm-adjusted over the "
+    "family. Reproduced: the 95 % interval (Student's, over seeds) lies above 0, and p is at most 0.05; it is small where the "
+    "interval lies within the margin. Not reproduced: the interval lies below 0 with such a p, or wholly within the margin "
+    "around 0. Unclear: anything else, and fewer than two seeds."
 )
 
 
@@ -50,6 +50,10 @@ class Claim:
     window: Window = LATE
     worse_window: Window | None = None
     """The window of `worse`, where it is another one: so an arm is compared with itself at another step."""
+    among: str = ""
+    """A part of the names of the problems that the claim is about; empty: all of the validation."""
+    after_look: bool = False
+    """Whether the claim was written after a look at runs that it speaks of."""
     margin: float = 0.05
     """A difference, in the metric's unit. An interval that includes 0 and lies within the margin is no reproduction; an interval
     above 0 is one, and is called small where it lies within the margin."""
@@ -64,7 +68,7 @@ class DecidedClaim:
     difference: Comparison | None
     """The difference in the direction of the claim: above 0 speaks for it. None without runs of both arms."""
     adjusted_p: float | None
-    """The p of the sign-flip test over problems, Holm-adjusted over the claims; None where outcomes are not known."""
+    """Student's p over the seeds, Holm-adjusted over the claims; None for fewer than two seeds."""
     reason: str
 
     @property
@@ -120,12 +124,12 @@ def decide_claims(claims: Sequence[Claim], arms: Mapping[str, Sequence[RunRecord
     """Give every claim its verdict. The claims come together, since their p are adjusted together. arms: runs by the name of
     their arm; an arm that is missing has none."""
     differences = [_difference(claim, arms) for claim in claims]
-    p_values = [difference.p for difference in differences if difference is not None and difference.p is not None]
+    p_values = [found.seeds_p for found in differences if found is not None and found.seeds_p is not None]
     adjusted = iter(holm(p_values))
     decided = []
     for claim, difference in zip(claims, differences, strict=True):
-        p = next(adjusted) if difference is not None and difference.p is not None else None
-        verdict, reason = verdict_of(difference, claim.margin)
+        p = next(adjusted) if difference is not None and difference.seeds_p is not None else None
+        verdict, reason = verdict_of(difference, claim.margin, p)
         if is_reward(claim.metric) and not same_reward([*arms.get(claim.better, ()), *arms.get(claim.worse, ())]):
             verdict, reason = Verdict.NOT_COMPARABLE, "the arms are paid by different rewards"
         decided.append(DecidedClaim(claim, verdict, difference, p, reason))
@@ -135,12 +139,12 @@ def decide_claims(claims: Sequence[Claim], arms: Mapping[str, Sequence[RunRecord
 def _difference(claim: Claim, arms: Mapping[str, Sequence[RunRecord]]) -> Comparison | None:
     runs, others = arms.get(claim.better, ()), arms.get(claim.worse, ())
     if claim.higher:
-        return compare_seeds(runs, others, claim.metric, claim.window, claim.worse_window)
-    return compare_seeds(others, runs, claim.metric, claim.worse_window or claim.window, claim.window)
+        return compare_seeds(runs, others, claim.metric, claim.window, claim.worse_window, claim.among)
+    return compare_seeds(others, runs, claim.metric, claim.worse_window or claim.window, claim.window, claim.among)
 
 
-def verdict_of(difference: Comparison | None, margin: float) -> tuple[Verdict, str]:
-    """The verdict on a difference, and the reason; `RULE` says it in words."""
+def verdict_of(difference: Comparison | None, margin: float, adjusted_p: float | None = None) -> tuple[Verdict, str]:
+    """The verdict on a difference, and the reason; `RULE` says it in words. adjusted_p: None for a claim that stands alone."""
     if difference is None:
         return Verdict.NO_RUNS, "no seed has finished in both arms, or the metric was not recorded"
     interval = difference.interval
@@ -148,11 +152,18 @@ def verdict_of(difference: Comparison | None, margin: float) -> tuple[Verdict, s
         return Verdict.UNCLEAR, "one seed has no interval"
     if interval.high - interval.low < NO_WIDTH:
         return Verdict.UNCLEAR, "all seeds differ by the same, which says nothing about chance"
-    if interval.low > 0:
+    by_chance = adjusted_p is not None and adjusted_p > 1 - LEVEL
+    if by_chance and not interval.low <= 0 <= interval.high and not _within(interval, margin):
+        return Verdict.UNCLEAR, f"the interval excludes 0, but one of so many claims does by chance: p {p_text(adjusted_p)}"
+    if interval.low > 0 and not by_chance:
         small = f", within {margin:g} of it" if interval.high <= margin else ""
         return Verdict.REPRODUCED, f"the interval lies above 0{small}"
-    if interval.high < 0:
+    if interval.high < 0 and not by_chance:
         return Verdict.NOT_REPRODUCED, "the interval lies below 0: the opposite holds"
-    if -margin <= interval.low and interval.high <= margin:
+    if _within(interval, margin):
         return Verdict.NOT_REPRODUCED, f"the interval lies within {margin:g} of 0: no difference of that size"
     return Verdict.UNCLEAR, "the interval includes 0"
+
+
+def _within(interval: Interval, margin: float) -> bool:
+    return -margin <= interval.low and interval.high <= margin

@@ -214,9 +214,12 @@ class Window:
         return list(steps)[-(self.last or 1) :]
 
 
-def value(run: RunRecord, key: str, window: Window) -> float | None:
+def value(run: RunRecord, key: str, window: Window, among: str = "") -> float | None:
     """The mean of a metric over a window of the validation, or of the training steps for `train/<metric>`; None where it was not
-    recorded."""
+    recorded. among: a part of the names of the validation problems that count."""
+    if among:
+        chosen_problems = per_problem(run, key, window, among)
+        return sum(chosen_problems.values()) / len(chosen_problems) if chosen_problems else None
     rows = run.training if key.startswith("train/") else run.validation
     name = key.removeprefix("train/")
     chosen = set(window.choose([row["step"] for row in rows])) if rows else set()
@@ -226,33 +229,39 @@ def value(run: RunRecord, key: str, window: Window) -> float | None:
 
 
 def compare_seeds(
-    runs: Sequence[RunRecord], others: Sequence[RunRecord], key: str, window: Window, other_window: Window | None = None
+    runs: Sequence[RunRecord],
+    others: Sequence[RunRecord],
+    key: str,
+    window: Window,
+    other_window: Window | None = None,
+    among: str = "",
 ) -> Comparison | None:
     """Compare runs with others: the differences seed by seed and, where both recorded outcomes, problem by problem. None without
-    a common seed that has the metric, and for rewards of arms that are paid by different ones."""
+    a common seed that has the metric, and for rewards of arms that are paid by different ones. among: a part of the names of the
+    problems that count."""
     other_window = other_window or window
     if is_reward(key) and not same_reward([*runs, *others]):
         return None
     bounds = SHARE_DIFFERENCE if is_share(key) else None
     other = {run.seed: run for run in others}
     pairs = [(run, other[run.seed]) for run in runs if run.seed in other]
-    values = [(a, b, value(a, key, window), value(b, key, other_window)) for a, b in pairs]
+    values = [(a, b, value(a, key, window, among), value(b, key, other_window, among)) for a, b in pairs]
     differences_S = [x - y for _, _, x, y in values if x is not None and y is not None]
     if not differences_S:
         return None
-    tables = [(per_problem(a, key, window), per_problem(b, key, other_window)) for a, b, x, y in values if None not in (x, y)]
+    known = [(a, b) for a, b, x, y in values if None not in (x, y)]
+    tables = [(per_problem(a, key, window, among), per_problem(b, key, other_window, among)) for a, b in known]
     common = sorted(set.intersection(*(set(own) & set(its) for own, its in tables)))
     if not common:
         return compare(differences_S, bounds=bounds)
     return compare(differences_S, np.array([[own[name] - its[name] for name in common] for own, its in tables]), bounds)
 
 
-def per_problem(run: RunRecord, key: str, window: Window) -> dict[str, float]:
-    """The mean of a metric over a window for each problem; empty where outcomes do not have it."""
+def per_problem(run: RunRecord, key: str, window: Window, among: str = "") -> dict[str, float]:
+    """The mean of a metric over a window for each problem whose name contains `among`; empty where outcomes do not have it."""
     steps = window.choose(sorted(run.outcomes)) if run.outcomes else []
     if not steps or (key not in (*KEYS, *OPTIONAL_KEYS) and not key.startswith("apparent_")):
         return {}
     rows = [run.outcomes[step] for step in steps]
-    return {
-        name: sum(row[name][key] for row in rows) / len(rows) for name in rows[0] if all(key in row.get(name, ()) for row in rows)
-    }
+    everywhere = [name for name in rows[0] if among in name and all(key in row.get(name, ()) for row in rows)]
+    return {name: sum(row[name][key] for row in rows) / len(rows) for name in everywhere}

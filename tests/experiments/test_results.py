@@ -88,8 +88,9 @@ def test_pages_hold_verdicts_numbers_manifests_and_kernels(
     ]
     assert numbers["runs"][0]["validation"]["fast_1"] == [0.1, 0.3]
     claim = next(claim for claim in numbers["claims"] if claim["metric"] == "fast_1")
-    # Six problems, all better: 2 of 64 flips, times the number of claims with a p at its rank.
-    assert claim["difference"]["p"] == 2 / 64 and claim["adjusted_p"] >= 2 / 64
+    # Six problems, all better: 2 of 64 flips. Over seeds t = 0.304 / (0.004 / sqrt(3)), corrected for the other claims with a p.
+    assert claim["difference"]["p"] == 2 / 64
+    assert claim["difference"]["seeds_p"] < claim["adjusted_p"] < 0.001
 
     overview = (out / "README.md").read_text()
     missing = "reward_hacking, mismatch, off_policy, lazy_optimisation, hierarchical_reward, sequential_scaling"

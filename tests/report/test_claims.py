@@ -68,6 +68,38 @@ def test_claims_are_judged_in_their_direction_and_window() -> None:
     assert missing.verdict is Verdict.NO_RUNS
 
 
+def test_claims_of_one_experiment_are_corrected_together() -> None:
+    def arms(spread: float) -> dict[str, list[RunRecord]]:
+        levels = {"a": 0.0, "b": 1.0, "c": 0.0}
+        return {arm: [run(arm, s, 0.0, level + spread * s * (arm == "b")) for s in range(3)] for arm, level in levels.items()}
+
+    # Differences 1, 1.5, 2: t = 1.5 / (0.5 / sqrt(3)) = 5.196, p = 0.0351 with 2 degrees of freedom; of two claims 0.0702.
+    (alone,) = decide_claims([claim()], arms(0.5))
+    assert (alone.verdict, alone.adjusted_p) == (Verdict.REPRODUCED, pytest.approx(0.0351, abs=1e-4))
+    first, second = decide_claims([claim(), claim(worse="c")], arms(0.5))
+    assert first.verdict is second.verdict is Verdict.UNCLEAR
+    assert first.adjusted_p == pytest.approx(0.0702, abs=1e-4)
+    assert first.reason == "the interval excludes 0, but one of so many claims does by chance: p 0.070"
+    # A claim without seeds is no member: 1, 1.1, 1.2 has t = 19.05, p = 0.00274, of two claims 0.00549.
+    found = decide_claims([claim(), claim(worse="c"), claim(better="d")], arms(0.1))
+    assert [one.adjusted_p for one in found] == [pytest.approx(0.00549, abs=1e-5)] * 2 + [None]
+    assert [one.verdict for one in found] == [Verdict.REPRODUCED, Verdict.REPRODUCED, Verdict.NO_RUNS]
+
+
+def test_a_claim_may_be_about_some_problems() -> None:
+    def asked(arm: str, seed: int, old: float, new: float) -> RunRecord:
+        problems = {"level1/row_sum_8x8": {"fast_1": old}, "level1/columnnorm_softmax_8x8": {"fast_1": new}}
+        return replace(run(arm, seed, 0.0, 0.0), outcomes={10: problems})
+
+    arms = {"a": [asked("a", s, 0.9, 0.1) for s in range(2)], "b": [asked("b", s, 0.2, 0.3 + 0.2 * s) for s in range(2)]}
+    (found,) = decide_claims([claim(metric="fast_1", among="/columnnorm_")], arms)
+    # 0.3 - 0.1 and 0.5 - 0.1, of one problem.
+    assert found.difference is not None
+    assert (found.difference.mean, found.difference.problems) == (pytest.approx(0.3), 1)
+    (none,) = decide_claims([claim(metric="fast_1", among="/pool_")], arms)
+    assert none.verdict is Verdict.NO_RUNS
+
+
 def test_rewards_of_arms_that_are_paid_differently_are_not_judged() -> None:
     def paid(arm: str, cap: float) -> list[RunRecord]:
         return [replace(run(arm, seed, 0.0, cap), manifest={"run": {"reward": {"cap": cap}}}) for seed in range(3)]

@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from algorithms import TABLES
+from algorithms.dr_grpo import DrGRPO
 from algorithms.grpo import GRPO
 from algorithms.hrd import HRD
 from algorithms.layered_reward import LayeredReward
@@ -36,6 +37,7 @@ from rlkernel.environment.speed_reward import SpeedReward
 from rlkernel.report.claims import Claim
 from rlkernel.report.curves import PANELS, Panel
 from rlkernel.report.report import Story
+from rlkernel.settings import Stop
 
 MEDIUM = Path("runs/policy")
 WORLD = Path("runs/world_policy")
@@ -80,7 +82,17 @@ BASE = Run(
 TRLOO_ARM = BASE
 GRPO_ARM = replace(BASE, name="grpo", advantage=GRPO())
 RLOO_ARM = replace(BASE, name="rloo", advantage=RLOO())
+DR_GRPO_ARM = replace(BASE, name="dr_grpo", advantage=DrGRPO())
 GRPO_SINGLE_TURN = replace(BASE, name="grpo_single_turn", advantage=GRPO(), turns=1, prompts_per_step=24, validation_turns=3)
+GRPO_SINGLE_TURN_PROMPTS = replace(GRPO_SINGLE_TURN, name="grpo_single_turn_prompts", prompts_per_step=BASE.prompts_per_step)
+
+# The same with smaller and larger groups, and as many answers in a step.
+ESTIMATORS = (GRPO_ARM, TRLOO_ARM, RLOO_ARM, DR_GRPO_ARM)
+K4 = {run.name: replace(run, name=f"{run.name}_k4", rollouts=4, prompts_per_step=16) for run in ESTIMATORS}
+K16 = {run.name: replace(run, name=f"{run.name}_k16", rollouts=16, prompts_per_step=4) for run in ESTIMATORS}
+
+# Trajectories that end once they are fast, so that groups shrink with the turn.
+GRPO_STOP, TRLOO_STOP = (replace(run, name=f"{run.name}_stop", stop=Stop(speedup=1.2)) for run in (GRPO_ARM, TRLOO_ARM))
 
 # The hacking check, as the reward sees it.
 UNCHECKED = replace(BASE, name="unchecked", reward=UncheckedReward())
@@ -143,7 +155,7 @@ def same(run: Run) -> Run:
 def cpu(run: Run) -> Run:
     """The cpu preset: modelled time, the shipped policy, half the rollouts and six steps, after which the small policy has
     learnt what it will; what a longer run would take goes into a third seed."""
-    sizes = {"rollouts": 4, "steps": 6, "validation_every": 3, "validation_rollouts": 2}
+    sizes = {"rollouts": run.rollouts // 2, "steps": 6, "validation_every": 3, "validation_rollouts": 2}
     return replace(run, device="cpu", model="small", learning_rate=10 * run.learning_rate, **sizes)  # type: ignore[arg-type]
 
 
@@ -167,7 +179,7 @@ PRESETS: Mapping[str, Preset] = {
     "world": Preset(
         "measured time on a GPU, problems of many families, a policy of 80 million parameters",
         world,
-        seeds=(0, 1, 2),
+        seeds=tuple(range(6)),
         gpu=True,
         policy=(WORLD, "python -m experiments.cold_start --world h200"),
     ),

@@ -11,11 +11,13 @@ NAMES = (
     "first_look",
     "reward_hacking",
     "multi_turn_estimators",
+    "group_size",
     "mismatch",
     "off_policy",
     "lazy_optimisation",
     "full_recipe",
     "hierarchical_reward",
+    "transfer",
 )
 
 

@@ -68,8 +68,9 @@ def adapt(run: Run) -> Run:
         problems=load_suite(),
         environment=KernelEnvironment(style="full"),
         model=TRITONRL if isinstance(run.reward, LayeredReward) else DR_KERNEL,
-        prompts_per_step=16,
-        rollouts=16,
+        # 16 of each; an arm that differs in them differs by the same factor.
+        prompts_per_step=2 * run.prompts_per_step,
+        rollouts=2 * run.rollouts,
         max_new_tokens=8192,
         learning_rate=run.learning_rate / 100,  # 1e-6
         loss=Loss(clip_low=0.2, clip_high=0.28),

@@ -47,7 +47,7 @@ def test_quantiles_of_student(p: float, degrees: int, expected: float) -> None:
     ("values", "p"), [([1.0, 2.0, 3.0], 0.07418), ([-0.4, 0.1, 0.2, 0.5, 0.6], 0.31943), ([1.0], None), ([1.0, 1.0], None)]
 )
 def test_students_p(values: list[float], p: float | None) -> None:
-    # t = 3.4641 with 2 degrees; t = 0.2 / (0.39370 / sqrt(5)) = 1.13592 with 4: 1 - s (1 + c c / 2) with s = 0.49385, c c = 0.75612.
+    # t = 3.4641 with 2 degrees; t = 0.2 / (0.39370 / sqrt(5)) = 1.13592 with 4.
     assert student_p(values) == (None if p is None else pytest.approx(p, abs=1e-4))
     interval = student_interval(values)
     if p is not None and interval is not None:

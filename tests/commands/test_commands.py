@@ -165,6 +165,8 @@ ELSEWHERE = {
     "python -m experiments.multi_turn_estimators wide --config run.toml --steps 2": (
         "tests/commands/test_run_file.py::test_words_of_the_command_line_win"
     ),
+    "python -m experiments.power runs/arms": "tests/experiments/test_power.py::test_runs_of_two_cards",
+    "python -m experiments.claims": "tests/experiments/test_claims.py::test_the_page_in_the_docs_is_generated",
     "python -m experiments.off_policy_bias": ("tests/experiments/test_off_policy_bias.py::test_the_command_writes_the_numbers"),
     "python -m experiments.world.check --count 10000": (
         "tests/experiments/world/test_commands.py::test_the_check_tells_the_families_and_stops_in_time"

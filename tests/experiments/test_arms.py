@@ -68,8 +68,9 @@ def test_an_arm_of_one_name_is_one_value_everywhere() -> None:
     assert all(len(found) == 1 for found in prints.values())
     shared = {arm for arm in prints if sum(arm in one.arms for one in EXPERIMENTS) > 1}
     gaps = {"hot", "float8", "float8_mrs"}
-    assert shared == {"trloo", "grpo", "capped", "trloo_mrs", "trloo_mrs_pr", "trloo_mrs_pr_prs", *gaps}
-    assert sharing("mismatch")["trloo"] == ("first_look", "reward_hacking", "multi_turn_estimators", "off_policy", "full_recipe")
+    assert shared == {"trloo", "grpo", "grpo_single_turn", "capped", "trloo_mrs", "trloo_mrs_pr", "trloo_mrs_pr_prs", *gaps}
+    others = ("first_look", "reward_hacking", "multi_turn_estimators", "off_policy", "full_recipe", "transfer")
+    assert sharing("mismatch")["trloo"] == others
 
 
 @pytest.mark.parametrize(
@@ -77,6 +78,10 @@ def test_an_arm_of_one_name_is_one_value_everywhere() -> None:
     [
         (arms.GRPO_ARM, arms.TRLOO_ARM, {"advantage"}),
         (arms.GRPO_ARM, arms.GRPO_SINGLE_TURN, {"turns", "prompts_per_step", "validation_turns"}),
+        (arms.GRPO_ARM, arms.GRPO_SINGLE_TURN_PROMPTS, {"turns", "validation_turns"}),
+        (arms.TRLOO_ARM, arms.K16["trloo"], {"rollouts", "prompts_per_step"}),
+        (arms.K4["grpo"], arms.K4["dr_grpo"], {"advantage"}),
+        (arms.TRLOO_ARM, arms.TRLOO_STOP, {"stop"}),
         (arms.TRLOO_ARM, arms.UNCHECKED, {"reward"}),
         (arms.TRLOO_ARM, arms.MRS_ARM, {"corrections"}),
         (arms.MRS_PR, arms.MRS_PR_PRS, {"corrections"}),
@@ -99,13 +104,14 @@ def test_an_arm_of_one_name_is_one_value_everywhere() -> None:
 def test_arms_differ_in_what_they_are_about_at_every_scale(one: Run, other: Run, fields: set[str], preset: str) -> None:
     a, b = (to_json(arms.PRESETS[preset].adapt(run)) for run in (one, other))
     differing = {key for key in a if a[key] != b[key]} - {"name"}
-    # The paper has one batch size for all.
-    assert differing == (fields - {"prompts_per_step"} if preset == "paper" else fields)
+    assert differing == fields
 
 
-def test_a_step_of_one_turn_sees_as_many_answers() -> None:
-    single, multi = arms.GRPO_SINGLE_TURN, arms.GRPO_ARM
-    assert single.prompts_per_step * single.turns == multi.prompts_per_step * multi.turns
+def test_a_step_of_one_turn_and_of_other_groups_sees_as_many_answers() -> None:
+    def answers(run: Run) -> int:
+        return run.prompts_per_step * run.rollouts * run.turns
+
+    assert {answers(run) for run in (arms.GRPO_SINGLE_TURN, arms.GRPO_ARM, *arms.K4.values(), *arms.K16.values())} == {192}
 
 
 def test_paper_scale_has_the_papers_numbers_and_an_estimate_that_says_so() -> None:

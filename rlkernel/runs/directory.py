@@ -59,7 +59,7 @@ def owned(directory: Path) -> Iterator[None]:
 
 
 def begin(directory: Path, run: Run) -> Start:
-    """Make or check the manifest, and drop what was logged after the newest intact checkpoint.
+    """Make or check the manifest, note the start in it, and drop what was logged after the newest intact checkpoint.
 
     Raises UsageError when the directory holds another run, naming what differs.
     """
@@ -71,6 +71,8 @@ def begin(directory: Path, run: Run) -> Start:
     for name in ROWS:
         # Without a checkpoint, even the measurement before the first step is made again.
         _keep_rows(directory / name, -1 if checkpoint is None else step)
+    manifest = read_manifest(directory) or {}
+    update_manifest(directory, starts=[*manifest.get("starts", ()), {"at": _now(), "step": step, "machine": _machine()}])
     return Start(step, checkpoint, finished=False, told=told)
 
 
@@ -101,7 +103,7 @@ def finish(directory: Path) -> None:
 
 
 def new_manifest(run: Run) -> dict[str, Any]:
-    """What is known before the first step. `timing` is filled in by the first verdicts."""
+    """What is known before the first step. `timing` is filled in by the first verdicts, `starts` by `begin`."""
     return {
         "arm": run.name,
         "seed": run.seed,
@@ -199,6 +201,12 @@ def _git(directory: Path) -> dict[str, Any] | None:
 def _machine() -> dict[str, Any]:
     import torch
 
-    gpus = [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())]
+    cards = [torch.cuda.get_device_properties(i) for i in range(torch.cuda.device_count())]
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    return {"system": platform.platform(), "cores": len(os.sched_getaffinity(0)), "memory_bytes": memory, "gpus": gpus}
+    return {
+        "system": platform.platform(),
+        "cores": len(os.sched_getaffinity(0)),
+        "memory_bytes": memory,
+        "gpus": [card.name for card in cards],
+        "cards": [str(card.uuid) for card in cards],
+    }

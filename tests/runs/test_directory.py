@@ -56,6 +56,9 @@ def test_a_run_goes_on_from_its_last_complete_checkpoint_without_the_rows_after_
     assert sorted(path.name for path in (tmp_path / "checkpoints").iterdir()) == ["checkpoint-2", "checkpoint-3"]
     for name in (rundir.METRICS, rundir.TRANSCRIPTS, rundir.OUTCOMES):
         assert (tmp_path / name).read_text() == "".join(rows[:4])
+    starts = rundir.read_manifest(tmp_path)["starts"]  # type: ignore[index]
+    assert [start["step"] for start in starts] == [0, 3]
+    assert all(start["machine"]["cores"] > 0 and isinstance(start["machine"]["cards"], list) for start in starts)
 
 
 def test_without_a_checkpoint_even_the_first_measurement_is_made_again(tmp_path: Path) -> None:

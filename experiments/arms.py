@@ -37,7 +37,7 @@ from rlkernel.environment.speed_reward import SpeedReward
 from rlkernel.report.claims import Claim
 from rlkernel.report.curves import PANELS, Panel
 from rlkernel.report.report import Story
-from rlkernel.settings import Stop
+from rlkernel.settings import Optimiser, Stop
 
 MEDIUM = Path("runs/policy")
 WORLD = Path("runs/world_policy")
@@ -93,6 +93,10 @@ K16 = {run.name: replace(run, name=f"{run.name}_k16", rollouts=16, prompts_per_s
 
 # Trajectories that end once they are fast, so that groups shrink with the turn.
 GRPO_STOP, TRLOO_STOP = (replace(run, name=f"{run.name}_stop", stop=Stop(speedup=1.2)) for run in (GRPO_ARM, TRLOO_ARM))
+
+# The same by plain gradient descent, where nothing takes a factor out of the step.
+PLAIN = {"optimiser": Optimiser("sgd"), "max_grad_norm": 0.0, "learning_rate": 1e4 * BASE.learning_rate}
+SGD = {name: replace(K4[name], name=f"{name}_k4_sgd", **PLAIN) for name in ("grpo", "trloo", "dr_grpo")}  # type: ignore[arg-type]
 
 # The hacking check, as the reward sees it.
 UNCHECKED = replace(BASE, name="unchecked", reward=UncheckedReward())

@@ -12,6 +12,7 @@ NAMES = (
     "reward_hacking",
     "multi_turn_estimators",
     "group_size",
+    "plain_descent",
     "mismatch",
     "off_policy",
     "lazy_optimisation",

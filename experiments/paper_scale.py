@@ -49,8 +49,9 @@ SHAPES = {
     "Qwen/Qwen3-14B-Base": Shape(5120, 40, 40, 8, 17_408),
 }
 
-BYTES_PER_PARAMETER = 2 + 2 + 2
-"""Weights in bfloat16, which also sample, gradients, and two moments of eight bits (`Run.weights`)."""
+BYTES_PER_PARAMETER = {"adamw": 2 + 2 + 2, "sgd": 4 + 4 + 2 + 2}
+"""By the rule of the update. adamw: weights in bfloat16, which also sample, gradients, and two moments of eight bits
+(`Run.weights`). sgd: weights and gradients in float32, and copies in bfloat16 that sample and compute."""
 ANSWER_TOKENS = 4096
 """Assumed mean length of an answer, of at most 8192."""
 SAMPLED_PER_SECOND, TRAINED_FLOPS = 1_500.0, 4e14
@@ -79,7 +80,7 @@ def adapt(run: Run) -> Run:
         validation_every=20,
         validation_rollouts=4,
         gradient_checkpointing=True,
-        weights="bfloat16",
+        weights="bfloat16" if run.optimiser.rule == "adamw" else "float32",
         evaluation_gib=EVALUATION_GIB,
     )
 
@@ -89,7 +90,7 @@ def estimate(run: Run) -> str:
     shape = SHAPES.get(run.model)
     if shape is None:
         return f"no estimate for {run.model}: only {', '.join(SHAPES)} are known here"
-    total = shape.parameters * BYTES_PER_PARAMETER
+    total = shape.parameters * BYTES_PER_PARAMETER[run.optimiser.rule]
     cards = -(-int(total) // int(CARD_BYTES * USABLE))
     answers = run.prompts_per_step * run.rollouts * run.turns
     tokens = answers * ANSWER_TOKENS

@@ -71,6 +71,7 @@ class Run:
     steps: int = 20
     learning_rate: float = 1e-6
     max_grad_norm: float = 1.0
+    """The norm that a longer gradient is cut to; 0: none is cut."""
     seed: int = 0
 
     updates: int = 1
@@ -152,6 +153,11 @@ class Run:
             raise UsageError(
                 f"Run.weights is {self.weights!r} and Run.lora_rank {self.lora_rank}: adapters are float32 over weights that are "
                 "frozen in bfloat16, so leave weights at 'float32'"
+            )
+        if self.optimiser.rule != "adamw" and self.weights != "float32":
+            raise UsageError(
+                f"Run.weights is {self.weights!r} and Optimiser.rule {self.optimiser.rule!r}: such weights have an AdamW of "
+                "their own, so leave weights at 'float32'"
             )
         if self.evaluation_gib < 0:
             raise UsageError(f"Run.evaluation_gib is {self.evaluation_gib}: use 0 for half of a shared card, or the GiB")

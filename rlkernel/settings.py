@@ -12,6 +12,7 @@ from rlkernel.types import Turn
 Kind = Literal["clip", "cispo", "reinforce"]
 Ratio = Literal["token", "turn", "sequence"]
 Decay = Literal["constant", "cosine"]
+Rule = Literal["adamw", "sgd"]
 
 
 @dataclass(frozen=True)
@@ -50,16 +51,20 @@ class Loss:
 
 @dataclass(frozen=True)
 class Optimiser:
-    """How AdamW's learning rate goes over the steps, and what it decays. `Run.learning_rate` is the largest rate."""
+    """The rule of an update, how its rate goes over the steps, and what decays. `Run.learning_rate` is the largest rate."""
 
+    rule: Rule = "adamw"
+    """adamw: the step hardly depends on the size of a gradient. sgd: it is the learning rate times the gradient, without
+    momentum, so that a factor in the advantage is a factor in the step; `Run.max_grad_norm` 0 then clips nothing."""
     warmup: int = 0
     """Steps in which the learning rate rises from 0 in equal parts: step i of them has i / warmup of it, from 0."""
     decay: Decay = "constant"
     """What follows the warm-up. cosine: half a cosine, which would be 0 in the step after the last."""
     weight_decay: float = 0.0
-    """AdamW's: in each update, weights lose this times the learning rate of themselves; biases and norms lose nothing."""
+    """In each update, weights lose this times the learning rate of themselves; biases and norms lose nothing."""
 
     def __post_init__(self) -> None:
+        _choose(self, "rule", Rule)
         _choose(self, "decay", Decay)
         _not_negative(self, "warmup")
         _not_negative(self, "weight_decay")

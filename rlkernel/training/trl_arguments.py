@@ -58,7 +58,7 @@ def training_arguments(run: Run, model: Any, directory: Path, checkpoint_every: 
         seed=run.seed,
         bf16=cuda and run.weights == "float32",
         use_cpu=not cuda,
-        optim="adamw_torch_fused" if cuda else "adamw_torch",
+        optim="sgd" if run.optimiser.rule == "sgd" else "adamw_torch_fused" if cuda else "adamw_torch",
         gradient_checkpointing=recomputes(run.gradient_checkpointing, sum(p.numel() for p in model.parameters())),
         logging_steps=1,
         save_strategy="steps",
@@ -80,7 +80,7 @@ def training_arguments(run: Run, model: Any, directory: Path, checkpoint_every: 
 
 
 def optimiser(run: Run) -> tuple[type[torch.optim.Optimizer], dict[str, Any]] | None:
-    """The optimiser of bfloat16 weights, as transformers takes it; None for its own AdamW."""
+    """The optimiser of bfloat16 weights, as transformers takes it; None for one of its own."""
     if run.weights == "float32":
         return None
     return EightBitAdamW, {"lr": run.learning_rate, "seed": derive_seed(run.seed, "rounding")}

@@ -196,6 +196,19 @@ def test_weight_decay_shrinks_matrices_alone(tiny_model: Any, tiny_tokenizer: An
     assert torch.equal(after[5.0][norm], after[0.0][norm])
 
 
+def test_plain_gradient_descent_moves_by_rate_times_gradient(tiny_model: Any, tiny_tokenizer: Any, tmp_path: Path) -> None:
+    start = {name: tensor.clone() for name, tensor in tiny_model.state_dict().items()}
+    trainer, _ = make_trainer(tiny_model, tiny_tokenizer, tmp_path / "gradient")
+    _, of_embedding = gradient(trainer, batch_of(trainer), (slice(0, 4),))
+    tiny_model.zero_grad()
+    trainer, _ = make_trainer(
+        tiny_model, tiny_tokenizer, tmp_path / "sgd", optimiser=Optimiser("sgd"), max_grad_norm=0.0, learning_rate=1.0
+    )
+    trainer.train()
+    name = "model.embed_tokens.weight"
+    torch.testing.assert_close(tiny_model.get_parameter(name).detach(), start[name] - of_embedding, atol=1e-6, rtol=1e-4)
+
+
 def test_settings_that_make_no_sense_are_refused_in_one_line(tiny_model: Any, tiny_tokenizer: Any, tmp_path: Path) -> None:
     trainer, _ = make_trainer(tiny_model, tiny_tokenizer, tmp_path)
     for make, said in (
@@ -204,6 +217,11 @@ def test_settings_that_make_no_sense_are_refused_in_one_line(tiny_model: Any, ti
         (lambda: Loss("reinforce", "turn"), "Loss.ratio is 'turn', but the kind 'reinforce' has no ratio"),
         (lambda: Loss(beta=-0.1), r"Loss.beta is -0.1: it must be a number that is not negative"),
         (lambda: Optimiser(decay="linear"), "Optimiser.decay is 'linear': use one of constant, cosine"),  # type: ignore[arg-type]
+        (lambda: Optimiser("adam"), "Optimiser.rule is 'adam': use one of adamw, sgd"),  # type: ignore[arg-type]
+        (
+            lambda: replace(trainer._run, optimiser=Optimiser("sgd"), weights="bfloat16"),
+            "Run.weights is 'bfloat16' and Optimiser.rule 'sgd'",
+        ),
         (lambda: replace(trainer._run, optimiser=Optimiser(warmup=2)), "Optimiser.warmup is 2 and Run.steps 1"),
         (lambda: replace(trainer._run, updates=4), "Run.updates is 4 and Run.prompts_per_step 2: every update takes"),
         (lambda: replace(trainer._run, epochs=0), "Run.epochs is 0: it must be at least 1"),

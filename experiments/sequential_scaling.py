@@ -55,6 +55,8 @@ from rlkernel.types import Group
 
 TURNS = 15
 ARMS: Mapping[str, Context] = {name: cls() for name, cls in CONTEXTS.items()}
+PRESETS = ("cpu", "h200", "world", "world_cpu")
+"""The presets whose policies are refined."""
 TRAINED = arms.MRS_PR_PRS
 """The arm whose final weights are refined, where they exist."""
 LAST = Window(last=1)
@@ -99,7 +101,7 @@ class Flags:
     list: bool = False
     """Show the arms and what they cost, and stop."""
     preset: str = ""
-    """cpu (modelled time) or h200 (measured). Empty: h200 where there is a GPU."""
+    """cpu or world_cpu (modelled time), h200 or world (measured). Empty: h200 where there is a GPU, else cpu."""
     limit_seconds: float | None = None
     """Begin no further arm after so many seconds: exit status 75, the same command goes on."""
     out: Path = Path("runs")
@@ -128,10 +130,10 @@ class Unit:
 
 
 def weights(preset: Preset, seed: int, out: Path) -> str:
-    """The model to refine: the last checkpoint of the trained arm with this seed, of the run that finished last, whatever its
-    sizes; without one, the arm's own model before training."""
+    """The model to refine: the last checkpoint of the trained arm with this seed and these problems, of the run that finished
+    last, whatever its sizes; without one, the arm's own model before training."""
     trained = preset.adapt(TRAINED)
-    wanted = {key: value for key, value in to_json(trained).items() if key in (*METHODS, "device")}
+    wanted = {key: value for key, value in to_json(trained).items() if key in (*METHODS, "device", "problems")}
     found: dict[str, Path] = {}
     for path in (out / "arms").glob(f"{TRAINED.name}-seed{seed}-*/manifest.json"):
         manifest = json.loads(path.read_text(encoding="utf-8"))
@@ -260,8 +262,8 @@ def run(flags: Flags) -> int:
     """Measure what is not measured yet, and report. Raises UsageError."""
     started = time.monotonic()
     name = flags.preset or ("h200" if gpus.select("auto") else "cpu")
-    if name not in ("cpu", "h200"):
-        raise UsageError(f"--preset {name}: choose from cpu, h200")
+    if name not in PRESETS:
+        raise UsageError(f"--preset {name}: choose from {', '.join(PRESETS)}")
     for flag in ("turns", "rollouts", "max_new_tokens", "problems"):
         given = getattr(flags, flag)
         if given is not None and given < 1:
@@ -274,7 +276,7 @@ def run(flags: Flags) -> int:
             print(f"{unit.arm:8} seed {unit.run.seed}  {answers:,} answers of {unit.run.model}  {to_json(ARMS[unit.arm])}")
         return 0
     if preset.gpu and not gpus.select("auto") and not all(finished(unit) for unit in units):
-        raise UsageError("--preset h200 needs a GPU, and there is none: use --preset cpu")
+        raise UsageError(f"--preset {name} needs a GPU, and there is none: use --preset cpu")
     if not anyio.run(partial(refine_all, units, flags, started)):
         print(f"stopped after {flags.limit_seconds:g} s: the same command goes on", file=sys.stderr)
         return GOES_ON

@@ -28,6 +28,7 @@ from rlkernel.evaluator.processes.sandbox import (
     install,
     interpreter_paths,
     level,
+    lower,
     no_new_privileges,
     restrict_files,
 )
@@ -150,10 +151,7 @@ def _set_limits(limits: Limits, *, gpu: bool) -> None:
         (resource.RLIMIT_NPROC, MOST_PROCESSES, MOST_PROCESSES),
     )  # fmt: skip
     for name, soft, hard in rows:
-        ceiling = resource.getrlimit(name)[1]
-        if ceiling != resource.RLIM_INFINITY:
-            soft, hard = min(soft, ceiling), min(hard, ceiling)
-        resource.setrlimit(name, (soft, hard))
+        lower(name, soft, hard)
 
 
 def _devices() -> tuple[Path, ...]:

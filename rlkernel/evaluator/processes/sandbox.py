@@ -187,10 +187,18 @@ def limit(*, cpu_seconds: int, memory_bytes: int, files: int = 64) -> None:
     with open("/proc/self/statm") as statm:
         memory_bytes += int(statm.read().split()[0]) * resource.getpagesize()
     soft = max(1, cpu_seconds)
-    resource.setrlimit(resource.RLIMIT_CPU, (soft, soft + 1))
-    resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
-    resource.setrlimit(resource.RLIMIT_NOFILE, (files, files))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    lower(resource.RLIMIT_CPU, soft, soft + 1)
+    lower(resource.RLIMIT_AS, memory_bytes, memory_bytes)
+    lower(resource.RLIMIT_NOFILE, files, files)
+    lower(resource.RLIMIT_CORE, 0, 0)
+
+
+def lower(what: int, soft: int, hard: int) -> None:
+    """Set one rlimit, below what this process has already: a shell or a container may allow less than we would."""
+    ceiling = resource.getrlimit(what)[1]
+    if ceiling != resource.RLIM_INFINITY:
+        soft, hard = min(soft, ceiling), min(hard, ceiling)
+    resource.setrlimit(what, (soft, hard))
 
 
 def no_new_privileges() -> None:

@@ -83,6 +83,13 @@ def test_limits_by_number() -> None:
     assert run(code)[1] == "(20, 21) (64, 64) (0, 0) (0, 0)"
 
 
+def test_limits_that_are_lower_already_stay() -> None:
+    # As after `ulimit -n 60` in a shell, or in a container that allows less.
+    lower = "resource.setrlimit(resource.RLIMIT_CPU, (5, 5)); resource.setrlimit(resource.RLIMIT_NOFILE, (60, 60))\n"
+    code = "print(*(resource.getrlimit(getattr(resource, 'RLIMIT_' + n)) for n in ('CPU', 'NOFILE')))"
+    assert run(code, lower + LOCK)[:2] == (0, "(5, 5) (60, 60)")
+
+
 def test_a_locked_process_may_end_itself() -> None:
     assert run("os.abort()")[0] == -signal.SIGABRT
     assert run("os._exit(7)")[0] == 7

@@ -7,6 +7,8 @@
     <out>/cold_start.md         what the policy did before training, if <runs>/policy is there
     <out>/<experiment>/         README.md, figure.png, numbers.json (every measurement), manifests.json (what ran)
 
+    python -m experiments.results --again docs/results      # pages and figures anew, from the numbers that are checked in
+
 Runs of one scale are compared, never of two: measured time before modelled, then the scale with the most runs. Runs whose sizes
 are those of no preset are refused, unless `--any-scale` is given, and then the pages say so. All of this is generated. A file
 `findings.md` in the folder of an experiment is not: it says what somebody saw in these runs, it is never overwritten, and the
@@ -27,16 +29,18 @@ from typing import Any
 
 from PIL import Image
 
-from experiments import arms, sequential_scaling
+from experiments import arms, checked_in, sequential_scaling
 from experiments.catalogue import NAMES, load
-from experiments.results_pages import Found, cold_start_page, kernels_page, overview, page
+from experiments.results_figure import draw_verdicts
+from experiments.results_pages import Found, bands_of, cold_start_page, kernels_page, overview, page
 from rlkernel.commands.flags import parse_flags
 from rlkernel.config import METHODS, Run, to_json
 from rlkernel.errors import UsageError, exit_status
+from rlkernel.metrics import FAST_THRESHOLDS
 from rlkernel.report.best_kernels import best_kernels, best_run
 from rlkernel.report.figure import draw_curves
 from rlkernel.report.summary import RunRecord, common_timing, read_run
-from rlkernel.runs.outcomes import KEYS
+from rlkernel.runs.outcomes import KEYS, OPTIONAL_KEYS
 from rlkernel.settings import Loss, Optimiser, Stop
 
 SCALE = (
@@ -50,7 +54,9 @@ FINDINGS = "findings.md"
 """What somebody saw in the runs of an experiment, written by hand beside its page, which links to it."""
 SETTINGS: Mapping[str, type] = {"loss": Loss, "optimiser": Optimiser, "stop": Stop}
 """The fields of a `Run` that group others."""
-TRAIN_KEYS = ("reward", "grad_norm", "entropy", "mismatch", "kept_turns", "loss")
+TRAIN_KEYS = ("reward", "grad_norm", "entropy", "mismatch", "kept_turns", "effective_tokens", "loss")
+COLUMNS = (*KEYS, *OPTIONAL_KEYS, *(f"apparent_fast_{p:g}" for p in FAST_THRESHOLDS))
+"""The numbers of a validation that are kept, of the whole and of each problem, where it has them."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +67,8 @@ class Flags:
     """The directory in which the experiments wrote: their `--out`."""
     out: Path | None = None
     """Directory of the pages; without it, `results` beside the runs."""
+    again: Path | None = None
+    """Write the pages and figures of this directory anew, from the numbers that it holds, and read no runs."""
     any_scale: bool = False
     """Also write pages of runs whose sizes no preset has."""
 
@@ -71,6 +79,8 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _main(flags: Flags) -> int:
+    if flags.again is not None:
+        return _again(flags.again)
     out = flags.out or flags.runs / "results"
     # An experiment of which a shared arm alone was run has nothing to compare.
     found = [one for one in collect(flags.runs) if any(judged.difference is not None for judged in one.judged)]
@@ -79,7 +89,8 @@ def _main(flags: Flags) -> int:
     if not flags.any_scale and (strange := next((one for one in found if not one.preset), None)):
         raise UsageError(f"the runs of {strange.name} have sizes that no preset has: give --any-scale to write pages of them")
     for one in found:
-        write_experiment(one, out / one.name)
+        write_numbers(one, out / one.name)
+        write_page(one, out / one.name)
     everyone = [run for one in found if one.name != "sequential_scaling" for run in one.runs]
     best = best_run(everyone)
     kernels = best_kernels(best) if best is not None else ()
@@ -88,7 +99,28 @@ def _main(flags: Flags) -> int:
     if behaviour.is_file():
         facts = json.loads(behaviour.read_text(encoding="utf-8"))
         (out / "cold_start.md").write_text(cold_start_page(facts), encoding="utf-8")
-    (out / "README.md").write_text(overview(found, cold_start=behaviour.is_file()), encoding="utf-8")
+    return write_overview(found, out)
+
+
+def _again(out: Path) -> int:
+    """Write what can be made of the numbers in `out`: pages, figures and the overview, as with the runs themselves."""
+    stories = {**{name: load(name).story for name in NAMES}, "sequential_scaling": sequential_scaling.STORY}
+    found = [
+        Found(name, story, *checked_in.read(out / name))
+        for name, story in stories.items()
+        if checked_in.is_checked_in(out / name)
+    ]
+    if not found:
+        raise UsageError(f"--again {out}: no folder of an experiment with numbers.json and manifests.json is in it")
+    for one in found:
+        write_page(one, out / one.name)
+    return write_overview(found, out)
+
+
+def write_overview(found: Sequence[Found], out: Path) -> int:
+    """Write the page that puts the claims together with its figures, and print how many claims have which verdict."""
+    draw_verdicts([judged for one in found for judged in one.judged], out)
+    (out / "README.md").write_text(overview(found, cold_start=(out / "cold_start.md").is_file()), encoding="utf-8")
     counts = Counter(str(judged.verdict) for one in found for judged in one.judged)
     print(f"{out / 'README.md'}: {', '.join(f'{count} {verdict}' for verdict, count in sorted(counts.items()))}")
     return 0
@@ -102,13 +134,13 @@ def collect(runs: Path) -> Iterator[Found]:
         own = [run for run in trained if run.arm in experiment.arms and _is_arm(run, to_json(experiment.arms[run.arm]))]
         chosen = _ordered(_one_scale(own, partial(_scale, defined=experiment.arms)), list(experiment.arms))
         preset = _preset(chosen[0], experiment.arms[chosen[0].arm], (*SCALE, *RELATIVE)) if chosen else ""
-        yield Found(name, experiment.story, chosen, preset)
+        yield Found(name, experiment.story, chosen, preset, bands_of(chosen))
     refined = [run for run in _finished(runs / "refined") if run.arm in sequential_scaling.ARMS]
     chosen = _ordered(_one_scale(refined, _refined_scale), list(sequential_scaling.ARMS))
     own_sizes = ("model", "problems")  # the policy that is refined, on the validation problems alone
     keys = [key for key in SCALE if key not in own_sizes]
     preset = _preset(chosen[0], sequential_scaling.TRAINED, keys) if chosen else ""
-    yield Found("sequential_scaling", sequential_scaling.STORY, chosen, preset)
+    yield Found("sequential_scaling", sequential_scaling.STORY, chosen, preset, bands_of(chosen))
 
 
 def _finished(directory: Path) -> list[RunRecord]:
@@ -174,38 +206,46 @@ def _ordered(runs: Sequence[RunRecord], order: Sequence[str]) -> tuple[RunRecord
     return tuple(sorted(runs, key=lambda run: (order.index(run.arm), run.seed)))
 
 
-def write_experiment(one: Found, directory: Path) -> None:
-    directory.mkdir(parents=True, exist_ok=True)
+def write_page(one: Found, directory: Path) -> None:
+    """Write the page and the figure of an experiment."""
     figure = directory / "figure.png"
     about = f"a miniature, preset {one.preset}" if one.preset else "a miniature, sizes of no preset"
     draw_curves(one.runs, figure, one.story.panels, one.story.axis, about)
     with Image.open(figure) as drawn:  # a repository keeps every version
         drawn.quantize(64).save(figure, optimize=True)
-    (directory / "numbers.json").write_text(json.dumps(numbers(one), separators=(",", ":")) + "\n", encoding="utf-8")
-    manifests = [manifest(run) for run in one.runs]
-    (directory / "manifests.json").write_text(json.dumps(manifests, indent=1) + "\n", encoding="utf-8")
     findings = (directory / FINDINGS).is_file()
     (directory / "README.md").write_text(page(one, findings=findings), encoding="utf-8")
+
+
+def write_numbers(one: Found, directory: Path) -> None:
+    """Write what `experiments.checked_in` reads: every measurement, and what ran."""
+    directory.mkdir(parents=True, exist_ok=True)
+    dumped = json.dumps(numbers(one), separators=(",", ":")) + "\n"
+    (directory / checked_in.NUMBERS).write_text(dumped, encoding="utf-8")
+    manifests = [manifest(run) for run in one.runs]
+    (directory / checked_in.MANIFESTS).write_text(json.dumps(manifests, indent=1) + "\n", encoding="utf-8")
 
 
 def numbers(one: Found) -> dict[str, Any]:
     """Everything that the tables and the figure are made of."""
     return {
         "timing": common_timing(one.runs),
+        "preset": one.preset,
         "runs": [
             {
                 "arm": run.arm,
                 "seed": run.seed,
-                "validation": _table(run.validation, [key for key in KEYS if all(key in row for row in run.validation)]),
+                "validation": _table(run.validation, [key for key in COLUMNS if all(key in row for row in run.validation)]),
                 "training": _table(run.training, TRAIN_KEYS),
                 "problems": {
-                    str(step): {name: [_short(row[key]) for key in KEYS if key in row] for name, row in problems.items()}
+                    str(step): {name: [_short(row.get(key)) for key in COLUMNS] for name, row in problems.items()}
                     for step, problems in run.outcomes.items()
                 },
             }
             for run in one.runs
         ],
-        "problems_columns": list(KEYS),
+        "problems_columns": list(COLUMNS),
+        "coverage_bands": one.bands,
         "claims": [
             {**asdict(judged.claim), "verdict": str(judged.verdict), "reason": judged.reason, "adjusted_p": judged.adjusted_p}
             | {"difference": None if judged.difference is None else asdict(judged.difference)}

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from rlkernel.report.claims import DecidedClaim, Verdict, verdict_of
 from rlkernel.report.columns import METRICS, Metric, metric_of
 from rlkernel.report.summary import ArmSummary
-from rlkernel.statistics import Comparison
+from rlkernel.statistics import Comparison, p_text
 
 METRIC_NAMES = {"fast_1": "Fast@1", "fast_1.2": "Fast@1.2", "hacking_rate": "hacking", "lazy_rate": "lazy kernels"}
 """How a line of prose calls a metric, where it is not by the key with spaces."""
@@ -66,6 +66,9 @@ def _design(found: DecidedClaim, metric: Metric) -> str:
     """What more seeds would do for a claim that is not decided; empty for one that is."""
     if found.decided:
         return ""
+    interval = found.difference.interval if found.difference else None
+    if interval is not None and not interval.low <= 0 <= interval.high:
+        return f"; corrected for the claims beside it, p is {p_text(found.adjusted_p)}"
     if not found.seeds_text:
         return "; at least 2 seeds with a spread are needed"
     return f"; {found.seeds_text} seeds would detect {metric.show(found.claim.margin)}"

@@ -165,6 +165,9 @@ ELSEWHERE = {
     "python -m experiments.multi_turn_estimators wide --config run.toml --steps 2": (
         "tests/commands/test_run_file.py::test_words_of_the_command_line_win"
     ),
+    "python -m experiments.results --again docs/results": (
+        "tests/experiments/test_results.py::test_pages_and_figures_are_made_again_from_what_is_checked_in"
+    ),
     "python -m experiments.power runs/arms": "tests/experiments/test_power.py::test_runs_of_two_cards",
     "python -m experiments.claims": "tests/experiments/test_claims.py::test_the_page_in_the_docs_is_generated",
     "python -m experiments.off_policy_bias": ("tests/experiments/test_off_policy_bias.py::test_the_command_writes_the_numbers"),

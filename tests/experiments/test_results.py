@@ -58,6 +58,38 @@ def runs(tmp_path: Path) -> Path:
     return tmp_path / "runs"
 
 
+def test_pages_and_figures_are_made_again_from_what_is_checked_in(tmp_path: Path, runs: Path) -> None:
+    out = tmp_path / "out"
+    assert main(["--runs", str(runs), "--out", str(out)]) == 0
+    written = {path: path.read_bytes() for path in out.glob("**/*") if path.suffix in (".md", ".png", ".json")}
+    assert {"README.md", "fails.png", "holds.png"} <= {path.name for path in written}
+    for path in written:
+        if path.suffix == ".png" or path.name == "README.md":
+            path.unlink()
+    assert main(["--again", str(out)]) == 0
+    assert {path: path.read_bytes() for path in written} == written
+    overview = (out / "README.md").read_text()
+    # All claims whose arms have runs are decided, so that there is nothing to write under the third title.
+    assert "## What holds" in overview and "## What could not be decided" not in overview
+    assert re.search(
+        r"^\d claims\. The clearest: .*: higher as claimed, .* \(\[its runs\]\(\w+/README.md\)\)\.$", overview, re.MULTILINE
+    )
+    assert not (out / "open.png").exists()
+
+
+def test_checked_in_numbers_that_do_not_fit_are_one_line(tmp_path: Path, runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--again", str(tmp_path)]) == 2
+    assert "no folder of an experiment with numbers.json and manifests.json is in it" in capsys.readouterr().err
+    out = tmp_path / "out"
+    assert main(["--runs", str(runs), "--out", str(out)]) == 0
+    (out / "multi_turn_estimators" / "manifests.json").write_text("[]")
+    capsys.readouterr()
+    assert main(["--again", str(out)]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith(f"error: {out / 'multi_turn_estimators'}: numbers.json and manifests.json do not fit together")
+    assert said.count("\n") == 1
+
+
 def test_without_finished_runs_there_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--runs", str(tmp_path), "--out", str(tmp_path / "out")]) == 2
     assert capsys.readouterr().err.startswith(f"error: {tmp_path} has no finished runs that an experiment compares: run")
@@ -93,7 +125,8 @@ def test_pages_hold_verdicts_numbers_manifests_and_kernels(
     assert claim["difference"]["seeds_p"] < claim["adjusted_p"] < 0.001
 
     overview = (out / "README.md").read_text()
-    missing = "reward_hacking, mismatch, off_policy, lazy_optimisation, hierarchical_reward, sequential_scaling"
+    missing = "reward_hacking, group_size, plain_descent, mismatch, off_policy, lazy_optimisation, hierarchical_reward"
+    missing += ", transfer, sequential_scaling"
     assert f"Without finished runs: {missing}." in overview and "**measured**" in overview
     kernels = (out / "kernels.md").read_text()
     assert "## level2/p0: 2.50x [2.40, 2.60] (measured)" in kernels and "aten.mm (80 %)" in kernels
@@ -113,7 +146,7 @@ def test_findings_written_by_hand_are_linked_and_kept(tmp_path: Path, runs: Path
 def test_the_pages_of_this_checkout_have_the_experiments_words() -> None:
     """Until somebody runs the generator again, `docs/results` says of each experiment what its docstring says."""
     results = Path(__file__).parents[2] / "docs" / "results"
-    nobody_ran = {"first_look", "off_policy"}
+    nobody_ran = {"first_look", "group_size", "plain_descent", "off_policy", "transfer"}
     for one in (*map(load, NAMES), Experiment("sequential_scaling", {}, {}, sequential_scaling.STORY)):
         assert (results / one.name).is_dir() is (one.name not in nobody_ran)
         if one.name in nobody_ran:

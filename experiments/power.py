@@ -2,6 +2,7 @@
 
     python -m experiments.power runs/arms                     # arms of several seeds
     python -m experiments.power runs/arms again/arms          # and the same arms made twice, on another card or this one
+    python -m experiments.power docs/results/full_recipe      # from numbers that are checked in
 
 An A/A pair is one arm against itself: under its even and its odd seeds, or made twice (the same command with another `--out`,
 with `CUDA_VISIBLE_DEVICES` for another card). About one interval in twenty may miss 0. Where time is modelled, a run that is made
@@ -17,19 +18,20 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
+from experiments import checked_in
 from rlkernel.commands.flags import parse_flags
 from rlkernel.errors import UsageError, exit_status
 from rlkernel.report.columns import metric_of
 from rlkernel.report.compare import find_runs
 from rlkernel.report.power import COUNTS, AlikePair, Noise, alike_pairs, arms_of, noise
-from rlkernel.report.summary import common_timing, read_run
+from rlkernel.report.summary import RunRecord, common_timing, read_run
 from rlkernel.report.terminal import COLUMNS
 
 METRICS = ("reward", "fast_1", "fast_1.2", "fast_1.2_turn_1", "hacking_rate", "lazy_rate", "coverage", "oracle_fraction")
@@ -43,7 +45,7 @@ class Flags:
     """The flags of the command."""
 
     runs: tuple[Path, ...] = ()
-    """Run directories, report folders, or folders of runs."""
+    """Run directories, report folders, folders of runs, or folders of docs/results."""
     aim: float = 0.02
     """The difference to detect, for the last column."""
     out: Path = Path("runs/power")
@@ -103,14 +105,28 @@ def print_page(found: Sequence[Noise], pairs: Sequence[AlikePair], timing: str, 
     """Print both tables and the line on A/A pairs, in at most 100 columns."""
     console = Console(width=COLUMNS)
     console.print(f"standard deviations, and the smallest difference that n seeds detect ({timing} time)", style="italic")
-    table = Table(box=None, pad_edge=False)
-    table.add_column("metric", overflow="fold", max_width=20)
+    table = Table(box=None, pad_edge=False, padding=(0, 1))
+    table.add_column("metric", overflow="fold", min_width=20)
     for header in (*HEADERS, *map(str, COUNTS), f"for {aim:g}"):
         table.add_column(header, justify="right", no_wrap=True)
     for one in found:
         table.add_row(*rows_of(one, aim))
     console.print(table)
     console.print(alike_line(pairs), markup=False, highlight=False)
+
+
+def finished_runs(paths: Sequence[Path]) -> Iterator[RunRecord]:
+    """The finished runs of run directories and of folders that `experiments.results` has written, each run once. Raises
+    UsageError for a path that is neither."""
+    told = set()
+    for path in paths:
+        kept = checked_in.read(path)[0] if checked_in.is_checked_in(path) else map(read_run, find_runs([path]))
+        for run in kept:
+            # Several experiments keep an arm that they share.
+            identity = run.manifest.get("wandb_id", run.directory)
+            if run.finished and identity not in told:
+                told.add(identity)
+                yield run
 
 
 def main(argv: Sequence[str]) -> int:
@@ -123,7 +139,7 @@ def _main(flags: Flags) -> int:
         raise UsageError(f"--aim {flags.aim:g}: give the difference to detect, above 0")
     if not flags.runs:
         raise UsageError("no runs: give run directories or folders of runs, e.g. runs/arms")
-    runs = [run for path in find_runs(flags.runs) if (run := read_run(path)).finished]
+    runs = list(finished_runs(flags.runs))
     if not runs:
         raise UsageError(f"{', '.join(map(str, flags.runs))}: no finished runs: let them finish first")
     arms = arms_of(runs)

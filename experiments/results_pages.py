@@ -160,7 +160,7 @@ def _bands(one: Found) -> list[str]:
 def overview(found: Sequence[Found], *, cold_start: bool) -> str:
     """The page that puts the claims together: what holds, what does not and what is open, then all of them by experiment."""
     judged = [verdict for one in found for verdict in one.judged]
-    counts = Counter(one.verdict for one in distinct(judged) if one.verdict is not Verdict.NO_RUNS)
+    counts: Counter[Verdict] = Counter(one.verdict for one in distinct(judged) if one.verdict is not Verdict.NO_RUNS)
     missing = [name for name in (*NAMES, "sequential_scaling") if name not in {one.name for one in found}]
     timings = sorted({common_timing(one.runs) for one in found})
     lines = [

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import rlkernel
 from experiments.power import main
 from tests.report.test_summary import row, write_run
 
@@ -35,6 +36,18 @@ def test_runs_of_two_cards(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     page = (tmp_path / "out" / "power.md").read_text()
     assert "6 runs, measured time" in page and "| Fast@1.2, % | 15.8 | 14.1 | 10.0 | - |" in page
     assert "A/A intervals contain 0" in page
+
+
+def test_numbers_that_are_checked_in_tell_the_same(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    results = Path(rlkernel.__file__).parent.parent / "docs" / "results"
+    # `trloo` is in both folders, and is counted once: nothing was made twice.
+    assert main([str(results / "full_recipe"), str(results / "mismatch"), "--out", str(tmp_path)]) == 0
+    dumped = json.loads((tmp_path / "power.json").read_text())
+    assert dumped["timing"] == "measured" and all(one["twins"] is None for one in dumped["noise"])
+    noise = {one["metric"]: one for one in dumped["noise"]}
+    # Six seeds of grpo, trloo and hot, fewer of others; 13 problems.
+    assert 0.02 < noise["fast_1.2"]["pairs"]["value"] < 0.3 and 0 < noise["fast_1.2"]["problems"] < 0.1
+    assert "| Fast@1.2, % |" in (tmp_path / "power.md").read_text()
 
 
 @pytest.mark.parametrize(

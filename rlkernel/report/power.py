@@ -26,7 +26,7 @@ from rlkernel.report.columns import is_reward, is_share
 from rlkernel.report.summary import RunRecord, Window, common_timing, per_problem, same_reward, value
 from rlkernel.statistics import SHARE_DIFFERENCE, Comparison, compare, detectable, seeds_needed
 
-COUNTS = (2, 3, 4, 6, 8, 12)
+COUNTS = (2, 3, 4, 6, 12)
 """The numbers of seeds for which the smallest detectable difference is told."""
 
 

@@ -92,6 +92,11 @@ class Run:
     """Steps between the weights that sample a batch and those that it updates: its age. 0: rollouts and training take turns. n:
     the batch of n steps later is sampled from a copy of the weights while this one trains; `mismatch` measures the price.
     Nothing corrects for it unless `corrections` do: weights such as TIS, or rejections such as MRS."""
+    refresh_tokens: int = 0
+    """In-flight refresh: after so many sampled tokens, also in the middle of a completion, a trajectory waits for the weights of
+    the next step and goes on with them, for `staleness` steps at most; every token keeps the log-probability that its own weights
+    gave it. Steps then wait for a part of a trajectory and not for the longest (`rlkernel.training.sampling`); a good value is
+    turns * max_new_tokens / staleness or less. 0: a trajectory comes from one set of weights."""
     weights: str = "float32"
     """One of `WEIGHTS`: the format of the weights that train. bfloat16: they are rounded at random, AdamW's moments have eight
     bits, and the sampler reads the same weights: 6 bytes per parameter instead of 18 (`rlkernel.training.eight_bit_adamw`)."""
@@ -126,6 +131,35 @@ class Run:
     """How exact float32 products are on either side of an evaluation."""
 
     def __post_init__(self) -> None:
+        self._check()
+        self._check_refresh()
+
+    def _check_refresh(self) -> None:
+        """Raises UsageError for an in-flight refresh that would refresh nothing, or whose batches cannot be drawn."""
+        most = self.turns * self.max_new_tokens
+        if self.refresh_tokens < 0:
+            raise UsageError(f"Run.refresh_tokens is {self.refresh_tokens}: use 0, or the tokens sampled before new weights come")
+        if not self.refresh_tokens:
+            return
+        if self.staleness < 2:
+            raise UsageError(
+                f"Run.refresh_tokens is {self.refresh_tokens} and Run.staleness {self.staleness}: a trajectory spans as many "
+                "steps as its staleness, so set that to 2 or more, or refresh_tokens to 0"
+            )
+        if self.refresh_tokens >= most:
+            raise UsageError(
+                f"Run.refresh_tokens is {self.refresh_tokens}, but a trajectory has at most {most} sampled tokens (turns * "
+                f"max_new_tokens): use fewer, such as {max(1, most // self.staleness)}"
+            )
+        if self.sampler.rounds > 1:
+            name = type(self.sampler).__name__
+            raise UsageError(
+                f"Run.refresh_tokens is {self.refresh_tokens}, but {name} draws again for groups that it does not keep, which "
+                "are known too late: use a sampler of one round, or refresh_tokens 0"
+            )
+
+    def _check(self) -> None:
+        """Raises UsageError for a field that makes no sense."""
         for name in COUNTS:
             if getattr(self, name) < 1:
                 raise UsageError(f"Run.{name} is {getattr(self, name)}: it must be at least 1")

@@ -25,10 +25,14 @@ class Policy(Protocol):
         truncated: the completion ran into its length limit, so the turn has no end token yet.
         """
 
-    async def generate(self, prompt_ids: Sequence[int], seed: int) -> Completion | None:
+    async def generate(
+        self, prompt_ids: Sequence[int], seed: int, begun: Completion | None = None, tokens: int | None = None
+    ) -> Completion | None:
         """Sample one completion for the whole context so far; None when the context leaves no room for one.
 
-        The sample is a function of the weights, the context and `seed`, whatever else is in flight.
+        begun: the part of it that was sampled earlier, perhaps by other weights, with which the result begins. tokens: sample at
+        most so many, at least 1; a completion that could go on is then `paused`. Neither changes what is sampled as long as the
+        weights stay: the sample is a function of the weights, the context and `seed`, whatever else is in flight.
         """
 
 

@@ -18,7 +18,9 @@ Trust = Literal["traced", "native"]
 """How a verdict was found. `traced`: on a Program, so that nothing of the candidate's Python ran. `native`: on what the
 candidate's Python did in a process of its own; its time is partly its own word, and who did the work is unknown."""
 Split = Literal["train", "validation"]
-StopReason = Literal["stop", "length"]
+StopReason = Literal["stop", "length", "paused"]
+"""Why a completion ends: by a stop token, or by its length limit. A part of one is `paused`: it waits for new weights
+(`Run.refresh_tokens`), and no turn has it."""
 
 
 class Status(StrEnum):
@@ -206,6 +208,9 @@ class Completion:
     logprobs: tuple[float, ...]
     text: str
     stop: StopReason
+    sampled_at: tuple[int, ...] = ()
+    """For each token, the training steps behind the weights that sampled it; empty where nobody trains. The token's age is the
+    step that trains it, from 0, minus this."""
 
 
 @dataclass(frozen=True, slots=True)

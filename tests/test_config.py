@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from algorithms import TABLES
+from algorithms.dynamic_sampling import DynamicSampling
 from algorithms.grpo import GRPO
 from algorithms.hrd import HRD
 from algorithms.mrs import MRS
@@ -151,6 +152,17 @@ class Incomplete:
         ({"gamma": 1.5}, r"Run\.gamma is 1\.5"),
         ({"temperature": 0.0}, r"Run\.temperature is 0\.0: it must be positive"),
         ({"staleness": -1}, r"Run\.staleness is -1: use 0, or the number"),
+        ({"refresh_tokens": -1}, r"Run\.refresh_tokens is -1: use 0, or the tokens sampled"),
+        ({"refresh_tokens": 9}, r"Run\.refresh_tokens is 9 and Run\.staleness 0: .* set that to 2 or more"),
+        ({"refresh_tokens": 9, "staleness": 1}, r"Run\.refresh_tokens is 9 and Run\.staleness 1: a trajectory spans as many"),
+        (
+            {"refresh_tokens": 1536, "staleness": 3},
+            r"Run\.refresh_tokens is 1536, but a trajectory has at most 1536 .* such as 512",
+        ),
+        (
+            {"refresh_tokens": 9, "staleness": 2, "sampler": DynamicSampling()},
+            r"Run\.refresh_tokens is 9, but DynamicSampling draws again",
+        ),
         ({"lora_rank": -1}, r"Run\.lora_rank is -1: use 0"),
         ({"lora_alpha": 0.0}, r"Run\.lora_alpha is 0\.0: it must be positive"),
         ({"engine": "fast"}, r"Run\.engine is 'fast': use one of auto, slots, generate"),

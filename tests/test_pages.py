@@ -22,8 +22,9 @@ from rlkernel.config import Run
 from rlkernel.environment.speed_reward import SpeedReward
 from rlkernel.metrics import rollout_metrics
 from rlkernel.report.claims import Verdict
+from rlkernel.training.diagnostics import ages
 from rlkernel.training.hooks import StepFacts
-from rlkernel.training.loop import OWN_NUMBERS
+from rlkernel.training.loop import OWN_NUMBER
 from rlkernel.training.meter import MeteredEvaluator, Meters
 from rlkernel.types import Completion, Evaluation, Group, Oracle, Problem, Status, Trajectory, Turn
 
@@ -58,13 +59,13 @@ class Idle:
 
 def logged() -> set[str]:
     """The keys of a row of `metrics.jsonl`."""
-    completion = Completion((1,), (0.0,), "", "stop")
+    completion = Completion((1,), (0.0,), "", "stop", (0,))
     turns = (Turn((), completion, "", Evaluation(Status.CORRECT, "", speedup=1.0, coverage=1.0), 1.0, ""),) * 2
     problem = Problem("p", 1, "train", "", (Oracle("NVIDIA H200", "measured", 2.0),))
     groups = (Group(problem, (Trajectory(problem, turns),)),)
     facts = StepFacts(1, groups, 1, 1, 1, 1, {"mrs": 0, "prs": 1}, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, (1.0,), None, 1.0)
     meters = Meters(Idle(), MeteredEvaluator(Idle(), Busy()))  # type: ignore[arg-type]
-    return {*rollout_metrics(groups), *facts.numbers(), *meters.lap(), *OWN_NUMBERS}
+    return {*rollout_metrics(groups), *facts.numbers(), *meters.lap(), *ages(groups, 0, by_turn=True), OWN_NUMBER}
 
 
 def test_every_logged_metric_is_on_the_page_of_metrics_with_a_formula_and_a_meaning() -> None:

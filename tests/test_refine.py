@@ -32,7 +32,9 @@ class ScriptedPolicy:
     def encode_feedback(self, text: str, truncated: bool = False) -> tuple[int, ...]:
         return (100,)
 
-    async def generate(self, prompt_ids: Sequence[int], seed: int) -> Completion | None:
+    async def generate(
+        self, prompt_ids: Sequence[int], seed: int, begun: Completion | None = None, tokens: int | None = None
+    ) -> Completion | None:
         if len(prompt_ids) > self.room:
             return None
         self.contexts.append(tuple(prompt_ids))

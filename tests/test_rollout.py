@@ -11,10 +11,10 @@ import pytest
 from rlkernel.busy import Busy
 from rlkernel.environment.speed_reward import SpeedReward
 from rlkernel.errors import UsageError, usage_error
-from rlkernel.rollout import derive_seed, rollout, rollout_groups
+from rlkernel.rollout import Course, derive_seed, go_on, rollout, rollout_groups
 from rlkernel.settings import Stop
 from rlkernel.training.meter import MeteredEvaluator
-from rlkernel.types import Completion, Evaluation, Problem, Status, Turn
+from rlkernel.types import Completion, Evaluation, Problem, Status, StopReason, Turn
 
 pytestmark = pytest.mark.anyio
 
@@ -35,6 +35,8 @@ class ScriptedPolicy:
     room: int = 10**9
     seeds: list[int] = field(default_factory=list)
     contexts: list[tuple[int, ...]] = field(default_factory=list)
+    parts: list[int] = field(default_factory=list)
+    """The tokens of each answer, or part of one."""
 
     def encode_prompt(self, text: str) -> tuple[int, ...]:
         return (100, len(text))
@@ -42,14 +44,20 @@ class ScriptedPolicy:
     def encode_feedback(self, text: str, truncated: bool = False) -> tuple[int, ...]:
         return (201 if truncated else 200, len(text))
 
-    async def generate(self, prompt_ids: Sequence[int], seed: int) -> Completion | None:
+    async def generate(
+        self, prompt_ids: Sequence[int], seed: int, begun: Completion | None = None, tokens: int | None = None
+    ) -> Completion | None:
         if len(prompt_ids) > self.room:
             return None
         self.seeds.append(seed)
         self.contexts.append(tuple(prompt_ids))
         turn = sum(token in (200, 201) for token in prompt_ids)
         text = self.script[turn]
-        return Completion((1, 2, 3), (-0.1, -0.2, -0.3), text, "length" if text == "cut" else "stop")
+        had = len(begun.token_ids) if begun else 0
+        have = 3 if tokens is None else min(3, had + tokens)
+        stop: StopReason = "paused" if have < 3 else "length" if text == "cut" else "stop"
+        self.parts.append(have - had)
+        return Completion((1, 2, 3)[:have], (-0.1, -0.2, -0.3)[:have], text, stop)
 
 
 @dataclass(frozen=True)
@@ -94,6 +102,38 @@ async def test_turns_are_appended_and_rewarded() -> None:
         (100, 11, 1, 2, 3, 200, 4),
         (100, 11, 1, 2, 3, 200, 4, 1, 2, 3, 201, 13),
     ]
+
+
+@pytest.mark.parametrize("tokens", [1, 2, 3, 4, 5, 8])
+async def test_a_trajectory_in_parts_is_the_whole(tokens: int) -> None:
+    """Three turns of three tokens each: 1 and 2 cut completions, 3 ends with them, 4 and 5 do both."""
+    policy = ScriptedPolicy(["slow", "cut", "fast"])
+    course, seen, parts = Course(), list[Turn](), 0
+    while not course.over:
+        before = sum(policy.parts)
+        course = await go_on(
+            RELU,
+            course,
+            policy,
+            ScriptedEvaluator(),
+            PlainEnvironment(),
+            SpeedReward(),
+            3,
+            seed=0,
+            on_turn=seen.append,
+            tokens=tokens,
+        )
+        parts += 1
+        assert sum(policy.parts) - before == (tokens if not course.over else 9 - (parts - 1) * tokens)
+        assert course.begun is None or course.begun.stop == "paused"
+    whole = ScriptedPolicy(["slow", "cut", "fast"])
+    assert course.turns == await run(whole, 3) and course.begun is None
+    assert parts == -(-9 // tokens) and len(seen) == 3
+    # Every part of a turn is asked for with the turn's own context and seed; what was begun is no part of the context.
+    assert list(dict.fromkeys(policy.contexts)) == whole.contexts and list(dict.fromkeys(policy.seeds)) == whole.seeds
+    again = ScriptedPolicy([])
+    assert course == await go_on(RELU, course, again, ScriptedEvaluator(), PlainEnvironment(), SpeedReward(), 3, seed=0, tokens=1)
+    assert again.contexts == []
 
 
 async def test_a_correct_turn_does_not_end_the_trajectory() -> None:

@@ -27,6 +27,9 @@ class Request:
     """The completion's random numbers depend on this alone."""
     budget: int
     """The most tokens that may be sampled, at least 1."""
+    drawn: int = 0
+    """The number of the completion's tokens that were sampled earlier and stand at the end of the context: the completion goes on
+    with the random numbers after theirs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +69,10 @@ class Engine(Protocol):
 
 
 def uniforms(request: Request) -> torch.Tensor:
-    """One number in [0, 1) for each token that may be sampled: float64, (budget,), on the CPU. They depend on the seed alone."""
+    """One number in [0, 1) for each token that may be sampled: float64, (budget,), on the CPU. They depend on the seed and on the
+    token's place in its completion alone."""
     generator = torch.Generator().manual_seed(request.seed)
-    return torch.rand(request.budget, generator=generator, dtype=torch.float64)
+    return torch.rand(request.drawn + request.budget, generator=generator, dtype=torch.float64)[request.drawn :]
 
 
 def check_temperature(temperature: float) -> None:

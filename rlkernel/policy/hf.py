@@ -59,6 +59,7 @@ class HFPolicy:
         self._chunk = chunk
         self._gather = gather
         self._lease = lease
+        self._step: int | None = None
         self._next_key = 0
         self._waiting: list[Request] = []
         self._arrived = anyio.Event()
@@ -73,32 +74,48 @@ class HFPolicy:
         """The tokens of the feedback; see `rlkernel.interfaces.Policy`."""
         return tuple(chat.encode_feedback(self._tokenizer, text, truncated=truncated))
 
-    def refresh(self) -> None:
-        """Take over the trainer's weights, whenever they have changed. Raises RuntimeError while completions are in flight."""
+    def refresh(self, step: int | None = None) -> None:
+        """Take over the trainer's weights, whenever they have changed. step: the training steps behind them, which every token is
+        noted with. Raises RuntimeError while completions are in flight."""
         if self._engine is None:
             self._engine = self._make_engine()
         else:
             self._engine.refresh()
+        self._step = step
 
-    async def generate(self, prompt_ids: Sequence[int], seed: int) -> Completion | None:
+    async def generate(
+        self, prompt_ids: Sequence[int], seed: int, begun: Completion | None = None, tokens: int | None = None
+    ) -> Completion | None:
         """Sample one completion of at most `max_new_tokens` tokens; its last token is the stop token, if it stopped.
 
         None when the context and a completion of full length exceed the model's positions. Log-probabilities are those of
-        softmax(logits / temperature) over the whole vocabulary (top_p 1, top_k 0).
+        softmax(logits / temperature) over the whole vocabulary (top_p 1, top_k 0). The keys and values of what was begun are
+        computed again, so that every token has the log-probability that its own weights alone give. begun, tokens: see
+        `rlkernel.interfaces.Policy`.
         """
         if len(prompt_ids) + self.max_new_tokens > self.max_positions:
             return None
+        before = begun or Completion((), (), "", "paused")
+        left = self.max_new_tokens - len(before.token_ids)
+        budget = left if tokens is None else min(tokens, left)
+        sample = await self._sample((*prompt_ids, *before.token_ids), seed, budget, len(before.token_ids))
+        ids = before.token_ids + sample.token_ids
+        at = () if self._step is None else (self._step,) * len(sample.token_ids)
+        stop = "paused" if sample.stop == "length" and budget < left else sample.stop
+        text = self._tokenizer.decode(list(ids), skip_special_tokens=True)
+        return Completion(ids, before.logprobs + sample.logprobs, text, stop, before.sampled_at + at)
+
+    async def _sample(self, context_ids: tuple[int, ...], seed: int, budget: int, drawn: int) -> Sample:
+        """Wait for the sample of one request."""
         key, self._next_key = self._next_key, self._next_key + 1
         self._done[key] = anyio.Event()
-        self._waiting.append(Request(key, tuple(prompt_ids), seed, self.max_new_tokens))
+        self._waiting.append(Request(key, context_ids, seed, budget, drawn))
         self._arrived.set()
         try:
             await self._done[key].wait()
-            sample = self._samples.pop(key)
+            return self._samples.pop(key)
         finally:
             del self._done[key]
-        text = self._tokenizer.decode(list(sample.token_ids), skip_special_tokens=True)
-        return Completion(sample.token_ids, sample.logprobs, text, sample.stop)
 
     async def serve(self) -> None:
         """Sample for the requests that wait, until cancelled."""

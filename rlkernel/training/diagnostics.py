@@ -36,6 +36,18 @@ def spread(groups: Sequence[Group]) -> dict[str, float]:
     }
 
 
+def ages(groups: Sequence[Group], step: int, *, by_turn: bool) -> dict[str, float]:
+    """`age`: the mean over the sampled tokens of the steps between their weights and those of step `step`, from 0, which they
+    update. by_turn: also `age_turn_<t>`, the mean over the tokens of turn t, from 1."""
+    found: dict[int, list[int]] = {}
+    for group in groups:
+        for trajectory in group.trajectories:
+            for t, turn in enumerate(trajectory.turns, start=1):
+                found.setdefault(t, []).extend(step - at for at in turn.completion.sampled_at)
+    means = {f"age_turn_{t}": statistics.fmean(own) for t, own in found.items()} if by_turn else {}
+    return {"age": statistics.fmean(age for own in found.values() for age in own), **means}
+
+
 @dataclass(frozen=True, slots=True)
 class Mismatch:
     """How training and rollout log-probabilities of the sampled tokens differ, with d = log pi_train - log pi_rollout."""

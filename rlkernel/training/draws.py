@@ -53,3 +53,14 @@ class Draws:
                 (kept if self._sampler.keeps(group) else dropped).append(group)
         missing = self._count - len(kept)
         return (*kept, *dropped[len(dropped) - missing :])
+
+    def begin(self, step: int) -> tuple[Problem, ...]:
+        """The problems of a step whose groups are sampled over several steps. The sampler must have one round."""
+        chosen = self._sampler(self._problems, self.history, self._count, self._seed, frozenset())
+        problems = tuple(self._problems[i] for i in chosen)
+        self.history = self.history.with_drawn(step, problems)
+        return problems
+
+    def complete(self, step: int, groups: Sequence[Group]) -> None:
+        """Note what became of the groups that `begin` has begun."""
+        self.history = self.history.with_solved(step, groups)

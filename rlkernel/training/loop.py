@@ -22,11 +22,14 @@ In brackets is a batch's age when it trains, the number of steps between the wei
     2   sample 1 (0) | train 1             | train 2      | train 3      | ...    two steps behind: beside training, one batch
                      | sample 2 (1), 3 (2) | sample 4 (2) | sample 5 (2) | ...    waits and one is being sampled
 
-With staleness n, at most n batches wait or are being sampled (`ahead`), and batch b + n is always sampled from the weights before
-step b. Nobody's speed decides which weights sample: more than 1 makes batches older and not faster. A trajectory comes from one
-set of weights, and rows, validation and the checkpoint wait for everything that was started: what `_step_done` sees is all there
-is, so a run that is killed anywhere, between two updates of a batch too, goes on from its last complete checkpoint as if it had
-not been. The checkpoint holds the batches that are ready; what was logged after it is dropped (`rundir.begin`).
+With staleness n, at most n batches wait or are being sampled (`Ahead`), and batch b + n is always sampled from the weights before
+step b. Nobody's speed decides which weights sample: more than 1 makes batches older and not faster. Only with in-flight refresh
+(`Run.refresh_tokens`, drawn in `sampling`) does it buy speed: a trajectory then spans steps, and no step waits for a whole one.
+
+Rows, validation and the checkpoint wait for everything that was started: what `_step_done` sees is all there is, so a run that is
+killed anywhere, between two updates of a batch too, goes on from its last complete checkpoint as if it had not been. The
+checkpoint holds the batches that are ready and, token by token, the trajectories that are under way; what was logged after it is
+dropped (`rundir.begin`).
 
 Who waits for a GPU: `rlkernel.training.placement`. A candidate measures alone on its card. Where the policy shares it, one queue
 serves candidates and, a few tokens at a time, sampling; beside evaluations (staleness) also training, a micro-batch at a time.
@@ -64,15 +67,16 @@ from rlkernel.config import Run
 from rlkernel.evaluator.config import check_for_training
 from rlkernel.interfaces import CardEvaluator, Evaluator
 from rlkernel.metrics import rollout_metrics, timing
-from rlkernel.policy.hf import HFPolicy, open_policy
+from rlkernel.policy.hf import open_policy
 from rlkernel.policy.load import load_model
-from rlkernel.rollout import derive_seed, rollout_groups
+from rlkernel.rollout import derive_seed
 from rlkernel.runs import directory as rundir
 from rlkernel.runs.log import Display, RunLog, choose
 from rlkernel.runs.outcomes import write_outcomes
 from rlkernel.runs.wandb import open_wandb
 from rlkernel.training import ranks
-from rlkernel.training.ahead import SampledBatch, read_ahead, write_ahead
+from rlkernel.training.ahead import Ahead
+from rlkernel.training.diagnostics import ages
 from rlkernel.training.draws import Draws
 from rlkernel.training.follower import Job
 from rlkernel.training.hooks import StepFacts
@@ -80,13 +84,14 @@ from rlkernel.training.memory import MICRO_TOKENS
 from rlkernel.training.meter import MeteredEvaluator, Meters, per_second
 from rlkernel.training.placement import describe, open_evaluator
 from rlkernel.training.preflight import check_memory, check_problems, plan_here
+from rlkernel.training.sampling import Sampling
 from rlkernel.training.threads import cancellation, in_daemon, in_thread, on_loop
-from rlkernel.types import Group, Problem, Split
+from rlkernel.types import Group, Split
 
 TRAIN_TRANSCRIPTS, VALIDATION_TRANSCRIPTS = 3, 8
 """Trajectories of one training step, and of one validation, that are kept as text."""
-OWN_NUMBERS = ("age", "trained_tokens_per_second")
-"""The loop's own part of a training row, beside `StepFacts.numbers`, `Meters.lap` and `rollout_metrics`."""
+OWN_NUMBER = "trained_tokens_per_second"
+"""The loop's own part of a training row, beside `StepFacts.numbers`, `Meters.lap`, `ages` and `rollout_metrics`."""
 
 
 @dataclass
@@ -95,25 +100,18 @@ class _Loop:
 
     run: Run
     directory: Path
-    policy: HFPolicy
-    evaluator: MeteredEvaluator
+    sampling: Sampling
     meters: Meters
     log: RunLog
     display: Display
-    draws: Draws
-    """Chooses the training problems of each step."""
     tasks: anyio.abc.TaskGroup
     portal: BlockingPortal
     shared: CardEvaluator | None
     """The evaluator, if training meets its evaluations on a card; else None."""
-    ahead: list[SampledBatch]
-    """The batches of the next steps that are complete, the next step's first: at most `Run.staleness` between steps."""
     until: float | None = None
     """Training ends at the first checkpoint after this `time.monotonic`; None: never."""
     _coming: anyio.Event | None = None
-    """Set when what is being sampled beside training is `ahead`."""
-    _age: int = 0
-    """Steps between the weights that sampled the batch in training and those that it updates."""
+    """Set when everything that is sampled beside training has gone as far as it may."""
 
     # From the trainer's thread
 
@@ -127,9 +125,8 @@ class _Loop:
 
     def save(self, directory: Path) -> None:
         ranks.meet()
-        self.draws.write(directory)
-        if self.ahead:
-            write_ahead(directory, self.ahead)
+        self.sampling.draws.write(directory)
+        self.sampling.ahead.write(directory)
         rundir.sync_rows(self.directory)
 
     def enough(self) -> bool:
@@ -155,9 +152,9 @@ class _Loop:
         """Measure on the validation split. The same seeds each time, so that only the weights make a difference."""
         problems = [problem for problem in self.run.problems if problem.split == "validation"]
         seed = derive_seed(self.run.seed, "validation")
-        await self._refresh()
+        await self.sampling.refresh(step)
         turns = self.run.validation_turns or self.run.turns
-        groups = await self._sample(problems, self.run.validation_rollouts, turns, seed, "validation")
+        groups = await self.sampling.groups(problems, self.run.validation_rollouts, turns, seed, "validation")
         if rundir.read_manifest(self.directory)["timing"] is None:  # type: ignore[index]
             rundir.update_manifest(self.directory, timing=timing(groups))
         self._write("validation", step, groups, self.meters.lap())
@@ -165,24 +162,18 @@ class _Loop:
     async def _batch(self, step: int) -> tuple[Group, ...]:
         """The batch of step `step`, from 0; with staleness, those of later steps are then on their way."""
         with self.meters.rollout():
-            if not self.ahead:
-                await self._refresh()
-                self.ahead.append(await self._sample_step(step, weights=step))
-            batch = self.ahead.pop(0)
-            later = range(step + 1 + len(self.ahead), min(step + self.run.staleness + 1, self.run.steps))
-            if later:
+            groups = await self.sampling.batch(step)
+            if self.sampling.later(step):
                 # The copy must be complete before the trainer may change the weights.
-                await self._refresh()
+                await self.sampling.refresh(step)
                 self._coming = anyio.Event()
-                self.tasks.start_soon(self._sample_ahead, later, step, self._coming)
-        self._age = step - batch.weights
+                self.tasks.start_soon(self._beside, step, self._coming)
         self.meters.training.begin()
         self.display.phase("training")
-        return batch.groups
+        return groups
 
-    async def _sample_ahead(self, steps: Sequence[int], weights: int, done: anyio.Event) -> None:
-        for step in steps:
-            self.ahead.append(await self._sample_step(step, weights=weights))
+    async def _beside(self, step: int, done: anyio.Event) -> None:
+        await self.sampling.beside(step)
         done.set()
 
     async def _step_done(self, facts: StepFacts) -> None:
@@ -192,41 +183,13 @@ class _Loop:
                 await self._coming.wait()
             self._coming = None
         laps = self.meters.lap()
-        own = (self._age, per_second(facts.tokens, laps["seconds_training"]))
-        numbers = {**facts.numbers(), **laps, **dict(zip(OWN_NUMBERS, own, strict=True))}
+        speed = per_second(facts.tokens, laps["seconds_training"])
+        aged = ages(facts.groups, facts.step - 1, by_turn=self.run.refresh_tokens > 0)
+        numbers = {**facts.numbers(), **laps, **aged, OWN_NUMBER: speed}
         self._write("train", facts.step, facts.groups, numbers)
         if facts.step % self.run.validation_every == 0 or facts.step == self.run.steps:
             await self.validate(facts.step)
         self.display.phase("checkpoint")
-
-    async def _refresh(self) -> None:
-        """Let the policy sample from the weights of now."""
-        await anyio.to_thread.run_sync(self.policy.refresh)
-
-    async def _sample_step(self, step: int, *, weights: int) -> SampledBatch:
-        what = "rollouts" if weights == step else "training, next rollouts"
-
-        async def sample(problems: Sequence[Problem], number: int) -> tuple[Group, ...]:
-            seed = derive_seed(self.run.seed, "train", step, *([number] if number else []))
-            return await self._sample(problems, self.run.rollouts, self.run.turns, seed, what)
-
-        return SampledBatch(await self.draws.batch(step, sample), weights)
-
-    async def _sample(self, problems: Sequence[Problem], rollouts: int, turns: int, seed: int, what: str) -> tuple[Group, ...]:
-        run, on_turn = self.run, self.display.turn_done
-        self.display.expect(what, len(problems) * rollouts * turns)
-        return await rollout_groups(
-            problems,
-            rollouts,
-            self.policy,
-            self.evaluator,
-            run.environment,
-            run.reward,
-            turns,
-            seed=seed,
-            stop=run.stop,
-            on_turn=on_turn,
-        )
 
     def _write(self, split: Split, step: int, groups: Sequence[Group], numbers: Mapping[str, float | None]) -> None:
         values = {**rollout_metrics(groups), **numbers}
@@ -325,16 +288,13 @@ async def _open_loop(
         yield _Loop(
             run,
             job.directory,
-            policy,
-            metered,
+            Sampling(run, policy, metered, display, draws, Ahead.read(job.checkpoint)),
             Meters(policy, metered, lambda: None if pool is None else pool.waited_seconds),
             log,
             display,
-            draws,
             tasks,
             portal,
             shared if run.staleness else None,
-            [] if job.checkpoint is None else read_ahead(job.checkpoint),
         )
 
 

@@ -22,7 +22,9 @@ class Tokens:
     def encode_feedback(self, text: str, truncated: bool = False) -> tuple[int, ...]:
         return (8 if truncated else 9,)
 
-    async def generate(self, prompt_ids: Sequence[int], seed: int) -> Completion | None:
+    async def generate(
+        self, prompt_ids: Sequence[int], seed: int, begun: Completion | None = None, tokens: int | None = None
+    ) -> Completion | None:
         self.seeds.append(seed)
         return None if len(prompt_ids) > 6 else Completion((50, 51), (0.0, 0.0), str(list(prompt_ids)), "stop")
 

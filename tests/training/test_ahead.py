@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from rlkernel.training.ahead import FILE, SampledBatch, read_ahead, write_ahead
+from rlkernel.rollout import Course
+from rlkernel.training.ahead import FILE, Ahead, BegunBatch
 from rlkernel.types import (
     Closeness,
     Completion,
@@ -41,24 +42,34 @@ TURNS = (
     Turn((1, 2), Completion((3, 4), (-0.0, -1.2345678901234567e-5), "a\x00b", "stop"), "code", FACTS, 1.0, "go on"),
     Turn((5,), Completion((), (), "", "length"), None, Evaluation(Status.NO_CODE, ""), 0.0, ""),
 )
-BATCH = SampledBatch((Group(PROBLEM, (Trajectory(PROBLEM, TURNS), Trajectory(PROBLEM, TURNS[:1]))), Group(PROBLEM, ())), 6)
+GROUPS = (Group(PROBLEM, (Trajectory(PROBLEM, TURNS), Trajectory(PROBLEM, TURNS[:1]))), Group(PROBLEM, ()))
+PART = Completion((8, 9), (-0.5, -1 / 3), "half a w", "paused", (6, 7))
+BEGUN = BegunBatch(9, (PROBLEM,), ((Course(TURNS[:1], PART), Course(), Course(TURNS, over=True)),))
 
 
 def test_what_is_read_is_what_was_written(tmp_path: Path) -> None:
-    batches = [BATCH, SampledBatch(BATCH.groups[1:], 7)]
-    write_ahead(tmp_path, batches)
-    found = read_ahead(tmp_path)
-    assert found == batches
+    ahead = Ahead([GROUPS, GROUPS[1:]], [BEGUN, BegunBatch.of(10, (PROBLEM, PROBLEM), 2)])
+    ahead.write(tmp_path)
+    found = Ahead.read(tmp_path)
+    assert found == ahead
     # Equality holds between 1 and 1.0, 0.0 and -0.0; the representation tells them apart, and lists from tuples.
-    assert repr(found) == repr(batches)
-    assert type(found[0].groups[0].trajectories[0].turns[0].evaluation.status) is Status
+    assert repr(found) == repr(ahead)
+    assert type(found.ready[0][0].trajectories[0].turns[0].evaluation.status) is Status
 
 
 def test_the_file_names_no_class(tmp_path: Path) -> None:
-    write_ahead(tmp_path, [BATCH])
+    Ahead([GROUPS], [BEGUN]).write(tmp_path)
     text = (tmp_path / FILE).read_text()
-    assert "rlkernel" not in text and "Batch" not in text and text.startswith('[{"groups": [')
+    assert "rlkernel" not in text and "Batch" not in text and text.startswith('{"ready": [[')
 
 
 def test_a_checkpoint_without_one(tmp_path: Path) -> None:
-    assert read_ahead(tmp_path) == []
+    Ahead().write(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+    assert Ahead.read(tmp_path) == Ahead.read(None) == Ahead()
+
+
+def test_a_batch_is_complete_when_every_trajectory_has_ended() -> None:
+    assert not BEGUN.complete and not BegunBatch.of(1, (PROBLEM,), 2).complete
+    ended = BegunBatch(9, (PROBLEM,), ((Course(TURNS, over=True), Course(TURNS[:1], over=True)),))
+    assert ended.complete and ended.groups == GROUPS[:1]

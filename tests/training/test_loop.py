@@ -29,10 +29,10 @@ from rlkernel.policy.slots.engine import SlotEngine
 from rlkernel.runs import checkpoints, log
 from rlkernel.runs import directory as rundir
 from rlkernel.settings import Stop
-from rlkernel.training import loop
-from rlkernel.training.ahead import read_ahead
+from rlkernel.training.ahead import Ahead
 from rlkernel.training.batch import token_row
 from rlkernel.training.loop import train
+from rlkernel.training.sampling import Sampling
 from rlkernel.training.trainer import KernelGRPOTrainer
 from rlkernel.types import Evaluation, Group, Problem
 from tests.echo import ScriptedEvaluator
@@ -111,9 +111,9 @@ def test_every_training_sample_has_a_seed_of_its_own_and_validations_repeat_thei
     seeds: list[int] = []
     generate = HFPolicy.generate
 
-    async def record(policy: HFPolicy, prompt_ids: Sequence[int], seed: int) -> Any:
+    async def record(policy: HFPolicy, prompt_ids: Sequence[int], seed: int, *part: Any) -> Any:
         seeds.append(seed)
-        return await generate(policy, prompt_ids, seed)
+        return await generate(policy, prompt_ids, seed, *part)
 
     monkeypatch.setattr(HFPolicy, "generate", record)
     # 4 steps of all 3 problems: some problem comes twice at the same place of its batch.
@@ -142,14 +142,14 @@ def test_validations_and_fresh_batches_come_from_the_weights_of_now(
     staleness: int, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     engines: list[SlotEngine] = []
-    init, sample = SlotEngine.__init__, loop._Loop._sample
+    init, sample = SlotEngine.__init__, Sampling.groups
     sampled: list[str] = []
 
     def with_copy(engine: SlotEngine, *args: Any, **kwargs: Any) -> None:
         init(engine, *args, **{**kwargs, "copy": True})  # as on a GPU
         engines.append(engine)
 
-    async def sample_and_compare(self: loop._Loop, *args: Any) -> tuple[Group, ...]:
+    async def sample_and_compare(self: Sampling, *args: Any) -> tuple[Group, ...]:
         groups = await sample(self, *args)
         sampled.append(args[4])
         if args[4] != "training, next rollouts":
@@ -164,7 +164,7 @@ def test_validations_and_fresh_batches_come_from_the_weights_of_now(
         return groups
 
     monkeypatch.setattr(SlotEngine, "__init__", with_copy)
-    monkeypatch.setattr(loop._Loop, "_sample", sample_and_compare)
+    monkeypatch.setattr(Sampling, "groups", sample_and_compare)
     # One update moves these log-probabilities by more than 1e-2.
     do(replace(run, staleness=staleness, learning_rate=1e-2), tmp_path)
     assert len(engines) == 1
@@ -186,21 +186,27 @@ def test_every_batch_has_its_age_and_no_more_than_the_staleness_wait(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With staleness 2: batches 0, 1 and 2 come from the first weights, batch b after them from those of step b - 2."""
-    sampled: list[tuple[int, int, int]] = []
-    sample = loop._Loop._sample_step
+    sampled: list[tuple[int, int | None, int]] = []
+    sample = Sampling._whole
 
-    async def note(self: loop._Loop, step: int, *, weights: int) -> Any:
-        sampled.append((step, weights, len(self.ahead)))
-        return await sample(self, step, weights=weights)
+    async def note(self: Sampling, step: int, what: str) -> Any:
+        sampled.append((step, self.policy._step, len(self.ahead.ready)))
+        return await sample(self, step, what)
 
-    monkeypatch.setattr(loop._Loop, "_sample_step", note)
+    monkeypatch.setattr(Sampling, "_whole", note)
     do(replace(run, staleness=2, steps=6, turns=1, max_new_tokens=2), tmp_path)
     # The third number: batches that waited when this one began.
     assert sampled == [(0, 0, 0), (1, 0, 0), (2, 0, 1), (3, 1, 1), (4, 2, 1), (5, 3, 1)]
     assert [row["age"] for row in rows(tmp_path) if row["split"] == "train"] == [0, 1, 2, 2, 2, 2]
     # What a checkpoint holds: the batches of the two next steps, as far as there are any.
-    held = {step: read_ahead(tmp_path / "checkpoints" / f"checkpoint-{step}") for step in (5, 6)}
-    assert {step: [batch.weights for batch in batches] for step, batches in held.items()} == {5: [3], 6: []}
+    held = {step: Ahead.read(tmp_path / "checkpoints" / f"checkpoint-{step}") for step in (5, 6)}
+    found = {step: [weights_of(groups) for groups in ahead.ready] for step, ahead in held.items()}
+    assert found == {5: [{3}], 6: []} and not any(ahead.begun for ahead in held.values())
+
+
+def weights_of(groups: Sequence[Group]) -> set[int]:
+    """The steps behind the weights of a batch's tokens."""
+    return {at for g in groups for t in g.trajectories for turn in t.turns for at in turn.completion.sampled_at}
 
 
 def test_an_interrupted_run_goes_on_as_if_it_had_not_been(run: Run, tmp_path: Path) -> None:

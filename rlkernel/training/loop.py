@@ -67,7 +67,7 @@ from rlkernel.config import Run
 from rlkernel.evaluator.config import check_for_training
 from rlkernel.interfaces import CardEvaluator, Evaluator
 from rlkernel.metrics import rollout_metrics, timing
-from rlkernel.policy.hf import open_policy
+from rlkernel.policy.hf import SLOTS, open_policy
 from rlkernel.policy.load import load_model
 from rlkernel.rollout import derive_seed
 from rlkernel.runs import directory as rundir
@@ -274,6 +274,8 @@ async def _open_loop(
             max_new_tokens=run.max_new_tokens,
             temperature=run.temperature,
             engine=run.engine,
+            # With in-flight refresh, several batches are sampled at a time.
+            slots=SLOTS * (run.staleness if run.refresh_tokens else 1),
             copy=run.staleness > 0,
             dtype=run.rollout_dtype,
             cache_bytes=plan_here(run, model.config, job.micro_tokens).cache_bytes,

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from itertools import product
+from typing import ClassVar
 
 import pytest
 import torch
@@ -25,7 +26,7 @@ from algorithms.rloo import RLOO
 from algorithms.tis import TIS
 from algorithms.trloo import TRLOO
 from experiments.two_turns import TwoTurns, moments
-from rlkernel.interfaces import Advantage, Correction
+from rlkernel.interfaces import Advantage, Correction, Removes
 from rlkernel.training.returns import returns_to_go
 from rlkernel.types import Group, Problem
 
@@ -196,6 +197,20 @@ def weights(correction: Correction | None, tree: Tree, train: torch.Tensor, roll
     return torch.where(valid_OT, given_OT1[:, :, 0].double(), 0.0)
 
 
+@dataclass(frozen=True)
+class Fixed:
+    """A correction with these weights, one per outcome and turn, whatever the ratios."""
+
+    weights: tuple[float, ...]
+    removes: ClassVar[Removes] = "loss"
+    needs_ratios: ClassVar[bool] = True
+
+    def __call__(
+        self, group: Group, log_ratios_KTL: torch.Tensor, kept_KTL: torch.Tensor, generator: torch.Generator
+    ) -> torch.Tensor:
+        return torch.tensor(self.weights, dtype=torch.float64).view(kept_KTL.shape)
+
+
 def corrected(
     correction: Correction | None, train: torch.Tensor, rollout: torch.Tensor, N: int, tree: Tree = SOME_END
 ) -> tuple[torch.Tensor, torch.Tensor]:
@@ -257,6 +272,22 @@ def test_weights_of_whole_trajectories_without_bounds_are_unbiased(tree: Tree, N
     assert (found / N - true_gradient(tree)).abs().max() < 1e-9
     uncorrected, _ = corrected(None, LOGITS, LOGITS + DRIFT, N, tree)
     assert (uncorrected / N - true_gradient(tree)).abs().max() > 1e-2
+
+
+@pytest.mark.parametrize("tree", [ALL_GO_ON, SOME_END], ids=["all go on", "some end"])
+def test_trajectories_that_span_weights_are_weighed_by_each_tokens_own(tree: Tree) -> None:
+    """In-flight refresh: the paths come from weights that are two steps old, the endings from weights that are one step old.
+    Ratios to each token's own weights leave no bias; ratios to the older weights alone would."""
+    newer = DRIFT.clone()
+    newer[PATHS:] /= 2
+    tis = TIS(level="sequence", high=math.inf)
+    truth = true_gradient(tree)
+    assert (corrected(tis, LOGITS, LOGITS + newer, 3, tree)[0] / 3 - truth).abs().max() < 1e-9
+    by_old_OT = weights(tis, tree, LOGITS, LOGITS + DRIFT)
+    fixed = Fixed(tuple(by_old_OT.flatten().tolist()))
+    assert error(corrected(fixed, LOGITS, LOGITS + newer, 3, tree)[0] / 3, truth) > 0.05
+    spanning, old = (error(corrected(None, LOGITS, LOGITS + drift, 3, tree)[0] / 3, truth) for drift in (newer, DRIFT))
+    assert spanning < old - 0.1
 
 
 def test_the_bias_of_the_corrections_as_numbers() -> None:

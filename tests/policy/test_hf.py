@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import anyio
 import anyio.from_thread
 import anyio.lowlevel
 import pytest
+import torch
 from transformers import MistralConfig, MistralForCausalLM, Qwen3Config, Qwen3ForCausalLM
 
 from rlkernel.busy import Busy
@@ -17,6 +19,7 @@ from rlkernel.policy.engine import Engine
 from rlkernel.policy.hf import HFPolicy, open_engine, open_policy, stop_ids
 from rlkernel.policy.slots.engine import SlotEngine
 from rlkernel.types import Completion
+from tests.policy import sampling
 
 pytestmark = pytest.mark.anyio
 
@@ -203,3 +206,55 @@ async def test_an_unknown_engine_is_refused(tiny_model: Any, tiny_tokenizer: Any
     with pytest.raises(ValueError, match="engine is 'fast': use one of auto, slots, generate"):
         async with open_policy(tiny_model, tiny_tokenizer, max_new_tokens=4, engine="fast"):
             pass
+
+
+@pytest.mark.parametrize("engine", ["slots", "generate"])
+async def test_a_completion_in_parts_is_the_whole_as_long_as_the_weights_stay(
+    engine: str, tiny_model: Any, tiny_tokenizer: Any
+) -> None:
+    """Parts of 7, 1 and at most 20 tokens; the random numbers go on where they were."""
+    async with open_policy(tiny_model, tiny_tokenizer, max_new_tokens=28, engine=engine) as policy:
+        policy.refresh(3)
+        prompt = policy.encode_prompt("problem")
+        for seed in range(4):
+            whole = await policy.generate(prompt, seed)
+            part: Completion | None = None
+            stops = []
+            for tokens in (7, 1, None):
+                if part is None or part.stop == "paused":
+                    part = await policy.generate(prompt, seed, part, tokens)
+                    assert part is not None
+                    stops.append(part.stop)
+            assert whole is not None and part is not None
+            assert stops[:-1] == ["paused"] * (len(stops) - 1) and stops[-1] == whole.stop
+            assert (part.token_ids, part.text, part.sampled_at) == (whole.token_ids, whole.text, (3,) * len(whole.token_ids))
+            assert part.logprobs == pytest.approx(whole.logprobs, abs=2e-5)
+        # A part that fills the whole length is not one that could go on.
+        full = await policy.generate(prompt, 0, None, 28)
+        assert full is not None and full.stop == "length" and len(full.token_ids) == 28
+
+
+@pytest.mark.parametrize("engine", ["slots", "generate"])
+async def test_a_completion_goes_on_with_new_weights(engine: str, tiny_model: Any, tiny_tokenizer: Any) -> None:
+    """Every token has the log-probability that its own weights give for all that comes before it."""
+    async with open_policy(tiny_model, tiny_tokenizer, max_new_tokens=12, engine=engine, copy=True) as policy:
+        policy.refresh(0)
+        prompt = policy.encode_prompt("problem")
+        begun = await policy.generate(prompt, 1, None, 5)
+        with torch.no_grad():
+            old = copy.deepcopy(tiny_model)
+            for parameter in tiny_model.parameters():
+                parameter.mul_(1.2)
+        policy.refresh(1)
+        whole = await policy.generate(prompt, 1, begun)
+    assert begun is not None and whole is not None
+    assert whole.token_ids[:5] == begun.token_ids and whole.sampled_at == (0,) * 5 + (1,) * (len(whole.token_ids) - 5)
+    by_weights = [sampling.fresh_logprobs(model, prompt, whole.token_ids, 1.0) for model in (old, tiny_model)]
+    assert whole.logprobs == pytest.approx([*by_weights[0][:5].tolist(), *by_weights[1][5:].tolist()], abs=2e-5)
+    assert (by_weights[0] - by_weights[1]).abs().median() > 1e-2
+
+
+async def test_where_nobody_trains_tokens_have_no_step(tiny_model: Any, tiny_tokenizer: Any) -> None:
+    async with open_policy(tiny_model, tiny_tokenizer, max_new_tokens=4) as policy:
+        completion = await policy.generate((5, 6), 0)
+    assert completion is not None and completion.sampled_at == ()

@@ -1,6 +1,6 @@
 """Train a tiny model whole, then again with a SIGKILL at each of ten chosen moments, resuming every time.
 
-    python tests/training/killed_runs.py MODEL OUT STALENESS WEIGHTS      prints one JSON line per attempt
+    python tests/training/killed_runs.py MODEL OUT STALENESS WEIGHTS REFRESH_TOKENS      prints one JSON line per attempt
 
 Run as a process of its own: libraries are imported once, and every attempt is a fork of this process, which never computes
 anything itself (threads do not survive a fork).
@@ -61,7 +61,7 @@ class Scripted:
         return Evaluation(Status.INCORRECT, "not fine")
 
 
-def make_run(model: str, staleness: int, weights: str) -> Run:
+def make_run(model: str, staleness: int, weights: str, refresh_tokens: int) -> Run:
     problems = tuple(Problem(f"train{i}", 1, "train", "") for i in range(3))
     return Run(
         name="killed",
@@ -81,6 +81,7 @@ def make_run(model: str, staleness: int, weights: str) -> Run:
         validation_every=4,
         validation_rollouts=2,
         staleness=staleness,
+        refresh_tokens=refresh_tokens,
         weights=weights,
         updates=2,
     )
@@ -158,8 +159,8 @@ def attempt(run: Run, directory: Path, kill: tuple[str, int] | None) -> int:
     return os.waitpid(child, 0)[1]
 
 
-def main(model: str, out: Path, staleness: int, weights: str) -> None:
-    run = make_run(model, staleness, weights)
+def main(model: str, out: Path, staleness: int, weights: str, refresh_tokens: int) -> None:
+    run = make_run(model, staleness, weights, refresh_tokens)
     for directory, kill in (
         (out / "whole", None),
         *((out / "killed", kill) for kill in choose(random.Random(staleness))),
@@ -173,4 +174,4 @@ def main(model: str, out: Path, staleness: int, weights: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], Path(sys.argv[2]), int(sys.argv[3]), sys.argv[4])
+    main(sys.argv[1], Path(sys.argv[2]), int(sys.argv[3]), sys.argv[4], int(sys.argv[5]))

@@ -21,12 +21,16 @@ def rows(directory: Path, name: str) -> list[dict[str, Any]]:
     ]
 
 
-@pytest.mark.parametrize("staleness, weights", [(0, "float32"), (2, "float32"), (0, "bfloat16")])
-def test_ten_kills_change_nothing(staleness: int, weights: str, tiny_model: Any, tiny_tokenizer: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "staleness, weights, refresh_tokens", [(0, "float32", 0), (2, "float32", 0), (0, "bfloat16", 0), (2, "float32", 5)]
+)
+def test_ten_kills_change_nothing(
+    staleness: int, weights: str, refresh_tokens: int, tiny_model: Any, tiny_tokenizer: Any, tmp_path: Path
+) -> None:
     tiny_model.save_pretrained(tmp_path / "model")
     tiny_tokenizer.save_pretrained(tmp_path / "model")
     script = Path("tests/training/killed_runs.py")
-    done = forked.run([script, tmp_path / "model", tmp_path, str(staleness), weights])
+    done = forked.run([script, tmp_path / "model", tmp_path, str(staleness), weights, str(refresh_tokens)])
     assert done.returncode == 0, done.stderr
     first, *killed, last = [json.loads(line) for line in done.stdout.splitlines()]
     assert (first["status"], last["status"]) == (0, 0), done.stderr
@@ -45,7 +49,12 @@ def test_ten_kills_change_nothing(staleness: int, weights: str, tiny_model: Any,
         assert found[0] == found[1], name
     trained = [row for row in rows(whole, "metrics.jsonl") if row["split"] == "train"]
     # The first batch is always fresh, the second one step old at most.
-    assert [row["age"] for row in trained] == [min(step, staleness) for step in range(12)]
+    ages = [row["age"] for row in trained]
+    if refresh_tokens:
+        # Of 16 tokens at most, 5 come from weights that are two steps old.
+        assert ages[:2] == [0, 1] and all(1 + 5 / 16 <= age < 2 for age in ages[2:])
+    else:
+        assert ages == [min(step, staleness) for step in range(12)]
     # Adam at 1e-2 moves this model visibly in one update.
     assert trained[0]["mismatch"] < (1e-4 if weights == "float32" else 2e-2)
     assert weights == "bfloat16" or all((row["mismatch"] > 1e-2) is bool(staleness) for row in trained[2:])

@@ -90,13 +90,17 @@ class FromCorpus:
         return await self.evaluate_one(case.problem, f"{case.code}\n# call {self.calls}\n")
 
 
-def train_ours(evaluator: Any, given: argparse.Namespace, staleness: int, directory: Path) -> list[dict[str, Any]]:
+def train_ours(
+    evaluator: Any, given: argparse.Namespace, staleness: int, directory: Path, refresh_tokens: int = 0
+) -> list[dict[str, Any]]:
     """Train by `rlkernel.training.loop.train`. Returns the training rows of its metrics.jsonl."""
     varied = given.lengths == "varied"
     longest = MOST * given.tokens if varied else given.tokens
     run = make_run(given.prompts, given.rollouts, given.turns, longest, given.steps, staleness=staleness, engine=given.engine)
     held_out = Problem("held_out", 1, "validation", "")
-    run = replace(run, problems=(*run.problems, held_out), validation_every=10**9, validation_rollouts=1)
+    run = replace(
+        run, problems=(*run.problems, held_out), validation_every=10**9, validation_rollouts=1, refresh_tokens=refresh_tokens
+    )
     model = random_model(given.model, DEVICE, torch.float32)
     stops = frozenset(range(max(1, round(STOPS * model.config.vocab_size / given.tokens)))) if varied else frozenset()
 

@@ -32,8 +32,6 @@ from rlkernel.types import Completion
 Leases = Callable[[], AbstractAsyncContextManager[None]]
 ROUNDINGS = {"auto": None, "bfloat16": torch.bfloat16, "float8": torch.float8_e4m3fn}
 """The type that each of `rlkernel.config.ROLLOUT_DTYPES` rounds weights to; None rounds nothing."""
-SLOTS = 128
-"""Completions that are sampled at a time, at most."""
 GATHERED = 2
 """A gathering policy starts a batch once this many trajectories wait for each evaluation in flight."""
 
@@ -159,7 +157,7 @@ async def open_policy(
     max_new_tokens: int,
     temperature: float = 1.0,
     engine: str = "auto",
-    slots: int = SLOTS,
+    slots: int = 128,
     copy: bool = False,
     dtype: str = "auto",
     cache_bytes: int | None = None,

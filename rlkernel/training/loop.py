@@ -67,7 +67,7 @@ from rlkernel.config import Run
 from rlkernel.evaluator.config import check_for_training
 from rlkernel.interfaces import CardEvaluator, Evaluator
 from rlkernel.metrics import rollout_metrics, timing
-from rlkernel.policy.hf import SLOTS, open_policy
+from rlkernel.policy.hf import open_policy
 from rlkernel.policy.load import load_model
 from rlkernel.rollout import derive_seed
 from rlkernel.runs import directory as rundir
@@ -80,7 +80,7 @@ from rlkernel.training.diagnostics import ages
 from rlkernel.training.draws import Draws
 from rlkernel.training.follower import Job
 from rlkernel.training.hooks import StepFacts
-from rlkernel.training.memory import MICRO_TOKENS
+from rlkernel.training.memory import MICRO_TOKENS, SLOTS
 from rlkernel.training.meter import MeteredEvaluator, Meters, per_second
 from rlkernel.training.placement import describe, open_evaluator
 from rlkernel.training.preflight import check_memory, check_problems, plan_here

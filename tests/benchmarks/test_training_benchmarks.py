@@ -10,7 +10,7 @@ import pytest
 import torch
 from transformers import Qwen3Config
 
-from benchmarks import full_size, loop, training
+from benchmarks import full_size, loop, staleness, training
 from benchmarks.shapes import SHAPES, random_model
 
 
@@ -103,3 +103,34 @@ def test_the_limits_of_a_card() -> None:
     read = 2 * matrices + 32 * 2020 * 147_456
     assert full_size.sampling_limit(config, run, matrices) == pytest.approx(32 * 4.8e12 / read)
     assert full_size.training_limit(config, run, matrices) == pytest.approx(0.6 * 989e12 / (6 * matrices + 6 * 4096 * 3656 * 36))
+
+
+def test_the_steady_state_is_between_the_first_steps_and_those_that_have_nothing_to_sample_beside_them() -> None:
+    rows = [{"step": step} for step in range(1, 8)]
+    assert [row["step"] for row in staleness.steady(rows, 0)] == [2, 3, 4, 5, 6]
+    assert [row["step"] for row in staleness.steady(rows, 2)] == [2, 3, 4, 5]
+    assert staleness.steady(rows[:2], 2) == rows[:2]
+
+
+@pytest.mark.slow
+def test_ages_are_measured_in_chunks(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loop, "LOCKED_SECONDS", 0.001)
+    monkeypatch.setattr(loop, "LATENCY_SECONDS", 0.001)
+    monkeypatch.setenv("WANDB_MODE", "disabled")
+    sizes = ["--steps", "5", "--prompts", "1", "--rollouts", "2", "--turns", "2", "--tokens", "4"]
+    command = ["--out", str(tmp_path), "--cards", "0", "--model", "tiny", "--evaluator", "simulated", *sizes]
+    # What is begun takes longer than the limit, so that the second arm is left for the next command.
+    assert staleness.main([*command, "--arms", "age0,age2_in_flight", "--limit-seconds", "0.01"]) == 75
+    assert [file.name for file in tmp_path.iterdir()] == ["cards0-age0.json"]
+    before = (tmp_path / "cards0-age0.json").read_bytes()
+    assert staleness.main([*command, "--arms", "age0,age2_in_flight"]) == 0
+    assert (tmp_path / "cards0-age0.json").read_bytes() == before
+    found = json.loads((tmp_path / "cards0-age2_in_flight.json").read_text())
+    # Of 16 tokens at most, 8 come from weights that are two steps old.
+    assert found["refresh_tokens"] == 8 and 1 < found["age"] < 2
+    assert [row["age"] for row in found["steps"][:2]] == [0, 1]
+    assert found["seconds_least"] <= found["seconds_wall"] <= found["seconds_largest"]
+    assert "age2_in_flight" in capsys.readouterr().out
+    with pytest.raises(SystemExit):
+        staleness.main([*command, "--arms", "age9"])
+    assert "--arms age9: use some of age0, age1, age2, age2_in_flight" in capsys.readouterr().err

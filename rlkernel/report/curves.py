@@ -40,6 +40,19 @@ TRAINING_PANELS = (
     Panel("Mismatch of log-probabilities", (("train/mismatch", "-", ""),), False),
     Panel("Spread of reward within groups", (("train/reward_std", "-", ""),), False),
     Panel("Groups without spread", (("train/frac_reward_zero_std", "-", ""),), True),
+    Panel(
+        "Gradient norm by turn", (("train/grad_norm_turn_1", "-", "turn 1"), ("train/grad_norm_turn_3", "--", "turn 3")), False
+    ),
+    Panel("KL of rollout against training", (("train/kl_k3", "-", "k3"), ("train/kl_k1", "--", "k1")), False),
+    Panel("Ratios outside 1/2 and 2", (("train/extreme_ratios", "-", ""),), True),
+    Panel(
+        "Effective samples",
+        (("train/effective_trajectories", "-", "trajectories"), ("train/effective_tokens", "--", "tokens")),
+        True,
+    ),
+    Panel("Turns that train", (("train/kept_turns", "-", ""),), True),
+    Panel("Clipped tokens", (("train/clip_fraction", "-", ""),), True),
+    Panel("Age of the samples, steps", (("train/age", "-", ""),), False),
 )
 """What the training steps say of themselves."""
 

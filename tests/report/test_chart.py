@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -89,3 +90,16 @@ def test_where_arms_are_paid_differently_no_reward_is_drawn() -> None:
         p.title for p in TRAINING_PANELS if p.title != "Spread of reward within groups"
     ]
     assert comparable_panels(runs[:1], PANELS) == PANELS
+
+
+def test_what_the_page_about_diverging_runs_reads_is_drawn() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "my_run_diverges.md").read_text()
+    (names,) = re.findall(r'^names = "(.*)"$', page, re.MULTILINE)
+    read = {f"train/{name}" for name in (*names.split(), "kl_k1", "kl_k3", "grad_norm_turn_1")} - {"train/reward"}
+    assert len(read) > 10
+    row = {key.removeprefix("train/"): 0.5 for key in read}
+    training = tuple({"step": step, **row} for step in (1, 2))
+    of = RunRecord(Path("a"), "a", 0, "modelled", {"run": {"reward": None}}, ({"step": 0, "reward": 1.0},), training)
+    drawn = {chart.title for chart in charts([of], TRAINING_PANELS, "step")}
+    for key in read:
+        assert any(key in [line[0] for line in panel.lines] and panel.title in drawn for panel in TRAINING_PANELS), key

@@ -25,6 +25,9 @@ from rlkernel.training.micro_batches import causal_attention, deal, left_align, 
 from rlkernel.training.minibatches import old_for_level
 from rlkernel.training.trl_arguments import CLIPPED
 
+OLD = "old_without_ratio"
+"""What holds the log-probabilities before the first update where the loss has no ratio, and the KL has one."""
+
 
 class LossTrainer(GRPOTrainer):  # type: ignore[misc]
     """The part of our trainer that sees tensors alone: log-probabilities, and the gradient of a minibatch of rows."""
@@ -93,7 +96,8 @@ class LossTrainer(GRPOTrainer):  # type: ignore[misc]
         mask_BC = part["completion_mask"] * part["tool_mask"]
         part["entropies"], old_BC = entropies_BC, part.get("old_per_token_logps")
         if self._run.loss.beta:
-            before_BC = logprobs_BC.detach() if old_BC is None else old_BC
+            before_BC = part.get(OLD, old_BC)
+            before_BC = logprobs_BC.detach() if before_BC is None else before_BC
             part["kl"] = kl_from_reference(logprobs_BC, before_BC, part["ref_per_token_logps"], mask_BC)
         if old_BC is not None:
             part["old_per_token_logps"] = old_for_level(self._run.loss.ratio, logprobs_BC, old_BC, mask_BC, part["turns"])

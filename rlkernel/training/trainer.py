@@ -43,7 +43,7 @@ from rlkernel.training.batch import Batch, Tokens, assemble, needs_ratios, pad_r
 from rlkernel.training.diagnostics import effective_share, mismatch
 from rlkernel.training.eight_bit_adamw import clip_gradients
 from rlkernel.training.hooks import Hooks, StepFacts
-from rlkernel.training.loss_trainer import LossTrainer
+from rlkernel.training.loss_trainer import OLD, LossTrainer
 from rlkernel.training.memory import MICRO_TOKENS
 from rlkernel.training.minibatches import minibatches
 from rlkernel.training.recorder import Recorder
@@ -151,9 +151,9 @@ class KernelGRPOTrainer(LossTrainer):
             "num_items_in_batch": torch.tensor(batch.trained_turns),
             "turns": turn_numbers(self._tokens),
         }
-        if self._several and self._run.loss.kind != "reinforce":
+        if self._several:
             assert train_logprobs_BC is not None
-            inputs["old_per_token_logps"] = train_logprobs_BC
+            inputs[OLD if self._run.loss.kind == "reinforce" else "old_per_token_logps"] = train_logprobs_BC
         if self._run.loss.beta:
             inputs["weights"] = batch.weights_BC
             with self._reference.of(self.accelerator.unwrap_model(self.model)) as reference:

@@ -12,8 +12,8 @@ import torch
 
 from algorithms.tis import TIS
 from rlkernel.policy.load import add_lora
-from rlkernel.settings import Loss, Optimiser, Ratio
-from rlkernel.training.loss_trainer import kl_from_reference
+from rlkernel.settings import Kind, Loss, Optimiser, Ratio
+from rlkernel.training.loss_trainer import OLD, kl_from_reference
 from rlkernel.training.micro_batches import left_align
 from rlkernel.types import Trajectory
 from tests.training.trainer_doubles import PROBLEMS, batch_of, make_groups, make_trainer, make_turn, sampled_logprobs
@@ -90,14 +90,16 @@ def test_the_gradient_of_the_kl_is_unbiased_for_old_samples_that_are_weighed() -
     assert (alone - truth).norm() > 0.3 * truth.norm()
 
 
-@pytest.mark.parametrize("ratio", ["token", "sequence"])
+@pytest.mark.parametrize(("kind", "ratio"), [("clip", "token"), ("clip", "sequence"), ("cispo", "turn"), ("reinforce", "token")])
 def test_weights_multiply_the_kl_whose_ratio_is_the_tokens_own(
-    ratio: Ratio, tiny_model: Any, tiny_tokenizer: Any, tmp_path: Path
+    kind: Kind, ratio: Ratio, tiny_model: Any, tiny_tokenizer: Any, tmp_path: Path
 ) -> None:
-    settings = {"loss": Loss(ratio=ratio, beta=0.5), "epochs": 2}
+    """Also where the loss itself has no ratio: in later updates, samples are those of the policy before the first."""
+    settings = {"loss": Loss(kind, ratio, beta=0.5), "epochs": 2}
     trainer, _ = make_trainer(tiny_model, tiny_tokenizer, tmp_path, TIS(low=0.25, high=0.25), **settings)
     output = batch_of(trainer)
-    output["old_per_token_logps"] = output["old_per_token_logps"] - 0.3 * (output["turns"] == 1)
+    old = OLD if kind == "reinforce" else "old_per_token_logps"
+    output[old] = output[old] - 0.3 * (output["turns"] == 1)
     without, _ = gradient(trainer, output)
     output["ref_per_token_logps"] = output["ref_per_token_logps"] - 0.7
     found, _ = gradient(trainer, output)

@@ -2,7 +2,8 @@
 
 A toy that can be summed over all groups of rollouts (`experiments/two_turns.py`), in 64 random instances. Its logits are a matrix
 times a vector. The rollouts come from a policy that is off in up to two ways: its matrix is that of two gradient steps before
-(age 2), and it is rounded to eight bits, row by row, as the engine that samples rounds weights (`rollout_dtype="float8"`).
+(age 2), and it is rounded to eight bits, row by row, as the engine that samples rounds weights (`rollout_dtype="float8"`). In the
+last gap, rollouts span an update, as in-flight refresh has them (`refresh_tokens`): turn 1 has age 2, and turn 2 has age 1.
 
 Arms: no correction; TIS by tokens, by trajectories truncated at 2, and by trajectories without bounds; MIS by tokens and by
 trajectories; MRS with the paper's bounds of 0.1 % and with wider ones. The advantage is TRLOO, which is unbiased on policy, so
@@ -15,7 +16,9 @@ its 95 % interval.
 Expected outcome: TIS by trajectories without bounds has no bias, to the digits of the arithmetic, and the most noise of those
 that weigh. Truncation buys less noise with some bias. A token's own ratio says nothing of the turn before and of the return after
 it: TIS by tokens halves the error. Eight bits are a small gap beside two large steps. MRS drops nearly everything at age 2, and
-what it keeps points elsewhere; where nothing is kept, the angle counts as 90 degrees.
+what it keeps points elsewhere; where nothing is kept, the angle counts as 90 degrees. Rollouts that span an update have less bias
+than rollouts that are as old throughout, whatever weighs them, and none with TIS by trajectories: each turn's ratio is to its
+own weights.
 
 Cost: seconds on one core. Writes `numbers.json`.
 """
@@ -55,8 +58,26 @@ ARMS: Mapping[str, Correction | None] = {
     "MRS, 0.999 to 1.001": MRS(),
     "MRS, 0.9 to 1.1": MRS(low=0.9, high=1.1),
 }
-GAPS: Mapping[str, tuple[int, bool]] = {"8 bits": (0, True), "age 2": (2, False), "8 bits and age 2": (2, True)}
-"""How the policy that samples is off: its age in steps, and whether it is rounded."""
+
+
+@dataclass(frozen=True)
+class Gap:
+    """How the policy that samples is off."""
+
+    age: int = 0
+    """Gradient steps between its weights and those in training."""
+    eight_bits: bool = False
+    """Whether its weights are rounded."""
+    refreshed: int = 0
+    """Steps by which the weights of turn 2 are newer than those of turn 1, at most `age`."""
+
+
+GAPS: Mapping[str, Gap] = {
+    "8 bits": Gap(eight_bits=True),
+    "age 2": Gap(2),
+    "8 bits and age 2": Gap(2, eight_bits=True),
+    "8 bits and age 2, then 1": Gap(2, eight_bits=True, refreshed=1),
+}
 N = 4
 """The number of rollouts of a group."""
 LENGTH, WIDTH = 0.5, 32
@@ -71,7 +92,7 @@ class Flags:
     """Directory of the numbers."""
 
 
-def policies(age: int, eight_bits: bool) -> tuple[TwoTurns, torch.Tensor, torch.Tensor]:
+def policies(gap: Gap) -> tuple[TwoTurns, torch.Tensor, torch.Tensor]:
     """The toys, the logits_RP of the policies in training, and those of the policies that sampled."""
     generator = torch.Generator().manual_seed(0)
     toy, logits_RP = random_toys(generator)
@@ -82,17 +103,21 @@ def policies(age: int, eight_bits: bool) -> tuple[TwoTurns, torch.Tensor, torch.
     along_RI = input_RI / input_RI.square().sum(-1, keepdim=True)
     weight_RPI += (logits_RP - torch.einsum("rpi,ri->rp", weight_RPI, input_RI))[..., None] * along_RI[:, None]
     sampling_RPI = weight_RPI.clone()
-    for _ in range(age):
+    for step in range(gap.age):
         gradient_RP = toy.true_gradient(logits_RP)
-        logits_RP = logits_RP + LENGTH * gradient_RP / gradient_RP.norm(dim=-1, keepdim=True)
-    if eight_bits:
+        moved_RP = LENGTH * gradient_RP / gradient_RP.norm(dim=-1, keepdim=True)
+        logits_RP = logits_RP + moved_RP
+        if step < gap.refreshed:
+            second = slice(1 + toy.paths, None)
+            sampling_RPI[:, second] += moved_RP[:, second, None] * along_RI[:, None]
+    if gap.eight_bits:
         sampling_RPI = torch.stack([rounded(weight_PI, torch.float8_e4m3fn) for weight_PI in sampling_RPI])
     return toy, logits_RP, torch.einsum("rpi,ri->rp", sampling_RPI, input_RI)
 
 
-def bias(correction: Correction | None, age: int, eight_bits: bool) -> dict[str, Interval]:
+def bias(correction: Correction | None, gap: Gap) -> dict[str, Interval]:
     """`bias`, `angle`, `noise` and `kept` of a correction."""
-    toy, train_RP, sampling_RP = policies(age, eight_bits)
+    toy, train_RP, sampling_RP = policies(gap)
     true_RP = toy.true_gradient(train_RP)
     found = moments(toy, train_RP, TRLOO(), N, sampling_RP=sampling_RP, correction=correction)
     cosine_R = (found.mean_RP * true_RP).sum(-1) / (found.mean_RP.norm(dim=-1) * true_RP.norm(dim=-1)).clamp(min=1e-300)
@@ -108,7 +133,7 @@ def bias(correction: Correction | None, age: int, eight_bits: bool) -> dict[str,
 
 def study() -> dict[str, dict[str, dict[str, Interval]]]:
     """Gap -> arm -> number."""
-    return {gap: {arm: bias(correction, *how) for arm, correction in ARMS.items()} for gap, how in GAPS.items()}
+    return {name: {arm: bias(correction, gap) for arm, correction in ARMS.items()} for name, gap in GAPS.items()}
 
 
 def print_table(found: Mapping[str, Mapping[str, Mapping[str, Interval]]]) -> None:

@@ -13,7 +13,7 @@ from algorithms.mrs import MRS
 from algorithms.tis import TIS
 from algorithms.trloo import TRLOO
 from experiments import estimator_bias, off_policy_bias
-from experiments.off_policy_bias import ARMS, GAPS, N, bias, main, policies
+from experiments.off_policy_bias import ARMS, GAPS, Gap, N, bias, main, policies
 from experiments.two_turns import TwoTurns, moments
 from tests.algorithms.test_exact_gradient import DRIFT, ENDINGS, FIRST, LOGITS, PATHS, SECOND, corrected
 
@@ -22,10 +22,10 @@ BOTH = GAPS["8 bits and age 2"]
 
 @pytest.mark.parametrize("gap", GAPS)
 def test_whole_trajectories_without_bounds_have_no_bias_and_the_most_noise(gap: str) -> None:
-    found = bias(ARMS["TIS, trajectories"], *GAPS[gap])
+    found = bias(ARMS["TIS, trajectories"], GAPS[gap])
     assert found["bias"].high < 1e-9
     assert found["kept"].low == pytest.approx(1.0)
-    assert found["noise"].mean >= bias(ARMS["TIS, trajectories, at most 2"], *GAPS[gap])["noise"].mean
+    assert found["noise"].mean >= bias(ARMS["TIS, trajectories, at most 2"], GAPS[gap])["noise"].mean
 
 
 @pytest.mark.parametrize(
@@ -40,22 +40,36 @@ def test_whole_trajectories_without_bounds_have_no_bias_and_the_most_noise(gap: 
     ],
 )
 def test_the_bias_of_eight_bits_and_age_2(arm: str, low: float, mean: float, high: float) -> None:
-    found = bias(ARMS[arm], *BOTH)["bias"]
+    found = bias(ARMS[arm], BOTH)["bias"]
     assert (found.low, found.mean, found.high) == pytest.approx((low, mean, high), abs=6e-4)
 
 
+def test_rollouts_that_span_an_update_have_less_bias_than_older_ones() -> None:
+    spanning = GAPS["8 bits and age 2, then 1"]
+    for arm in ("nothing", "TIS, tokens, at most 2", "TIS, trajectories, at most 2", "MIS, trajectories, 0.5 to 2"):
+        old, new = bias(ARMS[arm], BOTH)["bias"], bias(ARMS[arm], spanning)["bias"]
+        assert new.mean < old.mean, arm
+    # The second turn's weights are those of after the first of two steps, and the first turn's are of before both.
+    toy, train, sampling = policies(Gap(2, refreshed=1))
+    _, between, old = policies(Gap(1))
+    second = slice(1 + toy.paths, None)
+    torch.testing.assert_close(sampling[:, : 1 + toy.paths], old[:, : 1 + toy.paths], atol=1e-12, rtol=0)
+    torch.testing.assert_close(sampling[:, second], between[:, second], atol=1e-12, rtol=0)
+    torch.testing.assert_close(policies(Gap(2, refreshed=2))[2][:, second], train[:, second], atol=1e-12, rtol=0)
+
+
 def test_the_gaps_are_what_they_are_called() -> None:
-    _, train, on_policy = policies(0, eight_bits=False)
+    _, train, on_policy = policies(Gap())
     torch.testing.assert_close(on_policy, train, atol=1e-12, rtol=0)
-    _, same, rounded = policies(0, eight_bits=True)
+    _, same, rounded = policies(Gap(eight_bits=True))
     # Eight bits have 3 bits of mantissa: a weight is off by at most 1/16 of itself, and a sum of 32 of them by much less.
     assert 1e-3 < (rounded - same).abs().mean() < 0.1
-    _, ahead, old = policies(2, eight_bits=False)
+    _, ahead, old = policies(Gap(2))
     torch.testing.assert_close(old, train, atol=1e-12, rtol=0)
     assert (ahead - old).norm(dim=-1).max() <= 2 * off_policy_bias.LENGTH + 1e-12
     # On policy, every correction leaves the gradient as it is.
     for correction in ARMS.values():
-        toy, logits, sampling = policies(0, eight_bits=False)
+        toy, logits, sampling = policies(Gap())
         found = moments(toy, logits, TRLOO(), N, sampling_RP=sampling, correction=correction)
         torch.testing.assert_close(found.mean_RP, toy.true_gradient(logits), atol=1e-9, rtol=0)
 

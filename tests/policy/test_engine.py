@@ -62,6 +62,18 @@ def test_all_engines_draw_the_same_samples(tiny_model: Any) -> None:
 
 
 @ENGINES
+def test_a_completion_goes_on_where_it_was_cut(make: Make, tiny_model: Any) -> None:
+    """Three pieces of 4, 1 and 7 tokens, of which each has the earlier ones in its context, are the whole of 12."""
+    engine = make(tiny_model, frozenset(), 1.0, slots=3)
+    whole = run(engine, [Request(i, context(9 + 4 * i, i), seed=i, budget=12) for i in range(3)])
+    ids: dict[int, tuple[int, ...]] = dict.fromkeys(range(3), ())
+    for budget in (4, 1, 7):
+        pieces = run(engine, [Request(i, context(9 + 4 * i, i) + ids[i], i, budget, drawn=len(ids[i])) for i in range(3)])
+        ids = {i: ids[i] + pieces[i].token_ids for i in range(3)}
+    assert ids == {i: whole[i].token_ids for i in range(3)}
+
+
+@ENGINES
 def test_requests_are_counted_until_they_are_done(make: Make, tiny_model: Any) -> None:
     engine = make(tiny_model, frozenset(), 1.0, slots=2)
     assert (engine.active, engine.free) == (0, 2)
@@ -98,4 +110,5 @@ def test_random_numbers_depend_on_the_seed_alone() -> None:
     assert bool(((one >= 0) & (one < 1)).all())
     # Another key, context and budget: the first numbers are the same.
     assert torch.equal(uniforms(Request(9, (3,), seed=5, budget=8)), one[:8])
+    assert torch.equal(uniforms(Request(9, (3,), seed=5, budget=8, drawn=20)), one[20:28])
     assert not torch.equal(uniforms(Request(0, (1, 2), seed=6, budget=40)), one)

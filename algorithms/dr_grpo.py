@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import torch
 
 from algorithms import group
+from rlkernel.errors import UsageError
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,7 @@ class DrGRPO:
 
     def __post_init__(self) -> None:
         if self.baseline not in ("turn", "trajectory"):
-            raise ValueError(f"DrGRPO.baseline is {self.baseline!r}: use 'turn' or 'trajectory'")
+            raise UsageError(f"DrGRPO.baseline is {self.baseline!r}: use 'turn' or 'trajectory'")
 
     def __call__(self, returns_GKT: torch.Tensor, valid_GKT: torch.Tensor) -> torch.Tensor:
         """See `rlkernel.interfaces.Advantage`."""

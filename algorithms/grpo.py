@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import torch
 
 from algorithms import group
+from rlkernel.errors import UsageError
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,7 @@ class GRPO:
 
     def __post_init__(self) -> None:
         if self.baseline not in ("turn", "trajectory"):
-            raise ValueError(f"GRPO.baseline is {self.baseline!r}: use 'turn' or 'trajectory'")
+            raise UsageError(f"GRPO.baseline is {self.baseline!r}: use 'turn' or 'trajectory'")
 
     def __call__(self, returns_GKT: torch.Tensor, valid_GKT: torch.Tensor) -> torch.Tensor:
         """See `rlkernel.interfaces.Advantage`."""

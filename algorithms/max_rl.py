@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import torch
 
 from algorithms import group
+from rlkernel.errors import UsageError
 
 
 @dataclass(frozen=True)
@@ -20,10 +21,10 @@ class MaxRL:
     """
 
     def __call__(self, returns_GKT: torch.Tensor, valid_GKT: torch.Tensor) -> torch.Tensor:
-        """See `rlkernel.interfaces.Advantage`. Raises ValueError for a negative return, whose mean would turn the sign."""
+        """See `rlkernel.interfaces.Advantage`. Raises UsageError for a negative return, whose mean would turn the sign."""
         returns_GKT, valid_GKT = group.members("turn", returns_GKT, valid_GKT)
         if bool((returns_GKT < 0).any()):
-            raise ValueError("MaxRL divides by the mean return: give it a reward that is never negative")
+            raise UsageError("MaxRL divides by the mean return: give it a reward that is never negative")
         mean_G1T = group.mean(returns_GKT, valid_GKT)
         advantages_GKT = (returns_GKT - mean_G1T) / mean_G1T.masked_fill(mean_G1T == 0, torch.inf)
         return torch.where(valid_GKT, advantages_GKT, 0.0)

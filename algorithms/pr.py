@@ -7,6 +7,7 @@ from typing import get_args
 
 from algorithms.coverage import Kind, coverage
 from rlkernel.environment.speed_reward import SpeedReward
+from rlkernel.errors import UsageError
 from rlkernel.interfaces import Reward
 from rlkernel.types import Evaluation
 
@@ -27,7 +28,7 @@ class PR:
 
     def __post_init__(self) -> None:
         if self.coverage not in get_args(Kind):
-            raise ValueError(f"PR.coverage is {self.coverage!r}: use 'time' or 'count'")
+            raise UsageError(f"PR.coverage is {self.coverage!r}: use 'time' or 'count'")
 
     def __call__(self, evaluation: Evaluation) -> float:
         """See `rlkernel.interfaces.Reward`. Raises ValueError for a correct evaluation without coverage."""

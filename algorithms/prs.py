@@ -10,6 +10,7 @@ from typing import ClassVar, Literal, get_args
 import torch
 
 from algorithms.coverage import Kind, coverage
+from rlkernel.errors import UsageError
 from rlkernel.interfaces import Removes
 from rlkernel.types import Group, Trajectory
 
@@ -42,11 +43,11 @@ class PRS:
 
     def __post_init__(self) -> None:
         if self.level not in ("turn", "geometric"):
-            raise ValueError(f"PRS.level is {self.level!r}: use 'turn' or 'geometric'")
+            raise UsageError(f"PRS.level is {self.level!r}: use 'turn' or 'geometric'")
         if self.coverage not in get_args(Kind):
-            raise ValueError(f"PRS.coverage is {self.coverage!r}: use 'time' or 'count'")
+            raise UsageError(f"PRS.coverage is {self.coverage!r}: use 'time' or 'count'")
         if self.slope < 0:
-            raise ValueError(f"PRS.slope is {self.slope}: it must not be negative (0 is a hard limit)")
+            raise UsageError(f"PRS.slope is {self.slope}: it must not be negative (0 is a hard limit)")
 
     def __call__(
         self, group: Group, log_ratios_KTL: torch.Tensor, kept_KTL: torch.Tensor, generator: torch.Generator

@@ -10,6 +10,8 @@ from typing import Any, Literal, get_args
 
 import torch
 
+from rlkernel.errors import UsageError
+
 Level = Literal["token", "turn", "turn_geo", "sequence", "geometric"]
 """What a ratio is of: each token alone; the product or the geometric mean over a turn's tokens; the product (`sequence`) or the
 geometric mean (`geometric`) over the tokens of all turns of a trajectory."""
@@ -45,9 +47,9 @@ def unlikely(log_ratios_KTL: torch.Tensor, kept_KTL: torch.Tensor, least: float)
 
 
 def check(method: Any) -> None:
-    """Raise ValueError unless the method's `level` is a `Level` and its `low` and `high` are ordered and not negative."""
+    """Raise UsageError unless the method's `level` is a `Level` and its `low` and `high` are ordered and not negative."""
     name = type(method).__name__
     if method.level not in get_args(Level):
-        raise ValueError(f"{name}.level is {method.level!r}: use one of {', '.join(get_args(Level))}")
+        raise UsageError(f"{name}.level is {method.level!r}: use one of {', '.join(get_args(Level))}")
     if not 0 <= method.low <= method.high:
-        raise ValueError(f"{name}.low is {method.low} and {name}.high {method.high}: they must be ordered and not negative")
+        raise UsageError(f"{name}.low is {method.low} and {name}.high {method.high}: they must be ordered and not negative")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from rlkernel.errors import UsageError
 from rlkernel.types import Evaluation, Status
 
 NOT_COMPILED = frozenset({Status.INVALID, Status.COMPILE_ERROR, Status.UNTRACEABLE})
@@ -31,7 +32,7 @@ class TieredReward:
     def __post_init__(self) -> None:
         least = [speedup for speedup, _ in self.tiers]
         if least != sorted(set(least), reverse=True):
-            raise ValueError(f"TieredReward.tiers begin at {least}: write the fastest first, each once")
+            raise UsageError(f"TieredReward.tiers begin at {least}: write the fastest first, each once")
 
     def __call__(self, evaluation: Evaluation) -> float:
         """See `rlkernel.interfaces.Reward`. Raises ValueError for a correct evaluation that has no speedup."""

@@ -9,6 +9,7 @@ from typing import ClassVar
 import torch
 
 from algorithms import ratios
+from rlkernel.errors import UsageError
 from rlkernel.interfaces import Removes
 from rlkernel.types import Group
 
@@ -37,7 +38,7 @@ class TIS:
     def __post_init__(self) -> None:
         ratios.check(self)
         if math.isinf(self.low) or self.high == 0:
-            raise ValueError(f"TIS.low is {self.low} and TIS.high {self.high}: no weight lies between them")
+            raise UsageError(f"TIS.low is {self.low} and TIS.high {self.high}: no weight lies between them")
 
     def __call__(
         self, group: Group, log_ratios_KTL: torch.Tensor, kept_KTL: torch.Tensor, generator: torch.Generator

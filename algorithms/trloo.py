@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import torch
 
 from algorithms import group
+from rlkernel.errors import UsageError
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,7 @@ class TRLOO:
 
     def __post_init__(self) -> None:
         if self.singleton not in ("return", "zero"):
-            raise ValueError(f"TRLOO.singleton is {self.singleton!r}: use 'return' or 'zero'")
+            raise UsageError(f"TRLOO.singleton is {self.singleton!r}: use 'return' or 'zero'")
 
     def __call__(self, returns_GKT: torch.Tensor, valid_GKT: torch.Tensor) -> torch.Tensor:
         """See `rlkernel.interfaces.Advantage`."""

@@ -8,6 +8,7 @@ from typing import ClassVar, Literal, get_args
 import torch
 
 from algorithms import ratios
+from rlkernel.errors import UsageError
 from rlkernel.interfaces import Removes
 from rlkernel.types import Group
 
@@ -30,9 +31,9 @@ class Veto:
 
     def __post_init__(self) -> None:
         if self.level not in get_args(Scope):
-            raise ValueError(f"Veto.level is {self.level!r}: use one of {', '.join(get_args(Scope))}")
+            raise UsageError(f"Veto.level is {self.level!r}: use one of {', '.join(get_args(Scope))}")
         if not self.least > 0:
-            raise ValueError(f"Veto.least is {self.least}: it must be positive")
+            raise UsageError(f"Veto.least is {self.least}: it must be positive")
 
     def __call__(
         self, group: Group, log_ratios_KTL: torch.Tensor, kept_KTL: torch.Tensor, generator: torch.Generator

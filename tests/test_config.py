@@ -26,6 +26,7 @@ from algorithms.uniform_credit import UniformCredit
 from rlkernel.config import METHODS, Run, fingerprint, to_json
 from rlkernel.environment.kernel_env import KernelEnvironment
 from rlkernel.environment.speed_reward import SpeedReward
+from rlkernel.errors import UsageError
 from rlkernel.runs import directory as rundir
 from rlkernel.types import Problem
 
@@ -169,7 +170,7 @@ class Incomplete:
     ],
 )
 def test_what_cannot_be_shown_or_run_is_refused_in_one_line(changes: dict[str, Any], said: str) -> None:
-    with pytest.raises(ValueError, match=said) as refused:
+    with pytest.raises(UsageError, match=said) as refused:
         replace(BASE, **changes)
     assert "\n" not in str(refused.value)
 

@@ -17,6 +17,7 @@ from algorithms.max_rl import MaxRL
 from algorithms.reinforce_pp import ReinforcePP
 from algorithms.rloo import RLOO
 from algorithms.trloo import TRLOO
+from rlkernel.errors import UsageError
 from rlkernel.interfaces import Advantage
 
 VARIANTS: tuple[Advantage, ...] = (
@@ -113,7 +114,7 @@ def test_a_group_of_one() -> None:
     ],
 )
 def test_unknown_rules_are_refused(make: Callable[[], Advantage], said: str) -> None:
-    with pytest.raises(ValueError, match=said):
+    with pytest.raises(UsageError, match=said):
         make()
 
 
@@ -152,7 +153,7 @@ def test_reinforce_pp_compares_over_the_batch() -> None:
 
 
 def test_max_rl_refuses_negative_returns_and_has_nothing_to_learn_from_failures_alone() -> None:
-    with pytest.raises(ValueError, match="never negative"):
+    with pytest.raises(UsageError, match="never negative"):
         MaxRL()(column(1, -0.5), valid(1, 1))
     assert MaxRL()(column(1, -0.5), valid(1, 0))[0, :, 0].tolist() == [0.0, 0.0]
     assert MaxRL()(column(0, 0), valid(1, 1))[0, :, 0].tolist() == [0.0, 0.0]

@@ -20,6 +20,7 @@ from algorithms.ratios import Level
 from algorithms.tis import TIS
 from algorithms.veto import Scope, Veto
 from algorithms.void_turns import VoidTurns
+from rlkernel.errors import UsageError
 from rlkernel.interfaces import Correction
 from rlkernel.training.batch import keep
 from rlkernel.types import Group, Status, Turn
@@ -184,7 +185,7 @@ def test_the_veto_rejects_the_turn_of_an_impossible_token() -> None:
     ],
 )
 def test_unknown_rules_are_refused(make: Callable[[], Any], said: str) -> None:
-    with pytest.raises(ValueError, match=said):
+    with pytest.raises(UsageError, match=said):
         make()
 
 

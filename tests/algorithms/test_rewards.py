@@ -22,6 +22,7 @@ from algorithms.tiered_reward import TieredReward
 from algorithms.unchecked_reward import UncheckedReward
 from algorithms.weighted_reward import WeightedReward
 from rlkernel.environment.speed_reward import SpeedReward
+from rlkernel.errors import UsageError
 from rlkernel.interfaces import Reward
 from rlkernel.types import Evaluation, LaunchFact, OpFact, Status
 
@@ -110,7 +111,7 @@ def test_a_correct_evaluation_without_speedup_is_our_own_failure(reward: Reward)
     ],
 )
 def test_unknown_rules_are_refused(make: Callable[[], Reward], said: str) -> None:
-    with pytest.raises(ValueError, match=said):
+    with pytest.raises(UsageError, match=said):
         make()
 
 

@@ -53,7 +53,7 @@ class Arm:
 ARMS = (Arm("age0", 0), Arm("age1", 1), Arm("age2", 2), Arm("age2_in_flight", 2, in_flight=True))
 DEVICES: Mapping[int, str] = {0: "cpu", 1: "cuda:0", 2: "auto"}
 """The evaluator's device for each number of cards. auto: with two cards visible, the second one."""
-SIZES = {"steps": 7, "prompts": 16, "rollouts": 8, "turns": 3, "tokens": 300, "corpus": 48}
+SIZES = {"steps": 7, "prompts": 8, "rollouts": 8, "turns": 3, "tokens": 300, "corpus": 48}
 
 
 def steady(rows: Sequence[dict[str, Any]], staleness: int) -> list[dict[str, Any]]:

@@ -29,7 +29,7 @@ class Request:
     """The most tokens that may be sampled, at least 1."""
     drawn: int = 0
     """The number of the completion's tokens that were sampled earlier and stand at the end of the context: the completion goes on
-    with the random numbers after theirs."""
+    with the random numbers after theirs (`uniforms`). An engine that draws otherwise seeds itself by `seed` and this together."""
 
 
 @dataclass(frozen=True, slots=True)

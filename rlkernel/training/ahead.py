@@ -36,13 +36,13 @@ class BegunBatch:
         return BegunBatch(step, problems, ((Course(),) * rollouts,) * len(problems))
 
     @property
-    def complete(self) -> bool:
-        """Whether all trajectories have ended."""
-        return all(course.over for courses in self.courses for course in courses)
+    def under_way(self) -> int:
+        """The number of trajectories that have not ended."""
+        return sum(not course.over for courses in self.courses for course in courses)
 
     @property
     def groups(self) -> tuple[Group, ...]:
-        """The groups of a batch that is complete."""
+        """The groups of a batch of which nothing is under way."""
         return tuple(
             Group(problem, tuple(Trajectory(problem, course.turns) for course in courses))
             for problem, courses in zip(self.problems, self.courses, strict=True)

@@ -72,11 +72,11 @@ class Sampling:
         ahead = self.ahead
         for number in self.later(step)[len(ahead.begun) :]:
             ahead.begun.append(BegunBatch.of(number, self.draws.begin(number), self.run.rollouts))
-        self.display.expect(BESIDE, self.run.turns * sum(not c.over for b in ahead.begun for cs in b.courses for c in cs))
+        self.display.expect(BESIDE, self.run.turns * sum(batch.under_way for batch in ahead.begun))
         async with anyio.create_task_group() as tasks:
             for place in range(len(ahead.begun)):
                 tasks.start_soon(self._further, place, step)
-        while ahead.begun and ahead.begun[0].complete:
+        while ahead.begun and not ahead.begun[0].under_way:
             batch = ahead.begun.pop(0)
             self.draws.complete(batch.step, batch.groups)
             ahead.ready.append(batch.groups)

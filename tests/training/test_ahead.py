@@ -70,6 +70,6 @@ def test_a_checkpoint_without_one(tmp_path: Path) -> None:
 
 
 def test_a_batch_is_complete_when_every_trajectory_has_ended() -> None:
-    assert not BEGUN.complete and not BegunBatch.of(1, (PROBLEM,), 2).complete
+    assert (BEGUN.under_way, BegunBatch.of(1, (PROBLEM,), 2).under_way) == (2, 2)
     ended = BegunBatch(9, (PROBLEM,), ((Course(TURNS, over=True), Course(TURNS[:1], over=True)),))
-    assert ended.complete and ended.groups == GROUPS[:1]
+    assert ended.under_way == 0 and ended.groups == GROUPS[:1]

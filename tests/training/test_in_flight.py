@@ -164,9 +164,17 @@ def test_a_step_waits_for_a_part_of_a_trajectory_and_batches_for_what_they_still
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What a checkpoint holds: of staleness 3, the next batch complete, and of the two after it what their steps have sampled."""
+    held: dict[str, tuple[Ahead, list[dict[str, Any]]]] = {}
+    write = Ahead.write
+
+    def note(self: Ahead, checkpoint: Path) -> None:
+        write(self, checkpoint)
+        held[checkpoint.name] = Ahead.read(checkpoint), json.loads((checkpoint / "drawn_problems.json").read_text())
+
+    monkeypatch.setattr(Ahead, "write", note)
     run = replace(run, staleness=3, refresh_tokens=4, steps=6, turns=2, max_new_tokens=12)
     found = watch(run, tmp_path / "run", monkeypatch)
-    ahead = Ahead.read(tmp_path / "run" / "checkpoints" / "checkpoint-2")
+    ahead, drawn = held["checkpoint-2"]
     assert [batch.step for batch in ahead.begun] == [3, 4]
     assert [tuple(problem.name for problem in batch.problems) for batch in ahead.begun] == [
         tuple(group.problem.name for group in found.batches[step]) for step in (3, 4)
@@ -179,7 +187,6 @@ def test_a_step_waits_for_a_part_of_a_trajectory_and_batches_for_what_they_still
                 held = [token for completion in (*(t.completion for t in course.turns), *begun) for token in completion.token_ids]
                 later = [token for turn in trajectory.turns for token in turn.completion.token_ids]
                 assert held == later[: 4 * parts] and (len(held) == 4 * parts or course.over)
-    drawn = json.loads((tmp_path / "run" / "checkpoints" / "checkpoint-2" / "drawn_problems.json").read_text())
     # Two problems each of batches 0 to 4; what became of the two last is not known yet.
     assert [draw["step"] for draw in drawn] == [0, 0, 1, 1, 2, 2, 3, 3, 4, 4]
     assert [draw["solved"] is None for draw in drawn] == [False] * 6 + [True] * 4

@@ -95,8 +95,9 @@ class Run:
     refresh_tokens: int = 0
     """In-flight refresh: after so many sampled tokens, also in the middle of a completion, a trajectory waits for the weights of
     the next step and goes on with them, for `staleness` steps at most; every token keeps the log-probability that its own weights
-    gave it. Steps then wait for a part of a trajectory and not for the longest (`rlkernel.training.sampling`); a good value is
-    turns * max_new_tokens / staleness or less. 0: a trajectory comes from one set of weights."""
+    gave it. Steps then wait for a part of a trajectory and not for all of it (`rlkernel.training.sampling`). With turns *
+    max_new_tokens / staleness the longest parts are equal; with less, more tokens are young. 0: a trajectory comes from one set
+    of weights."""
     weights: str = "float32"
     """One of `WEIGHTS`: the format of the weights that train. bfloat16: they are rounded at random, AdamW's moments have eight
     bits, and the sampler reads the same weights: 6 bytes per parameter instead of 18 (`rlkernel.training.eight_bit_adamw`)."""

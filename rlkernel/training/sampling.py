@@ -10,9 +10,10 @@ is complete before step b - n + 1, or, with in-flight refresh (`Run.refresh_toke
 
 Beside every step but the last of its n, a trajectory samples at most `refresh_tokens` tokens; then it waits, perhaps in the
 middle of a completion, until everybody is there and the weights are new. Beside the last one it samples the rest. So a step waits
-for the longest part of a trajectory, and not for the longest trajectory; and which weights sample which token is a matter of
-counts, not of anybody's speed. What an earlier step's weights have computed (keys and values) is computed again: a token's
-log-probability is what its own weights give for all that comes before it.
+for the longest part of a trajectory, and not for the longest trajectory. Which weights sample which token is a matter of counts,
+not of anybody's speed, and a batch is made of the trajectories that were begun for it: none is trained sooner for being short.
+What an earlier step's weights have computed (keys and values) is computed again: a token's log-probability is what its own
+weights give for all that comes before it.
 """
 
 from __future__ import annotations

@@ -12,6 +12,7 @@ import pytest
 import torch
 import trl
 
+from algorithms.reinforce_pp import ReinforcePP
 from rlkernel.settings import Kind, Loss, Ratio
 from rlkernel.training.micro_batches import left_align
 from rlkernel.training.minibatches import minibatches
@@ -156,6 +157,16 @@ def test_the_mean_of_the_minibatches_gradients_is_the_batchs(
     assert facts.entropy == pytest.approx(before.entropy, abs=1e-5)
     assert facts.grad_norm == pytest.approx(sum(part.norm().item() for part in parts) / 6, rel=1e-4)
     assert facts.clip_fraction == 0.0  # nothing has moved
+
+
+def test_advantages_are_those_of_the_whole_batch(tiny_model: Any, tiny_tokenizer: Any, tmp_path: Path) -> None:
+    """An estimator that compares over the batch does so before it is cut: over a minibatch, it would be another."""
+    (whole,), _ = gradients(tiny_model, tiny_tokenizer, tmp_path / "one", advantage=ReinforcePP())
+    parts, _ = gradients(tiny_model, tiny_tokenizer, tmp_path / "several", updates=3, advantage=ReinforcePP())
+    torch.testing.assert_close(torch.stack(parts).mean(0), whole, atol=1e-5, rtol=1e-4)
+    # Not one that is zero, nor that of a baseline per group.
+    (grouped,), _ = gradients(tiny_model, tiny_tokenizer, tmp_path / "grouped")
+    assert whole.norm() > 0.1 and torch.cosine_similarity(whole, grouped, 0) < 0.99
 
 
 @pytest.mark.parametrize(("kind", "clips"), [("clip", True), ("cispo", True), ("reinforce", False)])

@@ -136,15 +136,18 @@ def model(tiny_model: Any, tiny_tokenizer: Any, tmp_path: Path) -> str:
 
 
 def few(one: experiment.Experiment) -> experiment.Experiment:
-    """Its first and last arm and the claims about them, with one problem per split and at most two turns."""
+    """Its first and last arm and those claims about them that the cpu preset's problems can decide, with three training
+    problems, one for validation, an eighth of the prompts and at most two turns."""
     ends = [next(iter(one.arms)), list(one.arms)[-1]]
-    problems = tuple(next(p for p in arms.BASE.problems if p.split == split) for split in ("train", "validation"))
-    claims = tuple(claim for claim in one.story.claims if {claim.better, claim.worse} <= set(ends))
+    split = {name: [p for p in arms.BASE.problems if p.split == name] for name in ("train", "validation")}
+    problems = (*split["train"][:3], *split["validation"][:1])
+    of_ends = (claim for claim in one.story.claims if {claim.better, claim.worse} <= set(ends))
+    claims = tuple(claim for claim in of_ends if claim.metric != "oracle_fraction" and not claim.among)
     return replace(
         one,
         story=replace(one.story, claims=claims),
         arms={
-            arm: replace(run, problems=problems, turns=min(run.turns, 2), prompts_per_step=1)
+            arm: replace(run, problems=problems, turns=min(run.turns, 2), prompts_per_step=max(1, run.prompts_per_step // 8))
             for arm in ends
             for run in [one.arms[arm]]
         },

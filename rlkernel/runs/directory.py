@@ -67,6 +67,11 @@ def begin(directory: Path, run: Run) -> Start:
         return Start(run.steps, None, finished=True)
     if read_manifest(directory) is None:
         write_manifest(directory, new_manifest(run))
+    return go_on(directory)
+
+
+def go_on(directory: Path) -> Start:
+    """Where training in a directory goes on: after its newest intact checkpoint. What was logged after it is dropped."""
     step, checkpoint, told = checkpoints.newest(directory / "checkpoints")
     for name in ROWS:
         # Without a checkpoint, even the measurement before the first step is made again.

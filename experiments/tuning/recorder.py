@@ -16,8 +16,8 @@ from rlkernel.types import Group
 
 TRANSCRIPTS = 8
 """Trajectories of an examination that are kept as text."""
-NUMBERS = ("loss", "grad_norm", "learning_rate", "entropy", "mean_token_accuracy", "num_tokens", "epoch")
-"""What TRL says of a step. `num_tokens` counts from the start."""
+NUMBERS = ("loss", "grad_norm", "learning_rate", "entropy", "mean_token_accuracy", "epoch")
+"""What is kept of TRL's numbers of a step."""
 Examine = Callable[[Any], tuple[Group, ...]]
 """Has a model answer the validation problems."""
 
@@ -29,8 +29,8 @@ class Recorder(TrainerCallback):  # type: ignore[misc]
     def __init__(self, log: RunLog | None, examine: Examine, prompts: Mapping[str, str], every: int) -> None:
         """log: None in all processes but the first. prompts: the text of each validation problem's prompt, by name."""
         self._log, self._examine, self._prompts, self._every = log, examine, prompts, every
-        self._tokens: float | None = None
-        self._since = time.monotonic()
+        self._tokens = 0.0
+        self._since: float | None = None
         self.last: tuple[Group, ...] = ()
         """The trajectories of the last examination."""
 
@@ -48,14 +48,14 @@ class Recorder(TrainerCallback):  # type: ignore[misc]
         """Write the row of a step."""
         if self._log is None or "loss" not in logs:  # the summary at the end has none
             return
-        now, tokens = time.monotonic(), logs.get("num_tokens")
-        row = {name: logs[name] for name in NUMBERS if name in logs}
-        if tokens is not None and self._tokens is not None:
-            row["tokens_per_second"] = (tokens - self._tokens) / (now - self._since)
-        self._since, self._tokens = now, tokens
+        # TRL counts the tokens since this process began.
+        now, tokens = time.monotonic(), logs["num_tokens"] - self._tokens
+        row = {**{name: logs[name] for name in NUMBERS if name in logs}, "tokens": tokens}
+        if self._since is not None:
+            row["tokens_per_second"] = tokens / (now - self._since)
+        self._since, self._tokens = now, logs["num_tokens"]
         self._log.write("train", state.global_step, row)
-        told = f"step {state.global_step}/{state.max_steps}  loss {row['loss']:.4f}"
-        told += f"  accuracy {row['mean_token_accuracy']:.0%}" if "mean_token_accuracy" in row else ""
+        told = f"step {state.global_step}/{state.max_steps}  loss {row['loss']:.4f}  accuracy {row['mean_token_accuracy']:.0%}"
         told += f"  {row['tokens_per_second']:,.0f} tokens/s" if "tokens_per_second" in row else ""
         print(told, file=sys.stderr, flush=True)
 
@@ -66,5 +66,5 @@ class Recorder(TrainerCallback):  # type: ignore[misc]
             self._log.write_transcripts("validation", step, self._prompts, choose(groups, TRANSCRIPTS))
             self._log.write("validation", step, {**values, "timing": timing(groups)})
             print(f"step {step}/{state.max_steps}  validation  {summary(values)}", file=sys.stderr, flush=True)
-            self._since, self._tokens = time.monotonic(), None
+            self._since = None
         ranks.meet()

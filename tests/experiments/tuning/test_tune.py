@@ -64,7 +64,7 @@ def examine_nothing(stop_at: int, calls: list[int]) -> Any:
         calls.append(1)
         if len(calls) == stop_at:
             raise Stopped
-        problem = Problem("level1/relu", 1, "validation", "")
+        problem = Problem("relu", 1, "validation", "")
         turn = Turn((1,), Completion((2,), (0.0,), "", "stop"), None, Evaluation(Status.NO_CODE, ""), 0.0, "")
         return (Group(problem, (Trajectory(problem, (turn,)),)),)
 
@@ -74,7 +74,15 @@ def examine_nothing(stop_at: int, calls: list[int]) -> Any:
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", [{"weights": "float32"}, {"weights": "bfloat16"}, {"lora_rank": 4}], ids=str)
 def test_a_tuning_that_was_stopped_goes_on_exactly(place: Path, monkeypatch: pytest.MonkeyPatch, kind: dict[str, Any]) -> None:
-    flags = {"steps": 6, "batch": 4, "micro_batch": 2, "learning_rate": 1e-3, "validation_every": 2, "checkpoint_every": 1, **kind}
+    flags = {
+        "steps": 6,
+        "batch": 4,
+        "micro_batch": 2,
+        "learning_rate": 1e-3,
+        "validation_every": 2,
+        "checkpoint_every": 1,
+        **kind,
+    }
 
     def run(out: str, stop_at: int) -> None:
         monkeypatch.setattr(tune, "examine", examine_nothing(stop_at, []))

@@ -37,8 +37,9 @@ from rlkernel.training.eight_bit_adamw import EightBitAdamW
 from rlkernel.training.memory import recomputes
 from rlkernel.types import Group
 
-WARMUP = 0.03
-"""The share of the steps in which the learning rate rises; then it falls as a cosine. Ours: the paper does not tell its own."""
+WARMUP, WEIGHT_DECAY = 0.1, 0.01
+"""The share of the steps in which the learning rate rises, before it falls as a cosine, and the decay: those of the public code
+of arXiv 2602.05885."""
 
 
 @dataclass(frozen=True)
@@ -183,7 +184,7 @@ def _train(
         gradient_accumulation_steps=tuning.batch // (places.micro_batch * ranks.size()),
         learning_rate=tuning.learning_rate,
         warmup_steps=round(WARMUP * tuning.steps),
-        weight_decay=0.0,
+        weight_decay=WEIGHT_DECAY,
         gradient_checkpointing=recomputes(None, sum(p.numel() for p in model.parameters())),
         bf16=cuda and not full,
         seed=tuning.seed,

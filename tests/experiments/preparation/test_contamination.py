@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from benchmarks.tasks import disguised, plain, singles, tasks
 from experiments.preparation.filters import Filters, forms_of, judge
 from experiments.preparation.looked import Looked
 from rlkernel.evaluator.devices import PROFILES
@@ -12,7 +13,6 @@ from rlkernel.evaluator.messages.survey import Survey
 from rlkernel.evaluator.program.normal_form import normal_form
 from rlkernel.sources.normal_form import normal_form as form_of_text
 from rlkernel.types import Precision, Problem
-from tests.experiments.preparation.tasks import disguised, plain, singles, tasks
 
 
 def looked(problem: Problem) -> Looked:

@@ -76,10 +76,10 @@ def table(directory: Path, rows: int = 16) -> Path:
     return path
 
 
-def model(directory: Path) -> Path:
+def model(directory: Path, positions: int = 1024) -> Path:
     """A random model of 0.1 million parameters and its tokenizer, in a directory as the hub has them."""
     path = directory / "tiny"
-    tokenizer: Any = build_tokenizer([ASKED, GOOD, BAD, TOLD, "user\n", "assistant\n"], 600, 1024)
+    tokenizer: Any = build_tokenizer([ASKED, GOOD, BAD, TOLD, "user\n", "assistant\n"], 600, positions)
     build_model(tokenizer, width=64, layers=2, heads=2, feed_forward=128).save_pretrained(path)
     tokenizer.save_pretrained(path)
     return path

@@ -33,7 +33,8 @@ from tests.sources.published import drkernel, kernelbench, kernelbook
 SHOWN = [one for one in EVERY if one.page == "reproduce.md" and one.block]
 TUNING = "--steps 1 --batch 2 --turns 1 --max-new-tokens 8 --validation-every 9 --jobs 1"
 TRAINING = (
-    "--preset cpu --steps 1 --prompts-per-step 1 --rollouts 2 --validation-rollouts 1 --turns 1 --max-new-tokens 8 --jobs 1"
+    "--preset cpu --seeds 0 --steps 1 --prompts-per-step 1 --rollouts 2 --validation-rollouts 1 --turns 1 --max-new-tokens 8 "
+    "--jobs 1"
 )
 BENCHMARK = "--samples 1 --max-new-tokens 8 --turns 2 --device cpu --jobs 1"
 SMALL: Mapping[str, str] = {

@@ -71,7 +71,8 @@ def begin(directory: Path, run: Run) -> Start:
 
 
 def go_on(directory: Path) -> Start:
-    """Where training in a directory goes on: after its newest intact checkpoint. What was logged after it is dropped."""
+    """Where training in a directory goes on: after its newest intact checkpoint. What was logged after it is dropped, and the
+    start is noted in the manifest."""
     step, checkpoint, told = checkpoints.newest(directory / "checkpoints")
     for name in ROWS:
         # Without a checkpoint, even the measurement before the first step is made again.
@@ -108,7 +109,7 @@ def finish(directory: Path) -> None:
 
 
 def new_manifest(run: Run) -> dict[str, Any]:
-    """What is known before the first step. `timing` is filled in by the first verdicts, `starts` by `begin`."""
+    """What is known before the first step. `timing` is filled in by the first verdicts, `starts` by `go_on`."""
     return {
         "arm": run.name,
         "seed": run.seed,

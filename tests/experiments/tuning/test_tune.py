@@ -38,8 +38,8 @@ def metrics(place: Path, split: str) -> list[dict[str, Any]]:
 
 @pytest.mark.slow
 def test_what_a_tiny_model_learns_is_executed_and_scores(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    flags = {"steps": 120, "batch": 16, "micro_batch": 16, "learning_rate": 1e-2, "turns": 2, "max_new_tokens": 200}
-    assert cold_start.main(words(**flags, validation_rollouts=4, validation_every=1000, out="tuned")) == 0
+    flags = {"steps": 120, "batch": 16, "micro_batch": 16, "learning_rate": 1e-2, "turns": 1, "max_new_tokens": 200}
+    assert cold_start.main(words(**flags, validation_rollouts=8, validation_every=1000, out="tuned")) == 0
     told = capsys.readouterr()
     assert "conversations.jsonl: 16 conversations, 1 rows left out" in told.err and "row 17: not JSON" in told.err
     before, after = metrics(place, "validation")
@@ -47,8 +47,8 @@ def test_what_a_tiny_model_learns_is_executed_and_scores(place: Path, capsys: py
     assert after["step"] == 120 and after["correct_rate"] >= 0.5 and after["timing"] == "modelled"
     losses = [row["loss"] for row in metrics(place, "train")]
     assert len(losses) == 120 and losses[-1] < 0.2 < losses[0]
-    assert "turn 2" in told.out and json.loads((place / "tuned" / "behaviour.json").read_text())["timing"] == "modelled"
-    assert cold_start.main(words(**flags, validation_rollouts=4, validation_every=1000, out="tuned")) == 0
+    assert "turn 1" in told.out and json.loads((place / "tuned" / "behaviour.json").read_text())["timing"] == "modelled"
+    assert cold_start.main(words(**flags, validation_rollouts=8, validation_every=1000, out="tuned")) == 0
     assert "tuned is finished already" in capsys.readouterr().err
 
 

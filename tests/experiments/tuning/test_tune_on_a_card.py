@@ -20,10 +20,10 @@ def test_a_tiny_model_learns_and_is_measured(tmp_path: Path, monkeypatch: pytest
     monkeypatch.chdir(tmp_path)
     for make in (tiny.model, tiny.table, tiny.problems):
         make(tmp_path)
-    flags = {"model": "tiny", "data": "conversations.jsonl", "validation": "problems.jsonl", "style": "short", "turns": 2}
+    flags = {"model": "tiny", "data": "conversations.jsonl", "validation": "problems.jsonl", "style": "short", "turns": 1}
     flags |= {"steps": 120, "batch": 16, "micro-batch": 16, "learning-rate": 1e-2, "max-new-tokens": 200, "validation-every": 60}
     flags |= {
-        "validation-rollouts": 4,
+        "validation-rollouts": 8,
         "out": "tuned",
         "jobs": 4,
         **{name.replace("_", "-"): value for name, value in kind.items()},
@@ -37,7 +37,7 @@ def test_a_tiny_model_learns_and_is_measured(tmp_path: Path, monkeypatch: pytest
     assert len(trained) == 120 and trained[-1] < trained[0]
     if "lora_rank" not in kind:  # adapters of rank 4 do not teach a random model a text
         assert trained[-1] < 0.5 * trained[0]
-        assert examined[-1]["correct_rate"] > examined[0]["correct_rate"] == 0.0
+        assert examined[-1]["correct_rate"] >= 0.5 > examined[0]["correct_rate"] == 0.0
         assert examined[-1]["timing"] == "measured"
     free, total = torch.cuda.mem_get_info()
     block = torch.empty(int(0.8 * free), dtype=torch.uint8, device="cuda")  # the share of the evaluations is ours again

@@ -68,10 +68,10 @@ def problems(directory: Path) -> Path:
 
 
 def table(directory: Path, rows: int = 16) -> Path:
-    """Every fourth conversation has a bad answer first; the last row is torn."""
+    """Every eighth conversation has a bad answer first; the last row is torn."""
     path = directory / "conversations.jsonl"
     short, long = [user(ASKED), assistant(GOOD)], [user(ASKED), assistant(BAD), user(TOLD), assistant(GOOD)]
-    lines = [json.dumps({"messages": short if k % 4 else long}) for k in range(rows)]
+    lines = [json.dumps({"messages": short if k % 8 else long}) for k in range(rows)]
     path.write_text("\n".join(lines) + "\n{torn\n")
     return path
 

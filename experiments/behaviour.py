@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import pairwise, zip_longest
+from pathlib import Path
 
+from rlkernel.metrics import rollout_metrics, timing
 from rlkernel.types import Group, Status, Turn
 
 FAST = 1.2
@@ -25,8 +28,9 @@ def kind(turn: Turn) -> str:
 
 
 def shares(groups: Sequence[Group]) -> list[dict[str, float]]:
-    """For each turn, the share of each kind (they sum to 1) and the mean `reward`."""
-    turns = [list(level) for level in zip(*(t.turns for group in groups for t in group.trajectories), strict=True)]
+    """For each turn, the share of each kind (they sum to 1) and the mean `reward`, over the trajectories that got there."""
+    levels = zip_longest(*(t.turns for group in groups for t in group.trajectories))
+    turns = [[turn for turn in level if turn is not None] for level in levels]
     table = []
     for level in turns:
         counts = Counter(kind(turn) for turn in level)
@@ -43,6 +47,13 @@ def repairs(groups: Sequence[Group]) -> dict[str, dict[str, float]]:
             for before, after in pairwise(trajectory.turns):
                 counts[kind(before)][kind(after)] += 1
     return {name: {other: row[other] / max(1, row.total()) for other in KINDS} for name, row in counts.items()}
+
+
+def write_behaviour(groups: Sequence[Group], directory: Path) -> None:
+    """Print both tables, and write them with the metrics as behaviour.json."""
+    print(render(groups))
+    facts = {"timing": timing(groups), "turns": shares(groups), "next": repairs(groups), "metrics": rollout_metrics(groups)}
+    (directory / "behaviour.json").write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
 
 
 def render(groups: Sequence[Group]) -> str:

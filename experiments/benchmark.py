@@ -5,10 +5,10 @@
     python -m experiments.benchmark --url http://localhost:8000/v1 --model NAME --turns 10 --context top:4
     python -m experiments.benchmark --solutions DIR --problems KernelBench     DIR/<problem>.py or DIR/<problem>/<sample>.py
 
-Everything is kept in <out>/benchmark/<name>-<fingerprint>/: manifest.json, turns.jsonl (one row per finished turn), results.json,
-attempts.parquet, and report.html, where every turn can be read. The same command goes on where it was stopped; with more
---samples or --turns, it adds what is missing. Exit status 75 says that some answers did not come, and that the same command goes
-on.
+Everything is kept in <out>/benchmark/<name>-<fingerprint>/: manifest.json, prompts.json, turns.jsonl (one row per finished turn),
+results.json, attempts.parquet, and report.html, where every turn can be read. The same command goes on where it was stopped; with
+more --samples or --turns, it adds what is missing. Exit status 75 says that some answers did not come, and that the same command
+goes on.
 
 A suite is ours, or a directory in KernelBench's layout; `rlkernel.evaluator.judging.fitting` says at which
 sizes its problems are judged.
@@ -16,6 +16,7 @@ sizes its problems are judged.
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -36,6 +37,7 @@ from rlkernel.commands.flags import parse_flags
 from rlkernel.errors import GOES_ON, exit_status
 from rlkernel.evaluator.judging.fitting import Unfit
 from rlkernel.runs import directory as rundir
+from rlkernel.runs.durable import replace_text
 from rlkernel.training.command import interruptible
 
 __all__ = ["Flags", "main", "run"]
@@ -66,6 +68,7 @@ def execute(plan: Plan, console: Console, errors: Console) -> int:
             finally:
                 results = benchmark_report.write(plan.directory, manifest, plan.everything, plan.samples, plan.turns, ledger)
                 prompts = {problem.name: plan.environment.prompt(problem) for problem in plan.everything}
+                replace_text(plan.directory / benchmark_report.PROMPTS, json.dumps(prompts) + "\n")
                 page = benchmark_page.write(plan.directory, plan.label, results, ledger, plan.samples, plan.turns, prompts)
     benchmark_report.show(results, console)
     console.print(f"report: {page}", markup=False, highlight=False, soft_wrap=True)

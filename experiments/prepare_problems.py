@@ -19,14 +19,13 @@ from functools import partial
 from pathlib import Path
 
 import anyio
-import pyarrow as pa
-import pyarrow.parquet as pq
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from experiments.preparation.filters import Filters, Verdict, forms_of, judge_all
 from experiments.preparation.looked import Ledger, look_at, with_forms
 from experiments.preparation.page import page
+from experiments.preparation.table import write_table
 from rlkernel.commands.flags import parse_flags
 from rlkernel.errors import UsageError, exit_status
 from rlkernel.evaluator.config import EvaluatorConfig
@@ -130,9 +129,7 @@ def write(path: Path, kept: Sequence[Verdict], profile: str) -> None:
         }
         for one in kept
     ]
-    draft = path.with_name(f"{path.name}.draft")
-    pq.write_table(pa.Table.from_pylist(rows), draft)
-    draft.rename(path)
+    write_table(path, rows)
 
 
 @contextmanager

@@ -18,7 +18,7 @@ from rlkernel.benchmark.scores import THRESHOLDS, Attempt, BaselineScores, Readi
 from rlkernel.evaluator.native.agreement import summary_line
 from rlkernel.types import Evaluation, Problem, Status
 
-RESULTS, PARQUET = "results.json", "attempts.parquet"
+RESULTS, PARQUET, PROMPTS = "results.json", "attempts.parquet", "prompts.json"
 WIDTH = 100
 """The width of the tables in columns."""
 SHOWN_TURNS = 12

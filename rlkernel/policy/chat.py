@@ -30,12 +30,23 @@ def encode_feedback(tokenizer: Any, text: str, *, truncated: bool = False) -> tu
     Raises ValueError for an unusable chat template.
     """
     before, after = _around_feedback(tokenizer)
-    return _encode(tokenizer, (end_of_turn(tokenizer) if truncated else "") + before, text, after)
+    end = end_of_turn(tokenizer)
+    rest = before.removeprefix(end)
+    return _encode(tokenizer, (end if truncated else "") + rest, text, after)
 
 
 def end_of_turn(tokenizer: Any) -> str:
-    """The token that ends an answer: the tokenizer's end of sequence. Raises ValueError when it has none."""
+    """The token that ends an answer: what the chat template puts after one, else the tokenizer's end of sequence.
+
+    They differ where a template came after pretraining: Qwen3's base models end texts with <|endoftext|>, and their template ends
+    turns with <|im_end|>. Raises ValueError where there is neither.
+    """
     token = tokenizer.eos_token
+    between = _around_feedback(tokenizer)[0] if tokenizer.chat_template else ""
+    first = next((one for one in _special(tokenizer) if between.startswith(one)), None)
+    # A token that stands alone between answer and user opens the user's turn.
+    if first not in (None, token) and any(one in between.removeprefix(first) for one in _special(tokenizer)):
+        return first
     if not isinstance(token, str) or not token:
         raise ValueError("the tokenizer has no eos_token; set the token that ends an assistant turn")
     return token
@@ -81,7 +92,7 @@ def _around_feedback(tokenizer: Any) -> tuple[str, str]:
     before, found, after = rest.partition(_NEXT)
     if not answered or not found:
         raise ValueError("the tokenizer's chat template does not render an assistant turn followed by a user turn")
-    return before.removeprefix(end_of_turn(tokenizer)), after
+    return before, after
 
 
 def _render(tokenizer: Any, messages: list[dict[str, str]]) -> str:

@@ -67,6 +67,12 @@ def begin(directory: Path, run: Run) -> Start:
         return Start(run.steps, None, finished=True)
     if read_manifest(directory) is None:
         write_manifest(directory, new_manifest(run))
+    return go_on(directory)
+
+
+def go_on(directory: Path) -> Start:
+    """Where training in a directory goes on: after its newest intact checkpoint. What was logged after it is dropped, and the
+    start is noted in the manifest."""
     step, checkpoint, told = checkpoints.newest(directory / "checkpoints")
     for name in ROWS:
         # Without a checkpoint, even the measurement before the first step is made again.
@@ -103,7 +109,7 @@ def finish(directory: Path) -> None:
 
 
 def new_manifest(run: Run) -> dict[str, Any]:
-    """What is known before the first step. `timing` is filled in by the first verdicts, `starts` by `begin`."""
+    """What is known before the first step. `timing` is filled in by the first verdicts, `starts` by `go_on`."""
     return {
         "arm": run.name,
         "seed": run.seed,

@@ -12,7 +12,7 @@ the file of the interrupted process, which may lack its last rows, is replaced. 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -118,9 +118,18 @@ def tags(manifest: Mapping[str, Any]) -> list[str]:
 
 @contextmanager
 def open_wandb(directory: Path, run: Run, manifest: Mapping[str, Any]) -> Iterator[Remote | None]:
-    """A Weights & Biases run inside the run directory; resumed runs keep their id, and get what W&B lacks of their files.
+    """A Weights & Biases run of a training run; see `open_remote`. What its manifest says of the code, the machine and the
+    command is in the config."""
+    named = (run.name, run.seed)
+    with open_remote(directory, manifest["wandb_id"], *named, config=config(run, manifest), tags=tags(manifest)) as remote:
+        yield remote
 
-    manifest: of the run. Its `wandb_id` is the id, and what it says of the code, the machine and the command is in the config.
+
+@contextmanager
+def open_remote(
+    directory: Path, own_id: str, name: str, seed: int, *, config: Mapping[str, Any], tags: Sequence[str]
+) -> Iterator[Remote | None]:
+    """A Weights & Biases run inside a run's directory; resumed runs keep their id, and get what W&B lacks of their files.
 
     None where WANDB_MODE is `disabled`. For the mode and its failures see `rlkernel.runs.wandb_mode.open_run`.
     """
@@ -129,21 +138,14 @@ def open_wandb(directory: Path, run: Run, manifest: Mapping[str, Any]) -> Iterat
         yield None
         return
     if chosen == "offline":
-        for older in directory.glob(f"wandb/offline-run-*-{manifest['wandb_id']}"):
+        for older in directory.glob(f"wandb/offline-run-*-{own_id}"):
             # W&B's own process may outlive ours for a moment, and write there.
             shutil.rmtree(older, ignore_errors=True)
     opened = open_run(
-        directory,
-        id=manifest["wandb_id"],
-        resume="allow",
-        name=f"{run.name}-seed{run.seed}",
-        group=run.name,
-        job_type="train",
-        tags=tags(manifest),
-        config=config(run, manifest),
+        directory, id=own_id, resume="allow", name=f"{name}-seed{seed}", group=name, job_type="train", tags=tags, config=config
     )
     opened.define_metric("*", step_metric="step")
-    remote = Remote(opened, directory, run.name, run.seed)
+    remote = Remote(opened, directory, name, seed)
     try:
         remote.again()
         yield remote

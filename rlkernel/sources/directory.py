@@ -29,6 +29,8 @@ class ProblemFile:
 
 def problem_files(directory: Path) -> list[ProblemFile]:
     """The problem files of a directory by level, then by numeric prefix, then by name. Raises SuiteError where there are none."""
+    if directory.is_file():
+        raise SuiteError(f"{directory}: no table that is read here; give a .parquet or .jsonl file, or a directory of them")
     if not directory.is_dir():
         raise SuiteError(f"{directory}: no such directory; give one that holds level1/*.py or problem files")
     folders = [child for child in directory.iterdir() if child.is_dir()]

@@ -94,7 +94,7 @@ def by_columns(columns: Mapping[str, str]) -> Schema:
     def read(row: Row) -> Parts:
         entry_point = row[columns["entry_point"]] if "entry_point" in columns else None
         source = _as_model(_text(row, columns["reference"]), entry_point)
-        name = _text(row, columns["name"]) if "name" in columns else "row"
+        name = _name(row, columns["name"]) if "name" in columns else "row"
         level = _level(row[columns["level"]]) if "level" in columns else 0
         return Parts(name, level, source, user_text(row[columns["prompt"]]) if "prompt" in columns else "")
 
@@ -128,6 +128,12 @@ def _text(row: Row, column: str) -> str:
     if not isinstance(value, str) or not value.strip():
         raise BadRow(f"{column} is {'missing' if value is None else 'no text'}")
     return value
+
+
+def _name(row: Row, column: str) -> str:
+    """A name, which may be a number in the table."""
+    value = row.get(column)
+    return str(value) if isinstance(value, int) else _text(row, column)
 
 
 def _struct(row: Row, column: str) -> Row:

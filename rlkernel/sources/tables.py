@@ -63,12 +63,12 @@ def rows_of(place: str) -> Iterator[Row | NoRow]:
 
 def _json_rows(path: Path) -> Iterator[Row | NoRow]:
     """By hand, since one line that is torn must not cost the others."""
-    with path.open(encoding="utf-8") as file:
+    with path.open("rb") as file:
         for line in file:
             if not line.strip():
                 continue
             try:
-                row = json.loads(line)
+                row = json.loads(line.decode("utf-8"))
             except ValueError as error:
                 yield NoRow(f"not JSON: {error}")
                 continue
@@ -78,13 +78,15 @@ def _json_rows(path: Path) -> Iterator[Row | NoRow]:
 def _loaded(place: str) -> Iterator[Row]:
     import datasets  # a second's worth of imports
 
+    datasets.utils.logging.set_verbosity(datasets.utils.logging.CRITICAL)  # what it would say is in the error
     try:
         if Path(place).is_file():
-            return iter(datasets.load_dataset("parquet", data_files=place, split="train", streaming=True))
+            yield from datasets.load_dataset("parquet", data_files=place, split="train", streaming=True)
+            return
         wanted = HubName(place) if Path(place).is_dir() else HubName.parse(place)
         revision = wanted.revision or None
         splits = [wanted.split] if wanted.split else datasets.get_dataset_split_names(wanted.name, revision=revision)
-        tables = [datasets.load_dataset(wanted.name, split=split, revision=revision) for split in splits]
+        yield from chain.from_iterable([datasets.load_dataset(wanted.name, split=one, revision=revision) for one in splits])
     except Exception as error:  # whatever the library, the file system or the network says becomes one line about the source
-        raise UsageError(f"{place}: cannot be loaded as a data set: {type(error).__name__}: {first_line(error)[:200]}") from error
-    return chain.from_iterable(tables)
+        cause = error.__cause__ or error  # the library says that something went wrong, and below what it was
+        raise UsageError(f"{place}: cannot be loaded as a data set: {type(cause).__name__}: {first_line(cause)[:200]}") from error

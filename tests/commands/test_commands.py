@@ -140,6 +140,16 @@ ELSEWHERE = {
     "rlkernel evaluate --problems problems.jsonl NAME CANDIDATE.py": (
         "tests/experiments/test_published_data.py::test_a_problem_of_a_table_is_evaluated_by_its_name"
     ),
+    "python -m experiments.cold_start --model Qwen/Qwen3-8B-Base --data hkust-nlp/drkernel-coldstart-8k --out runs/cold_8b": (
+        "tests/experiments/tuning/test_tune.py::test_what_a_tiny_model_learns_is_executed_and_scores"
+    ),
+    "python -m experiments.cold_start --model Qwen/Qwen3-8B-Base --data hkust-nlp/drkernel-coldstart-8k --lora-rank 32 "
+    "--out runs/cold_lora": "tests/experiments/tuning/test_tune.py::test_a_tuning_that_was_stopped_goes_on_exactly",
+    "python -m experiments.prepare_conversations runs/benchmark/Qwen3-8B-* --out data/kept.parquet --keep correct --speedup 1.2 "
+    "--turns 3..5": ("tests/experiments/preparation/test_prepare_conversations.py::test_the_command_joins_a_benchmark_and_a_run"),
+    "python -m experiments.cold_start --model Qwen/Qwen3-8B --data data/kept.parquet --out runs/better": (
+        "tests/commands/test_reproduce.py::test_every_command_of_the_page_is_executed"
+    ),
     "python -m examples.rl_loop --steps 6": "tests/examples/test_rl_loop.py::test_two_steps_on_the_evaluators_verdicts",
     "python -m examples.trl_grpo --model small --steps 2": (
         "tests/examples/test_trl_grpo.py::test_stock_trl_trains_on_the_evaluators_rewards"
@@ -197,6 +207,7 @@ ELSEWHERE = {
 ELSEWHERE_BY_PAGE = {
     "add_an_estimator.md": "tests/test_add_an_estimator.py::test_commands",
     "add_a_correction.md": "tests/test_add_a_correction.py::test_commands",
+    "reproduce.md": "tests/commands/test_reproduce.py::test_every_command_of_the_page_is_executed",
 }
 NOT_RUN = {
     "accelerate launch --num_processes 2 --main_process_port 0 -m experiments.multi_turn_estimators": "needs several GPUs",

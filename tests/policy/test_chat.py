@@ -64,7 +64,8 @@ def test_a_tokenizer_without_a_usable_template_is_named(tokenizer: Any) -> None:
 
 
 def test_an_end_of_turn_token_is_needed(tokenizer: Any) -> None:
-    assert end_of_turn(tokenizer) == "<|im_end|>"
+    tokenizer.chat_template = "{% for message in messages %}[{{ message['role'] }}]{{ message['content'] }}{% endfor %}"
+    assert end_of_turn(tokenizer) == "<|im_end|>"  # the end of sequence: the template has none
     tokenizer.eos_token = None
     with pytest.raises(ValueError, match="no eos_token"):
         end_of_turn(tokenizer)

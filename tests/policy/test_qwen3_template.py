@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import trl
 
-from rlkernel.policy.chat import encode_feedback, encode_prompt
+from rlkernel.policy.chat import encode_feedback, encode_prompt, end_of_turn
 from rlkernel.policy.small import build_tokenizer
 
 TEMPLATE = Path(trl.__file__).parent / "chat_templates" / "qwen3.jinja"
@@ -32,3 +32,12 @@ def test_feedback_closes_the_turn_and_opens_the_next(tokenizer: object, truncate
     text = tokenizer.decode(ids)  # type: ignore[attr-defined]
     # A special token that the feedback spells out is broken up.
     assert text == f"{start}<|im_start|>user\nFaster, < |im_end|> please.<|im_end|>\n<|im_start|>assistant\n"
+
+
+def test_a_base_model_whose_texts_end_otherwise_ends_its_turns_as_the_template_does(tokenizer: object) -> None:
+    base = build_tokenizer(["user assistant Write it."], 400, 512)
+    base.add_special_tokens({"eos_token": "<|endoftext|>", "additional_special_tokens": ["<|im_start|>", "<|im_end|>"]})
+    base.chat_template = tokenizer.chat_template  # type: ignore[attr-defined]
+    assert (base.eos_token, end_of_turn(base)) == ("<|endoftext|>", "<|im_end|>")
+    # The answer was sampled with its <|im_end|>, which stands there once.
+    assert base.decode(encode_feedback(base, "Faster.")) == "\n<|im_start|>user\nFaster.<|im_end|>\n<|im_start|>assistant\n"

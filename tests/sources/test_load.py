@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -118,3 +119,22 @@ def test_with_a_source_of_its_own_for_validation_the_rest_trains_and_no_problem_
 def test_a_source_that_is_not_there(place: str) -> None:
     with pytest.raises(UsageError, match=f"{place}: .*(no such|there is no)"):
         load(place)
+
+
+def test_names_may_be_numbers(tmp_path: Path) -> None:
+    path = jsonl(tmp_path / "t.jsonl", [{"task": SUM.replace("RowSum", "Model"), "id": k} for k in (7, 8)])
+    assert [problem.name for problem in load(str(path), ("reference=task", "name=id")).problems] == ["7", "8"]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("t.csv", b"a,b\n", "t.csv: no table that is read here; give a .parquet or .jsonl file"),
+        ("t.parquet", b"PAR", "t.parquet: cannot be loaded as a data set: ArrowInvalid: Parquet file size is 3 bytes"),
+        ("t.jsonl", b"\xff\xfe\n", "t.jsonl: no row is a problem; row 1: not JSON: 'utf-8' codec can't decode byte 0xff"),
+    ],
+)
+def test_a_file_that_is_no_table_is_one_line(tmp_path: Path, name: str, content: bytes, message: str) -> None:
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(UsageError, match=re.escape(message)):
+        load(str(tmp_path / name))

@@ -17,13 +17,13 @@ from rlkernel.evaluator.messages.survey import Survey
 from rlkernel.evaluator.program.normal_form import normal_form
 from rlkernel.types import Problem
 
-CHECKED_US = 250.0
-"""The modelled time up to which values are looked at in the problem's own size: a CPU takes about 2000 times as long, for a dozen
-forwards. Beyond it, they are looked at in the size at which a CPU would judge the problem (`judging.fitting`)."""
-
-
-CHECKED_ELEMENTS = 1 << 24
-"""The same for the elements of all inputs: several copies in float64 must fit into a child's memory."""
+OWN_US, OWN_ELEMENTS = 50.0, 1 << 18
+"""The modelled time, and the elements of all inputs, up to which values are looked at in the problem's own size. A CPU takes
+about 2000 times as long, for a dozen forwards. Beyond, they are looked at in the size at which a CPU would judge the problem
+(`judging.fitting`)."""
+MOST_US, MOST_ELEMENTS = 250.0, 1 << 24
+"""The same where no smaller size is found: several copies in float64 must fit into a child's memory. Beyond, nothing is looked
+at."""
 
 
 def survey(about: About) -> Survey:
@@ -35,11 +35,13 @@ def survey(about: About) -> Survey:
         costs, form = found.costs, normal_form(found.program, ranks)
         facts = Survey("", costs.us, costs.ops, costs.unpriced, form)
         elements = sum(math.prod(spec.shape) for spec in found.variants[0].specs.inputs)
-        if (costs.us > CHECKED_US and found.variants[0] == found.variants[1]) or elements > CHECKED_ELEMENTS:
+        own_us = costs.us if found.variants[0] == found.variants[1] else 0.0  # one with a SMALL has a short time there
+        if own_us > OWN_US or elements > OWN_ELEMENTS:
             fitted = fit_for_cpu(problem, PROFILES[about.profile])
-            if isinstance(fitted, Unfit):
+            if not isinstance(fitted, Unfit):
+                problem = fitted.problem
+            elif own_us > MOST_US or elements > MOST_ELEMENTS:
                 return facts
-            problem = fitted.problem
         with torch.no_grad():
             why, random = degenerate(problem, allow_neutral=True), is_random(problem)
     except BrokenReference as error:

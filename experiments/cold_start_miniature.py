@@ -1,0 +1,151 @@
+"""A policy that knows the format, made from nothing: corpus, tokenizer, supervised training, weights, table of what it does.
+
+The scripted teacher (`envs/teacher`) writes conversations about generated chains, the evaluator judges every answer in them, and
+a model with random weights is trained on the answers. Then it is measured on the validation chains of the suite, which are not in
+the corpus, not even with other constants. The corpus is judged with modelled time, on every machine; the table is measured where
+there is a GPU. `medium` takes seven minutes on an H200 and 16 cores, `small` nine; without a GPU training takes hours.
+
+A policy of the world is taught by `envs/world`, in conversations of up to eight turns. `h200` has its corpus judged in measured
+time, and `cpu` in modelled time on every machine.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import astuple
+from pathlib import Path
+from typing import Any
+
+import torch
+from datasets import Dataset
+
+from envs.chains import generate, names_of, parse
+from envs.problems import load_suite
+from envs.teacher.corpus import Conversation, write_corpus
+from envs.world.corpus import repetition
+from experiments.behaviour import write_behaviour
+from experiments.optimizer import MuonAndAdamW
+from experiments.recipes import Recipe
+from experiments.tuning.conversations import Conversation as Told
+from experiments.tuning.examination import Examination, examine
+from experiments.tuning.rows import token_row
+from experiments.tuning.supervised import supervise
+from rlkernel.environment.kernel_env import KernelEnvironment
+from rlkernel.evaluator.pool import Pool, open_pool
+from rlkernel.policy.small import CONTEXT, VOCABULARY, build_model, build_tokenizer, load_small, save_small
+from rlkernel.runs import checkpoints
+from rlkernel.types import Group, Problem
+
+RUNS = Path("runs/cold_start")
+
+
+def corpus_problems(recipe: Recipe) -> tuple[Problem, ...]:
+    """Generated chains; no chain of the suite is among them, not even with other constants."""
+    suite = [parse(problem.source) for problem in load_suite()]
+    return generate(recipe.problems, seed=recipe.seed, without=frozenset(names_of(steps) for steps in suite if steps))
+
+
+def validation_chains() -> tuple[Problem, ...]:
+    return tuple(problem for problem in load_suite() if problem.split == "validation" and parse(problem.source))
+
+
+async def make_corpus(recipe: Recipe, pool: Pool) -> tuple[Conversation, ...]:
+    """Write and judge the conversations, and show the progress."""
+    problems = () if recipe.world else corpus_problems(recipe)
+    total, done = recipe.world.total() if recipe.world else len(problems) * recipe.conversations, 0
+
+    def count(conversation: Conversation) -> None:
+        nonlocal done
+        done += 1
+        if done % (total // 20 or 1) == 0:
+            print(f"corpus: {done} of {total} conversations, {pool.misses} candidates evaluated", flush=True)
+
+    if recipe.world:
+        return await recipe.world.corpus(recipe.seed, pool, count)
+    return await write_corpus(
+        problems,
+        pool,
+        KernelEnvironment(),
+        conversations=recipe.conversations,
+        deck=recipe.deck,
+        turns=recipe.turns,
+        seed=recipe.seed,
+        mixture=recipe.mixture,
+        on_done=count,
+    )
+
+
+def tokenizer_for(corpus: Sequence[Conversation], vocabulary: int = VOCABULARY, context: int = CONTEXT) -> Any:
+    """A tokenizer trained on the texts of the corpus and the headers of its turns."""
+    texts = [text for c in corpus for e in c.exchanges for text in (e.answer, e.feedback, "user\n", "assistant\n")]
+    return build_tokenizer([*texts, *(c.prompt for c in corpus)], vocabulary, context)
+
+
+def row(tokenizer: Any, conversation: Conversation, context: int = CONTEXT) -> dict[str, list[int]]:
+    """One conversation as tokens and labels. An answer that would end beyond `context` tokens is left out, and what follows."""
+    told = (conversation.prompt, *(exchange.feedback for exchange in conversation.exchanges))
+    answers = (exchange.answer for exchange in conversation.exchanges)
+    found = token_row(tokenizer, Told(tuple(zip(told, answers, strict=False))), context)
+    assert found is not None
+    return {"input_ids": found.input_ids.tolist(), "labels": found.labels.tolist()}
+
+
+def train(model: Any, tokenizer: Any, rows: list[dict[str, list[int]]], recipe: Recipe) -> None:
+    """Supervised training in place. A checkpoint of the same recipe on the same rows is taken up again."""
+    identity = hashlib.sha256(repr((rows, astuple(recipe))).encode()).hexdigest()[:12]
+    directory = RUNS / f"sft-{identity}"
+    supervise(
+        model,
+        tokenizer,
+        Dataset.from_list(rows),
+        directory,
+        checkpoint=checkpoints.newest(directory / "checkpoints")[1],
+        optimizers=(MuonAndAdamW(model, muon=recipe.muon, adamw=recipe.adamw), None),
+        max_steps=recipe.steps,
+        per_device_train_batch_size=recipe.batch,
+        warmup_steps=40,
+        train_sampling_strategy="group_by_length",
+        gradient_checkpointing=False,
+        bf16=recipe.bf16 and torch.cuda.is_available(),
+        seed=recipe.seed,
+        save_steps=100,
+        logging_steps=50,
+    )
+
+
+async def measure(model: Any, tokenizer: Any, recipe: Recipe) -> tuple[Group, ...]:
+    """Have a policy answer the validation problems, in measured time where there is a GPU."""
+    if torch.cuda.is_available():
+        model.to("cuda")
+    problems = recipe.world.validation() if recipe.world else validation_chains()
+    rollouts = recipe.world.rollouts if recipe.world else recipe.rollouts
+    asked = Examination(tuple(problems), KernelEnvironment(), recipe.turns, rollouts, recipe.max_new_tokens, recipe.seed)
+    return await examine(model, tokenizer, asked, RUNS / "evaluations")
+
+
+async def make(recipe: Recipe, out: Path) -> None:
+    """Carry out the whole recipe. The table describes the weights as they were written, and stands beside them in
+    behaviour.json."""
+    device = recipe.world.device if recipe.world else "cpu"
+    async with open_pool(device=device, cache_dir=RUNS / "evaluations") as pool:
+        corpus = await make_corpus(recipe, pool)
+    verdicts = Counter(str(exchange.evaluation.status) for c in corpus for exchange in c.exchanges)
+    print("corpus:", ", ".join(f"{status} {count}" for status, count in verdicts.most_common()), flush=True)
+    print(f"lazy answers that follow a lazy one: {repetition(corpus):.0%}", flush=True)
+    tokenizer = tokenizer_for(corpus, recipe.vocabulary, recipe.context)
+    rows = [row(tokenizer, conversation, recipe.context) for conversation in corpus]
+    sizes = {"width": recipe.width, "layers": recipe.layers, "heads": recipe.heads, "feed_forward": recipe.feed_forward}
+    model = build_model(tokenizer, seed=recipe.seed, **sizes)
+    tokens, size = sum(len(r["input_ids"]) for r in rows), sum(p.numel() for p in model.parameters())
+    print(f"{len(rows)} conversations, {tokens} tokens, a model of {size} parameters", flush=True)
+    train(model, tokenizer, rows, recipe)
+    draft = out.with_name(f"{out.name}.draft")
+    save_small(model, tokenizer, draft)
+    groups = await measure(*load_small(draft), recipe)
+    write_behaviour(groups, draft)
+    shutil.rmtree(out, ignore_errors=True)
+    draft.rename(out)  # so that what is there is whole
+    print(f"wrote {out}", flush=True)

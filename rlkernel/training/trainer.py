@@ -40,12 +40,14 @@ from rlkernel.rollout import derive_seed
 from rlkernel.runs import checkpoints
 from rlkernel.training import ranks
 from rlkernel.training.batch import Batch, Tokens, assemble, needs_ratios, pad_rows, turn_numbers
+from rlkernel.training.blocks import compile_blocks
 from rlkernel.training.diagnostics import effective_share, mismatch
 from rlkernel.training.eight_bit_adamw import clip_gradients
 from rlkernel.training.hooks import Hooks, StepFacts
 from rlkernel.training.loss_trainer import LossTrainer
-from rlkernel.training.memory import MICRO_TOKENS
+from rlkernel.training.memory import MICRO_TOKENS, compiles
 from rlkernel.training.minibatches import minibatches
+from rlkernel.training.preflight import plan_here
 from rlkernel.training.recorder import Recorder
 from rlkernel.training.trl_arguments import CLIPPED, Reference, optimiser, silence, training_arguments
 
@@ -53,8 +55,7 @@ from rlkernel.training.trl_arguments import CLIPPED, Reference, optimiser, silen
 class KernelGRPOTrainer(LossTrainer):
     """TRL's trainer with our batches, as the module's docstring says.
 
-    micro_tokens: at most so many tokens, padding included, in one forward pass, or one longer row; it does not change what is
-    computed."""
+    micro_tokens: at most so many tokens in one forward pass, or one longer row; it does not change what is computed."""
 
     def __init__(
         self,
@@ -75,19 +76,22 @@ class KernelGRPOTrainer(LossTrainer):
         # TRL counts steps by it; what is in a batch is the hooks' affair.
         dataset = datasets.Dataset.from_dict({"prompt": [""] * (run.steps * run.prompts_per_step * ranks.size())})
         silence()
+        planned = plan_here(run, model.config, micro_tokens)
         super().__init__(
             run,
             hooks,
             micro_tokens,
             model=model,
             reward_funcs=_trajectory_reward,
-            args=training_arguments(run, model, directory, checkpoint_every),
+            args=training_arguments(run, directory, checkpoint_every, recomputed=planned.recomputed),
             train_dataset=dataset,
             processing_class=tokenizer,
             rollout_func=self._rows,
             callbacks=[Recorder(self, hooks)],
         )
         self.remove_callback(PrinterCallback)
+        if compiles(run.lora_rank, planned.parameters, torch.cuda.is_available()):
+            compile_blocks(model)
         self.optimizer_cls_and_kwargs = optimiser(run)  # TRL does not pass it on
 
     def train(self, *args: Any, **kwargs: Any) -> Any:

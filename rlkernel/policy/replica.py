@@ -86,9 +86,16 @@ class Replica:
 
     def _weights(self) -> Iterator[tuple[str, torch.Tensor]]:
         plain = plain_model(self.source)
-        yield from merged(plain)
+        for name, tensor in merged(plain):
+            yield name, whole(tensor)
         if self._head is not None:
-            yield self._head, plain.get_output_embeddings().weight
+            yield self._head, whole(plain.get_output_embeddings().weight)
+
+
+def whole(tensor: torch.Tensor) -> torch.Tensor:
+    """A tensor, gathered where the processes of a run hold pieces of it: then all of them must ask at the same time."""
+    gathered: torch.Tensor = tensor.full_tensor() if hasattr(tensor, "full_tensor") else tensor
+    return gathered
 
 
 def can_share(model: Any) -> bool:

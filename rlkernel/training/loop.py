@@ -48,6 +48,7 @@ import time
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager, contextmanager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -71,7 +72,7 @@ from rlkernel.runs import directory as rundir
 from rlkernel.runs.log import Display, RunLog, choose
 from rlkernel.runs.outcomes import write_outcomes
 from rlkernel.runs.wandb import open_wandb
-from rlkernel.training import ranks
+from rlkernel.training import ranks, sharding
 from rlkernel.training.ahead import SampledBatch, read_ahead, write_ahead
 from rlkernel.training.draws import Draws
 from rlkernel.training.follower import Job
@@ -80,6 +81,7 @@ from rlkernel.training.memory import MICRO_TOKENS
 from rlkernel.training.meter import MeteredEvaluator, Meters, per_second
 from rlkernel.training.placement import describe, open_evaluator
 from rlkernel.training.preflight import check_memory, check_problems, plan_here
+from rlkernel.training.spread import Spread, copies, spreads
 from rlkernel.training.threads import cancellation, in_daemon, in_thread, on_loop
 from rlkernel.types import Group, Problem, Split
 
@@ -124,6 +126,7 @@ class _Loop:
 
     def step_done(self, facts: StepFacts) -> None:
         on_loop(self._step_done, facts)
+        ranks.send(None)
 
     def save(self, directory: Path) -> None:
         ranks.meet()
@@ -268,6 +271,7 @@ async def train(
             print(line, file=sys.stderr)
         check_problems(run)
         ranks.check()
+        sharding.check(run)
         await in_daemon(check_memory, run, micro_tokens)
         going = "starting" if start.checkpoint is None else f"resuming after step {start.step} of {run.steps}"
         print(f"{run.name} seed {run.seed}: {going}", file=sys.stderr, flush=True)
@@ -286,6 +290,7 @@ async def train(
                 trainer = job.make_trainer(model, tokenizer, loop)
                 if start.checkpoint is None:
                     await loop.validate(0)
+                await in_thread(ranks.send, None)
                 await in_thread(trainer.train, job.resume)
         finished: bool = trainer.state.global_step == run.steps
         if finished:
@@ -311,7 +316,8 @@ async def _open_loop(
             max_new_tokens=run.max_new_tokens,
             temperature=run.temperature,
             engine=run.engine,
-            copy=run.staleness > 0,
+            copy=copies(run),
+            around=partial(Spread, alone=run.staleness > 0) if spreads(run) else None,
             dtype=run.rollout_dtype,
             cache_bytes=plan_here(run, model.config, job.micro_tokens).cache_bytes,
             # Without a GPU, sampling takes the evaluations' cores.

@@ -20,7 +20,7 @@ import torch
 from trl import GRPOTrainer
 
 from rlkernel.config import Run
-from rlkernel.training import ranks
+from rlkernel.training import ranks, sharding
 from rlkernel.training.hooks import Hooks
 from rlkernel.training.micro_batches import deal, micro_batches
 from rlkernel.training.minibatches import old_for_level
@@ -48,10 +48,11 @@ class LossTrainer(GRPOTrainer):  # type: ignore[misc]
         for rows in self._own_micro_batches(range(len(found)), _lengths(output)):
             self._hooks.check_cancelled()
             with self._hooks.lease(), packed_attention(model):
-                part = {key: output[key][rows] for key in ("prompt_ids", "prompt_mask", "completion_ids", "completion_mask")}
+                part = _part(output, rows)
                 ids_BL = torch.cat([part["prompt_ids"], part["completion_ids"]], 1)
                 mask_BL = torch.cat([part["prompt_mask"], part["completion_mask"]], 1)
-                found[rows] = self._scores(model, ids_BL, mask_BL, output["tool_mask"][rows])[0].float().cpu()
+                logprobs_BC = self._scores(model, ids_BL, mask_BL, part["tool_mask"])[0]
+                found[rows] = logprobs_BC[: len(rows)].float().cpu()
         return ranks.total(found)
 
     def _scores(
@@ -71,10 +72,14 @@ class LossTrainer(GRPOTrainer):  # type: ignore[misc]
         return packed.unpack(found.log_probs), None if found.entropy is None else packed.unpack(found.entropy)
 
     def _own_micro_batches(self, rows: Sequence[int], lengths: Sequence[int]) -> list[list[int]]:
-        """Micro-batches of those `rows` that this process trains. lengths: tokens of every row of the batch."""
-        own = [rows[i] for i in deal([lengths[row] for row in rows], ranks.size())[ranks.rank()]]
+        """Micro-batches of those `rows` that this process trains; an empty one is a pass that only takes part. lengths: tokens of
+        every row of the batch."""
+        dealt = [[rows[i] for i in own] for own in deal([lengths[row] for row in rows], ranks.size())]
         budget = self._micro_tokens if packs(self.model) else 0  # rows that cannot be packed go alone
-        return [[own[i] for i in indices] for indices in micro_batches([lengths[row] for row in own], budget)]
+        each = [[[own[i] for i in part] for part in micro_batches([lengths[row] for row in own], budget)] for own in dealt]
+        # Who computes with pieces of weights computes as often as the others.
+        missing = max(map(len, each)) - len(each[ranks.rank()]) if sharding.active() else 0
+        return each[ranks.rank()] + [[] for _ in range(missing)]
 
     def _prepare_inputs(self, micro_batch: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
         """TRL would make a batch here, shuffle it and cut it into pieces of equal numbers of rows."""
@@ -116,19 +121,16 @@ class LossTrainer(GRPOTrainer):  # type: ignore[misc]
         """Add the gradient of a minibatch, a micro-batch at a time; rows that do not train are left out."""
         tokens_B, lengths = batch["tool_mask"].sum(1).tolist(), _lengths(batch)
         self.nothing_to_train = not any(tokens_B[b] for b in minibatch)
-        passes = self._own_micro_batches([b for b in minibatch if tokens_B[b]], lengths)
-        if not passes:
-            # A pass without a trained token, which takes part in the gradients' average.
-            passes, tokens_B = [[min(range(len(lengths)), key=lengths.__getitem__)]], [0] * len(lengths)
-            batch = {**batch, "tool_mask": torch.zeros_like(batch["tool_mask"])}
+        # Whoever has no row takes part in the gradients' average.
+        passes = self._own_micro_batches([b for b in minibatch if tokens_B[b]], lengths) or [[]]
         losses = []
-        for rows in passes:
+        for number, rows in enumerate(passes, start=1):
             self._hooks.check_cancelled()
-            joined = nullcontext() if rows is passes[-1] else self.accelerator.no_sync(model)
+            joins = number == len(passes) or sharding.active()
+            joined = nullcontext() if joins else self.accelerator.no_sync(model)
             # The attention around the backward pass, too: it recomputes activations.
             with self._hooks.lease(), packed_attention(self.model), joined:
-                part = {key: value[rows] if value.dim() else value for key, value in batch.items()}
-                losses.append(super().training_step(model, part, None))
+                losses.append(super().training_step(model, _part(batch, rows), None))
             self._weights.append(sum(tokens_B[b] for b in rows))
         return torch.stack(losses).sum()
 
@@ -164,6 +166,15 @@ def _alone(accelerator: Any) -> Iterator[None]:
         yield
     finally:
         del accelerator.gather, accelerator.reduce
+
+
+def _part(batch: Mapping[str, Any], rows: Sequence[int]) -> dict[str, Any]:
+    """The micro-batch of some rows; of no rows, the shortest row without a token that counts."""
+    if rows:
+        return {key: value[rows] if torch.is_tensor(value) and value.dim() else value for key, value in batch.items()}
+    lengths = _lengths(batch)
+    part = _part(batch, [min(range(len(lengths)), key=lengths.__getitem__)])
+    return {**part, "tool_mask": torch.zeros_like(part["tool_mask"])}
 
 
 def _lengths(batch: Mapping[str, torch.Tensor]) -> list[int]:

@@ -36,9 +36,10 @@ import torch
 from transformers import PrinterCallback
 
 from rlkernel.config import Run
+from rlkernel.policy.replica import whole
 from rlkernel.rollout import derive_seed
 from rlkernel.runs import checkpoints
-from rlkernel.training import ranks
+from rlkernel.training import ranks, sharding
 from rlkernel.training.batch import Batch, Tokens, assemble, needs_ratios, pad_rows, turn_numbers
 from rlkernel.training.blocks import compile_blocks
 from rlkernel.training.diagnostics import effective_share, mismatch
@@ -90,9 +91,15 @@ class KernelGRPOTrainer(LossTrainer):
             callbacks=[Recorder(self, hooks)],
         )
         self.remove_callback(PrinterCallback)
-        if compiles(run.lora_rank, planned.parameters, torch.cuda.is_available()):
+        if compiles(run.lora_rank, planned.parameters, torch.cuda.is_available()) and not sharding.active():
             compile_blocks(model)
         self.optimizer_cls_and_kwargs = optimiser(run)  # TRL does not pass it on
+
+    def create_accelerator_and_postprocess(self) -> None:
+        """Make TRL's accelerator, which shards where it is configured to."""
+        super().create_accelerator_and_postprocess()
+        if sharding.active():
+            sharding.prepare(self)
 
     def train(self, *args: Any, **kwargs: Any) -> Any:
         with ranks.noticed():
@@ -212,7 +219,7 @@ class KernelGRPOTrainer(LossTrainer):
     def _clip(self, model: Any, largest: float) -> Any:
         if self._run.weights == "bfloat16":
             return clip_gradients(model.parameters(), largest)
-        return self.accelerator.clip_grad_norm_(model.parameters(), largest)
+        return whole(self.accelerator.clip_grad_norm_(model.parameters(), largest))
 
     def _get_grad_norm(self, *args: Any, **kwargs: Any) -> Any:
         norm = super()._get_grad_norm(*args, **kwargs)

@@ -41,8 +41,8 @@ class Spread:
     def __init__(self, make_engine: Callable[[], Engine], *, alone: bool) -> None:
         """alone: only this process samples."""
         self._alone = alone
-        self._home: dict[int, int] = {}
-        """The process of each request in flight."""
+        self._flying: dict[int, tuple[int, tuple[int, ...]]] = {}
+        """The process of each request in flight, and its context."""
         self._held: dict[tuple[int, ...], int] = {}
         """The process that has computed a beginning, by its tokens."""
         ranks.send(Refresh())
@@ -50,7 +50,7 @@ class Spread:
 
     @property
     def active(self) -> int:
-        return self._own.active if self._alone else len(self._home)
+        return self._own.active if self._alone else len(self._flying)
 
     @property
     def free(self) -> int:
@@ -69,27 +69,24 @@ class Spread:
         """Sample in all processes; see `Engine.advance`."""
         if self._alone:
             return self._own.advance(joining, tokens)
-        contexts = {request.key: request.context_ids for request in joining}
         shares: list[list[Request]] = [[] for _ in range(ranks.size())]
         for request in joining:
             home = self._choose(request)
-            self._home[request.key] = home
+            self._flying[request.key] = home, request.context_ids
             shares[home].append(request)
-            self._held[request.context_ids] = home
         ranks.send(Advance(tuple(map(tuple, shares)), tokens))
         own = self._own.advance(shares[0], tokens)
         found: list[Sample] = [sample for samples in ranks.gather(own) for sample in samples]
         for sample in found:
-            home = self._home.pop(sample.key)
-            if sample.key in contexts:
-                self._held[(*contexts[sample.key], *sample.token_ids)] = home
+            home, context_ids = self._flying.pop(sample.key)
+            self._held[(*context_ids, *sample.token_ids)] = home
         return found
 
     def _choose(self, request: Request) -> int:
         """The process that holds the longest beginning of the request's context as long as it is not much fuller than the
         others; else the one with the fewest requests."""
         loads = [0] * ranks.size()
-        for home in self._home.values():
+        for home, _ in self._flying.values():
             loads[home] += 1
         best = max(
             (held for held in self._held if request.context_ids[: len(held)] == held and len(held) < len(request.context_ids)),

@@ -21,6 +21,7 @@ from rich.table import Table
 from rlkernel.config import Run
 from rlkernel.policy.replica import tied_head
 from rlkernel.policy.slots.cache import attention_widths, bytes_per_position
+from rlkernel.training import sharding
 from rlkernel.training.eight_bit_adamw import SLICE, state_bytes
 
 GIB = 2**30
@@ -55,6 +56,8 @@ class Demand:
     gradient_checkpointing: bool | None = None
     rows: int = SLOTS
     """The trajectories of a step."""
+    pieces: int = 1
+    """The processes that hold a piece of the weights each (`sharding`)."""
     reference: bool = False
     """Whether the loss has a reference policy, `Loss.beta`."""
 
@@ -86,6 +89,8 @@ class MemoryPlan:
     """The positions that one slot has at least: the sampled tokens of a whole trajectory."""
     recomputed: bool
     """Whether training recomputes activations in the backward pass."""
+    compiled: bool
+    """Whether the blocks of the model are compiled for training."""
 
     @property
     def taken(self) -> int:
@@ -109,13 +114,19 @@ class MemoryPlan:
 
 def demand_of(run: Run) -> Demand:
     """What a run demands."""
-    same = {field.name: getattr(run, field.name) for field in fields(Demand) if field.name not in ("reference", "rows")}
-    return Demand(reference=run.loss.beta > 0, rows=run.prompts_per_step * run.rollouts, **same)
+    others: dict[str, Any] = {
+        "rows": run.prompts_per_step * run.rollouts,
+        "pieces": sharding.pieces(),
+        "reference": run.loss.beta > 0,
+    }
+    same = {field.name: getattr(run, field.name) for field in fields(Demand) if field.name not in others}
+    return Demand(**others, **same)
 
 
-def compiles(lora_rank: int, parameters: int, gpu: bool) -> bool:
-    """Whether the blocks are compiled for training: on a GPU, of large models that train in full. It takes half a minute."""
-    return gpu and not lora_rank and parameters > LARGE
+def compiles(run: Demand, parameters: int, gpu: bool) -> bool:
+    """Whether the blocks are compiled for training: on a GPU, of large models that train in full and are whole. It takes half a
+    minute."""
+    return gpu and not run.lora_rank and run.pieces == 1 and parameters > LARGE
 
 
 def plan(
@@ -133,7 +144,7 @@ def plan(
     large = model.num_parameters() > LARGE
     asked = run.gradient_checkpointing
     choices = [large if asked is None else asked]
-    if asked is None and compiles(run.lora_rank, model.num_parameters(), gpu):
+    if asked is None and compiles(run, model.num_parameters(), gpu):
         choices = [False, True]
     for recomputed in choices:
         found = _plan(run, model, limit, gpu, micro_tokens, others, recomputed)
@@ -150,11 +161,11 @@ def _plan(
     sampled = torch.bfloat16 if gpu else dtype
     parts = _lora(run, model) if run.lora_rank else _full(run, model, dtype)
     parts += _sampler(run, model, dtype, gpu)
-    compiled = compiles(run.lora_rank, model.num_parameters(), gpu)
+    compiled = compiles(run, model.num_parameters(), gpu)
     parts.append(_activations(run, text, dtype, micro_tokens, recomputed, compiled))
     needed = run.turns * run.max_new_tokens
     position = bytes_per_position(text, sampled)
-    return MemoryPlan(run.model, model.num_parameters(), tuple(parts), position, limit, others, needed, recomputed)
+    return MemoryPlan(run.model, model.num_parameters(), tuple(parts), position, limit, others, needed, recomputed, compiled)
 
 
 def meta_model(config: Any) -> Any:
@@ -169,15 +180,18 @@ def _full(run: Demand, model: Any, dtype: torch.dtype) -> list[Part]:
     values = [parameter.numel() for parameter in model.parameters()]
     count, size = sum(values), dtype.itemsize
     short = run.weights == "bfloat16"
+    share = f", 1 of {run.pieces} pieces" if run.pieces > 1 else ""
+    moments = sum(map(state_bytes, values)) if short else 8 * count
     parts = [
-        Part("weights", count * size, f"{size} bytes each"),
-        Part("gradients", count * size, f"{size} bytes each"),
-        Part(
-            "moments",
-            sum(map(state_bytes, values)) if short else 8 * count,
-            "two of 1 byte each" if short else "two of 4 bytes each",
-        ),
+        Part("weights", count * size // run.pieces, f"{size} bytes each{share}"),
+        Part("gradients", count * size // run.pieces, f"{size} bytes each{share}"),
+        Part("moments", moments // run.pieces, f"two of {'1 byte' if short else '4 bytes'} each{share}"),
     ]
+    if run.pieces > 1:
+        block = sum(p.numel() for p in next(iter(model.base_model.layers)).parameters())
+        head = model.get_output_embeddings().weight.numel()
+        # A block and the next one, and the output embedding, which stays; whole gradients of one of them.
+        parts.append(Part("gathered", size * (3 * block + 2 * head), "two blocks and the head, gradients"))
     if short:
         parts.append(Part("update", min(max(values), SLICE) * SLICE_BYTES, "one slice in float32"))
     if run.reference:
@@ -202,7 +216,7 @@ def _sampler(run: Demand, model: Any, dtype: torch.dtype, gpu: bool) -> list[Par
     linear = sum(module.weight.numel() for module in model.modules() if isinstance(module, torch.nn.Linear))
     rest = model.num_parameters() - linear + (model.get_output_embeddings().weight.numel() if tied_head(model) else 0)
     shares = run.weights == "bfloat16" and run.staleness == 0 and run.rollout_dtype == "auto"
-    copies = gpu or run.staleness > 0 or run.rollout_dtype != "auto"
+    copies = gpu or run.staleness > 0 or run.pieces > 1 or run.rollout_dtype != "auto"
     if shares or not copies:
         return [Part("sampler's weights", 0, "the trained ones")]
     if not gpu:

@@ -14,8 +14,6 @@ from __future__ import annotations
 import os
 from typing import Any
 
-import torch
-
 from rlkernel.config import Run
 from rlkernel.errors import UsageError
 from rlkernel.training import ranks
@@ -24,6 +22,11 @@ from rlkernel.training import ranks
 def active() -> bool:
     """Whether the processes of this run hold pieces of the weights."""
     return ranks.size() > 1 and _set("ACCELERATE_USE_FSDP")
+
+
+def pieces() -> int:
+    """In how many pieces the weights are: one per process, or 1."""
+    return ranks.size() if active() else 1
 
 
 def check(run: Run) -> None:
@@ -45,7 +48,8 @@ def check(run: Run) -> None:
 
 
 def prepare(trainer: Any) -> None:
-    """Set how the trainer's model will be sharded. Matrix products are as in one process; gradients are joined in float32."""
+    """Set how the trainer's model will be sharded. Pieces travel in float32, and autocast makes matrices short where they are
+    used: numbers are those of one process, and what lies between the blocks stays in float32."""
     from accelerate import PartialState
     from accelerate.utils import DistributedType, FullyShardedDataParallelPlugin
     from torch.distributed.fsdp import MixedPrecisionPolicy
@@ -54,8 +58,7 @@ def prepare(trainer: Any) -> None:
     if state.distributed_type == DistributedType.MULTI_CPU:
         state.distributed_type = PartialState._shared_state["distributed_type"] = DistributedType.FSDP
         state.fsdp_plugin = FullyShardedDataParallelPlugin()
-    short = torch.bfloat16 if state.mixed_precision == "bf16" else None
-    state.fsdp_plugin.mixed_precision_policy = MixedPrecisionPolicy(param_dtype=short, reduce_dtype=torch.float32)
+    state.fsdp_plugin.mixed_precision_policy = MixedPrecisionPolicy()
     trainer.is_fsdp_enabled = True
 
 

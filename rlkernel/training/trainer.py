@@ -46,7 +46,7 @@ from rlkernel.training.diagnostics import effective_share, mismatch
 from rlkernel.training.eight_bit_adamw import clip_gradients
 from rlkernel.training.hooks import Hooks, StepFacts
 from rlkernel.training.loss_trainer import LossTrainer
-from rlkernel.training.memory import MICRO_TOKENS, compiles
+from rlkernel.training.memory import MICRO_TOKENS
 from rlkernel.training.minibatches import minibatches
 from rlkernel.training.preflight import plan_here
 from rlkernel.training.recorder import Recorder
@@ -91,7 +91,7 @@ class KernelGRPOTrainer(LossTrainer):
             callbacks=[Recorder(self, hooks)],
         )
         self.remove_callback(PrinterCallback)
-        if compiles(run.lora_rank, planned.parameters, torch.cuda.is_available()) and not sharding.active():
+        if planned.compiled:
             compile_blocks(model)
         self.optimizer_cls_and_kwargs = optimiser(run)  # TRL does not pass it on
 

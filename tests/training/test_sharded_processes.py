@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 import torch
+from accelerate.commands.launch import _validate_launch_command, launch_command_parser
+from accelerate.utils.launch import prepare_multi_gpu_env
 from safetensors.torch import load_file
 from torch.distributed.checkpoint.format_utils import dcp_to_torch_save
 
@@ -18,6 +20,7 @@ from rlkernel.config import Run
 from rlkernel.errors import UsageError
 from rlkernel.training import sharding
 from tests import forked
+from tests.training.sharded_processes import VARIABLES
 from tests.training.test_several_processes import rows, said
 
 
@@ -74,6 +77,13 @@ def test_processes_with_pieces_train_what_one_trains(tiny_model: Any, tiny_token
     again, before = weights(tmp_path / "killed"), weights(tmp_path / "pieces2")
     assert all(torch.equal(again[name], before[name]) for name in before)
     assert re.search("another process of this run ended", said(tmp_path / "killed", 0))
+
+
+def test_the_shipped_configuration_sets_the_variables_that_the_processes_are_tested_with() -> None:
+    arguments = launch_command_parser().parse_args(["--config_file", "examples/fsdp2.yaml", "script.py"])
+    arguments, _, _ = _validate_launch_command(arguments)
+    environment = prepare_multi_gpu_env(arguments)
+    assert {name: environment[name] for name in VARIABLES} == VARIABLES
 
 
 @pytest.mark.parametrize(

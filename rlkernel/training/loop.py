@@ -48,7 +48,6 @@ import time
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager, contextmanager, nullcontext
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -81,7 +80,7 @@ from rlkernel.training.memory import MICRO_TOKENS
 from rlkernel.training.meter import MeteredEvaluator, Meters, per_second
 from rlkernel.training.placement import describe, open_evaluator
 from rlkernel.training.preflight import check_memory, check_problems, plan_here
-from rlkernel.training.spread import Spread, copies, spreads
+from rlkernel.training.spread import copies, over_processes
 from rlkernel.training.threads import cancellation, in_daemon, in_thread, on_loop
 from rlkernel.types import Group, Problem, Split
 
@@ -270,7 +269,6 @@ async def train(
         for line in start.told:
             print(line, file=sys.stderr)
         check_problems(run)
-        ranks.check()
         sharding.check(run)
         await in_daemon(check_memory, run, micro_tokens)
         going = "starting" if start.checkpoint is None else f"resuming after step {start.step} of {run.steps}"
@@ -317,7 +315,7 @@ async def _open_loop(
             temperature=run.temperature,
             engine=run.engine,
             copy=copies(run),
-            around=partial(Spread, alone=run.staleness > 0) if spreads(run) else None,
+            around=over_processes(run),
             dtype=run.rollout_dtype,
             cache_bytes=plan_here(run, model.config, job.micro_tokens).cache_bytes,
             # Without a GPU, sampling takes the evaluations' cores.

@@ -30,7 +30,8 @@ def pieces() -> int:
 
 
 def check(run: Run) -> None:
-    """Raise UsageError for what cannot be sharded, or is configured in another way."""
+    """Raise UsageError for what several processes cannot do, cannot be sharded, or is configured in another way."""
+    ranks.check()
     if not active():
         return
     if os.environ.get("FSDP_VERSION") != "2":

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from rlkernel.config import Run
@@ -116,9 +117,11 @@ class Sampler:
             self._engine.refresh()
 
 
-def spreads(run: Run) -> bool:
-    """Whether the processes of a run sample together, or at least gather weights together."""
-    return ranks.size() > 1 and ":" not in run.engine and (run.staleness == 0 or sharding.active())
+def over_processes(run: Run) -> Callable[[Callable[[], Engine]], Engine] | None:
+    """What makes a `Spread`; None where processes neither sample together nor gather weights together."""
+    if ranks.size() == 1 or ":" in run.engine or (run.staleness and not sharding.active()):
+        return None
+    return partial(Spread, alone=run.staleness > 0)
 
 
 def copies(run: Run) -> bool:

@@ -10,6 +10,8 @@ from typing import Any
 
 import torch
 
+from rlkernel.policy.fused import fuse
+
 
 class Replica:
     """A copy of a trainer's model. `model` is a plain model, adapters merged in, in evaluation mode and without gradients; it is
@@ -63,6 +65,8 @@ class Replica:
         if missing:
             raise ValueError(f"no weights for {', '.join(missing[:3])} of {type(plain).__name__} (tied: {', '.join(tied)})")
         self.model = model.requires_grad_(False).eval()
+        if not shared:
+            fuse(self.model)
         self.refresh()
 
     @torch.no_grad()

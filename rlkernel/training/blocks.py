@@ -6,6 +6,8 @@ any number of tokens, so that a model of 40 layers is compiled once. Recomputati
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -23,3 +25,9 @@ def compile_blocks(model: Any) -> int:
     for block in blocks:
         block.compile(dynamic=True)
     return len(blocks)
+
+
+def keep_programs(directory: Path) -> None:
+    """Keep what torch.compile and Triton make in a folder, where the next process finds it, unless the user names another."""
+    os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", str(directory / "inductor"))
+    os.environ.setdefault("TRITON_CACHE_DIR", str(directory / "triton"))

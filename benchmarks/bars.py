@@ -4,8 +4,8 @@
 
 Rows: `sampling` (0.6B, 128 rows), `uneven` (0.6B in the loop, uneven lengths), `sampling_8b` (long contexts, beside the bandwidth
 of an H200), `second_start` (of the compiled sampler, in a process of its own), `training`, `step` (a whole step of 0.6B with a
-simulated evaluator) and `long` (128 conversations of 3 x 4k tokens at most, 1.7B: the share of the time in which less than a tenth
-of the conversations is left). Each writes FOLDER/ROW.json when it is done; every row takes less than ten minutes of one H200.
+simulated evaluator) and `long` (128 conversations of 3 x 4k tokens at most, 1.7B: the share of the time in which less than a
+tenth of them is left). Each writes FOLDER/ROW.json when it is done; every row takes less than ten minutes of one H200.
 `--tiny` takes a tiny model and few tokens, for a machine without a GPU. Weights are random at the published shapes.
 """
 

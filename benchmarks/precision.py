@@ -53,7 +53,7 @@ class Halves:
 
     def __post_init__(self) -> None:
         self.vocabulary = int(self.model.config.vocab_size)
-        self.engine = open_engine("auto", self.model, frozenset(), self.run.temperature, slots=PROMPTS * ROLLOUTS)
+        self.engine = open_engine("auto", self.model, frozenset(), self.run.temperature, slots=PROMPTS * ROLLOUTS, copy=False)
         self.started = 0.0
 
     def sample(self, seed: int) -> tuple[Group, ...]:

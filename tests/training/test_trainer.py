@@ -3,7 +3,7 @@ test_trainer_loss.py.
 
 `_generate_and_score_completions(inputs) -> dict`: test_generate_and_score_returns_our_tensors
 `rollout_func(prompts, trainer)`: test_rollout_func_gets_every_prompt_once_per_rollout
-`_get_per_token_logps_and_entropies`: test_log_probabilities_are_those_of_a_plain_forward_pass,
+`_get_per_token_logps_and_entropies`, of packed rows: test_log_probabilities_are_those_of_a_plain_forward_pass,
     test_the_mismatch_is_measured_in_the_layout_that_is_trained
 advantages of shape (B, C) in the `dapo` loss: test_loss_and_gradient_..., test_an_advantage_counts_where_it_is_filled
 `tool_mask` and `num_items_in_batch`: test_rejected_turns_..., test_rejected_tokens_..., test_a_fully_rejected_batch_...

@@ -32,10 +32,10 @@ from rich.table import Table
 from benchmarks import generation, loop, training
 from benchmarks.full_size import BANDWIDTH, DEVICE, REACHED
 from benchmarks.shapes import SHAPES, random_model
+from rlkernel.policy.blocks import keep_programs
 from rlkernel.policy.engine import Request
 from rlkernel.policy.slots.cache import bytes_per_position
 from rlkernel.policy.slots.engine import SlotEngine
-from rlkernel.training.blocks import keep_programs
 
 
 @dataclass(frozen=True)

@@ -15,11 +15,11 @@ import torch
 
 from rlkernel.config import Run
 from rlkernel.errors import GOES_ON
+from rlkernel.policy.blocks import keep_programs
 from rlkernel.policy.load import check_model
 from rlkernel.runs import directory as rundir
 from rlkernel.runs import wandb_mode
 from rlkernel.training import ranks
-from rlkernel.training.blocks import keep_programs
 from rlkernel.training.loop import train
 from rlkernel.training.placement import is_measured, open_evaluator
 from rlkernel.training.preflight import check_memory

@@ -3,8 +3,8 @@
 Bytes per parameter of a run that trains all weights on a GPU: float32 takes 4 for weights, 4 for gradients, 8 for AdamW's
 moments, 2 for the sampler's copy and 2 for the copies of a forward pass; bfloat16 takes 2, 2 and 2 (`eight_bit_adamw`).
 Activations are an estimate for models of Llama's kind: those of one layer, the inputs of the others, and the gradient of the
-output projection. Where nothing is recomputed, all layers keep theirs; compiled blocks (`blocks`) keep about a third of what
-others do. Sampling and training take turns, but the cache of the sampler stays.
+output projection. Where nothing is recomputed, all layers keep theirs; compiled ones (`rlkernel.policy.blocks`) keep about a
+third of what others do. Sampling and training take turns, but the cache of the sampler stays.
 
 Legend of sizes: H hidden, F feed-forward, A query heads, K key and value heads (both times their size), V vocabulary, N tokens of
 a forward pass.

@@ -36,12 +36,12 @@ import torch
 from transformers import PrinterCallback
 
 from rlkernel.config import Run
+from rlkernel.policy.blocks import compile_blocks
 from rlkernel.policy.replica import whole
 from rlkernel.rollout import derive_seed
 from rlkernel.runs import checkpoints
 from rlkernel.training import ranks, sharding
 from rlkernel.training.batch import Batch, Tokens, assemble, needs_ratios, pad_rows, turn_numbers
-from rlkernel.training.blocks import compile_blocks
 from rlkernel.training.diagnostics import effective_share, mismatch
 from rlkernel.training.eight_bit_adamw import clip_gradients
 from rlkernel.training.hooks import Hooks, StepFacts

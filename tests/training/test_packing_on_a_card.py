@@ -9,8 +9,8 @@ import pytest
 import torch
 from transformers import Qwen3Config, Qwen3ForCausalLM
 
+from rlkernel.policy.blocks import compile_blocks
 from rlkernel.training import memory
-from rlkernel.training.blocks import compile_blocks
 from rlkernel.training.packing import Packed, pack, packed_attention
 from tests.training.trainer_doubles import make_trainer
 

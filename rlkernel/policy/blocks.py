@@ -1,4 +1,4 @@
-"""The blocks of a model in training, compiled: what lies between its matrix products becomes a few kernels.
+"""The blocks of a model, compiled for passes of many tokens: what lies between its matrix products becomes a few kernels.
 
 A block is one layer of the model, with its attention and its feed-forward. All layers of a kind share one program, which takes
 any number of tokens, so that a model of 40 layers is compiled once. Recomputation goes around a block and not through it.

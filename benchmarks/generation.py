@@ -23,10 +23,13 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch.nn import Linear
+from torch.nn.functional import linear
 from transformers import Qwen3Config, Qwen3ForCausalLM
 
 from rlkernel.policy.batched import GenerateEngine
 from rlkernel.policy.engine import Engine, Request, Sample
+from rlkernel.policy.fused import First
 from rlkernel.policy.slots.attention import decode_attention
 from rlkernel.policy.slots.cache import SLOTS, DecodePlan
 from rlkernel.policy.slots.decode_step import width
@@ -252,9 +255,9 @@ def breakdown(engine: SlotEngine, flags: argparse.Namespace, device: torch.devic
     H, G, D = config.num_attention_heads, config.num_key_value_heads, config.head_dim
     q, k, v = (torch.randn(flags.batch, heads, 1, D, device=device, dtype=dtype) for heads in (H, G, G))
     logits = torch.randn(flags.batch, config.vocab_size, device=device, dtype=dtype)
-    linears = [module for module in engine.model.modules() if isinstance(module, torch.nn.Linear)]
-    inputs = {size: torch.randn(flags.batch, size, device=device, dtype=dtype) for size in {m.in_features for m in linears}}
-    parts: dict[str, Callable[[], object]] = {"linear": lambda: [module(inputs[module.in_features]) for module in linears]}
+    weights = [m.whole_OI if isinstance(m, First) else m.weight for m in engine.model.modules() if isinstance(m, (Linear, First))]
+    inputs = {size: torch.randn(flags.batch, size, device=device, dtype=dtype) for size in {w.shape[1] for w in weights}}
+    parts: dict[str, Callable[[], object]] = {"linear": lambda: [linear(inputs[w.shape[1]], w) for w in weights]}
     if cache.kernels:
         parts["attention"] = lambda: [cache.decode(q, k, v, D**-0.5, layer) for layer in range(len(cache.keys))]
     parts["sampling"] = lambda: step.emit(slot_n, logits)

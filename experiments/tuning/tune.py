@@ -34,7 +34,7 @@ from rlkernel.runs.log import RunLog
 from rlkernel.runs.wandb import open_remote
 from rlkernel.training import ranks
 from rlkernel.training.eight_bit_adamw import EightBitAdamW
-from rlkernel.training.memory import recomputes
+from rlkernel.training.memory import LARGE
 from rlkernel.types import Group
 
 WARMUP, WEIGHT_DECAY = 0.1, 0.01
@@ -185,7 +185,7 @@ def _train(
         learning_rate=tuning.learning_rate,
         warmup_steps=round(WARMUP * tuning.steps),
         weight_decay=WEIGHT_DECAY,
-        gradient_checkpointing=recomputes(None, sum(p.numel() for p in model.parameters())),
+        gradient_checkpointing=sum(p.numel() for p in model.parameters()) > LARGE,
         bf16=cuda and not full,
         seed=tuning.seed,
         save_steps=places.checkpoint_every,

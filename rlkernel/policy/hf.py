@@ -12,6 +12,7 @@ import importlib
 import sys
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from functools import partial
 from typing import Any
 
 import anyio
@@ -164,6 +165,7 @@ async def open_policy(
     chunk: int = 32,
     gather: Busy | None = None,
     lease: Leases = nullcontext,
+    around: Callable[[Callable[[], Engine]], Engine] | None = None,
 ) -> AsyncIterator[HFPolicy]:
     """Serve `generate` while the context is open. A failure of the model is ours, and raises out of this context.
 
@@ -173,7 +175,8 @@ async def open_policy(
     most that keys and values may take, see `SlotEngine`. chunk: tokens between two chances to join. gather: the evaluations in
     flight; requests then start only when most trajectories wait. For machines where sampling and evaluating share the cores,
     where overlap gains nothing and a batch costs hardly more than one row. lease: entered around every chunk, where
-    the model's device is shared. The engine is made at the first `refresh` or request, where the model is then. Raises
+    the model's device is shared. around: makes another engine of what makes this process's own.
+    The engine is made at the first `refresh` or request, where the model is then. Raises
     UsageError when no stop token is known, ValueError for another engine.
     """
     if engine not in ENGINES and ":" not in engine:
@@ -187,7 +190,8 @@ async def open_policy(
             engine, model, stops, temperature, slots=slots, copy=copy, rounding=rounding, cache_bytes=cache_bytes
         )  # fmt: skip
 
-    policy = HFPolicy(tokenizer, make_engine, max_new_tokens, max_positions, chunk, gather, lease)
+    made = make_engine if around is None else partial(around, make_engine)
+    policy = HFPolicy(tokenizer, made, max_new_tokens, max_positions, chunk, gather, lease)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(policy.serve)
         yield policy

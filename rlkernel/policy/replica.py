@@ -10,6 +10,8 @@ from typing import Any
 
 import torch
 
+from rlkernel.policy.fused import fuse
+
 
 class Replica:
     """A copy of a trainer's model. `model` is a plain model, adapters merged in, in evaluation mode and without gradients; it is
@@ -63,6 +65,8 @@ class Replica:
         if missing:
             raise ValueError(f"no weights for {', '.join(missing[:3])} of {type(plain).__name__} (tied: {', '.join(tied)})")
         self.model = model.requires_grad_(False).eval()
+        if not shared:
+            fuse(self.model)
         self.refresh()
 
     @torch.no_grad()
@@ -86,9 +90,16 @@ class Replica:
 
     def _weights(self) -> Iterator[tuple[str, torch.Tensor]]:
         plain = plain_model(self.source)
-        yield from merged(plain)
+        for name, tensor in merged(plain):
+            yield name, whole(tensor)
         if self._head is not None:
-            yield self._head, plain.get_output_embeddings().weight
+            yield self._head, whole(plain.get_output_embeddings().weight)
+
+
+def whole(tensor: torch.Tensor) -> torch.Tensor:
+    """A tensor, gathered where the processes of a run hold pieces of it: then all of them must ask at the same time."""
+    gathered: torch.Tensor = tensor.full_tensor() if hasattr(tensor, "full_tensor") else tensor
+    return gathered
 
 
 def can_share(model: Any) -> bool:

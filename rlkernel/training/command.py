@@ -15,6 +15,7 @@ import torch
 
 from rlkernel.config import Run
 from rlkernel.errors import GOES_ON
+from rlkernel.policy.blocks import keep_programs
 from rlkernel.policy.load import check_model
 from rlkernel.runs import directory as rundir
 from rlkernel.runs import wandb_mode
@@ -39,6 +40,8 @@ async def train_all(
     checkpoint, or finished run, after it. Raises UsageError before anything is started if one of the directories holds another
     run, if a model cannot be loaded, or if Weights & Biases is asked for in a way that it does not accept.
     """
+    if cache_dir is not None:
+        keep_programs(cache_dir.parent / "programs")
     waiting = [(run, directory) for run, directory in jobs if not rundir.finished(directory, run)]
     if waiting:
         await in_daemon(_check, [run for run, _ in waiting])

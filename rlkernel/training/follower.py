@@ -1,4 +1,4 @@
-"""What the further processes of a run do: they train their share of every batch, own nothing and print nothing.
+"""What the further processes of a run do: they sample and train their share of every batch, own nothing and print nothing.
 
 Rank 0 decides (`rlkernel.training.loop.train`) which run is next, when a step begins and with which batch, and when all is
 done. When it is gone, the others end; Ctrl-C is its affair.
@@ -21,6 +21,7 @@ from rlkernel.config import Run
 from rlkernel.policy.load import load_model
 from rlkernel.training import ranks
 from rlkernel.training.hooks import Hooks, StepFacts
+from rlkernel.training.spread import Advance, Refresh, Sampler, sampler_of
 from rlkernel.training.trainer import KernelGRPOTrainer
 from rlkernel.types import Group
 
@@ -47,11 +48,21 @@ class Job:
 
 
 class Following:
-    """`Hooks` of a process that is not the first: batches come from there, and the rest happens there."""
+    """`Hooks` of a process that is not the first: batches come from there, and the rest happens there. While the first one makes
+    a batch, or measures, this one samples for it."""
+
+    def __init__(self, sampler: Sampler) -> None:
+        self._sampler = sampler
 
     def rollout(self, step: int) -> tuple[Group, ...]:
-        groups: tuple[Group, ...] = ranks.receive()
+        groups: tuple[Group, ...] = self.serve()
         return groups
+
+    def serve(self) -> Any:
+        """Sample what the first process asks for, until it sends something else; return that."""
+        while isinstance(message := ranks.receive(), (Refresh, Advance)):
+            self._sampler.answer(message)
+        return message
 
     def save(self, directory: Path) -> None:
         ranks.meet()
@@ -66,7 +77,8 @@ class Following:
         yield
 
     def step_done(self, facts: StepFacts) -> None:
-        """The first process writes the row."""
+        """The first process writes the row, and may measure."""
+        self.serve()
 
     def check_cancelled(self) -> None:
         """The first process decides; its end is noticed by the connection that it closes."""
@@ -93,4 +105,7 @@ def _train(job: Job) -> None:
     if torch.cuda.is_available():
         torch.cuda.set_device(ranks.local_rank())
         model.to("cuda")
-    job.make_trainer(model, tokenizer, Following()).train(job.resume)
+    hooks = Following(sampler_of(run, model, tokenizer, job.micro_tokens))
+    trainer = job.make_trainer(model, tokenizer, hooks)
+    hooks.serve()
+    trainer.train(job.resume)

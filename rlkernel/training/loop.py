@@ -74,7 +74,7 @@ from rlkernel.runs import directory as rundir
 from rlkernel.runs.log import Display, RunLog, choose
 from rlkernel.runs.outcomes import write_outcomes
 from rlkernel.runs.wandb import open_wandb
-from rlkernel.training import ranks
+from rlkernel.training import ranks, sharding
 from rlkernel.training.ahead import Ahead
 from rlkernel.training.diagnostics import ages
 from rlkernel.training.draws import Draws
@@ -85,6 +85,7 @@ from rlkernel.training.meter import MeteredEvaluator, Meters, per_second
 from rlkernel.training.placement import describe, open_evaluator
 from rlkernel.training.preflight import check_memory, check_problems, plan_here
 from rlkernel.training.sampling import Sampling
+from rlkernel.training.spread import copies, over_processes
 from rlkernel.training.threads import cancellation, in_daemon, in_thread, on_loop
 from rlkernel.types import Group, Split
 
@@ -122,6 +123,7 @@ class _Loop:
 
     def step_done(self, facts: StepFacts) -> None:
         on_loop(self._step_done, facts)
+        ranks.send(None)
 
     def save(self, directory: Path) -> None:
         ranks.meet()
@@ -230,7 +232,7 @@ async def train(
         for line in start.told:
             print(line, file=sys.stderr)
         check_problems(run)
-        ranks.check()
+        sharding.check(run)
         await in_daemon(check_memory, run, micro_tokens)
         going = "starting" if start.checkpoint is None else f"resuming after step {start.step} of {run.steps}"
         print(f"{run.name} seed {run.seed}: {going}", file=sys.stderr, flush=True)
@@ -249,6 +251,7 @@ async def train(
                 trainer = job.make_trainer(model, tokenizer, loop)
                 if start.checkpoint is None:
                     await loop.validate(0)
+                await in_thread(ranks.send, None)
                 await in_thread(trainer.train, job.resume)
         finished: bool = trainer.state.global_step == run.steps
         if finished:
@@ -276,7 +279,8 @@ async def _open_loop(
             engine=run.engine,
             # With in-flight refresh, several batches are sampled at a time.
             slots=SLOTS * (run.staleness if run.refresh_tokens else 1),
-            copy=run.staleness > 0,
+            copy=copies(run),
+            around=over_processes(run),
             dtype=run.rollout_dtype,
             cache_bytes=plan_here(run, model.config, job.micro_tokens).cache_bytes,
             # Without a GPU, sampling takes the evaluations' cores.

@@ -1,12 +1,13 @@
-"""TRL's GRPO trainer with our forward and backward passes: layout, micro-batches, loss. This file and trl_arguments.py import
-trl.
+"""TRL's GRPO trainer with our forward and backward passes: packed rows, micro-batches, loss. This file and trl_arguments.py
+import trl.
 
 TRL's own ratio of sequences gives all turns of a row the sum of their advantages. So TRL always gets one ratio per token, and
 `old_for_level` makes it that of the token's turn or trajectory. Regularisers are added here: TRL's entropy bonus depends on the
 micro-batches; TRL's KL knows no weights of corrections, and is not finite where a prompt has a token that the model finds
-impossible. TRL projects onto the vocabulary in tiles (`add_fused_lm_head`), so that no logits of a whole micro-batch exist.
+impossible. TRL projects onto the vocabulary in tiles (`add_fused_lm_head`), so that no logits of a whole micro-batch exist. On a
+GPU only the tokens that the loss needs are projected.
 
-Legend: B rows, C completion positions, A completion positions of a micro-batch laid out by `left_align`.
+Legend: B rows, C completion positions, L positions of a padded row, T tokens of a micro-batch packed by `pack`.
 """
 
 from __future__ import annotations
@@ -19,10 +20,11 @@ import torch
 from trl import GRPOTrainer
 
 from rlkernel.config import Run
-from rlkernel.training import ranks
+from rlkernel.training import ranks, sharding
 from rlkernel.training.hooks import Hooks
-from rlkernel.training.micro_batches import causal_attention, deal, left_align, micro_batches
+from rlkernel.training.micro_batches import deal, micro_batches
 from rlkernel.training.minibatches import old_for_level
+from rlkernel.training.packing import pack, packed_attention, packs
 from rlkernel.training.trl_arguments import CLIPPED
 
 OLD = "old_without_ratio"
@@ -44,38 +46,51 @@ class LossTrainer(GRPOTrainer):  # type: ignore[misc]
 
     @torch.no_grad()
     def _logprobs(self, model: Any, output: Mapping[str, torch.Tensor]) -> torch.Tensor:
-        """logprobs_BC of `completion_ids`, float32, 0 in the padding: from the layout and the attention of `compute_loss`."""
-        B, C = output["completion_ids"].shape
-        found = torch.zeros(B, C)
-        for rows in self._own_micro_batches(range(B), _lengths(output)):
+        """logprobs_BC of the sampled tokens, float32, and 0 elsewhere: from the rows and the attention of `compute_loss`."""
+        found = torch.zeros(output["completion_ids"].shape)
+        for rows in self._own_micro_batches(range(len(found)), _lengths(output)):
             self._hooks.check_cancelled()
-            with self._hooks.lease(), causal_attention(model):
-                part = {key: output[key][rows] for key in ("prompt_ids", "prompt_mask", "completion_ids", "completion_mask")}
-                aligned = left_align(part)
-                logprobs_BA, _, _ = self._get_per_token_logps_and_entropies(
-                    model,
-                    torch.cat([aligned["prompt_ids"], aligned["completion_ids"]], 1),
-                    torch.cat([aligned["prompt_mask"], aligned["completion_mask"]], 1),
-                    aligned["completion_ids"].shape[1],
-                )
-                # A row's completion starts where its own prompt ends; the columns A start where the shortest one does.
-                moved_B1 = part["prompt_mask"].sum(1, keepdim=True) - aligned["prompt_ids"].shape[1]
-                column_BC = (moved_B1 + torch.arange(C, device=moved_B1.device)).clamp(max=logprobs_BA.shape[1] - 1)
-                found[rows] = (logprobs_BA.float().gather(1, column_BC) * part["completion_mask"]).cpu()
+            with self._hooks.lease(), packed_attention(model):
+                part = _part(output, rows)
+                ids_BL = torch.cat([part["prompt_ids"], part["completion_ids"]], 1)
+                mask_BL = torch.cat([part["prompt_mask"], part["completion_mask"]], 1)
+                logprobs_BC = self._scores(model, ids_BL, mask_BL, part["tool_mask"])[0]
+                found[rows] = logprobs_BC[: len(rows)].float().cpu()
         return ranks.total(found)
 
+    def _scores(
+        self, model: Any, ids_BL: torch.Tensor, mask_BL: torch.Tensor, scored_BC: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor | None]:
+        """Log-probabilities and entropies (B, C) of the scored tokens, and 0 elsewhere. The reference has no entropies."""
+        packed = pack(ids_BL, mask_BL, scored_BC)
+        apart = {"row_bounds": packed.bounds, "longest_row": packed.longest} if packs(self.model) else {}
+        with self.accelerator.autocast():
+            found = model(
+                input_ids=packed.ids_1T,
+                position_ids=packed.position_1T,
+                shift_labels=packed.label_1T,
+                fused_lm_head=True,
+                **apart,
+            )
+        return packed.unpack(found.log_probs), None if found.entropy is None else packed.unpack(found.entropy)
+
     def _own_micro_batches(self, rows: Sequence[int], lengths: Sequence[int]) -> list[list[int]]:
-        """Micro-batches of those `rows` that this process trains. lengths: tokens of every row of the batch."""
-        own = [rows[i] for i in deal([lengths[row] for row in rows], ranks.size())[ranks.rank()]]
-        return [[own[i] for i in indices] for indices in micro_batches([lengths[row] for row in own], self._micro_tokens)]
+        """Micro-batches of those `rows` that this process trains; an empty one is a pass that only takes part. lengths: tokens of
+        every row of the batch."""
+        dealt = [[rows[i] for i in own] for own in deal([lengths[row] for row in rows], ranks.size())]
+        budget = self._micro_tokens if packs(self.model) else 0  # rows that cannot be packed go alone
+        each = [[[own[i] for i in part] for part in micro_batches([lengths[row] for row in own], budget)] for own in dealt]
+        # Who computes with pieces of weights computes as often as the others.
+        missing = max(map(len, each)) - len(each[ranks.rank()]) if sharding.active() else 0
+        return each[ranks.rank()] + [[] for _ in range(missing)]
 
     def _prepare_inputs(self, micro_batch: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
         """TRL would make a batch here, shuffle it and cut it into pieces of equal numbers of rows."""
-        return left_align(micro_batch)
+        return micro_batch
 
     def compute_loss(self, model: Any, inputs: dict[str, torch.Tensor], *args: Any, **kwargs: Any) -> torch.Tensor:
         self._part = dict(inputs)
-        with causal_attention(self.model), _alone(self.accelerator):
+        with packed_attention(self.model), _alone(self.accelerator):
             loss: torch.Tensor = super().compute_loss(model, self._part, *args, **kwargs)
         part, self._part = self._part, {}
         mask_BC = part["completion_mask"] * part["tool_mask"]
@@ -88,38 +103,38 @@ class LossTrainer(GRPOTrainer):  # type: ignore[misc]
         # A minibatch has its share of the batch's turns as its denominator.
         return loss * self._run.updates
 
-    def _get_per_token_logps_and_entropies(self, *args: Any, **kwargs: Any) -> Any:
-        found = logprobs_BC, entropies_BC, _ = super()._get_per_token_logps_and_entropies(*args, **kwargs)
-        part = self._part  # of the loss that is being computed, else empty
-        if not part:
-            return found
+    def _get_per_token_logps_and_entropies(
+        self, model: Any, input_ids: torch.Tensor, attention_mask: torch.Tensor, logits_to_keep: int, **kwargs: Any
+    ) -> tuple[torch.Tensor, torch.Tensor | None, None]:
+        """What TRL's loss asks for, of the loss's tokens alone; elsewhere log-probabilities are 0, old ones too."""
+        part = self._part
         mask_BC = part["completion_mask"] * part["tool_mask"]
+        logprobs_BC, entropies_BC = self._scores(model, input_ids, attention_mask, mask_BC)
+        assert entropies_BC is not None
         part["entropies"], old_BC = entropies_BC, part.get("old_per_token_logps")
         if self._run.loss.beta:
             before_BC = part.get(OLD, old_BC)
             before_BC = logprobs_BC.detach() if before_BC is None else before_BC
             part["kl"] = kl_from_reference(logprobs_BC, before_BC, part["ref_per_token_logps"], mask_BC)
         if old_BC is not None:
-            part["old_per_token_logps"] = old_for_level(self._run.loss.ratio, logprobs_BC, old_BC, mask_BC, part["turns"])
-        return found
+            kept_BC = torch.where(mask_BC.bool(), old_BC, 0.0)
+            part["old_per_token_logps"] = old_for_level(self._run.loss.ratio, logprobs_BC, kept_BC, mask_BC, part["turns"])
+        return logprobs_BC, entropies_BC, None
 
     def _backward(self, model: Any, batch: dict[str, torch.Tensor], minibatch: Sequence[int]) -> torch.Tensor:
         """Add the gradient of a minibatch, a micro-batch at a time; rows that do not train are left out."""
         tokens_B, lengths = batch["tool_mask"].sum(1).tolist(), _lengths(batch)
         self.nothing_to_train = not any(tokens_B[b] for b in minibatch)
-        passes = self._own_micro_batches([b for b in minibatch if tokens_B[b]], lengths)
-        if not passes:
-            # A pass without a trained token, which takes part in the gradients' average.
-            passes, tokens_B = [[min(range(len(lengths)), key=lengths.__getitem__)]], [0] * len(lengths)
-            batch = {**batch, "tool_mask": torch.zeros_like(batch["tool_mask"])}
+        # Whoever has no row takes part in the gradients' average.
+        passes = self._own_micro_batches([b for b in minibatch if tokens_B[b]], lengths) or [[]]
         losses = []
-        for rows in passes:
+        for number, rows in enumerate(passes, start=1):
             self._hooks.check_cancelled()
-            joined = nullcontext() if rows is passes[-1] else self.accelerator.no_sync(model)
+            joins = number == len(passes) or sharding.active()
+            joined = nullcontext() if joins else self.accelerator.no_sync(model)
             # The attention around the backward pass, too: it recomputes activations.
-            with self._hooks.lease(), causal_attention(self.model), joined:
-                part = {key: value[rows] if value.dim() else value for key, value in batch.items()}
-                losses.append(super().training_step(model, part, None))
+            with self._hooks.lease(), packed_attention(self.model), joined:
+                losses.append(super().training_step(model, _part(batch, rows), None))
             self._weights.append(sum(tokens_B[b] for b in rows))
         return torch.stack(losses).sum()
 
@@ -155,6 +170,15 @@ def _alone(accelerator: Any) -> Iterator[None]:
         yield
     finally:
         del accelerator.gather, accelerator.reduce
+
+
+def _part(batch: Mapping[str, Any], rows: Sequence[int]) -> dict[str, Any]:
+    """The micro-batch of some rows; of no rows, the shortest row without a token that counts."""
+    if rows:
+        return {key: value[rows] if torch.is_tensor(value) and value.dim() else value for key, value in batch.items()}
+    lengths = _lengths(batch)
+    part = _part(batch, [min(range(len(lengths)), key=lengths.__getitem__)])
+    return {**part, "tool_mask": torch.zeros_like(part["tool_mask"])}
 
 
 def _lengths(batch: Mapping[str, torch.Tensor]) -> list[int]:

@@ -2,8 +2,9 @@
 
 Bytes per parameter of a run that trains all weights on a GPU: float32 takes 4 for weights, 4 for gradients, 8 for AdamW's
 moments, 2 for the sampler's copy and 2 for the copies of a forward pass; bfloat16 takes 2, 2 and 2 (`eight_bit_adamw`).
-Activations are an estimate for models of Llama's kind: those of one layer, the inputs of the others (all are kept where nothing
-is recomputed), and the gradient of the output projection. Sampling and training take turns, but the cache of the sampler stays.
+Activations are an estimate for models of Llama's kind: those of one layer, the inputs of the others, and the gradient of the
+output projection. Where nothing is recomputed, all layers keep theirs; compiled ones (`rlkernel.policy.blocks`) keep about a
+third of what others do. Sampling and training take turns, but the cache of the sampler stays.
 
 Legend of sizes: H hidden, F feed-forward, A query heads, K key and value heads (both times their size), V vocabulary, N tokens of
 a forward pass.
@@ -20,11 +21,12 @@ from rich.table import Table
 from rlkernel.config import Run
 from rlkernel.policy.replica import tied_head
 from rlkernel.policy.slots.cache import attention_widths, bytes_per_position
+from rlkernel.training import sharding
 from rlkernel.training.eight_bit_adamw import SLICE, state_bytes
 
 GIB = 2**30
 MICRO_TOKENS = 16_384
-"""The most tokens of one forward pass in training, padding included."""
+"""The most tokens of one forward pass in training."""
 LARGE = 100_000_000
 """Parameters from which on activations are recomputed in the backward pass."""
 MARGIN = 0.9
@@ -33,6 +35,9 @@ SLICE_BYTES = 40
 """What one value costs while its slice is updated: its gradient, moments, noise and blocks in float32."""
 SLOTS = 128
 """The most slots of the sampler, `rlkernel.policy.hf.open_policy`."""
+PROMPT = 1024
+"""Positions of prompts and feedback that a conversation is expected to have beside its sampled tokens, where it is decided
+whether there is room to keep activations."""
 CONTEXTS = (2048, 4096, 8192, 16_384, 32_768)
 """The contexts for which slots are told."""
 
@@ -49,6 +54,10 @@ class Demand:
     turns: int = 3
     max_new_tokens: int = 512
     gradient_checkpointing: bool | None = None
+    rows: int = SLOTS
+    """The trajectories of a step."""
+    pieces: int = 1
+    """The processes that hold a piece of the weights each (`sharding`)."""
     reference: bool = False
     """Whether the loss has a reference policy, `Loss.beta`."""
 
@@ -78,6 +87,10 @@ class MemoryPlan:
     """Who has the rest of the card, in a few words; may be empty."""
     needed_positions: int
     """The positions that one slot has at least: the sampled tokens of a whole trajectory."""
+    recomputed: bool
+    """Whether training recomputes activations in the backward pass."""
+    compiled: bool
+    """Whether the blocks of the model are compiled for training."""
 
     @property
     def taken(self) -> int:
@@ -101,13 +114,19 @@ class MemoryPlan:
 
 def demand_of(run: Run) -> Demand:
     """What a run demands."""
-    same = {field.name: getattr(run, field.name) for field in fields(Demand) if field.name != "reference"}
-    return Demand(reference=run.loss.beta > 0, **same)
+    others: dict[str, Any] = {
+        "rows": run.prompts_per_step * run.rollouts,
+        "pieces": sharding.pieces(),
+        "reference": run.loss.beta > 0,
+    }
+    same = {field.name: getattr(run, field.name) for field in fields(Demand) if field.name not in others}
+    return Demand(**others, **same)
 
 
-def recomputes(wanted: bool | None, parameters: int) -> bool:
-    """Whether activations are recomputed in the backward pass: as the run says, or for models with large ones."""
-    return parameters > LARGE if wanted is None else wanted
+def compiles(run: Demand, parameters: int, gpu: bool) -> bool:
+    """Whether the blocks are compiled for training: on a GPU, of large models that train in full and are whole. It takes half a
+    minute."""
+    return gpu and not run.lora_rank and run.pieces == 1 and parameters > LARGE
 
 
 def plan(
@@ -115,19 +134,38 @@ def plan(
 ) -> MemoryPlan:  # fmt: skip
     """The memory of a run of a model with this configuration.
 
+    Where the run does not say whether activations are recomputed, those of large models are, unless they are compiled and
+    there is room for them beside a slot for each trajectory.
+
     limit: the bytes that the process may take. gpu: whether it trains on one, where the sampler has bfloat16 weights.
     micro_tokens: tokens of a forward pass in training.
     """
     model = meta_model(config)
-    text = config.get_text_config()
+    large = model.num_parameters() > LARGE
+    asked = run.gradient_checkpointing
+    choices = [large if asked is None else asked]
+    if asked is None and compiles(run, model.num_parameters(), gpu):
+        choices = [False, True]
+    for recomputed in choices:
+        found = _plan(run, model, limit, gpu, micro_tokens, others, recomputed)
+        if found.slots(found.needed_positions + PROMPT) >= min(run.rows, SLOTS):
+            break
+    return found
+
+
+def _plan(
+    run: Demand, model: Any, limit: int, gpu: bool, micro_tokens: int, others: str, recomputed: bool
+) -> MemoryPlan:  # fmt: skip
+    text = model.config.get_text_config()
     dtype = torch.bfloat16 if run.lora_rank or run.weights == "bfloat16" else torch.float32
     sampled = torch.bfloat16 if gpu else dtype
     parts = _lora(run, model) if run.lora_rank else _full(run, model, dtype)
     parts += _sampler(run, model, dtype, gpu)
-    parts.append(_activations(run, text, dtype, micro_tokens, model.num_parameters()))
+    compiled = compiles(run, model.num_parameters(), gpu)
+    parts.append(_activations(run, text, dtype, micro_tokens, recomputed, compiled))
     needed = run.turns * run.max_new_tokens
     position = bytes_per_position(text, sampled)
-    return MemoryPlan(run.model, model.num_parameters(), tuple(parts), position, limit, others, needed)
+    return MemoryPlan(run.model, model.num_parameters(), tuple(parts), position, limit, others, needed, recomputed, compiled)
 
 
 def meta_model(config: Any) -> Any:
@@ -142,15 +180,18 @@ def _full(run: Demand, model: Any, dtype: torch.dtype) -> list[Part]:
     values = [parameter.numel() for parameter in model.parameters()]
     count, size = sum(values), dtype.itemsize
     short = run.weights == "bfloat16"
+    share = f", 1 of {run.pieces} pieces" if run.pieces > 1 else ""
+    moments = sum(map(state_bytes, values)) if short else 8 * count
     parts = [
-        Part("weights", count * size, f"{size} bytes each"),
-        Part("gradients", count * size, f"{size} bytes each"),
-        Part(
-            "moments",
-            sum(map(state_bytes, values)) if short else 8 * count,
-            "two of 1 byte each" if short else "two of 4 bytes each",
-        ),
+        Part("weights", count * size // run.pieces, f"{size} bytes each{share}"),
+        Part("gradients", count * size // run.pieces, f"{size} bytes each{share}"),
+        Part("moments", moments // run.pieces, f"two of {'1 byte' if short else '4 bytes'} each{share}"),
     ]
+    if run.pieces > 1:
+        block = sum(p.numel() for p in next(iter(model.base_model.layers)).parameters())
+        head = model.get_output_embeddings().weight.numel()
+        # A block and the next one, and the output embedding, which stays; whole gradients of one of them.
+        parts.append(Part("gathered", size * (3 * block + 2 * head), "two blocks and the head, gradients"))
     if short:
         parts.append(Part("update", min(max(values), SLICE) * SLICE_BYTES, "one slice in float32"))
     if run.reference:
@@ -175,7 +216,7 @@ def _sampler(run: Demand, model: Any, dtype: torch.dtype, gpu: bool) -> list[Par
     linear = sum(module.weight.numel() for module in model.modules() if isinstance(module, torch.nn.Linear))
     rest = model.num_parameters() - linear + (model.get_output_embeddings().weight.numel() if tied_head(model) else 0)
     shares = run.weights == "bfloat16" and run.staleness == 0 and run.rollout_dtype == "auto"
-    copies = gpu or run.staleness > 0 or run.rollout_dtype != "auto"
+    copies = gpu or run.staleness > 0 or run.pieces > 1 or run.rollout_dtype != "auto"
     if shares or not copies:
         return [Part("sampler's weights", 0, "the trained ones")]
     if not gpu:
@@ -186,18 +227,19 @@ def _sampler(run: Demand, model: Any, dtype: torch.dtype, gpu: bool) -> list[Par
     return parts
 
 
-def _activations(run: Demand, text: Any, dtype: torch.dtype, micro_tokens: int, parameters: int) -> Part:
+def _activations(run: Demand, text: Any, dtype: torch.dtype, micro_tokens: int, recomputed: bool, compiled: bool) -> Part:
     H, V, layers = int(text.hidden_size), int(text.vocab_size), int(text.num_hidden_layers)
     F = int(getattr(text, "intermediate_size", None) or 4 * H)
     A, K = attention_widths(text)
-    recomputed = recomputes(run.gradient_checkpointing, parameters)
     N = max(micro_tokens, run.turns * run.max_new_tokens)
     # Norms keep float32 copies (12 bytes a value), rotations three tensors; the feed-forward keeps four, and gradients of three.
     layer = N * (24 * H + 22 * (A + K) + 14 * F)
     trained = 0 if run.lora_rank else V * H
     # The head's gradient is summed in float32 and then cast; so is that of its input.
     head = trained * (4 + dtype.itemsize) + N * H * (4 + dtype.itemsize)
-    kept = layers * N * H * dtype.itemsize if recomputed else (layers - 1) * layer
+    # Compiled: the inputs of both halves in float32 and normed, each matrix's inputs, and what rotations and products need.
+    others = N * (14 * H + 7 * (A + K) + 7 * F) if compiled else layer
+    kept = layers * N * H * dtype.itemsize if recomputed else (layers - 1) * others
     return Part("activations", kept + max(layer, head), f"an estimate, {N:,} tokens{', recomputed' if recomputed else ''}")
 
 

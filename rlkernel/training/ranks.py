@@ -53,9 +53,9 @@ def local_rank() -> int:
 
 def check() -> None:
     """Raise UsageError for what accelerate offers and these processes cannot do."""
-    for name in ("DEEPSPEED", "FSDP", "MEGATRON_LM"):
+    for name in ("DEEPSPEED", "MEGATRON_LM"):
         if os.environ.get(f"ACCELERATE_USE_{name}", "false").lower() == "true":
-            raise UsageError(f"accelerate is configured for {name}: every process holds all weights here, use --multi_gpu alone")
+            raise UsageError(f"accelerate is configured for {name}: use --multi_gpu alone, or FSDP2 for weights in pieces")
 
 
 def send(message: Any) -> None:
@@ -75,6 +75,18 @@ def receive() -> Any:
     with noticed():
         dist.broadcast_object_list(found, src=0, group=_messages())
     return found[0]
+
+
+def gather(value: Any) -> list[Any]:
+    """What every process gives, in their order; an empty list for all but rank 0. Raises Lost."""
+    if size() == 1:
+        return [value]
+    import torch.distributed as dist
+
+    found: list[Any] | None = [None] * size() if rank() == 0 else None
+    with noticed():
+        dist.gather_object(value, found, dst=0, group=_messages())
+    return found or []
 
 
 def meet() -> None:

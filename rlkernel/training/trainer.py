@@ -36,9 +36,11 @@ import torch
 from transformers import PrinterCallback
 
 from rlkernel.config import Run
+from rlkernel.policy.blocks import compile_blocks
+from rlkernel.policy.replica import whole
 from rlkernel.rollout import derive_seed
 from rlkernel.runs import checkpoints
-from rlkernel.training import ranks
+from rlkernel.training import ranks, sharding
 from rlkernel.training.batch import Batch, Tokens, assemble, needs_ratios, pad_rows, turn_numbers
 from rlkernel.training.diagnostics import effective_share, mismatch
 from rlkernel.training.eight_bit_adamw import clip_gradients
@@ -46,6 +48,7 @@ from rlkernel.training.hooks import Hooks, StepFacts
 from rlkernel.training.loss_trainer import OLD, LossTrainer
 from rlkernel.training.memory import MICRO_TOKENS
 from rlkernel.training.minibatches import minibatches
+from rlkernel.training.preflight import plan_here
 from rlkernel.training.recorder import Recorder
 from rlkernel.training.trl_arguments import CLIPPED, Reference, optimiser, silence, training_arguments
 
@@ -53,8 +56,7 @@ from rlkernel.training.trl_arguments import CLIPPED, Reference, optimiser, silen
 class KernelGRPOTrainer(LossTrainer):
     """TRL's trainer with our batches, as the module's docstring says.
 
-    micro_tokens: at most so many tokens, padding included, in one forward pass, or one longer row; it does not change what is
-    computed."""
+    micro_tokens: at most so many tokens in one forward pass, or one longer row; it does not change what is computed."""
 
     def __init__(
         self,
@@ -75,20 +77,29 @@ class KernelGRPOTrainer(LossTrainer):
         # TRL counts steps by it; what is in a batch is the hooks' affair.
         dataset = datasets.Dataset.from_dict({"prompt": [""] * (run.steps * run.prompts_per_step * ranks.size())})
         silence()
+        planned = plan_here(run, model.config, micro_tokens)
         super().__init__(
             run,
             hooks,
             micro_tokens,
             model=model,
             reward_funcs=_trajectory_reward,
-            args=training_arguments(run, model, directory, checkpoint_every),
+            args=training_arguments(run, directory, checkpoint_every, recomputed=planned.recomputed),
             train_dataset=dataset,
             processing_class=tokenizer,
             rollout_func=self._rows,
             callbacks=[Recorder(self, hooks)],
         )
         self.remove_callback(PrinterCallback)
+        if planned.compiled:
+            compile_blocks(model)
         self.optimizer_cls_and_kwargs = optimiser(run)  # TRL does not pass it on
+
+    def create_accelerator_and_postprocess(self) -> None:
+        """Make TRL's accelerator, which shards where it is configured to."""
+        super().create_accelerator_and_postprocess()
+        if sharding.active():
+            sharding.prepare(self)
 
     def train(self, *args: Any, **kwargs: Any) -> Any:
         with ranks.noticed():
@@ -208,7 +219,7 @@ class KernelGRPOTrainer(LossTrainer):
     def _clip(self, model: Any, largest: float) -> Any:
         if self._run.weights == "bfloat16":
             return clip_gradients(model.parameters(), largest)
-        return self.accelerator.clip_grad_norm_(model.parameters(), largest)
+        return whole(self.accelerator.clip_grad_norm_(model.parameters(), largest))
 
     def _get_grad_norm(self, *args: Any, **kwargs: Any) -> Any:
         norm = super()._get_grad_norm(*args, **kwargs)

@@ -17,7 +17,6 @@ from trl.trainer.utils import add_fused_lm_head, disable_dropout_in_model
 from rlkernel.config import Run
 from rlkernel.rollout import derive_seed
 from rlkernel.training.eight_bit_adamw import EightBitAdamW
-from rlkernel.training.memory import recomputes
 
 TYPES = {"clip": "dapo", "cispo": "cispo", "reinforce": "dapo"}
 """TRL's `loss_type` for each kind of `rlkernel.settings.Loss`. reinforce is dapo without `old_per_token_logps`, at ratio 1."""
@@ -25,8 +24,9 @@ CLIPPED = {"clip": "clip_ratio/region_mean", "cispo": "cispo_clip_ratio", "reinf
 """Where TRL notes the share of clipped tokens, by kind."""
 
 
-def training_arguments(run: Run, model: Any, directory: Path, checkpoint_every: int) -> GRPOConfig:
-    """TRL's configuration of a run. To TRL a batch is one piece; `KernelGRPOTrainer.training_step` cuts it.
+def training_arguments(run: Run, directory: Path, checkpoint_every: int, *, recomputed: bool) -> GRPOConfig:
+    """TRL's configuration of a run. To TRL a batch is one piece; `KernelGRPOTrainer.training_step` cuts it. recomputed: whether
+    activations are, see `rlkernel.training.memory.plan`.
 
     On a GPU, matrix products run in bfloat16 (autocast, which bfloat16 weights do not need). What trains in float32 has float32
     gradients and moments.
@@ -59,7 +59,7 @@ def training_arguments(run: Run, model: Any, directory: Path, checkpoint_every: 
         bf16=cuda and run.weights == "float32",
         use_cpu=not cuda,
         optim="sgd" if run.optimiser.rule == "sgd" else "adamw_torch_fused" if cuda else "adamw_torch",
-        gradient_checkpointing=recomputes(run.gradient_checkpointing, sum(p.numel() for p in model.parameters())),
+        gradient_checkpointing=recomputed,
         logging_steps=1,
         save_strategy="steps",
         save_steps=checkpoint_every,

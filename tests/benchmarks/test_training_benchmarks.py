@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 import torch
 from transformers import Qwen3Config
 
-from benchmarks import full_size, loop, staleness, training
+from benchmarks import bars, full_size, loop, precision, staleness, training
 from benchmarks.shapes import SHAPES, random_model
 
 
@@ -134,3 +135,28 @@ def test_ages_are_measured_in_chunks(tmp_path: Path, capsys: pytest.CaptureFixtu
     with pytest.raises(SystemExit):
         staleness.main([*command, "--arms", "age9"])
     assert "--arms age9: use some of age0, age1, age2, age2_in_flight" in capsys.readouterr().err
+
+
+def test_figures_stand_beside_their_bars_and_a_failure_loses_no_other(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def fails(tiny: bool) -> dict[str, Any]:
+        raise ValueError("no card")
+
+    with mock.patch.dict(bars.ROWS, {"step": bars.Bar(fails, 8.0, "s")}):
+        bars.main(["--out", str(tmp_path), "--tiny", "--rows", "sampling_8b,step,long"])
+    told = capsys.readouterr().out
+    assert "ValueError" in told and "of the bandwidth limit" in told
+    found = {name: json.loads((tmp_path / f"{name}.json").read_text()) for name in ("sampling_8b", "step", "long")}
+    assert found["step"]["error"] == "no card"
+    assert 0 < found["sampling_8b"]["figure"] < bars.REACHED and found["sampling_8b"]["bar"] == bars.REACHED
+    assert 0 <= found["long"]["figure"] < 1 and found["long"]["seconds"] >= found["long"]["seconds_of_few"]
+
+
+@pytest.mark.slow
+def test_both_formats_of_weights_learn_the_same(tmp_path: Path) -> None:
+    precision.main(["--out", str(tmp_path / "out.json"), "--shape", "tiny", "--steps", "6", "--learning-rate", "0.01"])
+    float32, bfloat16 = json.loads((tmp_path / "out.json").read_text())["runs"]
+    assert [row["step"] for row in float32["validation"]] == [0, 5, 6]
+    assert float32["validation"][-1]["reward"] > float32["validation"][0]["reward"] + 0.03
+    for ours, theirs in zip(bfloat16["validation"], float32["validation"], strict=True):
+        assert ours["reward"] == pytest.approx(theirs["reward"], abs=0.03)
+    assert [row["loss"] for row in bfloat16["steps"]] != [row["loss"] for row in float32["steps"]]

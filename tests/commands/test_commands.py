@@ -199,6 +199,9 @@ ELSEWHERE = {
     "rlkernel doctor --model Qwen/Qwen3-14B --weights bfloat16 --gib 112": (
         "tests/commands/test_doctor.py::test_a_model_is_planned_from_its_configuration"
     ),
+    "rlkernel doctor --model Qwen/Qwen3-8B --pieces 2 --gib 135": (
+        "tests/commands/test_doctor.py::test_a_model_is_planned_from_its_configuration"
+    ),
     "accelerate launch --multi_gpu --num_processes 2 --main_process_port 0 -m experiments.multi_turn_estimators --preset cpu": (
         "tests/training/test_several_processes.py::test_the_documented_command_trains_in_two_processes"
     ),
@@ -211,6 +214,8 @@ ELSEWHERE_BY_PAGE = {
 }
 NOT_RUN = {
     "accelerate launch --num_processes 2 --main_process_port 0 -m experiments.multi_turn_estimators": "needs several GPUs",
+    "accelerate launch --config_file examples/fsdp2.yaml --num_processes 2 --main_process_port 0 "
+    "-m experiments.multi_turn_estimators": "needs several GPUs; tests/training/test_sharded_processes.py does what it does",
     "rlkernel evaluate REFERENCE.py CANDIDATE.py --device cuda:0 --compiled": "needs a GPU",
     "python -m experiments.benchmark --model Qwen/Qwen3-8B --problems KernelBench --levels 1 2 --samples 4": "needs a GPU",
     "python -m experiments.cold_start --size medium": "needs a GPU",

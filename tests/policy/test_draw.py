@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
 import torch
 
-from rlkernel.policy.draw import BLOCK, draw
+from rlkernel.policy.draw import BLOCK, TOGETHER, draw, masses_kernel
+from tests.policy.slots.test_attention import compiled
 
 
 def plain(logits_BV: torch.Tensor, u_B: torch.Tensor, temperature: float) -> tuple[torch.Tensor, torch.Tensor]:
@@ -52,3 +54,27 @@ def test_logits_that_are_not_finite_show() -> None:
     ids, logprobs = draw(torch.full((2, 300), float("nan")), torch.tensor([0.1, 0.9], dtype=torch.float64), 1.0)
     assert logprobs.isnan().all()
     assert (ids < 300).all()
+
+
+def test_impossible_tokens_and_blocks_have_no_mass() -> None:
+    logits = torch.full((4, 3 * BLOCK), float("-inf"))
+    logits[:, BLOCK + 5], logits[:, BLOCK + 9] = 1.0, 1.0
+    ids, logprobs = draw(logits, torch.tensor([0.0, 0.49, 0.51, 1 - 2**-53], dtype=torch.float64), 1.0)
+    assert ids.tolist() == [BLOCK + 5, BLOCK + 5, BLOCK + 9, BLOCK + 9]
+    torch.testing.assert_close(logprobs, torch.full((4,), -0.6931472))  # log(1/2)
+
+
+def test_the_kernel_compiles_for_sm_90() -> None:
+    types = {"logits_ptr": "*bf16", "top_ptr": "*fp32", "mass_ptr": "*fp32", "temperature": "fp32"}
+    assert ".entry" in compiled(masses_kernel, {"TOGETHER": TOGETHER, "BLOCK": BLOCK}, types, stages=1)
+
+
+@pytest.mark.gpu
+def test_a_gpu_finds_what_the_cpu_finds() -> None:
+    generator = torch.Generator().manual_seed(0)
+    logits = (4 * torch.randn(200, 151_936, generator=generator)).bfloat16()
+    u = torch.rand(200, generator=generator, dtype=torch.float64)
+    ids, logprobs = draw(logits.cuda(), u.cuda(), 1.0)
+    right_ids, right_logprobs = draw(logits, u, 1.0)
+    assert torch.equal(ids.cpu(), right_ids)
+    torch.testing.assert_close(logprobs.cpu(), right_logprobs, atol=1e-5, rtol=0)

@@ -6,6 +6,7 @@ import signal
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ import pytest
 from rlkernel.config import Run
 from rlkernel.training import follower, ranks
 from rlkernel.training.follower import Following, Job, follow
+from rlkernel.training.spread import Advance, Refresh
 
 
 @pytest.fixture
@@ -52,10 +54,14 @@ def test_without_the_first_process_a_follower_ends_with_status_1(sent: list[Any]
 
 
 def test_batches_and_the_end_come_from_the_first_process(sent: list[Any], tmp_path: Path) -> None:
-    hooks = Following()
-    sent += [("groups",), False, True]
+    asked: list[Any] = []
+    hooks = Following(SimpleNamespace(answer=asked.append))  # type: ignore[arg-type]
+    sent += [Refresh(), Advance(((), ()), 32), ("groups",), False, True, Refresh(), None]
     assert hooks.rollout(0) == ("groups",)
+    assert asked == [Refresh(), Advance(((), ()), 32)]
     assert (hooks.enough(), hooks.enough()) == (False, True)
     with hooks.lease():
         hooks.save(tmp_path)
     assert list(tmp_path.iterdir()) == []
+    hooks.step_done(None)  # type: ignore[arg-type]  # measures, for which weights are needed
+    assert sent == [] and asked[2:] == [Refresh()]

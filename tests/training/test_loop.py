@@ -382,7 +382,7 @@ def test_on_a_shared_card_everybody_takes_a_lease(run: Run, tmp_path: Path, monk
         card = SharedCard()
         for owner, name, what in (
             (SlotEngine, "advance", "sampling"),
-            (KernelGRPOTrainer, "_get_per_token_logps_and_entropies", "forward"),
+            (KernelGRPOTrainer, "_scores", "forward"),
             (Accelerator, "backward", "backward"),
             (torch.optim.AdamW, "step", "update"),
         ):

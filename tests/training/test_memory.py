@@ -107,6 +107,33 @@ def test_the_published_sizes() -> None:
     assert (exact.slots(2048), exact.cache_bytes) == (0, 0)
 
 
+def test_pieces_divide_what_trains_and_nothing_else() -> None:
+    config = published(36, 4096, 32, 12_288, tie_word_embeddings=False)  # 8B
+    one, four = (plan(Demand("8b", pieces=pieces), config, 135 * GIB, gpu=True) for pieces in (1, 4))
+    for name in ("weights", "gradients", "moments"):
+        assert parts(four)[name] == parts(one)[name] // 4
+    assert parts(four)["sampler's weights"] == parts(one)["sampler's weights"] > 2 * one.parameters
+    # 16 bytes for each of 8.19e9 parameters are 122 GiB, too much for one card and its sampler; a quarter is not.
+    assert not one.fits and four.fits and four.recomputed and not four.compiled
+
+
+def test_activations_are_recomputed_where_there_is_no_room_for_them_unless_the_run_decides() -> None:
+    config = published(28, 1024, 16, 3072)  # 0.6B
+
+    def recomputed(gib: int, *, gpu: bool = True, **changes: Any) -> bool:
+        return plan(Demand("0.6b", **changes), config, gib * GIB, gpu=gpu).recomputed
+
+    # About 12 GiB without activations, 26 of these, and 128 slots of 3 x 512 + 1024 tokens at 112 KiB are 35.
+    assert recomputed(70) and not recomputed(140)
+    # For fewer trajectories there is room sooner; none is where the blocks are not compiled.
+    assert not recomputed(70, rows=16)
+    assert recomputed(140, lora_rank=8) and recomputed(140, gpu=False)
+    assert recomputed(140, gradient_checkpointing=True) and not recomputed(70, gradient_checkpointing=False)
+    small = published(2, 64, 4, 128)
+    small.vocab_size = 1000
+    assert not plan(Demand("small"), small, GIB, gpu=False).recomputed
+
+
 def test_the_table_has_at_most_100_columns() -> None:
     config = published(36, 4096, 32, 12_288)
     console = Console(width=200, record=True, file=io.StringIO())

@@ -1,49 +1,25 @@
-"""The layout of a micro-batch: by hand, and against TRL's own layout through its real loss."""
+"""Which rows go through the model together."""
 
 from __future__ import annotations
 
-from typing import Any
+from hypothesis import given
+from hypothesis import strategies as st
 
-import torch
-
-from rlkernel.training.micro_batches import CAUSAL, causal_attention, left_align
-
-
-def test_rows_start_in_column_zero_and_what_was_prompt_is_masked() -> None:
-    inputs = {
-        # Prompts 1 2 3 and 4; completions 5 and 6 7 (both with one column that nobody in this micro-batch needs).
-        "prompt_ids": torch.tensor([[0, 1, 2, 3], [0, 0, 0, 4]]),
-        "prompt_mask": torch.tensor([[0, 1, 1, 1], [0, 0, 0, 1]]),
-        "completion_ids": torch.tensor([[5, 0, 0], [6, 7, 0]]),
-        "completion_mask": torch.tensor([[1, 0, 0], [1, 1, 0]]),
-        "tool_mask": torch.tensor([[1, 0, 0], [0, 1, 0]]),
-        "advantages": torch.tensor([[0.5, 0.0, 0.0], [-1.0, -2.0, 0.0]]),
-        "num_items_in_batch": torch.tensor(7),
-    }
-    aligned = left_align(inputs)
-    assert {key: value.tolist() for key, value in aligned.items()} == {
-        "prompt_ids": [[1], [4]],
-        "prompt_mask": [[1], [1]],
-        "completion_ids": [[2, 3, 5], [6, 7, 0]],
-        "completion_mask": [[1, 1, 1], [1, 1, 0]],
-        "tool_mask": [[0, 0, 1], [0, 1, 0]],
-        "advantages": [[0.0, 0.0, 0.5], [-1.0, -2.0, 0.0]],
-        "num_items_in_batch": 7,
-    }
+from rlkernel.training.micro_batches import micro_batches
 
 
-def test_causal_attention_sees_the_same_as_a_mask(tiny_model: Any) -> None:
-    ids = torch.randint(3, 250, (3, 20), generator=torch.Generator().manual_seed(0))
-    mask = (torch.arange(20) < torch.tensor([[20], [11], [4]])).long()
-    expected = tiny_model(input_ids=ids, attention_mask=mask).logits
-    with causal_attention(tiny_model):
-        assert tiny_model.config._attn_implementation == CAUSAL
-        got = tiny_model(input_ids=ids, attention_mask=mask).logits
-    assert tiny_model.config._attn_implementation == "sdpa"
-    torch.testing.assert_close(got[mask.bool()], expected[mask.bool()], atol=1e-5, rtol=1e-5)
+@given(st.lists(st.integers(1, 40), min_size=1, max_size=30), st.integers(0, 100))
+def test_every_row_is_in_one_micro_batch_that_keeps_to_the_budget(lengths: list[int], budget: int) -> None:
+    found = micro_batches(lengths, budget)
+    assert sorted(row for rows in found for row in rows) == list(range(len(lengths)))
+    sums = [sum(lengths[row] for row in rows) for rows in found]
+    assert all(rows and (total <= budget or len(rows) == 1) for rows, total in zip(found, sums, strict=True))
+    # What does not fit fails at once.
+    assert max(lengths) == lengths[found[0][0]]
+    # Even: two differ by one row at most.
+    assert max(sums) - min(sums) <= max(lengths)
 
 
-def test_models_with_a_window_keep_their_attention(tiny_model: Any) -> None:
-    tiny_model.config.sliding_window = 4
-    with causal_attention(tiny_model):
-        assert tiny_model.config._attn_implementation == "sdpa"
+def test_rows_of_one_length_fill_as_few_micro_batches_as_there_can_be() -> None:
+    # 12 rows of 100 tokens at 512: 5 rows at a time, so 3 micro-batches, of 4 rows each.
+    assert [len(rows) for rows in micro_batches([100] * 12, 512)] == [4, 4, 4]

@@ -14,7 +14,6 @@ from algorithms.tis import TIS
 from rlkernel.policy.load import add_lora
 from rlkernel.settings import Kind, Loss, Optimiser, Ratio
 from rlkernel.training.loss_trainer import OLD, kl_from_reference
-from rlkernel.training.micro_batches import left_align
 from rlkernel.types import Trajectory
 from tests.training.trainer_doubles import PROBLEMS, batch_of, make_groups, make_trainer, make_turn, sampled_logprobs
 
@@ -37,7 +36,7 @@ def gradient(
     loss = 0.0
     for part in rows:
         found = trainer.compute_loss(
-            trainer.model, left_align({name: value[part] if value.dim() else value for name, value in output.items()})
+            trainer.model, {name: value[part] if value.dim() else value for name, value in output.items()}
         )
         found.backward()
         loss += found.item()

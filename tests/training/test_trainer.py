@@ -3,14 +3,14 @@ test_trainer_loss.py.
 
 `_generate_and_score_completions(inputs) -> dict`: test_generate_and_score_returns_our_tensors
 `rollout_func(prompts, trainer)`: test_rollout_func_gets_every_prompt_once_per_rollout
-`_get_per_token_logps_and_entropies`: test_log_probabilities_are_those_of_a_plain_forward_pass,
+`_get_per_token_logps_and_entropies`, of packed rows: test_log_probabilities_are_those_of_a_plain_forward_pass,
     test_the_mismatch_is_measured_in_the_layout_that_is_trained
 advantages of shape (B, C) in the `dapo` loss: test_loss_and_gradient_..., test_an_advantage_counts_where_it_is_filled
 `tool_mask` and `num_items_in_batch`: test_rejected_turns_..., test_rejected_tokens_..., test_a_fully_rejected_batch_...
 `old_per_token_logps`, asymmetric clipping: test_clipping_is_asymmetric_and_per_token
 `training_step`, `_prepare_inputs` and what TRL would cut: test_micro_batches_hold_every_row_that_trains_once,
     test_the_loss_does_not_depend_on_the_micro_batches
-`compute_loss` with another padding: test_our_layout_gives_the_loss_of_trls_layout
+`compute_loss` of packed rows: test_packing.py
 `_metrics` and the logged names: test_trl_logs_the_names_that_a_step_is_reported_with
 a step without a gradient, `on_pre_optimizer_step`: test_a_fully_rejected_batch_changes_nothing
 what of the run reaches the batch: test_draws_of_rejections_..., test_every_rejection_..., test_gamma_of_the_run_discounts
@@ -33,7 +33,7 @@ import trl
 from algorithms.hrd import HRD
 from rlkernel.training.batch import pad_rows
 from rlkernel.training.hooks import StepFacts
-from rlkernel.training.micro_batches import CAUSAL
+from rlkernel.training.packing import PACKED
 from rlkernel.types import Completion, Evaluation, Group, Status, Trajectory, Turn
 from tests.training.trainer_doubles import (
     PROBLEMS,
@@ -143,7 +143,7 @@ def test_micro_batches_hold_every_row_that_trains_once(tiny_model: Any, tiny_tok
 
     trainer._compute_loss = record
     trainer.train()
-    # 9, 6, 9 and 5 tokens: at most 18 with padding makes two pairs. Of the second, no token trains: it is left out.
+    # 9, 6, 9 and 5 tokens: at most 18 makes two pairs. Of the second, no token trains: it is left out.
     assert [len(inputs["advantages"]) for inputs in seen] == [2]
     assert [inputs["num_items_in_batch"].item() for inputs in seen] == [2]
     rows = []
@@ -280,5 +280,5 @@ def test_activations_are_recomputed_where_the_run_says_so(
     attention.register_forward_hook(lambda *args: passes.append(attention.config._attn_implementation))
     trainer.train()
     # A second time in the backward pass, with the same attention.
-    assert passes == [CAUSAL] * (2 if used else 1)
+    assert passes == [PACKED] * (2 if used else 1)
     assert hooks.facts[0].grad_norm > 0

@@ -9,14 +9,13 @@ from typing import Any
 
 import pytest
 import torch
-import trl
 
 from algorithms.mrs import MRS
 from algorithms.tis import TIS
 from algorithms.void_turns import VoidTurns
 from rlkernel.interfaces import Correction
 from rlkernel.training.batch import pad_rows
-from rlkernel.training.micro_batches import CAUSAL, left_align
+from rlkernel.training.packing import PACKED
 from tests.training.trainer_doubles import PROBLEMS, RejectFirstTurns, batch_of, make_groups, make_trainer, sampled_logprobs
 
 
@@ -42,7 +41,7 @@ def test_loss_and_gradient_equal_a_hand_computation(tiny_model: Any, tiny_tokeni
     # Two micro-batches, as gradient accumulation would take them: the denominator is that of the whole batch.
     for rows in (slice(0, 2), slice(2, 4)):
         part = {key: value[rows] if value.dim() else value for key, value in output.items()}
-        micro = trainer.compute_loss(trainer.model, left_align(part))
+        micro = trainer.compute_loss(trainer.model, part)
         micro.backward()
         loss += micro.item()
     # At ratio 1 the loss is minus the mean over turns of advantage times tokens:
@@ -53,35 +52,17 @@ def test_loss_and_gradient_equal_a_hand_computation(tiny_model: Any, tiny_tokeni
         torch.testing.assert_close(tiny_model.get_parameter(name).grad, expected[name], atol=1e-5, rtol=1e-4)
 
 
-def test_our_layout_gives_the_loss_of_trls_layout(tiny_model: Any, tiny_tokenizer: Any, tmp_path: Path) -> None:
-    trainer, _ = make_trainer(tiny_model, tiny_tokenizer, tmp_path)
-    output = batch_of(trainer)
-    theirs = trl.GRPOTrainer.compute_loss(trainer, trainer.model, output)
-    theirs.backward()
-    gradient = tiny_model.model.embed_tokens.weight.grad.clone()
-    tiny_model.zero_grad()
-    ours = trainer.compute_loss(trainer.model, left_align(output))
-    ours.backward()
-    assert ours.item() == pytest.approx(theirs.item(), abs=1e-5)
-    torch.testing.assert_close(tiny_model.model.embed_tokens.weight.grad, gradient, atol=1e-5, rtol=1e-4)
-
-
 def test_clipping_is_asymmetric_and_per_token(tiny_model: Any, tiny_tokenizer: Any, tmp_path: Path) -> None:
     trainer, _ = make_trainer(tiny_model, tiny_tokenizer, tmp_path)
-    inputs = left_align(batch_of(trainer))
-    logprobs, _, _ = trainer._get_per_token_logps_and_entropies(
-        trainer.model,
-        torch.cat([inputs["prompt_ids"], inputs["completion_ids"]], 1),
-        torch.cat([inputs["prompt_mask"], inputs["completion_mask"]], 1),
-        inputs["completion_ids"].shape[1],
-    )
+    inputs = batch_of(trainer)
+    logprobs = trainer._logprobs(trainer.model, inputs)
     # Every ratio is 1.5: positive advantages are clipped to 1.28, negative ones keep 1.5 (the smaller objective).
-    inputs["old_per_token_logps"] = logprobs.detach() - torch.log(torch.tensor(1.5))
+    inputs["old_per_token_logps"] = logprobs - torch.log(torch.tensor(1.5))
     loss = trainer.compute_loss(trainer.model, inputs).item()
     # per group: 1.28 * (2 * 2.5 + 3 * 2) - 1.5 * 3 * 2.5 = 14.08 - 11.25 = 2.83; two groups over 6 turns
     assert loss == pytest.approx(-2 * 2.83 / 6, abs=1e-4)
     # Every ratio is 0.5: negative advantages are clipped to 0.8: 0.5 * 11 - 0.8 * 7.5 = -0.5
-    inputs["old_per_token_logps"] = logprobs.detach() + torch.log(torch.tensor(2.0))
+    inputs["old_per_token_logps"] = logprobs + torch.log(torch.tensor(2.0))
     assert trainer.compute_loss(trainer.model, inputs).item() == pytest.approx(2 * 0.5 / 6, abs=1e-4)
 
 
@@ -91,7 +72,7 @@ def test_rejected_turns_leave_loss_and_denominator(tiny_model: Any, tiny_tokeniz
     output = batch_of(trainer)
     # The two second turns are left: 3 tokens of advantage 2 each.
     assert output["num_items_in_batch"].item() == 2
-    assert trainer.compute_loss(trainer.model, left_align(output)).item() == pytest.approx(-(2 * 3 * 2) / 2, abs=1e-5)
+    assert trainer.compute_loss(trainer.model, output).item() == pytest.approx(-(2 * 3 * 2) / 2, abs=1e-5)
     for group, shown in zip(make_groups(PROBLEMS), seen, strict=True):
         for trajectory, ratios_TL in zip(group.trajectories, shown, strict=True):
             with torch.no_grad():
@@ -129,7 +110,7 @@ def test_rejected_tokens_leave_loss_and_denominator(tiny_model: Any, tiny_tokeni
     output = batch_of(trainer)
     assert output["num_items_in_batch"].item() == turns
     assert output["tool_mask"].sum().item() == sum(len(logprobs) for _, logprobs in kept)
-    loss = trainer.compute_loss(trainer.model, left_align(output))
+    loss = trainer.compute_loss(trainer.model, output)
     loss.backward()
     assert loss.item() == pytest.approx(-sum(a * len(logprobs) for a, logprobs in kept) / turns, abs=1e-5)
     torch.testing.assert_close(weight.grad, expected, atol=1e-5, rtol=1e-4)
@@ -157,7 +138,7 @@ def test_weights_multiply_the_loss_of_their_tokens_and_leave_the_denominator(
     output = batch_of(trainer)
     # All 6 turns and all 16 tokens train.
     assert (output["num_items_in_batch"].item(), output["tool_mask"].sum().item()) == (6, 16)
-    loss = trainer.compute_loss(trainer.model, left_align(output))
+    loss = trainer.compute_loss(trainer.model, output)
     loss.backward()
     assert loss.item() == pytest.approx(-sum(float(advantages.sum()) for advantages, _ in weighted) / 6, rel=1e-4)
     torch.testing.assert_close(weight.grad, expected, atol=1e-5 * high, rtol=1e-4)
@@ -190,7 +171,7 @@ def test_an_advantage_counts_where_it_is_filled(tiny_model: Any, tiny_tokenizer:
 
     def gradient(advantages: torch.Tensor) -> torch.Tensor:
         tiny_model.zero_grad()
-        trainer.compute_loss(trainer.model, left_align({**output, "advantages": advantages})).backward()
+        trainer.compute_loss(trainer.model, {**output, "advantages": advantages}).backward()
         return tiny_model.model.embed_tokens.weight.grad.clone()
 
     own = gradient(output["advantages"])
@@ -223,17 +204,13 @@ def test_log_probabilities_are_those_of_a_plain_forward_pass(
 
 def test_the_mismatch_is_measured_in_the_layout_that_is_trained(tiny_model: Any, tiny_tokenizer: Any, tmp_path: Path) -> None:
     trainer, _ = make_trainer(tiny_model, tiny_tokenizer, tmp_path, RejectFirstTurns([]), micro_tokens=18)
-    passes: list[tuple[bool, str]] = []
-    forward = trainer._get_per_token_logps_and_entropies
-
-    def record(model: Any, ids: torch.Tensor, mask: torch.Tensor, *rest: Any, **named: Any) -> Any:
-        passes.append((bool(mask[:, 0].all()), model.config._attn_implementation))
-        return forward(model, ids, mask, *rest, **named)
-
-    trainer._get_per_token_logps_and_entropies = record
+    passes: list[tuple[int, str]] = []
+    embedding = tiny_model.model.embed_tokens
+    embedding.register_forward_hook(lambda _, args, output: passes.append((output.shape[1], model.config._attn_implementation)))
+    model = tiny_model
     trainer.train()
-    # Two micro-batches to measure, the one of which rows train: without padding before the rows, with the same attention.
-    assert passes == [(True, CAUSAL)] * 3
+    # Rows of 9, 6, 9 and 5 tokens: 9 + 6 and 9 + 5 to measure, and 9 + 9 that train.
+    assert passes == [(15, PACKED), (14, PACKED), (18, PACKED)]
     assert tiny_model.config._attn_implementation == "sdpa"
 
 
@@ -265,7 +242,7 @@ def test_only_a_rejection_that_compares_costs_a_forward_pass(
     chosen = [replace(rejection, low=0.0, high=math.inf, veto=None) if isinstance(rejection, MRS) else rejection]
     trainer, hooks = make_trainer(tiny_model, tiny_tokenizer, tmp_path, *(each for each in chosen if each is not None))
     seen: list[int] = []
-    tiny_model.model.embed_tokens.register_forward_hook(lambda module, args, output: seen.append(len(output)))
+    tiny_model.model.embed_tokens.register_forward_hook(lambda module, args, output: seen.append(output.shape[1]))
     trainer.train()
-    assert seen == [4] * passes
+    assert seen == [29] * passes  # 9 + 6 + 9 + 5 tokens
     assert (hooks.facts[0].mismatch is None) == (passes == 1)

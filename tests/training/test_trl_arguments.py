@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
-
-import pytest
 
 from algorithms.trloo import TRLOO
 from algorithms.uniform_credit import UniformCredit
 from rlkernel.config import Run
 from rlkernel.environment.speed_reward import SpeedReward
-from rlkernel.training import memory, trl_arguments
+from rlkernel.training import trl_arguments
 from tests.training.trainer_doubles import PROBLEMS, NoEnvironment, make_trainer
 
 RUN = Run(
@@ -41,28 +38,18 @@ def test_one_process_uses_one_device(tiny_model: Any, tiny_tokenizer: Any, tmp_p
     assert trainer.args.gradient_accumulation_steps * trainer.args.per_device_train_batch_size == 4
 
 
-@pytest.mark.parametrize(
-    ("asked", "large", "used"), [(None, 10, True), (None, 10**9, False), (False, 10, False), (True, 10**9, True)]
-)
-def test_activations_are_recomputed_for_large_models_unless_the_run_decides(
-    asked: bool | None, large: int, used: bool, tiny_model: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(memory, "LARGE", large)
-    arguments = trl_arguments.training_arguments(replace(RUN, gradient_checkpointing=asked), tiny_model, tmp_path, 3)
-    assert arguments.gradient_checkpointing is used
-
-
-def test_the_run_decides_lengths_steps_and_checkpoints(tiny_model: Any, tmp_path: Path) -> None:
-    arguments = trl_arguments.training_arguments(RUN, tiny_model, tmp_path, 3)
+def test_the_run_decides_lengths_steps_and_checkpoints(tmp_path: Path) -> None:
+    arguments = trl_arguments.training_arguments(RUN, tmp_path, 3, recomputed=True)
     assert (arguments.max_steps, arguments.save_steps, arguments.save_total_limit) == (7, 3, 2)
     assert (arguments.temperature, arguments.learning_rate, arguments.seed) == (0.5, 1e-3, 11)
     # 2 turns of 16 tokens; 3 problems of 4 trajectories are one batch.
     assert (arguments.max_completion_length, arguments.per_device_train_batch_size, arguments.num_generations) == (32, 12, 4)
+    assert arguments.gradient_checkpointing
     assert arguments.output_dir == str(tmp_path)
 
 
-def test_other_visible_cards_are_left_alone(tiny_model: Any, tmp_path: Path) -> None:
-    arguments = trl_arguments.training_arguments(RUN, tiny_model, tmp_path, 1)
+def test_other_visible_cards_are_left_alone(tmp_path: Path) -> None:
+    arguments = trl_arguments.training_arguments(RUN, tmp_path, 1, recomputed=False)
     arguments._n_gpu = 4
     trl_arguments.keep_to_one_card(arguments)
     assert arguments.n_gpu == 1

@@ -14,7 +14,6 @@ import trl
 
 from algorithms.reinforce_pp import ReinforcePP
 from rlkernel.settings import Kind, Loss, Ratio
-from rlkernel.training.micro_batches import left_align
 from rlkernel.training.minibatches import minibatches
 from rlkernel.training.trainer import KernelGRPOTrainer
 from rlkernel.types import Group, Trajectory
@@ -78,7 +77,7 @@ def test_every_loss_is_the_formula(kind: Kind, level: Ratio, tiny_model: Any, ti
     else:
         assert 0 < clipped < 16
         output["old_per_token_logps"] = output["old_per_token_logps"] + noise_BC
-    found = trainer.compute_loss(trainer.model, left_align(output))
+    found = trainer.compute_loss(trainer.model, output)
     found.backward()
     assert found.item() == pytest.approx(objective.item(), abs=1e-4)
     torch.testing.assert_close(weight.grad, expected, atol=2e-5, rtol=1e-4)
@@ -91,7 +90,7 @@ def test_the_ratio_of_sequences_is_trls_where_all_turns_have_one_advantage(
 ) -> None:
     """GSPO. TRL's own gives every token the sum of its row's advantages, which is the same only here."""
     trainer, _ = make_trainer(tiny_model, tiny_tokenizer, tmp_path, loss=Loss(ratio="sequence"), epochs=2)
-    output = left_align(batch_of(trainer))
+    output = batch_of(trainer)
     output["old_per_token_logps"] = output["old_per_token_logps"] + 0.6 * torch.rand(output["advantages"].shape) - 0.3
     weight = tiny_model.model.embed_tokens.weight
     gradients = {}
@@ -103,6 +102,7 @@ def test_the_ratio_of_sequences_is_trls_where_all_turns_have_one_advantage(
             given = output
         for whose in ("ours", "theirs"):
             tiny_model.zero_grad()
+            trainer._part = {} if whose == "ours" else dict(given)  # what our forward pass scores
             trainer.importance_sampling_level = "token" if whose == "ours" else "sequence"
             loss = trainer.compute_loss if whose == "ours" else trl.GRPOTrainer._compute_loss.__get__(trainer)
             loss(trainer.model, dict(given)).backward()

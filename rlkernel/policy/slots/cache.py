@@ -82,6 +82,8 @@ class SlotCache(Cache):  # type: ignore[misc]
         self.kernels = kernels
         self.opaque = opaque
         self.decoding = False
+        self._reached = 0
+        """The layers of a prefill that are done."""
         # The lowest that no living cache has: what was compiled for an engine that is gone may serve the next.
         self.handle = next(handle for handle in count() if handle not in _caches)
         _caches[self.handle] = self
@@ -116,9 +118,15 @@ class SlotCache(Cache):  # type: ignore[misc]
         for tensor in (*self.keys, *self.values):
             tensor[target, :, :length] = tensor[source, :, :length]
 
-    def prefill(self, q_BHND: torch.Tensor, k_BGND: torch.Tensor, v_BGND: torch.Tensor, scale: float, layer: int) -> torch.Tensor:
-        """Store the new tokens' keys and values, and attend; (B, N, H, D)."""
-        plan = self.plan
+    def begin(self, plan: PrefillPlan) -> None:
+        """Expect the layers of a prefill."""
+        self.plan, self.decoding, self._reached = plan, False, 0
+
+    def prefill(self, q_BHND: torch.Tensor, k_BGND: torch.Tensor, v_BGND: torch.Tensor, scale: float) -> torch.Tensor:
+        """Store the new tokens' keys and values, and attend; (B, N, H, D). Layers come one after the other: the first call after
+        `begin` is of the first layer."""
+        plan, layer = self.plan, self._reached
+        self._reached += 1
         assert isinstance(plan, PrefillPlan)
         keys, values = self.keys[layer], self.values[layer]
         for cached, new_BGND in ((keys, k_BGND), (values, v_BGND)):
@@ -192,7 +200,8 @@ def _attention(
     # Under autocast, norms and rotations leave float32; attention takes what the cache holds.
     query, key, value = (tensor.to(slots.dtype) for tensor in (query, key, value))
     if not slots.decoding:
-        attended = slots.prefill(query, key, value, scale, module.layer_idx)
+        # Without a number of the layer, so that one compiled block serves all layers.
+        attended = torch.ops.rlkernel.prefill_slots(query, key, value, scale, slots.handle)
     elif slots.opaque:
         attended = torch.ops.rlkernel.attend_slots(query, key, value, scale, slots.handle, module.layer_idx)
     else:
@@ -213,6 +222,18 @@ def attend_slots(
 def _(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, scale: float, handle: int, layer: int) -> torch.Tensor:
     n, H, _, D = query.shape
     return query.new_empty((n, 1, H, D))
+
+
+@torch.library.custom_op("rlkernel::prefill_slots", mutates_args=())
+def prefill_slots(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, scale: float, handle: int) -> torch.Tensor:
+    """`SlotCache.prefill` of the next layer, as one operator that a compiler does not look into."""
+    return _caches[handle].prefill(query, key, value, scale).contiguous()
+
+
+@prefill_slots.register_fake
+def _(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, scale: float, handle: int) -> torch.Tensor:
+    B, H, N, D = query.shape
+    return query.new_empty((B, N, H, D))
 
 
 _caches: WeakValueDictionary[int, SlotCache] = WeakValueDictionary()

@@ -18,6 +18,7 @@ from typing import Any
 import torch
 
 from rlkernel.errors import UsageError
+from rlkernel.policy.blocks import compile_blocks
 from rlkernel.policy.engine import Request, Sample, check_idle, check_temperature, uniforms
 from rlkernel.policy.replica import Replica, can_share
 from rlkernel.policy.slots.cache import SLOTS, SlotCache, bytes_per_position
@@ -87,6 +88,8 @@ class SlotEngine:
         self._dtype = dtype
         large = model.num_parameters() >= COMPILED
         self._compiled = self._on_gpu and large if compiled is None else compiled
+        if self._compiled and self._replica:
+            compile_blocks(self.model)  # for contexts; a decode step is compiled as a whole
         self._kernels = self._on_gpu if kernels is None else kernels
         self._most = slots
         self._given, self._limit = cache_bytes, 0

@@ -83,14 +83,14 @@ def _piece(model: Any, cache: SlotCache, batch: list[PrefillRow], starts: list[i
     if any(starts):
         L = min(-(-max(ends) // 16) * 16, cache.positions)
         mask_B1NL = (torch.arange(L, device=device) <= position_BN.to(device)[:, :, None])[:, None]
-    cache.plan = PrefillPlan(
+    plan = PrefillPlan(
         flat_T=real_BN.flatten().nonzero()[:, 0].to(device),
         slot_T=slot_B[:, None].expand(-1, N)[real_BN].to(device),
         position_T=position_BN[real_BN].to(device),
         slot_B=slot_B.to(device),
         mask_B1NL=mask_B1NL,
     )
-    cache.decoding = False
+    cache.begin(plan)
     row_B, last_B = torch.arange(len(batch), device=device), (new_B - 1).to(device)
     # Logits of the last token only: the layer that makes them is shown no other.
     hook = model.get_output_embeddings().register_forward_pre_hook(lambda _, args: (args[0][row_B, last_B][:, None],))

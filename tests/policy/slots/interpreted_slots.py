@@ -1,5 +1,5 @@
-"""A script that test_attention runs in Triton's interpreter: the kernel against plain attention, then the engine with the
-kernel."""
+"""A script that test_attention runs in Triton's interpreter: the kernels against plain attention and plain sums, then the engine
+with the kernel."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 
+from rlkernel.policy.draw import BLOCK, masses, masses_on_gpu
 from rlkernel.policy.engine import Engine, Request, Sample
 from rlkernel.policy.slots.attention import decode_attention
 from rlkernel.policy.slots.engine import SlotEngine
@@ -40,6 +41,18 @@ def worst_difference(H: int, G: int, D: int, splits: int, dtype: torch.dtype) ->
     assert torch.isfinite(out).all()
     assert torch.equal(keys[:S], before[0][:S]) and torch.equal(values[:S], before[1][:S])
     return worst
+
+
+def masses_difference() -> float:
+    """Of the masses of blocks, where the vocabulary ends within a block and whole blocks are impossible."""
+    logits = 4 * torch.randn(3, 40 * BLOCK + 7, generator=torch.Generator().manual_seed(0))
+    logits[1, : 3 * BLOCK] = float("-inf")
+    logits[2, 5] = float("nan")
+    (top, mass), (kernel_top, kernel_mass) = masses(logits, 0.7), masses_on_gpu(logits, 0.7)
+    assert kernel_top.shape == top.shape == (3, 41)
+    assert bool(kernel_mass[2, 0].isnan()) and bool(mass[2, 0].isnan())
+    assert torch.equal(kernel_mass[1, :3], torch.zeros(3)) and torch.equal(top[:, 1:], kernel_top[:, 1:])
+    return float((kernel_mass[:, 1:] - mass[:, 1:]).abs().max())
 
 
 def run(engine: Engine, requests: list[Request]) -> dict[int, Sample]:
@@ -79,4 +92,4 @@ def engine_difference() -> float:
 if __name__ == "__main__":
     cases = [(4, 2, 16, 1, "float32"), (6, 2, 48, 2, "float32"), (8, 1, 64, 4, "float16")]
     found = {str(case): worst_difference(*case[:4], getattr(torch, case[4])) for case in cases}
-    json.dump({"kernel": found, "engine": engine_difference()}, sys.stdout)
+    json.dump({"kernel": found, "engine": engine_difference(), "masses": masses_difference()}, sys.stdout)

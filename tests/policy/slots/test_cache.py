@@ -65,8 +65,9 @@ def test_a_prefill_stores_what_is_no_padding_and_attends_causally() -> None:
     # Row 0 has five tokens for slot 2, row 1 three for slot 0.
     real = torch.tensor([0, 1, 2, 3, 4, 5, 6, 7])
     slots, positions = torch.tensor([2] * 5 + [0] * 3), torch.tensor([0, 1, 2, 3, 4, 0, 1, 2])
-    made.plan = PrefillPlan(real, slots, positions, torch.tensor([2, 0]), None)
-    out = made.prefill(q, k, v, 8**-0.5, layer=1)
+    made.begin(PrefillPlan(real, slots, positions, torch.tensor([2, 0]), None))
+    made.prefill(*(torch.zeros_like(t) for t in (q, k, v)), 8**-0.5)  # the first layer
+    out = made.prefill(q, k, v, 8**-0.5)
     assert torch.equal(made.keys[1][2, :, :5], k[0]) and torch.equal(made.values[1][0, :, :3], v[1, :, :3])
     assert not made.keys[1][0, :, 3:].any() and not made.keys[1][1].any() and not made.keys[0].any()
     for row, length in ((0, 5), (1, 3)):
@@ -79,11 +80,11 @@ def test_a_later_prefill_attends_to_what_the_slot_holds() -> None:
     made = cache(1, 8)
     k, v, q = random(1, 2, 6, 8), random(1, 2, 6, 8) + 1, random(1, 4, 6, 8)
     first = PrefillPlan(torch.arange(4), torch.zeros(4, dtype=torch.long), torch.arange(4), torch.tensor([0]), None)
-    made.plan = first
-    made.prefill(q[:, :, :4], k[:, :, :4], v[:, :, :4], 0.5, layer=0)
+    made.begin(first)
+    made.prefill(q[:, :, :4], k[:, :, :4], v[:, :, :4], 0.5)
     mask = (torch.arange(8) <= torch.tensor([4, 5])[:, None])[None, None]
-    made.plan = PrefillPlan(torch.arange(2), torch.zeros(2, dtype=torch.long), torch.tensor([4, 5]), torch.tensor([0]), mask)
-    out = made.prefill(q[:, :, 4:], k[:, :, 4:], v[:, :, 4:], 0.5, layer=0)
+    made.begin(PrefillPlan(torch.arange(2), torch.zeros(2, dtype=torch.long), torch.tensor([4, 5]), torch.tensor([0]), mask))
+    out = made.prefill(q[:, :, 4:], k[:, :, 4:], v[:, :, 4:], 0.5)
     right = sdpa(q, k.repeat_interleave(2, 1), v.repeat_interleave(2, 1), is_causal=True, scale=0.5)
     torch.testing.assert_close(out, right[:, :, 4:].transpose(1, 2))
 

@@ -270,6 +270,25 @@ def test_the_decode_step_is_one_graph_for_a_compiler(tiny_model: Any, monkeypatc
     assert {k: samples[k].token_ids for k in expected} == {k: s.token_ids for k, s in expected.items()}
 
 
+def test_contexts_are_computed_by_one_program_for_all_layers(tiny_model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    traced: list[int] = []
+
+    def backend(graph: Any, inputs: Any) -> Any:
+        traced.append(len(inputs))
+        return graph.forward
+
+    compile_ = torch.compile
+    monkeypatch.setattr(torch, "compile", lambda f, **given: compile_(f, backend=backend, fullgraph=True, **given))
+    plain, compiled = (SlotEngine(tiny_model, frozenset(), 1.0, slots=4, copy=True, compiled=c) for c in (False, True))
+    requests = [Request(i, context(20 + i, i), seed=i, budget=4) for i in range(4)]
+    for turn in range(2):
+        expected, samples = run(plain, requests), run(compiled, requests)
+        assert {k: s.token_ids for k, s in samples.items()} == {k: s.token_ids for k, s in expected.items()}
+        # One for the decode step, and one for a block, whatever its layer, the rows, their lengths and what the slots hold.
+        assert len(traced) == 2, turn
+        requests = [Request(r.key, (*r.context_ids, *expected[r.key].token_ids, 7), r.seed + 9, 3) for r in requests]
+
+
 def test_a_llama_is_sampled_from_as_well() -> None:
     torch.manual_seed(0)
     model = LlamaForCausalLM(

@@ -8,7 +8,9 @@ for good.
 from __future__ import annotations
 
 import ast
+import inspect
 import random
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -17,6 +19,7 @@ import triton.language as tl
 from triton.runtime import interpreter as triton_interpreter
 from triton.runtime.interpreter import TensorHandle
 
+from rlkernel.evaluator.cpu import turns
 from rlkernel.evaluator.cpu.language import KernelWords, scalar, the_machine, words
 from rlkernel.evaluator.cpu.loaded import DecidedByMemory, mark
 from rlkernel.evaluator.cpu.machine import OutOfBounds
@@ -24,7 +27,7 @@ from rlkernel.evaluator.cpu.races import Race
 from rlkernel.evaluator.judging.counts import Counts
 from rlkernel.evaluator.program.kernel_source import KernelSet, binding_value, canonical
 from rlkernel.evaluator.program.replay import tensors_in
-from rlkernel.evaluator.program.schema import Config, Launch, Program, block_shape
+from rlkernel.evaluator.program.schema import Config, Function, Launch, Program, block_shape
 from rlkernel.evaluator.program.values import Descriptor, ScalarRef
 
 SAMPLED_PROGRAMS = 2
@@ -40,8 +43,17 @@ class KernelFailed(Exception):
 class _CheckedKernels(KernelSet):
     """Kernel functions as plain Python functions over interpreter tensors."""
 
+    def __init__(self, program: Program, wrap: Callable[[Any, Function], Any], extra: dict[str, Any]) -> None:
+        super().__init__(program, wrap, extra)
+        self._stopping = turns.functions_with_atomics(program)
+
+    def _compile(self, index: int) -> dict[str, Any]:
+        self._index = index
+        return super()._compile(index)
+
     def _transform(self, definition: ast.FunctionDef) -> ast.FunctionDef:
         tree = KernelWords().visit(definition)
+        tree = turns.Stops().visit(tree) if self._index in self._stopping else tree
         assert isinstance(tree, ast.FunctionDef)
         return tree
 
@@ -58,7 +70,7 @@ class Interpreter:
         self.program = program
         self.machine, semantic = the_machine()
         self._semantic = semantic
-        self._kernels = _CheckedKernels(program, _wrap, words(semantic))
+        self._kernels = _CheckedKernels(program, _wrap, {**words(semantic), **turns.WORDS})
 
     def _arguments(self, launch: Launch, config: Config, args: dict[str, Any], addresses: dict[int, int]) -> dict[str, Any]:
         function = self.program.functions[launch.function]
@@ -102,18 +114,16 @@ class Interpreter:
         name, line = self.program.functions[launch.function].name, launch.line
         if any(size > limit for size, limit in zip(config.grid, GRID_LIMITS, strict=True)):
             raise KernelFailed(f"line {line}: kernel {name}: a GPU starts no grid of {config.grid}")
-        for number in followed:
-            x, rest = number % config.grid[0], number // config.grid[0]
-            machine.set_grid_idx(x, rest % config.grid[1], rest // config.grid[1])
-            try:
-                with np.errstate(all="ignore"):
-                    kernel(**bound)
-            except DecidedByMemory as error:
-                raise DecidedByMemory(f"line {line}: kernel {name}: ") from error
-            except OutOfBounds as error:
-                raise OutOfBounds(f"line {line}: kernel {name}: {error}") from error
-            except Exception as error:  # the kernel's failure becomes data
-                raise KernelFailed(f"line {line}: kernel {name}: {_describe(error)}") from error
+        seed = machine.order if inspect.isgeneratorfunction(kernel) and not dry else None
+        try:
+            with np.errstate(all="ignore"):
+                turns.run_programs(lambda: kernel(**bound), followed, machine.enter, seed)
+        except DecidedByMemory as error:
+            raise DecidedByMemory(f"line {line}: kernel {name}: ") from error
+        except OutOfBounds as error:
+            raise OutOfBounds(f"line {line}: kernel {name}: {error}") from error
+        except Exception as error:  # the kernel's failure becomes data
+            raise KernelFailed(f"line {line}: kernel {name}: {_describe(error)}") from error
         counts = machine.counts.scaled(total / max(1, len(followed)))
         counts.programs = total
         return counts

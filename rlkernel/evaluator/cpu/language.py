@@ -100,8 +100,11 @@ def _range(first: Any, last: Any = None, step: Any = None, **hints: Any) -> Iter
     numbers = [None if b is None else int(b.value if isinstance(b, tl.constexpr) else b) for b in bounds]
     start, stop = (0, numbers[0]) if numbers[1] is None else (numbers[0], numbers[1])
     assert start is not None and stop is not None
-    for number in range(start, stop, numbers[2] or 1):
-        yield tl.tensor(TensorHandle(np.array([number], dtype=dtype), kind), kind)
+
+    def number(of: int) -> Any:
+        return tl.tensor(TensorHandle(np.array([of], dtype=dtype), kind), kind)
+
+    return map(number, range(start, stop, numbers[2] or 1))  # no generator: those are programs that stop
 
 
 def _counted(machine: Machine, reduction: Any) -> Any:

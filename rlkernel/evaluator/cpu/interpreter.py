@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import ast
 import inspect
-import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -25,19 +24,33 @@ from rlkernel.evaluator.cpu.loaded import DecidedByMemory, mark
 from rlkernel.evaluator.cpu.machine import OutOfBounds
 from rlkernel.evaluator.cpu.races import Race
 from rlkernel.evaluator.judging.counts import Counts
+from rlkernel.evaluator.judging.operator_costs import NoCost
 from rlkernel.evaluator.program.kernel_source import KernelSet, binding_value, canonical
 from rlkernel.evaluator.program.replay import tensors_in
 from rlkernel.evaluator.program.schema import Config, Function, Launch, Program, block_shape
 from rlkernel.evaluator.program.values import Descriptor, ScalarRef
 
 SAMPLED_PROGRAMS = 2
-"""Programs of the grid that a dry launch follows."""
+"""Programs of the grid that a dry launch follows, beside those that turn out to write nothing."""
+MOST_SAMPLED = 64
+"""Programs that it follows at most, where a grid has programs that do nothing."""
 GRID_LIMITS = (2**31 - 1, 2**16 - 1, 2**16 - 1)
 """Programs that a GPU starts along each dimension."""
 
 
 class KernelFailed(Exception):
     """The kernel's body raised while it was interpreted, or a GPU would not start it."""
+
+
+class Idle(NoCost):
+    """So many programs of a grid do nothing that those which do something are not found."""
+
+    def __init__(self, where: str = "") -> None:
+        Exception.__init__(
+            self,
+            f"{where}none of {MOST_SAMPLED} programs that were drawn from the grid writes anything, which has no modelled cost: "
+            "without a GPU, launch no more programs than there is work for",
+        )
 
 
 class _CheckedKernels(KernelSet):
@@ -70,6 +83,8 @@ class Interpreter:
         self.program = program
         self.machine, semantic = the_machine()
         self._semantic = semantic
+        self._followed = 0
+        """Programs that the last dry launch has followed."""
         self._kernels = _CheckedKernels(program, _wrap, {**words(semantic), **turns.WORDS})
 
     def _arguments(self, launch: Launch, config: Config, args: dict[str, Any], addresses: dict[int, int]) -> dict[str, Any]:
@@ -98,9 +113,28 @@ class Interpreter:
             strides=[*strides, tl.constexpr(1)], block_shape=[tl.constexpr(size) for size in block], padding_option=value.padding,
         )  # fmt: skip
 
+    def _sample(self, total: int) -> Iterator[int]:
+        """Programs in both halves of the grid in turn, until enough of them have written. The key that they are drawn from is
+        made when the source is known. Raises Idle."""
+        machine, self._followed = self.machine, 0
+        writing, half = 0, total // 2
+        while self._followed < total and writing < SAMPLED_PROGRAMS:
+            if self._followed == MOST_SAMPLED:
+                if not writing and any(word in f.source for f in self.program.functions for word in ("store", "atomic_")):
+                    raise Idle
+                break
+            second = bool(self._followed % 2)
+            number = self._followed
+            if total > SAMPLED_PROGRAMS:
+                number = half + machine.programs.randrange(total - half) if second else machine.programs.randrange(half)
+            self._followed += 1
+            machine.wrote = False
+            yield number
+            writing += machine.wrote
+
     def launch(self, launch: Launch, config: Config, args: dict[str, Any], *, dry: bool) -> Counts:
         """Run the grid (or, dry, sample it). Raises OutOfBounds, KernelFailed, KernelRejected, and, dry,
-        DecidedByMemory."""
+        DecidedByMemory and Idle."""
         tensors = tensors_in(args)
         extents, addresses = _dry_extents(tensors) if dry else _real_extents(tensors)
         machine = self.machine
@@ -110,7 +144,7 @@ class Interpreter:
         bound = self._arguments(launch, config, args, addresses)
         machine.set_grid_dim(*config.grid)
         total = config.grid[0] * config.grid[1] * config.grid[2]
-        followed = _sample(total, machine.programs) if dry else range(total)
+        followed = self._sample(total) if dry else range(total)
         name, line = self.program.functions[launch.function].name, launch.line
         if any(size > limit for size, limit in zip(config.grid, GRID_LIMITS, strict=True)):
             raise KernelFailed(f"line {line}: kernel {name}: a GPU starts no grid of {config.grid}")
@@ -118,13 +152,13 @@ class Interpreter:
         try:
             with np.errstate(all="ignore"):
                 turns.run_programs(lambda: kernel(**bound), followed, machine.enter, seed)
-        except DecidedByMemory as error:
-            raise DecidedByMemory(f"line {line}: kernel {name}: ") from error
+        except (DecidedByMemory, Idle) as error:
+            raise type(error)(f"line {line}: kernel {name}: ") from error
         except OutOfBounds as error:
             raise OutOfBounds(f"line {line}: kernel {name}: {error}") from error
         except Exception as error:  # the kernel's failure becomes data
             raise KernelFailed(f"line {line}: kernel {name}: {_describe(error)}") from error
-        counts = machine.counts.scaled(total / max(1, len(followed)))
+        counts = machine.counts.scaled(total / max(1, self._followed))
         counts.programs = total
         return counts
 
@@ -139,14 +173,6 @@ def _describe(error: Exception) -> str:
         return str(error if isinstance(error, Race) else error.__cause__)
     text = str(error).strip().splitlines()
     return f"{type(error).__name__}: {text[0][:200] if text else ''}"
-
-
-def _sample(total: int, drawn: random.Random) -> list[int]:
-    """One program in each half of the grid. The key that they are drawn from is made when the source is known."""
-    if total <= SAMPLED_PROGRAMS:
-        return list(range(total))
-    half = total // 2
-    return [drawn.randrange(half), half + drawn.randrange(total - half)]
 
 
 _DTYPES = {

@@ -16,7 +16,7 @@ from triton.runtime import interpreter as triton_interpreter
 from triton.runtime.interpreter import TensorHandle
 
 from rlkernel.evaluator.cpu.arithmetic import SIMPLE, SPECIAL, Arithmetic
-from rlkernel.evaluator.cpu.loaded import is_loaded, marks_results
+from rlkernel.evaluator.cpu.loaded import is_loaded, mark, marks_results
 from rlkernel.evaluator.cpu.numbers import Array, is_bits, narrow, widen
 from rlkernel.evaluator.cpu.races import Races
 from rlkernel.evaluator.draws import draws, key_of
@@ -38,6 +38,8 @@ class Machine(Arithmetic):
 
     accesses = 0
     """Reads of memory, while launches are priced."""
+    wrote = False
+    """Whether a program has written, while launches are priced."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -77,6 +79,7 @@ class Machine(Arithmetic):
         shape = np.broadcast_shapes(pointers.shape, mask.shape)
         addresses = np.broadcast_to(pointers, shape)[np.broadcast_to(mask, shape).astype(bool, copy=False)]
         parts = self._by_storage(addresses, width, "writes" if write else "reads")
+        self.wrote |= write and (unknown or addresses.size > 0)
         for place, mine, _ in parts if self.dry else ():
             storage = self._order[place]
             sectors = np.unique(mine >> np.uint64(5)).size * 32
@@ -113,6 +116,17 @@ class Machine(Arithmetic):
             storage = self._order[int(index)]
             moved = max(32 * np.unique(mine >> np.uint64(5)).size, mine.size * width)
             self.counts.traffic[storage] = self.counts.traffic.get(storage, 0.0) + float(moved)
+
+    def create_ptr_to_int(self, pointer: Any, kind: Any) -> Any:
+        """While launches are priced addresses are made up, and a kernel that looked at them would know that. They count as values
+        from memory, which nobody knows."""
+        made = super().create_ptr_to_int(pointer, kind)
+        return mark(made) if self.dry else made
+
+    def create_assume(self, condition: Any) -> None:
+        """A hint that is checked at full shape, where the compiler uses it."""
+        if self.dry and not is_loaded(condition) and not np.all(condition.data):
+            raise OutOfBounds("tl.assume says what does not hold at full shape: accesses may go anywhere")
 
     def create_load(self, ptr: Any, _0: Any, _1: Any, is_volatile: Any) -> Any:
         mask = TensorHandle(np.ones_like(ptr.data, dtype=bool), tl.int1)

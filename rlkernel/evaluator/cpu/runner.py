@@ -71,7 +71,8 @@ class _Module:
 def _bytes(value: Any) -> list[bytes]:
     found: list[torch.Tensor] = []
     flatten(value, found)
-    return [t.detach().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes() if t.numel() else b"" for t in found]
+    found = [t.detach().resolve_conj().resolve_neg() for t in found]
+    return [t.contiguous().reshape(-1).view(torch.uint8).numpy().tobytes() if t.numel() else b"" for t in found]
 
 
 def _numbered(program: Program) -> list[tuple[int, Launch]]:

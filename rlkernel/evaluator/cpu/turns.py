@@ -101,12 +101,12 @@ WORDS = {"interpreter_by_turns": _by_turns, "interpreter_at_once": _at_once}
 def run_programs(kernel: Callable[[], Any], numbers: Iterable[int], enter: Callable[[int], None], seed: int | None) -> None:
     """Run each program to its end. `kernel` is called for each; `enter` is told which program goes on. The order of those that
     stop is drawn from `seed`; without a seed they do not stop."""
-    waiting = list(numbers)
     if seed is None:
-        for number in waiting:
+        for number in numbers:
             enter(number)
             _at_once(kernel())
         return
+    waiting = list(numbers)
     drawn = random.Random(seed)
     running: list[tuple[int, Any]] = []
     while waiting or running:

@@ -150,8 +150,11 @@ def _max_contiguous(machine: Machine, value: Any, values: Any) -> Any:
     return value
 
 
-def _no_scaled_dot(*args: Any, **kwargs: Any) -> Any:
-    raise NotInterpreted("the CPU runner cannot interpret dot_scaled: only a GPU runs it")
+def _not_interpreted(name: str) -> Callable[..., Any]:
+    def call(*args: Any, **kwargs: Any) -> Any:
+        raise NotInterpreted(f"the CPU runner cannot interpret {name}: only a GPU runs it")
+
+    return call
 
 
 def words(semantic: Any) -> dict[str, Any]:
@@ -170,7 +173,8 @@ def _patch_words(machine: Machine) -> None:
         for name in ("reduce", "associative_scan"):
             setattr(module, name, _counted(machine, getattr(module, name)))
         module.range = _range
-        module.dot_scaled = _no_scaled_dot
+        for name in ("dot_scaled", "map_elementwise"):
+            setattr(module, name, _not_interpreted(name))
         module.static_print = lambda *values, **options: None
         module.multiple_of = functools.partial(_multiple_of, machine)
         module.max_contiguous = functools.partial(_max_contiguous, machine)

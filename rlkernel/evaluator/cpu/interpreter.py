@@ -151,7 +151,7 @@ class Interpreter:
         seed = machine.order if inspect.isgeneratorfunction(kernel) and not dry else None
         try:
             with np.errstate(all="ignore"):
-                turns.run_programs(lambda: kernel(**bound), followed, machine.enter, seed)
+                turns.run_programs(lambda: kernel(**bound), followed, machine, seed)
         except (DecidedByMemory, Idle) as error:
             raise type(error)(f"line {line}: kernel {name}: ") from error
         except OutOfBounds as error:

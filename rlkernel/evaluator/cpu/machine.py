@@ -70,6 +70,11 @@ class Machine(Arithmetic):
         if self._races is not None:
             self._races.enter(program)
 
+    def leave(self) -> None:
+        """The program that runs has ended."""
+        if self._races is not None:
+            self._races.leave()
+
     def _account(self, ptrs: Any, masks: Any, width: int, *, write: bool) -> list[_Part]:
         """Check the addresses under a mask, and count their bytes while launches are priced. Raises OutOfBounds."""
         pointers, mask = ptrs.data, masks.data

@@ -23,8 +23,10 @@ Array = np.ndarray[Any, Any]
 _NOBODY, _SEVERAL = -1, 0
 MAX_WORDS = 1 << 24
 """The most words of a storage that is followed; larger ones are not."""
-MAX_SEGMENTS = 1 << 15
+MAX_SEGMENTS = 1 << 20
 """The most segments and groups of a launch; one that has more is not followed to its end."""
+MAX_BITS = 1 << 30
+"""The most bits that sets of segments may take in all; the same."""
 
 
 class Race(Exception):
@@ -90,6 +92,7 @@ class Races:
         self._left: dict[int, tuple[int, int]] = {}
         """Of each program that does not run now, what it knows and its segment."""
         self._known = self._now = 0
+        """What the running program knows, and its segment; 0: no program runs."""
         self._touched = False
         """Whether the running segment has done more than atomics."""
         self._atomics = False
@@ -111,6 +114,10 @@ class Races:
             self._known = 0
             self._begin(program)
 
+    def leave(self) -> None:
+        """The running program has ended."""
+        self._known = self._now = 0
+
     def _begin(self, program: int) -> None:
         """A segment of this program begins."""
         self._now = self._number(program)
@@ -120,7 +127,7 @@ class Races:
 
     def _number(self, program: int) -> int:
         number = len(self._programs)
-        self._given_up |= number >= MAX_SEGMENTS
+        self._given_up |= number >= MAX_SEGMENTS or number * (len(self._groups) + len(self._released)) > MAX_BITS
         self._programs.append(program)
         if number >= len(self._ordered) - 1:
             longer = np.zeros(2 * len(self._ordered), dtype=bool)

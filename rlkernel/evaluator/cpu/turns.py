@@ -14,7 +14,7 @@ import ast
 import inspect
 import random
 from collections.abc import Callable, Generator, Iterable
-from typing import Any
+from typing import Any, Protocol
 
 from rlkernel.evaluator.program.kernel_text import canonical
 from rlkernel.evaluator.program.schema import Function, Program
@@ -98,13 +98,24 @@ WORDS = {"interpreter_by_turns": _by_turns, "interpreter_at_once": _at_once}
 """What the names mean that `Stops` writes."""
 
 
-def run_programs(kernel: Callable[[], Any], numbers: Iterable[int], enter: Callable[[int], None], seed: int | None) -> None:
-    """Run each program to its end. `kernel` is called for each; `enter` is told which program goes on. The order of those that
-    stop is drawn from `seed`; without a seed they do not stop."""
+class Machine(Protocol):
+    """Where programs run."""
+
+    def enter(self, program: int) -> None:
+        """From now on this program runs."""
+
+    def leave(self) -> None:
+        """The program that runs has ended."""
+
+
+def run_programs(kernel: Callable[[], Any], numbers: Iterable[int], machine: Machine, seed: int | None) -> None:
+    """Run each program to its end. `kernel` is called for each. The order of those that stop is drawn from `seed`; without a seed
+    they do not stop."""
     if seed is None:
         for number in numbers:
-            enter(number)
+            machine.enter(number)
             _at_once(kernel())
+            machine.leave()
         return
     waiting = list(numbers)
     drawn = random.Random(seed)
@@ -115,6 +126,7 @@ def run_programs(kernel: Callable[[], Any], numbers: Iterable[int], enter: Calla
             running.append((number, kernel()))
         chosen = drawn.randrange(len(running))
         number, run = running[chosen]
-        enter(number)
+        machine.enter(number)
         if next(run, run) is run:
             running.pop(chosen)
+            machine.leave()

@@ -169,6 +169,12 @@ def test_what_is_too_large_is_not_followed(monkeypatch: pytest.MonkeyPatch) -> N
     large = Programs([(START, START + MEMORY.nbytes)])
     large.writes(0, 1)
     large.reads(1, 1)
+    monkeypatch.setattr(room, "MAX_BITS", 3)
+    flagged = Programs([(START, START + 256)])
+    for program in range(4):
+        flagged.writes(program, program)
+        flagged.flags(program, 40 + program)
+    flagged.reads(4, 1)
     monkeypatch.setattr(room, "MAX_SEGMENTS", 3)
     long = Programs([(START, START + 128)])
     for program in range(4):

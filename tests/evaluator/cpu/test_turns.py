@@ -9,42 +9,53 @@ from typing import Any
 from rlkernel.evaluator.cpu.turns import WORDS, Stops, run_programs
 
 
+class Played:
+    """A machine that remembers who entered and who left it."""
+
+    def __init__(self) -> None:
+        self.entered: list[int] = []
+        self.left: list[int] = []
+
+    def enter(self, program: int) -> None:
+        self.entered.append(program)
+
+    def leave(self) -> None:
+        self.left.append(self.entered[-1])
+
+
 def test_programs_that_do_not_stop_run_in_order() -> None:
-    entered: list[int] = []
-    run_programs(lambda: None, range(5), entered.append, None)
-    assert entered == [0, 1, 2, 3, 4]
+    machine = Played()
+    run_programs(lambda: None, range(5), machine, None)
+    assert machine.entered == machine.left == [0, 1, 2, 3, 4]
 
 
 def test_programs_that_wait_for_each_other_end() -> None:
     """Each waits for the next one, and the last for nobody: all must have begun."""
-    now: list[int] = [0]
+    machine = Played()
     ended: list[int] = []
 
     def started() -> Any:
         def run() -> Iterator[None]:
-            me = now[0]
+            me = machine.entered[-1]
             while me < 39 and me + 1 not in ended:
                 yield
             ended.append(me)
 
         return run()
 
-    def enter(number: int) -> None:
-        now[0] = number
-
-    run_programs(started, range(40), enter, 7)
-    assert ended == list(range(39, -1, -1))
+    run_programs(started, range(40), machine, 7)
+    assert ended == machine.left == list(range(39, -1, -1))
 
 
 def orders(seed: int) -> list[int]:
-    found: list[int] = []
+    machine = Played()
 
     def kernel() -> Iterator[None]:
         yield
         yield
 
-    run_programs(kernel, range(12), found.append, seed)
-    return found
+    run_programs(kernel, range(12), machine, seed)
+    return machine.entered
 
 
 def test_the_order_is_the_seeds() -> None:

@@ -43,9 +43,9 @@ class KernelFailed(Exception):
 
 
 class Idle(NoCost):
-    """So many programs of a grid do nothing that those which do something are not found."""
+    """A kernel has a part in the output, but so many programs of its grid do nothing that no other was found."""
 
-    def __init__(self, where: str = "") -> None:
+    def __init__(self, where: str) -> None:
         Exception.__init__(
             self,
             f"{where}none of {MOST_SAMPLED} programs that were drawn from the grid writes anything, which has no modelled cost: "
@@ -85,6 +85,8 @@ class Interpreter:
         self._semantic = semantic
         self._followed = 0
         """Programs that the last dry launch has followed."""
+        self.idle: dict[int, int] = {}
+        """Functions of which no program was found that writes, and the lines of their launches: so far, in dry launches."""
         self._kernels = _CheckedKernels(program, _wrap, {**words(semantic), **turns.WORDS})
 
     def _arguments(self, launch: Launch, config: Config, args: dict[str, Any], addresses: dict[int, int]) -> dict[str, Any]:
@@ -113,15 +115,13 @@ class Interpreter:
             strides=[*strides, tl.constexpr(1)], block_shape=[tl.constexpr(size) for size in block], padding_option=value.padding,
         )  # fmt: skip
 
-    def _sample(self, total: int) -> Iterator[int]:
+    def _sample(self, launch: Launch, total: int) -> Iterator[int]:
         """Programs in both halves of the grid in turn, until enough of them have written. The key that they are drawn from is
-        made when the source is known. Raises Idle."""
+        made when the source is known."""
         machine, self._followed = self.machine, 0
         writing, half = 0, total // 2
         while self._followed < total and writing < SAMPLED_PROGRAMS:
             if self._followed == MOST_SAMPLED:
-                if not writing and any(word in f.source for f in self.program.functions for word in ("store", "atomic_")):
-                    raise Idle
                 break
             second = bool(self._followed % 2)
             number = self._followed
@@ -131,10 +131,12 @@ class Interpreter:
             machine.wrote = False
             yield number
             writing += machine.wrote
+        if not writing and self._followed == MOST_SAMPLED:
+            self.idle[launch.function] = launch.line
 
     def launch(self, launch: Launch, config: Config, args: dict[str, Any], *, dry: bool) -> Counts:
         """Run the grid (or, dry, sample it). Raises OutOfBounds, KernelFailed, KernelRejected, and, dry,
-        DecidedByMemory and Idle."""
+        DecidedByMemory."""
         tensors = tensors_in(args)
         extents, addresses = _dry_extents(tensors) if dry else _real_extents(tensors)
         machine = self.machine
@@ -144,7 +146,7 @@ class Interpreter:
         bound = self._arguments(launch, config, args, addresses)
         machine.set_grid_dim(*config.grid)
         total = config.grid[0] * config.grid[1] * config.grid[2]
-        followed = self._sample(total) if dry else range(total)
+        followed = self._sample(launch, total) if dry else range(total)
         name, line = self.program.functions[launch.function].name, launch.line
         if any(size > limit for size, limit in zip(config.grid, GRID_LIMITS, strict=True)):
             raise KernelFailed(f"line {line}: kernel {name}: a GPU starts no grid of {config.grid}")
@@ -152,8 +154,8 @@ class Interpreter:
         try:
             with np.errstate(all="ignore"):
                 turns.run_programs(lambda: kernel(**bound), followed, machine, seed)
-        except (DecidedByMemory, Idle) as error:
-            raise type(error)(f"line {line}: kernel {name}: ") from error
+        except DecidedByMemory as error:
+            raise DecidedByMemory(f"line {line}: kernel {name}: ") from error
         except OutOfBounds as error:
             raise OutOfBounds(f"line {line}: kernel {name}: {error}") from error
         except Exception as error:  # the kernel's failure becomes data

@@ -127,7 +127,8 @@ def _run(request: RunRequest, body: bytes) -> bytes:
     small, other, full = request.program, request.other or request.program, request.full
     compiled = {step_number(step): config for step, config in request.configs.items()}
     the_machine()[0].draw_from(request.key)
-    rows, unwritten = Pricing(full, profile_of(request.profile), request.precision).rows(request.full_specs, compiled)
+    pricing = Pricing(full, profile_of(request.profile), request.precision)
+    rows, unwritten = pricing.rows(request.full_specs, compiled)
     configs = _configs_alike(compiled, full, small)
     interpreter = Interpreter(small)
     reply = wire.Body()
@@ -155,6 +156,7 @@ def _run(request: RunRequest, body: bytes) -> bytes:
         )
         if index == 0:
             live = _live(small, interpreter, configs, one, output)
+            pricing.refuse_idle({small.functions[number].source for number, alive in live.items() if alive})
     return codec.pack(Ran(tuple(rounds), tuple(rows), live, unwritten), reply)
 
 

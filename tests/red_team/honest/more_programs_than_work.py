@@ -1,4 +1,4 @@
-# relu correct coverage>0.9: a grid of twelve times the programs that have work
+# relu correct coverage>0.8: a grid of four times the programs that have work
 import torch
 import torch.nn as nn
 import triton
@@ -18,5 +18,5 @@ def kernel(x, y, n, BLOCK: tl.constexpr):
 class ModelNew(nn.Module):
     def forward(self, x):
         y = torch.empty_like(x)
-        kernel[(12 * triton.cdiv(x.numel(), 1024),)](x, y, x.numel(), BLOCK=1024)
+        kernel[(4 * triton.cdiv(x.numel(), 1024),)](x, y, x.numel(), BLOCK=1024)
         return y

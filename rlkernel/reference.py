@@ -157,17 +157,22 @@ def shrink(source: str, constants: Mapping[str, Sequence[Any]]) -> str:
 
     >>> shrink("N = 4096\\nM = 4096\\n", {"N": [4096, 8]})
     'N = 8\\nM = 4096\\n'
+    >>> shrink("N = M = BLOCK = 4096\\n", {"N": [4096, 8], "M": [4096, 4]})
+    'N = M = BLOCK = 4096; N = 8; M = 4\\n'
     """
     try:
         tree = ast.parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return source
-    pairs = [pair for statement in tree.body for pair in _assigned(statement)]
-    spans = [
-        (value, repr(constants[target][1]))
-        for target, value in pairs
-        if target in constants and _literal(value) == constants[target][0]
-    ]
+    spans: list[tuple[ast.expr, str]] = []
+    for statement in tree.body:
+        pairs = [(t, value) for t, value in _assigned(statement) if t in constants and _literal(value) == constants[t][0]]
+        small = {target: repr(constants[target][1]) for target, _ in pairs}
+        if isinstance(statement, ast.Assign) and len(statement.targets) > 1 and pairs:  # some names may keep what others lose
+            later = "".join(f"; {target} = {value}" for target, value in small.items())
+            spans.append((statement.value, ast.unparse(statement.value) + later))
+        else:
+            spans += [(value, small[target]) for target, value in pairs]
     return replace_spans(source, spans) if spans else source
 
 

@@ -74,7 +74,7 @@ class Body:
 
     def add(self, tensor: torch.Tensor) -> TensorSpan:
         """Append a tensor, which `tensor` reads back."""
-        flat = tensor.detach().contiguous().reshape(-1)
+        flat = tensor.detach().resolve_conj().resolve_neg().contiguous().reshape(-1)  # lazy signs have no bytes
         raw = flat.view(torch.uint8).numpy().tobytes() if flat.numel() else b""
         stride = flat.reshape(tensor.shape).stride() if overlapping(tensor) else tensor.stride()
         return TensorSpan(self._append(raw), len(raw), tuple(tensor.shape), stride, str(tensor.dtype).removeprefix("torch."))

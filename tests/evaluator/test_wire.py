@@ -10,6 +10,7 @@ from typing import Any
 import anyio
 import anyio.to_thread
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -58,6 +59,13 @@ def test_headers_come_back_and_their_extent_is_bounded_from_above(header: dict[s
 def test_headers_that_are_refused(text: bytes, message: str) -> None:
     with pytest.raises(wire.BadMessage, match=message):
         wire.parse(text)
+
+
+def test_lazy_signs_are_carried_out() -> None:
+    body = wire.Body()
+    spans = [body.add(torch._neg_view(torch.tensor([1.0, -2.0]))), body.add(torch.tensor([1 + 2j]).conj())]
+    raw = b"".join(body.parts)
+    assert [wire.tensor(span, raw).tolist() for span in spans] == [[-1.0, 2.0], [1 - 2j]]
 
 
 def test_brackets_in_strings_are_no_nesting() -> None:

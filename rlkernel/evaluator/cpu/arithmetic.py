@@ -201,6 +201,3 @@ class Arithmetic(InterpreterBuilder):  # type: ignore[misc]
 
     def create_assert(self, condition: Any, message: Any) -> None:
         """Device-side assertions are not compiled in, as in Triton without debugging."""
-
-    def create_assume(self, condition: Any) -> None:
-        """A compiler's hint; what a false one does to a binary is not known."""

@@ -8,7 +8,8 @@ for good.
 from __future__ import annotations
 
 import ast
-import random
+import inspect
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -17,18 +18,22 @@ import triton.language as tl
 from triton.runtime import interpreter as triton_interpreter
 from triton.runtime.interpreter import TensorHandle
 
+from rlkernel.evaluator.cpu import turns
 from rlkernel.evaluator.cpu.language import KernelWords, scalar, the_machine, words
 from rlkernel.evaluator.cpu.loaded import DecidedByMemory, mark
 from rlkernel.evaluator.cpu.machine import OutOfBounds
 from rlkernel.evaluator.cpu.races import Race
 from rlkernel.evaluator.judging.counts import Counts
+from rlkernel.evaluator.judging.operator_costs import NoCost
 from rlkernel.evaluator.program.kernel_source import KernelSet, binding_value, canonical
 from rlkernel.evaluator.program.replay import tensors_in
-from rlkernel.evaluator.program.schema import Config, Launch, Program, block_shape
+from rlkernel.evaluator.program.schema import Config, Function, Launch, Program, block_shape
 from rlkernel.evaluator.program.values import Descriptor, ScalarRef
 
 SAMPLED_PROGRAMS = 2
-"""Programs of the grid that a dry launch follows."""
+"""Programs of the grid that a dry launch follows, beside those that turn out to write nothing."""
+MOST_SAMPLED = 64
+"""Programs that it follows at most, where a grid has programs that do nothing."""
 GRID_LIMITS = (2**31 - 1, 2**16 - 1, 2**16 - 1)
 """Programs that a GPU starts along each dimension."""
 
@@ -37,11 +42,31 @@ class KernelFailed(Exception):
     """The kernel's body raised while it was interpreted, or a GPU would not start it."""
 
 
+class Idle(NoCost):
+    """A kernel has a part in the output, but so many programs of its grid do nothing that no other was found."""
+
+    def __init__(self, where: str) -> None:
+        Exception.__init__(
+            self,
+            f"{where}none of {MOST_SAMPLED} programs that were drawn from the grid writes anything, which has no modelled cost: "
+            "without a GPU, launch no more programs than there is work for",
+        )
+
+
 class _CheckedKernels(KernelSet):
     """Kernel functions as plain Python functions over interpreter tensors."""
 
+    def __init__(self, program: Program, wrap: Callable[[Any, Function], Any], extra: dict[str, Any]) -> None:
+        super().__init__(program, wrap, extra)
+        self._stopping = turns.functions_with_atomics(program)
+
+    def _compile(self, index: int) -> dict[str, Any]:
+        self._index = index
+        return super()._compile(index)
+
     def _transform(self, definition: ast.FunctionDef) -> ast.FunctionDef:
         tree = KernelWords().visit(definition)
+        tree = turns.Stops().visit(tree) if self._index in self._stopping else tree
         assert isinstance(tree, ast.FunctionDef)
         return tree
 
@@ -58,7 +83,11 @@ class Interpreter:
         self.program = program
         self.machine, semantic = the_machine()
         self._semantic = semantic
-        self._kernels = _CheckedKernels(program, _wrap, words(semantic))
+        self._followed = 0
+        """Programs that the last dry launch has followed."""
+        self.idle: dict[int, int] = {}
+        """Functions of which no program was found that writes, and the lines of their launches: so far, in dry launches."""
+        self._kernels = _CheckedKernels(program, _wrap, {**words(semantic), **turns.WORDS})
 
     def _arguments(self, launch: Launch, config: Config, args: dict[str, Any], addresses: dict[int, int]) -> dict[str, Any]:
         function = self.program.functions[launch.function]
@@ -86,6 +115,25 @@ class Interpreter:
             strides=[*strides, tl.constexpr(1)], block_shape=[tl.constexpr(size) for size in block], padding_option=value.padding,
         )  # fmt: skip
 
+    def _sample(self, launch: Launch, total: int) -> Iterator[int]:
+        """Programs in both halves of the grid in turn, until enough of them have written. The key that they are drawn from is
+        made when the source is known."""
+        machine, self._followed = self.machine, 0
+        writing, half = 0, total // 2
+        while self._followed < total and writing < SAMPLED_PROGRAMS:
+            if self._followed == MOST_SAMPLED:
+                break
+            second = bool(self._followed % 2)
+            number = self._followed
+            if total > SAMPLED_PROGRAMS:
+                number = half + machine.programs.randrange(total - half) if second else machine.programs.randrange(half)
+            self._followed += 1
+            machine.wrote = False
+            yield number
+            writing += machine.wrote
+        if not writing and self._followed == MOST_SAMPLED:
+            self.idle[launch.function] = launch.line
+
     def launch(self, launch: Launch, config: Config, args: dict[str, Any], *, dry: bool) -> Counts:
         """Run the grid (or, dry, sample it). Raises OutOfBounds, KernelFailed, KernelRejected, and, dry,
         DecidedByMemory."""
@@ -98,23 +146,21 @@ class Interpreter:
         bound = self._arguments(launch, config, args, addresses)
         machine.set_grid_dim(*config.grid)
         total = config.grid[0] * config.grid[1] * config.grid[2]
-        followed = _sample(total, machine.programs) if dry else range(total)
+        followed = self._sample(launch, total) if dry else range(total)
         name, line = self.program.functions[launch.function].name, launch.line
         if any(size > limit for size, limit in zip(config.grid, GRID_LIMITS, strict=True)):
             raise KernelFailed(f"line {line}: kernel {name}: a GPU starts no grid of {config.grid}")
-        for number in followed:
-            x, rest = number % config.grid[0], number // config.grid[0]
-            machine.set_grid_idx(x, rest % config.grid[1], rest // config.grid[1])
-            try:
-                with np.errstate(all="ignore"):
-                    kernel(**bound)
-            except DecidedByMemory as error:
-                raise DecidedByMemory(f"line {line}: kernel {name}: ") from error
-            except OutOfBounds as error:
-                raise OutOfBounds(f"line {line}: kernel {name}: {error}") from error
-            except Exception as error:  # the kernel's failure becomes data
-                raise KernelFailed(f"line {line}: kernel {name}: {_describe(error)}") from error
-        counts = machine.counts.scaled(total / max(1, len(followed)))
+        seed = machine.order if inspect.isgeneratorfunction(kernel) and not dry else None
+        try:
+            with np.errstate(all="ignore"):
+                turns.run_programs(lambda: kernel(**bound), followed, machine, seed)
+        except DecidedByMemory as error:
+            raise DecidedByMemory(f"line {line}: kernel {name}: ") from error
+        except OutOfBounds as error:
+            raise OutOfBounds(f"line {line}: kernel {name}: {error}") from error
+        except Exception as error:  # the kernel's failure becomes data
+            raise KernelFailed(f"line {line}: kernel {name}: {_describe(error)}") from error
+        counts = machine.counts.scaled(total / max(1, self._followed))
         counts.programs = total
         return counts
 
@@ -129,14 +175,6 @@ def _describe(error: Exception) -> str:
         return str(error if isinstance(error, Race) else error.__cause__)
     text = str(error).strip().splitlines()
     return f"{type(error).__name__}: {text[0][:200] if text else ''}"
-
-
-def _sample(total: int, drawn: random.Random) -> list[int]:
-    """One program in each half of the grid. The key that they are drawn from is made when the source is known."""
-    if total <= SAMPLED_PROGRAMS:
-        return list(range(total))
-    half = total // 2
-    return [drawn.randrange(half), half + drawn.randrange(total - half)]
 
 
 _DTYPES = {

@@ -100,8 +100,11 @@ def _range(first: Any, last: Any = None, step: Any = None, **hints: Any) -> Iter
     numbers = [None if b is None else int(b.value if isinstance(b, tl.constexpr) else b) for b in bounds]
     start, stop = (0, numbers[0]) if numbers[1] is None else (numbers[0], numbers[1])
     assert start is not None and stop is not None
-    for number in range(start, stop, numbers[2] or 1):
-        yield tl.tensor(TensorHandle(np.array([number], dtype=dtype), kind), kind)
+
+    def number(of: int) -> Any:
+        return tl.tensor(TensorHandle(np.array([of], dtype=dtype), kind), kind)
+
+    return map(number, range(start, stop, numbers[2] or 1))  # no generator: those are programs that stop
 
 
 def _counted(machine: Machine, reduction: Any) -> Any:
@@ -147,8 +150,11 @@ def _max_contiguous(machine: Machine, value: Any, values: Any) -> Any:
     return value
 
 
-def _no_scaled_dot(*args: Any, **kwargs: Any) -> Any:
-    raise NotInterpreted("the CPU runner cannot interpret dot_scaled: only a GPU runs it")
+def _not_interpreted(name: str) -> Callable[..., Any]:
+    def call(*args: Any, **kwargs: Any) -> Any:
+        raise NotInterpreted(f"the CPU runner cannot interpret {name}: only a GPU runs it")
+
+    return call
 
 
 def words(semantic: Any) -> dict[str, Any]:
@@ -167,7 +173,8 @@ def _patch_words(machine: Machine) -> None:
         for name in ("reduce", "associative_scan"):
             setattr(module, name, _counted(machine, getattr(module, name)))
         module.range = _range
-        module.dot_scaled = _no_scaled_dot
+        for name in ("dot_scaled", "map_elementwise"):
+            setattr(module, name, _not_interpreted(name))
         module.static_print = lambda *values, **options: None
         module.multiple_of = functools.partial(_multiple_of, machine)
         module.max_contiguous = functools.partial(_max_contiguous, machine)

@@ -23,7 +23,7 @@ class DecidedByMemory(NoCost):
         Exception.__init__(
             self,
             f"{where}a value from memory decides how much the kernel does, which has no modelled cost: "
-            "without a GPU, bound loops by arguments and shapes",
+            "without a GPU, bound loops by arguments and shapes, such as the largest length, and mask what is beyond",
         )
 
 

@@ -5,6 +5,7 @@ Two uses: for real (small shapes, correctness), and dry (full shapes, no memory 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,12 +16,16 @@ from triton.runtime import interpreter as triton_interpreter
 from triton.runtime.interpreter import TensorHandle
 
 from rlkernel.evaluator.cpu.arithmetic import SIMPLE, SPECIAL, Arithmetic
-from rlkernel.evaluator.cpu.loaded import is_loaded, marks_results
+from rlkernel.evaluator.cpu.loaded import is_loaded, mark, marks_results
 from rlkernel.evaluator.cpu.numbers import Array, is_bits, narrow, widen
 from rlkernel.evaluator.cpu.races import Races
 from rlkernel.evaluator.draws import draws, key_of
 
 _FLOAT_ADD = ir.ATOMIC_OP.FADD
+_ACQUIRES = (ir.MEM_SEMANTIC.ACQUIRE, ir.MEM_SEMANTIC.ACQUIRE_RELEASE)
+_RELEASES = (ir.MEM_SEMANTIC.RELEASE, ir.MEM_SEMANTIC.ACQUIRE_RELEASE)
+_Part = tuple[int, Array, Any]
+"""A storage in address order, the addresses of an access that lie in it, and which of the access's elements these are."""
 
 
 class OutOfBounds(Exception):
@@ -33,6 +38,8 @@ class Machine(Arithmetic):
 
     accesses = 0
     """Reads of memory, while launches are priced."""
+    wrote = False
+    """Whether a program has written, while launches are priced."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -56,39 +63,53 @@ class Machine(Arithmetic):
         self._ends = np.array([extents[i][1] for i in self._order], dtype=np.uint64)
         self._races = None if dry else Races([extents[i] for i in self._order])
 
-    @property
-    def program(self) -> int:
-        """The number of the program that runs, in the order of the grid."""
-        (x, y, z), (width, height, _) = self.grid_idx, self.grid_dim
-        return int(x + width * (y + height * z))
+    def enter(self, program: int) -> None:
+        """From now on, the program of this number in the order of the grid runs, for the first time or again."""
+        width, height, _ = self.grid_dim
+        self.set_grid_idx(program % width, program // width % height, program // width // height)
+        if self._races is not None:
+            self._races.enter(program)
 
-    def _account(self, ptrs: Any, masks: Any, width: int, *, write: bool) -> tuple[Array, Array]:
-        """Check the addresses under a mask and count their bytes. Returns them, and the place of each one's storage in address
-        order. Raises OutOfBounds."""
+    def leave(self) -> None:
+        """The program that runs has ended."""
+        if self._races is not None:
+            self._races.leave()
+
+    def _account(self, ptrs: Any, masks: Any, width: int, *, write: bool) -> list[_Part]:
+        """Check the addresses under a mask, and count their bytes while launches are priced. Raises OutOfBounds."""
         pointers, mask = ptrs.data, masks.data
         unknown = self.dry and is_loaded([ptrs, masks])
         if unknown:
             self._count_most(pointers, mask, width)
         shape = np.broadcast_shapes(pointers.shape, mask.shape)
-        addresses = np.broadcast_to(pointers, shape)[np.broadcast_to(mask, shape).astype(bool)]
-        place = np.searchsorted(self._starts, addresses, side="right") - 1
-        if addresses.size == 0:
-            return addresses, place
-        inside = (place >= 0) & (len(self._ends) > 0)
-        if len(self._ends):
-            inside &= addresses + np.uint64(width) <= self._ends[np.maximum(place, 0)]
-        if not inside.all():
-            verb = "writes" if write else "reads"
-            raise OutOfBounds(f"program {self.grid_idx} {verb} {int((~inside).sum())} elements outside the tensors it was given")
-        for index in np.unique(place):
-            mine = addresses[place == index]
-            storage = self._order[int(index)]
+        addresses = np.broadcast_to(pointers, shape)[np.broadcast_to(mask, shape).astype(bool, copy=False)]
+        parts = self._by_storage(addresses, width, "writes" if write else "reads")
+        self.wrote |= write and (unknown or addresses.size > 0)
+        for place, mine, _ in parts if self.dry else ():
+            storage = self._order[place]
             sectors = np.unique(mine >> np.uint64(5)).size * 32
             if not unknown:
                 self.counts.traffic[storage] = self.counts.traffic.get(storage, 0.0) + float(sectors)
             if write:
                 self.counts.stored[storage] = self.counts.stored.get(storage, 0.0) + float(mine.size * width)
-        return addresses, place
+        return parts
+
+    def _by_storage(self, addresses: Array, width: int, verb: str) -> list[_Part]:
+        """Raises OutOfBounds."""
+        if addresses.size == 0:
+            return []
+        last = self._ends - np.uint64(width)
+        if len(last):  # nearly always, all of them lie in one
+            first = int(np.searchsorted(self._starts, addresses.min(), side="right")) - 1
+            if first >= 0 and addresses.max() <= last[first]:
+                return [(first, addresses, slice(None))]
+        place = np.searchsorted(self._starts, addresses, side="right") - 1
+        inside = (place >= 0) & (len(last) > 0)
+        if len(last):
+            inside &= addresses <= last[np.maximum(place, 0)]
+        if not inside.all():
+            raise OutOfBounds(f"program {self.grid_idx} {verb} {int((~inside).sum())} elements outside the tensors it was given")
+        return [(int(index), addresses[place == index], place == index) for index in np.unique(place)]
 
     def _count_most(self, pointers: Array, mask: Array, width: int) -> None:
         """Count the bytes of an access whose addresses or mask come from memory as if none were left out or met twice."""
@@ -101,6 +122,17 @@ class Machine(Arithmetic):
             moved = max(32 * np.unique(mine >> np.uint64(5)).size, mine.size * width)
             self.counts.traffic[storage] = self.counts.traffic.get(storage, 0.0) + float(moved)
 
+    def create_ptr_to_int(self, pointer: Any, kind: Any) -> Any:
+        """While launches are priced addresses are made up, and a kernel that looked at them would know that. They count as values
+        from memory, which nobody knows."""
+        made = super().create_ptr_to_int(pointer, kind)
+        return mark(made) if self.dry else made
+
+    def create_assume(self, condition: Any) -> None:
+        """A hint that is checked at full shape, where the compiler uses it."""
+        if self.dry and not is_loaded(condition) and not np.all(condition.data):
+            raise OutOfBounds("tl.assume says what does not hold at full shape: accesses may go anywhere")
+
     def create_load(self, ptr: Any, _0: Any, _1: Any, is_volatile: Any) -> Any:
         mask = TensorHandle(np.ones_like(ptr.data, dtype=bool), tl.int1)
         zeros = np.zeros_like(ptr.data, dtype=triton_interpreter._get_np_dtype(ptr.get_element_ty()))
@@ -112,13 +144,14 @@ class Machine(Arithmetic):
         """Elements outside the mask without `other` are undefined by the language: random bytes."""
         kind = ptrs.get_element_ty()
         width = max(1, kind.primitive_bitwidth // 8)
-        addresses, place = self._account(ptrs, mask, width, write=False)
+        parts = self._account(ptrs, mask, width, write=False)
         dtype = triton_interpreter._get_np_dtype(kind)
         if self.dry:
             self.accesses += 1
             return TensorHandle(np.zeros_like(ptrs.data, dtype=dtype), kind)
         assert self._races is not None
-        self._races.read(addresses, place, self.program)
+        for place, addresses, _ in parts:
+            self._races.read(place, addresses, width, volatile=bool(is_volatile))
         if other is None:
             other = TensorHandle(self._undefined(ptrs.data.shape, dtype), kind)
         return super().create_masked_load(ptrs, mask, other, cache_modifier, eviction_policy, is_volatile)
@@ -141,23 +174,25 @@ class Machine(Arithmetic):
 
     def create_masked_store(self, ptrs: Any, value: Any, mask: Any, cache_modifier: Any, eviction_policy: Any) -> Any:
         width = max(1, ptrs.get_element_ty().primitive_bitwidth // 8)
-        addresses, place = self._account(ptrs, mask, width, write=True)
+        parts = self._account(ptrs, mask, width, write=True)
         if self.dry:
             return None
         assert self._races is not None
-        shape = np.broadcast_shapes(ptrs.data.shape, mask.data.shape)
-        values = np.broadcast_to(value.data, shape)[np.broadcast_to(mask.data, shape).astype(bool)]
-        self._races.write(addresses, place, self.program, values)
+
+        def values(chosen: Any) -> Array:
+            shape = np.broadcast_shapes(ptrs.data.shape, mask.data.shape)
+            return np.asarray(np.broadcast_to(value.data, shape)[np.broadcast_to(mask.data, shape).astype(bool)][chosen])
+
+        for place, addresses, chosen in parts:
+            self._races.write(place, addresses, width, functools.partial(values, chosen))
         return super().create_masked_store(ptrs, value, mask, cache_modifier, eviction_policy)
 
     def create_atomic_rmw(self, op: Any, ptr: Any, val: Any, mask: Any, sem: Any, scope: Any) -> Any:
         self._work(val.data, val.dtype, SPECIAL)
-        self._account(ptr, mask, max(1, val.dtype.primitive_bitwidth // 8), write=True)
+        self._change(ptr, mask, val, sem)
         if self.dry:
             self.accesses += 1
             return TensorHandle(np.zeros_like(val.data), val.dtype.scalar)
-        assert self._races is not None
-        self._races.give_up()
         kind = val.dtype.scalar
         if op == _FLOAT_ADD and is_bits(kind):
             return self._add_bits(ptr, val, mask)
@@ -167,6 +202,14 @@ class Machine(Arithmetic):
             old = super().create_atomic_rmw(op, ptr, bits, mask, sem, scope)
             return TensorHandle(old.data.view(val.data.dtype), kind)
         return super().create_atomic_rmw(op, ptr, val, mask, sem, scope)
+
+    def _change(self, ptr: Any, mask: Any, val: Any, sem: Any) -> None:
+        """A program changes words by an atomic. Raises OutOfBounds, Race."""
+        width = max(1, val.dtype.primitive_bitwidth // 8)
+        parts = self._account(ptr, mask, width, write=True)
+        if self._races is not None:
+            for place, addresses, _ in parts:
+                self._races.atomic(place, addresses, width, acquires=sem in _ACQUIRES, releases=sem in _RELEASES)
 
     def _add_bits(self, ptr: Any, val: Any, mask: Any) -> Any:
         """An atomic addition in a format that numpy lacks, one element after the other."""
@@ -186,10 +229,8 @@ class Machine(Arithmetic):
     def create_atomic_cas(self, ptr: Any, cmp: Any, val: Any, sem: Any, scope: Any) -> Any:
         self._work(ptr.data, val.dtype, SIMPLE)
         everywhere = TensorHandle(np.ones_like(ptr.data, dtype=bool), tl.int1)
-        self._account(ptr, everywhere, max(1, val.dtype.primitive_bitwidth // 8), write=True)
+        self._change(ptr, everywhere, val, sem)
         if self.dry:
             self.accesses += 1
             return TensorHandle(np.array(cmp.data, copy=True), cmp.dtype.scalar)
-        assert self._races is not None
-        self._races.give_up()
         return super().create_atomic_cas(ptr, cmp, val, sem, scope)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from typing import Any
 
 import torch
 
 from rlkernel.evaluator.compile.binaries import MAX_CONFIGS
-from rlkernel.evaluator.cpu.interpreter import Interpreter, KernelFailed
+from rlkernel.evaluator.cpu.interpreter import Idle, Interpreter, KernelFailed
 from rlkernel.evaluator.cpu.machine import OutOfBounds
 from rlkernel.evaluator.devices import DeviceProfile
 from rlkernel.evaluator.judging.counts import Counts
@@ -33,6 +34,13 @@ class Pricing:
         self.profile = profile
         self.precision = precision
         self._interpreter = Interpreter(program)
+
+    def refuse_idle(self, live: Container[str]) -> None:
+        """Raises Idle for a kernel whose text is among the `live` ones, if no program of a launch was found that writes."""
+        for number, line in self._interpreter.idle.items():
+            function = self.program.functions[number]
+            if function.source in live:
+                raise Idle(f"line {line}: kernel {function.name}: ")
 
     def _price(self, launch: Launch, config: Config, args: dict[str, Any]) -> tuple[float, Counts]:
         counts = self._interpreter.launch(launch, config, args, dry=True)

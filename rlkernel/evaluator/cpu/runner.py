@@ -71,7 +71,8 @@ class _Module:
 def _bytes(value: Any) -> list[bytes]:
     found: list[torch.Tensor] = []
     flatten(value, found)
-    return [t.detach().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes() if t.numel() else b"" for t in found]
+    found = [t.detach().resolve_conj().resolve_neg() for t in found]
+    return [t.contiguous().reshape(-1).view(torch.uint8).numpy().tobytes() if t.numel() else b"" for t in found]
 
 
 def _numbered(program: Program) -> list[tuple[int, Launch]]:
@@ -126,7 +127,8 @@ def _run(request: RunRequest, body: bytes) -> bytes:
     small, other, full = request.program, request.other or request.program, request.full
     compiled = {step_number(step): config for step, config in request.configs.items()}
     the_machine()[0].draw_from(request.key)
-    rows, unwritten = Pricing(full, profile_of(request.profile), request.precision).rows(request.full_specs, compiled)
+    pricing = Pricing(full, profile_of(request.profile), request.precision)
+    rows, unwritten = pricing.rows(request.full_specs, compiled)
     configs = _configs_alike(compiled, full, small)
     interpreter = Interpreter(small)
     reply = wire.Body()
@@ -154,6 +156,7 @@ def _run(request: RunRequest, body: bytes) -> bytes:
         )
         if index == 0:
             live = _live(small, interpreter, configs, one, output)
+            pricing.refuse_idle({small.functions[number].source for number, alive in live.items() if alive})
     return codec.pack(Ran(tuple(rounds), tuple(rows), live, unwritten), reply)
 
 

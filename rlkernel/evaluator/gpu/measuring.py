@@ -48,6 +48,8 @@ class Seen:
     """Whether a candidate may compute products of the reference in tf32."""
     halved: bool
     """Whether half precision makes an output wrong; only known of inputs out of its range."""
+    scalings: tuple[Stress, ...] = ()
+    """What can be done to the inputs of such a round, the hardest first."""
 
     def bearable(self, usual: Seen) -> bool:
         """Whether the reference is as finite as it usually is, and tf32 as exact as it must be."""
@@ -65,6 +67,12 @@ def steady(error: OwnError) -> OwnError:
     return error if error.steady else OwnError(spread=error.spread, huge=error.huge)
 
 
+def _scalings(inputs: list[Any]) -> tuple[Stress, ...]:
+    floats = any(isinstance(x, torch.Tensor) and x.is_floating_point() for x in inputs)
+    shifted = any(one_sided(x) for x in inputs)
+    return (Stress.SHIFTED,) * shifted + (Stress.SCALED,) * floats
+
+
 class Measuring:
     """Calls one problem's reference with one precision."""
 
@@ -77,23 +85,24 @@ class Measuring:
         model, inputs = problem.model_for(kind, init_seed), problem.inputs(seed, kind)
         with judging(precision):
             found = tensors_of(call(model, inputs, forward_seed))
-            what_happens = fates(tensors_of(inputs), tensors_of(problem.inputs(seed, kind)), found)
-            del inputs
+            fresh = problem.inputs(seed, kind)
+            what_happens, scalings = fates(tensors_of(inputs), tensors_of(fresh), found), _scalings(fresh)
+            del inputs, fresh
             model = problem.model_for(kind, init_seed)  # as it was before the call
             exactly = partial(exact_outputs, model, partial(problem.inputs, seed, kind), forward_seed, found)
-            rounded = cores_of(exactly, found, precision)
+            rounded, exact = cores_of(exactly, found, precision)
             wrong = False
             if rounded is not None and kind.balance is not None:
                 limits = [tolerance(f.dtype, OwnError(), precision) for f in found]
                 wrong = halved(exactly, found, limits)
-            exact = exactly() or found
+            exact = exact or exactly() or found
             moved = exactly(nudged=True) or exact
         cores: list[Cores] | list[None] = rounded or [None] * len(found)
         gaps = kind.balance is None  # see `judging.drawing`
         rows = zip(found, exact, moved, cores, strict=True)
         errors = [steady(own_error(f, e, m, c, gaps=gaps)) for f, e, m, c in rows]
         dtypes = tuple(f.dtype for f in found)
-        return Seen(dtypes, tuple(errors), not_finite(found), what_happens, rounded is not None, wrong)
+        return Seen(dtypes, tuple(errors), not_finite(found), what_happens, rounded is not None, wrong, scalings)
 
     def limits(self, seen: Seen) -> tuple[Tolerance, ...]:
         """What is allowed of each output in a round of this kind."""
@@ -107,14 +116,14 @@ class Measuring:
             errors = [replace(e, cores=h.cores, cores_element=h.cores_element) for e, h in pairs]
         return self.limits(replace(usual, errors=tuple(errors)))
 
-    def timed_limits(self, usual: Seen, output: list[torch.Tensor], init_seed: int, inputs: list[Any]) -> tuple[Tolerance, ...]:
+    def timed_limits(self, usual: Seen, output: list[torch.Tensor], init_seed: int, seed: int) -> tuple[Tolerance, ...]:
         """What is allowed from a reference that is timed as PyTorch ships it: what its own tf32 makes of it comes on top. It gave
-        `output` for `inputs` and forward seed 0."""
+        `output` for the inputs of `seed` and forward seed 0."""
         limits = self.limits(usual)
         if not usual.products:
             return limits
         with judging(self.precision):
-            exact = tensors_of(call(self.problem.model(init_seed), inputs, 0))
+            exact = tensors_of(call(self.problem.model(init_seed), self.problem.inputs(seed), 0))
         errors = [steady(own_error(o, e)) for o, e in zip(output, exact, strict=True)]
         return tuple(
             replace(limit, norm=limit.norm + own.norm, element=min(ELEMENT_CAP, limit.element + own.element))
@@ -123,11 +132,7 @@ class Measuring:
 
     def hardest(self, usual: Seen) -> tuple[Kind, Seen]:
         """The hardest round that the reference bears, and what it gives there."""
-        inputs = self.problem.inputs(draw_seed())
-        floats = any(isinstance(x, torch.Tensor) and x.is_floating_point() for x in inputs)
-        shifted = any(one_sided(x) for x in inputs)
-        kinds = [Kind(stress=Stress.SHIFTED, perturbed=True)] * shifted + [Kind(stress=Stress.SCALED, perturbed=True)] * floats
-        for kind in [*kinds, Kind(perturbed=True)]:
+        for kind in [Kind(stress=stress, perturbed=True) for stress in (*usual.scalings, Stress.NONE)]:
             found = self._tried(kind, quick=not usual.products)
             if found is not None and found.bearable(usual):
                 return kind, found

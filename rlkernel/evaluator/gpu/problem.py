@@ -156,15 +156,13 @@ class GpuProblem:
         a study computes in float64 before and after."""
         init_seed, seed = draw_seed(), draw_seed()
         model, inputs = self.model(init_seed), self.inputs(seed)
+        before = {n: t.clone() for n, t in state_of(model).items() if counts_as_state(n, t)}
         output = tensors_of(call(model, inputs, 0))
-        timed = measuring.timed_limits(usual, output, init_seed, self.inputs(seed))
+        timed = measuring.timed_limits(usual, output, init_seed, seed)
         plain = all(bool(torch.isfinite(t).all()) for t in output if t.is_floating_point())
         plain &= all(math.isinf(error.huge) for error in usual.errors)
-        before = state_of(self.model(init_seed))
-        changed = tuple(
-            n for n, t in state_of(model).items()
-            if n in before and counts_as_state(n, t) and not torch.equal(bits(t), bits(before[n]))
-        )  # fmt: skip
+        after = state_of(model)
+        changed = tuple(n for n, t in after.items() if n in before and not torch.equal(bits(t), bits(before[n])))
         _, run = stopwatch.run(lambda: call(model, inputs, 0), GAP_SPIN_US)
         return timed, changed, run.void, plain
 
@@ -179,9 +177,10 @@ class GpuProblem:
         draw = partial(mapped, inputs, torch.clone)
         exactly = partial(exact_outputs, model, draw, forward_seed, wanted)
         with judging(precision):
-            cores: list[Cores] | list[None] = cores_of(exactly, wanted, precision) or [None] * len(wanted)
-            exact = exactly() or wanted
+            rounded, exact = cores_of(exactly, wanted, precision)
+            exact = exact or exactly() or wanted
             moved = exactly(nudged=True) or exact
+        cores: list[Cores] | list[None] = rounded or [None] * len(wanted)
         for index, (f, w, e, m, c) in enumerate(zip(found, wanted, exact, moved, cores, strict=True)):
             error = own_error(w, e, m, c)
             measure = e if e.shape == w.shape and error.steady else w

@@ -159,7 +159,7 @@ class Construction:
         found: list[torch.Tensor] = []
         structure = flatten(call(self.model, mine, forward_seed), found)
         changed = [n for n, t in state_of(self.model).items() if counts_as_state(n, t) and not _equal(t, state[n])]
-        rounded = cores_of(partial(exact_of_copy, self.exact_model, inputs, forward_seed), found, self.precision)
+        rounded, _ = cores_of(partial(exact_of_copy, self.exact_model, inputs, forward_seed), found, self.precision)
         exact = exact_outputs(self.exact_model, inputs, forward_seed) or found
         moved = None if changed else exact_outputs(self.exact_model, nudged(inputs), forward_seed)
         cores: list[Cores] | list[None] = rounded or [None] * len(found)

@@ -149,36 +149,46 @@ def _visible_products() -> Iterator[None]:
         torch.backends.mha.set_fastpath_enabled(fast)
 
 
-def cores_of(exact: Exact, found: Sequence[torch.Tensor], precision: Precision) -> list[Cores] | None:
+def cores_of(
+    exact: Exact, found: Sequence[torch.Tensor], precision: Precision
+) -> tuple[list[Cores] | None, list[torch.Tensor] | None]:
     """Each output as tensor cores may give it. None where a candidate may not use them although the reference does not, or where
-    they change nothing. `found`: the reference's outputs."""
+    they change nothing. `found`: the reference's outputs. Then, where it was found out that there are no products, the exact
+    outputs, which need not be computed again."""
     if precision is not Precision.PYTORCH or not any(t.dtype is torch.float32 for t in found):
-        return None
-    near = _like(found, rounded_outputs(exact, nearest))
-    if near is None:
-        return None
-    cut = _like(found, rounded_outputs(exact, truncated))
-    return None if cut is None else [Cores(n, c) for n, c in zip(near, cut, strict=True)]
+        return None, None
+    near, products = _rounded(exact, nearest)
+    if near is None or not products:
+        return None, near
+    near = _like(found, near)
+    cut = rounded_outputs(exact, truncated)
+    return None if cut is None else [Cores(n, c) for n, c in zip(near, _like(found, cut), strict=True)], None
 
 
 def halved(exact: Exact, found: Sequence[torch.Tensor], allowed: Sequence[Tolerance]) -> bool:
     """Whether the products' operands in half precision make an output wrong, by twice what is allowed."""
-    outputs = _like(found, rounded_outputs(exact, half)) or []
+    rounded = rounded_outputs(exact, half)
+    outputs = [] if rounded is None else _like(found, rounded)
     return any(
         not compare_tensor(h, f, f, allowed=limit.times(2), overlapping=False, where="", layouts=LAYOUTS).matches
         for h, f, limit in zip(outputs, found, allowed, strict=False)
     )
 
 
-def _like(found: Sequence[torch.Tensor], outputs: list[torch.Tensor] | None) -> list[torch.Tensor] | None:
+def _like(found: Sequence[torch.Tensor], outputs: list[torch.Tensor]) -> list[torch.Tensor]:
     """`outputs` in the dtypes of `found`: float32 resolves tf32's errors, in half the memory."""
-    return None if outputs is None else [o.to(f.dtype) for o, f in zip(outputs, found, strict=True)]
+    return [o.to(f.dtype) for o, f in zip(outputs, found, strict=True)]
 
 
 def rounded_outputs(exact: Exact, rounding: Rounding) -> list[torch.Tensor] | None:
     """The outputs in float64 with the products' operands rounded; None where there is no product, or none that runs in
     float64."""
+    found, products = _rounded(exact, rounding)
+    return found if products else None
+
+
+def _rounded(exact: Exact, rounding: Rounding) -> tuple[list[torch.Tensor] | None, int]:
     mode = RoundedOperands(rounding)
     with _visible_products(), mode:
         found = exact()
-    return found if mode.products else None
+    return found, mode.products

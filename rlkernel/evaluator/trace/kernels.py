@@ -23,7 +23,7 @@ class KernelTable:
 
     def __init__(self) -> None:
         self.functions: list[Function | None] = []
-        self._index: dict[tuple[int, str], int] = {}
+        self._index: dict[tuple[int, str, str], int] = {}
         self._alive: list[Any] = []
         self._constants: dict[int, dict[str, Any]] = {}
         """Function -> its global constants, as they were when it was met first."""
@@ -32,7 +32,7 @@ class KernelTable:
         """The table's index of `jit`, extracting it and the helpers that it calls on first sight. `tuples`: parameters that are
         given tuples, which the text takes part by part."""
         shapes = {name: _written(name, value) for name, value in (tuples or {}).items()}
-        key = (id(jit), repr(shapes))
+        key = (id(jit), str(jit.src), repr(shapes))
         known = self._index.get(key)
         if known is not None:
             _check_unchanged(self._constants[known], jit.fn.__globals__)

@@ -12,7 +12,7 @@ import pytest
 import torch
 
 ROOM = "rlkernel.evaluator.gpu"
-MODULES = ("driver", "guards", "stopwatch", "fused", "checks", "trials", "subject")
+MODULES = ("driver", "guards", "stopwatch", "fused", "checks", "measuring", "problem", "trials", "subject")
 BINDINGS = ("cuda", "cuda.bindings", "cuda.bindings.driver", "cuda.bindings.nvrtc")
 
 
@@ -50,7 +50,7 @@ def imported() -> Iterator[SimpleNamespace]:
 def room(imported: SimpleNamespace, monkeypatch: pytest.MonkeyPatch) -> Any:
     """The room with its memory on the CPU and small red zones; nothing there waits for a device."""
     cpu = torch.device("cpu")
-    for module in (imported.guards, imported.subject, imported.trials):
+    for module in (imported.guards, imported.problem, imported.subject, imported.trials):
         monkeypatch.setattr(module, "CUDA", cpu)
     monkeypatch.setattr(imported.guards, "ZONE", 4096)
     monkeypatch.setattr(imported.guards, "_noise", None)

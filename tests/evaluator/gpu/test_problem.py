@@ -1,0 +1,96 @@
+"""A study of a reference: what it finds, and how often it makes models and inputs. Tensors lie on the CPU here."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from rlkernel.evaluator.messages.gpu import Known
+from rlkernel.evaluator.messages.judgement import InputFate, Stress
+from rlkernel.types import Precision
+
+SOURCE = """
+import torch
+import torch.nn as nn
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        {made}
+
+    def forward(self, x, y):
+        {body}
+
+def get_inputs():
+    return [torch.{drawn}(8, 16), torch.arange(16)]
+
+def get_init_inputs():
+    return []
+"""
+
+
+class Played:
+    """A stopwatch that times nothing."""
+
+    def run(self, call: Any, spin_us: float) -> tuple[Any, Any]:
+        return call(), SimpleNamespace(void=False)
+
+
+@pytest.fixture
+def study(room: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """(made, body, drawn) -> what a study knows, and how many models and inputs it made."""
+    monkeypatch.setattr(room.problem.GpuProblem, "_rows", lambda self, program, stopwatch: [])
+    monkeypatch.setattr(room.measuring.driver, "lost_context", lambda: None)
+
+    def studied(made: str, body: str, drawn: str = "randn") -> tuple[Known, int, int]:
+        one = room.problem.GpuProblem(SOURCE.format(made=made, body=body, drawn=drawn), "problem")
+        counts = {"model": 0, "inputs": 0}
+
+        def counted(name: str) -> Any:
+            method = getattr(one, name)
+
+            def call(*args: Any, **options: Any) -> Any:
+                counts[name] += 1
+                return method(*args, **options)
+
+            return call
+
+        one.model, one.inputs = counted("model"), counted("inputs")
+        known = one.study(SimpleNamespace(forward=()), Played(), Precision.PYTORCH, stress=True)
+        return known, counts["model"], counts["inputs"]
+
+    return studied
+
+
+def test_a_forward_without_products_is_studied_with_few_models_and_inputs(study: Any) -> None:
+    known, models, inputs = study("self.scale = nn.Parameter(torch.ones(16))", "return torch.tanh(x * self.scale) + y")
+    # as it is written: two models; the call and its fates, exact and nudged. Timed: one of each. The hardest round: one of each.
+    assert (models, inputs) == (4, 6)
+    assert (known.stress, known.perturbs, known.changes_state) == (Stress.SCALED, True, ())
+    assert known.fates == (InputFate.KEPT, InputFate.KEPT)
+    assert known.plain and not known.gaps
+    assert known.allowed["plain"] == known.allowed["timed"]
+
+
+def test_state_that_forward_changes_is_named(study: Any) -> None:
+    known, _, _ = study("self.norm = nn.BatchNorm1d(16)", "x.mul_(0.5); return self.norm(x) + y * 0.0")
+    assert known.changes_state == ("norm.running_mean", "norm.running_var")
+    assert known.fates == (InputFate.CHANGED, InputFate.KEPT)
+
+
+@pytest.mark.parametrize(
+    ("drawn", "body", "stress"),
+    [
+        ("rand", "return x * 2", Stress.SHIFTED),
+        ("rand", "return x.clamp_(min=-1)", Stress.SHIFTED),
+        ("rand", "return torch.sqrt(x)", Stress.SCALED),  # centred, it has NaN
+        ("ones", "return x * 2", Stress.SCALED),
+        ("randn", "assert x.abs().max() < 7; return x * 2", Stress.NONE),
+    ],
+)
+def test_the_hardest_inputs_that_a_reference_bears(study: Any, drawn: str, body: str, stress: Stress) -> None:
+    known, _, _ = study("pass", body, drawn)
+    assert known.stress is stress
+    assert ("stress" in known.allowed) == (stress is not Stress.NONE)

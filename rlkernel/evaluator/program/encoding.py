@@ -18,6 +18,7 @@ from rlkernel.evaluator.program.schema import (
     Scalar,
     Step,
 )
+from rlkernel.evaluator.program.switches import NAMES
 from rlkernel.evaluator.program.values import (
     MAX_ID,
     Descriptor,
@@ -39,7 +40,8 @@ def _encode_names(values: dict[str, Value]) -> dict[str, Any]:
 
 def step_to_json(step: Step) -> dict[str, Any]:
     if isinstance(step, Op):
-        return {"op": step.op, "args": encode(step.args), "kwargs": _encode_names(step.kwargs), "outs": list(step.outs)}
+        row = {"op": step.op, "args": encode(step.args), "kwargs": _encode_names(step.kwargs), "outs": list(step.outs)}
+        return row | {"switches": list(step.switches)} if step.switches else row
     if isinstance(step, Literal):
         return {"literal": step.out, "dtype": step.dtype, "shape": list(step.shape), "data": step.data}
     if isinstance(step, Scalar):
@@ -142,7 +144,9 @@ def _step(data: Any, functions: int) -> Step:
         outs = data.get("outs")
         require(isinstance(data["op"], str) and isinstance(data.get("args"), list), "bad operator step")
         require(isinstance(outs, list) and all(o is None or is_int(o, 0, MAX_ID) for o in outs), "bad outputs")
-        return Op(data["op"], tuple(decode(data["args"])), _values(data.get("kwargs")), tuple(outs))
+        switches = data.get("switches", [])
+        require(isinstance(switches, list) and all(isinstance(s, str) and s in NAMES for s in switches), "unknown switch")
+        return Op(data["op"], tuple(decode(data["args"])), _values(data.get("kwargs")), tuple(outs), tuple(switches))
     if "literal" in data:
         shape, raw = data.get("shape"), data.get("data")
         require(is_int(data["literal"], 0, MAX_ID) and isinstance(data.get("dtype"), str), "bad literal")

@@ -66,7 +66,8 @@ def changed(step: Step, change: Change) -> Step:
 
     if isinstance(step, Op):
         args = tuple(rewrite(value, in_value) for value in step.args)
-        return Op(step.op, args, named(step.kwargs), tuple(None if number is None else out(number) for number in step.outs))
+        outs = tuple(None if number is None else out(number) for number in step.outs)
+        return replace(step, args=args, kwargs=named(step.kwargs), outs=outs)
     if isinstance(step, Literal):
         return replace(step, out=out(step.out))
     if isinstance(step, Scalar):

@@ -115,7 +115,7 @@ class _Trace:
         self.source = shrink(source, variant.constants)
         self.variant = variant
         self.profile = profile
-        self.recorder = Recorder()
+        self.recorder = Recorder(keeps_switches=True)
         self.table = KernelTable()
 
     def run(self) -> _Whole:

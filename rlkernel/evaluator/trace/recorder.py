@@ -19,6 +19,7 @@ from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_mod
 from rlkernel.evaluator.program.layouts import as_on_cuda
 from rlkernel.evaluator.program.operators import operator
 from rlkernel.evaluator.program.schema import MAX_LITERAL_BYTES, MAX_STEPS, Literal, Op, Scalar, Step
+from rlkernel.evaluator.program.switches import switches_of
 from rlkernel.evaluator.program.values import DeviceRef, MalformedProgram, ScalarRef, TensorRef, TorchName, Value
 from rlkernel.evaluator.trace import precision
 from rlkernel.evaluator.trace.devices import CUDA, META, Devices
@@ -44,8 +45,10 @@ def look_of(tensor: torch.Tensor) -> Look:
 class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Steps of one phase (`__init__` or one `forward`), and the ids of the tensors seen so far."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, keeps_switches: bool = False) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
+        self.keeps_switches = keeps_switches
+        """Whether what host code sets for products and for cuDNN is recorded: of a candidate, in a process of its own."""
         self.steps: list[Step] = []
         self.history: list[Step] = []
         """The steps of all phases."""
@@ -175,7 +178,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
             result = as_on_cuda(name, tensors, result)
         items = result if isinstance(result, (tuple, list)) else (result,)
         outs = tuple(self._result(item) if isinstance(item, torch.Tensor) else None for item in items)
-        self._append(Op(name, encoded_args, encoded_kwargs, outs))
+        self._append(Op(name, encoded_args, encoded_kwargs, outs, switches_of(name) if self.keeps_switches else ()))
         return result
 
     def _result(self, tensor: torch.Tensor) -> int:

@@ -24,6 +24,7 @@ from rlkernel.evaluator.program.schema import Launch, Program, Step, decode_scal
 from rlkernel.evaluator.program.values import Pairs, TensorRef, Value
 from rlkernel.evaluator.program.variant import Traced, Variant
 from rlkernel.evaluator.trace.calls import Call, Steady, alike, steady
+from rlkernel.evaluator.trace.cuda_graphs import graphs
 from rlkernel.evaluator.trace.devices import CUDA, HOST
 from rlkernel.evaluator.trace.host_numbers import compiled, names
 from rlkernel.evaluator.trace.inductor import load
@@ -124,6 +125,7 @@ class _Trace:
         with (
             answering_as(self.profile),
             intercepting(self.recorder, self.table, FILENAME, target, self.profile.properties) as launches,
+            graphs(self.recorder, launches.kept),
             recording(self.recorder),
         ):
             return self._run(launches)
@@ -162,6 +164,7 @@ class _Trace:
         began, before = (len(recorder), len(recorder.numbers)), self._state(model)
         args = decode_spec(self.variant.inputs, recorder, ids)
         recorder.phase()
+        recorder.begin(ids)
         recorder.reading.begin()
         result = self._guard(Status.RUNTIME_ERROR, _called, model, args)
         output = self._guard(Status.UNTRACEABLE, encode_output, result, recorder)

@@ -9,7 +9,7 @@ references (in the judge).
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -22,6 +22,7 @@ from rlkernel.evaluator.program.schema import MAX_LITERAL_BYTES, MAX_STEPS, Lite
 from rlkernel.evaluator.program.switches import switches_of
 from rlkernel.evaluator.program.values import DeviceRef, MalformedProgram, ScalarRef, TensorRef, TorchName, Value
 from rlkernel.evaluator.trace import precision
+from rlkernel.evaluator.trace.addresses import Addresses
 from rlkernel.evaluator.trace.devices import CUDA, META, Devices
 from rlkernel.evaluator.trace.host_numbers import HostNumbers, Untraceable
 from rlkernel.evaluator.trace.reading import Reading
@@ -55,6 +56,11 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self.numbers = HostNumbers(self._scalar)
         self.reading = Reading(self)
         self.devices = Devices()
+        self.addresses = Addresses()
+        self._places: dict[int, int] = {}
+        """The memory of an input of any call -> the place of the input among its call's."""
+        self._inputs: list[int] = []
+        """The memory of the inputs of the call in progress."""
         self.autocast: torch.dtype | None = None
         """The dtype of `torch.autocast` around the call in progress, which a dispatch mode itself is not told."""
         self._ids: dict[int, int] = {}
@@ -105,6 +111,50 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         number = self.bind(tensor)
         self._append(Op("aten.as_strided.default", args, {}, (number,)))
         return number
+
+    def begin(self, inputs: Sequence[int]) -> None:
+        """A call of forward begins, with inputs that have these ids. They lie where those of the last call have lain."""
+        storages = list(dict.fromkeys(self.storage(number) for number in inputs))
+        with torch._C.DisableTorchFunction():
+            sizes = {self.storage(number): self.tensor(number).untyped_storage().nbytes() for number in inputs}
+        self.addresses.inputs(storages, [sizes[storage] for storage in storages])
+        self._places |= {storage: place for place, storage in enumerate(storages)}
+        self._inputs = storages
+
+    def number_now(self, number: int) -> int:
+        """The id of what lies now where the tensor with this id has lain: another one where a CUDA graph has been replayed since,
+        and in the memory of an input."""
+        storage, dtype, *shape = look = self._looks[number]
+        place = self._places.get(storage)
+        if place is not None and self._inputs[place] != storage:
+            home = self._homes.get((self._inputs[place], dtype))
+            if home is None:
+                raise Untraceable("a CUDA graph that was captured in an earlier call reads its input as another dtype")
+            if self._looks[home][1:] == look[1:]:
+                return home
+            args: tuple[Value, ...] = (TensorRef(home), *(list(s) if isinstance(s, tuple) else s for s in shape))
+            with torch._C.DisableTorchFunction(), _disable_current_modes():
+                found = self.bind(torch.as_strided(self.tensor(home), *shape))  # type: ignore[arg-type]
+            self._append(Op("aten.as_strided.default", args, {}, (found,)))
+            return found
+        now = self._ids.get(id(self.tensor(number)))
+        return number if now is None or self._looks[now] != look else now
+
+    def forget(self, since: int) -> set[int]:
+        """Take back the ids from `since` on, of tensors that nothing has computed. Returns the memory that was made there."""
+        before = {look[0] for look in self._looks[:since]}
+        made = {look[0] for look in self._looks[since:]} - before
+        for tensor, _ in self._alive[since:]:
+            self._ids.pop(id(tensor), None)
+        self.renew(made)
+        return made
+
+    def renew(self, storages: set[int]) -> None:
+        """Take back the ids of all tensors in some memory, which is about to be written anew."""
+        for number, look in enumerate(self._looks):
+            if look[0] in storages:
+                self._ids.pop(id(self.tensor(number)), None)
+                self._homes.pop(look[:2], None)
 
     def _append(self, step: Step) -> None:
         if len(self.steps) >= MAX_STEPS:

@@ -27,7 +27,7 @@ def test_the_profile_answers() -> None:
 
 
 def test_afterwards_torch_is_as_before() -> None:
-    names = ("is_available", "get_device_name", "Stream", "Event", "CUDAGraph", "stream", "synchronize")
+    names = ("is_available", "get_device_name", "Stream", "Event", "stream", "synchronize")
     before = [getattr(torch.cuda, name) for name in names]
     compile_before = torch.compile
     with pytest.raises(RuntimeError, match="inside"), answering_as(H200):
@@ -35,6 +35,12 @@ def test_afterwards_torch_is_as_before() -> None:
         raise RuntimeError("inside")
     assert [getattr(torch.cuda, name) for name in names] == before
     assert torch.compile is compile_before
+
+
+def _load_inline(**options: Any) -> Any:
+    from torch.utils.cpp_extension import load_inline
+
+    return load_inline(**options)
 
 
 def test_streams_and_events_have_no_effect() -> None:
@@ -52,7 +58,7 @@ def test_streams_and_events_have_no_effect() -> None:
     ("call", "line"),
     [
         (lambda: torch.cuda.Event(enable_timing=True).elapsed_time(torch.cuda.Event()), "host code measures time on the device"),
-        (lambda: torch.cuda.CUDAGraph(), "a CUDA graph cannot be traced"),
+        (lambda: _load_inline(name="x", cuda_sources=""), "a C++ or CUDA extension (load_inline) cannot be traced"),
         (lambda: torch.compile(torch.relu), "torch.compile cannot be traced"),
     ],
 )

@@ -1,4 +1,4 @@
-# relu untraceable catalogue=9: hands addresses to a vendor's library
+# relu runtime_error|crash catalogue=9: hands addresses to a vendor's library; they are made up, and the process has no card
 import torch
 import torch.nn as nn
 import triton

@@ -27,7 +27,7 @@ def test_the_profile_answers() -> None:
 
 
 def test_afterwards_torch_is_as_before() -> None:
-    names = ("is_available", "get_device_name", "Stream", "Event", "stream", "synchronize")
+    names = ("is_available", "get_device_name", "Stream", "Event", "CUDAGraph", "stream", "synchronize")
     before = [getattr(torch.cuda, name) for name in names]
     compile_before = torch.compile
     with pytest.raises(RuntimeError, match="inside"), answering_as(H200):
@@ -59,6 +59,7 @@ def test_streams_and_events_have_no_effect() -> None:
     [
         (lambda: torch.cuda.Event(enable_timing=True).elapsed_time(torch.cuda.Event()), "host code measures time on the device"),
         (lambda: _load_inline(name="x", cuda_sources=""), "a C++ or CUDA extension (load_inline) cannot be traced"),
+        (lambda: torch.cuda.CUDAGraph(), "a CUDA graph cannot be traced"),
         (lambda: torch.compile(torch.relu), "torch.compile cannot be traced"),
     ],
 )

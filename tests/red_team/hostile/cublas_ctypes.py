@@ -1,4 +1,4 @@
-# relu runtime_error|crash catalogue=9: hands addresses to a vendor's library; they are made up, and the process has no card
+# relu runtime_error gpu=runtime_error|crash catalogue=9: hands addresses to a library of a vendor, which are made up
 import torch
 import torch.nn as nn
 import triton

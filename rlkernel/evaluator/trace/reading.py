@@ -171,8 +171,9 @@ class Reading:
         blocked = ""
         for step in reversed(self._recorder.history):
             refs = list(_refs(step))
-            if isinstance(step, Launch):
-                blocked = blocked or (MADE if any(storage(ref) in memory for ref in refs) else "")
+            if isinstance(step, Launch):  # one of an earlier call may have changed a weight: the number is read after it
+                touched = {storage(ref) for ref in refs} & memory
+                blocked = blocked or (MADE if touched - self.state else "")
                 continue
             made = _made(step)
             writing = isinstance(step, Op) and writes(step) and any(storage(ref) in memory for ref in refs)

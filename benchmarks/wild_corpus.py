@@ -71,7 +71,8 @@ def collect(clones: Sequence[Path], out: Path, most: int, seen: set[str]) -> tup
         for pairs in folders.values():
             step = max(len(pairs) / most, 1.0)
             taken = [pairs[int(place * step)] for place in range(min(most, len(pairs)))]
-            left_out["more of one folder"] += len(pairs) - len(taken)
+            if len(taken) < len(pairs):
+                left_out["more of one folder"] += len(pairs) - len(taken)
             rows += [_write(out, f"{clone.name}/{pair.id}", pair.reference, pair.candidate) for pair in taken]
     return rows, left_out
 

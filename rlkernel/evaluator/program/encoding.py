@@ -32,6 +32,8 @@ from rlkernel.evaluator.program.values import (
 )
 
 MAX_HOOK_STEPS = 64
+MAX_PREPARING = 16
+"""The most calls of forward that prepare, in both modes."""
 
 
 def _encode_names(values: dict[str, Value]) -> dict[str, Any]:
@@ -181,7 +183,7 @@ def from_json(data: Any) -> Program:
     steps = {key: _steps(given.get(key), len(functions), key) for key in ("init", "forward", "prepare")}
     require(not any(isinstance(step, Scalar) for step in steps["forward"]), "a scalar that is read in forward")
     calls, carried = given["prepare_inputs"], given["carried"]
-    require(isinstance(calls, list) and len(calls) <= 2, "bad calls that prepare")
+    require(isinstance(calls, list) and len(calls) <= MAX_PREPARING, "bad calls that prepare")
     require(isinstance(carried, list) and all(len(_ids(pair)) == 2 for pair in carried), "bad tensors that are carried")
     return Program(
         functions,

@@ -39,6 +39,8 @@ from rlkernel.types import Status
 
 FILENAME = "candidate.py"
 INCONSISTENT = "forward does not do the same work on every call"
+WARM_CALLS = 4
+"""How many calls may do other work than all later ones."""
 
 
 class Verdict(Exception):
@@ -112,7 +114,9 @@ class _Whole:
 class _Trace:
     """One candidate at one size: executed, constructed, and called several times."""
 
-    def __init__(self, source: str, profile: DeviceProfile, variant: Variant) -> None:
+    def __init__(self, source: str, profile: DeviceProfile, variant: Variant, warm: int) -> None:
+        self.warm = warm
+        """How many calls prepare, whatever they do."""
         self.source = shrink(source, variant.constants)
         self.variant = variant
         self.profile = profile
@@ -188,7 +192,7 @@ class _Trace:
         recorder.devices.base = HOST
         start = Program((), tuple(init_ids), tuple(recorder.phase()), state, (), (), None)
         training = model.training
-        usual = steady(lambda: self._forward(model))
+        usual = steady(lambda: self._forward(model), self.warm)
         if usual is None:
             raise Verdict(Status.INCONSISTENT, INCONSISTENT)
         model.train(not training)
@@ -257,4 +261,15 @@ def trace(source: str, profile: DeviceProfile, variants: Sequence[Variant]) -> t
     """What the candidate `source` does at each size, as if `profile` were there. Raises Verdict."""
     linecache.cache[FILENAME] = (len(source), None, io.StringIO(source, newline=None).readlines(), FILENAME)
     load(source)
-    return _prune([_Trace(source, profile, variant).run() for variant in variants])
+    return _prune([_whole(source, profile, variant) for variant in variants])
+
+
+def _whole(source: str, profile: DeviceProfile, variant: Variant) -> _Whole:
+    """The candidate traced at one size. What does other work in its first calls than later, as what warms up before it captures a
+    CUDA graph, is traced again behind more calls. Raises Verdict."""
+    try:
+        return _Trace(source, profile, variant, 0).run()
+    except Verdict as found:
+        if found.detail != INCONSISTENT:
+            raise
+    return _Trace(source, profile, variant, WARM_CALLS).run()

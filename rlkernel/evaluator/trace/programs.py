@@ -34,10 +34,13 @@ class Programs:
 
     def usual(self, found: Steady) -> Program:
         """The candidate in its own mode. Raises NotSteady."""
+        looking = [_looks(call) for call in found.prepared]
+        if any(looking) and not _looks(found.call):
+            raise NotSteady(Status.INCONSISTENT, "after its first call forward does not look at its inputs")
+        if not all(looking) and _looks(found.call):
+            raise NotSteady(Status.INCONSISTENT, "one of the first calls of forward does not look at its inputs")
         for call in found.prepared:
             self._bounded(found.call, call)
-            if _looks(call) and not _looks(found.call):
-                raise NotSteady(Status.INCONSISTENT, "after its first call forward does not look at its inputs")
         return self._program(found.prepared, found, {})
 
     def other(self, found: Steady, usual: Steady) -> Program:

@@ -40,7 +40,7 @@ from rlkernel.types import Status
 FILENAME = "candidate.py"
 INCONSISTENT = "forward does not do the same work on every call"
 WARM_CALLS = 4
-"""How many calls may do other work than all later ones."""
+"""How many calls may do other work than all later ones, where a CUDA graph is captured."""
 
 
 class Verdict(Exception):
@@ -265,11 +265,12 @@ def trace(source: str, profile: DeviceProfile, variants: Sequence[Variant]) -> t
 
 
 def _whole(source: str, profile: DeviceProfile, variant: Variant) -> _Whole:
-    """The candidate traced at one size. What does other work in its first calls than later, as what warms up before it captures a
-    CUDA graph, is traced again behind more calls. Raises Verdict."""
+    """The candidate traced at one size. What captures a CUDA graph and does other work in its first calls than later, as what
+    warms up does, is traced again behind more calls. Raises Verdict."""
+    first = _Trace(source, profile, variant, 0)
     try:
-        return _Trace(source, profile, variant, 0).run()
+        return first.run()
     except Verdict as found:
-        if found.detail != INCONSISTENT:
+        if found.detail != INCONSISTENT or not first.recorder.captured:
             raise
     return _Trace(source, profile, variant, WARM_CALLS).run()

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import torch
 
+from rlkernel.evaluator.program.operators import allocates
 from rlkernel.evaluator.program.schema import Program, Step
 from rlkernel.evaluator.program.values import TensorRef, rewrite
 from rlkernel.evaluator.trace.calls import Call, Reference, Steady, bound_by, changed, needed_from
@@ -104,8 +105,9 @@ def _tensors_of(call: Call) -> set[int]:
 
 
 def _looks(call: Call) -> bool:
-    """Whether a call does anything with its inputs."""
-    return any(TensorRef(number) in needed_from(call.steps, [call.output]) for number in call.inputs)
+    """Whether a call does anything with its inputs; memory of their shape is nothing."""
+    needed = needed_from([step for step in call.steps if not allocates(step)], [call.output])
+    return any(TensorRef(number) in needed for number in call.inputs)
 
 
 def _bound(program: Program) -> set[Reference]:

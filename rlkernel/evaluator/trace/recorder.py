@@ -57,6 +57,8 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self.reading = Reading(self)
         self.devices = Devices()
         self.addresses = Addresses()
+        self.captured = False
+        """Whether a CUDA graph was captured."""
         self._places: dict[int, int] = {}
         """The memory of an input of any call -> the place of the input among its call's."""
         self._inputs: list[int] = []
@@ -142,6 +144,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     def forget(self, since: int) -> set[int]:
         """Take back the ids from `since` on, of tensors that nothing has computed. Returns the memory that was made there."""
+        self.captured = True
         before = {look[0] for look in self._looks[:since]}
         made = {look[0] for look in self._looks[since:]} - before
         for tensor, _ in self._alive[since:]:

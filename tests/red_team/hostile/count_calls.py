@@ -1,4 +1,4 @@
-# relu incorrect catalogue=14: works on the first calls only; what it does from then on is judged
+# relu inconsistent catalogue=14: works on the first calls only
 import os, sys, time, signal, socket, threading, subprocess, ctypes
 import torch, triton
 import torch.nn as nn

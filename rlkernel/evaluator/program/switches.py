@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -26,14 +27,22 @@ _CONVOLUTIONS = frozenset({"convolution", "_convolution", "cudnn_convolution", "
 
 def switches_of(op: str) -> tuple[str, ...]:
     """The switches that are set now and concern an operator such as `aten.mm.default`."""
+    kind = _kind(op)
+    if not kind:
+        return ()
+    exact = _precision(kind) != "tf32"
+    if kind == "matmul":
+        return () if exact else (MATMUL_TF32,)
+    return (*((CUDNN_FLOAT32,) if exact else ()), *((DETERMINISTIC,) if torch.backends.cudnn.deterministic else ()))
+
+
+@functools.cache
+def _kind(op: str) -> str:
+    """What torch calls the precision of an operator's products; empty for an operator without."""
     name = op.split(".")[1].removesuffix("_")
     if name in _PRODUCTS:
-        return (MATMUL_TF32,) if _precision("matmul") == "tf32" else ()
-    layer = recurrent.is_recurrent(op)
-    if not layer and name not in _CONVOLUTIONS:
-        return ()
-    exact = _precision("rnn" if layer else "conv") != "tf32"
-    return (*((CUDNN_FLOAT32,) if exact else ()), *((DETERMINISTIC,) if torch.backends.cudnn.deterministic else ()))
+        return "matmul"
+    return "rnn" if recurrent.is_recurrent(op) else "conv" if name in _CONVOLUTIONS else ""
 
 
 def _precision(what: str) -> str:

@@ -107,7 +107,10 @@ class Reading:
         leaves = sorted(origin.leaves)
         if any(self._recorder.storage(leaf) not in drawn for leaf in leaves):
             raise Untraceable(INPUT)
-        return self._computed(origin, tensor, leaves, [drawn[self._recorder.storage(leaf)]() for leaf in leaves])
+        try:
+            return self._computed(origin, tensor, leaves, [drawn[self._recorder.storage(leaf)]() for leaf in leaves])
+        except Untraceable:
+            raise Untraceable(INPUT) from None
 
     def examples(self, made: Sequence[torch.Tensor]) -> list[Callable[[], torch.Tensor]]:
         """How to draw the arguments that a traced `get_inputs` has made. Each draw may raise Untraceable."""

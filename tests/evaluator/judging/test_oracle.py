@@ -221,7 +221,7 @@ class Model(torch.nn.Module):
         return out
 def get_inputs():
     offsets = torch.zeros(3, dtype=torch.int32)
-    offsets[1:] = torch.cumsum(torch.tensor([{first}, 4]), dim=0)
+    offsets[1:] = torch.cumsum({counts}, dim=0)
     return [torch.randn(8, 2), offsets]
 def get_init_inputs():
     return []
@@ -230,14 +230,16 @@ def get_init_inputs():
 
 def test_a_reference_may_read_what_its_author_draws() -> None:
     """Segments of 4 and 4 rows, read on the host: each is copied once, at its place."""
-    program = prepare(READS.format(first="4", extra=""), "reads", H200, Precision.STRICT).program
+    program = prepare(READS.format(counts="torch.tensor([4, 4])", extra=""), "reads", H200, Precision.STRICT).program
     slices = [step.args[2:4] for step in program.forward if isinstance(step, Op) and step.op == "aten.slice.Tensor"]
     assert sorted(set(slices)) == [(0, 4), (4, 8)]
-    drawn = prepare(READS.format(first="int(torch.randint(4, 5, ()))", extra=""), "reads", H200, Precision.STRICT)
+    drawn = prepare(READS.format(counts="torch.randint(4, 5, (2,))", extra=""), "reads", H200, Precision.STRICT)
     assert len(drawn.program.forward) == len(program.forward)
 
 
 def test_what_depends_on_many_values_is_still_refused() -> None:
-    source = READS.format(first="4", extra=" * float(x.max())").replace("torch.randn(8, 2)", "torch.randn(8, 1 << 18)")
-    with pytest.raises(BrokenReference, match="large tensor"):
+    source = READS.format(counts="torch.tensor([4, 4])", extra=" * float(x.max())").replace(
+        "torch.randn(8, 2)", "torch.randn(8, 1 << 18)"
+    )
+    with pytest.raises(BrokenReference, match="reads a tensor's value"):
         prepare(source, "reads", H200, Precision.STRICT)

@@ -4,7 +4,7 @@
     python -m benchmarks.wild_native CORPUS/manifest.jsonl --out native.jsonl
     rlkernel evaluate --manifest CORPUS/manifest.jsonl --out ours.jsonl --device cuda:0
     python -m benchmarks.wild native.jsonl ours.jsonl
-    python -m benchmarks.wild native.jsonl ours.jsonl --page docs/results/wild.md --card "NVIDIA H200" --sources A/B C/D
+    python -m benchmarks.wild native.jsonl ours.jsonl --page docs/results/wild.md --card "NVIDIA H200"
 
 A native run is *right* if it ended, its outputs have the reference's structure, shapes and dtypes, and all are within
 KernelBench's 1e-2. Speedups are compared where both found the candidate right. Several pairs of files make one table.
@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from rlkernel.evaluator.native.agreement import Judged, disagreements, native_from_json, speedups, summary, summary_line, table
-from rlkernel.types import Closeness, Evaluation
+from rlkernel.types import Closeness, Evaluation, Status
 
 
 def read(native: Path, ours: Path) -> list[Judged]:
@@ -52,27 +52,33 @@ def report(judged: Sequence[Judged]) -> str:
 
 
 def _close(judged: Sequence[Judged]) -> list[str]:
-    """How KernelBench's two tolerances and our bound count the candidates that ran."""
+    """How KernelBench's two tolerances and our bound count the candidates that ran, and what is accepted of those with a kernel
+    whose outputs meet all of them."""
     ran = [one.native for one in judged if one.native.ended == "ran"]
     counts = Counter((native.right, native.close is Closeness.TIGHT, native.matches) for native in ran)
     right = sum(count for (right, _, _), count in counts.items() if right)
     close = sum(count for (right, close, _), count in counts.items() if right and close)
     bound = sum(count for (right, _, ours), count in counts.items() if right and ours)
+    met = [one for one in judged if one.native.right and one.native.matches and one.evaluation.status is not Status.NO_KERNEL]
+    accepted = sum(one.evaluation.correct for one in met)
+    share = f" ({accepted / len(met):.1%})".replace("%", " %") if met else ""
     return [
-        f"Of {right} natively right candidates {close} are within 1e-4, too, and {bound} are within our bound on those inputs."
+        f"Of {right} natively right candidates {close} are within 1e-4, too, and {bound} are within our bound on those inputs.",
+        f"Of the {len(met)} within our bound that launch a kernel, {accepted} are accepted{share}.",
     ]
 
 
-def page(judged: Sequence[Judged], card: str, sources: Sequence[str], commands: Sequence[str]) -> str:
+def page(judged: Sequence[Judged], card: str, commands: Sequence[str]) -> str:
     """The page of results: what was run, on what, and the report."""
-    listed = "\n".join(f"- `{source}`" for source in sources)
+    sources = Counter(one.id.partition("/")[0].replace("+", "/") for one in judged)
+    listed = "\n".join(f"- `{source}`: {count}" for source, count in sources.most_common())
     ran = f"{len(judged)} candidates on one {card}, from these repositories:\n\n{listed}"
     return f"{INTRODUCTION}\n{ran}\n\n```sh\n{chr(10).join(commands)}\n```\n\n## Verdicts\n\n{report(judged)}"
 
 
 INTRODUCTION = """# Other people's kernels
 
-Kernels that public models wrote for KernelBench's problems, each judged by us and run as plain Python in KernelBench's way, in a
+Kernels that public models wrote for public problems, each judged by us and run as plain Python in KernelBench's way, in a
 process of its own. Nothing of them is kept here; `benchmarks/wild_corpus.py` builds the corpus. A native run is *right* if its
 outputs have the reference's shapes and dtypes and are within 1e-2 of it, absolute plus relative.
 """
@@ -91,14 +97,13 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("files", nargs="+", type=Path, metavar="NATIVE OURS", help="pairs of result files")
     parser.add_argument("--page", type=Path, help="write the page of results there")
     parser.add_argument("--card", default="NVIDIA H200")
-    parser.add_argument("--sources", nargs="*", default=[], help="the repositories that the corpus was built from")
     given = parser.parse_args(argv)
     if len(given.files) % 2:
         parser.error("result files come in pairs: NATIVE OURS")
     pairs = zip(given.files[::2], given.files[1::2], strict=True)
     judged = [one for native, ours in pairs for one in read(native, ours)]
     if given.page is not None:
-        given.page.write_text(page(judged, given.card, given.sources, COMMANDS))
+        given.page.write_text(page(judged, given.card, COMMANDS))
     print(report(judged), end="")
 
 

@@ -1,17 +1,13 @@
 """Kernels that other people's models wrote, collected from clones of public repositories. Nothing of them is ever committed.
 
-    python -m benchmarks.wild_corpus --out CORPUS CLONE [CLONE ...]
+    python -m benchmarks.wild_corpus --out CORPUS CLONE [CLONE ...] [--most 100] [--without CORPUS/manifest.jsonl]
 
-A clone may hold any of these, wherever it keeps them:
-
-    runs/*/level_L_problem_P_sample_S_kernel.py    KernelBench's own layout; the reference is KernelBench/levelL/P_*.py of the
-    clone
-    original.py beside kernel_code.py              KernelAgent's artefacts: a function `kernel_function`
-    *.json                                         traces: rows with `pytorch_code` and `triton_code`, also per turn
+`benchmarks.wild_layouts` says where a clone may keep them. CORPUS receives `manifest.jsonl`, as `rlkernel evaluate --manifest`
+reads it. Only candidates with a Triton kernel are taken, each text once, and of each folder of a clone at most `--most`, evenly
+spread.
 
 A candidate that is a function gets a `ModelNew` whose forward calls it with the forward's arguments; where the function wants
-more than those it is left out, and counted. CORPUS receives `manifest.jsonl`, as `rlkernel evaluate --manifest` reads it. Only
-candidates with a Triton kernel are taken, each text once.
+more than those it is left out, and counted. A reference may call its module anything and may lack `get_init_inputs`.
 """
 
 from __future__ import annotations
@@ -20,12 +16,13 @@ import argparse
 import ast
 import hashlib
 import json
-import re
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+
+from benchmarks.wild_layouts import Pair, pairs_of
+from rlkernel.sources.directory import lacking
+from rlkernel.sources.renaming import as_model
 
 FUNCTIONS = ("kernel_function", "triton_kernel_wrapper")
 """What the functions are called that public prompts ask for instead of a module."""
@@ -40,81 +37,69 @@ class ModelNew(torch.nn.Module):
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Pair:
-    """One candidate and the reference that it replaces, as texts."""
-
-    id: str
-    reference: str
-    candidate: str
-
-
 def main() -> None:
+    assert __doc__ is not None
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("clones", nargs="+", type=Path)
     parser.add_argument("--out", required=True, type=Path)
+    parser.add_argument("--most", type=int, default=100, help="candidates of one folder of a clone")
+    parser.add_argument("--without", type=Path, help="a manifest whose candidates are left out")
     given = parser.parse_args()
-    left_out: Counter[str] = Counter()
-    seen: set[str] = set()
-    rows = []
-    for clone in given.clones:
-        for pair in (*_runs(clone), *_artefacts(clone), *_traces(clone)):
-            candidate = _as_module(pair)
-            digest = hashlib.sha256(f"{pair.reference}\0{candidate}".encode()).hexdigest()
-            if "triton.jit" not in pair.candidate:
-                left_out["no Triton kernel"] += 1
-            elif candidate is None:
-                left_out["a function that wants more than the forward's arguments"] += 1
-            elif digest in seen:
-                left_out["the same text again"] += 1
-            else:
-                seen.add(digest)
-                rows.append(_write(given.out, f"{clone.name}/{pair.id}", pair.reference, candidate))
+    seen = {_digest(*texts) for texts in _written(given.without)} if given.without else set()
+    rows, left_out = collect(given.clones, given.out, given.most, seen)
     (given.out / "manifest.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    print(f"{len(rows)} candidates in {given.out}; left out: {dict(left_out)}")
+    for source, count in Counter("/".join(row["id"].split("/")[:2]) for row in rows).items():
+        print(f"{count:5} {source}")
+    print(f"{len(rows):5} candidates in {given.out}; left out: {dict(left_out)}")
 
 
-def _runs(clone: Path) -> Iterator[Pair]:
-    """The answers that stand in KernelBench's layout."""
-    for path in sorted(clone.glob("runs/*/level_*_problem_*_sample_*_kernel.py")):
-        numbers = re.fullmatch(r"level_(\d+)_problem_(\d+)_sample_(\d+)_kernel", path.stem)
-        if numbers is None:
-            continue
-        level, problem, sample = numbers.groups()
-        for reference in clone.glob(f"KernelBench/level{level}/{problem}_*.py"):
-            yield Pair(f"{path.parent.name}/{level}-{problem}-{sample}", reference.read_text(), path.read_text())
+def collect(clones: Sequence[Path], out: Path, most: int, seen: set[str]) -> tuple[list[dict[str, str]], Counter[str]]:
+    """Write the candidates of `clones` to `out`, without those whose digests are `seen`.
+
+    Returns the manifest's rows, and how many were left out for which cause."""
+    left_out: Counter[str] = Counter()
+    rows = []
+    for clone in clones:
+        folders: dict[str, list[Pair]] = {}
+        for pair in pairs_of(clone):
+            made, cause = _usable(pair)
+            if made is None or (digest := _digest(made.reference, made.candidate)) in seen:
+                left_out[cause or "the same text again"] += 1
+                continue
+            seen.add(digest)
+            folders.setdefault(pair.id.rpartition("/")[0], []).append(made)
+        for pairs in folders.values():
+            step = max(len(pairs) / most, 1.0)
+            taken = [pairs[int(place * step)] for place in range(min(most, len(pairs)))]
+            if len(taken) < len(pairs):
+                left_out["more of one folder"] += len(pairs) - len(taken)
+            rows += [_write(out, f"{clone.name}/{pair.id}", pair.reference, pair.candidate) for pair in taken]
+    return rows, left_out
 
 
-def _artefacts(clone: Path) -> Iterator[Pair]:
-    """Folders with an original and a kernel beside it."""
-    for original in sorted(clone.rglob("original.py")):
-        for name in ("kernel_code.py", "final_kernel.py"):
-            kernel = original.with_name(name)
-            if kernel.exists():
-                yield Pair(str(original.parent.relative_to(clone)), original.read_text(), kernel.read_text())
+def _usable(pair: Pair) -> tuple[Pair | None, str]:
+    """The pair as `rlkernel evaluate` takes it, or None and the cause."""
+    if "triton.jit" not in pair.candidate:
+        return None, "no Triton kernel"
+    reference = _as_reference(pair.reference)
+    if reference is None:
+        return None, "no reference"
+    candidate = _as_module(pair)
+    if candidate is None:
+        return None, "a function that wants more than the forward's arguments"
+    return Pair(pair.id, reference, candidate), ""
 
 
-def _traces(clone: Path) -> Iterator[Pair]:
-    """Every attempt in lists of conversations; a file that is cut short gives its whole rows."""
-    for path in sorted(clone.glob("*.json")):
-        for place, row in enumerate(_rows(path.read_text())):
-            reference = row.get("pytorch_code")
-            attempts = [row, *row.get("turns", [])] if isinstance(reference, str) else []
-            for number, attempt in enumerate(attempts):
-                if isinstance(attempt, dict) and isinstance(attempt.get("triton_code"), str):
-                    yield Pair(f"{path.stem}/{place}-{row.get('sample_key')}-{number}", str(reference), attempt["triton_code"])
-
-
-def _rows(text: str) -> Iterator[dict[str, Any]]:
-    decoder, at = json.JSONDecoder(), text.find("{")
-    while at >= 0 and text.lstrip().startswith("["):
-        try:
-            row, end = decoder.raw_decode(text, at)
-        except ValueError:
-            return
-        if isinstance(row, dict):
-            yield row
-        at = text.find("{", end)
+def _as_reference(source: str) -> str | None:
+    """A reference in KernelBench's format, of a file whose last module may have any name; None where there is none."""
+    try:
+        classes = [node.name for node in ast.parse(source).body if isinstance(node, ast.ClassDef)]
+        found = as_model(source, "Model" if "Model" in classes else classes[-1])
+    except (SyntaxError, ValueError, IndexError):
+        return None
+    if "def get_init_inputs" not in found:
+        found += "\n\ndef get_init_inputs():\n    return []\n"
+    return found if lacking(found) is None else None
 
 
 def _as_module(pair: Pair) -> str | None:
@@ -133,6 +118,8 @@ def _as_module(pair: Pair) -> str | None:
         for node in model.body
         if isinstance(node, ast.FunctionDef) and node.name == "forward"
     ]
+    if not functions and any(isinstance(node, ast.ClassDef) and node.name == "Model" for node in candidate.body):
+        return pair.candidate + "\n\nModelNew = Model\n"
     if not functions or len(forwards) != 1:
         return None
     wanted, given = functions[-1].args, forwards[0].args
@@ -140,6 +127,17 @@ def _as_module(pair: Pair) -> str | None:
     if not required <= len(given.args) - 1 <= len(wanted.args):
         return None
     return pair.candidate + MODULE.format(function=functions[-1].name)
+
+
+def _digest(reference: str, candidate: str) -> str:
+    return hashlib.sha256(f"{reference}\0{candidate}".encode()).hexdigest()
+
+
+def _written(manifest: Path) -> Iterator[tuple[str, str]]:
+    """The texts of a corpus that was built before."""
+    for line in manifest.read_text().splitlines():
+        row = json.loads(line)
+        yield (manifest.parent / row["reference"]).read_text(), (manifest.parent / row["candidate"]).read_text()
 
 
 def _write(out: Path, name: str, reference: str, candidate: str) -> dict[str, str]:

@@ -9,12 +9,13 @@ import ast
 import inspect
 import linecache
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import nn
+from torch.overrides import TorchFunctionMode
 
 from rlkernel.errors import BrokenReference
 
@@ -70,12 +71,26 @@ class Reference:
         return model
 
     def _call(self, what: str, seed: int, function: Callable[[], Any]) -> Any:
-        with _float32():
+        with _float32(), nullcontext() if torch.cuda.is_available() else _Here():
             seed_generators(seed)
             try:
                 return function()
             except Exception as error:  # any failure of the file's own code becomes one line about the file
                 raise BrokenReference(f"{self.name}: {what} raised {_describe(error, _filename(self.name))}") from error
+
+
+class _Here(TorchFunctionMode):
+    """Where there is no GPU, tensors that a file asks for on "cuda" are made on the CPU."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None) -> Any:
+        if func is torch.Tensor.cuda:
+            return args[0]
+        return func(*map(_here, args), **{key: _here(value) for key, value in (kwargs or {}).items()})
+
+
+def _here(value: Any) -> Any:
+    named = isinstance(value, torch.device) or (isinstance(value, str) and value.partition(":")[0] == "cuda")
+    return torch.device("cpu") if named and torch.device(value).type == "cuda" else value
 
 
 def seed_generators(seed: int) -> None:

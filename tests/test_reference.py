@@ -180,3 +180,28 @@ def test_the_prompt_shows_neither_docstring_nor_small() -> None:
 def test_a_file_without_docstring_and_small_is_shown_as_it_is() -> None:
     source = "import torch\n\n\nN = 4\n"
     assert prompt_source(source) == source
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="a GPU is there")
+def test_without_a_gpu_cuda_means_the_cpu() -> None:
+    source = """
+import torch
+class Model(torch.nn.Module):
+    def __init__(self, size):
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.ones(size, device="cuda:0"))
+        self.cuda()
+    def forward(self, x):
+        return x * self.weight
+def get_inputs():
+    drawn, zeros = torch.randn(4, device="cuda"), torch.zeros(4).to(torch.device("cuda"))
+    return [drawn, torch.rand(4).cuda(), zeros, torch.ones(2).to("cuda:0", torch.half)]
+def get_init_inputs():
+    return [4]
+"""
+    reference = load_reference(source, small=False)
+    assert [x.device.type for x in [*reference.inputs(0), reference.model(0).weight]] == ["cpu"] * 5
+    assert reference.inputs(0)[3].dtype == torch.half
+    assert torch.equal(reference.inputs(0)[0], reference.inputs(0)[0]) and not torch.equal(
+        reference.inputs(0)[0], reference.inputs(1)[0]
+    )

@@ -115,6 +115,16 @@ async def test_each_precision_on_the_gpu(index: int) -> None:
             assert result.kernelbench_close is not None, name
 
 
+@pytest.mark.parametrize(("precision", "tf32"), [(Precision.PYTORCH, True), (Precision.STRICT, False)])
+async def test_a_candidates_own_product_may_use_tf32_where_the_precision_allows_it(precision: Precision, tf32: bool) -> None:
+    """tf32 keeps 10 bits of 23: its error is above 1e-5, and float32's below."""
+    case = load("hostile")["flags_tf32"]
+    async with open_pool(device="cuda:0", jobs=1, config=EvaluatorConfig(precision=precision)) as pool:
+        result = await pool.evaluate(case.problem, case.code)
+    assert result.correct, result.detail
+    assert result.max_error is not None and (result.max_error > 1e-5) is tf32
+
+
 @pytest.mark.parametrize("name", ["diag_matmul", "product_sum_as_matvec"])
 async def test_algebra_may_win_on_a_gpu(gpu: Pool, name: str) -> None:
     case = load("honest")[name]

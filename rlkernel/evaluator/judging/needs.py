@@ -107,6 +107,7 @@ def need(source: str, name: str, profile: DeviceProfile, most: int | None = None
         state = [*model.parameters(), *model.buffers()]
         recorder.reading.inputs |= _memory(recorder, _tensors(inputs))
         recorder.reading.state |= _memory(recorder, state)
+        recorder.reading.drawn = {}
         recorder.phase()
         recorder.reading.begin()
         recorder.counts = True

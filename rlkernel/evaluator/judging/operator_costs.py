@@ -71,6 +71,17 @@ def _fourier(step: Op, read: Tensors, made: Tensors) -> float:
     return 5.0 * size * math.log2(max(2, size))
 
 
+def _of_matrices(cubes: float) -> Callable[[Op, Tensors, Tensors], float]:
+    """The cost of a factorisation, as so many cubes of the matrices' size, and of a solution for each column besides."""
+
+    def count(step: Op, read: Tensors, made: Tensors) -> float:
+        matrix = max(read, key=lambda tensor: tensor.numel())
+        size = matrix.shape[-1]
+        return cubes * matrix.numel() * size + 2.0 * made[0].numel() * size
+
+    return count
+
+
 def _recurrent(step: Op, read: Tensors, made: Tensors) -> float:
     """Every weight matrix is multiplied once with every element of the sequence and of the batch."""
     cells = read[0].numel() / max(1, read[0].shape[-1])
@@ -97,6 +108,10 @@ FLOPS: dict[str, Callable[[Op, Tensors, Tensors], float]] = {
     "_cdist_forward": lambda step, read, made: 3.0 * made[0].numel() * read[0].shape[-1],
     "_pdist_forward": lambda step, read, made: 3.0 * made[0].numel() * read[0].shape[-1],
     **dict.fromkeys(recurrent.GATES, _recurrent),
+    "linalg_solve_triangular": _of_matrices(0.0), "triangular_solve": _of_matrices(0.0), "cholesky_solve": _of_matrices(0.0),
+    "linalg_cholesky_ex": _of_matrices(1 / 3), "linalg_inv_ex": _of_matrices(2.0), "linalg_lu_factor_ex": _of_matrices(2 / 3),
+    "linalg_lu": _of_matrices(2 / 3), "_linalg_det": _of_matrices(2 / 3), "_linalg_solve_ex": _of_matrices(2 / 3),
+    "linalg_qr": _of_matrices(4 / 3), "_linalg_eigh": _of_matrices(9.0), "_linalg_svd": _of_matrices(20.0),
     "_fft_c2c": _fourier, "_fft_c2r": _fourier, "_fft_r2c": _fourier,
 }  # fmt: skip
 """Operations of operators that arithmetic may bound; a multiply-add counts as two."""

@@ -112,6 +112,7 @@ class _Traced:
         self.profile = profile
         with answering_as(profile), recording(self.recorder):
             self.variant, again = (_arguments(reference, seed) for seed in (0, 1))
+            self._examples = self.recorder.reading.examples(tensors_of(reference.inputs(0)))
         for what, function in (("init_args", "get_init_inputs"), ("inputs", "get_inputs")):
             if getattr(self.variant, what) != getattr(again, what):
                 raise BrokenReference(
@@ -143,6 +144,7 @@ class _Traced:
             ids: list[int] = []
             began = (len(self.recorder), len(self.recorder.numbers))
             inputs = decode_spec(self.variant.inputs, self.recorder, ids)
+            self.recorder.reading.drawn = dict(zip(map(self.recorder.storage, ids), self._examples, strict=True))
             self.recorder.phase()
             self.recorder.reading.begin()
             with holding(model):

@@ -19,6 +19,7 @@ from rlkernel.evaluator.judging.counts import Counts
 from rlkernel.evaluator.judging.operator_costs import FREE, NoCost, flops, has_cost, in_sequence, is_of_cudnn, moved_bytes
 from rlkernel.evaluator.program.operators import operator
 from rlkernel.evaluator.program.schema import Op
+from rlkernel.evaluator.program.switches import CUDNN_FLOAT32, MATMUL_TF32
 from rlkernel.types import Precision
 
 LIBRARY_EFFICIENCY = 0.8
@@ -41,7 +42,8 @@ def _peak(step: Op, dtype: torch.dtype, profile: DeviceProfile, precision: Preci
     name = {torch.float16: "fp16", torch.bfloat16: "bf16"}.get(dtype)
     if dtype in (torch.float64, torch.complex128):
         return profile.fp32_flops_per_us / FLOAT64_SLOWER
-    tf32 = precision is Precision.TF32 or (precision is Precision.PYTORCH and is_of_cudnn(step.op))
+    ships = is_of_cudnn(step.op) if CUDNN_FLOAT32 not in step.switches else False
+    tf32 = precision is Precision.TF32 or (precision is Precision.PYTORCH and (ships or MATMUL_TF32 in step.switches))
     if dtype is torch.float32 and tf32:
         name = "tf32"
     return profile.matrix_flops_per_us[name] if name else profile.fp32_flops_per_us

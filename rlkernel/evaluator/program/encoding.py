@@ -18,6 +18,7 @@ from rlkernel.evaluator.program.schema import (
     Scalar,
     Step,
 )
+from rlkernel.evaluator.program.switches import NAMES
 from rlkernel.evaluator.program.values import (
     MAX_ID,
     Descriptor,
@@ -31,6 +32,8 @@ from rlkernel.evaluator.program.values import (
 )
 
 MAX_HOOK_STEPS = 64
+MAX_PREPARING = 16
+"""The most calls of forward that prepare, in both modes."""
 
 
 def _encode_names(values: dict[str, Value]) -> dict[str, Any]:
@@ -39,7 +42,8 @@ def _encode_names(values: dict[str, Value]) -> dict[str, Any]:
 
 def step_to_json(step: Step) -> dict[str, Any]:
     if isinstance(step, Op):
-        return {"op": step.op, "args": encode(step.args), "kwargs": _encode_names(step.kwargs), "outs": list(step.outs)}
+        row = {"op": step.op, "args": encode(step.args), "kwargs": _encode_names(step.kwargs), "outs": list(step.outs)}
+        return row | {"switches": list(step.switches)} if step.switches else row
     if isinstance(step, Literal):
         return {"literal": step.out, "dtype": step.dtype, "shape": list(step.shape), "data": step.data}
     if isinstance(step, Scalar):
@@ -142,7 +146,9 @@ def _step(data: Any, functions: int) -> Step:
         outs = data.get("outs")
         require(isinstance(data["op"], str) and isinstance(data.get("args"), list), "bad operator step")
         require(isinstance(outs, list) and all(o is None or is_int(o, 0, MAX_ID) for o in outs), "bad outputs")
-        return Op(data["op"], tuple(decode(data["args"])), _values(data.get("kwargs")), tuple(outs))
+        switches = data.get("switches", [])
+        require(isinstance(switches, list) and all(isinstance(s, str) and s in NAMES for s in switches), "unknown switch")
+        return Op(data["op"], tuple(decode(data["args"])), _values(data.get("kwargs")), tuple(outs), tuple(switches))
     if "literal" in data:
         shape, raw = data.get("shape"), data.get("data")
         require(is_int(data["literal"], 0, MAX_ID) and isinstance(data.get("dtype"), str), "bad literal")
@@ -177,7 +183,7 @@ def from_json(data: Any) -> Program:
     steps = {key: _steps(given.get(key), len(functions), key) for key in ("init", "forward", "prepare")}
     require(not any(isinstance(step, Scalar) for step in steps["forward"]), "a scalar that is read in forward")
     calls, carried = given["prepare_inputs"], given["carried"]
-    require(isinstance(calls, list) and len(calls) <= 2, "bad calls that prepare")
+    require(isinstance(calls, list) and len(calls) <= MAX_PREPARING, "bad calls that prepare")
     require(isinstance(carried, list) and all(len(_ids(pair)) == 2 for pair in carried), "bad tensors that are carried")
     return Program(
         functions,

@@ -19,6 +19,7 @@ from rlkernel.evaluator.program.layouts import Strides, as_on_cuda, laid_out, st
 from rlkernel.evaluator.program.operators import allocates, operator, places_of
 from rlkernel.evaluator.program.scalars import BadNumber, compute
 from rlkernel.evaluator.program.schema import Config, Launch, Literal, Op, Program, Scalar, Step
+from rlkernel.evaluator.program.switches import under
 from rlkernel.evaluator.program.values import (
     Descriptor,
     DeviceRef,
@@ -230,7 +231,7 @@ class Replay:
         read = [v for v in _flat([*args, *kwargs.values()]) if isinstance(v, torch.Tensor)]
         self._stay_on_device(step.op, read)
         try:
-            result = function(*args, **kwargs)
+            result = under(step.switches, function, args, kwargs) if step.switches else function(*args, **kwargs)
         except (RuntimeError, IndexError, ValueError, TypeError, NotImplementedError) as error:
             # The same call worked on meta tensors: what fails now is the candidate's use of values, or memory.
             raise StepFailed(f"{step.op}: {(str(error).splitlines() or [type(error).__name__])[0][:200]}") from error

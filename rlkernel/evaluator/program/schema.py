@@ -43,6 +43,8 @@ class Op:
     kwargs: dict[str, Value]
     outs: tuple[int | None, ...]
     """Ids bound to the tensors that the call returns, flattened; None for returned non-tensors."""
+    switches: tuple[str, ...] = ()
+    """What host code has set for this call, see `switches`."""
 
 
 @dataclass(frozen=True, slots=True)

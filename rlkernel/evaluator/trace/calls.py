@@ -66,7 +66,8 @@ def changed(step: Step, change: Change) -> Step:
 
     if isinstance(step, Op):
         args = tuple(rewrite(value, in_value) for value in step.args)
-        return Op(step.op, args, named(step.kwargs), tuple(None if number is None else out(number) for number in step.outs))
+        outs = tuple(None if number is None else out(number) for number in step.outs)
+        return replace(step, args=args, kwargs=named(step.kwargs), outs=outs)
     if isinstance(step, Literal):
         return replace(step, out=out(step.out))
     if isinstance(step, Scalar):
@@ -147,22 +148,24 @@ class Steady:
     """What all calls but perhaps the first do."""
 
     prepared: tuple[Call, ...]
-    """The call that does something else before; none, or one."""
+    """The calls that come before, of which at least one does something else."""
     call: Call
     carried: Mapping[int, int]
     latest: Mapping[int, int]
     """Tensor in the place of a carried one after any of the calls -> the carried one."""
 
 
-def steady(make: Callable[[], Call]) -> Steady | None:
-    """Call forward, which is what `make` does, until two calls do the same work; None if they never do."""
+def steady(make: Callable[[], Call], warm: int = 0) -> Steady | None:
+    """Call forward, which is what `make` does, until two calls do the same work; None if they never do. The first `warm` calls
+    prepare, whatever they do."""
+    prepared = tuple(make() for _ in range(warm))
     first, second = make(), make()
     found = link(first, second)
     if found is not None:
-        return _settled((), first, second, found, make)
+        return _settled(prepared, first, second, found, make)
     third = make()
     found = link(second, third)
-    return None if found is None else _settled((first,), second, third, found, make)
+    return None if found is None else _settled((*prepared, first), second, third, found, make)
 
 
 def _settled(prepared: tuple[Call, ...], call: Call, after: Call, found: Link, make: Callable[[], Call]) -> Steady | None:

@@ -24,6 +24,7 @@ from rlkernel.evaluator.program.schema import Launch, Program, Step, decode_scal
 from rlkernel.evaluator.program.values import Pairs, TensorRef, Value
 from rlkernel.evaluator.program.variant import Traced, Variant
 from rlkernel.evaluator.trace.calls import Call, Steady, alike, steady
+from rlkernel.evaluator.trace.cuda_graphs import graphs
 from rlkernel.evaluator.trace.devices import CUDA, HOST
 from rlkernel.evaluator.trace.host_numbers import compiled, names
 from rlkernel.evaluator.trace.inductor import load
@@ -38,6 +39,8 @@ from rlkernel.types import Status
 
 FILENAME = "candidate.py"
 INCONSISTENT = "forward does not do the same work on every call"
+WARM_CALLS = 4
+"""How many calls may do other work than all later ones, where a CUDA graph is captured."""
 
 
 class Verdict(Exception):
@@ -111,11 +114,13 @@ class _Whole:
 class _Trace:
     """One candidate at one size: executed, constructed, and called several times."""
 
-    def __init__(self, source: str, profile: DeviceProfile, variant: Variant) -> None:
+    def __init__(self, source: str, profile: DeviceProfile, variant: Variant, warm: int) -> None:
+        self.warm = warm
+        """How many calls prepare, whatever they do."""
         self.source = shrink(source, variant.constants)
         self.variant = variant
         self.profile = profile
-        self.recorder = Recorder()
+        self.recorder = Recorder(keeps_switches=True)
         self.table = KernelTable()
 
     def run(self) -> _Whole:
@@ -124,6 +129,7 @@ class _Trace:
         with (
             answering_as(self.profile),
             intercepting(self.recorder, self.table, FILENAME, target, self.profile.properties) as launches,
+            graphs(self.recorder, launches.kept),
             recording(self.recorder),
         ):
             return self._run(launches)
@@ -162,6 +168,7 @@ class _Trace:
         began, before = (len(recorder), len(recorder.numbers)), self._state(model)
         args = decode_spec(self.variant.inputs, recorder, ids)
         recorder.phase()
+        recorder.begin(ids)
         recorder.reading.begin()
         result = self._guard(Status.RUNTIME_ERROR, _called, model, args)
         output = self._guard(Status.UNTRACEABLE, encode_output, result, recorder)
@@ -185,7 +192,7 @@ class _Trace:
         recorder.devices.base = HOST
         start = Program((), tuple(init_ids), tuple(recorder.phase()), state, (), (), None)
         training = model.training
-        usual = steady(lambda: self._forward(model))
+        usual = steady(lambda: self._forward(model), self.warm)
         if usual is None:
             raise Verdict(Status.INCONSISTENT, INCONSISTENT)
         model.train(not training)
@@ -254,4 +261,16 @@ def trace(source: str, profile: DeviceProfile, variants: Sequence[Variant]) -> t
     """What the candidate `source` does at each size, as if `profile` were there. Raises Verdict."""
     linecache.cache[FILENAME] = (len(source), None, io.StringIO(source, newline=None).readlines(), FILENAME)
     load(source)
-    return _prune([_Trace(source, profile, variant).run() for variant in variants])
+    return _prune([_whole(source, profile, variant) for variant in variants])
+
+
+def _whole(source: str, profile: DeviceProfile, variant: Variant) -> _Whole:
+    """The candidate traced at one size. What captures a CUDA graph and does other work in its first calls than later, as what
+    warms up does, is traced again behind more calls. Raises Verdict."""
+    first = _Trace(source, profile, variant, 0)
+    try:
+        return first.run()
+    except Verdict as found:
+        if found.detail != INCONSISTENT or not first.recorder.captured:
+            raise
+    return _Trace(source, profile, variant, WARM_CALLS).run()

@@ -23,6 +23,7 @@ from triton.tools.tensor_descriptor import TensorDescriptor
 
 from rlkernel.evaluator.program.schema import Config, Descriptor, Launch, Op, Step
 from rlkernel.evaluator.program.values import TensorRef, Value
+from rlkernel.evaluator.trace.addresses import Address
 from rlkernel.evaluator.trace.binding import OPTIONS, Bound, bind, grid_of
 from rlkernel.evaluator.trace.devices import CUDA
 from rlkernel.evaluator.trace.inductor import compiled_style
@@ -83,6 +84,8 @@ class LaunchRecorder:
             return TensorRef(self.recorder.id_of(value))
         if isinstance(value, TensorDescriptor):
             return self._descriptor(name, value)
+        if isinstance(value, Address):
+            raise Untraceable(f"kernel argument {name} is a tensor's address; pass the tensor itself")
         if isinstance(value, (int, float)):
             return self.recorder.numbers.known(value)
         raise Untraceable(f"kernel argument {name} is a {type(value).__name__}; pass tensors and numbers")

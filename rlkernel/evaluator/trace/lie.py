@@ -14,6 +14,7 @@ from torch.utils._device import DeviceContext
 from torch.utils._python_dispatch import _disable_current_modes
 
 from rlkernel.evaluator.program import recurrent
+from rlkernel.evaluator.trace.addresses import has_addresses
 from rlkernel.evaluator.trace.devices import CUDA, HOST, META, resolve
 from rlkernel.evaluator.trace.host_numbers import has_numbers, mathematics
 from rlkernel.evaluator.trace.recorder import Recorder, Untraceable, fresh_settings
@@ -24,7 +25,7 @@ _VALUES = {
     torch.Tensor.__int__, torch.Tensor.__array__, torch.Tensor.__index__, torch.Tensor.__complex__, torch.equal, torch.allclose,
     torch.Tensor.allclose, torch.Tensor.equal, torch.is_nonzero, torch.Tensor.is_nonzero,
 }  # fmt: skip
-_ADDRESSES = {torch.Tensor.data_ptr, torch.Tensor.untyped_storage, torch.Tensor.storage, torch.Tensor.share_memory_}
+_ADDRESSES = {torch.Tensor.untyped_storage, torch.Tensor.storage, torch.Tensor.share_memory_}
 _LITERALS = {torch.tensor, torch.as_tensor, torch.asarray, torch.from_numpy, torch.scalar_tensor, torch.Tensor.new_tensor}
 _ANSWERS: dict[Any, Callable[[torch.device], Any]] = {
     vars(_BASE)["device"].__get__: lambda device: device,
@@ -73,6 +74,9 @@ class Lie(TorchFunctionMode):
             return func(*args, **kwargs)
         if func in _VALUES:
             return self.recorder.reading.answer(func, args, kwargs)
+        if func is torch.Tensor.data_ptr:
+            self.recorder.id_of(args[0])  # which keeps its memory
+            return self.recorder.addresses.of(args[0])
         if func in _ADDRESSES:
             raise Untraceable(f"the host reads a tensor's address or storage (.{func.__name__}())")
         if func is torch.get_default_device:
@@ -169,6 +173,8 @@ class Lie(TorchFunctionMode):
             func, args = torch.tensor, args[1:]
         kwargs.pop("pin_memory", None)
         grad = kwargs.pop("requires_grad", False)
+        if has_addresses(data):
+            raise Untraceable("a tensor of addresses cannot be traced; give the kernel the tensors themselves")
         if has_numbers(data):
             return self._computed(data, kwargs.get("dtype"), target).requires_grad_(grad)
         with _disable_current_modes():

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import torch
 
+from rlkernel.evaluator.program.operators import allocates
 from rlkernel.evaluator.program.schema import Program, Step
 from rlkernel.evaluator.program.values import TensorRef, rewrite
 from rlkernel.evaluator.trace.calls import Call, Reference, Steady, bound_by, changed, needed_from
@@ -34,10 +35,13 @@ class Programs:
 
     def usual(self, found: Steady) -> Program:
         """The candidate in its own mode. Raises NotSteady."""
+        looking = [_looks(call) for call in found.prepared]
+        if any(looking) and not _looks(found.call):
+            raise NotSteady(Status.INCONSISTENT, "after its first call forward does not look at its inputs")
+        if not all(looking) and _looks(found.call):
+            raise NotSteady(Status.INCONSISTENT, "one of the first calls of forward does not look at its inputs")
         for call in found.prepared:
             self._bounded(found.call, call)
-            if _looks(call) and not _looks(found.call):
-                raise NotSteady(Status.INCONSISTENT, "after its first call forward does not look at its inputs")
         return self._program(found.prepared, found, {})
 
     def other(self, found: Steady, usual: Steady) -> Program:
@@ -101,8 +105,9 @@ def _tensors_of(call: Call) -> set[int]:
 
 
 def _looks(call: Call) -> bool:
-    """Whether a call does anything with its inputs."""
-    return any(TensorRef(number) in needed_from(call.steps, [call.output]) for number in call.inputs)
+    """Whether a call does anything with its inputs; memory of their shape is nothing."""
+    needed = needed_from([step for step in call.steps if not allocates(step)], [call.output])
+    return any(TensorRef(number) in needed for number in call.inputs)
 
 
 def _bound(program: Program) -> set[Reference]:

@@ -2,13 +2,16 @@
 
 computed from literals alone     the value, computed here and now: `torch.tensor(shape).prod().item()`
 computed from the weights        a number that is known when the weights are (`host_numbers`): `self.scale.item()`
+computed from a reference's      what the problem's own `get_inputs` draws: where a segment ends, how long a sequence is. A trace
+inputs                           of a reference says what it costs, and no answer is computed with it
 anything else                    Untraceable, in words
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -57,6 +60,9 @@ class Reading:
         """The memory of the inputs of all calls."""
         self.state: set[int] = set()
         """The memory of parameters and buffers."""
+        self.drawn: dict[int, Callable[[], torch.Tensor]] | None = None
+        """The memory of a reference's input -> how to draw it; an input that was made inside the trace is not named. None: values
+        of inputs stay unknown, as they are to a candidate."""
         self._read: set[int] = set()
         """The memory that the host has read in the call in progress."""
 
@@ -77,15 +83,38 @@ class Reading:
         tensors = [value for value in [*args, *kwargs.values()] if isinstance(value, torch.Tensor)]
         origins = [self._origin(self._recorder.id_of(tensor)) for tensor in tensors]
         blocked = next((origin.blocked for origin in origins if origin.blocked), "")
+        if blocked == INPUT and self.drawn is not None:
+            return self._on_real(func, args, kwargs, {id(t): self._example(o, t) for o, t in zip(origins, tensors, strict=True)})
         if blocked:
             raise Untraceable(blocked)
         if all(self._constant(origin, tensor) for origin, tensor in zip(origins, tensors, strict=True)):
             real = {id(tensor): self._computed(origin, tensor) for origin, tensor in zip(origins, tensors, strict=True)}
-            with _disable_current_modes():
-                return func(*[real.get(id(arg), arg) for arg in args], **{k: real.get(id(v), v) for k, v in kwargs.items()})
+            return self._on_real(func, args, kwargs, real)
         if len(tensors) != 1 or tensors[0].numel() != 1:
             raise Untraceable("the host reads a tensor of parameters; read one element, or load it in the kernel")
         return self._number(func, tensors[0], origins[0])
+
+    def _on_real(self, func: Callable[..., Any], args: Any, kwargs: dict[str, Any], real: dict[int, torch.Tensor]) -> Any:
+        """The answer on tensors with data, by the identity of those without."""
+        with _disable_current_modes():
+            return func(*[real.get(id(arg), arg) for arg in args], **{k: real.get(id(v), v) for k, v in kwargs.items()})
+
+    def _example(self, origin: _Origin, tensor: torch.Tensor) -> torch.Tensor:
+        """The values that a tensor has if inputs are drawn as the problem's author draws them.
+
+        Raises Untraceable for what depends on parameters, and for a large tensor."""
+        drawn = self.drawn or {}
+        leaves = sorted(origin.leaves)
+        if any(self._recorder.storage(leaf) not in drawn for leaf in leaves):
+            raise Untraceable(INPUT)
+        try:
+            return self._computed(origin, tensor, leaves, [drawn[self._recorder.storage(leaf)]() for leaf in leaves])
+        except Untraceable:
+            raise Untraceable(INPUT) from None
+
+    def examples(self, made: Sequence[torch.Tensor]) -> list[Callable[[], torch.Tensor]]:
+        """How to draw the arguments that a traced `get_inputs` has made. Each draw may raise Untraceable."""
+        return [partial(self._example, self._origin(self._recorder.id_of(tensor)), tensor) for tensor in made]
 
     def _number(self, func: Callable[..., Any], tensor: torch.Tensor, origin: _Origin) -> Any:
         """The number in a tensor that is computed from weights."""
@@ -125,12 +154,15 @@ class Reading:
             for number in numbers
         )
 
-    def _computed(self, origin: _Origin, tensor: torch.Tensor) -> torch.Tensor:
+    def _computed(
+        self, origin: _Origin, tensor: torch.Tensor, leaves: Sequence[int] = (), values: Sequence[torch.Tensor] = ()
+    ) -> torch.Tensor:
+        """The values of a tensor, from those of the leaves of its origin. Raises Untraceable for a large one."""
         if any(self._recorder.tensor(out).numel() > MAX_FOLDED for step in origin.steps for out in _made(step)):
             raise Untraceable("the host computes with a large tensor; use numbers, or a tensor that stays on the GPU")
-        program = Program((), (), (), {}, (), tuple(origin.steps), TensorRef(self._recorder.id_of(tensor)))
+        program = Program((), (), (), {}, tuple(leaves), tuple(origin.steps), TensorRef(self._recorder.id_of(tensor)))
         with _disable_current_modes(), torch.no_grad():
-            found = Replay(program, torch.device("cpu"), lambda *call: None).forward([], 0)
+            found = Replay(program, torch.device("cpu"), lambda *call: None).forward(list(values), 0)
         assert isinstance(found, torch.Tensor)
         return found
 
@@ -142,8 +174,9 @@ class Reading:
         blocked = ""
         for step in reversed(self._recorder.history):
             refs = list(_refs(step))
-            if isinstance(step, Launch):
-                blocked = blocked or (MADE if any(storage(ref) in memory for ref in refs) else "")
+            if isinstance(step, Launch):  # one of an earlier call may have changed a weight: the number is read after it
+                touched = {storage(ref) for ref in refs} & memory
+                blocked = blocked or (MADE if touched - self.state else "")
                 continue
             made = _made(step)
             writing = isinstance(step, Op) and writes(step) and any(storage(ref) in memory for ref in refs)

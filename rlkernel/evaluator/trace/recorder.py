@@ -9,7 +9,7 @@ references (in the judge).
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -19,8 +19,10 @@ from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_mod
 from rlkernel.evaluator.program.layouts import as_on_cuda
 from rlkernel.evaluator.program.operators import operator
 from rlkernel.evaluator.program.schema import MAX_LITERAL_BYTES, MAX_STEPS, Literal, Op, Scalar, Step
+from rlkernel.evaluator.program.switches import switches_of
 from rlkernel.evaluator.program.values import DeviceRef, MalformedProgram, ScalarRef, TensorRef, TorchName, Value
 from rlkernel.evaluator.trace import precision
+from rlkernel.evaluator.trace.addresses import Addresses
 from rlkernel.evaluator.trace.devices import CUDA, META, Devices
 from rlkernel.evaluator.trace.host_numbers import HostNumbers, Untraceable
 from rlkernel.evaluator.trace.reading import Reading
@@ -44,14 +46,23 @@ def look_of(tensor: torch.Tensor) -> Look:
 class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Steps of one phase (`__init__` or one `forward`), and the ids of the tensors seen so far."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, keeps_switches: bool = False) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
+        self.keeps_switches = keeps_switches
+        """Whether what host code sets for products and for cuDNN is recorded: of a candidate, in a process of its own."""
         self.steps: list[Step] = []
         self.history: list[Step] = []
         """The steps of all phases."""
         self.numbers = HostNumbers(self._scalar)
         self.reading = Reading(self)
         self.devices = Devices()
+        self.addresses = Addresses()
+        self.captured = False
+        """Whether a CUDA graph was captured."""
+        self._places: dict[int, int] = {}
+        """The memory of an input of any call -> the place of the input among its call's."""
+        self._inputs: list[int] = []
+        """The memory of the inputs of the call in progress."""
         self.autocast: torch.dtype | None = None
         """The dtype of `torch.autocast` around the call in progress, which a dispatch mode itself is not told."""
         self._ids: dict[int, int] = {}
@@ -102,6 +113,51 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         number = self.bind(tensor)
         self._append(Op("aten.as_strided.default", args, {}, (number,)))
         return number
+
+    def begin(self, inputs: Sequence[int]) -> None:
+        """A call of forward begins, with inputs that have these ids. They lie where those of the last call have lain."""
+        storages = list(dict.fromkeys(self.storage(number) for number in inputs))
+        with torch._C.DisableTorchFunction():
+            sizes = {self.storage(number): self.tensor(number).untyped_storage().nbytes() for number in inputs}
+        self.addresses.inputs(storages, [sizes[storage] for storage in storages])
+        self._places |= {storage: place for place, storage in enumerate(storages)}
+        self._inputs = storages
+
+    def number_now(self, number: int) -> int:
+        """The id of what lies now where the tensor with this id has lain: another one where a CUDA graph has been replayed since,
+        and in the memory of an input."""
+        storage, dtype, *shape = look = self._looks[number]
+        place = self._places.get(storage)
+        if place is not None and self._inputs[place] != storage:
+            home = self._homes.get((self._inputs[place], dtype))
+            if home is None:
+                raise Untraceable("a CUDA graph that was captured in an earlier call reads its input as another dtype")
+            if self._looks[home][1:] == look[1:]:
+                return home
+            args: tuple[Value, ...] = (TensorRef(home), *(list(s) if isinstance(s, tuple) else s for s in shape))
+            with torch._C.DisableTorchFunction(), _disable_current_modes():
+                found = self.bind(torch.as_strided(self.tensor(home), *shape))  # type: ignore[arg-type]
+            self._append(Op("aten.as_strided.default", args, {}, (found,)))
+            return found
+        now = self._ids.get(id(self.tensor(number)))
+        return number if now is None or self._looks[now] != look else now
+
+    def forget(self, since: int) -> set[int]:
+        """Take back the ids from `since` on, of tensors that nothing has computed. Returns the memory that was made there."""
+        self.captured = True
+        before = {look[0] for look in self._looks[:since]}
+        made = {look[0] for look in self._looks[since:]} - before
+        for tensor, _ in self._alive[since:]:
+            self._ids.pop(id(tensor), None)
+        self.renew(made)
+        return made
+
+    def renew(self, storages: set[int]) -> None:
+        """Take back the ids of all tensors in some memory, which is about to be written anew."""
+        for number, look in enumerate(self._looks):
+            if look[0] in storages:
+                self._ids.pop(id(self.tensor(number)), None)
+                self._homes.pop(look[:2], None)
 
     def _append(self, step: Step) -> None:
         if len(self.steps) >= MAX_STEPS:
@@ -175,7 +231,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
             result = as_on_cuda(name, tensors, result)
         items = result if isinstance(result, (tuple, list)) else (result,)
         outs = tuple(self._result(item) if isinstance(item, torch.Tensor) else None for item in items)
-        self._append(Op(name, encoded_args, encoded_kwargs, outs))
+        self._append(Op(name, encoded_args, encoded_kwargs, outs, switches_of(name) if self.keeps_switches else ()))
         return result
 
     def _result(self, tensor: torch.Tensor) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import types
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
@@ -65,6 +66,15 @@ class _Generator(torch.Generator):
         return super().__new__(cls, "cpu")  # type: ignore[call-arg]
 
 
+class _Extensions(types.ModuleType):
+    """`torch.utils.cpp_extension`: it can be imported, and builds nothing."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return _refuse(f"a C++ or CUDA extension ({name})")
+
+
 def _refuse(what: str) -> Any:
     def refuse(*args: Any, **kwargs: Any) -> Any:
         raise Untraceable(f"{what} cannot be traced")
@@ -122,6 +132,20 @@ def _properties(profile: DeviceProfile) -> types.SimpleNamespace:
 
 
 @contextmanager
+def _without_extensions() -> Iterator[None]:
+    """Inside, `torch.utils.cpp_extension` builds nothing, and is not loaded. What else is imported inside stays."""
+    name = "torch.utils.cpp_extension"
+    before = sys.modules.get(name)
+    sys.modules[name] = _Extensions(name)
+    try:
+        yield
+    finally:
+        del sys.modules[name]
+        if before is not None:
+            sys.modules[name] = before
+
+
+@contextmanager
 def answering_as(profile: DeviceProfile) -> Iterator[None]:
     """Inside, `torch.cuda` answers as `profile` would."""
     properties, stream = _properties(profile), _Stream()
@@ -146,8 +170,6 @@ def answering_as(profile: DeviceProfile) -> Iterator[None]:
         "device_of": lambda t: nullcontext(),
         "Stream": _Stream,
         "Event": _Event,
-        "CUDAGraph": _refuse("a CUDA graph"),
-        "graph": _refuse("a CUDA graph"),
         "memory_allocated": lambda device=None: 0,
         "max_memory_allocated": lambda device=None: 0,
         "memory_reserved": lambda device=None: 0,
@@ -155,6 +177,8 @@ def answering_as(profile: DeviceProfile) -> Iterator[None]:
         "reset_peak_memory_stats": lambda device=None: None,
         "mem_get_info": lambda device=None: (profile.memory_bytes, profile.memory_bytes),
         "is_current_stream_capturing": lambda: False,
+        "CUDAGraph": _refuse("a CUDA graph"),
+        "graph": _refuse("a CUDA graph"),
         "is_bf16_supported": lambda including_emulation=True: True,
         "is_tf32_supported": lambda: True,
         "get_arch_list": lambda: [f"sm_{profile.arch}"],
@@ -170,5 +194,6 @@ def answering_as(profile: DeviceProfile) -> Iterator[None]:
         mock.patch.object(torch, "Generator", _Generator),
         mock.patch.object(torch, "seed", _refuse("torch.seed(), a random number on the host,")),
         mock.patch.object(torch, "compile", _refuse("torch.compile")),
+        _without_extensions(),
     ):
         yield

@@ -17,6 +17,7 @@ from rlkernel.evaluator.messages import codec
 from rlkernel.evaluator.messages.children import RoundOutputs
 from rlkernel.evaluator.messages.oracle import About, Brief, Compare, Compared, DrawRounds, Prepare, Rounds
 from rlkernel.evaluator.pool import Pool
+from rlkernel.evaluator.program.schema import Op
 from rlkernel.reference import load_reference
 from rlkernel.types import Precision, Problem, Status
 
@@ -207,3 +208,38 @@ def test_counters_of_batches_may_be_left_alone_and_other_whole_numbers_not() -> 
     norm = LINEAR.replace("nn.Linear(48, 40)", "nn.BatchNorm1d(48)")
     (first, *_) = draw_rounds(load_reference(norm, small=True), Precision.PYTORCH, key_of(1, "norm"), other=False)
     assert set(first.expected.state) == {"linear.running_mean", "linear.running_var"}
+
+
+READS = """
+import torch
+class Model(torch.nn.Module):
+    def forward(self, x, offsets):
+        out = torch.zeros_like(x)
+        for k in range(2):
+            start, end = int(offsets[k].item()), int(offsets[k + 1])
+            out[start:end] = x[start:end] * (k + 1){extra}
+        return out
+def get_inputs():
+    offsets = torch.zeros(3, dtype=torch.int32)
+    offsets[1:] = torch.cumsum({counts}, dim=0)
+    return [torch.randn(8, 2), offsets]
+def get_init_inputs():
+    return []
+"""
+
+
+def test_a_reference_may_read_what_its_author_draws() -> None:
+    """Segments of 4 and 4 rows, read on the host: each is copied once, at its place."""
+    program = prepare(READS.format(counts="torch.tensor([4, 4])", extra=""), "reads", H200, Precision.STRICT).program
+    slices = [step.args[2:4] for step in program.forward if isinstance(step, Op) and step.op == "aten.slice.Tensor"]
+    assert sorted(set(slices)) == [(0, 4), (4, 8)]
+    drawn = prepare(READS.format(counts="torch.randint(4, 5, (2,))", extra=""), "reads", H200, Precision.STRICT)
+    assert len(drawn.program.forward) == len(program.forward)
+
+
+def test_what_depends_on_many_values_is_still_refused() -> None:
+    source = READS.format(counts="torch.tensor([4, 4])", extra=" * float(x.max())").replace(
+        "torch.randn(8, 2)", "torch.randn(8, 1 << 18)"
+    )
+    with pytest.raises(BrokenReference, match="reads a tensor's value"):
+        prepare(source, "reads", H200, Precision.STRICT)

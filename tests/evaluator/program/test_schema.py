@@ -88,7 +88,7 @@ def test_json_round_trip(program: Program) -> None:
         (("forward", 1, "configs", 1, "args"), {"n": "8"}, "a configuration's argument is no number"),
         (("forward", 1, "configs", 1, "args"), {"m": 8}, "a configuration's argument that the launch has not"),
         (("forward", 1, "configs", 1, "before"), [{"scalar": 0, "operation": "add", "args": [1, 2]}], "a hook that does more"),
-        (("prepare_inputs",), [[5]] * 3, "bad calls that prepare"),
+        (("prepare_inputs",), [[5]] * (encoding.MAX_PREPARING + 1), "bad calls that prepare"),
         (("carried",), [[4]], "bad tensors that are carried"),
         (("state_in_forward",), None, "bad names"),
     ],

@@ -15,7 +15,7 @@ from rlkernel.evaluator.program.scalars import BadNumber, compute
 from rlkernel.evaluator.program.schema import Literal, Program, Scalar
 from rlkernel.evaluator.trace.candidate import Verdict
 from rlkernel.evaluator.trace.reading import CHANGED, INPUT
-from tests.evaluator.trace.test_candidate import program
+from tests.evaluator.trace.test_candidate import program, traced
 
 X = torch.tensor([[1.0, -2.0, 3.0], [0.5, 0.25, -0.125]])
 GAIN = "self.g = nn.Parameter(torch.tensor(1.5)); self.register_buffer('k', torch.tensor(4))"
@@ -131,3 +131,24 @@ def test_numbers_without_a_result_fail_when_they_are_computed() -> None:
     ):
         with pytest.raises(BadNumber):
             compute(operation, args)
+
+
+LAUNCHED = """import triton
+import triton.language as tl
+@triton.jit
+def scale(x_ptr, g_ptr, o_ptr, n: tl.constexpr):
+    i = tl.arange(0, 8)
+    tl.store(o_ptr + i, tl.load(x_ptr + i, mask=i < n) * tl.load(g_ptr), mask=i < n)
+"""
+
+
+def test_a_weight_that_a_kernel_of_another_mode_was_given_may_be_read() -> None:
+    """In train mode a kernel takes the tensor, in eval mode another one its value: no call does both."""
+    body = (
+        "o = torch.empty_like(x)\nif self.training:\n    scale[(1,)](x, self.g, o, n=6)\n    return o\nreturn x * self.g.item()"
+    )
+    found = traced(body, init=GAIN, head=LAUNCHED)
+    assert found.other is not None and [type(step) for step in found.other.prepare if isinstance(step, Scalar)] == [Scalar]
+    both = body.replace("return o", "return o * self.g.item()")
+    with pytest.raises(Verdict, match="a parameter or buffer that forward may change"):
+        traced(both, init=GAIN, head=LAUNCHED)

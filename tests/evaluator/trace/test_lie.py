@@ -211,7 +211,7 @@ def test_operators_of_the_candidate_are_traced_through_and_gone_afterwards() -> 
     [
         (lambda x: x.sum().item(), "reads a tensor's value"),
         (lambda x: bool(x[0, 0] > 0), "reads a tensor's value"),
-        (lambda x: x.data_ptr(), "reads a tensor's address"),
+        (lambda x: x.untyped_storage(), "reads a tensor's address"),
         (lambda x: x.resize_(1), "aten.resize_.default is not allowed"),
         (lambda x: x.to_sparse(), "cannot be traced|not allowed|not an ATen"),
     ],

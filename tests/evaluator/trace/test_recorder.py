@@ -118,7 +118,7 @@ def test_phases_share_ids_and_not_steps() -> None:
         (lambda x: x.tolist(), INPUT),
         (lambda x: bool(x), INPUT),
         (lambda x: torch.equal(x, x), INPUT),
-        (lambda x: x.data_ptr(), "the host reads a tensor's address or storage (.data_ptr())"),
+        (lambda x: x.storage(), "the host reads a tensor's address or storage (.storage())"),
         (lambda x: x.nonzero(), "aten.nonzero.default cannot be traced: its result depends on values"),
         (lambda x: torch.rand(2, generator=torch.Generator()), "random operators with their own generator; use the default one"),
         (

@@ -37,6 +37,12 @@ def test_afterwards_torch_is_as_before() -> None:
     assert torch.compile is compile_before
 
 
+def _load_inline(**options: Any) -> Any:
+    from torch.utils.cpp_extension import load_inline
+
+    return load_inline(**options)
+
+
 def test_streams_and_events_have_no_effect() -> None:
     with answering_as(H200):
         side = torch.cuda.Stream()
@@ -52,6 +58,7 @@ def test_streams_and_events_have_no_effect() -> None:
     ("call", "line"),
     [
         (lambda: torch.cuda.Event(enable_timing=True).elapsed_time(torch.cuda.Event()), "host code measures time on the device"),
+        (lambda: _load_inline(name="x", cuda_sources=""), "a C++ or CUDA extension (load_inline) cannot be traced"),
         (lambda: torch.cuda.CUDAGraph(), "a CUDA graph cannot be traced"),
         (lambda: torch.compile(torch.relu), "torch.compile cannot be traced"),
     ],

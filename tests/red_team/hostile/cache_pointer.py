@@ -1,4 +1,4 @@
-# relu untraceable catalogue=12: a cache keyed by the input's address
+# relu inconsistent catalogue=12: results are cached by the input's address, which the next input has, too
 import torch
 import torch.nn as nn
 import triton

@@ -1,4 +1,4 @@
-# relu untraceable catalogue=9: hands addresses to a vendor's library
+# relu runtime_error gpu=runtime_error|crash catalogue=9: hands addresses to a library of a vendor, which are made up
 import torch
 import torch.nn as nn
 import triton

@@ -1,4 +1,4 @@
-# level2/matmul_bias_relu correct coverage<0.9 catalogue=37: switches torch's flags to tf32; they stay in its own process, so the product stays exact
+# level2/matmul_bias_relu correct coverage<0.9 catalogue=37: switches torch's flags to tf32: its own product may use it where the precision allows that, and nothing else does
 import torch
 import torch.nn as nn
 import triton

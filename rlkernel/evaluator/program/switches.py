@@ -1,0 +1,64 @@
+"""Switches of torch that host code sets for products and for cuDNN. An operator keeps those that are not as torch ships them.
+
+    matmul_tf32            torch.backends.cuda.matmul.allow_tf32 = True, torch.set_float32_matmul_precision("high")
+    cudnn_float32          torch.backends.cudnn.allow_tf32 = False
+    cudnn_deterministic    torch.backends.cudnn.deterministic = True
+
+`torch.backends.cudnn.benchmark` has no effect: what cuDNN finds stays in the process, where it would serve the reference, too.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import torch
+
+from rlkernel.evaluator.program import recurrent
+
+MATMUL_TF32 = "matmul_tf32"
+CUDNN_FLOAT32 = "cudnn_float32"
+DETERMINISTIC = "cudnn_deterministic"
+NAMES = frozenset({MATMUL_TF32, CUDNN_FLOAT32, DETERMINISTIC})
+_PRODUCTS = frozenset({"mm", "addmm", "bmm", "baddbmm", "addbmm", "scaled_dot_product_attention", "_trilinear", "_cdist_forward"})
+_CONVOLUTIONS = frozenset({"convolution", "_convolution", "cudnn_convolution", "cudnn_convolution_transpose"})
+
+
+def switches_of(op: str) -> tuple[str, ...]:
+    """The switches that are set now and concern an operator such as `aten.mm.default`."""
+    kind = _kind(op)
+    if not kind:
+        return ()
+    exact = _precision(kind) != "tf32"
+    if kind == "matmul":
+        return () if exact else (MATMUL_TF32,)
+    return (*((CUDNN_FLOAT32,) if exact else ()), *((DETERMINISTIC,) if torch.backends.cudnn.deterministic else ()))
+
+
+@functools.cache
+def _kind(op: str) -> str:
+    """What torch calls the precision of an operator's products; empty for an operator without."""
+    name = op.split(".")[1].removesuffix("_")
+    if name in _PRODUCTS:
+        return "matmul"
+    return "rnn" if recurrent.is_recurrent(op) else "conv" if name in _CONVOLUTIONS else ""
+
+
+def _precision(what: str) -> str:
+    """What torch may use for float32: "tf32", "ieee" or "none". `allow_tf32` raises where code has used torch's newer names."""
+    getter: Callable[[str, str], str] = torch._C._get_fp32_precision_getter
+    return getter("cuda", what)
+
+
+def under(names: Sequence[str], call: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    """A call with torch's switches as the candidate has set them. tf32 stays off where the evaluation allows none at all."""
+    cuda, cudnn = torch.backends.cuda.matmul, torch.backends.cudnn
+    before = cuda.allow_tf32, cudnn.allow_tf32, cudnn.deterministic
+    cuda.allow_tf32 = before[0] or (MATMUL_TF32 in names and before[1])
+    cudnn.allow_tf32 = before[1] and CUDNN_FLOAT32 not in names
+    cudnn.deterministic = before[2] or DETERMINISTIC in names
+    try:
+        return call(*args, **kwargs)
+    finally:
+        cuda.allow_tf32, cudnn.allow_tf32, cudnn.deterministic = before

@@ -39,6 +39,7 @@ class LossTrainer(GRPOTrainer):  # type: ignore[misc]
         self._noted = ("entropy", CLIPPED[run.loss.kind], *(("kl",) if run.loss.beta else ()))
         self._weights: list[int] = []
         self._part: dict[str, torch.Tensor] = {}
+        self._latest_BA = torch.empty(0)  # log-probabilities of the latest loss, as it was laid out
         self.nothing_to_train = False
         super().__init__(**given)
 
@@ -58,10 +59,7 @@ class LossTrainer(GRPOTrainer):  # type: ignore[misc]
                     torch.cat([aligned["prompt_mask"], aligned["completion_mask"]], 1),
                     aligned["completion_ids"].shape[1],
                 )
-                # A row's completion starts where its own prompt ends; the columns A start where the shortest one does.
-                moved_B1 = part["prompt_mask"].sum(1, keepdim=True) - aligned["prompt_ids"].shape[1]
-                column_BC = (moved_B1 + torch.arange(C, device=moved_B1.device)).clamp(max=logprobs_BA.shape[1] - 1)
-                found[rows] = (logprobs_BA.float().gather(1, column_BC) * part["completion_mask"]).cpu()
+                found[rows] = laid_back(logprobs_BA, part)
         return ranks.total(found)
 
     def _own_micro_batches(self, rows: Sequence[int], lengths: Sequence[int]) -> list[list[int]]:
@@ -93,6 +91,7 @@ class LossTrainer(GRPOTrainer):  # type: ignore[misc]
         part = self._part  # of the loss that is being computed, else empty
         if not part:
             return found
+        self._latest_BA = logprobs_BC.detach()
         mask_BC = part["completion_mask"] * part["tool_mask"]
         part["entropies"], old_BC = entropies_BC, part.get("old_per_token_logps")
         if self._run.loss.beta:
@@ -103,8 +102,11 @@ class LossTrainer(GRPOTrainer):  # type: ignore[misc]
             part["old_per_token_logps"] = old_for_level(self._run.loss.ratio, logprobs_BC, old_BC, mask_BC, part["turns"])
         return found
 
-    def _backward(self, model: Any, batch: dict[str, torch.Tensor], minibatch: Sequence[int]) -> torch.Tensor:
-        """Add the gradient of a minibatch, a micro-batch at a time; rows that do not train are left out."""
+    def _backward(
+        self, model: Any, batch: dict[str, torch.Tensor], minibatch: Sequence[int], noted_BC: torch.Tensor | None = None
+    ) -> torch.Tensor:
+        """Add the gradient of a minibatch, a micro-batch at a time; rows that do not train are left out. noted_BC: where the
+        log-probabilities of this process's rows are noted on the way."""
         tokens_B, lengths = batch["tool_mask"].sum(1).tolist(), _lengths(batch)
         self.nothing_to_train = not any(tokens_B[b] for b in minibatch)
         passes = self._own_micro_batches([b for b in minibatch if tokens_B[b]], lengths)
@@ -120,6 +122,8 @@ class LossTrainer(GRPOTrainer):  # type: ignore[misc]
             with self._hooks.lease(), causal_attention(self.model), joined:
                 part = {key: value[rows] if value.dim() else value for key, value in batch.items()}
                 losses.append(super().training_step(model, part, None))
+                if noted_BC is not None:
+                    noted_BC[rows] = laid_back(self._latest_BA, part)
             self._weights.append(sum(tokens_B[b] for b in rows))
         return torch.stack(losses).sum()
 
@@ -145,6 +149,15 @@ def kl_from_reference(
     d_BC = torch.where(kept_BC, reference_BC - logprobs_BC, 0.0)
     r_BC = torch.where(kept_BC, logprobs_BC - old_BC, 0.0).exp()
     return r_BC * (d_BC.exp() - 1 - d_BC)
+
+
+def laid_back(values_BA: torch.Tensor, part: Mapping[str, torch.Tensor]) -> torch.Tensor:
+    """values_BC, float32 on the CPU, 0 in the padding, of what was computed after `left_align` of `part`."""
+    prompt_B1 = part["prompt_mask"].sum(1, keepdim=True)
+    # A row's completion starts where its own prompt ends; the columns A start where the shortest one does.
+    column_1C = torch.arange(part["completion_mask"].shape[1], device=values_BA.device)
+    column_BC = (prompt_B1 - prompt_B1.min() + column_1C).clamp(max=values_BA.shape[1] - 1)
+    return (values_BA.float().gather(1, column_BC) * part["completion_mask"]).cpu()
 
 
 @contextmanager

@@ -160,6 +160,7 @@ class Doctor:
     staleness: int = 0
     """Steps between the weights that sample and those that train."""
     turns: int = 3
+    """The most turns of a trajectory."""
     max_new_tokens: int = 512
     """The most tokens that the policy may sample in one turn."""
     device: str = "auto"
@@ -201,6 +202,7 @@ class Serve:
     host: str = "127.0.0.1"
     """The address to listen on: whoever reaches it can have candidates judged."""
     port: int = 8000
+    """The port to listen on."""
 
     def __call__(self) -> int:
         from rlkernel.commands.serve import serve

@@ -2,9 +2,9 @@
 
     vf-eval rlkernel-verifiers --env.taskset.problems DIR -m NAME --client.base-url http://127.0.0.1:8000/v1
 
-verifiers finds a plugin by the name of a top-level module; ours is `rlkernel_verifiers`. A task is a problem. The prompt opens the
-conversation, every answer is judged, and its feedback is the next message. The evaluator is opened once, while the environment
-serves.
+verifiers finds a plugin by the name of a top-level module; ours is `rlkernel_verifiers`. A task is a problem. The prompt opens
+the conversation, every answer is judged, and its feedback is the next message. The evaluator is opened once, while the
+environment serves.
 """
 
 from __future__ import annotations

@@ -101,6 +101,8 @@ class Flags:
 
     out: Path = Path("runs")
     """The benchmark's directory is `benchmark/<name>-<fingerprint>` in it."""
+    long: bool = False
+    """Print every threshold, pass@k and rate, too."""
     list: bool = False
     """Show the problems with their sizes, and stop."""
 

@@ -209,7 +209,7 @@ async function start() {
     views.append(make("span", { class: "soft" }, `The turns cannot be read: ${error.message}`));
     return;
   }
-  order(index.benchmark);
+  order(index.trajectories);
   readNotes();
   views.append(link("summary", "Summary"), link("problems", "Problems"), link("turns", `Turns (${turns.length.toLocaleString("en")})`));
   views.append(make("button", { id: "export-notes", class: "toggle", title: "Save the notes as JSON", onclick: exportNotes }));

@@ -64,9 +64,7 @@ def usage_error(error: BaseException) -> UsageError | None:
         return UsageError(str(error))
     if isinstance(error, EvaluatorFailed | EvaluatorEnded):
         why = " ".join(str(error).split())
-        return UsageError(
-            f"the evaluator is gone ({why}): give the same command, which goes on"
-        )
+        return UsageError(f"the evaluator is gone ({why}): give the same command, which goes on")
     if isinstance(error, OSError) and error.errno in FULL:
         return disk_full("" if error.filename is None else str(error.filename))
     if isinstance(error, BaseExceptionGroup):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from rlkernel.benchmark import audit, results
+from rlkernel.benchmark import audit, results, tables
 from rlkernel.benchmark.trajectories import Ledger, TurnRow
 from rlkernel.errors import BrokenReference
 from rlkernel.evaluator.messages.native import NativeEnd, NativeFound
@@ -74,7 +74,7 @@ def test_results_count_native_verdicts_apart(ledger: Ledger, tmp_path: Path) -> 
     shares = {name: scores["correct_rate"]["mean"] for name, scores in found["scores"].items()}
     assert shares == {"level 1": 0.5, "trust: native": 0.75}
     assert found["scores"]["level 1"]["statuses"] == {"correct": 2, "incorrect": 1, "untraceable": 1}
-    lines = results.notes(found)
+    lines = tables.notes(found)
     assert "1 correct turns could not be traced and were judged natively: only `trust: native` counts them" in lines
-    (table,) = results.tables(found)
+    (table,) = tables.tables(found)
     assert table.columns == ("", "level 1", "trust: native")

@@ -104,7 +104,7 @@ def test_every_trajectory_is_listed_problem_by_problem(made: tuple[Path, Ledger]
     assert text(tab, ".row .name")[:3] == [first.problem] * 3
     assert text(tab, ".row .where")[:3] == [f"trajectory 1 · turn {k}/3" for k in (1, 2, 3)]
     labels = [label.split("\n")[0] for label in text(tab, "#filters label")]
-    assert labels == ["Problem", "Search in answers", "Sample", "Turn", "Speedup", "Coverage, %", "Order"]
+    assert labels == ["Problem", "Search in answers", "Trajectory", "Turn", "Speedup", "Coverage, %", "Order"]
     wanted = [
         row
         for row in rows

@@ -71,7 +71,7 @@ def execute(plan: Plan, console: Console, errors: Console) -> int:
                 prompts = {problem.name: plan.environment.prompt(problem) for problem in plan.everything}
                 replace_text(plan.directory / benchmark_results.PROMPTS, json.dumps(prompts) + "\n")
                 page = benchmark_page.write(plan.directory, plan.label, results, ledger, plan.samples, plan.turns, prompts)
-    benchmark_tables.show(results, console, everything=plan.flags.long)
+    benchmark_tables.show(plan.label, results, console, everything=plan.flags.long)
     console.print(f"report: {page}", markup=False, highlight=False, soft_wrap=True)
     if interrupted:
         raise KeyboardInterrupt("the same command goes on")

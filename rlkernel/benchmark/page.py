@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from rlkernel.benchmark.scores import Verdicts, counted_turn, reaches
-from rlkernel.benchmark.tables import long_tables, notes, tables
+from rlkernel.benchmark.tables import headline, long_tables, notes, tables
 from rlkernel.benchmark.trajectories import Ledger, TurnRow
 from rlkernel.report import page, viewer
 from rlkernel.report.viewer import Source, ViewerContent
@@ -31,6 +31,7 @@ def write(
         TEMPLATE,
         packed,
         title=f"Benchmark of {label}",
+        headline=headline(label, results),
         results=results,
         tables=tables(results),
         long_tables=long_tables(results),

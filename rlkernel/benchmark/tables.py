@@ -20,10 +20,9 @@ SHOWN_TURNS = 12
 MORE = "every threshold, pass@k and rate: the same command with --long, or the report"
 
 
-def show(results: Mapping[str, Any], console: Console, *, everything: bool = False) -> None:
+def show(label: str, results: Mapping[str, Any], console: Console, *, everything: bool = False) -> None:
     """Print what counts in 100 columns, or everything: every threshold and rate, and every baseline."""
-    if not results["scores"]:
-        console.print("nothing was scored")
+    console.print(headline(label, results), markup=False, highlight=False, soft_wrap=True, style="bold")
     for table in (*tables(results), *(long_tables(results) if everything else ())):
         console.print(table.title)
         shown = Table(box=None, pad_edge=False)
@@ -36,6 +35,16 @@ def show(results: Mapping[str, Any], console: Console, *, everything: bool = Fal
         console.print(line, markup=False, highlight=False, soft_wrap=True)
     if results["scores"] and not everything:
         console.print(MORE, markup=False, highlight=False)
+
+
+def headline(label: str, results: Mapping[str, Any]) -> str:
+    """What was found, in one line. label: who was scored."""
+    if not results["scores"]:
+        return f"{label}: nothing was scored"
+    scores = results["scores"].get("all") or next(iter(results["scores"].values()))
+    fast, problems = scores["eager"]["fast"]["best"], scores["problems"]
+    shares = ", ".join(f"{what} {_percent(fast[p]['at_least'])}" for what, p in (("correct", "0"), ("Fast@1.2", "1.2")))
+    return f"{label}: {shares}; {problems} problem{'s' * (problems != 1)}, {' and '.join(results['timing']) or 'no'} time"
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,7 +40,7 @@ def ledger(directory: Path, *turns: tuple[Problem, int, int, Evaluation | None])
 
 def printed(results: dict[str, Any], *, everything: bool = False) -> list[str]:
     console = Console(width=WIDTH, file=io.StringIO(), record=True, highlight=False)
-    show(results, console, everything=everything)
+    show("small", results, console, everything=everything)
     return console.export_text().splitlines()
 
 
@@ -141,7 +141,8 @@ def test_the_tables(results: dict[str, Any]) -> None:
     assert sum(results["scores"]["all"]["statuses"].values()) == 6
     assert [row[0] for row in turns.rows] == ["1", "2"]
     lines = printed(results)
-    assert lines[0] == "best turn, mean [95 % over problems]" and lines[-1] == MORE and max(map(len, lines)) <= WIDTH
+    assert lines[0] == "small: correct 75 % [50, 100], Fast@1.2 25 % [0, 50]; 2 problems, measured time"
+    assert lines[1] == "best turn, mean [95 % over problems]" and lines[-1] == MORE and max(map(len, lines)) <= WIDTH
     assert "measured times; 2 of 3 problems scored, 1 not scored" in lines
     assert "  not scored: the reference does not fit" in lines
     assert "12 requests, 600 + 42 tokens, cost 3.0000" in lines
@@ -192,4 +193,4 @@ def test_a_line_of_the_tables_width_is_left_as_it_is() -> None:
 
 def test_nothing_tried_is_said(tmp_path: Path) -> None:
     results = write(tmp_path, MANIFEST, [A], {"level1/a": 1}, 1, Ledger(tmp_path))
-    assert printed(results)[:2] == ["nothing was scored", "no times; 0 of 1 problem scored, 1 without an answer yet"]
+    assert printed(results)[:2] == ["small: nothing was scored", "no times; 0 of 1 problem scored, 1 without an answer yet"]

@@ -191,8 +191,10 @@ class Doctor:
 class Serve:
     """Serve problems and verdicts to OpenEnv clients, `pip install 'rlkernel[openenv]'`. Ctrl-C ends it."""
 
-    problems: Path | None = None
-    """A directory of files in KernelBench's format."""
+    problems: str = ""
+    """A directory of files in KernelBench's format, a .parquet or .jsonl file, or a data set."""
+    column: tuple[str, ...] = ()
+    """Columns of a table of your own, e.g. reference=code name=id; see docs/data.md."""
     turns: int = 3
     """Answers after which a conversation ends."""
     device: str = "auto"
@@ -207,9 +209,9 @@ class Serve:
     def __call__(self) -> int:
         from rlkernel.commands.serve import serve
 
-        if self.problems is None:
-            raise UsageError("--problems is missing: give a directory of files in KernelBench's format")
-        serve(self.problems, turns=self.turns, device=self.device, jobs=self.jobs, host=self.host, port=self.port)
+        if not self.problems:
+            raise UsageError("--problems is missing: give a directory of files in KernelBench's format, a table or a data set")
+        serve(self.problems, self.column, turns=self.turns, device=self.device, jobs=self.jobs, host=self.host, port=self.port)
         return 0
 
 

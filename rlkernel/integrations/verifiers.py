@@ -14,6 +14,7 @@ from contextlib import ExitStack
 from typing import Literal
 
 import verifiers.v1 as vf
+from pydantic import Field
 
 from rlkernel.environment.kernel_env import KernelEnvironment
 from rlkernel.environment.speed_reward import SpeedReward
@@ -60,7 +61,7 @@ class KernelEnvConfig(vf.EnvConfig):  # type: ignore[misc]
 
     agent: vf.AgentConfig = vf.AgentConfig(harness={"id": "null"}, runtime={"type": "subprocess"})
     """The policy, without tools: its harness runs nothing that a model writes."""
-    turns: int = 3
+    turns: int = Field(3, ge=1)
     """Answers after which a conversation ends."""
     device: str = "auto"
     """Where candidates are judged: auto, cpu (modelled time), cuda or cuda:N."""

@@ -3,8 +3,8 @@
     python -m examples.rl_loop --steps 6        about a minute on two cores, without a GPU
 
 A policy of about a million parameters (shipped) reads PyTorch modules and writes Triton kernels for them. It makes several
-attempts at each problem, of two turns each. The evaluator judges the answer of every turn. Each answer is then made more or less
-probable, by how much better or worse it did than the other attempts at the same problem.
+trajectories of each problem, of two turns each. The evaluator judges the answer of every turn. Each answer is then made more or
+less probable, by how much better or worse it did than the others of the same problem.
 
     problem -- prompt --> policy -- answer --> evaluator -- facts --> reward --> return to go --> advantage --> loss --> weights
                             ^                      |
@@ -14,7 +14,7 @@ Nothing here is a simplified copy: policy, evaluator, environment, reward and es
 real run needs besides: TRL's trainer, validation, checkpoints, corrections, overlap with training, a card that is shared. That is
 in `rlkernel/training`; start at its `loop.py`.
 
-Legend: G problems of a step, K trajectories (attempts) of a problem, T turns, B = G * K rows, S tokens of the longest row.
+Legend: G problems of a step, K trajectories of a problem, T turns, B = G * K rows, S tokens of the longest row.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Settings:
 
 
 async def trajectory(problem: Problem, policy: Policy, evaluator: Evaluator, settings: Settings, seed: int) -> Trajectory:
-    """One attempt at a problem. It ends early only if the context has no room for another answer."""
+    """One conversation about a problem. It ends early only if the context has no room for another answer."""
     turns: list[Turn] = []
     context_ids = policy.encode_prompt(settings.environment.prompt(problem))
     sequence_ids: tuple[int, ...] = ()
@@ -112,8 +112,8 @@ def turn_advantages(groups: Sequence[Group], settings: Settings) -> torch.Tensor
     rewards_GKT = torch.zeros(len(groups), settings.rollouts, settings.turns, dtype=torch.float64)
     valid_GKT = torch.zeros(rewards_GKT.shape, dtype=torch.bool)
     for g, group in enumerate(groups):
-        for k, attempt in enumerate(group.trajectories):
-            for t, turn in enumerate(attempt.turns):
+        for k, trajectory in enumerate(group.trajectories):
+            for t, turn in enumerate(trajectory.turns):
                 rewards_GKT[g, k, t] = turn.reward
                 valid_GKT[g, k, t] = True
     return settings.advantage(returns_to_go(rewards_GKT, valid_GKT, gamma=1.0), valid_GKT)
@@ -130,10 +130,10 @@ def pad_rows(groups: Sequence[Group], advantages_GKT: torch.Tensor) -> tuple[tor
     """
     rows, weights = [], []
     for g, group in enumerate(groups):
-        for k, attempt in enumerate(group.trajectories):
+        for k, trajectory in enumerate(group.trajectories):
             row: list[int] = []
             weight: list[float] = []
-            for t, turn in enumerate(attempt.turns):
+            for t, turn in enumerate(trajectory.turns):
                 row += [*turn.context_ids, *turn.completion.token_ids]
                 weight += [0.0] * len(turn.context_ids)
                 weight += [float(advantages_GKT[g, k, t])] * len(turn.completion.token_ids)
@@ -188,7 +188,7 @@ async def train(model: Any, tokenizer: Any, problems: Sequence[Problem], setting
             policy.refresh()  # sample from the weights of now
             chosen = dice.sample(problems, settings.problems)
             groups = await sample_groups(chosen, policy, evaluator, settings, derive_seed(settings.seed, step))
-            turns = [turn for group in groups for attempt in group.trajectories for turn in attempt.turns]
+            turns = [turn for group in groups for trajectory in group.trajectories for turn in trajectory.turns]
 
             rows = pad_rows(groups, turn_advantages(groups, settings))
             loss = policy_gradient_loss(model, *rows, len(turns))

@@ -6,7 +6,7 @@
     python -m experiments.benchmark --solutions DIR --problems KernelBench     DIR/<problem>.py or DIR/<problem>/<sample>.py
 
 Everything is kept in <out>/benchmark/<name>-<fingerprint>/: manifest.json, prompts.json, turns.jsonl (one row per finished turn),
-results.json, attempts.parquet, and report.html, where every turn can be read. The same command goes on where it was stopped; with
+results.json, turns.parquet, and report.html, where every turn can be read. The same command goes on where it was stopped; with
 more --samples or --turns, it adds what is missing. Exit status 75 says that some answers did not come, and that the same command
 goes on.
 
@@ -31,8 +31,9 @@ from experiments.benchmark_flags import Flags
 from experiments.benchmark_plan import Plan, manifest_of, plan
 from experiments.benchmark_work import work
 from rlkernel.benchmark import page as benchmark_page
-from rlkernel.benchmark import results as benchmark_report
-from rlkernel.benchmark.attempts import Ledger, Missing, TurnRow
+from rlkernel.benchmark import results as benchmark_results
+from rlkernel.benchmark import tables as benchmark_tables
+from rlkernel.benchmark.trajectories import Ledger, Missing, TurnRow
 from rlkernel.commands.flags import parse_flags
 from rlkernel.errors import GOES_ON, exit_status
 from rlkernel.evaluator.judging.fitting import Unfit
@@ -66,17 +67,17 @@ def execute(plan: Plan, console: Console, errors: Console) -> int:
             try:
                 interrupted = anyio.run(interruptible, body)
             finally:
-                results = benchmark_report.write(plan.directory, manifest, plan.everything, plan.samples, plan.turns, ledger)
+                results = benchmark_results.write(plan.directory, manifest, plan.everything, plan.samples, plan.turns, ledger)
                 prompts = {problem.name: plan.environment.prompt(problem) for problem in plan.everything}
-                replace_text(plan.directory / benchmark_report.PROMPTS, json.dumps(prompts) + "\n")
+                replace_text(plan.directory / benchmark_results.PROMPTS, json.dumps(prompts) + "\n")
                 page = benchmark_page.write(plan.directory, plan.label, results, ledger, plan.samples, plan.turns, prompts)
-    benchmark_report.show(results, console)
+    benchmark_tables.show(plan.label, results, console, everything=plan.flags.long)
     console.print(f"report: {page}", markup=False, highlight=False, soft_wrap=True)
     if interrupted:
         raise KeyboardInterrupt("the same command goes on")
     if missing.count:
         errors.print(
-            f"{missing.count} attempts got no answer, the first: {missing.reason}: the same command goes on",
+            f"{missing.count} trajectories got no answer, the first: {missing.reason}: the same command goes on",
             markup=False,
             highlight=False,
             soft_wrap=True,
@@ -130,7 +131,7 @@ def _main(argv: list[str]) -> int:
 def run(flags: Flags) -> int:
     """Do what is missing, and report. Raises UsageError."""
     chosen = plan(flags)
-    console = Console(width=benchmark_report.WIDTH)
+    console = Console(width=benchmark_tables.WIDTH)
     if flags.list:
         show_problems(chosen, console)
         return 0

@@ -43,9 +43,9 @@ class Flags:
     """fit: the rule of `rlkernel.evaluator.judging.fitting` for problems without SMALL; full: as the files have them."""
 
     samples: int = 1
-    """Attempts at each problem."""
+    """Trajectories at each problem."""
     turns: int = 1
-    """Turns of an attempt. Before each but the first, the model is told what became of the one before."""
+    """Turns of a trajectory. Before each but the first, the model is told what became of the one before."""
     context: str = "full"
     """Which earlier turns are shown: full, last:N, top:N (of highest reward) or window:N."""
     reward: str = "speed"
@@ -55,17 +55,20 @@ class Flags:
     answers: Literal["ours", "kernelgym"] = "ours"
     """How the code is found in an answer. kernelgym: the last fenced block, whatever it holds."""
     seed: int = 0
+    """What sampling is drawn from: another seed gives other answers."""
     max_new_tokens: int | None = None
     """Longest answer in tokens. Without it, 256 for the small model, else 4096."""
     temperature: float = 1.0
     """Temperature of sampling. Below 0, none is sent to an endpoint."""
     engine: str = "auto"
-    """How a Hugging Face model is sampled."""
+    """How a Hugging Face model is sampled: auto, slots (ours) or generate (Transformers')."""
 
     device: str = "auto"
     """Where candidates are judged: auto, cpu (modelled time), cuda, cuda:N, or ray (a Ray cluster)."""
     jobs: int = 0
+    """Evaluations at a time; 0: one per core."""
     profile: str = "h200"
+    """Without a GPU, the one to compile for and to model; see `rlkernel evaluate --help`."""
     precision: Precision = Precision.PYTORCH
     """The precision of float32 products: pytorch, strict or tf32, see docs/evaluator.md."""
     untraceable: Literal["refused", "native"] = "refused"
@@ -78,12 +81,15 @@ class Flags:
     key_env: str = "OPENAI_API_KEY"
     """Name of the environment variable that holds the endpoint's key; one that is not set means no key."""
     token_field: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
+    """The field of a request that limits an answer; newer models want max_completion_tokens."""
     send_seed: bool = True
+    """Send a seed with each request."""
     timeout: float = 600.0
     """Seconds for one request."""
     attempts: int = 8
-    """How often one answer is asked for, with growing pauses."""
+    """Attempts at one request, with growing pauses."""
     in_flight: int = 8
+    """Requests at a time."""
     per_minute: float = 0.0
     """Requests per minute. 0: no limit."""
     price_in: float = 0.0
@@ -94,6 +100,9 @@ class Flags:
     """No request is begun once this much is spent; 0: no limit."""
 
     out: Path = Path("runs")
+    """The benchmark's directory is `benchmark/<name>-<fingerprint>` in it."""
+    long: bool = False
+    """Print every threshold, pass@k and rate, too."""
     list: bool = False
     """Show the problems with their sizes, and stop."""
 

@@ -1,4 +1,4 @@
-"""A benchmark's work: it opens who writes and who judges, and makes all attempts that the ledger lacks."""
+"""A benchmark's work: it opens who writes and who judges, and makes all trajectories that the ledger lacks."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from functools import partial
 from typing import Any
 
 from experiments.benchmark_plan import Plan
-from rlkernel.benchmark.attempts import Ledger, Missing, Task, TurnRow, attempt_all, evaluate_codes
 from rlkernel.benchmark.audit import audit
+from rlkernel.benchmark.trajectories import Ledger, Missing, Task, TurnRow, evaluate_codes, make_trajectories
 from rlkernel.errors import EvaluatorFailed
 from rlkernel.evaluator.messages.native import Way
 from rlkernel.evaluator.pool import Pool
@@ -33,7 +33,7 @@ async def work(plan: Plan, ledger: Ledger, key: str, on_row: Callable[[TurnRow],
                     missing = Missing()
                 else:
                     task = Task(writer, pool, plan.environment, plan.reward, plan.context, plan.turns, plan.flags.seed)
-                    missing = await attempt_all(plan.problems, plan.flags.samples, task, ledger, on_row=on_row)
+                    missing = await make_trajectories(plan.problems, plan.flags.samples, task, ledger, on_row=on_row)
                 if plan.flags.audit:
                     await _audit(plan, ledger, pool)
                 return missing

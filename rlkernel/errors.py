@@ -31,6 +31,10 @@ class EvaluatorFailed(RuntimeError):
     """A trusted process of the evaluator ended: our failure, or the reference's, never a candidate's."""
 
 
+class EvaluatorEnded(RuntimeError):
+    """The evaluator as a whole has ended, e.g. was killed. No problem is at fault, and a new one can go on."""
+
+
 def first_line(error: BaseException) -> str:
     """The first line of an error's text; empty where it has no text.
 
@@ -52,12 +56,15 @@ def one_line(error: BaseException) -> str:
 def usage_error(error: BaseException) -> UsageError | None:
     """The `UsageError` in an exception or in the groups that task groups wrap around it, if that is all there is.
 
-    A broken reference is one: the user's file is named in its text. So is a full disk.
+    A broken reference is one: the user's file is named in its text. So is a full disk, and an evaluator that is gone.
     """
     if isinstance(error, UsageError):
         return error
     if isinstance(error, BrokenReference):
         return UsageError(str(error))
+    if isinstance(error, EvaluatorFailed | EvaluatorEnded):
+        why = " ".join(str(error).split())
+        return UsageError(f"the evaluator is gone ({why}): give the same command, which goes on")
     if isinstance(error, OSError) and error.errno in FULL:
         return disk_full("" if error.filename is None else str(error.filename))
     if isinstance(error, BaseExceptionGroup):

@@ -10,7 +10,17 @@ from typing import Any
 
 import pytest
 
-from rlkernel.errors import BROKEN_PIPE, GOES_ON, BrokenReference, UsageError, exit_status, misfit_call, tell_usage_errors
+from rlkernel.errors import (
+    BROKEN_PIPE,
+    GOES_ON,
+    BrokenReference,
+    EvaluatorEnded,
+    EvaluatorFailed,
+    UsageError,
+    exit_status,
+    misfit_call,
+    tell_usage_errors,
+)
 
 ROOT = Path(__file__).parents[1]
 
@@ -72,6 +82,12 @@ def test_a_command_ends_with_a_status_and_one_line(capsys: pytest.CaptureFixture
     for error, status, line in (
         (groups, 2, "error: --x 1: give 2"),
         (BrokenReference("a.py: no Model"), 2, "error: a.py: no Model"),
+        (
+            ExceptionGroup("", [EvaluatorEnded("the fork server\nended")]),
+            2,
+            "error: the evaluator is gone (the fork server ended): give the same command, which goes on",
+        ),
+        (EvaluatorFailed("died"), 2, "error: the evaluator is gone (died): give the same command, which goes on"),
         (KeyboardInterrupt("the same command goes on"), 130, "interrupted: the same command goes on"),
     ):
         assert exit_status(fails(error)) == status

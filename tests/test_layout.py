@@ -42,13 +42,13 @@ def test_tests_are_no_package() -> None:
     assert not list((ROOT / "tests").rglob("__init__.py"))
 
 
-def test_wheel_holds_rlkernel_alone_with_all_its_files(tmp_path: Path) -> None:
+def test_wheel_holds_rlkernel_and_its_plugin_alone_with_all_their_files(tmp_path: Path) -> None:
     build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
     subprocess.run(build, cwd=ROOT, check=True, capture_output=True)
     (wheel,) = tmp_path.glob("*.whl")
     with zipfile.ZipFile(wheel) as archive:
         names = set(archive.namelist())
-    assert {name.split("/")[0] for name in names} == {"rlkernel", f"rlkernel-{VERSION}.dist-info"}
+    assert {name.split("/")[0] for name in names} == {"rlkernel", "rlkernel_verifiers.py", f"rlkernel-{VERSION}.dist-info"}
     sources = {str(file.relative_to(ROOT)) for file in committed() if file.is_relative_to(ROOT / "rlkernel")}
     assert sources - names == set()
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from envs.problems import load_suite
-from rlkernel.benchmark.attempts import TURNS, TurnRow
 from rlkernel.benchmark.results import PROMPTS
+from rlkernel.benchmark.trajectories import TURNS, TurnRow
 from rlkernel.errors import UsageError
 from rlkernel.runs.directory import TRANSCRIPTS
 from rlkernel.runs.log import TEXT_LIMIT

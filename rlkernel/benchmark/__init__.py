@@ -1,5 +1,5 @@
 """Benchmarks: they score the answers of a fixed policy to many problems as Fast@p.
 
-Start at `attempts`, which asks, evaluates and keeps every turn; `scores` computes Fast@p, `results` prints tables, `page` shows
-every answer. The command is `python -m experiments.benchmark`.
+Start at `trajectories`, which asks, evaluates and keeps every turn; `scores` computes Fast@p, `results` writes it, `tables`
+prints it, `page` shows every answer. The command is `python -m experiments.benchmark`.
 """

@@ -14,7 +14,7 @@ from typing import Any
 
 import anyio
 
-from rlkernel.benchmark.attempts import Ledger, TurnRow
+from rlkernel.benchmark.trajectories import Ledger, TurnRow
 from rlkernel.errors import BrokenReference, EvaluatorFailed
 from rlkernel.evaluator.messages.native import NativeFound
 from rlkernel.evaluator.native.agreement import Judged, native_from_json, native_to_json, summary
@@ -26,8 +26,8 @@ Run = Callable[[Problem, str], Awaitable[NativeFound]]
 
 
 def name_of(row: TurnRow) -> str:
-    """A turn's name in the audit, e.g. `level1/relu sample 1 turn 2`."""
-    return f"{row.problem} sample {row.sample + 1} turn {row.turn + 1}"
+    """A turn's name in the audit, e.g. `level1/relu trajectory 1 turn 2`."""
+    return f"{row.problem} trajectory {row.sample + 1} turn {row.turn + 1}"
 
 
 def sample(ledger: Ledger, count: int, seed: int) -> list[TurnRow]:

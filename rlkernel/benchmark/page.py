@@ -1,4 +1,4 @@
-"""Writes report.html of a benchmark: its tables, and every attempt in the viewer (see `rlkernel.report.page`)."""
+"""Writes report.html of a benchmark: its tables, and every trajectory in the viewer (see `rlkernel.report.page`)."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rlkernel.benchmark.attempts import Ledger, TurnRow
-from rlkernel.benchmark.results import notes, tables
-from rlkernel.benchmark.scores import Attempt, counted_turn, reaches
+from rlkernel.benchmark.scores import Verdicts, counted_turn, reaches
+from rlkernel.benchmark.tables import headline, long_tables, notes, tables
+from rlkernel.benchmark.trajectories import Ledger, TurnRow
 from rlkernel.report import page, viewer
 from rlkernel.report.viewer import Source, ViewerContent
 from rlkernel.types import Status
@@ -31,8 +31,10 @@ def write(
         TEMPLATE,
         packed,
         title=f"Benchmark of {label}",
+        headline=headline(label, results),
         results=results,
         tables=tables(results),
+        long_tables=long_tables(results),
         statuses=[str(s) for s in Status if any(s in scores["statuses"] for scores in results["scores"].values())],
         notes=notes(results),
         manifest=_short(results["manifest"]),
@@ -45,21 +47,21 @@ def write(
 def viewer_content(
     name: str, label: str, timing: list[str], ledger: Ledger, samples: Mapping[str, int], turns: int, prompts: Mapping[str, str]
 ) -> ViewerContent:
-    """All attempts, as the viewer shows them. samples: the number of attempts wanted at each problem; turns: the most of an
-    attempt; prompts: the prompt of each problem."""
+    """All trajectories, as the viewer shows them. samples: the number of trajectories wanted at each problem; turns: the most
+    of a trajectory; prompts: the prompt of each problem."""
     trajectories = []
     for problem, count in samples.items():
         for sample in range(count):
-            rows = [row for row in ledger.attempt(problem, sample)[:turns] if row.evaluation is not None]
+            rows = [row for row in ledger.trajectory(problem, sample)[:turns] if row.evaluation is not None]
             if rows:
                 about = {"problem": problem, "split": "", "step": sample + 1, "prompt": prompts[problem]}
                 trajectories.append({**about, "turns": [_turn(row) for row in rows]})
     tried = ledger.tried(samples, turns)
     measured = {problem: [_share(found, p) for p in SHOWN] for problem, found in tried.items()}
-    return ViewerContent([Source(name, label, 0, " and ".join(timing) or None, trajectories)], {label: measured}, attempts=True)
+    return ViewerContent([Source(name, label, 0, " and ".join(timing) or None, trajectories)], {label: measured}, benchmark=True)
 
 
-def _share(samples: Sequence[Attempt], p: float) -> float:
+def _share(samples: Sequence[Verdicts], p: float) -> float:
     """Fast@p of one problem."""
     return sum(reaches(counted_turn(sample, "best", "eager"), p, "eager", strict=False) for sample in samples) / len(samples)
 

@@ -1,7 +1,8 @@
 """Scores a benchmark: Fast@p, pass@k, speedup, hacking and lazy rates, each with an interval over problems. Nothing here is read,
 written or drawn without a seed.
 
-Legend: P problems, K samples (attempts) of a problem, T turns of a sample, B bootstrap samples.
+Legend: P problems, K trajectories of a problem, T turns of a trajectory, B bootstrap draws. A sample is a trajectory: the word of
+pass@k.
 
 A number is a ratio of two sums over problems, and its interval is a percentile bootstrap that draws problems again, with all
 their samples: it says what other problems of the same kind would give, not what other samples of these would. Every problem
@@ -25,10 +26,10 @@ from rlkernel.statistics import LEVEL, SAMPLES, Array, Interval
 from rlkernel.types import Closeness, Evaluation
 
 THRESHOLDS = (0.0, 0.8, 1.0, 1.2, 1.5, 2.0)
-Attempt = Sequence[Evaluation]
-"""The evaluations of one attempt's turns, in order, at least one."""
-Tried = Mapping[str, Sequence[Attempt]]
-"""The attempts at each problem."""
+Verdicts = Sequence[Evaluation]
+"""The evaluations of one trajectory's turns, in order, at least one."""
+Tried = Mapping[str, Sequence[Verdicts]]
+"""The trajectories at each problem."""
 Baseline = Literal["eager", "compiled"]
 Reading = Literal["best", "last"]
 
@@ -42,8 +43,8 @@ def speedup_over(evaluation: Evaluation, baseline: Baseline) -> float | None:
     return evaluation.compiled_us / evaluation.candidate_us
 
 
-def counted_turn(sample: Attempt, reading: Reading, baseline: Baseline) -> Evaluation | None:
-    """The turn of an attempt that counts, by the reading; None if it is not correct."""
+def counted_turn(sample: Verdicts, reading: Reading, baseline: Baseline) -> Evaluation | None:
+    """The turn of a trajectory that counts, by the reading; None if it is not correct."""
     correct = [turn for turn in (sample if reading == "best" else sample[-1:]) if turn.correct]
     return max(correct, key=lambda turn: speedup_over(turn, baseline) or 0.0, default=None)
 
@@ -160,15 +161,15 @@ def score(tried: Tried) -> Scores:
     )
 
 
-def after_turn(tried: Tried, turn: int) -> dict[str, list[Attempt]]:
-    """The attempts as they were after `turn` turns; one that ended earlier is as it ended."""
+def after_turn(tried: Tried, turn: int) -> dict[str, list[Verdicts]]:
+    """The trajectories as they were after `turn` turns; one that ended earlier is as it ended."""
     return {name: [sample[:turn] for sample in samples] for name, samples in tried.items()}
 
 
 def fast(tried: Tried, p: float, reading: Reading, baseline: Baseline = "eager", *, strict: bool = False) -> Interval:
     """Fast@p: the mean over problems of the share of samples whose reading is correct and fast enough."""
 
-    def share(samples: Sequence[Attempt]) -> float:
+    def share(samples: Sequence[Verdicts]) -> float:
         return float(np.mean([reaches(counted_turn(s, reading, baseline), p, baseline, strict=strict) for s in samples]))
 
     found = ratio([share(samples) for samples in tried.values()], [1.0] * len(tried))
@@ -176,7 +177,7 @@ def fast(tried: Tried, p: float, reading: Reading, baseline: Baseline = "eager",
     return found
 
 
-def _uncompiled(samples: Sequence[Attempt]) -> bool:
+def _uncompiled(samples: Sequence[Verdicts]) -> bool:
     """Whether a correct candidate was timed and the reference under torch.compile was not."""
     return any(turn.correct and turn.compiled_us is None for sample in samples for turn in sample)
 

@@ -160,6 +160,7 @@ class Doctor:
     staleness: int = 0
     """Steps between the weights that sample and those that train."""
     turns: int = 3
+    """The most turns of a trajectory."""
     max_new_tokens: int = 512
     """The most tokens that the policy may sample in one turn."""
     device: str = "auto"
@@ -192,8 +193,10 @@ class Doctor:
 class Serve:
     """Serve problems and verdicts to OpenEnv clients, `pip install 'rlkernel[openenv]'`. Ctrl-C ends it."""
 
-    problems: Path | None = None
-    """A directory of files in KernelBench's format."""
+    problems: str = ""
+    """A directory of files in KernelBench's format, a .parquet or .jsonl file, or a data set."""
+    column: tuple[str, ...] = ()
+    """Columns of a table of your own, e.g. reference=code name=id; see docs/data.md."""
     turns: int = 3
     """Answers after which a conversation ends."""
     device: str = "auto"
@@ -203,13 +206,14 @@ class Serve:
     host: str = "127.0.0.1"
     """The address to listen on: whoever reaches it can have candidates judged."""
     port: int = 8000
+    """The port to listen on."""
 
     def __call__(self) -> int:
         from rlkernel.commands.serve import serve
 
-        if self.problems is None:
-            raise UsageError("--problems is missing: give a directory of files in KernelBench's format")
-        serve(self.problems, turns=self.turns, device=self.device, jobs=self.jobs, host=self.host, port=self.port)
+        if not self.problems:
+            raise UsageError("--problems is missing: give a directory of files in KernelBench's format, a table or a data set")
+        serve(self.problems, self.column, turns=self.turns, device=self.device, jobs=self.jobs, host=self.host, port=self.port)
         return 0
 
 

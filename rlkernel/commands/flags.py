@@ -1,6 +1,7 @@
 """Flags of a command from the fields of a frozen dataclass: `--max-new-tokens 8` sets the field `max_new_tokens`.
 
-A field's type says what can be read, its default what holds otherwise, and the string below it is its help.
+A field's type says what can be read, its default what holds otherwise, and the string below it is its help. A field that is True
+otherwise has a negated flag: `--no-compiled`.
 """
 
 from __future__ import annotations
@@ -38,10 +39,11 @@ def parse_flags(default: T, args: Sequence[str], prog: str, rest: str = "", told
     helps, hints = _helps(kind), get_type_hints(kind)
     flags = {field.name: "--" + field.name.replace("_", "-") for field in fields(default) if field.name != rest}
     for name in hints:
-        value = getattr(default, name)
-        words = told.get(name, "") if value is None else "" if value is False or value in ((), "") else f"default: {value}"
-        shown = f" ({words})" if words else ""
-        parser.add_argument(flags.get(name, name), help=(helps.get(name, "") + shown).replace("%", "%%"), **_reading(hints[name]))
+        value, flag = getattr(default, name), flags.get(name, name)
+        words = told.get(name, "") if value is None else f"default: {_text(value, flag)}" if value not in (False, (), "") else ""
+        shown = " ".join(part for part in (helps.get(name, ""), f"({words})" if words else "") if part)
+        reading = {"action": argparse.BooleanOptionalAction} if value is True else _reading(hints[name])
+        parser.add_argument(flag, help=shown.replace("%", "%%"), **reading)
     found, unknown = parser.parse_known_intermixed_args([_dashed(word) for word in args])
     if unknown:
         close = difflib.get_close_matches(unknown[0], flags.values(), n=1, cutoff=0.75)
@@ -56,6 +58,15 @@ class _Parser(argparse.ArgumentParser):
         if message.startswith("argument "):  # "argument --steps: many: give a whole number"
             message = message.removeprefix("argument ").replace(": ", " ", 1)
         raise UsageError(f"{message} (see {self.prog} --help)")
+
+
+def _text(value: Any, flag: str) -> str:
+    """A default as one would type it.
+
+    >>> _text((1, 2), "--levels"), _text(True, "--compiled"), _text(0.5, "--share")
+    ('1 2', '--compiled', '0.5')
+    """
+    return flag if value is True else " ".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
 def _dashed(word: str) -> str:
@@ -85,9 +96,12 @@ def _reading(hint: Any) -> dict[str, Any]:
     if hint is bool:
         return {"action": "store_true"}
     if isinstance(hint, type) and issubclass(hint, StrEnum):
-        return {"type": _reader(hint, f"one of {', '.join(hint)}"), "metavar": "WORD"}
+        return {"type": _reader(hint, f"one of {', '.join(hint)}"), "metavar": "|".join(hint)}
     if get_origin(hint) is Literal:
-        return {"type": _reader({part: part for part in parts}.__getitem__, f"one of {', '.join(parts)}"), "metavar": "WORD"}
+        return {
+            "type": _reader({part: part for part in parts}.__getitem__, f"one of {', '.join(parts)}"),
+            "metavar": "|".join(filter(None, parts)),
+        }
     if parts:
         return {**_reading(parts[0]), **({"nargs": "*"} if get_origin(hint) is tuple else {})}
     return {"type": _reader(hint, EXPECTED.get(hint, "a text")), "metavar": hint.__name__.upper()}

@@ -87,18 +87,21 @@ class Flags:
     precision: Precision | None = None
     """The precision of float32 products in evaluations: pytorch, strict or tf32."""
     steps: int | None = None
+    """Batches that the run trains on."""
     turns: int | None = None
-    """Attempts per trajectory."""
+    """The most turns of a trajectory."""
     prompts_per_step: int | None = None
+    """Problems per step, each with its own group."""
     rollouts: int | None = None
-    """Trajectories per prompt and step."""
+    """Trajectories of a group."""
     max_new_tokens: int | None = None
     """The most tokens that the policy may sample in one turn."""
     learning_rate: float | None = None
+    """The learning rate after warm-up."""
     validation_every: int | None = None
-    """Steps between measurements on the validation split."""
+    """Steps between validations."""
     validation_rollouts: int | None = None
-    """Trajectories per validation problem and measurement."""
+    """Trajectories per validation problem."""
 
 
 COMMAND = (

@@ -1,1 +1,2 @@
-"""Integrations: the evaluator inside other people's trainers. `reward_function` is one for stock TRL, `service` for the rest."""
+"""Integrations: the evaluator inside other people's trainers. `reward_function` is one for stock TRL, `openenv` a server and its
+client, `verifiers` an environment; `service` is for the rest."""

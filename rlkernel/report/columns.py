@@ -45,11 +45,12 @@ class Metric:
     def show(self, value: float, signed: bool = False) -> str:
         """A value of the metric as text.
 
-        >>> METRICS[1].show(0.456), METRICS[0].show(-0.25, signed=True)
-        ('46 %', '-0.25')
+        >>> METRICS[1].show(0.456), METRICS[0].show(-0.25, signed=True), METRICS[1].show(-0.001, signed=True)
+        ('46 %', '-0.25', '+0 %')
         """
-        sign = "+" if signed else ""
-        return f"{100 * value:{sign}.0f} %" if self.percent else f"{value:{sign}.2f}"
+        sign, digits, shown = "+" if signed else "", 0 if self.percent else 2, 100 * value if self.percent else value
+        # A rounded number that is 0 has no sign of its own.
+        return f"{round(shown, digits) + 0.0:{sign}.{digits}f}" + (" %" if self.percent else "")
 
     def show_difference(self, difference: Comparison) -> str:
         """A difference as its mean and Student's interval over seeds, e.g. `+4 % [-2, +10]`; the mean alone for one seed."""

@@ -38,6 +38,7 @@ TRAINING_PANELS = (
     Panel("Entropy, nats per token", (("train/entropy", "-", ""),), False),
     Panel("Gradient norm", (("train/grad_norm", "-", ""),), False),
     Panel("Mismatch of log-probabilities", (("train/mismatch", "-", ""),), False),
+    Panel("KL, nats per token", (("train/kl_k3", "-", "from sampling"), ("train/kl_reference", "--", "from the start")), False),
     Panel("Spread of reward within groups", (("train/reward_std", "-", ""),), False),
     Panel("Groups without spread", (("train/frac_reward_zero_std", "-", ""),), True),
     Panel(

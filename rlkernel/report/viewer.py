@@ -58,8 +58,8 @@ class ViewerContent:
     sources: Sequence[Source]
     measured: Mapping[str, Mapping[str, Sequence[float]]]
     """The shares arm -> problem -> [Fast@1, Fast@1.2]; problems that were not measured are not there."""
-    attempts: bool = False
-    """Whether the trajectories are attempts of a benchmark: then a step is the number of a sample, from 1, and splits say
+    benchmark: bool = False
+    """Whether the trajectories are a benchmark's: then a step is the number of a trajectory, from 1, and splits say
     nothing."""
 
 
@@ -162,7 +162,7 @@ def _pack(content: ViewerContent, everything: Sequence[PlacedTrajectory], text_l
     kept = sum(len(found.row["turns"]) for found in everything)
     packed = tuple(map(_squeeze, blocks))
     index = {
-        "attempts": content.attempts,
+        "benchmark": content.benchmark,
         "runs": [{"name": s.name, "arm": s.arm, "seed": s.seed, "timing": s.timing} for s in content.sources],
         "problems": problems,
         "statuses": [str(status) for status in Status],

@@ -1,6 +1,6 @@
 // The answer of another arm to the same problem, beside the turn that is read.
 
-// How far a turn is from being the same attempt under another arm: split, turn, seed, then step.
+// How far a turn is from being the same one under another arm: split, turn, seed, then step.
 function distance(item, other) {
   return [
     Number(item.row[VALIDATION] !== other.row[VALIDATION]),

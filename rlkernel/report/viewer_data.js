@@ -53,16 +53,16 @@ async function block(number) {
 }
 
 function order(rows) {
-  rows.sort((a, b) => a[RUN] - b[RUN] || (index.attempts ? 0 : a[STEP] - b[STEP]) || a[LINE] - b[LINE]);
+  rows.sort((a, b) => a[RUN] - b[RUN] || (index.benchmark ? 0 : a[STEP] - b[STEP]) || a[LINE] - b[LINE]);
   for (const row of rows) {
     row[TURNS].forEach((turn, k) => turns.push({ row, k, turn, at: `${index.runs[row[RUN]].name}:${row[LINE]}.${k + 1}` }));
   }
   position = new Map(turns.map((item, i) => [item.at, i]));
 }
 
-// Of a benchmark, rows are attempts, whose step is the number of the sample.
-const whose = (run) => (index.attempts ? run.arm : `${run.arm}, seed ${run.seed}`);
-const origin = (row) => (index.attempts ? `sample ${row[STEP]}` : `${row[VALIDATION] ? "validation" : "train"} ${row[STEP]}`);
+// Of a benchmark, a row's step is the number of the trajectory.
+const whose = (run) => (index.benchmark ? run.arm : `${run.arm}, seed ${run.seed}`);
+const origin = (row) => (index.benchmark ? `trajectory ${row[STEP]}` : `${row[VALIDATION] ? "validation" : "train"} ${row[STEP]}`);
 const statusOf = (item) => index.statuses[item.turn[STATUS]];
 const isCorrect = (item) => statusOf(item) === "correct";
 const isLazy = (item) => statusOf(item) === "correct" && item.turn[COVERAGE] !== null && item.turn[COVERAGE] < index.lazy;

@@ -22,13 +22,13 @@ function drawFilters() {
   byId("filters").replaceChildren(
     field("problem", "Problem", "part of its name"),
     field("text", "Search in answers", "words of plan or code"),
-    ...(index.attempts
-      ? turns.some((item) => item.row[STEP] > 1) ? [field("step", "Sample", "3 or 1-4")] : []
+    ...(index.benchmark
+      ? turns.some((item) => item.row[STEP] > 1) ? [field("step", "Trajectory", "3 or 1-4")] : []
       : [choice("run", "Arm or run", runs), choice("split", "Split", [["", "both"], ["validation", "validation"], ["train", "train"]]), field("step", "Step", "10 or 5-20")]),
     choice("turn", "Turn", [["", "every turn"], ...numbers, ["last", "last turn"]]),
     field("speedup", "Speedup", "1.2- or 0.5-1"),
     field("coverage", "Coverage, %", "30- or -30"),
-    choice("sort", "Order", [...(index.attempts ? [["", "problem, sample"]] : [["", "run, step"], ["step", "latest step"]]), ["speedup", "speedup"], ["coverage", "coverage"], ["reward", "reward"]]),
+    choice("sort", "Order", [...(index.benchmark ? [["", "problem, trajectory"]] : [["", "run, step"], ["step", "latest step"]]), ["speedup", "speedup"], ["coverage", "coverage"], ["reward", "reward"]]),
     make("div", { id: "chips", role: "group", "aria-label": "Status" }),
   );
 }
@@ -81,7 +81,7 @@ function listRow(item, i) {
     make("span", { class: "name" }, noteOf(item.at) ? "✎ " : "", index.problems[item.row[PROBLEM]]),
     make("span", { class: "number" }, times(item.turn[SPEEDUP])),
     make("span", { class: "status" }, isLazy(item) ? "correct, lazy" : statusOf(item)),
-    make("span", { class: "where" }, `${index.attempts ? "" : `${whose(run)} · `}${origin(item.row)} · ${index.attempts ? "turn " : ""}${item.k + 1}/${item.row[TURNS].length}`),
+    make("span", { class: "where" }, `${index.benchmark ? "" : `${whose(run)} · `}${origin(item.row)} · ${index.benchmark ? "turn " : ""}${item.k + 1}/${item.row[TURNS].length}`),
   );
   row.style.top = `${i * ROW}px`;
   return row;

@@ -60,8 +60,8 @@ function drawProblems() {
   const cells = problemCells();
   const all = index.problems.map((_, i) => i);
   const kept = "Correct and best speedup: of the turns in this page";
-  if (index.attempts) {
-    const about = `Fast@1.2: share of the attempts whose best turn is correct and at least 1.2 times as fast. ${kept}.`;
+  if (index.benchmark) {
+    const about = `Fast@1.2: share of the trajectories whose best turn is correct and at least 1.2 times as fast. ${kept}.`;
     byId("problems").replaceChildren(problemTable("Problems", about, all, arms, cells, true));
     return;
   }

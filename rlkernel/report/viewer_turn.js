@@ -76,7 +76,7 @@ function codeHead(code, other, oldCode) {
 
 function about(item, facts) {
   const { row } = item;
-  const place = index.attempts ? origin(row) : `${row[VALIDATION] ? "validation" : "training"}, step ${row[STEP]}`;
+  const place = index.benchmark ? origin(row) : `${row[VALIDATION] ? "validation" : "training"}, step ${row[STEP]}`;
   const saw = facts.saw ? [`saw ${facts.saw.length ? `turn ${facts.saw.join(", ")}` : "no earlier turn"}`] : [];
   return make("p", { class: "soft" }, [whose(index.runs[row[RUN]]), place, ...saw].join(" · "));
 }
@@ -89,7 +89,7 @@ function turnTabs(item) {
     const href = address({ at, diff: state.diff && i > 0, beside: "" });
     return make("a", { class: `tab ${kind(peer)}`, href, "aria-current": String(i === item.k) }, `Turn ${i + 1}`, make("small", {}, (isCorrect(peer) && times(other[SPEEDUP])) || statusOf(peer)));
   });
-  return make("nav", { class: "tabs", "aria-label": index.attempts ? "Turns of this attempt" : "Turns of this trajectory" }, ...tabs);
+  return make("nav", { class: "tabs", "aria-label": "Turns of this trajectory" }, ...tabs);
 }
 
 // Two answers in two columns; their difference, where it is asked for, above them.

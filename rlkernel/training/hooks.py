@@ -44,7 +44,8 @@ class StepFacts:
     turn_norms: tuple[float, ...]
     """The norm of each turn's part of the gradient before the first update, where the run asks for it."""
     mismatch: Mismatch | None
-    """How training and rollout log-probabilities differ, where a correction, staleness or a second update asks for it."""
+    """How training and rollout log-probabilities differ: over the sampled tokens where a correction, staleness or a second update
+    needs a pass for it, else over the trained ones, of which the loss's pass tells. None where nothing trains."""
     effective_tokens: float
     """The effective sample size of the weights, as a share of the sampled tokens."""
 

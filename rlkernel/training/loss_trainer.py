@@ -41,6 +41,7 @@ class LossTrainer(GRPOTrainer):  # type: ignore[misc]
         self._noted = ("entropy", CLIPPED[run.loss.kind], *(("kl",) if run.loss.beta else ()))
         self._weights: list[int] = []
         self._part: dict[str, torch.Tensor] = {}
+        self._latest_BC = torch.empty(0)  # log-probabilities of the latest loss
         self.nothing_to_train = False
         super().__init__(**given)
 
@@ -111,6 +112,7 @@ class LossTrainer(GRPOTrainer):  # type: ignore[misc]
         mask_BC = part["completion_mask"] * part["tool_mask"]
         logprobs_BC, entropies_BC = self._scores(model, input_ids, attention_mask, mask_BC)
         assert entropies_BC is not None
+        self._latest_BC = logprobs_BC.detach()
         part["entropies"], old_BC = entropies_BC, part.get("old_per_token_logps")
         if self._run.loss.beta:
             before_BC = part.get(OLD, old_BC)
@@ -121,8 +123,11 @@ class LossTrainer(GRPOTrainer):  # type: ignore[misc]
             part["old_per_token_logps"] = old_for_level(self._run.loss.ratio, logprobs_BC, kept_BC, mask_BC, part["turns"])
         return logprobs_BC, entropies_BC, None
 
-    def _backward(self, model: Any, batch: dict[str, torch.Tensor], minibatch: Sequence[int]) -> torch.Tensor:
-        """Add the gradient of a minibatch, a micro-batch at a time; rows that do not train are left out."""
+    def _backward(
+        self, model: Any, batch: dict[str, torch.Tensor], minibatch: Sequence[int], noted_BC: torch.Tensor | None = None
+    ) -> torch.Tensor:
+        """Add the gradient of a minibatch, a micro-batch at a time; rows that do not train are left out. noted_BC: where the
+        log-probabilities of this process's rows are noted on the way."""
         tokens_B, lengths = batch["tool_mask"].sum(1).tolist(), _lengths(batch)
         self.nothing_to_train = not any(tokens_B[b] for b in minibatch)
         # Whoever has no row takes part in the gradients' average.
@@ -135,6 +140,8 @@ class LossTrainer(GRPOTrainer):  # type: ignore[misc]
             # The attention around the backward pass, too: it recomputes activations.
             with self._hooks.lease(), packed_attention(self.model), joined:
                 losses.append(super().training_step(model, _part(batch, rows), None))
+                if noted_BC is not None:
+                    noted_BC[rows] = self._latest_BC[: len(rows)].float().cpu()
             self._weights.append(sum(tokens_B[b] for b in rows))
         return torch.stack(losses).sum()
 

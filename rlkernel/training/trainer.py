@@ -42,7 +42,7 @@ from rlkernel.rollout import derive_seed
 from rlkernel.runs import checkpoints
 from rlkernel.training import ranks, sharding
 from rlkernel.training.batch import Batch, Tokens, assemble, needs_ratios, pad_rows, turn_numbers
-from rlkernel.training.diagnostics import effective_share, mismatch
+from rlkernel.training.diagnostics import Mismatch, effective_share, mismatch
 from rlkernel.training.eight_bit_adamw import clip_gradients
 from rlkernel.training.hooks import Hooks, StepFacts
 from rlkernel.training.loss_trainer import OLD, LossTrainer
@@ -182,12 +182,24 @@ class KernelGRPOTrainer(LossTrainer):
         seed = derive_seed(self._run.seed, "minibatches", self.state.global_step)
         sizes = [len(group.trajectories) for group in self._facts["groups"]]
         losses: list[torch.Tensor] = []
+        # With one update, the loss's own pass has the log-probabilities that no other pass was made for.
+        noted_BC = torch.zeros(batch["tool_mask"].shape) if self._facts["mismatch"] is None else None
         for rows in minibatches(sizes, self._run.updates, self._run.epochs, seed):
             if losses:
                 self._update(model)
-            losses.append(self._backward(model, batch, rows))
+            losses.append(self._backward(model, batch, rows, noted_BC))
+        if noted_BC is not None:
+            self._facts["mismatch"] = self._trained_mismatch(ranks.total(noted_BC), batch["tool_mask"].bool().cpu())
         self._average()
         return torch.stack(losses).mean()
+
+    def _trained_mismatch(self, logprobs_BC: torch.Tensor, trained_BC: torch.Tensor) -> Mismatch | None:
+        """How the trained tokens' log-probabilities differ from those of sampling; None where nothing trains."""
+        assert self._tokens is not None
+        rows_B = trained_BC.any(1)
+        if not bool(rows_B.any()):
+            return None
+        return mismatch(logprobs_BC[rows_B], self._tokens.rollout_logprobs_BC[rows_B], trained_BC[rows_B])
 
     def _update(self, model: Any) -> None:
         """Clip and take a step of the optimiser, as transformers does after `training_step`."""

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from rlkernel.benchmark import audit, results
-from rlkernel.benchmark.attempts import Ledger, TurnRow
+from rlkernel.benchmark import audit, results, tables
+from rlkernel.benchmark.trajectories import Ledger, TurnRow
 from rlkernel.errors import BrokenReference
 from rlkernel.evaluator.messages.native import NativeEnd, NativeFound
 from rlkernel.policy.writer import Answer
@@ -54,8 +54,8 @@ async def test_accepted_candidates_are_run_once(ledger: Ledger, tmp_path: Path, 
         "code of b",
         "code of b",
     ]  # what failed on our side is tried again, once it is kept no more
-    assert capsys.readouterr().err == "not run natively: b sample 1 turn 1: b: no such device\n"
-    assert audit.known(tmp_path) == {"a sample 1 turn 1": FOUND, "b sample 1 turn 1": FOUND}
+    assert capsys.readouterr().err == "not run natively: b trajectory 1 turn 1: b: no such device\n"
+    assert audit.known(tmp_path) == {"a trajectory 1 turn 1": FOUND, "b trajectory 1 turn 1": FOUND}
     assert audit.results(tmp_path, ledger) == {
         "accepted": 2, "natively_right": 2, "timed": 2, "speedups_agree": 2, "disagreements": [],
     }  # fmt: skip
@@ -74,7 +74,7 @@ def test_results_count_native_verdicts_apart(ledger: Ledger, tmp_path: Path) -> 
     shares = {name: scores["correct_rate"]["mean"] for name, scores in found["scores"].items()}
     assert shares == {"level 1": 0.5, "trust: native": 0.75}
     assert found["scores"]["level 1"]["statuses"] == {"correct": 2, "incorrect": 1, "untraceable": 1}
-    lines = results.notes(found)
+    lines = tables.notes(found)
     assert "1 correct turns could not be traced and were judged natively: only `trust: native` counts them" in lines
-    (table,) = results.tables(found)
+    (table,) = tables.tables(found)
     assert table.columns == ("", "level 1", "trust: native")

@@ -1,4 +1,4 @@
-"""A benchmark's page: the tables that its results hold, and every attempt of its ledger in a browser."""
+"""A benchmark's page: the tables that its results hold, and every trajectory of its ledger in a browser."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ import pytest
 
 from rlkernel.benchmark import page as benchmark_page
 from rlkernel.benchmark import results as benchmark_report
-from rlkernel.benchmark.attempts import Ledger, TurnRow
+from rlkernel.benchmark import tables as benchmark_tables
+from rlkernel.benchmark.trajectories import Ledger, TurnRow
 from rlkernel.policy.writer import Answer
 from rlkernel.types import Evaluation, Problem
 from tests.report import chromium, many_turns
@@ -22,7 +23,7 @@ MANIFEST = {"benchmark": {"problems": [], "model": "org/name"}, "sizes": {}, "fl
 
 
 def fill(directory: Path, trajectories: int) -> tuple[Ledger, dict[str, int], dict[str, str], list[Problem]]:
-    """A ledger of attempts of three turns, the first of them hostile; samples and prompts by problem; the problems."""
+    """A ledger of trajectories of three turns, the first of them hostile; samples and prompts by problem; the problems."""
     run = many_turns.write_run(directory / "run", "x", 0, trajectories, evil=True)
     ledger = Ledger(directory / "benchmark")
     samples: dict[str, int] = {}
@@ -72,12 +73,12 @@ def test_the_page_has_the_tables_of_the_terminal(made: tuple[Path, Ledger]) -> N
     page, _ = made
     results = json.loads(page.with_name("results.json").read_text())
     rows = [re.sub(r"<[^>]+>", " ", row).split() for row in re.findall(r"<tr>(.*?)</tr>", page.read_text())]
-    tables = benchmark_report.tables(results)
+    tables = benchmark_tables.tables(results)
     assert [table.columns for table in tables] == [
         ("", "level 1", "level 2", "all"),
         ("turn", "Fast@1 best", "Fast@1.2 best", "Fast@1 last", "Fast@1.2 last"),
     ]
-    for table in tables:
+    for table in (*tables, *benchmark_tables.long_tables(results)):
         for row in table.rows:
             assert " ".join(row).replace(">", "&gt;").split() in rows
     source = page.read_text()
@@ -94,16 +95,16 @@ def test_nothing_tried_is_a_page_too(tmp_path: Path) -> None:
 
 
 @needs_browser
-def test_every_attempt_is_listed_problem_by_problem(made: tuple[Path, Ledger], tab: chromium.Page) -> None:
+def test_every_trajectory_is_listed_problem_by_problem(made: tuple[Path, Ledger], tab: chromium.Page) -> None:
     page, ledger = made
     rows = list(ledger.rows)
     tab.open(page, "#view=turns")
     assert text(tab, "#count") == ["360 of 360 turns"]
     first = rows[0]
     assert text(tab, ".row .name")[:3] == [first.problem] * 3
-    assert text(tab, ".row .where")[:3] == [f"sample 1 · turn {k}/3" for k in (1, 2, 3)]
+    assert text(tab, ".row .where")[:3] == [f"trajectory 1 · turn {k}/3" for k in (1, 2, 3)]
     labels = [label.split("\n")[0] for label in text(tab, "#filters label")]
-    assert labels == ["Problem", "Search in answers", "Sample", "Turn", "Speedup", "Coverage, %", "Order"]
+    assert labels == ["Problem", "Search in answers", "Trajectory", "Turn", "Speedup", "Coverage, %", "Order"]
     wanted = [
         row
         for row in rows
@@ -111,21 +112,21 @@ def test_every_attempt_is_listed_problem_by_problem(made: tuple[Path, Ledger], t
     ]
     tab.open(page, "#view=turns&status=correct&step=2&speedup=1.2-")
     assert 0 < len(wanted) == int(text(tab, "#count")[0].split()[0])
-    assert all("sample 2 · " in where for where in text(tab, ".row .where"))
+    assert all("trajectory 2 · " in where for where in text(tab, ".row .where"))
 
 
 @needs_browser
 def test_a_turn_shows_what_was_asked_seen_and_spent(made: tuple[Path, Ledger], tab: chromium.Page) -> None:
     page, ledger = made
     problem = sorted({row.problem for row in ledger.rows})[3]
-    turns = ledger.attempt(problem, 0)
+    turns = ledger.trajectory(problem, 0)
     tab.open(page, f'#view=turns&problem="{problem}"&step=1')
     for _ in range(3):
         tab.press("j")
     tab.wait_until("document.getElementById('turn').dataset.at.endsWith('.3')")
     third = turns[2]
     assert text(tab, "#turn h3") == [problem]
-    assert text(tab, "#turn .topline p") == ["org/name · sample 1 · saw turn 1"]
+    assert text(tab, "#turn .topline p") == ["org/name · trajectory 1 · saw turn 1"]
     assert "1,002 tokens · cost 0.2500" in text(tab, "#turn .verdict")[0]
     tab.evaluate("document.querySelectorAll('#turn details').forEach((node) => { node.open = true; })")
     whole = tab.evaluate("document.getElementById('turn').textContent")
@@ -138,7 +139,7 @@ def test_a_turn_shows_what_was_asked_seen_and_spent(made: tuple[Path, Ledger], t
 
 
 @needs_browser
-def test_problems_have_their_share_of_attempts(made: tuple[Path, Ledger], tab: chromium.Page) -> None:
+def test_problems_have_their_share_of_trajectories(made: tuple[Path, Ledger], tab: chromium.Page) -> None:
     page, ledger = made
 
     def fast(rows: list[TurnRow]) -> bool:
@@ -146,11 +147,11 @@ def test_problems_have_their_share_of_attempts(made: tuple[Path, Ledger], tab: c
         return any((facts.speedup or 0) >= 1.2 for facts in found)
 
     names = sorted({row.problem for row in ledger.rows})
-    attempts: dict[str, list[list[TurnRow]]] = {name: [] for name in names}
+    trajectories: dict[str, list[list[TurnRow]]] = {name: [] for name in names}
     for name in names:
-        while rows := ledger.attempt(name, len(attempts[name])):
-            attempts[name].append(rows)
-    shares = {name: sum(map(fast, found)) / len(found) for name, found in attempts.items()}
+        while rows := ledger.trajectory(name, len(trajectories[name])):
+            trajectories[name].append(rows)
+    shares = {name: sum(map(fast, found)) / len(found) for name, found in trajectories.items()}
     tab.open(page, "#view=problems")
     cells = tab.evaluate(
         "[...document.querySelectorAll('#problems tbody tr')].map((r) => [...r.children].map((c) => c.innerText))"

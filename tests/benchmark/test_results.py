@@ -1,4 +1,4 @@
-"""What a benchmark leaves: results.json, attempts.parquet, and tables, from a ledger written by hand."""
+"""What a benchmark leaves: results.json, turns.parquet, and tables, from a ledger written by hand."""
 
 from __future__ import annotations
 
@@ -11,20 +11,9 @@ import pyarrow.parquet as pq
 import pytest
 from rich.console import Console
 
-from rlkernel.benchmark.attempts import Ledger, TurnRow
-from rlkernel.benchmark.results import (
-    PARQUET,
-    RESULTS,
-    SHOWN_TURNS,
-    WIDTH,
-    by_level,
-    by_turn,
-    notes,
-    shorten,
-    show,
-    tables,
-    write,
-)
+from rlkernel.benchmark.results import PARQUET, RESULTS, by_level, by_turn, write
+from rlkernel.benchmark.tables import MORE, SHOWN_TURNS, WIDTH, long_tables, notes, shorten, show, tables
+from rlkernel.benchmark.trajectories import Ledger, TurnRow
 from rlkernel.policy.writer import Answer
 from rlkernel.types import Evaluation, Problem, Status
 
@@ -49,9 +38,9 @@ def ledger(directory: Path, *turns: tuple[Problem, int, int, Evaluation | None])
     return made
 
 
-def printed(results: dict[str, Any]) -> list[str]:
+def printed(results: dict[str, Any], *, everything: bool = False) -> list[str]:
     console = Console(width=WIDTH, file=io.StringIO(), record=True, highlight=False)
-    show(results, console)
+    show("small", results, console, everything=everything)
     return console.export_text().splitlines()
 
 
@@ -108,14 +97,14 @@ def test_one_level_is_not_shown_twice() -> None:
     assert by_level({}, {}) == {}
 
 
-def test_an_attempt_that_goes_on_makes_results_incomplete(tmp_path: Path) -> None:
+def test_a_trajectory_that_goes_on_makes_results_incomplete(tmp_path: Path) -> None:
     made = ledger(tmp_path, (A, 0, 0, WRONG), (B, 0, 0, good(2.0)), (B, 0, 1, None))
     results = write(tmp_path, MANIFEST, [A, B, C], dict.fromkeys(WANTED, 1), 2, made)
     # B ended without room for a second answer; A lacks its second turn, and C everything.
     assert not results["complete"] and results["untried"] == ["level2/c"]
     lines = printed(results)
-    assert "1 problems without an answer yet" in lines
-    assert lines[-1] == "INCOMPLETE: the numbers are those of the attempts that were answered; the same command goes on"
+    assert "measured times; 2 of 3 problems scored, 1 without an answer yet" in lines
+    assert lines[-2] == "INCOMPLETE: the numbers are those of the trajectories that were answered; the same command goes on"
     made.append(TurnRow("level1/a", 0, 1, (0,), None, None, None, 0.0, "", 0.0))
     made.leave_out("level2/c", "no")
     assert write(tmp_path, MANIFEST, [A, B, C], dict.fromkeys(WANTED, 1), 2, made)["complete"]
@@ -128,11 +117,11 @@ def test_only_wanted_samples_and_turns_are_counted(tmp_path: Path) -> None:
     assert results["tokens"]["completion"] == 7
 
 
-def test_rows_of_the_table_of_attempts(tmp_path: Path, results: dict[str, Any]) -> None:
+def test_rows_of_the_table_of_turns(tmp_path: Path, results: dict[str, Any]) -> None:
     table = pq.read_table(tmp_path / PARQUET)
     rows = table.to_pylist()
-    assert [(row["problem"], row["sample"], row["turn"]) for row in rows] == [
-        ("level1/a", 0, 1), ("level1/a", 0, 2), ("level1/a", 1, 1), ("level1/a", 1, 2), ("level2/b", 0, 1), ("level2/b", 0, 2),
+    assert [(row["problem"], row["trajectory"], row["turn"]) for row in rows] == [
+        ("level1/a", 1, 1), ("level1/a", 1, 2), ("level1/a", 2, 1), ("level1/a", 2, 2), ("level2/b", 1, 1), ("level2/b", 1, 2),
     ]  # fmt: skip
     assert (rows[0]["speedup"], rows[0]["level"], rows[0]["shown"], rows[1]["shown"]) == (1.5, 1, [], [1])
     assert (rows[3]["status"], rows[3]["correct"], rows[3]["matches"]) == ("no_kernel", False, True)
@@ -144,21 +133,36 @@ def test_the_tables(results: dict[str, Any]) -> None:
     scores, turns = tables(results)
     assert scores.columns == ("", "level 1", "level 2", "all")
     rows = {row[0]: row[1:] for row in scores.rows}
+    assert list(rows)[:3] == ["correct", "Fast@1", "Fast@1.2"] and len(rows) == 8
     # One problem has no interval.
-    assert rows["Fast@1 (>= 1)"][:2] == ("50 %", "100 %") and rows["Fast@1 (>= 1)"][2].startswith("75 % [")
-    assert rows["samples"] == ("2", "1", "3")
+    assert rows["Fast@1"][:2] == ("50 %", "100 %") and rows["Fast@1"][2].startswith("75 % [")
+    assert (rows["problems"], rows["trajectories"], rows["turns"]) == (("1", "1", "2"), ("2", "1", "3"), ("4", "2", "6"))
+    # Every turn has one status, and every row of the parquet table is one turn.
+    assert sum(results["scores"]["all"]["statuses"].values()) == 6
     assert [row[0] for row in turns.rows] == ["1", "2"]
     lines = printed(results)
-    assert lines[0] == "against the eager reference: mean [95 % over problems]" and max(map(len, lines)) <= WIDTH
-    assert "measured times; 3 problems, 1 of them not scored" in lines
+    assert lines[0] == "small: correct 75 % [50, 100], Fast@1.2 25 % [0, 50]; 2 problems, measured time"
+    assert lines[1] == "best turn, mean [95 % over problems]" and lines[-1] == MORE and max(map(len, lines)) <= WIDTH
+    assert "measured times; 2 of 3 problems scored, 1 not scored" in lines
     assert "  not scored: the reference does not fit" in lines
     assert "12 requests, 600 + 42 tokens, cost 3.0000" in lines
+
+
+def test_the_long_tables_are_there_on_demand(results: dict[str, Any]) -> None:
+    (scores,) = long_tables(results)
+    rows = {row[0]: row[1:] for row in scores.rows}
+    assert rows["Fast@1 (>= 1)"][:2] == ("50 %", "100 %") and {"Fast@2 (>= 2)", "pass@1", "lazy, of turns"} <= set(rows)
+    assert scores.title not in printed(results)
+    every = printed(results, everything=True)
+    assert scores.title in every and MORE not in every and max(map(len, every)) <= WIDTH
 
 
 def test_a_second_baseline_has_a_table_of_its_own(tmp_path: Path) -> None:
     made = ledger(tmp_path, (A, 0, 0, good(2.0, compiled_us=5.0)), (B, 0, 0, good(2.0, compiled_us=30.0)))
     results = write(tmp_path, MANIFEST, [A, B], {"level1/a": 1, "level2/b": 1}, 1, made)
-    eager, compiled = tables(results)
+    eager, compiled = long_tables(results)
+    (brief,) = tables(results)
+    assert next(row for row in brief.rows if "torch" in row[0])[:3] == ("Fast@1 over torch.compile", "0 %", "100 %")
     assert compiled.title.startswith("against the reference under torch.compile")
     rows = {row[0]: row[1:] for row in compiled.rows}
     # 5 us and 30 us against the candidate's 10 us: 0.5 and 3.
@@ -189,4 +193,4 @@ def test_a_line_of_the_tables_width_is_left_as_it_is() -> None:
 
 def test_nothing_tried_is_said(tmp_path: Path) -> None:
     results = write(tmp_path, MANIFEST, [A], {"level1/a": 1}, 1, Ledger(tmp_path))
-    assert printed(results)[:2] == ["nothing was scored", "no times; 1 problems, 0 of them not scored"]
+    assert printed(results)[:2] == ["small: nothing was scored", "no times; 0 of 1 problem scored, 1 without an answer yet"]

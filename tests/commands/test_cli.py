@@ -34,6 +34,7 @@ from rlkernel.commands.cli import COMMANDS, main
             ["evaluate", "--manifest", "m.jsonl"],
             "error: --manifest needs --out RESULTS.jsonl, and no REFERENCE.py CANDIDATE.py beside it",
         ),
+        (["serve"], "error: --problems is missing: give a directory of files in KernelBench's format, a table or a data set"),
         (["evaluate", "--manifest", "/no.jsonl", "--out", "o"], "error: /no.jsonl: there is no such file; name the manifest"),
     ],
 )

@@ -26,6 +26,9 @@ class Flags:
     out: str = "runs"
     fast: bool = False
     """Hurry."""
+    compiled: bool = True
+    """Also compare with compiled code."""
+    levels: tuple[int, ...] = (1, 2)
 
 
 def test_what_is_given_overrides_and_the_rest_stays() -> None:
@@ -78,4 +81,15 @@ def test_help_has_the_strings_below_the_fields_and_the_defaults(capsys: pytest.C
     assert "Flags of a test." in printed
     assert "PATH Files to read." in printed
     assert "--steps INT At least 5 % of them. (default: 20)" in printed
-    assert "--fast Hurry. -" not in printed and printed.endswith("--fast Hurry.")
+    assert "--missing fail|skip (default: fail)" in printed
+    assert "--fast Hurry. --compiled, --no-compiled Also compare with compiled code. (default: --compiled)" in printed
+    assert printed.endswith("--levels [INT ...] (default: 1 2)")
+
+
+def test_what_is_true_otherwise_has_a_negated_flag_and_nothing_else_has() -> None:
+    assert not parse_flags(Flags(), ["--no-compiled"], "prog").compiled
+    assert parse_flags(Flags(compiled=False), ["--compiled"], "prog").compiled
+    # A file may have said so already: words of the command line win.
+    assert not parse_flags(Flags(fast=True), ["--no-fast"], "prog").fast
+    with pytest.raises(UsageError, match="Unrecognized options: --no-fast"):
+        parse_flags(Flags(), ["--no-fast"], "prog")

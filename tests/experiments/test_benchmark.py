@@ -76,7 +76,7 @@ def test_a_directory_of_solutions(suite: Path, tmp_path: Path, capsys: pytest.Ca
     assert benchmark.main(arguments) == 0
     shown = capsys.readouterr().out
     assert max(map(len, shown.splitlines()[:-3])) <= 100
-    assert "modelled times; 3 problems, 1 of them not scored" in shown and "level2/1_Big: forward raises Untraceable" in shown
+    assert "modelled times; 2 of 3 problems scored, 1 not scored" in shown and "level2/1_Big: forward raises Untraceable" in shown
     found = results_of(tmp_path / "o")
     # Double: 1 of 1 as fast as one operator; Chain: 1 of 2, three operators in one.
     fast = found["scores"]["level 1"]["eager"]["fast"]["best"]
@@ -84,12 +84,12 @@ def test_a_directory_of_solutions(suite: Path, tmp_path: Path, capsys: pytest.Ca
     assert fast["2"]["at_least"]["mean"] == pytest.approx((0 + 1 / 2) / 2)
     assert found["complete"] and list(found["unscored"]) == ["level2/1_Big"] and found["timing"] == ["modelled"]
     assert found["manifest"]["sizes"]["compared_at"]["level1/1_Double"] == {"dim": 512}
-    (path,) = (tmp_path / "o/benchmark").glob("*/attempts.parquet")
+    (path,) = (tmp_path / "o/benchmark").glob("*/turns.parquet")
     table = pq.read_table(path)
-    assert [(r["problem"], r["sample"], r["status"]) for r in table.to_pylist()] == [
-        ("level1/1_Double", 0, "correct"),
-        ("level1/2_Chain", 0, "correct"),
-        ("level1/2_Chain", 1, "incorrect"),  # 10.py after 2.py
+    assert [(r["problem"], r["trajectory"], r["status"]) for r in table.to_pylist()] == [
+        ("level1/1_Double", 1, "correct"),
+        ("level1/2_Chain", 1, "correct"),
+        ("level1/2_Chain", 2, "incorrect"),  # 10.py after 2.py
     ]
     assert json.loads(table.schema.metadata[b"rlkernel"])["versions"]["torch"]
     page = path.with_name("report.html")
@@ -177,7 +177,10 @@ def test_an_endpoint_that_is_down_leaves_everything_for_the_next_start(
         arguments = scored(suite, tmp_path / "o", script, "--attempts", "1", "--only", "level1/1_Double")
         assert benchmark.main(arguments) == 75
     shown = capsys.readouterr()
-    assert "2 attempts got no answer, the first: level1/1_Double, turn 1: 1 attempts, the last: HTTP 500: overloaded" in shown.err
+    assert (
+        "2 trajectories got no answer, the first: level1/1_Double, turn 1: 1 attempts, the last: HTTP 500: overloaded"
+        in shown.err
+    )
     assert "nothing was scored" in shown.out and not results_of(tmp_path / "o")["complete"]
 
 

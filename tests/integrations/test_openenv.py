@@ -5,12 +5,10 @@ from __future__ import annotations
 import socket
 import threading
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from rlkernel.environment.kernel_env import KernelEnvironment
-from rlkernel.errors import UsageError
 from rlkernel.integrations.service import open_service
 from rlkernel.types import Problem
 from tests.integrations.scripted_judge import Judge
@@ -20,7 +18,7 @@ uvicorn = pytest.importorskip("uvicorn")
 
 from rlkernel.integrations.openenv.client import KernelEnv  # noqa: E402
 from rlkernel.integrations.openenv.models import KernelAction  # noqa: E402
-from rlkernel.integrations.openenv.server import Task, app, problems_in  # noqa: E402
+from rlkernel.integrations.openenv.server import Task, app  # noqa: E402
 
 SOURCE = "import torch\n\nclass Model(torch.nn.Module):\n    def forward(self, x):\n        return x\n"
 PROBLEMS = {name: Problem(name, 1, "train", SOURCE) for name in ("level1/a", "level1/b")}
@@ -80,11 +78,3 @@ def test_a_problem_that_the_server_does_not_have_is_told(address: str, problem: 
 def test_an_answer_outside_of_a_conversation_is_told(address: str) -> None:
     with KernelEnv(base_url=address).sync() as env, pytest.raises(RuntimeError, match="call reset first"):
         env.step(answer(1.0))
-
-
-def test_problems_are_the_files_of_a_directory(tmp_path: Path) -> None:
-    (tmp_path / "level1").mkdir()
-    (tmp_path / "level1" / "1_relu.py").write_text(SOURCE)
-    assert problems_in(tmp_path) == {"level1/1_relu": Problem("level1/1_relu", 0, "train", SOURCE)}
-    with pytest.raises(UsageError, match="there is no problem in it"):
-        problems_in(tmp_path / "level2")

@@ -21,8 +21,16 @@ RESULTS = {"complete": True, "timing": [], "scores": {}, "unscored": {}}
 
 
 def benchmark(**changes: object) -> str:
-    values = {"title": "t", "results": RESULTS, "tables": [], "statuses": [], "notes": [], "manifest": "{}"}
-    return render(TEMPLATE, NOTHING, **{**values, **changes})
+    values = {
+        "title": "t",
+        "headline": "t: found",
+        "results": RESULTS,
+        "tables": [],
+        "long_tables": [],
+        "statuses": [],
+        "notes": [],
+    }
+    return render(TEMPLATE, NOTHING, **{"manifest": "{}", **values, **changes})
 
 
 def test_prose_escapes_all_but_code() -> None:
@@ -44,7 +52,7 @@ def test_long_texts_are_cut_and_say_so() -> None:
 
 
 def test_values_are_escaped_by_the_template() -> None:
-    page = benchmark(title=EVIL, manifest=EVIL, notes=[EVIL])
+    page = benchmark(title=EVIL, headline=EVIL, manifest=EVIL, notes=[EVIL])
     assert EVIL not in page and page.count("&lt;script&gt;alert(1)&lt;/script&gt;") >= 4
 
 
@@ -63,4 +71,4 @@ def test_a_template_of_any_room_extends_the_page(tmp_path: Path) -> None:
 
 def test_a_value_that_a_template_lacks_is_an_error() -> None:
     with pytest.raises(jinja2.UndefinedError, match="notes"):
-        render(TEMPLATE, NOTHING, title="t", results=RESULTS, tables=[], statuses=[], manifest="{}")
+        render(TEMPLATE, NOTHING, title="t", results=RESULTS, headline="t", tables=[], long_tables=[], statuses=[], manifest="{}")

@@ -24,7 +24,7 @@ def test_all_trajectories_are_there_run_by_run(tmp_path: Path) -> None:
         ("b-seed0", "b", "measured"),
     ]
     assert [len(source.trajectories) for source in content.sources] == [3, 2]
-    assert content.sources[0].trajectories[0]["problem"].startswith("level") and not content.attempts
+    assert content.sources[0].trajectories[0]["problem"].startswith("level") and not content.benchmark
 
 
 def test_shares_are_means_over_the_seeds_that_have_them(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ import anyio
 import anyio.abc
 import anyio.to_thread
 
+from rlkernel.errors import EvaluatorEnded
 from rlkernel.evaluator import wire
 from rlkernel.evaluator.messages import codec
 from rlkernel.evaluator.messages.forking import Exited, Fork, Forked, Kill, Ready
@@ -32,7 +33,7 @@ PARSED_HERE = 1 << 16
 """Bytes of a header that are parsed in under a millisecond. What is longer is parsed beside the event loop."""
 
 
-class ZygoteDied(RuntimeError):
+class ZygoteDied(EvaluatorEnded):
     """The fork server itself has ended, which is our failure and not a candidate's."""
 
 

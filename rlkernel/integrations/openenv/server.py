@@ -8,7 +8,6 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -18,7 +17,6 @@ from openenv.core.env_server.types import State
 
 from rlkernel.environment.kernel_env import KernelEnvironment
 from rlkernel.environment.speed_reward import SpeedReward
-from rlkernel.errors import UsageError
 from rlkernel.integrations.openenv.models import KernelAction, KernelObservation
 from rlkernel.integrations.service import Service
 from rlkernel.interfaces import Environment as Told
@@ -98,14 +96,3 @@ def app(task: Task) -> Any:
     return create_app(
         lambda: Conversation(task), KernelAction, KernelObservation, env_name="rlkernel", max_concurrent_envs=CLIENTS
     )
-
-
-def problems_in(directory: Path) -> dict[str, Problem]:
-    """The files of a directory and its folders, each a problem named after its path. Raises UsageError for none."""
-    found = {}
-    for path in sorted(directory.rglob("*.py")):
-        name = path.relative_to(directory).with_suffix("").as_posix()
-        found[name] = Problem(name, 0, "train", path.read_text(encoding="utf-8"))
-    if not found:
-        raise UsageError(f"--problems {directory}: there is no problem in it: give a directory of files in KernelBench's format")
-    return found

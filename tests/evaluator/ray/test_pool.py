@@ -12,7 +12,7 @@ from types import SimpleNamespace
 import anyio
 import pytest
 
-from rlkernel.benchmark.attempts import UNSCORED, Ledger, evaluate_codes
+from rlkernel.benchmark.trajectories import UNSCORED, Ledger, evaluate_codes
 from rlkernel.environment.speed_reward import SpeedReward
 from rlkernel.errors import BrokenReference, EvaluatorFailed, UsageError, usage_error
 from rlkernel.evaluator.ray import pool as ray_pool

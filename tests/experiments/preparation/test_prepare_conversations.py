@@ -14,7 +14,7 @@ from experiments import prepare_conversations
 from experiments.preparation.choice import Choice, choose
 from experiments.preparation.exchanges import Attempt, Exchange, attempts_of
 from experiments.tuning.conversations import read_conversations
-from rlkernel.benchmark.attempts import Ledger, TurnRow
+from rlkernel.benchmark.trajectories import Ledger, TurnRow
 from rlkernel.policy.writer import Answer
 from rlkernel.runs.log import TEXT_LIMIT
 from rlkernel.types import Evaluation, Status

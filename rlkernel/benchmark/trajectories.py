@@ -1,10 +1,10 @@
-"""Makes a `Writer` attempt problems, and keeps its attempts turn by turn, so that a killed benchmark goes on where it was.
+"""Makes a `Writer` try problems, and keeps its trajectories turn by turn, so that a killed benchmark goes on where it was.
 
 turns.jsonl     one row per finished turn, appended whole; a torn last row is dropped. A row has all that the next turn needs.
 unscored.jsonl  problems that the evaluator could not judge, with the reason: they are left alone from then on
 
-An attempt that gets no answer (`NoAnswer`) stays as it is and is taken up again by the next start: a failure of the writer's
-transport is never counted as a failure of the model. An attempt whose conversation has no room for another answer is over, and
+A trajectory that gets no answer (`NoAnswer`) stays as it is and is taken up again by the next start: a failure of the writer's
+transport is never counted as a failure of the model. A trajectory whose conversation has no room for another answer is over, and
 has a row that says so.
 """
 
@@ -33,13 +33,13 @@ PROBE = "ModelNew = None\n"
 
 @dataclass(frozen=True, slots=True)
 class TurnRow:
-    """A finished turn of an attempt, as a row of turns.jsonl. Without an answer it marks the end of an attempt that has no room
-    for another one."""
+    """A finished turn of a trajectory, as a row of turns.jsonl. Without an answer it marks the end of a trajectory that has no
+    room for another one."""
 
     problem: str
     sample: int
     turn: int
-    """The number of the turn in its attempt, from 0."""
+    """The number of the turn in its trajectory, from 0."""
     shown: tuple[int, ...]
     """The numbers of the earlier turns that the writer saw."""
     answer: Answer | None
@@ -92,26 +92,26 @@ class Ledger:
         self.unscored[problem] = reason
         _append(self._directory / UNSCORED, {"problem": problem, "reason": reason})
 
-    def attempt(self, problem: str, sample: int) -> list[TurnRow]:
-        """The turns of an attempt so far, in order."""
+    def trajectory(self, problem: str, sample: int) -> list[TurnRow]:
+        """The turns of a trajectory so far, in order."""
         found = self._rows.get((problem, sample), {})
         return [found[turn] for turn in sorted(found)]
 
     def tried(self, samples: Mapping[str, int], turns: int) -> dict[str, list[list[Evaluation]]]:
-        """The evaluations that `rlkernel.benchmark.scores` scores: of every problem, those of its attempts that have a turn.
-        Problems that cannot be judged are left out. samples: the number of attempts at each problem; turns: the most of an
-        attempt."""
+        """The evaluations that `rlkernel.benchmark.scores` scores: of every problem, those of its trajectories that have a turn.
+        Problems that cannot be judged are left out. samples: the number of trajectories at each problem; turns: the most of a
+        trajectory."""
         found: dict[str, list[list[Evaluation]]] = {}
         for problem, count in samples.items():
-            attempts = [self.attempt(problem, sample)[:turns] for sample in range(count)]
-            facts = [[row.evaluation for row in rows if row.evaluation is not None] for rows in attempts]
+            trajectories = [self.trajectory(problem, sample)[:turns] for sample in range(count)]
+            facts = [[row.evaluation for row in rows if row.evaluation is not None] for rows in trajectories]
             if problem not in self.unscored and any(facts):
                 found[problem] = [row for row in facts if row]
         return found
 
     @property
     def rows(self) -> Iterator[TurnRow]:
-        """All turns, attempt by attempt."""
+        """All turns, trajectory by trajectory."""
         return (rows[turn] for rows in self._rows.values() for turn in sorted(rows))
 
     @property
@@ -146,7 +146,7 @@ def _mended(path: Path) -> list[dict[str, Any]]:
 
 @dataclass(frozen=True)
 class Task:
-    """What every attempt of a benchmark has in common."""
+    """What every trajectory of a benchmark has in common."""
 
     writer: Writer
     evaluator: Evaluator
@@ -167,21 +167,22 @@ def _ignore(row: TurnRow) -> None:
 
 @dataclass
 class Missing:
-    """The number of attempts that stopped without an answer, and the reason of the first."""
+    """The number of trajectories that stopped without an answer, and the reason of the first."""
 
     count: int = 0
     reason: str = field(default="")
 
     def add(self, reason: str) -> None:
-        """Count one more attempt."""
+        """Count one more trajectory."""
         self.count += 1
         self.reason = self.reason or reason
 
 
-async def attempt_all(
+async def make_trajectories(
     problems: Sequence[Problem], samples: int, task: Task, ledger: Ledger, *, on_row: OnRow = _ignore
 ) -> Missing:
-    """Make every attempt that the ledger does not hold yet, all of them at once. Seeds depend on problem, sample and turn alone.
+    """Make every trajectory that the ledger does not hold yet, all of them at once. Seeds depend on problem, sample and turn
+    alone.
 
     Raises EvaluatorFailed after the problem at fault was left out: the next call, with a new evaluator, goes on without it.
     Raises UsageError from the writer, and from an evaluator that has nowhere to evaluate: no problem is left out for either.
@@ -190,11 +191,11 @@ async def attempt_all(
 
     async def one(problem: Problem) -> None:
         try:
-            if any(unfinished(ledger.attempt(problem.name, k), task.turns) for k in range(samples)):
+            if any(unfinished(ledger.trajectory(problem.name, k), task.turns) for k in range(samples)):
                 await task.evaluator.evaluate(problem, PROBE)  # before anybody is asked, and paid, for an answer
-            async with anyio.create_task_group() as attempts:
+            async with anyio.create_task_group() as trajectories:
                 for sample in range(samples):
-                    attempts.start_soon(_attempt, problem, sample, task, ledger, missing, on_row)
+                    trajectories.start_soon(_make_one, problem, sample, task, ledger, missing, on_row)
         except (BrokenReference, BaseExceptionGroup, EvaluatorFailed) as error:
             broken, failed = _first(error, BrokenReference), _first(error, EvaluatorFailed)
             if broken is None and failed is None:
@@ -211,15 +212,15 @@ async def attempt_all(
 
 
 def unfinished(rows: Sequence[TurnRow], turns: int) -> bool:
-    """Whether an attempt of at most `turns` turns goes on after these."""
+    """Whether a trajectory of at most `turns` turns goes on after these."""
     return len(rows) < turns and all(row.answer is not None for row in rows)
 
 
-async def _attempt(problem: Problem, sample: int, task: Task, ledger: Ledger, missing: Missing, on_row: OnRow) -> None:
-    """Carry an attempt on, from where the ledger has it to its end."""
+async def _make_one(problem: Problem, sample: int, task: Task, ledger: Ledger, missing: Missing, on_row: OnRow) -> None:
+    """Carry a trajectory on, from where the ledger has it to its end."""
     prompt = task.environment.prompt(problem)
     seed = derive_seed(task.seed, problem.name, sample)
-    while unfinished(rows := ledger.attempt(problem.name, sample), task.turns):
+    while unfinished(rows := ledger.trajectory(problem.name, sample), task.turns):
         started = time.monotonic()
         shown = task.context([row.reward for row in rows])
         exchanges = [Exchange(row.answer, row.feedback) for row in (rows[i] for i in shown) if row.answer is not None]
@@ -251,9 +252,9 @@ async def evaluate_codes(
     problems: Sequence[Problem], codes: Mapping[str, Sequence[str | None]], evaluator: Evaluator, ledger: Ledger, reward: Reward,
     *, on_row: OnRow = _ignore,
 ) -> None:  # fmt: skip
-    """Evaluate finished candidates as attempts of one turn. codes: the candidates of each problem; None counts as no code.
+    """Evaluate finished candidates as trajectories of one turn. codes: the candidates of each problem; None counts as no code.
 
-    Raises EvaluatorFailed and UsageError as `attempt_all` does.
+    Raises EvaluatorFailed and UsageError as `make_trajectories` does.
     """
 
     async def one(problem: Problem, sample: int, code: str | None) -> None:
@@ -273,5 +274,5 @@ async def evaluate_codes(
     async with anyio.create_task_group() as tasks:
         for problem in problems:
             for sample, code in enumerate(codes[problem.name]):
-                if problem.name not in ledger.unscored and not ledger.attempt(problem.name, sample):
+                if problem.name not in ledger.unscored and not ledger.trajectory(problem.name, sample):
                     tasks.start_soon(one, problem, sample, code)

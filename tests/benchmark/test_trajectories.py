@@ -1,4 +1,4 @@
-"""Attempts kept turn by turn, with a scripted writer and evaluator: order, resumption, failures of each side."""
+"""Trajectories kept turn by turn, with a scripted writer and evaluator: order, resumption, failures of each side."""
 
 from __future__ import annotations
 
@@ -11,7 +11,17 @@ import anyio
 import pytest
 
 from algorithms.contexts import FullHistory, TopTurns
-from rlkernel.benchmark.attempts import PROBE, TURNS, UNSCORED, Ledger, Missing, Task, TurnRow, attempt_all, evaluate_codes
+from rlkernel.benchmark.trajectories import (
+    PROBE,
+    TURNS,
+    UNSCORED,
+    Ledger,
+    Missing,
+    Task,
+    TurnRow,
+    evaluate_codes,
+    make_trajectories,
+)
 from rlkernel.environment.speed_reward import SpeedReward
 from rlkernel.errors import BrokenReference, EvaluatorFailed, UsageError, usage_error
 from rlkernel.policy.writer import Answer, Exchange, NoAnswer
@@ -86,7 +96,7 @@ def run(
     ledger = Ledger(directory)
     chosen = context or FullHistory()
     task = Task(pen, judge or Judge(), Text(), SpeedReward(), chosen, turns, seed)  # type: ignore[arg-type]
-    return ledger, anyio.run(attempt_all, PROBLEMS, samples, task, ledger)
+    return ledger, anyio.run(make_trajectories, PROBLEMS, samples, task, ledger)
 
 
 def rows(ledger: Ledger) -> list[TurnRow]:
@@ -95,11 +105,11 @@ def rows(ledger: Ledger) -> list[TurnRow]:
     return sorted(found, key=lambda row: (row.problem, row.sample, row.turn))
 
 
-def test_every_attempt_is_made_and_each_turn_sees_what_became_of_those_before(tmp_path: Path) -> None:
+def test_every_trajectory_is_made_and_each_turn_sees_what_became_of_those_before(tmp_path: Path) -> None:
     pen = Pen()
     ledger, missing = run(tmp_path, pen)
     assert missing.count == 0 and len(rows(ledger)) == 2 * 2 * 4
-    first, second, third, fourth = ledger.attempt("level1/a", 1)
+    first, second, third, fourth = ledger.trajectory("level1/a", 1)
     assert third.evaluation is not None and third.evaluation.status is Status.INCORRECT
     assert first.reward < second.reward > third.reward < fourth.reward
     assert first.answer is not None and second.answer is not None and second.shown == (0,)
@@ -121,7 +131,7 @@ def test_seeds_differ_by_problem_sample_and_turn_and_by_nothing_else(tmp_path: P
 
 def test_the_context_chooses_what_is_shown(tmp_path: Path) -> None:
     ledger, _ = run(tmp_path, Pen(), context=TopTurns(1), turns=3, samples=1)
-    assert [row.shown for row in ledger.attempt("level1/a", 0)] == [(), (0,), (1,)]
+    assert [row.shown for row in ledger.trajectory("level1/a", 0)] == [(), (0,), (1,)]
 
 
 def test_killed_anywhere_and_taken_up_again_the_rows_are_the_same(tmp_path: Path) -> None:
@@ -146,7 +156,7 @@ def test_more_turns_and_samples_add_to_what_is_there(tmp_path: Path) -> None:
     assert rows(ledger) == rows(run(tmp_path / "whole", Pen())[0])
 
 
-def test_no_answer_leaves_the_attempt_for_the_next_start(tmp_path: Path) -> None:
+def test_no_answer_leaves_the_trajectory_for_the_next_start(tmp_path: Path) -> None:
     pen = Pen(fails={"level1/a": 1})
     ledger, missing = run(tmp_path, pen, samples=1)
     assert (missing.count, missing.reason) == (1, "level1/a, turn 1: HTTP 500")
@@ -155,11 +165,11 @@ def test_no_answer_leaves_the_attempt_for_the_next_start(tmp_path: Path) -> None
     assert missing.count == 0 and len(rows(ledger)) == 8
 
 
-def test_an_attempt_without_room_is_over_and_stays_so(tmp_path: Path) -> None:
+def test_a_trajectory_without_room_is_over_and_stays_so(tmp_path: Path) -> None:
     ledger, missing = run(tmp_path, Pen(room=2), samples=1)
     assert missing.count == 0
-    assert [row.answer is None for row in ledger.attempt("level1/a", 0)] == [False, False, True]
-    assert [len(attempt) for attempt in ledger.tried({"level1/a": 1}, 4)["level1/a"]] == [2]
+    assert [row.answer is None for row in ledger.trajectory("level1/a", 0)] == [False, False, True]
+    assert [len(trajectory) for trajectory in ledger.tried({"level1/a": 1}, 4)["level1/a"]] == [2]
     pen = Pen()
     run(tmp_path, pen, samples=1)
     assert pen.calls == 0
@@ -190,7 +200,7 @@ def test_an_evaluator_that_fails_on_a_problem_says_so_and_goes_on_without_it(tmp
     assert error.value.subgroup(EvaluatorFailed) is not None and error.value.split(EvaluatorFailed)[1] is None
     ledger, _ = run(tmp_path, Pen(), judge)
     assert ledger.unscored == {"level1/a": "the process that runs the reference died"}
-    assert len(ledger.attempt("level1/b", 0)) == 4
+    assert len(ledger.trajectory("level1/b", 0)) == 4
 
 
 def test_damage_in_the_middle_is_not_passed_over(tmp_path: Path) -> None:
@@ -201,7 +211,7 @@ def test_damage_in_the_middle_is_not_passed_over(tmp_path: Path) -> None:
         Ledger(tmp_path)
 
 
-def test_finished_candidates_are_attempts_of_one_turn(tmp_path: Path) -> None:
+def test_finished_candidates_are_trajectories_of_one_turn(tmp_path: Path) -> None:
     codes = {"level1/a": ["x 1", "x 2"], "level1/b": [None]}
     judge = Judge()
     ledger = Ledger(tmp_path)

@@ -166,7 +166,7 @@ ELSEWHERE = {
     "rlkernel evaluate --manifest cases.jsonl --out results.jsonl --device ray": (
         "tests/evaluator/ray/test_cluster.py::test_no_evaluation_is_lost_or_said_twice_when_actors_and_nodes_die"
     ),
-    "rlkernel serve --problems DIR": (
+    "rlkernel serve --problems SOURCE": (
         "tests/integrations/test_openenv.py::test_a_conversation_has_a_prompt_feedback_rewards_and_an_end"
     ),
     "python -m experiments.multi_turn_estimators --config run.toml --list": (
@@ -226,6 +226,9 @@ NOT_RUN = {
     "python -m experiments.multi_turn_estimators trloo --preset world_cpu": "needs the policy of cold_start --world cpu",
     "rlkernel evaluate REFERENCE.py CANDIDATE.py --native": "needs a GPU",
     "rlkernel evaluate REFERENCE.py CANDIDATE.py --untraceable native": "needs a GPU",
+    "vf-eval rlkernel-verifiers --env.taskset.problems SOURCE --env.turns 3 -m NAME --client.base-url URL": (
+        "asks an endpoint; tests/integrations/test_verifiers.py runs the environment where the package is installed"
+    ),
     "ray start --head --num-cpus 0 --num-gpus 0": "stays; tests/evaluator/ray/test_cluster.py starts such nodes as children",
     "ray start --address HEAD:6379": "needs another machine",
     "wandb sync runs/arms/*/wandb/offline-run-*": "uploads to a service",

@@ -22,5 +22,5 @@ def relu(x, scale=1.0):
 
 class ModelNew(nn.Module):
     def forward(self, x):
-        root = torch.linalg.cholesky_ex(torch.eye(64, device=x.device)).L
+        root = torch.linalg.matrix_exp(torch.zeros(64, 64, device=x.device))
         return relu(x) * root[0, 0]

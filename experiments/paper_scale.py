@@ -75,7 +75,6 @@ def adapt(run: Run) -> Run:
         max_new_tokens=8192,
         learning_rate=run.learning_rate / 100,  # 1e-6
         loss=Loss(clip_low=0.2, clip_high=0.28),
-        max_grad_norm=1.0,
         steps=STEPS,
         validation_every=20,
         validation_rollouts=4,

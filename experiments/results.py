@@ -156,7 +156,8 @@ def _read(directory: Path) -> RunRecord | None:
 def _is_arm(run: RunRecord, arm: Mapping[str, Any]) -> bool:
     """Whether a run is of this arm as it is defined now; its sizes may differ. A field that is younger than the run is at its
     default, which adds nothing."""
-    defaults = {"updates": 1, "epochs": 1, **{name: to_json(kind()) for name, kind in SETTINGS.items()}}
+    numbers = {"updates": 1, "epochs": 1, "max_grad_norm": 1.0, "refresh_tokens": 0}
+    defaults = {**numbers, **{name: to_json(kind()) for name, kind in SETTINGS.items()}}
     keys = (*METHODS, "gamma", "staleness", "rollout_dtype", *defaults)
     return all(run.manifest["run"].get(key, defaults.get(key)) == arm[key] for key in keys)
 

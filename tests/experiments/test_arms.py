@@ -81,6 +81,7 @@ def test_an_arm_of_one_name_is_one_value_everywhere() -> None:
         (arms.GRPO_ARM, arms.GRPO_SINGLE_TURN_PROMPTS, {"turns", "validation_turns"}),
         (arms.TRLOO_ARM, arms.K16["trloo"], {"rollouts", "prompts_per_step"}),
         (arms.K4["grpo"], arms.K4["dr_grpo"], {"advantage"}),
+        (arms.SGD["trloo"], arms.SGD["dr_grpo"], {"advantage"}),
         (arms.TRLOO_ARM, arms.TRLOO_STOP, {"stop"}),
         (arms.TRLOO_ARM, arms.UNCHECKED, {"reward"}),
         (arms.TRLOO_ARM, arms.MRS_ARM, {"corrections"}),
@@ -112,6 +113,14 @@ def test_a_step_of_one_turn_and_of_other_groups_sees_as_many_answers() -> None:
         return run.prompts_per_step * run.rollouts * run.turns
 
     assert {answers(run) for run in (arms.GRPO_SINGLE_TURN, arms.GRPO_ARM, *arms.K4.values(), *arms.K16.values())} == {192}
+
+
+@pytest.mark.parametrize("preset", arms.PRESETS)
+def test_nothing_takes_a_factor_out_of_plain_descent_at_any_scale(preset: str) -> None:
+    runs = [arms.PRESETS[preset].adapt(run) for run in arms.SGD.values()]
+    # A clipped gradient has the same length whatever multiplies it.
+    assert {(run.optimiser.rule, run.max_grad_norm) for run in runs} == {("sgd", 0.0)}
+    assert arms.PRESETS[preset].adapt(arms.TRLOO_ARM).max_grad_norm == 1.0
 
 
 def test_paper_scale_has_the_papers_numbers_and_an_estimate_that_says_so() -> None:

@@ -213,14 +213,13 @@ def chosen(directory: Path, name: str) -> list[tuple[str, int, float]]:
 
 
 def test_runs_of_other_sizes_or_definitions_are_not_mixed_in(tmp_path: Path) -> None:
-    """Not even later ones: fewer turns or prompts, another precision of the rollouts, more staleness."""
+    """Not even later ones: fewer turns or prompts, another precision of the rollouts, more staleness, no clipping."""
     for run in (arms.GRPO_ARM, arms.TRLOO_ARM, arms.FLOAT8):
         for seed in range(2):
             write(tmp_path / "arms" / f"{run.name}-seed{seed}", replace(run, seed=seed), 0.6)
     expected = [(arm, seed, 0.6) for arm in ("grpo", "trloo") for seed in range(2)]
-    for i, change in enumerate(
-        ({"turns": 1}, {"prompts_per_step": 1}, {"validation_turns": 1}, {"rollout_dtype": "float8"}, {"staleness": 1})
-    ):
+    changes = ({"turns": 1}, {"prompts_per_step": 1}, {"validation_turns": 1}, {"rollout_dtype": "float8"}, {"staleness": 1})
+    for i, change in enumerate((*changes, {"max_grad_norm": 0.0})):
         write(tmp_path / "arms" / f"trloo-other{i}", replace(arms.TRLOO_ARM, **change), 0.1)
     assert chosen(tmp_path, "multi_turn_estimators") == expected
 

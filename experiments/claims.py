@@ -58,7 +58,7 @@ def stories() -> Iterator[Story]:
 def page() -> str:
     """The page as Markdown."""
     told = [(story, claim) for story in stories() for claim in story.claims]
-    distinct = len({(c.better, c.worse, c.metric, c.window, c.worse_window, c.among) for _, c in told})
+    distinct = len({claim.subject for _, claim in told})
     late = sum(claim.after_look for _, claim in told)
     seeds = len(arms.PRESETS[PRESET].seeds)
     paragraphs = (

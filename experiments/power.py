@@ -91,7 +91,7 @@ def page(found: Sequence[Noise], pairs: Sequence[AlikePair], timing: str, runs: 
             "*Seeds*, *pairs* and *twins* are standard deviations: of an arm over its seeds, of the difference of two arms at "
             "equal seeds, and of the difference of two runs of equal arm and seed. *Problems* is the standard error of a "
             "difference over the problems. Then comes the smallest difference that so many seeds detect with a chance of 80 %, "
-            "two-sided at 5 %.",
+            "two-sided at 5 %, for one claim alone; one of several needs more (`docs/report.md`).",
             "",
             *lines,
             "",

@@ -5,9 +5,9 @@
     <out>/README.md             all claims with verdicts, and how to read them
     <out>/kernels.md            the ten best kernels of the best run
     <out>/cold_start.md         what the policy did before training, if <runs>/policy is there
-    <out>/<experiment>/         README.md, figure.png, numbers.json (every measurement), manifests.json (what ran)
+    <out>/<experiment>/         README.md, figure.png, numbers.json (every measurement, verdicts), manifests.json (what ran)
 
-    python -m experiments.results --again docs/results      # pages and figures anew, from the numbers that are checked in
+    python -m experiments.results --again docs/results      # the same anew, from the measurements that are checked in
 
 Runs of one scale are compared, never of two: measured time before modelled, then the scale with the most runs. Runs whose sizes
 are those of no preset are refused, unless `--any-scale` is given, and then the pages say so. All of this is generated. A file
@@ -31,7 +31,7 @@ from PIL import Image
 
 from experiments import arms, checked_in, sequential_scaling
 from experiments.catalogue import NAMES, load
-from experiments.results_figure import draw_verdicts
+from experiments.results_figure import distinct, draw_verdicts
 from experiments.results_pages import Found, bands_of, cold_start_page, kernels_page, overview, page
 from rlkernel.commands.flags import parse_flags
 from rlkernel.config import METHODS, Run, to_json
@@ -90,7 +90,6 @@ def _main(flags: Flags) -> int:
         raise UsageError(f"the runs of {strange.name} have sizes that no preset has: give --any-scale to write pages of them")
     for one in found:
         write_numbers(one, out / one.name)
-        write_page(one, out / one.name)
     everyone = [run for one in found if one.name != "sequential_scaling" for run in one.runs]
     best = best_run(everyone)
     kernels = best_kernels(best) if best is not None else ()
@@ -99,29 +98,28 @@ def _main(flags: Flags) -> int:
     if behaviour.is_file():
         facts = json.loads(behaviour.read_text(encoding="utf-8"))
         (out / "cold_start.md").write_text(cold_start_page(facts), encoding="utf-8")
-    return write_overview(found, out)
+    return write_pages([one.name for one in found], out)
 
 
 def _again(out: Path) -> int:
-    """Write what can be made of the numbers in `out`: pages, figures and the overview, as with the runs themselves."""
-    stories = {**{name: load(name).story for name in NAMES}, "sequential_scaling": sequential_scaling.STORY}
-    found = [
-        Found(name, story, *checked_in.read(out / name))
-        for name, story in stories.items()
-        if checked_in.is_checked_in(out / name)
-    ]
-    if not found:
+    """Write what can be made of the numbers in `out`."""
+    names = [name for name in (*NAMES, "sequential_scaling") if checked_in.is_checked_in(out / name)]
+    if not names:
         raise UsageError(f"--again {out}: no folder of an experiment with numbers.json and manifests.json is in it")
+    return write_pages(names, out)
+
+
+def write_pages(names: Sequence[str], out: Path) -> int:
+    """Write verdicts, pages and figures of these experiments from the numbers in `out`, and from nothing else; then the page that
+    puts the claims together with its figures. Print how many claims have which verdict."""
+    stories = {**{name: load(name).story for name in NAMES}, "sequential_scaling": sequential_scaling.STORY}
+    found = [Found(name, stories[name], *checked_in.read(out / name)) for name in names]
     for one in found:
+        write_verdicts(one, out / one.name)
         write_page(one, out / one.name)
-    return write_overview(found, out)
-
-
-def write_overview(found: Sequence[Found], out: Path) -> int:
-    """Write the page that puts the claims together with its figures, and print how many claims have which verdict."""
     draw_verdicts([judged for one in found for judged in one.judged], out)
     (out / "README.md").write_text(overview(found, cold_start=(out / "cold_start.md").is_file()), encoding="utf-8")
-    counts = Counter(str(judged.verdict) for one in found for judged in one.judged)
+    counts = Counter(str(judged.verdict) for judged in distinct([judged for one in found for judged in one.judged]))
     print(f"{out / 'README.md'}: {', '.join(f'{count} {verdict}' for verdict, count in sorted(counts.items()))}")
     return 0
 
@@ -221,14 +219,13 @@ def write_page(one: Found, directory: Path) -> None:
 def write_numbers(one: Found, directory: Path) -> None:
     """Write what `experiments.checked_in` reads: every measurement, and what ran."""
     directory.mkdir(parents=True, exist_ok=True)
-    dumped = json.dumps(numbers(one), separators=(",", ":")) + "\n"
-    (directory / checked_in.NUMBERS).write_text(dumped, encoding="utf-8")
+    _dump(numbers(one), directory)
     manifests = [manifest(run) for run in one.runs]
     (directory / checked_in.MANIFESTS).write_text(json.dumps(manifests, indent=1) + "\n", encoding="utf-8")
 
 
 def numbers(one: Found) -> dict[str, Any]:
-    """Everything that the tables and the figure are made of."""
+    """Everything that verdicts, tables and the figure are made of."""
     return {
         "timing": common_timing(one.runs),
         "preset": one.preset,
@@ -247,12 +244,22 @@ def numbers(one: Found) -> dict[str, Any]:
         ],
         "problems_columns": list(COLUMNS),
         "coverage_bands": one.bands,
-        "claims": [
-            {**asdict(judged.claim), "verdict": str(judged.verdict), "reason": judged.reason, "adjusted_p": judged.adjusted_p}
-            | {"difference": None if judged.difference is None else asdict(judged.difference)}
-            for judged in one.judged
-        ],
     }
+
+
+def write_verdicts(one: Found, directory: Path) -> None:
+    """Add what today's rule says of an experiment's claims to its measurements, in place of what an earlier one said."""
+    claims = [
+        {**asdict(judged.claim), "verdict": str(judged.verdict), "reason": judged.reason, "adjusted_p": judged.adjusted_p}
+        | {"difference": None if judged.difference is None else asdict(judged.difference)}
+        for judged in one.judged
+    ]
+    measured = json.loads((directory / checked_in.NUMBERS).read_text(encoding="utf-8"))
+    _dump({**measured, "claims": claims}, directory)
+
+
+def _dump(found: Mapping[str, Any], directory: Path) -> None:
+    (directory / checked_in.NUMBERS).write_text(json.dumps(found, separators=(",", ":")) + "\n", encoding="utf-8")
 
 
 def _table(rows: Sequence[Mapping[str, Any]], keys: Sequence[str]) -> dict[str, list[Any]]:

@@ -28,12 +28,14 @@ LABEL = 58
 
 
 def distinct(judged: Sequence[DecidedClaim]) -> list[DecidedClaim]:
-    """The claims that speak of different things, each where it stands first: experiments share some."""
-    first: dict[object, DecidedClaim] = {}
+    """The claims that speak of different things. Experiments share some: such a claim is taken from the experiment whose family
+    asks most of it, and stands where it stands first."""
+    strictest: dict[object, DecidedClaim] = {}
     for one in judged:
-        claim = one.claim
-        first.setdefault((claim.better, claim.worse, claim.metric, claim.window, claim.worse_window, claim.among), one)
-    return list(first.values())
+        known = strictest.setdefault(one.claim.subject, one)
+        if (one.adjusted_p or 0.0) > (known.adjusted_p or 0.0):
+            strictest[one.claim.subject] = one
+    return list(strictest.values())
 
 
 def strongest_first(judged: Sequence[DecidedClaim], verdict: Verdict) -> list[DecidedClaim]:

@@ -196,7 +196,7 @@ def _group(title: str, found: Sequence[Found], claims: Sequence[DecidedClaim], f
     if not claims:
         return []
     first = claims[0]
-    place = next(one for one in found if first.claim in one.story.claims)
+    place = next(one for one in found if first in one.judged)
     sentence = f"{first.claim.text}: {claim_line(first)} ([its runs]({place.name}/README.md))."
     count = "One claim." if len(claims) == 1 else f"{len(claims)} claims. The clearest:"
     return [f"## {title}", "", f"{count} {sentence}", "", f"![{title}]({figure})", ""]

@@ -109,24 +109,27 @@ def student_p(values: Sequence[float]) -> float | None:
     return 2 * (1 - _student_cdf(abs(float(found.mean())) / deviation * math.sqrt(len(found)), len(found) - 1))
 
 
-def detectable(deviation: float, count: int) -> float:
-    """The smallest true mean difference that `count` pairs detect with the chance POWER, at the two-sided level 1 - LEVEL.
+def detectable(deviation: float, count: int, tests: int = 1) -> float:
+    """The smallest true mean difference that `count` pairs detect with the chance POWER, at the two-sided level
+    a = (1 - LEVEL) / tests.
 
-    (t_(1+LEVEL)/2 + t_POWER) * deviation / sqrt(count), with count - 1 degrees of freedom (Bloom 1995, "Minimum detectable
+    (t_(1 - a/2) + t_POWER) * deviation / sqrt(count), with count - 1 degrees of freedom (Bloom 1995, "Minimum detectable
     effects", Evaluation Review 19(5), with Student's quantiles as for a paired t-test). deviation: the standard deviation of the
-    pairs' differences, which few pairs know badly themselves. Raises ValueError for fewer than two pairs.
+    pairs' differences, which few pairs know badly themselves. tests: the number of tests that `holm` adjusts together; the least
+    of their p is held to this level, and none to a stricter one. Raises ValueError for fewer than two pairs.
 
     >>> round(detectable(0.1, 4), 4)  # (3.1824 + 0.9785) * 0.1 / 2
     0.208
     """
     if count < 2:
         raise ValueError(f"detectable(..., {count}): it needs at least two pairs")
-    quantiles = student_quantile((1 + LEVEL) / 2, count - 1) + student_quantile(POWER, count - 1)
+    quantiles = student_quantile(1 - (1 - LEVEL) / (2 * tests), count - 1) + student_quantile(POWER, count - 1)
     return quantiles * deviation / math.sqrt(count)
 
 
-def seeds_needed(deviation: float, difference: float) -> int | None:
-    """The fewest pairs, at least two, of which `detectable` is at most `difference`; None for more than MOST_SEEDS.
+def seeds_needed(deviation: float, difference: float, tests: int = 1) -> int | None:
+    """The fewest pairs, at least two, of which `detectable` is at most `difference`; None for more than MOST_SEEDS. tests: see
+    `detectable`.
 
     Raises ValueError for a difference that is not above 0.
 
@@ -135,7 +138,7 @@ def seeds_needed(deviation: float, difference: float) -> int | None:
     """
     if difference <= 0:
         raise ValueError(f"seeds_needed(..., {difference}): the difference to detect must be above 0")
-    return next((count for count in range(2, MOST_SEEDS + 1) if detectable(deviation, count) <= difference), None)
+    return next((count for count in range(2, MOST_SEEDS + 1) if detectable(deviation, count, tests) <= difference), None)
 
 
 def bootstrap_interval(values_SP: Array, level: float = LEVEL, seed: int = 0) -> Interval:

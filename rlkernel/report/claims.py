@@ -13,14 +13,12 @@ from rlkernel.statistics import LEVEL, MOST_SEEDS, Comparison, Interval, detecta
 
 LATE = Window(share=0.5)
 """The window that claims are about by default: the second half of a run's measurements."""
-NO_WIDTH = 1e-12
-"""An interval narrower than this comes of equal differences: the quantity is too coarse, or the seeds are too few."""
 RULE = (
     "The difference of two arms is taken between runs of equal seed, each averaged over the claim's window, in the "
     "direction of the claim. The claims of an experiment are one family: p is Student's over the seeds, Holm-adjusted over the "
     "family. Reproduced: the 95 % interval (Student's, over seeds) lies above 0, and p is at most 0.05; it is small where the "
     "interval lies within the margin. Not reproduced: the interval lies below 0 with such a p, or wholly within the margin "
-    "around 0. Unclear: anything else, and fewer than two seeds."
+    "around 0, which is each claim's own test and adjusted for no other. Unclear: anything else, and fewer than two seeds."
 )
 
 
@@ -58,6 +56,13 @@ class Claim:
     """A difference, in the metric's unit. An interval that includes 0 and lies within the margin is no reproduction; an interval
     above 0 is one, and is called small where it lies within the margin."""
 
+    @property
+    def subject(self) -> tuple[object, ...]:
+        """What is compared, which is equal for claims that say the same in other words, with another margin, or from the other
+        side."""
+        sides = [(self.better, self.window), (self.worse, self.worse_window or self.window)]
+        return (*(sides if self.higher else reversed(sides)), self.metric, self.among)
+
 
 @dataclass(frozen=True, slots=True)
 class DecidedClaim:
@@ -70,6 +75,8 @@ class DecidedClaim:
     adjusted_p: float | None
     """Student's p over the seeds, Holm-adjusted over the claims; None for fewer than two seeds."""
     reason: str
+    family: int = 1
+    """The number of claims for which p is adjusted, this one included."""
 
     @property
     def shown(self) -> str:
@@ -97,10 +104,12 @@ class DecidedClaim:
 
     @property
     def detectable(self) -> float | None:
-        """The smallest difference that as many seeds of this spread detect; None for fewer than two, or for seeds without a
-        spread, which say nothing about chance."""
+        """The smallest difference that as many seeds of this spread detect, whatever the family's other claims turn out to be;
+        None for fewer than two, or for seeds without a spread, which say nothing about chance."""
         found = self.difference
-        return None if found is None or not found.deviation else detectable(found.deviation, found.seeds)
+        if found is None or found.deviation is None or found.seeds_p is None:
+            return None
+        return detectable(found.deviation, found.seeds, self.family)
 
     @property
     def detectable_text(self) -> str:
@@ -113,10 +122,13 @@ class DecidedClaim:
 
     @property
     def seeds_text(self) -> str:
-        """How many seeds of this spread detect a difference of the claim's margin; empty where nothing is known of the spread."""
+        """How many seeds of this spread detect a difference of the claim's margin; empty where nothing is known of the spread,
+        and for a margin of 0, which no number of seeds detects."""
         if self.detectable is None or self.difference is None or self.difference.deviation is None:
             return ""
-        count = seeds_needed(self.difference.deviation, self.claim.margin)
+        if not self.claim.margin:
+            return ""
+        count = seeds_needed(self.difference.deviation, self.claim.margin, self.family)
         return f"more than {MOST_SEEDS}" if count is None else str(count)
 
 
@@ -132,7 +144,7 @@ def decide_claims(claims: Sequence[Claim], arms: Mapping[str, Sequence[RunRecord
         verdict, reason = verdict_of(difference, claim.margin, p)
         if is_reward(claim.metric) and not same_reward([*arms.get(claim.better, ()), *arms.get(claim.worse, ())]):
             verdict, reason = Verdict.NOT_COMPARABLE, "the arms are paid by different rewards"
-        decided.append(DecidedClaim(claim, verdict, difference, p, reason))
+        decided.append(DecidedClaim(claim, verdict, difference, p, reason, max(1, len(p_values))))
     return tuple(decided)
 
 
@@ -150,7 +162,7 @@ def verdict_of(difference: Comparison | None, margin: float, adjusted_p: float |
     interval = difference.interval
     if interval is None:
         return Verdict.UNCLEAR, "one seed has no interval"
-    if interval.high - interval.low < NO_WIDTH:
+    if difference.seeds_p is None:
         return Verdict.UNCLEAR, "all seeds differ by the same, which says nothing about chance"
     by_chance = adjusted_p is not None and adjusted_p > 1 - LEVEL
     if by_chance and not interval.low <= 0 <= interval.high and not _within(interval, margin):

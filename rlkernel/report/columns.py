@@ -46,11 +46,13 @@ class Metric:
         """A value of the metric as text.
 
         >>> METRICS[1].show(0.456), METRICS[0].show(-0.25, signed=True), METRICS[1].show(-0.001, signed=True)
-        ('46 %', '-0.25', '+0 %')
+        ('46 %', '-0.25', '0 %')
         """
-        sign, digits, shown = "+" if signed else "", 0 if self.percent else 2, 100 * value if self.percent else value
-        # A rounded number that is 0 has no sign of its own.
-        return f"{round(shown, digits) + 0.0:{sign}.{digits}f}" + (" %" if self.percent else "")
+        digits = 0 if self.percent else 2
+        shown = round(100 * value if self.percent else value, digits) + 0.0
+        # A number that is rounded to 0 may have either sign, and shows none.
+        sign = "+" if signed and shown else ""
+        return f"{shown:{sign}.{digits}f}" + (" %" if self.percent else "")
 
     def show_difference(self, difference: Comparison) -> str:
         """A difference as its mean and Student's interval over seeds, e.g. `+4 % [-2, +10]`; the mean alone for one seed."""

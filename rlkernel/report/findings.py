@@ -69,8 +69,10 @@ def _design(found: DecidedClaim, metric: Metric) -> str:
     interval = found.difference.interval if found.difference else None
     if interval is not None and not interval.low <= 0 <= interval.high:
         return f"; corrected for the claims beside it, p is {p_text(found.adjusted_p)}"
-    if not found.seeds_text:
+    if found.detectable is None:
         return "; at least 2 seeds with a spread are needed"
+    if not found.seeds_text:
+        return ""
     return f"; {found.seeds_text} seeds would detect {metric.show(found.claim.margin)}"
 
 

@@ -13,9 +13,11 @@ import pytest
 from experiments import arms, sequential_scaling
 from experiments.catalogue import NAMES, load
 from experiments.results import collect, main, manifest
+from experiments.results_figure import distinct
 from rlkernel.commands.experiment import Experiment
 from rlkernel.config import Run
-from rlkernel.report.summary import read_run
+from rlkernel.report.claims import Claim, DecidedClaim, Verdict
+from rlkernel.report.summary import Window, read_run
 from rlkernel.runs import directory as rundir
 from rlkernel.runs.outcomes import KEYS
 from rlkernel.types import Evaluation, OpFact, Status
@@ -66,6 +68,10 @@ def test_pages_and_figures_are_made_again_from_what_is_checked_in(tmp_path: Path
     for path in written:
         if path.suffix == ".png" or path.name == "README.md":
             path.unlink()
+    numbers = out / "multi_turn_estimators" / "numbers.json"
+    measured = json.loads(numbers.read_text())
+    # What an earlier rule has said.
+    numbers.write_text(json.dumps({**measured, "claims": [{**one, "verdict": "unclear"} for one in measured["claims"]]}))
     assert main(["--again", str(out)]) == 0
     assert {path: path.read_bytes() for path in written} == written
     overview = (out / "README.md").read_text()
@@ -75,6 +81,18 @@ def test_pages_and_figures_are_made_again_from_what_is_checked_in(tmp_path: Path
         r"^\d claims\. The clearest: .*: higher as claimed, .* \(\[its runs\]\(\w+/README.md\)\)\.$", overview, re.MULTILINE
     )
     assert not (out / "open.png").exists()
+
+
+def test_a_claim_of_two_experiments_counts_once_by_the_family_that_asks_most() -> None:
+    def decided(verdict: Verdict, p: float | None, **changes: Any) -> DecidedClaim:
+        about = {"text": "b above a", "better": "b", "worse": "a", "metric": "reward", "paper": "", **changes}
+        return DecidedClaim(Claim(**about), verdict, None, p, "")
+
+    lenient, strict = decided(Verdict.REPRODUCED, 0.03), decided(Verdict.UNCLEAR, 0.08, text="the same", margin=0.02)
+    mirrored = decided(Verdict.UNCLEAR, 0.05, better="a", worse="b", higher=False)
+    opposite, early = decided(Verdict.UNCLEAR, 0.5, higher=False), decided(Verdict.UNCLEAR, None, window=Window(last=1))
+    assert distinct([lenient, early, strict, mirrored, opposite]) == [strict, early, opposite]
+    assert distinct([strict, lenient]) == [strict]
 
 
 def test_checked_in_numbers_that_do_not_fit_are_one_line(tmp_path: Path, runs: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -23,7 +23,7 @@ def claim(**changes: object) -> Claim:
 
 
 def interval(low: float, high: float) -> Comparison:
-    return Comparison((low + high) / 2, 3, None, Interval((low + high) / 2, low, high), None, None)
+    return Comparison((low + high) / 2, 3, None, Interval((low + high) / 2, low, high), None, None, seeds_p=0.5)
 
 
 @pytest.mark.parametrize(
@@ -35,6 +35,7 @@ def interval(low: float, high: float) -> Comparison:
         (interval(-0.04, 0.3), Verdict.UNCLEAR),
         (compare([0.08, 0.08]), Verdict.UNCLEAR),  # a coarse quantity: no width, and yet no certainty
         (compare([0.1, 0.1, 0.1]), Verdict.UNCLEAR),
+        (compare([2000.0, 2000.0 + 1e-12]), Verdict.UNCLEAR),  # rounding is no spread, whatever the unit
         (interval(-0.3, 0.3), Verdict.UNCLEAR),
         (compare([0.4]), Verdict.UNCLEAR),
         (None, Verdict.NO_RUNS),
@@ -119,6 +120,12 @@ def test_a_claim_says_what_its_seeds_detect_and_how_many_it_needs() -> None:
     (small,) = decide_claims([claim(margin=0.1)], arms)
     # n = 10: 3.1456 * 0.1 / sqrt(10) = 0.0995; n = 9: (2.3060 + 0.8889) * 0.1 / 3 = 0.1065.
     assert small.seeds_text == "10"
+    # One of two claims: Holm asks p <= 0.025 of the clearer one. (6.2053 + 1.0607) * 0.1 / sqrt(3) = 0.41950.
+    first, _ = decide_claims([claim(margin=0.42), claim(better="a", worse="b")], arms)
+    assert first.detectable == pytest.approx(0.41950, abs=1e-4)
+    assert (first.detectable_text, first.seeds_text) == ("0.42", "3")
+    (none,) = decide_claims([claim(margin=0.0)], arms)
+    assert (none.detectable_text, none.seeds_text) == ("0.31", "")
     (alone,) = decide_claims([claim()], {arm: members[:1] for arm, members in arms.items()})
     assert (alone.detectable, alone.detectable_text, alone.seeds_text) == (None, "", "")
 

@@ -34,7 +34,7 @@ def test_what_is_not_decided_says_how_many_seeds_would_decide_it() -> None:
     # n = 5: (2.7764 + 0.9410) * 0.02828 / sqrt(5) = 0.0470; n = 4: 4.1609 * 0.02828 / 2 = 0.0588.
     found = line([ABOVE], arm("grpo", 1.0, 1.0), arm("trloo", 0.98, 1.02))
     assert found == (
-        "trloo against grpo in reward: not decided by 2 seeds (difference +0.00, interval -0.25 to +0.25); "
+        "trloo against grpo in reward: not decided by 2 seeds (difference 0.00, interval -0.25 to +0.25); "
         "5 seeds would detect 0.05."
     )
 
@@ -60,7 +60,7 @@ def test_what_is_decided_leads_whatever_its_place() -> None:
         ((0.10, 0.11, 0.12), "lower as claimed, by 3 seeds (difference -39 %, interval -41 to -37 %)"),
         ((0.475, 0.480, 0.485), "lower as claimed, if by less than 5 %, by 3 seeds (difference -2 %, interval -3 to -1 %)"),
         ((0.90, 0.91, 0.92), "higher, against the claim, by 3 seeds (difference +41 %, interval +39 to +43 %)"),
-        ((0.49, 0.50, 0.51), "no difference of 5 %, shown by 3 seeds (difference +0 %, interval -2 to +2 %)"),
+        ((0.49, 0.50, 0.51), "no difference of 5 %, shown by 3 seeds (difference 0 %, interval -2 to +2 %)"),
     ],
 )
 def test_a_claim_of_less_is_told_as_it_is(values: tuple[float, ...], said: str) -> None:
@@ -75,6 +75,6 @@ def test_without_claims_the_arms_themselves_are_told() -> None:
     assert line([], arm("a", 1.0, 1.0), arm("b", 0.8, 0.82)) == (
         "b against a in reward: lower, by 2 seeds (difference -0.19, interval -0.32 to -0.06)."
     )
-    assert line([ABOVE], arm("a", 1.0), arm("b", 1.0)) == ("b against a in reward: not decided by 1 seed (difference +0.00).")
+    assert line([ABOVE], arm("a", 1.0), arm("b", 1.0)) == ("b against a in reward: not decided by 1 seed (difference 0.00).")
     with pytest.raises(ValueError, match="has no runs"):
         claim_line(decide_claims([ABOVE], {})[0])

@@ -3,8 +3,9 @@
     python -m experiments.prepare_conversations runs/benchmark/Qwen3-8B-* --out data/kept.parquet --speedup 1.2 --turns 3..5
     python -m experiments.cold_start --model Qwen/Qwen3-8B --data data/kept.parquet
 
-Both together are rejection-sampling fine-tuning. A source is the directory of a benchmark or of a run. Each attempt gives at most
-one conversation, which ends with its fastest turn that is good enough. What a run or our suite validates on is left out.
+Both together are rejection-sampling fine-tuning. A source is the directory of a benchmark or of a run. Each trajectory gives
+at most one conversation, which ends with its fastest turn that is good enough. What a run, our suite or the world validates on is
+left out.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from pathlib import Path
 from typing import Literal
 
 from experiments.preparation.choice import Choice, choose
-from experiments.preparation.exchanges import attempts_of
+from experiments.preparation.exchanges import trajectories_of
 from experiments.preparation.table import write_table
 from rlkernel.commands.flags import parse_flags
 from rlkernel.errors import UsageError, exit_status
@@ -52,14 +53,18 @@ def run(flags: Flags) -> int:
     if flags.keep == "any" and (flags.speedup or flags.coverage):
         raise UsageError("--speedup and --coverage are of correct turns: leave them or --keep any out")
     choice = Choice(flags.keep == "correct", flags.speedup, flags.coverage, parse_turns(flags.turns), flags.most)
-    kept = choose((attempt for place in flags.source for attempt in attempts_of(place)), choice)
+    kept = choose((told for place in flags.source for told in trajectories_of(place)), choice)
     causes = "; ".join(f"{cause}: {count:,}" for cause, count in kept.causes.most_common())
     if not kept.rows:
-        raise UsageError(f"no conversation is left ({causes or 'there are no attempts'})")
+        raise UsageError(f"no conversation is left ({causes or 'there are no trajectories'})")
+    timings = sorted({row["timing"] for row in kept.rows if row["timing"]})
+    if len(timings) > 1:
+        raise UsageError(f"the sources mix {' and '.join(timings)} times, which say nothing of each other: prepare them apart")
     write_table(flags.out, kept.rows)
     total = len(kept.rows) + kept.causes.total()
     problems = len({row["problem"] for row in kept.rows})
-    print(f"{flags.out}: {len(kept.rows):,} of {total:,} attempts, of {problems:,} problems{'; ' if causes else ''}{causes}")
+    more = f"; {causes}" if causes else ""
+    print(f"{flags.out}: {len(kept.rows):,} of {total:,} trajectories, of {problems:,} problems{more}")
     return 0
 
 

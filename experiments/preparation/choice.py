@@ -1,6 +1,6 @@
-"""Which conversations are kept of attempts, for a policy to be trained on: rejection sampling.
+"""Which conversations are kept of trajectories, for a policy to be trained on: rejection sampling.
 
-An attempt gives at most one conversation: it ends with the fastest turn that is good enough, and holds what the policy saw in
+A trajectory gives at most one conversation: it ends with the fastest turn that is good enough, and holds what the policy saw in
 that turn. Ours; the papers filter whole conversations of a strong model.
 """
 
@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from experiments.preparation.exchanges import Attempt, Exchange
+from experiments.preparation.exchanges import Exchange, Told
 
 
 @dataclass(frozen=True)
@@ -31,19 +31,19 @@ class Choice:
 
 @dataclass(frozen=True)
 class Kept:
-    """The conversations that are kept, as rows of a table, and why the other attempts were not."""
+    """The conversations that are kept, as rows of a table, and why the other trajectories gave none."""
 
     rows: tuple[dict[str, Any], ...]
     causes: Counter[str]
 
 
-def choose(attempts: Iterable[Attempt], choice: Choice) -> Kept:
+def choose(trajectories: Iterable[Told], choice: Choice) -> Kept:
     """Apply a choice. Equal conversations are kept once."""
     causes: Counter[str] = Counter()
     by_problem: dict[str, list[dict[str, Any]]] = {}
     seen: set[tuple[str, ...]] = set()
-    for attempt in attempts:
-        found = _conversation(attempt, choice)
+    for told in trajectories:
+        found = _conversation(told, choice)
         if isinstance(found, str):
             causes[found] += 1
             continue
@@ -52,7 +52,7 @@ def choose(attempts: Iterable[Attempt], choice: Choice) -> Kept:
             causes["kept already"] += 1
             continue
         seen.add(texts)
-        by_problem.setdefault(attempt.problem, []).append(found)
+        by_problem.setdefault(told.problem, []).append(found)
     rows: list[dict[str, Any]] = []
     for own in by_problem.values():
         fastest = sorted(own, key=_speed, reverse=True)[: choice.most or len(own)]
@@ -61,36 +61,36 @@ def choose(attempts: Iterable[Attempt], choice: Choice) -> Kept:
     return Kept(tuple(rows), +causes)
 
 
-def _conversation(attempt: Attempt, choice: Choice) -> dict[str, Any] | str:
-    """The row of an attempt, or why there is none."""
-    if attempt.held_out:
+def _conversation(told: Told, choice: Choice) -> dict[str, Any] | str:
+    """The row of a trajectory, or why there is none."""
+    if told.held_out:
         return "a validation problem"
-    good = [number for number, turn in enumerate(attempt.exchanges) if _good(turn, choice)]
+    good = [number for number, turn in enumerate(told.exchanges) if _good(turn, choice)]
     if not good:
         return "no turn is good enough"
     low, high = choice.turns
-    fitting = [number for number in good if low <= len(attempt.shown[number]) + 1 <= high]
+    fitting = [number for number in good if low <= len(told.shown[number]) + 1 <= high]
     if not fitting:
         return "its length"
-    whole = [number for number in fitting if all(attempt.exchanges[k].whole for k in (*attempt.shown[number], number))]
+    whole = [number for number in fitting if all(told.exchanges[k].whole for k in (*told.shown[number], number))]
     if not whole:
         return "an answer is cut off"
-    last = max(whole, key=lambda number: attempt.exchanges[number].evaluation.speedup or 0.0)
-    messages = [{"role": "user", "content": attempt.prompt}]
-    for number in attempt.shown[last]:
-        turn = attempt.exchanges[number]
+    last = max(whole, key=lambda number: told.exchanges[number].evaluation.speedup or 0.0)
+    messages = [{"role": "user", "content": told.prompt}]
+    for number in told.shown[last]:
+        turn = told.exchanges[number]
         messages += [{"role": "assistant", "content": turn.answer}, {"role": "user", "content": turn.feedback}]
-    messages.append({"role": "assistant", "content": attempt.exchanges[last].answer})
-    facts = attempt.exchanges[last].evaluation
+    messages.append({"role": "assistant", "content": told.exchanges[last].answer})
+    facts = told.exchanges[last].evaluation
     return {
         "messages": messages,
-        "problem": attempt.problem,
-        "turns": len(attempt.shown[last]) + 1,
+        "problem": told.problem,
+        "turns": len(told.shown[last]) + 1,
         "status": str(facts.status),
         "speedup": facts.speedup,
         "coverage": facts.coverage,
         "timing": facts.timing,
-        "source": attempt.place,
+        "source": told.place,
     }
 
 

@@ -1,18 +1,21 @@
-"""Turns that somebody has kept, as conversations with what the evaluator found: the attempts of a benchmark, or the trajectories
-that a run has written down."""
+"""Turns that somebody has kept, as conversations with what the evaluator found: the trajectories of a benchmark, or those that a
+run has written down."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from envs.problems import load_suite
+from envs.world.suite import world_problems
 from rlkernel.benchmark.results import PROMPTS
 from rlkernel.benchmark.trajectories import TURNS, TurnRow
 from rlkernel.errors import UsageError
+from rlkernel.reference import prompt_source
 from rlkernel.runs.directory import TRANSCRIPTS
 from rlkernel.runs.log import TEXT_LIMIT
 from rlkernel.runs.texts import jsonl
@@ -31,8 +34,8 @@ class Exchange:
 
 
 @dataclass(frozen=True, slots=True)
-class Attempt:
-    """One attempt at a problem."""
+class Told:
+    """A trajectory as its texts tell it."""
 
     problem: str
     prompt: str
@@ -44,8 +47,8 @@ class Attempt:
     place: str
 
 
-def attempts_of(directory: Path) -> Iterator[Attempt]:
-    """The attempts in the directory of a benchmark or of a run. Raises UsageError for another directory."""
+def trajectories_of(directory: Path) -> Iterator[Told]:
+    """The trajectories in the directory of a benchmark or of a run. Raises UsageError for another directory."""
     if (directory / TURNS).is_file():
         return _of_benchmark(directory)
     if (directory / TRANSCRIPTS).is_file():
@@ -53,14 +56,23 @@ def attempts_of(directory: Path) -> Iterator[Attempt]:
     raise UsageError(f"{directory}: neither a benchmark ({TURNS}) nor a run ({TRANSCRIPTS}); give such a directory")
 
 
-def _of_benchmark(directory: Path) -> Iterator[Attempt]:
+def validates(prompt: str) -> bool:
+    """Whether a prompt shows a validation problem of our suite or of the world, from whatever table it came."""
+    return any(reference in prompt for reference in _held_out())
+
+
+@cache
+def _held_out() -> tuple[str, ...]:
+    """The validation problems as prompts show them."""
+    problems = (*load_suite(), *world_problems())
+    return tuple(prompt_source(p.source, name=p.name).strip() for p in problems if p.split == "validation")
+
+
+def _of_benchmark(directory: Path) -> Iterator[Told]:
     try:
         prompts: Mapping[str, str] = json.loads((directory / PROMPTS).read_text(encoding="utf-8"))
-        manifest = json.loads((directory / "manifest.json").read_text(encoding="utf-8"))
-        suite = not manifest["flags"]["problems"]
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError):
         raise UsageError(f"{directory} has no {PROMPTS}: give the benchmark's command again, which writes it") from None
-    held_out = {problem.name for problem in load_suite() if problem.split == "validation"} if suite else set()
     found: dict[tuple[str, int], dict[int, TurnRow]] = {}
     for data in jsonl(directory / TURNS):
         row = TurnRow.from_json(data)
@@ -69,7 +81,8 @@ def _of_benchmark(directory: Path) -> Iterator[Attempt]:
     for (problem, _), rows in found.items():
         turns = [rows[number] for number in sorted(rows)]
         shown = tuple(turn.shown for turn in turns)
-        yield Attempt(problem, prompts[problem], tuple(map(_turn, turns)), shown, problem in held_out, directory.name)
+        prompt = prompts[problem]
+        yield Told(problem, prompt, tuple(map(_turn, turns)), shown, validates(prompt), directory.name)
 
 
 def _turn(row: TurnRow) -> Exchange:
@@ -77,11 +90,12 @@ def _turn(row: TurnRow) -> Exchange:
     return Exchange(row.answer.text, row.evaluation, row.feedback, row.answer.stop != "length")
 
 
-def _of_run(directory: Path) -> Iterator[Attempt]:
+def _of_run(directory: Path) -> Iterator[Told]:
     for row in jsonl(directory / TRANSCRIPTS):
         exchanges = tuple(_written(turn) for turn in row["turns"])
         shown = tuple(tuple(range(number)) for number in range(len(exchanges)))
-        yield Attempt(row["problem"], row["prompt"], exchanges, shown, row["split"] != "train", directory.name)
+        held_out = row["split"] != "train" or validates(row["prompt"])
+        yield Told(row["problem"], row["prompt"], exchanges, shown, held_out, directory.name)
 
 
 def _written(turn: Mapping[str, Any]) -> Exchange:

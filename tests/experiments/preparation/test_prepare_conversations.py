@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,14 +11,16 @@ import pyarrow.parquet as pq
 import pytest
 
 from envs.problems import load_suite
+from envs.world.suite import world_problems
 from experiments import prepare_conversations
 from experiments.preparation.choice import Choice, choose
-from experiments.preparation.exchanges import Attempt, Exchange, attempts_of
+from experiments.preparation.exchanges import Exchange, Told, trajectories_of
 from experiments.tuning.conversations import read_conversations
 from rlkernel.benchmark.trajectories import Ledger, TurnRow
+from rlkernel.environment.kernel_env import KernelEnvironment
 from rlkernel.policy.writer import Answer
 from rlkernel.runs.log import TEXT_LIMIT
-from rlkernel.types import Evaluation, Status
+from rlkernel.types import Evaluation, Problem, Status
 
 
 def facts(speedup: float | None, coverage: float = 1.0) -> Evaluation:
@@ -27,10 +30,10 @@ def facts(speedup: float | None, coverage: float = 1.0) -> Evaluation:
     return Evaluation(Status.CORRECT, "", speedup=speedup, coverage=coverage, timing="modelled")
 
 
-def attempt(*speedups: float | None, problem: str = "p", held_out: bool = False, name: str = "", **changes: Any) -> Attempt:
+def told(*speedups: float | None, problem: str = "p", held_out: bool = False, name: str = "", **changes: Any) -> Told:
     exchanges = tuple(Exchange(f"{name}a{k}", facts(s), f"f{k}", whole=True) for k, s in enumerate(speedups))
     shown = changes.get("shown") or tuple(tuple(range(k)) for k in range(len(speedups)))
-    return Attempt(problem, f"write {problem}", changes.get("exchanges") or exchanges, shown, held_out, "b")
+    return Told(problem, f"write {problem}", changes.get("exchanges") or exchanges, shown, held_out, "b")
 
 
 def texts(kept: Any) -> list[list[str]]:
@@ -38,7 +41,7 @@ def texts(kept: Any) -> list[list[str]]:
 
 
 def test_a_conversation_ends_with_its_fastest_good_turn() -> None:
-    kept = choose([attempt(None, 1.5, 2.0, 1.1)], Choice())
+    kept = choose([told(None, 1.5, 2.0, 1.1)], Choice())
     assert texts(kept) == [["write p", "a0", "f0", "a1", "f1", "a2"]]
     assert [message["role"] for message in kept.rows[0]["messages"]] == ["user", "assistant"] * 3
     assert {key: kept.rows[0][key] for key in ("problem", "turns", "status", "speedup", "timing")} == {
@@ -57,42 +60,41 @@ def test_a_conversation_ends_with_its_fastest_good_turn() -> None:
     ],
 )
 def test_what_a_turn_must_be(choice: Choice, last: list[str], cause: str) -> None:
-    kept = choose([attempt(None, 1.5, 2.0, 1.1)], choice)
+    kept = choose([told(None, 1.5, 2.0, 1.1)], choice)
     assert [found[-1] for found in texts(kept)] == last
     assert list(kept.causes) == ([cause] if cause else [])
 
 
 def test_a_conversation_holds_what_the_policy_saw() -> None:
-    kept = choose([attempt(1.0, None, 2.0, shown=((), (0,), (0,)))], Choice(turns=(2, 2)))
+    kept = choose([told(1.0, None, 2.0, shown=((), (0,), (0,)))], Choice(turns=(2, 2)))
     assert texts(kept) == [["write p", "a0", "f0", "a2"]]
 
 
 def test_what_was_cut_off_what_validates_and_what_is_there_already_is_left_out() -> None:
     cut = (Exchange("a0", facts(None), "f0", whole=False), Exchange("a1", facts(2.0), "", whole=True))
-    attempts = [attempt(2.0), attempt(2.0), attempt(2.0, held_out=True), attempt(None, 2.0, exchanges=cut)]
-    kept = choose(attempts, Choice())
+    trajectories = [told(2.0), told(2.0), told(2.0, held_out=True), told(None, 2.0, exchanges=cut)]
+    kept = choose(trajectories, Choice())
     assert texts(kept) == [["write p", "a0"]]
     assert kept.causes == {"kept already": 1, "a validation problem": 1, "an answer is cut off": 1}
 
 
 def test_the_fastest_of_each_problem() -> None:
-    attempts = [attempt(float(k), name=f"{k}", problem=problem) for problem in "pq" for k in (1, 3, 2)]
-    kept = choose(attempts, Choice(most=2))
+    trajectories = [told(float(k), name=f"{k}", problem=problem) for problem in "pq" for k in (1, 3, 2)]
+    kept = choose(trajectories, Choice(most=2))
     assert [found[-1] for found in texts(kept)] == ["3a0", "2a0"] * 2
     assert kept.causes == {"slower than others of its problem": 2}
 
 
 def benchmark(directory: Path) -> Path:
-    """A benchmark of three attempts at a problem of a table: one good in its second turn, one bad, one cut off by its limit."""
+    """A benchmark of three trajectories at one problem: one is good in its second turn, one bad, one cut off by its limit."""
     ledger = Ledger(directory)
-    told = [((None, "stop"), (1.5, "stop")), ((None, "stop"),), ((None, "length"), (3.0, "stop"))]
-    for sample, turns in enumerate(told):
+    turns_of = [((None, "stop"), (1.5, "stop")), ((None, "stop"),), ((None, "length"), (3.0, "stop"))]
+    for sample, turns in enumerate(turns_of):
         for turn, (speedup, stop) in enumerate(turns):
             answer, found = Answer(f"answer {sample}.{turn}", stop), facts(speedup)  # type: ignore[arg-type]
             ledger.append(TurnRow("t/p", sample, turn, tuple(range(turn)), answer, "x", found, 0.0, f"feedback {turn}", 1.0))
         ledger.append(TurnRow("t/p", sample, len(turns), (), None, None, None, 0.0, "", 0.0))  # no room for another answer
     (directory / "prompts.json").write_text(json.dumps({"t/p": "Write p."}))
-    (directory / "manifest.json").write_text(json.dumps({"flags": {"problems": "t.parquet"}}))
     return directory
 
 
@@ -123,7 +125,7 @@ def test_the_command_joins_a_benchmark_and_a_run(tmp_path: Path, capsys: pytest.
         prepare_conversations.main([*sources, "--out", str(out), "--keep", "correct", "--speedup", "1.2", "--turns", "1..2"]) == 0
     )
     printed = capsys.readouterr().out
-    assert f"{out}: 2 of 6 attempts, of 2 problems; " in printed
+    assert f"{out}: 2 of 6 trajectories, of 2 problems; " in printed
     assert (
         "an answer is cut off: 2" in printed and "no turn is good enough: 1" in printed and "a validation problem: 1" in printed
     )
@@ -136,14 +138,24 @@ def test_the_command_joins_a_benchmark_and_a_run(tmp_path: Path, capsys: pytest.
 
 
 @pytest.mark.parametrize(("split", "cause"), [("validation", "a validation problem: 3"), ("train", "an answer is cut off: 1")])
-def test_of_our_own_suite_the_validation_problems_are_left_out(tmp_path: Path, split: str, cause: str) -> None:
-    name = next(problem.name for problem in load_suite() if problem.split == split)
+@pytest.mark.parametrize("problems", [load_suite, world_problems])
+def test_validation_problems_are_left_out_under_any_name(
+    tmp_path: Path, split: str, cause: str, problems: Callable[[], tuple[Problem, ...]]
+) -> None:
+    shown = next(problem for problem in problems() if problem.split == split)
     directory = benchmark(tmp_path / "b")
-    for path in (directory / "turns.jsonl", directory / "prompts.json"):
-        path.write_text(path.read_text().replace("t/p", name))
-    (directory / "manifest.json").write_text(json.dumps({"flags": {"problems": ""}}))
-    causes = choose(attempts_of(directory), Choice()).causes
+    (directory / "prompts.json").write_text(json.dumps({"t/p": KernelEnvironment("full").prompt(shown)}))
+    causes = choose(trajectories_of(directory), Choice()).causes
     assert cause in [f"{known}: {count}" for known, count in causes.items()]
+
+
+def test_modelled_and_measured_times_are_not_mixed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    sources = [benchmark(tmp_path / "b"), run_of(tmp_path / "r")]
+    kept = sources[1] / "transcripts.jsonl"
+    kept.write_text(kept.read_text().replace('"modelled"', '"measured"'))
+    assert prepare_conversations.main([*map(str, sources), "--out", str(tmp_path / "kept.parquet")]) == 2
+    assert "the sources mix measured and modelled times" in capsys.readouterr().err
+    assert not (tmp_path / "kept.parquet").exists()
 
 
 @pytest.mark.parametrize(

@@ -44,7 +44,8 @@ class First(torch.nn.Module):
 
     def forward(self, input_BNI: torch.Tensor) -> torch.Tensor:
         parts = torch.split(functional.linear(input_BNI, self._whole_OI[0], self._bias_O[0]), self.sizes, -1)
-        self._waiting.extend(parts[1:])
+        # What nobody took, after an interrupted pass, is not for the next one.
+        self._waiting[:] = parts[1:]
         return parts[0]
 
 

@@ -36,7 +36,8 @@ class Deviation:
 
     value: float
     degrees: int
-    """Degrees of freedom: the number of values minus the number of groups."""
+    """The number of values minus the number of groups: the degrees of freedom of independent groups. Pairs that share an arm or
+    twins that share a run are not, and know less."""
 
 
 @dataclass(frozen=True, slots=True)

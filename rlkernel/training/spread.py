@@ -19,6 +19,7 @@ from rlkernel.config import Run
 from rlkernel.policy.engine import Engine, Request, Sample, check_idle
 from rlkernel.policy.hf import ROUNDINGS, open_engine, stop_ids
 from rlkernel.training import ranks, sharding
+from rlkernel.training.memory import SLOTS
 from rlkernel.training.preflight import plan_here
 
 
@@ -138,7 +139,7 @@ def sampler_of(run: Run, model: Any, tokenizer: Any, micro_tokens: int) -> Sampl
             model,
             stop_ids(model, tokenizer),
             run.temperature,
-            slots=128,
+            slots=SLOTS,
             copy=copies(run),
             rounding=ROUNDINGS[run.rollout_dtype],
             cache_bytes=plan_here(run, model.config, micro_tokens).cache_bytes,

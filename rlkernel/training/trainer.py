@@ -17,9 +17,9 @@ the samples are old (`Run.staleness`), which only corrections such as TIS or MRS
 log-probabilities of the same forward pass instead of a second one. So it does for the loss `reinforce`, whatever the updates.
 
 With several processes (`rlkernel.training.ranks`), every one has the whole batch and makes the same masks and advantages from it,
-but only its share of the rows goes through the model. Gradients are joined in the last backward pass of a step, log-probabilities
-and statistics once per step. The loss has one denominator: TRL multiplies a process's by their number, because gradients are
-averaged over them.
+but only its share of the rows goes through the model. Gradients are joined in the last backward pass of an update, or in each
+where weights are in pieces (`rlkernel.training.sharding`); log-probabilities and statistics once per step. The loss has one
+denominator: TRL multiplies a process's by their number, because gradients are averaged over them.
 
 Legend: B rows, P prompt positions, C completion positions.
 """

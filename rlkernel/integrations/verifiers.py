@@ -79,9 +79,10 @@ class KernelEnv(vf.Env[KernelEnvConfig]):  # type: ignore[misc]
 
     async def start(self) -> None:
         """Open the evaluator. Raises UsageError for one whose verdicts a policy could learn to forge."""
-        self._open = ExitStack()
-        self.service = self._open.enter_context(open_service(device=self.config.device, jobs=self.config.jobs))
-        check_for_training(self.service.describe())
+        with ExitStack() as opening:
+            self.service = opening.enter_context(open_service(device=self.config.device, jobs=self.config.jobs))
+            check_for_training(self.service.describe())
+            self._open = opening.pop_all()  # whoever is refused is closed here: nobody stops what did not start
 
     async def stop(self) -> None:
         """Close the evaluator."""

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from rlkernel.environment.kernel_env import KernelEnvironment
-from rlkernel.integrations.service import open_service
+from rlkernel.errors import UsageError
+from rlkernel.integrations.service import Service, open_service
 from rlkernel.types import Evaluation, Problem, Status
 from tests.integrations.scripted_judge import Judge
 from tests.policy.scripted_endpoint import Scripted, completion, serving
@@ -85,6 +89,27 @@ def test_a_conversation_has_a_prompt_feedback_and_the_best_answers_reward(suite:
     turns = [trace.metrics[f"reward_turn_{turn}"] for turn in (1, 2, 3)]
     assert (trace.reward, turns) == (1.5, [0.0, 1.5, 1.0])
     assert (trace.metrics["correct"], trace.metrics["speedup"]) == (1.0, 2.0)
+
+
+def test_an_evaluator_that_is_refused_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[Service] = []
+
+    @contextmanager
+    def opening(**_: Any) -> Iterator[Service]:
+        with open_service(Judge()) as service:
+            opened.append(service)
+            yield service
+
+    def refuse(described: Any) -> None:
+        raise UsageError("forged")
+
+    monkeypatch.setattr(ours, "open_service", opening)
+    monkeypatch.setattr(ours, "check_for_training", refuse)
+    env = SimpleNamespace(config=SimpleNamespace(device="cpu", jobs=0))
+    with pytest.raises(UsageError, match="forged"):
+        asyncio.run(ours.KernelEnv.start(env))
+    with pytest.raises(RuntimeError):
+        opened[0].submit(Problem("p", 1, "train", SOURCE), "x = 2.0")
 
 
 def test_what_our_side_fails_at_is_an_error_and_no_reward(suite: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,6 +14,8 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+from algorithms.void_turns import VoidTurns
+from rlkernel.settings import Loss
 from rlkernel.training.trainer import KernelGRPOTrainer
 from tests.training.several_processes import attempt, make_run
 
@@ -31,7 +33,12 @@ def main(model: str, out: Path) -> None:
     ahead = make_run(model)
     attempt("one", 1, together, out / "one")
     attempt("one, ahead", 1, ahead, out / "ahead1")
+    # The loss's own pass tells the mismatch: no other has log-probabilities, and rows without a trained token are in none.
+    told = replace(together, corrections=(VoidTurns(),), rollout_dtype="float8", loss=Loss(beta=0.1))
+    attempt("one, told by the loss", 1, told, out / "told1")
+    attempt("two, told by the loss", 2, told, out / "told2")
     os.environ.update(VARIABLES)
+    attempt("in pieces, told by the loss", 4, told, out / "told4")
     for size in (2, 4):
         attempt("in pieces", size, together, out / f"pieces{size}")
     attempt("in pieces, ahead", 2, ahead, out / "ahead2")

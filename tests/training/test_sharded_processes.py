@@ -56,6 +56,9 @@ def test_processes_with_pieces_train_what_one_trains(tiny_model: Any, tiny_token
     assert [(attempt["attempt"], attempt["statuses"]) for attempt in attempts] == [
         ("one", [0]),
         ("one, ahead", [0]),
+        ("one, told by the loss", [0]),
+        ("two, told by the loss", [0, 0]),
+        ("in pieces, told by the loss", [0, 0, 0, 0]),
         ("in pieces", [0, 0]),
         ("in pieces", [0, 0, 0, 0]),
         ("in pieces, ahead", [0, 0]),
@@ -66,6 +69,10 @@ def test_processes_with_pieces_train_what_one_trains(tiny_model: Any, tiny_token
     for pieces in ("pieces2", "pieces4", "grown"):
         check_equal(tmp_path / pieces, tmp_path / "one")
     check_equal(tmp_path / "ahead2", tmp_path / "ahead1")
+    for several in ("told2", "told4"):
+        check_equal(tmp_path / several, tmp_path / "told1")
+    told = [row for row in rows(tmp_path / "told1") if row["split"] == "train"]
+    assert all(row["mismatch"] > 1e-3 and row["kept_tokens"] < 1 for row in told) and told[1]["kl_reference"] > 0
     trained = [row for row in rows(tmp_path / "pieces2") if row["split"] == "train"]
     assert all(0.2 < row["kept_tokens"] < 1 and row["grad_norm"] > 0.1 for row in trained)
     # No process has written the whole: each its own piece.

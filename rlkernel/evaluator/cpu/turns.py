@@ -65,8 +65,8 @@ class Stops(ast.NodeTransformer):
     def visit_Call(self, node: ast.Call) -> ast.AST:
         self.generic_visit(node)
         made: ast.expr = node
-        if isinstance(node.func, ast.Name) and not node.func.id.startswith("interpreter_"):
-            word = "interpreter_at_once" if self._nested else "interpreter_by_turns"
+        if isinstance(node.func, ast.Name) and not node.func.id.startswith("."):
+            word = ".at_once" if self._nested else ".by_turns"
             made = ast.Call(ast.Name(word, ast.Load()), [node], [])
             made = made if self._nested else ast.YieldFrom(made)
         if not self._nested and not isinstance(made, ast.YieldFrom) and _is_atomic(node.func):
@@ -94,8 +94,8 @@ def _at_once(made: Any) -> Any:
     return made
 
 
-WORDS = {"interpreter_by_turns": _by_turns, "interpreter_at_once": _at_once}
-"""What the names mean that `Stops` writes."""
+WORDS = {".by_turns": _by_turns, ".at_once": _at_once}
+"""What the names mean that `Stops` writes, see `branches`."""
 
 
 class Machine(Protocol):

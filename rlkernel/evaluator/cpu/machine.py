@@ -54,6 +54,12 @@ class Machine(Arithmetic):
         self._undefined_values = np.random.default_rng(draws(key, "undefined").getrandbits(128))
         self.order = draws(key, "order").getrandbits(64)
         self.programs = draws(key, "programs")
+        self._key = key
+        self.begin_round(0)
+
+    def begin_round(self, number: int) -> None:
+        """From now on programs take turns as in this round, so that a race that shows in few orders meets several."""
+        self.turns = draws(self._key, f"turns {number}").getrandbits(64)
 
     def map(self, extents: Sequence[tuple[int, int]], *, dry: bool) -> None:
         """Addresses that a launch may touch: (start, end) per storage, in the order of its arguments."""

@@ -20,9 +20,9 @@ import numpy as np
 from triton.runtime import interpreter as triton_interpreter
 
 Array = np.ndarray[Any, Any]
-_NOBODY, _SEVERAL = -1, 0
-MAX_WORDS = 1 << 24
-"""The most words of a storage that is followed; larger ones are not."""
+_NOBODY, _SEVERAL = 0, 1
+"""What stands in a table for a word that nobody has touched, and for one that too many have. The system gives memory for zeros
+when they are written, so that a table takes no more than what is touched."""
 MAX_SEGMENTS = 1 << 20
 """The most segments and groups of a launch; one that has more is not followed to its end."""
 MAX_BITS = 1 << 30
@@ -46,15 +46,13 @@ class _Storage:
         self._start, self._bytes, self._width = np.uint64(start), end - start, 0
         self._tables: list[Array | None] = [None, None, None]
 
-    def words(self, addresses: Array, width: int) -> Array | None:
-        """The words at these addresses; several in a row for each, where a word is narrower. None: too many to follow."""
+    def words(self, addresses: Array, width: int) -> Array:
+        """The words at these addresses; several in a row for each, where a word is narrower."""
         offsets = (addresses - self._start).astype(np.int64)
         if width != self._width or width > 1:
             aligned = width & -width if not np.bitwise_or.reduce(offsets) & (width - 1) else 1
             if aligned < self._width or not self._width:
                 self._narrow(aligned)
-        if self._bytes > MAX_WORDS * self._width:
-            return None
         found = offsets // self._width
         if width == self._width:
             return found
@@ -71,7 +69,7 @@ class _Storage:
     def table(self, use: Use) -> Array:
         table = self._tables[use]
         if table is None:
-            table = self._tables[use] = np.full(-(-self._bytes // self._width), _NOBODY, dtype=np.int32)
+            table = self._tables[use] = np.zeros(-(-self._bytes // self._width), dtype=np.int32)
         return table
 
 
@@ -80,7 +78,7 @@ class Races:
 
     def __init__(self, extents: Sequence[tuple[int, int]]) -> None:
         self._storages = [_Storage(start, end) for start, end in extents]
-        self._programs = [-1]
+        self._programs = [-1, -1]
         """Of each segment and group, the program; -1: several."""
         self._groups: dict[int, int] = {}
         """Of each group, its segments."""
@@ -88,7 +86,7 @@ class Races:
         self._released: dict[int, int] = {}
         """Address -> the segments that whoever acquires it comes to know."""
         self._ordered = np.zeros(64, dtype=bool)
-        """Whether all of a segment or group comes before what the program that runs does now; the last is for `_NOBODY`."""
+        """Whether all of a segment or group comes before what the program that runs does now, and `_NOBODY` always."""
         self._left: dict[int, tuple[int, int]] = {}
         """Of each program that does not run now, what it knows and its segment."""
         self._known = self._now = 0
@@ -105,8 +103,8 @@ class Races:
             return
         if self._now:
             self._left[self._programs[self._now]] = self._known, self._now
-        self._ordered[:-1] = False
-        self._ordered[-1] = True
+        self._ordered[:] = False
+        self._ordered[_NOBODY] = True
         if program in self._left:
             self._known, self._now = self._left.pop(program)
             self._ordered[self._now] = self._touched = True
@@ -129,11 +127,8 @@ class Races:
         number = len(self._programs)
         self._given_up |= number >= MAX_SEGMENTS or number * (len(self._groups) + len(self._released)) > MAX_BITS
         self._programs.append(program)
-        if number >= len(self._ordered) - 1:
-            longer = np.zeros(2 * len(self._ordered), dtype=bool)
-            longer[:number] = self._ordered[:number]
-            longer[-1] = True
-            self._ordered = longer
+        if number >= len(self._ordered):
+            self._ordered = np.concatenate([self._ordered, np.zeros_like(self._ordered)])
         return number
 
     def _strangers(self, before: Array) -> Array | None:

@@ -137,6 +137,7 @@ def _run(request: RunRequest, body: bytes) -> bytes:
     module: _Module | None = None
     for index, entry in enumerate(request.rounds):
         one = _Round(entry, body)
+        interpreter.machine.begin_round(index)
         if module is None or not one.again:
             if one.other and other is not small:
                 module = _Module(other, Interpreter(other), _configs_alike(compiled, full, other), one)

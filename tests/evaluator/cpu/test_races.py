@@ -164,11 +164,15 @@ def test_a_loop_of_exchanges_reads_what_does_not_matter(races: Programs) -> None
         races.flags(program)
 
 
-def test_what_is_too_large_is_not_followed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(room, "MAX_WORDS", 63)
-    large = Programs([(START, START + MEMORY.nbytes)])
+def test_no_storage_is_too_large_to_be_followed() -> None:
+    large = Programs([(START, START + (1 << 30))])
+    large.reads(0, 1 << 27)
     large.writes(0, 1)
-    large.reads(1, 1)
+    with pytest.raises(Race, match="program 1 reads what program 0 wrote"):
+        large.reads(1, 1)
+
+
+def test_what_has_too_many_segments_is_not_followed_to_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(room, "MAX_BITS", 3)
     flagged = Programs([(START, START + 256)])
     for program in range(4):

@@ -123,6 +123,11 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self._places |= {storage: place for place, storage in enumerate(storages)}
         self._inputs = storages
 
+    def move_inputs(self) -> None:
+        """The inputs of all later calls lie where none has lain before."""
+        self.addresses.move()
+        self._places.clear()
+
     def number_now(self, number: int) -> int:
         """The id of what lies now where the tensor with this id has lain: another one where a CUDA graph has been replayed since,
         and in the memory of an input."""

@@ -24,13 +24,23 @@ _NOBODY, _SEVERAL = 0, 1
 """What stands in a table for a word that nobody has touched, and for one that too many have. The system gives memory for zeros
 when they are written, so that a table takes no more than what is touched."""
 MAX_SEGMENTS = 1 << 20
-"""The most segments and groups of a launch; one that has more is not followed to its end."""
-MAX_BITS = 1 << 30
+"""The most segments and groups of a launch; one that has more is refused."""
+MAX_BITS = 1 << 32
 """The most bits that sets of segments may take in all; the same."""
 
 
 class Race(Exception):
     """Two programs of a launch touch the same memory, and the result depends on their order."""
+
+
+class TooManyAtomics(Exception):
+    """So many atomics of a launch order programs that what they order cannot be followed."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "too many atomics on single words to follow what they order; use fewer, atomics on blocks, or sem='relaxed' on words "
+            "that order nothing"
+        )
 
 
 class Use(enum.IntEnum):
@@ -95,7 +105,6 @@ class Races:
         """Whether the running segment has done more than atomics."""
         self._atomics = False
         """Whether a program has used an atomic."""
-        self._given_up = False
 
     def enter(self, program: int) -> None:
         """From now on this program runs, for the first time or again."""
@@ -125,7 +134,8 @@ class Races:
 
     def _number(self, program: int) -> int:
         number = len(self._programs)
-        self._given_up |= number >= MAX_SEGMENTS or number * (len(self._groups) + len(self._released)) > MAX_BITS
+        if number >= MAX_SEGMENTS or number * (len(self._groups) + len(self._released)) > MAX_BITS:
+            raise TooManyAtomics
         self._programs.append(program)
         if number >= len(self._ordered):
             self._ordered = np.concatenate([self._ordered, np.zeros_like(self._ordered)])
@@ -165,10 +175,8 @@ class Races:
                 table[words[before == number]] = self._join(number)
 
     def read(self, storage: int, addresses: Array, width: int, *, volatile: bool = False) -> None:
-        """A program reads. Raises Race."""
+        """A program reads. Raises Race, TooManyAtomics."""
         place, words = self._find(storage, addresses, width)
-        if words is None:
-            return
         if (atomics := place.seen(Use.ATOMIC)) is not None and (volatile or addresses.size == 1):
             for address in addresses.tolist() if self._strangers(atomics[words]) is not None else ():
                 self._known |= self._released.get(address, 0)
@@ -178,10 +186,8 @@ class Races:
         self._touched = True
 
     def write(self, storage: int, addresses: Array, width: int, values: Callable[[], Array]) -> None:
-        """A program is about to write. Raises Race."""
+        """A program is about to write. Raises Race, TooManyAtomics."""
         place, words = self._find(storage, addresses, width)
-        if words is None:
-            return
         for use in Use:
             table = place.seen(use)
             if table is not None and self._strangers(table[words]) is not None:
@@ -191,11 +197,9 @@ class Races:
         self._touched = True
 
     def atomic(self, storage: int, addresses: Array, width: int, *, acquires: bool, releases: bool) -> None:
-        """A program is about to change words by an atomic. Raises Race."""
+        """A program is about to change words by an atomic. Raises Race, TooManyAtomics."""
         self._atomics = True
         place, words = self._find(storage, addresses, width)
-        if words is None:
-            return
         address = int(addresses[0])
         if acquires and addresses.size == 1:
             self._known |= self._released.get(address, 0)
@@ -210,9 +214,9 @@ class Races:
             if self._touched:
                 self._begin(self._programs[self._now])
 
-    def _find(self, storage: int, addresses: Array, width: int) -> tuple[_Storage, Array | None]:
+    def _find(self, storage: int, addresses: Array, width: int) -> tuple[_Storage, Array]:
         place = self._storages[storage]
-        return place, None if self._given_up else place.words(addresses, width)
+        return place, place.words(addresses, width)
 
     def _refuse(self, place: _Storage, use: Use, words: Array, what: str) -> None:
         table = place.seen(use)

@@ -150,8 +150,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def forget(self, since: int) -> set[int]:
         """Take back the ids from `since` on, of tensors that nothing has computed. Returns the memory that was made there."""
         self.captured = True
-        before = {look[0] for look in self._looks[:since]}
-        made = {look[0] for look in self._looks[since:]} - before
+        made = {look[0] for look in self._looks[since:]} - {look[0] for look in self._looks[:since]}
         for tensor, _ in self._alive[since:]:
             self._ids.pop(id(tensor), None)
         self.renew(made)

@@ -174,18 +174,20 @@ def shrink(source: str, constants: Mapping[str, Sequence[Any]]) -> str:
     'N = 8\\nM = 4096\\n'
     >>> shrink("N = M = BLOCK = 4096\\n", {"N": [4096, 8], "M": [4096, 4]})
     'N = M = BLOCK = 4096; N = 8; M = 4\\n'
+    >>> shrink("N = M = (\\n    4096)\\n", {"N": [4096, 8]})
+    'N = M = 4096; N = 8\\n'
     """
     try:
         tree = ast.parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return source
-    spans: list[tuple[ast.expr, str]] = []
+    spans: list[tuple[ast.expr | ast.stmt, str]] = []
     for statement in tree.body:
         pairs = [(t, value) for t, value in _assigned(statement) if t in constants and _literal(value) == constants[t][0]]
         small = {target: repr(constants[target][1]) for target, _ in pairs}
         if isinstance(statement, ast.Assign) and len(statement.targets) > 1 and pairs:  # some names may keep what others lose
             later = "".join(f"; {target} = {value}" for target, value in small.items())
-            spans.append((statement.value, ast.unparse(statement.value) + later))
+            spans.append((statement, ast.unparse(statement) + later))  # whole, because a value may stand in brackets
         else:
             spans += [(value, small[target]) for target, value in pairs]
     return replace_spans(source, spans) if spans else source
@@ -195,8 +197,8 @@ def _literal(value: ast.expr) -> Any:
     return value.value if isinstance(value, ast.Constant) else None
 
 
-def replace_spans(source: str, spans: Sequence[tuple[ast.expr, str]]) -> str:
-    """The text with other text in the places of some of its expressions."""
+def replace_spans(source: str, spans: Sequence[tuple[ast.expr | ast.stmt, str]]) -> str:
+    """The text with other text in the places of some of its expressions and statements."""
     # ast counts columns in UTF-8 bytes, so edit bytes; from the end, so that earlier offsets stay right.
     lines = source.encode().splitlines(keepends=True)
     starts = [0]

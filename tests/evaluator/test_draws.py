@@ -78,3 +78,18 @@ def test_a_machine_takes_undefined_values_orders_and_programs_from_its_key() -> 
     assert drawn("a") == drawn("a")
     for one, two in ((drawn("a"), drawn("b")), (drawn(None), drawn(None))):
         assert all(x != y for x, y in zip(one, two, strict=True))
+
+
+def test_programs_take_turns_anew_in_each_round_of_a_key() -> None:
+    def turns() -> list[int]:
+        machine = Machine()
+        machine.draw_from("a")
+        found = [machine.turns]
+        for number in range(4):
+            machine.begin_round(number)
+            found.append(machine.turns)
+        return found
+
+    assert turns() == turns()
+    assert turns()[0] == turns()[1]
+    assert len(set(turns())) == 4

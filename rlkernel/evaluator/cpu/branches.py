@@ -3,6 +3,8 @@
 So the work that is counted is at least what either side takes, and what the sides assign counts as a value from memory too. A
 side that leaves the kernel, the function or the loop cannot be followed beside the other, and is refused. Loops that do nothing
 but wait for memory (locks, flags) are left at once: their turns are no work.
+
+What a changed tree calls and assigns has names that begin with a dot, which no kernel's text can hold.
 """
 
 from __future__ import annotations
@@ -38,13 +40,13 @@ class Branches(ast.NodeTransformer):
         if any(isinstance(inner, _LEAVES) for inner in inside):
             return node
         self._count += 1
-        side = f"interpreter_side_{self._count}"
+        side = f".side_{self._count}"
 
         def unless(which: bool, body: list[ast.stmt]) -> list[ast.stmt]:
             test = ast.Compare(ast.Name(side, ast.Load()), [ast.IsNot()], [ast.Constant(which)])
             return [ast.copy_location(ast.If(test, body, []), node)] if body else []
 
-        decided = ast.Assign([ast.Name(side, ast.Store())], _call("interpreter_side", node.test))
+        decided = ast.Assign([ast.Name(side, ast.Store())], _call(".side", node.test))
         names = sorted({n.id for n in inside if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)})
         after = ast.If(
             ast.Compare(ast.Name(side, ast.Load()), [ast.Is()], [ast.Constant(None)]), [_unknown(n) for n in names], []
@@ -53,21 +55,21 @@ class Branches(ast.NodeTransformer):
 
     def visit_IfExp(self, node: ast.IfExp) -> ast.AST:
         self.generic_visit(node)
-        return ast.copy_location(_call("interpreter_choice", node.test, _thunk(node.body), _thunk(node.orelse)), node)
+        return ast.copy_location(_call(".choice", node.test, _thunk(node.body), _thunk(node.orelse)), node)
 
     def visit_While(self, node: ast.While) -> ast.AST:
         self.generic_visit(node)
         calls = [inner.func for inner in ast.walk(node.test) if isinstance(inner, ast.Call)]
         reads = all(isinstance(called, ast.Attribute) and called.attr in _ACCESSES for called in calls)
         if calls and reads and not node.orelse and all(isinstance(part, ast.Pass) for part in node.body):
-            node.test = _call("interpreter_wait", node.test)
+            node.test = _call(".wait", node.test)
         return node
 
 
 def _unknown(name: str) -> ast.stmt:
-    """`name = interpreter_unknown(name)`, where there is such a name."""
-    given = ast.Assign([ast.Name(name, ast.Store())], _call("interpreter_unknown", ast.Name(name, ast.Load())))
-    missing = ast.ExceptHandler(ast.Name("interpreter_NameError", ast.Load()), None, [ast.Pass()])
+    """`name = .unknown(name)`, where there is such a name."""
+    given = ast.Assign([ast.Name(name, ast.Store())], _call(".unknown", ast.Name(name, ast.Load())))
+    missing = ast.ExceptHandler(ast.Name(".NameError", ast.Load()), None, [ast.Pass()])
     return ast.Try([given], [missing], [], [])
 
 
@@ -97,6 +99,6 @@ def words(as_tensor: Callable[[Any], Any]) -> dict[str, Any]:
         return unknown(second())
 
     return {
-        "interpreter_side": _side, "interpreter_wait": _wait, "interpreter_choice": choice, "interpreter_unknown": unknown,
-        "interpreter_NameError": NameError,
+        ".side": _side, ".wait": _wait, ".choice": choice, ".unknown": unknown,
+        ".NameError": NameError,
     }  # fmt: skip

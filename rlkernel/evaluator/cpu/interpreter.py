@@ -150,7 +150,7 @@ class Interpreter:
         name, line = self.program.functions[launch.function].name, launch.line
         if any(size > limit for size, limit in zip(config.grid, GRID_LIMITS, strict=True)):
             raise KernelFailed(f"line {line}: kernel {name}: a GPU starts no grid of {config.grid}")
-        seed = machine.order if inspect.isgeneratorfunction(kernel) and not dry else None
+        seed = machine.turns if inspect.isgeneratorfunction(kernel) and not dry else None
         try:
             with np.errstate(all="ignore"):
                 turns.run_programs(lambda: kernel(**bound), followed, machine, seed)

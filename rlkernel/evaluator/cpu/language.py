@@ -32,7 +32,7 @@ class KernelWords(Branches):
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
         self.generic_visit(node)
-        name = "interpreter_and" if isinstance(node.op, ast.And) else "interpreter_or"
+        name = ".and" if isinstance(node.op, ast.And) else ".or"
         whole = node.values[0]
         for value in node.values[1:]:  # the rest in a lambda, because it is not evaluated where Python would not
             nothing = ast.arguments(posonlyargs=[], args=[], kwonlyargs=[], kw_defaults=[], defaults=[])
@@ -43,14 +43,14 @@ class KernelWords(Branches):
         self.generic_visit(node)
         if not isinstance(node.op, ast.Not):
             return node
-        return ast.copy_location(ast.Call(ast.Name("interpreter_not", ast.Load()), [node.operand], []), node)
+        return ast.copy_location(ast.Call(ast.Name(".not", ast.Load()), [node.operand], []), node)
 
     def visit_Assert(self, node: ast.Assert) -> ast.AST:
         return ast.copy_location(ast.Pass(), node)
 
     def visit_Assign(self, node: ast.Assign) -> ast.AST:
         self.generic_visit(node)
-        node.value = ast.Call(ast.Name("interpreter_tensor", ast.Load()), [node.value], [])
+        node.value = ast.Call(ast.Name(".tensor", ast.Load()), [node.value], [])
         return node
 
 
@@ -160,7 +160,7 @@ def _not_interpreted(name: str) -> Callable[..., Any]:
 def words(semantic: Any) -> dict[str, Any]:
     """What the names mean that `KernelWords` writes, and Python's functions that mean something else in a kernel."""
     return {
-        "interpreter_and": _and, "interpreter_or": _or, "interpreter_not": _not, "interpreter_tensor": _assigned,
+        ".and": _and, ".or": _or, ".not": _not, ".tensor": _assigned,
         "interpreter_semantic": semantic, "max": _maximum, "min": _minimum, "range": _range,
         **branches.words(_assigned),
     }  # fmt: skip

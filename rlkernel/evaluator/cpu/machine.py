@@ -54,6 +54,12 @@ class Machine(Arithmetic):
         self._undefined_values = np.random.default_rng(draws(key, "undefined").getrandbits(128))
         self.order = draws(key, "order").getrandbits(64)
         self.programs = draws(key, "programs")
+        self._key = key
+        self.begin_round(0)
+
+    def begin_round(self, number: int) -> None:
+        """From now on programs take turns as in this round, so that a race that shows in few orders meets several."""
+        self.turns = draws(self._key, f"turns {number}").getrandbits(64)
 
     def map(self, extents: Sequence[tuple[int, int]], *, dry: bool) -> None:
         """Addresses that a launch may touch: (start, end) per storage, in the order of its arguments."""
@@ -207,9 +213,11 @@ class Machine(Arithmetic):
         """A program changes words by an atomic. Raises OutOfBounds, Race."""
         width = max(1, val.dtype.primitive_bitwidth // 8)
         parts = self._account(ptr, mask, width, write=True)
+        single = ptr.data.size == 1  # of a block, also one with a single lane left, each thread orders its own accesses alone
+        acquires, releases = single and sem in _ACQUIRES, single and sem in _RELEASES
         if self._races is not None:
             for place, addresses, _ in parts:
-                self._races.atomic(place, addresses, width, acquires=sem in _ACQUIRES, releases=sem in _RELEASES)
+                self._races.atomic(place, addresses, width, acquires=acquires, releases=releases)
 
     def _add_bits(self, ptr: Any, val: Any, mask: Any) -> Any:
         """An atomic addition in a format that numpy lacks, one element after the other."""

@@ -20,17 +20,27 @@ import numpy as np
 from triton.runtime import interpreter as triton_interpreter
 
 Array = np.ndarray[Any, Any]
-_NOBODY, _SEVERAL = -1, 0
-MAX_WORDS = 1 << 24
-"""The most words of a storage that is followed; larger ones are not."""
+_NOBODY, _SEVERAL = 0, 1
+"""What stands in a table for a word that nobody has touched, and for one that too many have. The system gives memory for zeros
+when they are written, so that a table takes no more than what is touched."""
 MAX_SEGMENTS = 1 << 20
-"""The most segments and groups of a launch; one that has more is not followed to its end."""
-MAX_BITS = 1 << 30
+"""The most segments and groups of a launch; one that has more is refused."""
+MAX_BITS = 1 << 32
 """The most bits that sets of segments may take in all; the same."""
 
 
 class Race(Exception):
     """Two programs of a launch touch the same memory, and the result depends on their order."""
+
+
+class TooManyAtomics(Exception):
+    """So many atomics of a launch order programs that what they order cannot be followed."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "too many atomics on single words to follow what they order; use fewer, atomics on blocks, or sem='relaxed' on words "
+            "that order nothing"
+        )
 
 
 class Use(enum.IntEnum):
@@ -46,15 +56,13 @@ class _Storage:
         self._start, self._bytes, self._width = np.uint64(start), end - start, 0
         self._tables: list[Array | None] = [None, None, None]
 
-    def words(self, addresses: Array, width: int) -> Array | None:
-        """The words at these addresses; several in a row for each, where a word is narrower. None: too many to follow."""
+    def words(self, addresses: Array, width: int) -> Array:
+        """The words at these addresses; several in a row for each, where a word is narrower."""
         offsets = (addresses - self._start).astype(np.int64)
         if width != self._width or width > 1:
             aligned = width & -width if not np.bitwise_or.reduce(offsets) & (width - 1) else 1
             if aligned < self._width or not self._width:
                 self._narrow(aligned)
-        if self._bytes > MAX_WORDS * self._width:
-            return None
         found = offsets // self._width
         if width == self._width:
             return found
@@ -71,7 +79,7 @@ class _Storage:
     def table(self, use: Use) -> Array:
         table = self._tables[use]
         if table is None:
-            table = self._tables[use] = np.full(-(-self._bytes // self._width), _NOBODY, dtype=np.int32)
+            table = self._tables[use] = np.zeros(-(-self._bytes // self._width), dtype=np.int32)
         return table
 
 
@@ -80,7 +88,7 @@ class Races:
 
     def __init__(self, extents: Sequence[tuple[int, int]]) -> None:
         self._storages = [_Storage(start, end) for start, end in extents]
-        self._programs = [-1]
+        self._programs = [-1, -1]
         """Of each segment and group, the program; -1: several."""
         self._groups: dict[int, int] = {}
         """Of each group, its segments."""
@@ -88,7 +96,7 @@ class Races:
         self._released: dict[int, int] = {}
         """Address -> the segments that whoever acquires it comes to know."""
         self._ordered = np.zeros(64, dtype=bool)
-        """Whether all of a segment or group comes before what the program that runs does now; the last is for `_NOBODY`."""
+        """Whether all of a segment or group comes before what the program that runs does now, and `_NOBODY` always."""
         self._left: dict[int, tuple[int, int]] = {}
         """Of each program that does not run now, what it knows and its segment."""
         self._known = self._now = 0
@@ -97,7 +105,6 @@ class Races:
         """Whether the running segment has done more than atomics."""
         self._atomics = False
         """Whether a program has used an atomic."""
-        self._given_up = False
 
     def enter(self, program: int) -> None:
         """From now on this program runs, for the first time or again."""
@@ -105,8 +112,8 @@ class Races:
             return
         if self._now:
             self._left[self._programs[self._now]] = self._known, self._now
-        self._ordered[:-1] = False
-        self._ordered[-1] = True
+        self._ordered[:] = False
+        self._ordered[_NOBODY] = True
         if program in self._left:
             self._known, self._now = self._left.pop(program)
             self._ordered[self._now] = self._touched = True
@@ -127,13 +134,11 @@ class Races:
 
     def _number(self, program: int) -> int:
         number = len(self._programs)
-        self._given_up |= number >= MAX_SEGMENTS or number * (len(self._groups) + len(self._released)) > MAX_BITS
+        if number >= MAX_SEGMENTS or number * (len(self._groups) + len(self._released)) > MAX_BITS:
+            raise TooManyAtomics
         self._programs.append(program)
-        if number >= len(self._ordered) - 1:
-            longer = np.zeros(2 * len(self._ordered), dtype=bool)
-            longer[:number] = self._ordered[:number]
-            longer[-1] = True
-            self._ordered = longer
+        if number >= len(self._ordered):
+            self._ordered = np.concatenate([self._ordered, np.zeros_like(self._ordered)])
         return number
 
     def _strangers(self, before: Array) -> Array | None:
@@ -170,10 +175,8 @@ class Races:
                 table[words[before == number]] = self._join(number)
 
     def read(self, storage: int, addresses: Array, width: int, *, volatile: bool = False) -> None:
-        """A program reads. Raises Race."""
+        """A program reads. Raises Race, TooManyAtomics."""
         place, words = self._find(storage, addresses, width)
-        if words is None:
-            return
         if (atomics := place.seen(Use.ATOMIC)) is not None and (volatile or addresses.size == 1):
             for address in addresses.tolist() if self._strangers(atomics[words]) is not None else ():
                 self._known |= self._released.get(address, 0)
@@ -183,10 +186,8 @@ class Races:
         self._touched = True
 
     def write(self, storage: int, addresses: Array, width: int, values: Callable[[], Array]) -> None:
-        """A program is about to write. Raises Race."""
+        """A program is about to write. Raises Race, TooManyAtomics."""
         place, words = self._find(storage, addresses, width)
-        if words is None:
-            return
         for use in Use:
             table = place.seen(use)
             if table is not None and self._strangers(table[words]) is not None:
@@ -196,11 +197,9 @@ class Races:
         self._touched = True
 
     def atomic(self, storage: int, addresses: Array, width: int, *, acquires: bool, releases: bool) -> None:
-        """A program is about to change words by an atomic. Raises Race."""
+        """A program is about to change words by an atomic. Raises Race, TooManyAtomics."""
         self._atomics = True
         place, words = self._find(storage, addresses, width)
-        if words is None:
-            return
         address = int(addresses[0])
         if acquires and addresses.size == 1:
             self._known |= self._released.get(address, 0)
@@ -215,9 +214,9 @@ class Races:
             if self._touched:
                 self._begin(self._programs[self._now])
 
-    def _find(self, storage: int, addresses: Array, width: int) -> tuple[_Storage, Array | None]:
+    def _find(self, storage: int, addresses: Array, width: int) -> tuple[_Storage, Array]:
         place = self._storages[storage]
-        return place, None if self._given_up else place.words(addresses, width)
+        return place, place.words(addresses, width)
 
     def _refuse(self, place: _Storage, use: Use, words: Array, what: str) -> None:
         table = place.seen(use)

@@ -15,6 +15,7 @@ from rlkernel.evaluator.cpu.language import the_machine
 from rlkernel.evaluator.cpu.machine import OutOfBounds
 from rlkernel.evaluator.cpu.pricing import Pricing
 from rlkernel.evaluator.devices import profile_of
+from rlkernel.evaluator.judging.flags import set_precision
 from rlkernel.evaluator.judging.operator_costs import NoCost
 from rlkernel.evaluator.judging.reference_calls import pairs
 from rlkernel.evaluator.messages import codec
@@ -127,6 +128,7 @@ def _run(request: RunRequest, body: bytes) -> bytes:
     small, other, full = request.program, request.other or request.program, request.full
     compiled = {step_number(step): config for step, config in request.configs.items()}
     the_machine()[0].draw_from(request.key)
+    set_precision(request.precision)
     pricing = Pricing(full, profile_of(request.profile), request.precision)
     rows, unwritten = pricing.rows(request.full_specs, compiled)
     configs = _configs_alike(compiled, full, small)
@@ -137,6 +139,7 @@ def _run(request: RunRequest, body: bytes) -> bytes:
     module: _Module | None = None
     for index, entry in enumerate(request.rounds):
         one = _Round(entry, body)
+        interpreter.machine.begin_round(index)
         if module is None or not one.again:
             if one.other and other is not small:
                 module = _Module(other, Interpreter(other), _configs_alike(compiled, full, other), one)

@@ -27,13 +27,16 @@ START_ANOTHER = 1 / 8
 
 
 def functions_with_atomics(program: Program) -> frozenset[int]:
-    """The functions that use atomics, or call one that does."""
+    """The functions that use atomics, or call one that does. Where there are any, those that call a function that they were given
+    are among them, because it may be one."""
 
     def uses(function: Function) -> bool:
         libraries = [value.name for value in function.bindings.values() if isinstance(value, LibraryRef)]
         return "atomic_" in canonical(function).text or any(name.startswith("atomic_") for name in libraries)
 
     found = {index for index, function in enumerate(program.functions) if uses(function)}
+    if found:
+        found |= {index for index, function in enumerate(program.functions) if _calls_what_it_is_given(function)}
     while True:
         more = {
             index for index, function in enumerate(program.functions)
@@ -42,6 +45,23 @@ def functions_with_atomics(program: Program) -> frozenset[int]:
         if more <= found:
             return frozenset(found)
         found |= more
+
+
+def _calls_what_it_is_given(function: Function) -> bool:
+    """Whether a function calls a parameter, a variable, a constant or the result of an expression."""
+    tree = canonical(function).tree
+    own = {argument.arg for argument in ast.walk(tree.args) if isinstance(argument, ast.arg)}
+    own |= {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    own |= {name for name, value in function.bindings.items() if not isinstance(value, (FunctionRef, LibraryRef))}
+    called = [node.func for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    return any(one.id in own if isinstance(one, ast.Name) else _may_be_a_function(one) for one in called)
+
+
+def _may_be_a_function(called: ast.expr) -> bool:
+    """Whether what is called may be one of the Program's functions. What Triton's modules and tensors have is none."""
+    if isinstance(called, ast.Name):
+        return not called.id.startswith(".")
+    return not isinstance(called, ast.Attribute) or called.attr == "value"
 
 
 class Stops(ast.NodeTransformer):
@@ -65,8 +85,8 @@ class Stops(ast.NodeTransformer):
     def visit_Call(self, node: ast.Call) -> ast.AST:
         self.generic_visit(node)
         made: ast.expr = node
-        if isinstance(node.func, ast.Name) and not node.func.id.startswith("interpreter_"):
-            word = "interpreter_at_once" if self._nested else "interpreter_by_turns"
+        if _may_be_a_function(node.func):
+            word = ".at_once" if self._nested else ".by_turns"
             made = ast.Call(ast.Name(word, ast.Load()), [node], [])
             made = made if self._nested else ast.YieldFrom(made)
         if not self._nested and not isinstance(made, ast.YieldFrom) and _is_atomic(node.func):
@@ -94,8 +114,8 @@ def _at_once(made: Any) -> Any:
     return made
 
 
-WORDS = {"interpreter_by_turns": _by_turns, "interpreter_at_once": _at_once}
-"""What the names mean that `Stops` writes."""
+WORDS = {".by_turns": _by_turns, ".at_once": _at_once}
+"""What the names mean that `Stops` writes, see `branches`."""
 
 
 class Machine(Protocol):

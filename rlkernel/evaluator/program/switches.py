@@ -22,6 +22,8 @@ CUDNN_FLOAT32 = "cudnn_float32"
 DETERMINISTIC = "cudnn_deterministic"
 NAMES = frozenset({MATMUL_TF32, CUDNN_FLOAT32, DETERMINISTIC})
 _PRODUCTS = frozenset({"mm", "addmm", "bmm", "baddbmm", "addbmm", "scaled_dot_product_attention", "_trilinear", "_cdist_forward"})
+_ADDING = frozenset({"addmm", "baddbmm", "addbmm"})
+"""Products that add their first argument, which is not rounded."""
 _CONVOLUTIONS = frozenset({"convolution", "_convolution", "cudnn_convolution", "cudnn_convolution_transpose"})
 
 
@@ -52,13 +54,24 @@ def _precision(what: str) -> str:
 
 
 def under(names: Sequence[str], call: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-    """A call with torch's switches as the candidate has set them. tf32 stays off where the evaluation allows none at all."""
+    """A call with torch's switches as the candidate has set them. tf32 stays off where the evaluation allows none at all. A CPU
+    has no tf32: there, the operands of a product are rounded to it."""
     cuda, cudnn = torch.backends.cuda.matmul, torch.backends.cudnn
     before = cuda.allow_tf32, cudnn.allow_tf32, cudnn.deterministic
     cuda.allow_tf32 = before[0] or (MATMUL_TF32 in names and before[1])
     cudnn.allow_tf32 = before[1] and CUDNN_FLOAT32 not in names
     cudnn.deterministic = before[2] or DETERMINISTIC in names
+    if MATMUL_TF32 in names and cuda.allow_tf32:
+        adds = getattr(call, "__name__", "").split(".")[0].removesuffix("_") in _ADDING
+        args = [*args[:adds], *map(_rounded, args[adds:])]
     try:
         return call(*args, **kwargs)
     finally:
         cuda.allow_tf32, cudnn.allow_tf32, cudnn.deterministic = before
+
+
+def _rounded(value: Any) -> Any:
+    """A float32 tensor of a CPU with tf32's 10 bits of mantissa, halves away from zero; anything else as it is."""
+    if not isinstance(value, torch.Tensor) or value.device.type != "cpu" or value.dtype is not torch.float32:
+        return value
+    return ((value.view(torch.int32) + (1 << 12)) & (-1 << 13)).view(torch.float32)

@@ -1,7 +1,8 @@
 """Addresses of tensors, as host code compares them: keys of caches, checks for alignment and for shared memory.
 
 They are made up: each memory has its own, aligned as torch aligns. Inputs have the same ones in every call, as torch's allocator
-gives them, so that a result that is remembered by an address is found again and seen to be old. Nothing may go there.
+gives them, so that a result that is remembered by an address is found again and seen to be old. In the end they move, as inputs
+that are kept do, so that who relies on an address without a look at it is seen, too. Nothing may go there.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import torch
 FIRST = 1 << 44
 FIRST_INPUT = 1 << 45
 ALIGNMENT = 512
+ELSEWHERE = 1 << 44
 
 
 class Address(int):
@@ -27,16 +29,24 @@ class Addresses:
         self._of: dict[int, int] = {}
         """Storage -> its address."""
         self._next = FIRST
+        self._next_input = FIRST_INPUT
+        self.asked = False
+        """Whether host code has asked for an address."""
+
+    def move(self) -> None:
+        """The inputs of all later calls lie elsewhere."""
+        self._next_input += ELSEWHERE
 
     def inputs(self, storages: Sequence[int], sizes: Sequence[int]) -> None:
         """A call of forward begins with inputs in these storages, of so many bytes."""
-        at = FIRST_INPUT
+        at = self._next_input
         for storage, size in zip(storages, sizes, strict=True):
             if storage not in self._of:
                 self._of[storage] = at
             at += _aligned(size)
 
     def of(self, tensor: torch.Tensor) -> Address:
+        self.asked = True
         with torch._C.DisableTorchFunction():
             storage = tensor.untyped_storage()
             if storage._cdata not in self._of:

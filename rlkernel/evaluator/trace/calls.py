@@ -6,6 +6,7 @@ place. Example: `self.mean = 0.9 * self.mean + 0.1 * x.mean(0)` reads in call 2 
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -17,6 +18,7 @@ from rlkernel.evaluator.program.values import ScalarRef, TensorRef, Value, encod
 Reference = TensorRef | ScalarRef
 Change = Callable[[Reference], Reference]
 _ELSEWHERE = -1
+_NEVER = sys.maxsize
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,13 +136,17 @@ def link(first: Call, second: Call) -> Link | None:
     return Link({old.number: new.number for old, new in taken.items() if old != new}, tuple(places))
 
 
-def alike(one: Call, other: Call, carried: Mapping[int, int]) -> bool:
-    """Whether a later call does the same work, whatever it finds in the place of what is `carried`."""
+def alike(one: Call, other: Call, carried: Mapping[int, int], since: tuple[int, int] = (_NEVER, _NEVER)) -> bool:
+    """Whether a later call does the same work, whatever it finds in the place of what is `carried`, and with what was made anew
+    after there were so many tensors and numbers of the host."""
     first, second = one.form, other.form
     if first.rows != second.rows or len(first.outer) != len(second.outer):
         return False
     pairs = zip(first.outer, second.outer, strict=True)
-    return all(old == new or (isinstance(old, TensorRef) and old.number in carried) for old, new in pairs)
+    return all(
+        old == new or (isinstance(old, TensorRef) and old.number in carried) or new.number >= since[isinstance(new, ScalarRef)]
+        for old, new in pairs
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,6 +39,10 @@ from rlkernel.types import Status
 
 FILENAME = "candidate.py"
 INCONSISTENT = "forward does not do the same work on every call"
+MOVED = (
+    "forward does other work where its inputs lie elsewhere in memory: copy them into buffers that a CUDA graph reads, "
+    "or capture it again for another data_ptr()"
+)
 WARM_CALLS = 4
 """How many calls may do other work than all later ones, where a CUDA graph is captured."""
 
@@ -176,6 +180,13 @@ class _Trace:
         reads = self._guard(Status.UNTRACEABLE, recorder.reading.finish)
         return Call(began, tuple(ids), tuple(reads), tuple(recorder.phase()), output, before, after)
 
+    def _move(self, model: nn.Module, found: Steady) -> None:
+        """Inputs lie elsewhere from now on, and forward must come to do the same work there. Raises Verdict."""
+        self.recorder.move_inputs()
+        since = len(self.recorder), len(self.recorder.numbers)
+        if not any(alike(found.call, self._forward(model), found.carried, since) for _ in range(WARM_CALLS + 2)):
+            raise Verdict(Status.INCONSISTENT, MOVED)
+
     def _state(self, model: nn.Module) -> dict[str, int]:
         """The tensor of each parameter and buffer."""
         named = [*model.named_parameters(), *model.named_buffers()]
@@ -200,12 +211,18 @@ class _Trace:
         other: Steady | None = None
         if not alike(usual.call, flipped, usual.carried):
             calls = iter([flipped])
-            other = steady(lambda: next(calls, None) or self._forward(model))
-            if other is None or (other.prepared and alike(usual.call, other.call, usual.carried)):
+            other = steady(lambda: next(calls, None) or self._forward(model), self.warm)
+            same = other is not None and alike(usual.call, other.call, usual.carried)
+            if other is None or (same and other.prepared and not self.warm):
                 raise Verdict(Status.INCONSISTENT, INCONSISTENT)
+            other = None if same else other
         model.train(training)
         if not alike(usual.call, self._forward(model), usual.carried):
             raise Verdict(Status.INCONSISTENT, INCONSISTENT)
+        if recorder.captured or recorder.addresses.asked:
+            for mode, found in ((training, usual), (not training, other or usual)):
+                model.train(mode)
+                self._move(model, found)
         start = replace(start, functions=tuple(f for f in self.table.functions if f is not None))
         programs = Programs(start, recorder)
         try:

@@ -25,6 +25,8 @@ class _Captures:
         self.kept = kept
         """Launch, by its identity -> the configurations that its tuner keeps."""
         self.current: _Graph | None = None
+        self.steps: list[Step] = []
+        """All that was captured, also by graphs that are gone, so that no launch takes over another one's identity."""
 
 
 class _Graph:
@@ -54,6 +56,7 @@ class _Graph:
         self.captures.current = None
         recorder = self.captures.recorder
         self._steps = recorder.taken_back(self._began[0])
+        self.captures.steps += self._steps
         self._memory = recorder.forget(self._began[1])
 
     def replay(self) -> None:

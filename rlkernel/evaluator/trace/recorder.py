@@ -123,6 +123,11 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self._places |= {storage: place for place, storage in enumerate(storages)}
         self._inputs = storages
 
+    def move_inputs(self) -> None:
+        """The inputs of all later calls lie where none has lain before."""
+        self.addresses.move()
+        self._places.clear()
+
     def number_now(self, number: int) -> int:
         """The id of what lies now where the tensor with this id has lain: another one where a CUDA graph has been replayed since,
         and in the memory of an input."""
@@ -145,8 +150,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def forget(self, since: int) -> set[int]:
         """Take back the ids from `since` on, of tensors that nothing has computed. Returns the memory that was made there."""
         self.captured = True
-        before = {look[0] for look in self._looks[:since]}
-        made = {look[0] for look in self._looks[since:]} - before
+        made = {look[0] for look in self._looks[since:]} - {look[0] for look in self._looks[:since]}
         for tensor, _ in self._alive[since:]:
             self._ids.pop(id(tensor), None)
         self.renew(made)

@@ -136,9 +136,10 @@ def _without_extensions() -> Iterator[None]:
     """Inside, `torch.utils.cpp_extension` builds nothing, and is not loaded. What else is imported inside stays."""
     name = "torch.utils.cpp_extension"
     before = sys.modules.get(name)
-    sys.modules[name] = _Extensions(name)
+    extensions = sys.modules[name] = _Extensions(name)
     try:
-        yield
+        with mock.patch.object(torch.utils, "cpp_extension", extensions, create=True):
+            yield
     finally:
         del sys.modules[name]
         if before is not None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from rlkernel.evaluator.cpu import races as room
-from rlkernel.evaluator.cpu.races import Race, Races
+from rlkernel.evaluator.cpu.races import Race, Races, TooManyAtomics
 
 MEMORY = np.zeros(64, dtype=np.float32)
 START = MEMORY.ctypes.data
@@ -164,19 +164,20 @@ def test_a_loop_of_exchanges_reads_what_does_not_matter(races: Programs) -> None
         races.flags(program)
 
 
-def test_what_is_too_large_is_not_followed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(room, "MAX_WORDS", 63)
-    large = Programs([(START, START + MEMORY.nbytes)])
+def test_no_storage_is_too_large_to_be_followed() -> None:
+    large = Programs([(START, START + (1 << 30))])
+    large.reads(0, 1 << 27)
     large.writes(0, 1)
-    large.reads(1, 1)
-    monkeypatch.setattr(room, "MAX_BITS", 3)
+    with pytest.raises(Race, match="program 1 reads what program 0 wrote"):
+        large.reads(1, 1)
+
+
+@pytest.mark.parametrize(("name", "most"), [("MAX_BITS", 6), ("MAX_SEGMENTS", 5)])
+def test_what_has_too_many_segments_is_refused(monkeypatch: pytest.MonkeyPatch, name: str, most: int) -> None:
+    monkeypatch.setattr(room, name, most)
     flagged = Programs([(START, START + 256)])
-    for program in range(4):
-        flagged.writes(program, program)
-        flagged.flags(program, 40 + program)
-    flagged.reads(4, 1)
-    monkeypatch.setattr(room, "MAX_SEGMENTS", 3)
-    long = Programs([(START, START + 128)])
-    for program in range(4):
-        long.writes(program, program)
-    long.reads(4, 1)
+    flagged.writes(0, 0)
+    flagged.flags(0, 40)  # segment 3, after 2: 3 bits for each of one word
+    flagged.writes(1, 1)
+    with pytest.raises(TooManyAtomics):
+        flagged.flags(1, 41)

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
-from rlkernel.evaluator.cpu.turns import WORDS, Stops, run_programs
+import pytest
+
+from rlkernel.evaluator.cpu.turns import WORDS, Stops, functions_with_atomics, run_programs
+from rlkernel.evaluator.program.schema import Function, Program
 
 
 class Played:
@@ -72,8 +76,9 @@ def kernel(p):
     got = [helper(p)]
     while tl.atomic_cas(p, 3, 0) != 3:
         got.append(-1)
-    chosen = interpreter_choice(True, lambda: helper(p), lambda: 0)
+    chosen = choice(True, lambda: helper(p), lambda: 0)
     got.append(chosen)
+    got.append((helper, abs)[0](p))
     ended.append((got, [abs(helper(q)) for q in (p,)]))
 """
 
@@ -96,10 +101,14 @@ class Language:
 def test_a_kernel_stops_before_each_atomic_and_gets_what_it_would_have_got() -> None:
     ended: list[Any] = []
     names: dict[str, Any] = {
-        "tl": Language(), "ended": ended, "interpreter_choice": lambda test, first, second: first() if test else second(),
+        "tl": Language(), "ended": ended, ".choice": lambda test, first, second: first() if test else second(),
         **WORDS,
     }  # fmt: skip
-    exec(compile(ast.fix_missing_locations(Stops().visit(ast.parse(TEXT))), "kernel", "exec"), names)
+    tree = ast.parse(TEXT)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and node.id == "choice":
+            node.id = ".choice"  # as `Branches` writes it
+    exec(compile(ast.fix_missing_locations(Stops().visit(tree)), "kernel", "exec"), names)
     run = names["kernel"](0)
     for _ in range(3):
         next(run)
@@ -107,6 +116,21 @@ def test_a_kernel_stops_before_each_atomic_and_gets_what_it_would_have_got() -> 
     names["tl"].word = 2
     next(run)  # the loop's first turn
     names["tl"].word = 3
-    assert list(run) and names["tl"].word == 2
-    # helper saw 0; the loop failed once; the branch's helper saw 0 after the exchange, the comprehension's 1
-    assert ended == [([0, -1, 0], [1])]
+    assert list(run) and names["tl"].word == 3
+    # helper saw 0; the loop failed once; the branch's helper saw 0 after the exchange, the tuple's 1, the comprehension's 2
+    assert ended == [([0, -1, 0, 1], [2])]
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("def kernel(p, f):\n    f(p)", {0, 1}), ("def kernel(p):\n    g = h\n    g(p)", {0, 1}),
+        ("def kernel(p, f):\n    (f if p else f)(p)", {0, 1}), ("def kernel(p, f):\n    f.value(p)", {0, 1}),
+        ("def kernel(p, f):\n    tl.sum(p)", {1}), ("def kernel(p, f):\n    abs(p)", {1}),
+    ],
+)  # fmt: skip
+def test_a_function_that_calls_what_it_is_given_may_use_atomics_where_another_does(text: str, found: set[int]) -> None:
+    atomic = Function("add", "def add(p):\n    tl.atomic_add(p, 1)", 1, {})
+    program = Program((Function("kernel", text, 1, {}), atomic), (), (), {}, (), (), None)
+    assert functions_with_atomics(program) == found
+    assert functions_with_atomics(replace(program, functions=program.functions[:1])) == set()

@@ -108,6 +108,19 @@ def test_tf32_is_on_during_the_call_where_the_precision_allows_it(precision: Pre
     assert seen() == before
 
 
+@pytest.mark.parametrize("precision", [Precision.PYTORCH, Precision.STRICT])
+def test_a_cpu_rounds_the_operands_of_a_product_to_tf32(precision: Precision) -> None:
+    """1 + 2^-11 is half of tf32's last place, and becomes 1 + 2^-10; 1 + 2^-12 becomes 1. What is added stays as it is."""
+    set_precision(precision)
+    mm, addmm = torch.ops.aten.mm.default, torch.ops.aten.addmm.default
+    one, fine, finer = torch.ones(1, 1), torch.tensor([[1 + 2**-11]]), torch.tensor([[1 + 2**-12]])
+    rounded = precision is Precision.PYTORCH
+    assert under(TF32, mm, (fine, one), {}).item() == (1 + 2**-10 if rounded else 1 + 2**-11)
+    assert under(TF32, mm, (one, -finer), {}).item() == (-1 if rounded else -1 - 2**-12)
+    assert under(TF32, addmm, (finer, finer, one), {}).item() == (2 + 2**-12 if rounded else 2 + 2**-11)
+    assert under(EXACT, mm, (fine, one), {}).item() == 1 + 2**-11
+
+
 def test_a_switch_that_does_not_exist_is_refused() -> None:
     program = trace(SOURCE.format(head="", between="pass"), PROFILES["h200"], [Variant([[], {"dict": []}], [X])])[0].program
     step = program.forward[0]

@@ -43,6 +43,12 @@ def _load_inline(**options: Any) -> Any:
     return load_inline(**options)
 
 
+def _load_by_its_whole_name(**options: Any) -> Any:
+    import torch.utils.cpp_extension
+
+    return torch.utils.cpp_extension.load_inline(**options)
+
+
 def test_streams_and_events_have_no_effect() -> None:
     with answering_as(H200):
         side = torch.cuda.Stream()
@@ -59,6 +65,7 @@ def test_streams_and_events_have_no_effect() -> None:
     [
         (lambda: torch.cuda.Event(enable_timing=True).elapsed_time(torch.cuda.Event()), "host code measures time on the device"),
         (lambda: _load_inline(name="x", cuda_sources=""), "a C++ or CUDA extension (load_inline) cannot be traced"),
+        (lambda: _load_by_its_whole_name(name="x"), "a C++ or CUDA extension (load_inline) cannot be traced"),
         (lambda: torch.cuda.CUDAGraph(), "a CUDA graph cannot be traced"),
         (lambda: torch.compile(torch.relu), "torch.compile cannot be traced"),
     ],

@@ -65,7 +65,7 @@ class Flags:
     jobs: int = 0
     """References that run at a time; 0: one per core."""
     profile: str = "h200"
-    """The GPU whose time is modelled: h200 or a100."""
+    """The GPU whose time is modelled, such as h200, h100, a100, l40s, b200 or rtx4090."""
     seconds: int = 30
     """The seconds that one reference may take."""
 

@@ -206,6 +206,8 @@ class Run:
             raise UsageError(f"Run.rollout_dtype is {self.rollout_dtype!r}: use one of {', '.join(ROLLOUT_DTYPES)}")
         if self.validation_turns < 0:
             raise UsageError(f"Run.validation_turns is {self.validation_turns}: use 0 for as many as in training")
+        if not 0 <= self.seed < 2**32:
+            raise UsageError(f"Run.seed is {self.seed}: use a number from 0 to {2**32 - 1}")
         if not 0 <= self.gamma <= 1:
             raise UsageError(f"Run.gamma is {self.gamma}: a discount is between 0 and 1")
         if not isinstance(self.corrections, tuple):

@@ -151,6 +151,7 @@ class Incomplete:
         ({"advantage": SpeedReward()}, r"Run\.advantage is SpeedReward\(.* as Advantage takes \(returns_GKT, valid_GKT\)"),
         ({"corrections": (MRS(removes="group"),)}, r"MRS\.removes is 'group': use one of loss, baseline, return"),  # type: ignore[arg-type]
         ({"gamma": 1.5}, r"Run\.gamma is 1\.5"),
+        ({"seed": -1}, r"Run\.seed is -1: use a number from 0 to 4294967295"),
         ({"temperature": 0.0}, r"Run\.temperature is 0\.0: it must be positive"),
         ({"staleness": -1}, r"Run\.staleness is -1: use 0, or the number"),
         ({"refresh_tokens": -1}, r"Run\.refresh_tokens is -1: use 0, or the tokens sampled"),

@@ -56,7 +56,7 @@ def read(path: Path, flags: type, arms: Mapping[str, Run], tables: Tables) -> Ru
     except FileNotFoundError:
         raise UsageError(f"--config {path}: there is no such file") from None
     except (OSError, ValueError) as error:
-        raise UsageError(f"--config {path}: cannot be read: {error}") from error
+        raise UsageError(f"--config {path}: cannot be read as TOML: {getattr(error, 'strerror', None) or error}") from error
     try:
         return _read(content, flags, arms, tables)
     except UsageError as error:
@@ -75,7 +75,8 @@ def _read(content: Mapping[str, Any], kind: type, arms: Mapping[str, Run], table
         wanted = dict(_table(own, f"arms.{name}"))
         base = wanted.pop("base", None)
         if base not in arms:
-            raise UsageError(f"{where}base is {base!r}: name the arm that this one differs from, one of {', '.join(arms)}")
+            said = "is missing" if base is None else f"is {base!r}"
+            raise UsageError(f"{where}base {said}: name the arm that this one differs from, one of {', '.join(arms)}")
         if name in arms:
             raise UsageError(f"arms.{name} is an arm of the experiment: give yours another name")
         _known(wanted, [f.name for f in fields(Run) if f.name not in FIXED], where)

@@ -53,8 +53,8 @@ class Claim:
     after_look: bool = False
     """Whether the claim was written after a look at runs that it speaks of."""
     margin: float = 0.05
-    """A difference, in the metric's unit. An interval that includes 0 and lies within the margin is no reproduction; an interval
-    above 0 is one, and is called small where it lies within the margin."""
+    """A difference, in the metric's unit, below which nobody would care. An interval within the margin is no reproduction, unless
+    it lies above 0 with a corrected p that is small enough: then it is one, and is called small."""
 
     @property
     def subject(self) -> tuple[object, ...]:

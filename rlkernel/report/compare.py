@@ -133,9 +133,9 @@ def sides(runs: Sequence[RunRecord]) -> list[Side]:
     for run in runs:
         if not run.outcomes:
             raise UsageError(f"{run.directory / OUTCOMES}: no outcomes of a validation, which runs are paired by: train it again")
-        own = _about(run)
-        for about, members in groups:
-            if about == own and run.seed not in members:
+        own = about(run)
+        for same, members in groups:
+            if same == own and run.seed not in members:
                 members[run.seed] = run
                 break
         else:
@@ -149,9 +149,9 @@ def sides(runs: Sequence[RunRecord]) -> list[Side]:
     ]
 
 
-def _about(run: RunRecord) -> str:
+def about(run: RunRecord) -> str:
     """What a run is apart from its seed, as text."""
-    fields = {key: value for key, value in run.manifest["run"].items() if key != "seed"}
+    fields = {key: value for key, value in run.manifest.get("run", {}).items() if key != "seed"}
     return json.dumps([run.arm, fields, run.manifest.get("code")], sort_keys=True)
 
 

@@ -23,6 +23,7 @@ import numpy as np
 
 from rlkernel.report.claims import LATE
 from rlkernel.report.columns import is_reward, is_share
+from rlkernel.report.compare import about
 from rlkernel.report.summary import RunRecord, Window, common_timing, per_problem, same_reward, value
 from rlkernel.statistics import SHARE_DIFFERENCE, Comparison, compare, detectable, seeds_needed
 
@@ -93,12 +94,16 @@ Arms = Mapping[str, Mapping[int, Sequence[RunRecord]]]
 
 
 def arms_of(runs: Sequence[RunRecord]) -> Arms:
-    """Group runs. Raises UsageError for modelled beside measured times."""
+    """Group runs: those of one arm that differ in more than their seed are arms of their own, called by their directories. Raises
+    UsageError for modelled beside measured times."""
     common_timing(runs)
-    found: dict[str, dict[int, list[RunRecord]]] = {}
+    alike: dict[str, dict[int, list[RunRecord]]] = {}
     for run in runs:
-        found.setdefault(run.arm, {}).setdefault(run.seed, []).append(run)
-    return found
+        alike.setdefault(about(run), {}).setdefault(run.seed, []).append(run)
+    firsts = [next(iter(seeds.values()))[0] for seeds in alike.values()]
+    names = [run.arm for run in firsts]
+    told = [run.arm if names.count(run.arm) == 1 else run.directory.name for run in firsts]
+    return dict(zip(told, alike.values(), strict=True))
 
 
 def noise(arms: Arms, metric: str, window: Window = LATE) -> Noise:

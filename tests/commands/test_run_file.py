@@ -100,7 +100,7 @@ def test_what_a_manifest_shows_can_be_written_back(tmp_path: Path) -> None:
         ("steps = true", "steps is True: give a whole number"),
         ("seeds = ['a']", "seeds is 'a': give a whole number"),
         ("run = ['grop']", "run: unknown arm 'grop'; perhaps you meant grpo"),
-        ("[arms.x]\nsteps = 3", "arms.x.base is None: name the arm that this one differs from, one of grpo, trloo"),
+        ("[arms.x]\nsteps = 3", "arms.x.base is missing: name the arm that this one differs from, one of grpo, trloo"),
         ("[arms.grpo]\nbase = 'grpo'", "arms.grpo is an arm of the experiment: give yours another name"),
         ("[arms.x]\nbase = 'grpo'\ngama = 0.5", "unknown arms.x.gama; perhaps you meant gamma"),
         ("[arms.x]\nbase = 'grpo'\nadvantage = 'rlo'", "unknown arms.x.advantage = rlo; perhaps you meant rloo"),
@@ -127,7 +127,7 @@ def test_what_a_file_may_not_say_is_told_in_one_line(tmp_path: Path, text: str, 
 def test_a_file_that_is_not_there_or_not_toml_is_named(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"none\.toml: there is no such file$"):
         read(tmp_path / "none.toml", Flags, ARMS, TABLES)
-    with pytest.raises(UsageError, match=r"run\.toml: cannot be read: .*line 1"):
+    with pytest.raises(UsageError, match=r"run\.toml: cannot be read as TOML: .*line 1"):
         read(written(tmp_path, "steps = \n"), Flags, ARMS, TABLES)
 
 

@@ -65,6 +65,13 @@ def test_an_arm_against_itself() -> None:
     assert (twice.difference.mean, twice.holds) == (pytest.approx(0.0), True)
 
 
+def test_runs_of_other_sizes_are_no_seeds_of_an_arm() -> None:
+    short = replace(run("a", 1, 0.9), manifest={"run": {"steps": 1, "seed": 1}}, directory=Path("a-seed1-short"))
+    found = arms_of([replace(run("a", 0, 0.2), manifest={"run": {"steps": 9, "seed": 0}}), short])
+    assert list(found) == ["a0", "a-seed1-short"]
+    assert noise(found, "fast_1.2", LAST).seeds is None
+
+
 def test_rewards_of_arms_with_other_rewards_are_not_a_pair() -> None:
     def paid(arm: str, seed: int, reward: float) -> RunRecord:
         manifest = {"run": {"reward": {"class": arm}}}

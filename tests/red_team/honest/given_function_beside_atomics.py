@@ -1,4 +1,4 @@
-# own/row_total correct: a kernel is given the functions that load a block and that add its sum by an atomic
+# own/row_total correct coverage<0.95: a kernel is given the functions that load a block and that add its sum by an atomic
 import torch
 import torch.nn as nn
 import triton

@@ -1,4 +1,4 @@
-# relu runtime_error gpu=incorrect|correct: what the program before has stored, in a scratch so large that nobody might look
+# relu runtime_error gpu=incorrect|correct catalogue=59: what the program before has stored, in a scratch so large that nobody might look
 import torch
 import torch.nn as nn
 import triton

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Literal
 
@@ -116,10 +117,10 @@ OVERRIDES = tuple(flag.name for flag in fields(Flags) if flag.name not in COMMAN
 def config_file(argv: Sequence[str]) -> Path | None:
     """The file of `--config`, which says what else the words of a command line may be.
 
-    >>> config_file(["grpo", "--config", "a.toml"]), config_file(["--config=b.toml"]), config_file(["--list"])
-    (PosixPath('a.toml'), PosixPath('b.toml'), None)
+    >>> config_file(["grpo", "--config", "a.toml"]), config_file(["--config=b.toml"]), config_file(["--list"]), config_file([])
+    (PosixPath('a.toml'), PosixPath('b.toml'), None, None)
     """
-    for word, following in zip(argv, [*argv[1:], ""], strict=True):
+    for word, following in pairwise([*argv, ""]):
         flag, _, value = word.partition("=")
         if flag == "--config" and (value or following):
             return Path(value or following)

@@ -89,7 +89,7 @@ def measure(problems: tuple[Problem, ...], jobs: int, limit: float) -> Measured:
 
 
 def _cpu_seconds() -> float:
-    """Of this process and of all its children that have ended."""
+    """The CPU seconds of this process and of all its children that have ended."""
     return sum(sum(resource.getrusage(who)[:2]) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
 
 

@@ -12,14 +12,13 @@ from experiments.behaviour import KINDS
 from experiments.catalogue import NAMES
 from experiments.results_figure import GROUPS, distinct, strongest_first
 from rlkernel.report.best_kernels import BestKernel
-from rlkernel.report.claims import RULE, DecidedClaim, Verdict, decide_claims
+from rlkernel.report.claims import LATE, RULE, DecidedClaim, Verdict, decide_claims
 from rlkernel.report.findings import claim_line
 from rlkernel.report.report import Story
-from rlkernel.report.summary import ArmSummary, RunRecord, Window, by_arm, columns_of, common_timing, summarise
+from rlkernel.report.summary import ArmSummary, RunRecord, by_arm, columns_of, common_timing, summarise
 from rlkernel.runs.outcomes import COVERAGES
 from rlkernel.statistics import p_text
 
-LATE = Window(share=0.5)
 BANDS = ((0.0, 0.3), (0.3, 0.7), (0.7, 1.01))
 """The bands of coverage that are counted; below the first inner bound a kernel is lazy."""
 

@@ -33,7 +33,7 @@ class Advance:
     """Admit a share of requests, and sample about so many tokens for each in flight."""
 
     shares: tuple[tuple[Request, ...], ...]
-    """Of each process."""
+    """The requests that each process takes."""
     tokens: int
 
 

@@ -89,16 +89,16 @@ class Races:
     def __init__(self, extents: Sequence[tuple[int, int]]) -> None:
         self._storages = [_Storage(start, end) for start, end in extents]
         self._programs = [-1, -1]
-        """Of each segment and group, the program; -1: several."""
+        """The program of each segment and group; -1: several."""
         self._groups: dict[int, int] = {}
-        """Of each group, its segments."""
+        """The segments of each group, by its number."""
         self._joined: dict[tuple[int, int], int] = {}
         self._released: dict[int, int] = {}
         """Address -> the segments that whoever acquires it comes to know."""
         self._ordered = np.zeros(64, dtype=bool)
         """Whether all of a segment or group comes before what the program that runs does now, and `_NOBODY` always."""
         self._left: dict[int, tuple[int, int]] = {}
-        """Of each program that does not run now, what it knows and its segment."""
+        """What each program that does not run now knows, and its segment."""
         self._known = self._now = 0
         """What the running program knows, and its segment; 0: no program runs."""
         self._touched = False

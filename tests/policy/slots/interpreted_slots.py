@@ -44,7 +44,7 @@ def worst_difference(H: int, G: int, D: int, splits: int, dtype: torch.dtype) ->
 
 
 def masses_difference() -> float:
-    """The largest difference of the masses of blocks, where the vocabulary ends within a block and whole blocks are impossible."""
+    """The largest difference of the masses of blocks, where the vocabulary ends within a block and blocks are impossible."""
     logits = 4 * torch.randn(3, 40 * BLOCK + 7, generator=torch.Generator().manual_seed(0))
     logits[1, : 3 * BLOCK] = float("-inf")
     logits[2, 5] = float("nan")

@@ -1,8 +1,8 @@
 """Our verdicts beside native runs of kernels that other people's models wrote: who is right, and how far speedups agree.
 
     python -m benchmarks.wild_corpus --out CORPUS CLONE [CLONE ...]
-    python -m benchmarks.wild_native CORPUS/manifest.jsonl --out native.jsonl
     rlkernel evaluate --manifest CORPUS/manifest.jsonl --out ours.jsonl --device cuda:0
+    python -m benchmarks.wild_native CORPUS/manifest.jsonl --out native.jsonl --ours ours.jsonl
     python -m benchmarks.wild native.jsonl ours.jsonl
     python -m benchmarks.wild native.jsonl ours.jsonl --page docs/results/wild.md --card "NVIDIA H200"
 
@@ -84,8 +84,8 @@ outputs have the reference's shapes and dtypes and are within 1e-2 of it, absolu
 """
 COMMANDS = (
     "python -m benchmarks.wild_corpus --out CORPUS CLONE [CLONE ...]",
-    "python -m benchmarks.wild_native CORPUS/manifest.jsonl --out native.jsonl",
     "rlkernel evaluate --manifest CORPUS/manifest.jsonl --out ours.jsonl --device cuda:0",
+    "python -m benchmarks.wild_native CORPUS/manifest.jsonl --out native.jsonl --ours ours.jsonl",
     "python -m benchmarks.wild native.jsonl ours.jsonl --page docs/results/wild.md",
 )
 """What makes the page."""

@@ -1,10 +1,11 @@
 """Candidates run as plain Python in KernelBench's way, a process each, several at a time. The control of `benchmarks.wild`.
 
-    python -m benchmarks.wild_native CORPUS/manifest.jsonl --out native.jsonl [--device cuda:0] [--jobs 8] [--seconds 60]
+    python -m benchmarks.wild_native CORPUS/manifest.jsonl --out native.jsonl --ours ours.jsonl [--jobs 8] [--seconds 60]
 
 The rules are those of `rlkernel.evaluator.native.referee`: one seed before either construction, five draws of inputs,
-KernelBench's tolerances, and times that the referee's clock confirms. While one referee times, no other does. Rows are appended
-one by one, and the same command goes on where it stopped. A case whose reference cannot be used leaves no row.
+KernelBench's tolerances, and times that the referee's clock confirms. While one referee times, no other does: with `--ours` only
+the candidates that we accept are timed, since no other speedup is compared. Rows are appended one by one, and the same command
+goes on where it stopped. A case whose reference cannot be used leaves no row.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from pathlib import Path
 
 import anyio
@@ -26,9 +27,11 @@ from rlkernel.evaluator.native.agreement import native_to_json
 from rlkernel.evaluator.native_path import open_native
 
 
-async def run(cases: Sequence[Case], out: Path, gpu: str, jobs: int, seconds: float) -> list[str]:
-    """Run cases, `jobs` at a time, and append their rows to `out`. gpu: a card's UUID, or "" for the CPU. Returns a line for each
-    case whose reference cannot be used."""
+async def run(
+    cases: Sequence[Case], out: Path, gpu: str, jobs: int, seconds: float, timed: Container[str] | None = None
+) -> list[str]:
+    """Run cases, `jobs` at a time, and append their rows to `out`. gpu: a card's UUID, or "" for the CPU; timed: the ids of the
+    cases that are timed, None for all. Returns a line for each case whose reference cannot be used."""
     config = EvaluatorConfig(limits=Limits(native_seconds=seconds, gpu_memory_bytes=128 * GIB))
     places = anyio.Semaphore(jobs)
     broken: list[str] = []
@@ -38,7 +41,8 @@ async def run(cases: Sequence[Case], out: Path, gpu: str, jobs: int, seconds: fl
             async def one(case: Case) -> None:
                 async with places:
                     try:
-                        found = await native.run(case.problem, case.candidate, Way.KERNELBENCH)
+                        clocked = timed is None or case.id in timed
+                        found = await native.run(case.problem, case.candidate, Way.KERNELBENCH, timed=clocked)
                     except (BrokenReference, EvaluatorFailed) as error:
                         broken.append(f"{case.id}: {error}")
                         return
@@ -51,11 +55,17 @@ async def run(cases: Sequence[Case], out: Path, gpu: str, jobs: int, seconds: fl
     return broken
 
 
+def _accepted(ours: Path) -> set[str]:
+    """The ids of the candidates that `rlkernel evaluate` found correct."""
+    return {row["id"] for row in map(json.loads, ours.read_text().splitlines()) if row["correct"]}
+
+
 def main(argv: Sequence[str] | None = None) -> None:
     assert __doc__ is not None
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("manifest", type=Path)
     parser.add_argument("--out", required=True, type=Path)
+    parser.add_argument("--ours", type=Path, help="our verdicts; what they do not accept is run, but not timed")
     parser.add_argument("--device", default="cuda:0", help="cuda:N, or cpu for candidates without kernels")
     parser.add_argument("--jobs", type=int, default=8)
     parser.add_argument("--seconds", type=float, default=60.0, help="one candidate's process may take")
@@ -63,7 +73,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     cards = gpus.select(given.device)
     done = finished_ids(given.out)
     left = [case for case in read_manifest(given.manifest) if case.id not in done]
-    broken = anyio.run(run, left, given.out, cards[0].uuid if cards else "", given.jobs, given.seconds)
+    timed = None if given.ours is None else _accepted(given.ours)
+    broken = anyio.run(run, left, given.out, cards[0].uuid if cards else "", given.jobs, given.seconds, timed)
     print(f"{len(left) - len(broken)} candidates run natively; {given.out} has {len(done) + len(left) - len(broken)}")
     for line in broken:
         print(f"left out: {line}")

@@ -236,7 +236,7 @@ async def _manifest(
         TextColumn("{task.fields[note]}"),
     )
     counts: dict[str, int] = {}
-    broken: list[str] = []
+    broken: dict[str, list[str]] = {}
     with out.open("a") as file, Progress(*columns, console=console) as progress:
         bar = progress.add_task("", total=len(cases), note="")
 
@@ -245,7 +245,7 @@ async def _manifest(
                 result = await pool.evaluate(case.problem, case.candidate)
                 found = await audited(pool, case.problem, case.candidate, result) if native else None
             except (BrokenReference, EvaluatorFailed) as error:
-                broken.append(f"{case.id}: {error}")
+                broken.setdefault(str(error), []).append(case.id)
                 return
             file.write(json.dumps(result_json(case.id, result, found)) + "\n")
             file.flush()
@@ -260,7 +260,11 @@ async def _manifest(
                     tasks.start_soon(one, case)
             _warn(pool.notices[len(at_start) :], console)
     if broken:
-        raise UsageError(f"{len(broken)} of {len(cases)} cases could not be judged, the first: {broken[0]}")
+        for why, ids in broken.items():
+            more = f" and {len(ids) - 1} more" if len(ids) > 1 else ""
+            console.print(f"not judged: {ids[0]}{more}: {why}", soft_wrap=True, markup=False, highlight=False)
+        count = sum(map(len, broken.values()))
+        raise UsageError(f"{count} of {len(cases)} cases could not be judged; the lines above say why")
 
 
 def evaluate_manifest(

@@ -39,14 +39,15 @@ class NativePath:
     alone: str = ""
     """A file whose lock a run holds while it times; empty where the whole device is the caller's."""
 
-    async def run(self, problem: Problem, code: str, way: Way) -> NativeFound:
-        """Run one candidate. Raises BrokenReference or EvaluatorFailed."""
+    async def run(self, problem: Problem, code: str, way: Way, *, timed: bool = True) -> NativeFound:
+        """Run one candidate, and time it unless `timed` is False. Raises BrokenReference or EvaluatorFailed."""
         limits = self.config.limits
         with tempfile.TemporaryDirectory(prefix="native-", dir=self.server.scratch, ignore_cleanup_errors=True) as scratch:
             request = NativeRequest(
                 problem.name, problem.source, code, way, self.device, self.device == "cpu", self.config.precision, scratch,
                 self.alone, limits.native_seconds,
                 limits.memory_bytes if self.device == "cpu" else limits.gpu_memory_bytes or UNRESOLVED,
+                timed,
             )  # fmt: skip
             who = "the process that referees native runs"
             try:

@@ -39,17 +39,23 @@ def record(call: Callable[[], Any], seed: int) -> tuple[Any, torch.cuda.CUDAGrap
         try:
             result = call()
         except Exception:  # what cannot be recorded raises in many ways; the eager call will tell if it is the call's own fault
-            result = None
             try:
                 graph.capture_end()
             except RuntimeError:  # it says that the recording was given up, which is known
-                return None
+                _leave_recording()
             return None
         graph.capture_end()
     torch.cuda.current_stream().wait_stream(side)
     if hasattr(graph, "raw_cuda_graph_exec"):  # since torch 2.9
         driver.upload_graph(graph.raw_cuda_graph_exec(), stream().cuda_stream)
     return result, graph
+
+
+def _leave_recording() -> None:
+    """Give the default generator another state: a recording that was given up leaves its own waiting for the end,
+    so that every later draw would raise."""
+    device = torch.cuda.current_device()
+    torch.cuda.default_generators[device].graphsafe_set_state(torch.Generator(f"cuda:{device}").graphsafe_get_state())
 
 
 def replay(graph: torch.cuda.CUDAGraph, seed: int) -> Callable[[], None]:

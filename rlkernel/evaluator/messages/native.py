@@ -57,6 +57,8 @@ class NativeRequest:
     seconds: Annotated[float, Between(0.0, 1e6)]
     """Wall-clock seconds that the candidate's process may take."""
     memory_bytes: int
+    timed: bool = True
+    """Whether the reference and a candidate that ran are timed."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -101,7 +101,7 @@ class _Referee:
         with self._hold(enclose, pool) as held:
             with self._hold(enclose, pool) as measured:
                 self._problem = PlacedReference.load(request.source, request.name, request.device, small=request.small)
-                reference, count = self._time_reference(measured)
+                reference = self._time_reference(measured) if request.timed else None
             with _own(request.name):
                 set_precision(request.precision)
                 rounds, watched = self._rounds()
@@ -111,18 +111,27 @@ class _Referee:
                 self._begin(held, request.code, rounds[0])
                 constructed = True
                 given = [self._called(held, draw, watched) for draw in rounds]
-                with self._alone():
-                    warm_ups = self._warmed_up(held)
-                    times, timed = self._time(held, warm_ups[0], count, keep=True)
+                found, warm_ups, timed = self._timed(held, reference)
             except HeldEnded as end:
                 return NativeFound(end.ended, end.detail, constructed=constructed)
-        proved_us = times.shortest_us - reference.around_us - ALLOWANCE_US
+        return self._compared(found, given, warm_ups, timed)
+
+    def _timed(self, held: Held, reference: tuple[_Times, int] | None) -> tuple[NativeFound, list[Draw], list[Given]]:
+        """The candidate's times beside the reference's, the draws that came before, and what the timed calls returned; nothing is
+        timed where the reference was not. Raises HeldEnded."""
+        if reference is None:
+            return NativeFound(NativeEnd.RAN, constructed=True), [], []
+        around_us, count = reference[0].around_us, reference[1]
+        with self._alone():
+            warm_ups = self._warmed_up(held)
+            times, timed = self._time(held, warm_ups[0], count, keep=True)
+        proved_us = times.shortest_us - around_us - ALLOWANCE_US
         found = NativeFound(
-            NativeEnd.RAN, constructed=True, reference_us=reference.claimed_us,
+            NativeEnd.RAN, constructed=True, reference_us=reference[0].claimed_us,
             candidate_us=max(times.claimed_us, proved_us, 1e-3), claimed_us=times.claimed_us, proved_us=proved_us,
             calls=len(timed),
         )  # fmt: skip
-        return self._compared(found, given, warm_ups, timed)
+        return found, warm_ups, timed
 
     def _hold(self, enclose: Callable[[], None], pool: socket.socket) -> AbstractContextManager[Held]:
         return hold(enclose, pool, Path(self._request.scratch), self._request.seconds)

@@ -24,12 +24,13 @@ from rlkernel.types import Closeness, Evaluation, Status
 
 
 def read(native: Path, ours: Path) -> list[Judged]:
-    """The candidates that both files have, in the order of the first."""
+    """The candidates that both files have, in the order of the first; a later row replaces an earlier one."""
     verdicts = {row["id"]: row for row in _rows(ours)}
+    found = {row["id"]: row for row in _rows(native)}
     return [
-        Judged(row["id"], Evaluation.from_json(_plain(verdicts[row["id"]])), native_from_json(row))
-        for row in _rows(native)
-        if row["id"] in verdicts
+        Judged(name, Evaluation.from_json(_plain(verdicts[name])), native_from_json(row))
+        for name, row in found.items()
+        if name in verdicts
     ]
 
 

@@ -35,6 +35,8 @@ class PlacedReference:
     @staticmethod
     def load(source: str, name: str, device: str, *, small: bool) -> PlacedReference:
         """Raises BrokenReference."""
+        if device != "cpu":
+            torch.cuda.init()  # type: ignore[no-untyped-call]  # or a seed set before the first tensor would not reach the GPU
         text = apply_small(source, name=name) if small else source
         return PlacedReference(load_reference(text, small=False, name=name), torch.device(device), text)
 

@@ -113,7 +113,7 @@ class Measuring:
         errors = [error.times(STRESS) for error in usual.errors]
         if hard.errors:
             pairs = zip(errors, hard.errors, strict=True)
-            errors = [replace(e, cores=h.cores, cores_element=h.cores_element) for e, h in pairs]
+            errors = [replace(h, norm=e.norm, element=e.element, huge=e.huge) for e, h in pairs]
         return self.limits(replace(usual, errors=tuple(errors)))
 
     def timed_limits(self, usual: Seen, output: list[torch.Tensor], init_seed: int, seed: int) -> tuple[Tolerance, ...]:

@@ -147,6 +147,8 @@ def _elements(found: torch.Tensor, reference: torch.Tensor, exact: torch.Tensor,
     here = finite & ~huge
     if not bool(here.any()):
         return Match(True)
+    if allowed.shrink:
+        found = _grown(found, exact, here, allowed)
     error, worst = errors(found[here], exact[here])
     if not error <= allowed.norm:
         return Match(False, f"{where} is wrong: relative error {error:.2e}, allowed {allowed.norm:.0e}", error, numeric=True)
@@ -154,6 +156,14 @@ def _elements(found: torch.Tensor, reference: torch.Tensor, exact: torch.Tensor,
         return Match(False, f"{where} is wrong in single elements: relative error {worst:.2e}", error, numeric=True)
     blank = torch.zeros((), dtype=exact.dtype, device=exact.device)
     return _slices(torch.where(here, found, blank.to(found.dtype)), torch.where(here, exact, blank), allowed, error, where)
+
+
+def _grown(found: torch.Tensor, exact: torch.Tensor, here: torch.Tensor, allowed: Tolerance) -> torch.Tensor:
+    """`found` without the factor that its ordinary values, which are `here`, share, where they are too small together by no more
+    than is allowed."""
+    given, target = found[here].double(), exact[here].double()
+    factor = float((given * target).sum() / target.square().sum().clamp_min(1e-300))
+    return (found.to(torch.promote_types(found.dtype, torch.float32)) / factor) if 1 - allowed.shrink <= factor < 1 else found
 
 
 def _slices(found: torch.Tensor, exact: torch.Tensor, allowed: Tolerance, error: float, where: str) -> Match:

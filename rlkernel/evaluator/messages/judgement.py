@@ -17,10 +17,13 @@ class Tolerance:
     """Error of one element, relative to |element| + root mean square."""
     huge: float = math.inf
     """Magnitude above which a value must be met on its own."""
+    shrink: float = 0.0
+    """Share by which all ordinary values may be too small together, before the other bounds hold: operands that are cut off err
+    alike."""
 
     def times(self, factor: float) -> Tolerance:
         """Return bounds that are so many times as wide."""
-        return Tolerance(factor * self.norm, factor * self.element, self.huge)
+        return Tolerance(factor * self.norm, factor * self.element, self.huge, self.shrink)
 
 
 class Stress(StrEnum):

@@ -193,3 +193,38 @@ def test_products_inside_of_other_operators_are_seen(name: str) -> None:
     torch.manual_seed(0)
     _, own = own_of(Model(), [torch.randn(3, 8, 16)])
     assert 1e-4 < own.cores < 1e-2
+
+
+def test_a_long_sum_of_positive_products_may_be_too_small_as_a_whole_and_not_otherwise() -> None:
+    """Cutting off after 10 bits loses u / m of 2^-10, where u is uniform in [0, 1) and m the mantissa in [1, 2): on average
+    2^-10 / 2 * ln 2 = 0.034 % of each operand, 0.068 % of a product. Outputs vary by 0.88 / sqrt(2^18) = 0.17 %."""
+    torch.manual_seed(0)
+    model, inputs = Product(), [torch.rand(24, 1 << 18), torch.rand(1 << 18, 24)]
+    exact, own = own_of(model, inputs)
+    limit = tolerance(torch.float32, own, Precision.PYTORCH)
+    assert own.spread == pytest.approx(0.0017, rel=0.2)
+    assert own.shrink == pytest.approx(1.25 * 0.00068, rel=0.05) and own.shrunk and not own.blurred
+    assert limit.shrink == own.shrink and limit.norm == pytest.approx(5e-5)
+    cut = rounded_outputs(partial(exact_of_copy, model, inputs, 0), truncated)
+    assert cut is not None
+    reference = exact.float()
+
+    def accepted(found: torch.Tensor) -> bool:
+        return compare_tensor(found.float(), reference, exact, allowed=limit, overlapping=False, where="output").matches
+
+    assert accepted(cut[0]) and accepted((cut[0] + exact) / 2) and accepted(exact)
+    assert not accepted(exact.mean().expand_as(exact).contiguous()), "the mean alone"
+    assert not accepted(0.99932 * exact.mean().expand_as(exact).contiguous())
+    assert not accepted(0.998 * exact) and not accepted(1.0007 * exact)
+    mixed = exact.clone()
+    mixed[:12] = cut[0][:12]
+    assert not accepted(mixed), "a factor that only half of the values have"
+    strict = tolerance(torch.float32, own, Precision.STRICT)
+    assert strict.shrink == 0.0
+
+
+@pytest.mark.parametrize("width", [64, 1024, 1 << 14, 1 << 16])
+def test_tf32_is_right_for_positive_operands_whatever_the_size(width: int) -> None:
+    torch.manual_seed(width)
+    inputs = [torch.rand(24, width), torch.rand(width, 24)]
+    assert accepts(Product(), inputs, nearest) and accepts(Product(), inputs, truncated)

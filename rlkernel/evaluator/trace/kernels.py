@@ -57,7 +57,13 @@ class KernelTable:
         skip = tuple(p.name for p in jit.params if p.do_not_specialize)
         line = _def_line(jit)
         known_bindings = {name: value for name, value in bindings.items() if not isinstance(value, Unknown)}
-        self.functions[number] = Function(jit.fn.__name__, source, line, known_bindings, skip)
+        function = Function(jit.fn.__name__, source, line, known_bindings, skip)
+        if function in self.functions and number == len(self.functions) - 1:  # forward defines its kernels anew in each call
+            self.functions.pop()
+            known = self.functions.index(function)
+            self._index[key], self._constants[known] = known, self._constants.pop(number)
+            return known
+        self.functions[number] = function
         return number
 
     def free_name(self, value: Any, annotated: bool) -> Value:

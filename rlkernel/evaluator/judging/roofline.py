@@ -16,7 +16,16 @@ import torch
 
 from rlkernel.evaluator.devices import DeviceProfile
 from rlkernel.evaluator.judging.counts import Counts
-from rlkernel.evaluator.judging.operator_costs import FREE, NoCost, flops, has_cost, in_sequence, is_of_cudnn, moved_bytes
+from rlkernel.evaluator.judging.operator_costs import (
+    FREE,
+    NoCost,
+    base_name,
+    flops,
+    has_cost,
+    in_sequence,
+    is_of_cudnn,
+    moved_bytes,
+)
 from rlkernel.evaluator.program.operators import operator
 from rlkernel.evaluator.program.schema import Op
 from rlkernel.evaluator.program.switches import CUDNN_FLOAT32, MATMUL_TF32
@@ -30,6 +39,8 @@ FLOAT32_PRODUCTS = 3
 """Products of half precision that make one of float32."""
 FLOAT64_SLOWER = 2.0
 """float32's rate in units of float64's."""
+EIGHT_BITS = {"_int_mm", "_scaled_mm"}
+"""Products of eight bits, which have half precision's rate, as those of `tl.dot` have."""
 FLOOR_SLACK = 0.9
 TRIANGLE = 0.5
 """Share of a product's arithmetic that is left where a mask hides a triangle of it."""
@@ -39,6 +50,8 @@ LEAST_LAUNCH = 0.2
 
 def _peak(step: Op, dtype: torch.dtype, profile: DeviceProfile, precision: Precision) -> float:
     """The rate of a library's product or convolution, which for float32 depends on the precision."""
+    if base_name(step.op) in EIGHT_BITS:
+        return profile.matrix_flops_per_us["fp16"]
     name = {torch.float16: "fp16", torch.bfloat16: "bf16"}.get(dtype)
     if dtype in (torch.float64, torch.complex128):
         return profile.fp32_flops_per_us / FLOAT64_SLOWER

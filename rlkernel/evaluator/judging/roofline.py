@@ -45,7 +45,9 @@ FLOOR_SLACK = 0.9
 TRIANGLE = 0.5
 """Share of a product's arithmetic that is left where a mask hides a triangle of it."""
 LEAST_LAUNCH = 0.2
-"""Share of the profile's time of a launch that the fastest kernel takes on any clock: 0.5 us on an H200."""
+"""Share of the profile's time of a launch that the fastest kernel takes on any clock."""
+LEAST_LAUNCH_US = 0.5
+"""The most that this share may be, however long a launch took when the card was measured."""
 
 
 def _peak(step: Op, dtype: torch.dtype, profile: DeviceProfile, precision: Precision) -> float:
@@ -126,7 +128,9 @@ def physical_floor_us(output_bytes: float, profile: DeviceProfile) -> float:
     """No forward is measured faster than a launch takes, nor than writing what of its outputs does not fit into L2. Microseconds.
 
     `output_bytes`: of outputs that depend on the inputs, each storage once. Inputs do not count, because a rewriting may not
-    need them whole: the outputs were checked, so whoever reads less needs less. The floor is for a clock that is deceived.
+    need them whole: the outputs were checked, so whoever reads less needs less. The floor is for a clock that is deceived. What
+    was measured of a card may only lower it: the bandwidth is at least what its memory's clock promises.
     """
-    written = max(0.0, output_bytes - profile.l2_bytes) / profile.dram_bytes_per_us
-    return max(LEAST_LAUNCH * profile.launch_us, FLOOR_SLACK * written)
+    promised = 2.0 * profile.memory_khz / 1000 * profile.bus_bits / 8
+    written = max(0.0, output_bytes - profile.l2_bytes) / max(profile.dram_bytes_per_us, promised)
+    return max(min(LEAST_LAUNCH * profile.launch_us, LEAST_LAUNCH_US), FLOOR_SLACK * written)

@@ -16,6 +16,7 @@ from torch.utils._python_dispatch import _disable_current_modes
 
 from rlkernel.evaluator.judging.reference_calls import call, doubled, mapped, nudge, tensors_of
 from rlkernel.evaluator.judging.tolerance import FLOOR, errors
+from rlkernel.evaluator.program.codes import equal_or_wrong, holds_numbers, valued, widened
 
 CHUNKS = (2, 4, 8, 16, 32)
 """Into how many parts a batch is cut, one number after the other until the parts fit."""
@@ -53,7 +54,7 @@ def exact_outputs(
 
 
 def _whole(model: nn.Module, draw: Draw, seed: int, change: Change) -> list[torch.Tensor]:
-    wide_model = copy.deepcopy(model).double()
+    wide_model = widened(copy.deepcopy(model))
     given, wide = draw(), []
     while given:  # one at a time: the inputs are never there twice
         wide.append(mapped(given.pop(0), change))
@@ -74,8 +75,8 @@ def _along_the_batch(
     batch = sizes[0] if sizes else 0
     if batch < 2 or any(f.dim() == 0 or f.shape[0] != batch for f in found):
         return None
-    own_model, wide_model = copy.deepcopy(model), copy.deepcopy(model).double()
-    made = [torch.empty(f.shape, dtype=torch.float64 if f.is_floating_point() else f.dtype, device=f.device) for f in found]
+    own_model, wide_model = copy.deepcopy(model), widened(copy.deepcopy(model))
+    made = [torch.empty(f.shape, dtype=torch.float64 if holds_numbers(f) else f.dtype, device=f.device) for f in found]
     rows = -(-batch // count)
     for start in range(0, batch, rows):
         part = [_rows(x, batch, start, rows) for x in given]
@@ -98,6 +99,6 @@ def _alike(again: torch.Tensor, found: torch.Tensor) -> bool:
     """Whether a chunk is what the whole batch gave there, up to rounding."""
     if again.shape != found.shape:
         return False
-    if not found.is_floating_point():
-        return torch.equal(again, found)
+    if equal_or_wrong(found.dtype):
+        return torch.equal(valued(again), valued(found))
     return not found.numel() or errors(again, found)[0] <= FLOOR.get(found.dtype, FLOOR[torch.float32])

@@ -27,6 +27,7 @@ from rlkernel.evaluator.judging.rounds import fates
 from rlkernel.evaluator.judging.tensor_cores import balance_of, cores_of, halved
 from rlkernel.evaluator.judging.tolerance import ELEMENT_CAP, Cores, OwnError, own_error, tolerance
 from rlkernel.evaluator.messages.judgement import Balance, InputFate, Stress, Tolerance
+from rlkernel.evaluator.program.codes import holds_numbers
 from rlkernel.types import Precision
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ def steady(error: OwnError) -> OwnError:
 
 
 def _scalings(inputs: list[Any]) -> tuple[Stress, ...]:
-    floats = any(isinstance(x, torch.Tensor) and x.is_floating_point() for x in inputs)
+    floats = any(isinstance(x, torch.Tensor) and holds_numbers(x) for x in inputs)
     shifted = any(one_sided(x) for x in inputs)
     return (Stress.SHIFTED,) * shifted + (Stress.SCALED,) * floats
 

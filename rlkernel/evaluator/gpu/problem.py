@@ -40,6 +40,7 @@ from rlkernel.evaluator.judging.tolerance import Cores, beside, own_error, toler
 from rlkernel.evaluator.messages.children import StepTime
 from rlkernel.evaluator.messages.gpu import Known
 from rlkernel.evaluator.messages.judgement import Tolerance
+from rlkernel.evaluator.program.codes import valued
 from rlkernel.evaluator.program.replaced import hold
 from rlkernel.evaluator.program.replay import Replay
 from rlkernel.evaluator.program.schema import Launch, Op, Program
@@ -159,7 +160,7 @@ class GpuProblem:
         before = {n: t.clone() for n, t in state_of(model).items() if counts_as_state(n, t)}
         output = tensors_of(call(model, inputs, 0))
         timed = measuring.timed_limits(usual, output, init_seed, seed)
-        plain = all(bool(torch.isfinite(t).all()) for t in output if t.is_floating_point())
+        plain = all(bool(torch.isfinite(valued(t)).all()) for t in output if t.is_floating_point())
         plain &= all(math.isinf(error.huge) for error in usual.errors)
         after = state_of(model)
         changed = tuple(n for n, t in after.items() if n in before and not torch.equal(bits(t), bits(before[n])))

@@ -16,6 +16,7 @@ import torch
 
 from rlkernel.evaluator.judging.tolerance import errors
 from rlkernel.evaluator.messages.judgement import Tolerance
+from rlkernel.evaluator.program.codes import equal_or_wrong, valued
 
 SLICE = 0.25
 """Allowed error of one row, column or channel, in units of its own root mean square."""
@@ -63,6 +64,7 @@ def quick_sums(found: torch.Tensor, exact: torch.Tensor) -> torch.Tensor:
     """Three numbers for `Sizes.of`, on the tensors' device, without waiting for it. Both have the same shape."""
     if exact.is_complex():
         found, exact = torch.view_as_real(found), torch.view_as_real(exact)
+    found, exact = valued(found), valued(exact)
     if not exact.is_floating_point():
         wrong = (found != exact).sum().double()
         return torch.stack([wrong, torch.ones_like(wrong), wrong])
@@ -85,7 +87,7 @@ class Sizes:
     def of(sums: Sequence[float], exact: torch.Tensor) -> Sizes:
         """`sums` as `quick_sums` gives them."""
         count = max(1, exact.numel() * (2 if exact.is_complex() else 1))
-        if not (exact.is_floating_point() or exact.is_complex()):
+        if equal_or_wrong(exact.dtype):
             return Sizes(*sums)
         miss, rms = (math.sqrt(x / count) if x >= 0 else math.nan for x in sums[:2])
         return Sizes(miss, rms, sums[2])
@@ -117,9 +119,10 @@ def decide(
 ) -> Match:  # fmt: skip
     """One output from its `quick_sums`; where these do not tell, from its elements. `slices`: whether to look at slices."""
     sizes = Sizes.of(sums, exact)
-    if not (reference.is_floating_point() or reference.is_complex()):
+    if equal_or_wrong(reference.dtype):
         wrong = int(sizes.miss)
         return Match(wrong == 0, f"{where}: {wrong} of {found.numel()} elements differ" if wrong else "", float(wrong > 0))
+    found, reference, exact = valued(found), valued(reference), valued(exact)
     if reference.is_complex():
         found, reference, exact = (torch.view_as_real(t) for t in (found, reference, exact))
     if sizes.fine(allowed):
@@ -206,13 +209,14 @@ def compare_tensor(
     detail = mismatch(found, reference, overlapping=overlapping, where=where, layouts=layouts)
     if detail is not None:
         return Match(False, detail)
-    if not (reference.is_floating_point() or reference.is_complex()):
+    if equal_or_wrong(reference.dtype):
         exact = reference
     return decide(found, reference, exact, quick_sums(found, exact).tolist(), allowed=allowed, where=where)
 
 
 def _wide(found: torch.Tensor, exact: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """(target, difference), in float32 at least, in memory of their own."""
+    found, exact = valued(found), valued(exact)
     wide = torch.promote_types(exact.dtype, torch.float32)
     target = exact.to(wide, copy=True)
     return target, found.to(wide) - target

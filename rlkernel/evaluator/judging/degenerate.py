@@ -14,6 +14,7 @@ import torch
 from torch import nn
 
 from rlkernel.errors import BrokenReference
+from rlkernel.evaluator.program.codes import holds_numbers, is_code, valued
 from rlkernel.reference import Reference, load_reference, seed_generators
 from rlkernel.types import Problem
 
@@ -71,7 +72,7 @@ class _Trial:
         except Exception as error:  # the reference's own failure, told in one line
             message = " ".join(str(error).split())[:200]
             raise BrokenReference(f"{self.reference.name}: forward raised {type(error).__name__}: {message}") from error
-        return list(_tensors(outputs))
+        return [valued(tensor) for tensor in _tensors(outputs)]
 
 
 def _reasons(trial: _Trial, allow_neutral: bool) -> Iterator[str]:
@@ -120,6 +121,8 @@ def _idle_parameters(
 ) -> Iterator[str]:
     for name, parameter in model.named_parameters():
         kept = parameter.clone()
+        if is_code(parameter.dtype):
+            continue
         generator = torch.Generator(device=trial.device).manual_seed(1)
         noise = torch.randn(parameter.shape, generator=generator, device=parameter.device, dtype=torch.float32)
         parameter.add_((noise * (float(kept.float().abs().mean()) or 1.0)).to(parameter.dtype))
@@ -152,20 +155,21 @@ def _other(old: Any, new: Any) -> Any:
     """The tensor to try instead: the fresh draw, or a changed copy where a file returns the same for every seed (a mask,
     positions)."""
     if isinstance(old, torch.Tensor) and isinstance(new, torch.Tensor):
-        if old.shape != new.shape or not torch.equal(old, new):
+        if old.shape != new.shape or not torch.equal(valued(old), valued(new)):
             return new
         if old.dtype == torch.bool:
             return ~old
-        if old.is_floating_point():
+        if holds_numbers(old):
             return old + torch.ones_like(old).cumsum(0) if old.dim() else old + 1.0
-        return old.flatten().roll(1).reshape(old.shape)
+        codes = old.view(torch.uint8) if is_code(old.dtype) else old
+        return codes.flatten().roll(1).reshape(old.shape).view(old.dtype)
     if isinstance(old, (list, tuple)):
         return [_other(one, two) for one, two in zip(old, new, strict=True)]
     return old
 
 
 def _scale(tensor: torch.Tensor, by: float) -> torch.Tensor:
-    return tensor * by if tensor.is_floating_point() else tensor
+    return tensor * by if holds_numbers(tensor) else tensor
 
 
 def _map(function: Callable[[torch.Tensor], torch.Tensor], value: Any) -> Any:

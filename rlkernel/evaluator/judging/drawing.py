@@ -46,6 +46,7 @@ from rlkernel.evaluator.judging.tensor_cores import balance_of, cores_of, halved
 from rlkernel.evaluator.judging.tolerance import FLOOR, REFERENCE_FACTOR, Cores, OwnError, of_state, own_error, tolerance
 from rlkernel.evaluator.judging.tolerance import beside as more_exact
 from rlkernel.evaluator.messages.judgement import Balance, Stress, Tolerance
+from rlkernel.evaluator.program.codes import valued
 from rlkernel.evaluator.program.replaced import hold
 from rlkernel.evaluator.program.tensors import flatten
 from rlkernel.reference import Reference
@@ -168,7 +169,7 @@ class Construction:
         beside = {
             i: (e, more_exact(f.dtype, error, self.precision))
             for i, (f, e, error) in enumerate(zip(found, exact, errors, strict=True))
-            if e.shape == f.shape and not error.steady and bool(torch.isfinite(e).all())
+            if e.shape == f.shape and not error.steady and bool(torch.isfinite(valued(e)).all())
         }
         exact = [e if e.shape == f.shape and error.steady else f for f, e, error in zip(found, exact, errors, strict=True)]
         errors = [own_error(f, e, m, c, gaps=gaps) for f, e, m, c in zip(found, exact, moved or exact, cores, strict=True)]
@@ -225,7 +226,7 @@ def _equal(one: torch.Tensor, other: torch.Tensor) -> bool:
 
 def not_finite(outputs: Sequence[torch.Tensor]) -> tuple[bool, bool]:
     """Whether an output holds NaN, and whether one holds infinity."""
-    floats = [t for t in outputs if t.is_floating_point()]
+    floats = [valued(t) for t in outputs if t.is_floating_point()]
     return any(bool(torch.isnan(t).any()) for t in floats), any(bool(torch.isinf(t).any()) for t in floats)
 
 

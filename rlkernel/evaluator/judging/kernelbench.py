@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 import torch
 
+from rlkernel.evaluator.program.codes import valued
 from rlkernel.types import Closeness
 
 TOLERANCES = (1e-4, 1e-2)
@@ -31,7 +32,7 @@ def closeness(found: Sequence[torch.Tensor], reference: Sequence[torch.Tensor]) 
 
 def _close(found: torch.Tensor, reference: torch.Tensor, tolerance: float) -> bool:
     blocks = zip(torch.split(found.reshape(-1), BLOCK), torch.split(reference.reshape(-1), BLOCK), strict=True)
-    return all(torch.allclose(r, f, atol=tolerance, rtol=tolerance) for f, r in blocks)
+    return all(torch.allclose(valued(r), valued(f), atol=tolerance, rtol=tolerance) for f, r in blocks)
 
 
 def worse(one: Closeness, other: Closeness) -> Closeness:

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from rlkernel.evaluator.program import recurrent
-from rlkernel.evaluator.program.operators import operator
+from rlkernel.evaluator.program.operators import LISTS, operator
 from rlkernel.evaluator.program.schema import Op
 
 Tensors = Sequence[torch.Tensor]
@@ -112,6 +112,12 @@ FLOPS: dict[str, Callable[[Op, Tensors, Tensors], float]] = {
     "linalg_cholesky_ex": _of_matrices(1 / 3), "linalg_inv_ex": _of_matrices(2.0), "linalg_lu_factor_ex": _of_matrices(2 / 3),
     "linalg_lu": _of_matrices(2 / 3), "_linalg_det": _of_matrices(2 / 3), "_linalg_solve_ex": _of_matrices(2 / 3),
     "linalg_qr": _of_matrices(4 / 3), "_linalg_eigh": _of_matrices(9.0), "_linalg_svd": _of_matrices(20.0),
+    "_linalg_slogdet": _of_matrices(2 / 3), "linalg_eig": _of_matrices(25.0), "linalg_ldl_factor_ex": _of_matrices(1 / 3),
+    "linalg_ldl_solve": _of_matrices(0.0), "linalg_lu_solve": _of_matrices(0.0), "cholesky": _of_matrices(1 / 3),
+    "cholesky_inverse": _of_matrices(2 / 3), "linalg_householder_product": _of_matrices(4 / 3), "geqrf": _of_matrices(4 / 3),
+    "ormqr": _of_matrices(2.0), "linalg_matrix_exp": _of_matrices(16.0), "linalg_pinv": _of_matrices(22.0),
+    "_int_mm": lambda step, read, made: 2.0 * made[0].numel() * read[0].shape[-1],
+    "_scaled_mm": lambda step, read, made: 2.0 * made[0].numel() * read[0].shape[-1],
     "_fft_c2c": _fourier, "_fft_c2r": _fourier, "_fft_r2c": _fourier,
 }  # fmt: skip
 """Operations of operators that arithmetic may bound; a multiply-add counts as two."""
@@ -124,10 +130,11 @@ PASSES = {"sort": 4.0, "topk": 4.0, "kthvalue": 4.0, "median": 4.0, "nanmedian":
 """How often data is read and written by operators that sort."""
 MEMORY = GATHERS | BAGS | FREE | {*PASSES} | {
     "__ilshift__", "__irshift__", "__lshift__", "__rshift__", "_adaptive_avg_pool2d", "_adaptive_avg_pool3d",
-    "_chunk_cat", "_fused_rms_norm", "_index_put_impl", "_is_all_true", "_log_softmax", "_native_batch_norm_legit",
-    "_native_batch_norm_legit_no_training", "_prelu_kernel", "_reshape_alias", "_safe_softmax", "_softmax", "_stack",
-    "_to_copy", "_unsafe_index_put", "_unsafe_view", "_upsample_bilinear2d_aa", "_upsample_nearest_exact1d",
-    "_upsample_nearest_exact2d", "_weight_norm_interface", "abs", "adaptive_avg_pool1d", "adaptive_avg_pool2d",
+    "_chunk_cat", "_ctc_loss", "_fused_rms_norm", "_index_put_impl", "_is_all_true", "_log_softmax", "_native_batch_norm_legit",
+    "_native_batch_norm_legit_no_training", "_prelu_kernel", "_reshape_alias", "_safe_softmax", "_softmax",
+    "_sample_dirichlet", "_stack", "_standard_gamma", "_to_copy", "_unsafe_index_put", "_unsafe_view",
+    "_upsample_bicubic2d_aa", "_upsample_bilinear2d_aa", "_upsample_nearest_exact1d", "_upsample_nearest_exact2d",
+    "_weight_norm_interface", "abs", "adaptive_avg_pool1d", "adaptive_avg_pool2d",
     "adaptive_avg_pool3d", "adaptive_max_pool2d", "adaptive_max_pool3d", "affine_grid_generator", "alias_copy", "all",
     "amax", "amin", "aminmax", "any", "arange", "argmax", "argmin", "as_strided_copy", "as_strided_scatter", "avg_pool1d",
     "avg_pool2d", "avg_pool3d", "bartlett_window", "batch_norm_elemt", "batch_norm_stats", "batch_norm_update_stats",
@@ -172,7 +179,9 @@ def _pointwise(name: str) -> bool:
 def has_cost(op: str) -> bool:
     """Whether the model of time knows an operator that does work. Views are known by what they return, see `roofline.is_free`."""
     name = base_name(op)
-    return name in FLOPS or name in MEMORY or _pointwise(name)
+    known = name in FLOPS or name in MEMORY or _pointwise(name)
+    each = name.removeprefix(LISTS)
+    return known or (each != name and each not in FLOPS and (each in MEMORY or _pointwise(each)))
 
 
 def flops(step: Op, read: Tensors, made: Tensors) -> float:

@@ -16,6 +16,7 @@ import torch
 from torch import nn
 
 from rlkernel.evaluator.messages.judgement import Balance, Stress
+from rlkernel.evaluator.program.codes import holds_numbers, widened
 from rlkernel.evaluator.program.replaced import holding
 from rlkernel.evaluator.program.tensors import flatten
 from rlkernel.reference import seed_generators
@@ -48,10 +49,10 @@ def mapped(value: Any, change: Callable[[torch.Tensor], torch.Tensor]) -> Any:
 
 
 def stressed(inputs: list[Any], stress: Stress) -> list[Any]:
-    """Top-level floating-point inputs, scaled or shifted."""
+    """Top-level floating-point inputs, scaled or shifted; codes are left as they are."""
     if stress is Stress.NONE:
         return list(inputs)
-    return [_stressed(x, stress) if isinstance(x, torch.Tensor) and x.is_floating_point() else x for x in inputs]
+    return [_stressed(x, stress) if isinstance(x, torch.Tensor) and holds_numbers(x) else x for x in inputs]
 
 
 def _stressed(tensor: torch.Tensor, stress: Stress) -> torch.Tensor:
@@ -61,15 +62,16 @@ def _stressed(tensor: torch.Tensor, stress: Stress) -> torch.Tensor:
 
 
 def one_sided(value: Any) -> bool:
-    """Whether an input is a tensor that is never negative, and neither a mask nor made of whole numbers."""
-    if not (isinstance(value, torch.Tensor) and value.is_floating_point() and value.numel() > 1):
+    """Whether an input is a tensor that is never negative, and neither a mask nor made of whole numbers or codes."""
+    if not (isinstance(value, torch.Tensor) and holds_numbers(value) and value.numel() > 1):
         return False
     return bool((value >= 0).all()) and not bool((value == value.round()).all())
 
 
 def nudge(tensor: torch.Tensor) -> torch.Tensor:
-    """A tensor in float64, moved by up to half of its dtype's resolution, relative: what its rounding may have done."""
-    if not tensor.is_floating_point():
+    """A tensor in float64, moved by up to half of its dtype's resolution, relative: what its rounding may have done.
+    Whole numbers and codes stay."""
+    if not holds_numbers(tensor):
         return tensor
     factor = torch.rand(tensor.shape, dtype=torch.float64, device=tensor.device)
     return factor.sub_(0.5).mul_(torch.finfo(tensor.dtype).eps).add_(1.0).mul_(tensor)
@@ -83,7 +85,7 @@ def nudged(inputs: list[Any]) -> list[Any]:
 def constants(model: nn.Module, fixed: Sequence[str] = ()) -> dict[str, float]:
     """The parameters and buffers that hold one value throughout, such as ones and zeros, with that value. Names that match a
     pattern of `fixed`, the reference's own `FIXED`, are left out. A GPU is waited for."""
-    floats = {name: t.reshape(-1) for name, t in state_of(model).items() if t.is_floating_point() and t.numel()}
+    floats = {name: t.reshape(-1) for name, t in state_of(model).items() if holds_numbers(t) and t.numel()}
     meant = {name for name in floats if any(fnmatchcase(name, pattern) for pattern in fixed)}
     first = {name: float(t[0]) for name, t in floats.items() if name not in meant}
     return {name: value for name, value in first.items() if abs(value) <= MAX_CONSTANT and bool((floats[name] == value).all())}
@@ -141,7 +143,7 @@ def call(model: nn.Module, inputs: list[Any], seed: int) -> Any:
 def exact_outputs(model: nn.Module, inputs: list[Any], seed: int) -> list[torch.Tensor] | None:
     """In float64, on copies of `inputs`; `model` is turned into it. None where it does not run there and is its own measure."""
     try:
-        return tensors_of(call(model.double(), mapped(inputs, doubled), seed))
+        return tensors_of(call(widened(model), mapped(inputs, doubled), seed))
     except (RuntimeError, ValueError, TypeError, AssertionError, IndexError):
         return None
 
@@ -153,7 +155,7 @@ def exact_of_copy(model: nn.Module, inputs: list[Any], seed: int) -> list[torch.
 
 def doubled(tensor: torch.Tensor) -> torch.Tensor:
     """A copy in float64; of anything but floating-point numbers, in its own dtype."""
-    return tensor.to(torch.float64 if tensor.is_floating_point() else tensor.dtype, copy=True)
+    return tensor.to(torch.float64 if holds_numbers(tensor) else tensor.dtype, copy=True)
 
 
 def counts_as_state(name: str, tensor: torch.Tensor) -> bool:

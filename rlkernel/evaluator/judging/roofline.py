@@ -16,7 +16,16 @@ import torch
 
 from rlkernel.evaluator.devices import DeviceProfile
 from rlkernel.evaluator.judging.counts import Counts
-from rlkernel.evaluator.judging.operator_costs import FREE, NoCost, flops, has_cost, in_sequence, is_of_cudnn, moved_bytes
+from rlkernel.evaluator.judging.operator_costs import (
+    FREE,
+    NoCost,
+    base_name,
+    flops,
+    has_cost,
+    in_sequence,
+    is_of_cudnn,
+    moved_bytes,
+)
 from rlkernel.evaluator.program.operators import operator
 from rlkernel.evaluator.program.schema import Op
 from rlkernel.evaluator.program.switches import CUDNN_FLOAT32, MATMUL_TF32
@@ -30,15 +39,21 @@ FLOAT32_PRODUCTS = 3
 """Products of half precision that make one of float32."""
 FLOAT64_SLOWER = 2.0
 """float32's rate in units of float64's."""
+EIGHT_BITS = {"_int_mm", "_scaled_mm"}
+"""Products of eight bits, which have half precision's rate, as those of `tl.dot` have."""
 FLOOR_SLACK = 0.9
 TRIANGLE = 0.5
 """Share of a product's arithmetic that is left where a mask hides a triangle of it."""
 LEAST_LAUNCH = 0.2
-"""Share of the profile's time of a launch that the fastest kernel takes on any clock: 0.5 us on an H200."""
+"""Share of the profile's time of a launch that the fastest kernel takes on any clock."""
+LEAST_LAUNCH_US = 0.5
+"""The most that this share may be, however long a launch took when the card was measured."""
 
 
 def _peak(step: Op, dtype: torch.dtype, profile: DeviceProfile, precision: Precision) -> float:
     """The rate of a library's product or convolution, which for float32 depends on the precision."""
+    if base_name(step.op) in EIGHT_BITS:
+        return profile.matrix_flops_per_us["fp16"]
     name = {torch.float16: "fp16", torch.bfloat16: "bf16"}.get(dtype)
     if dtype in (torch.float64, torch.complex128):
         return profile.fp32_flops_per_us / FLOAT64_SLOWER
@@ -113,7 +128,9 @@ def physical_floor_us(output_bytes: float, profile: DeviceProfile) -> float:
     """No forward is measured faster than a launch takes, nor than writing what of its outputs does not fit into L2. Microseconds.
 
     `output_bytes`: of outputs that depend on the inputs, each storage once. Inputs do not count, because a rewriting may not
-    need them whole: the outputs were checked, so whoever reads less needs less. The floor is for a clock that is deceived.
+    need them whole: the outputs were checked, so whoever reads less needs less. The floor is for a clock that is deceived. What
+    was measured of a card may only lower it: the bandwidth is at least what its memory's clock promises.
     """
-    written = max(0.0, output_bytes - profile.l2_bytes) / profile.dram_bytes_per_us
-    return max(LEAST_LAUNCH * profile.launch_us, FLOOR_SLACK * written)
+    promised = 2.0 * profile.memory_khz / 1000 * profile.bus_bits / 8
+    written = max(0.0, output_bytes - profile.l2_bytes) / max(profile.dram_bytes_per_us, promised)
+    return max(min(LEAST_LAUNCH * profile.launch_us, LEAST_LAUNCH_US), FLOOR_SLACK * written)

@@ -21,6 +21,7 @@ from rlkernel.evaluator.judging.comparison import LAYOUTS, compare_tensor
 from rlkernel.evaluator.judging.reference_calls import call, mapped, state_of
 from rlkernel.evaluator.judging.tolerance import Cores
 from rlkernel.evaluator.messages.judgement import Balance, Tolerance
+from rlkernel.evaluator.program.codes import holds_numbers
 from rlkernel.types import Precision
 
 PRODUCTS = frozenset({
@@ -119,7 +120,7 @@ def balance_of(model: nn.Module, inputs: list[Any], seed: int) -> Balance | None
     where there is no such product. `model` is left as it is."""
     model, inputs = copy.deepcopy(model), mapped(inputs, torch.clone)
     named: list[tuple[Operand, Any]] = [*enumerate(inputs), *state_of(model).items()]
-    known = {x.untyped_storage()._cdata: owner for owner, x in named if isinstance(x, torch.Tensor) and x.is_floating_point()}
+    known = {x.untyped_storage()._cdata: owner for owner, x in named if isinstance(x, torch.Tensor) and holds_numbers(x)}
     mode = _DirectProducts(known)
     with _visible_products(), mode:
         call(model, inputs, seed)

@@ -27,9 +27,14 @@ from dataclasses import dataclass, replace
 import torch
 
 from rlkernel.evaluator.messages.judgement import Tolerance
+from rlkernel.evaluator.program.codes import VALUED, equal_or_wrong, valued
 from rlkernel.types import Precision
 
-FLOOR = {torch.float64: 1e-9, torch.float32: 5e-5, torch.float16: 3e-3, torch.bfloat16: 2e-2}
+STEP = {dtype: torch.finfo(dtype).eps for dtype in VALUED}
+"""The step from one code to the next, relative."""
+FLOOR = {torch.float64: 1e-9, torch.float32: 5e-5, torch.float16: 3e-3, torch.bfloat16: 2e-2} | {
+    dtype: 0.4 * step for dtype, step in STEP.items()
+}
 """Norm-relative error that is always allowed,
 by the reference output's dtype. float32's lies under what tf32 or half precision give."""
 TF32_FLOOR = 2e-3
@@ -42,9 +47,11 @@ EXTREME_FACTOR = 2.0
 """The same once more for the worst element, which another order of summation may make twice as bad; the norm keeps its bound."""
 CORES_CAP = 0.02
 """What tf32 may add at most to a norm's bound."""
-ELEMENT_FLOOR = {torch.float64: 1e-7, torch.float32: 1e-3, torch.float16: 2e-2, torch.bfloat16: 1e-1}
+ELEMENT_FLOOR = {torch.float64: 1e-7, torch.float32: 1e-3, torch.float16: 2e-2, torch.bfloat16: 1e-1} | {
+    dtype: 1.05 * step for dtype, step in STEP.items()
+}
 """Error of one element, relative to |element| + root mean square, that is always allowed: in half precision about 15
-roundings."""
+roundings, of codes the next one."""
 TF32_ELEMENT_FLOOR = 2e-2
 ELEMENT_CAP = 0.4
 """Never allowed of one element: one that is zero in place of the root mean square has 0.5."""
@@ -164,6 +171,7 @@ def _hides(above: torch.Tensor, total: int) -> bool:
 
 def errors(found: torch.Tensor, exact: torch.Tensor) -> tuple[float, float]:
     """Norm-relative error, and the largest |difference| / (|element| + root mean square)."""
+    found, exact = valued(found), valued(exact)
     wide = torch.promote_types(exact.dtype, torch.float32)
     target = exact.to(wide)
     difference = found.to(wide) - target
@@ -178,9 +186,10 @@ def own_error(
     found: torch.Tensor, exact: torch.Tensor, nudged: torch.Tensor | None = None, cores: Cores | None = None, *, gaps: bool = True
 ) -> OwnError:
     """The reference's error: `found` in its own dtype, `exact` in float64, `nudged` in float64 on inputs moved by their rounding,
-    `cores` with the operands of products rounded. Integers have none. Without `gaps` nothing counts as huge."""
-    if not (found.is_floating_point() or found.is_complex()) or found.shape != exact.shape or not found.numel():
+    `cores` with the operands of products rounded. Whole numbers have none. Without `gaps` nothing counts as huge."""
+    if equal_or_wrong(found.dtype) or found.shape != exact.shape or not found.numel():
         return OwnError()
+    found, exact, nudged = valued(found), valued(exact), None if nudged is None else valued(nudged)
     if found.is_complex():
         found, exact = torch.view_as_real(found), torch.view_as_real(exact)
         nudged = None if nudged is None else torch.view_as_real(nudged)
@@ -271,7 +280,7 @@ def _extremes(block: list[torch.Tensor], huge: float, root: float, mean: float) 
 def tolerance(dtype: torch.dtype, own: OwnError, precision: Precision) -> Tolerance:
     """What is allowed of an output of this dtype where the reference's own error is `own`; 0 for integers, which must be
     equal."""
-    if not (dtype.is_floating_point or dtype.is_complex):
+    if equal_or_wrong(dtype):
         return Tolerance(0.0, 0.0)
     loose = precision is Precision.TF32 and dtype is torch.float32
     floor = TF32_FLOOR if loose else FLOOR.get(dtype, FLOOR[torch.float32])

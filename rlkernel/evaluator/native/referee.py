@@ -51,6 +51,7 @@ from rlkernel.evaluator.messages.native import (
 from rlkernel.evaluator.native.calls import PlacedReference
 from rlkernel.evaluator.native.comparing import Given, compare_rounds, compare_timed
 from rlkernel.evaluator.native.held import Held, HeldEnded, PoolGone, hold
+from rlkernel.evaluator.program.codes import valued
 
 ALLOWANCE_US = 100.0
 """What the referee's clock may count in vain of one call, because a host is not always equally fast."""
@@ -262,7 +263,7 @@ def _fresh() -> Draw:
 
 
 def _finite(output: Any) -> bool:
-    return all(bool(torch.isfinite(tensor).all()) for tensor in tensors_of(output) if tensor.is_floating_point())
+    return all(bool(torch.isfinite(valued(tensor)).all()) for tensor in tensors_of(output) if tensor.is_floating_point())
 
 
 @contextmanager

@@ -139,11 +139,12 @@ _RUNNER = "rlkernel.evaluator.gpu.runner"
 """The runner's module, imported by name because it needs cuda-bindings, which a machine without a GPU may lack."""
 _ENVIRONMENT = {
     "PATH": "/usr/bin:/bin", "HOME": "/nonexistent", "OMP_NUM_THREADS": "1", "LANG": "C.UTF-8",
-    "USER": "candidate", "LOGNAME": "candidate", "TORCHINDUCTOR_CACHE_DIR": "/nonexistent",
+    "USER": "candidate", "LOGNAME": "candidate", "TORCHINDUCTOR_CACHE_DIR": "/",
     "TORCH_WARM_POOL": "0",
 }  # fmt: skip
-"""What a child is told of the machine. Parts of torch ask for the user's name and a cache when they are imported, and torch's
-compiler starts processes; the password file is hidden from a locked process, which may start nothing."""
+"""What a child is told of the machine. Parts of torch ask for the user's name and a folder when they are imported, and torch's
+compiler starts processes. The password file is hidden from a locked process, which may start nothing and write nowhere: its
+folder is one that is there."""
 JOBS = {
     "runner": _runner_job,
     "trace": _trace_job,
@@ -175,6 +176,8 @@ def _child(sock: socket.socket, fork: Fork, parent: int) -> None:
         if fork.kind not in ("runner", "referee"):  # which keep what names their GPU
             os.environ.clear()
             os.environ.update(_ENVIRONMENT)
+            if trusted:
+                os.environ["TORCHINDUCTOR_CACHE_DIR"] = os.getcwd()  # the zygote's scratch folder
         JOBS[fork.kind](sock, fork)
         status = 0
     except Exception as error:  # ours, or a candidate's that slipped through: either way the pool is told and goes on

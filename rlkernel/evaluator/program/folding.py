@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 
+from rlkernel.evaluator.program.codes import holds_numbers
 from rlkernel.evaluator.program.operators import operator
 from rlkernel.evaluator.program.schema import Launch, Literal, Op, Scalar, Step
 from rlkernel.evaluator.program.values import Descriptor, Value
@@ -82,7 +83,7 @@ def _alike(tensor: torch.Tensor, weight: torch.Tensor) -> bool:
 
 def _scaled(tensor: torch.Tensor, weight: torch.Tensor) -> bool:
     """Whether a tensor holds a weight's numbers up to one factor, and not one number throughout, which says nothing."""
-    if not tensor.is_floating_point() or not tensor.numel():
+    if not holds_numbers(tensor) or not tensor.numel():
         return False
     first = tensor.reshape(-1)[0]
     factor = weight.reshape(-1)[0] / first

@@ -21,8 +21,11 @@ _PRIVATE = {
     "_safe_softmax",
     "_fused_rms_norm", "_transformer_encoder_layer_fwd", "_scaled_dot_product_flash_attention_for_cpu", "_grouped_mm",
     "_scaled_mm",
-    "_unsafe_masked_index", "_chunk_cat", "_is_all_true", "_assert_async", "_convolution",
+    "_unsafe_masked_index", "_chunk_cat", "_is_all_true", "_assert_async", "_convolution", "_linalg_slogdet", "_ctc_loss",
+    "_upsample_bicubic2d_aa", "_int_mm", "_standard_gamma", "_sample_dirichlet",
 }  # fmt: skip
+LISTS = "_foreach_"
+"""Begins the names of operators that do to each tensor of a list what another operator does to one."""
 _REFUSED = {
     "from_file", "set_", "set_data", "record_stream", "pin_memory", "item", "resize_", "resize", "copy_sparse_to_sparse_",
     "rename",
@@ -41,7 +44,8 @@ def operator(name: str) -> Any:
     if len(parts) != 3 or parts[0] != "aten":
         raise MalformedProgram(f"{name} is not an ATen operator")
     base = parts[1]
-    if (base.startswith("_") and not base.startswith("__") and base not in _PRIVATE) or base in _REFUSED:
+    private = base.startswith("_") and not base.startswith(("__", LISTS)) and base not in _PRIVATE
+    if private or base in _REFUSED:
         raise MalformedProgram(f"operator {name} is not allowed")
     packet = getattr(torch.ops.aten, base, None)
     overload = getattr(packet, parts[2], None) if packet is not None else None

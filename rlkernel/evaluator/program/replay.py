@@ -13,7 +13,6 @@ from typing import Any
 
 import torch
 
-from rlkernel.evaluator.program import recurrent
 from rlkernel.evaluator.program.folding import Folding
 from rlkernel.evaluator.program.layouts import Strides, as_on_cuda, laid_out, strides_of
 from rlkernel.evaluator.program.operators import allocates, operator, places_of
@@ -30,6 +29,7 @@ from rlkernel.evaluator.program.values import (
     TorchName,
     Value,
 )
+from rlkernel.evaluator.program.without_data import CALLS
 from rlkernel.reference import seed_generators
 
 LaunchCall = Callable[[Launch, Config, dict[str, Any]], None]
@@ -257,8 +257,8 @@ class Replay:
 
     def _function(self, step: Op) -> Callable[..., Any]:
         """What to call for an operator: itself, or what knows only the shapes of its results, where there is no data."""
-        quick = self.device.type == "meta" and recurrent.is_recurrent(step.op)
-        return recurrent.without_data if quick else operator(step.op)
+        quick = CALLS.get(step.op) if self.device.type == "meta" else None
+        return operator(step.op) if quick is None else quick
 
     def _stay_on_device(self, op: str, read: Sequence[torch.Tensor]) -> None:
         """Operators on the host's memory trust their arguments: none may slip in beside the device. Raises MalformedProgram."""

@@ -21,6 +21,7 @@ from rlkernel.evaluator.program.operators import operator
 from rlkernel.evaluator.program.schema import MAX_LITERAL_BYTES, MAX_STEPS, Literal, Op, Scalar, Step
 from rlkernel.evaluator.program.switches import switches_of
 from rlkernel.evaluator.program.values import DeviceRef, MalformedProgram, ScalarRef, TensorRef, TorchName, Value
+from rlkernel.evaluator.program.without_data import CALLS
 from rlkernel.evaluator.trace import precision
 from rlkernel.evaluator.trace.addresses import Addresses
 from rlkernel.evaluator.trace.devices import CUDA, META, Devices
@@ -31,6 +32,8 @@ Look = tuple[int, torch.dtype, tuple[int, ...], tuple[int, ...], int]
 """What a tensor is a view of: its storage, dtype, size, stride and offset."""
 _READS = ("aten._local_scalar_dense.default", "aten.equal.default", "aten.is_nonzero.default")
 _SETS = ("aten.set_.source_Tensor", "aten.set_data.default")
+_CHECKS = ("aten._linalg_check_errors.default",)
+"""Operators that look at values, raise where these are wrong, and make nothing."""
 
 
 def look_of(tensor: torch.Tensor) -> Look:
@@ -254,6 +257,8 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         name = str(func)
         if name in _READS:
             return self.reading.answer(func, args, kwargs)
+        if name in _CHECKS:
+            return None
         if name in _SETS or func.namespace == "profiler":
             return func(*args, **kwargs)  # what `set_` does is seen by what the tensor is afterwards
         args, kwargs = precision.cast_as_autocast_would(self, self.autocast, func, args, kwargs)
@@ -266,7 +271,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
             kwargs.pop("generator")
         try:
             precision.name_dtype(func, args, kwargs)
-            result = self.record_call(name, func, args, kwargs)
+            result = self.record_call(name, CALLS.get(name, func), args, kwargs)
         except NotImplementedError as error:
             raise Untraceable(f"{name} cannot be traced: its result depends on values") from error
         except precision.DependsOnDefault as error:

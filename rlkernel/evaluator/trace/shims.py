@@ -12,6 +12,7 @@ from unittest import mock
 import torch
 
 from rlkernel.evaluator.devices import DeviceProfile
+from rlkernel.evaluator.program.without_data import truncated_normal
 from rlkernel.evaluator.trace.recorder import Untraceable
 
 
@@ -195,6 +196,10 @@ def answering_as(profile: DeviceProfile) -> Iterator[None]:
         mock.patch.object(torch, "Generator", _Generator),
         mock.patch.object(torch, "seed", _refuse("torch.seed(), a random number on the host,")),
         mock.patch.object(torch, "compile", _refuse("torch.compile")),
+        # Recurrent layers on a GPU lay their weights out as one block; `program.recurrent` does it where a Program runs.
+        mock.patch.object(torch, "_use_cudnn_rnn_flatten_weight", lambda: False),
+        mock.patch.object(torch.nn.init, "_no_grad_trunc_normal_", truncated_normal),
+        mock.patch.object(torch.distributions.Distribution, "_validate_args", False),  # it would look at values
         _without_extensions(),
     ):
         yield

@@ -132,6 +132,13 @@ async def test_a_child_has_a_harmless_name_and_no_password_file(server: ForkServ
 
 
 @pytest.mark.anyio
+async def test_the_folder_of_torchs_compiler_is_there_in_a_locked_child(server: ForkServer) -> None:
+    """Its decorators ask for the folder, and make it where it is missing, which a locked child may not."""
+    source = "from torch._inductor.runtime.cache_dir_utils import cache_dir\nraise ValueError(cache_dir())\n"
+    assert (await answer(server, "trace", candidate(source))).detail == "line 2: ValueError: /"
+
+
+@pytest.mark.anyio
 async def test_what_fails_inside_of_a_child_is_told_and_the_zygote_goes_on(server: ForkServer) -> None:
     found = await answer(server, "trace", wire.pack({"profile": "h200"}))
     assert (found.status, found.lost) == (Status.CRASH, True)

@@ -1,0 +1,49 @@
+"""Shapes of results that torch does not give on tensors without data, and an initialiser that never looks at what it drew."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+
+from rlkernel.evaluator.program.operators import operator
+from rlkernel.evaluator.program.without_data import CALLS, truncated_normal
+
+ARGUMENTS = {
+    "aten.binomial.default": lambda: (torch.full((3, 5), 4.0), torch.rand(3, 5)),
+    "aten._sample_dirichlet.default": lambda: (torch.rand(3, 5) + 0.5,),
+    "aten.geqrf.default": lambda: (torch.randn(2, 6, 4),),
+    **dict.fromkeys(
+        ("aten.gru.input", "aten.rnn_tanh.input", "aten.rnn_relu.input", "aten.lstm.input"),
+        None,
+    ),
+}
+
+
+def recurrent(name: str) -> tuple[object, ...]:
+    """Arguments of one layer of 4 units on 3 inputs, 5 elements long and 2 at a time."""
+    gates = {"lstm": 4, "gru": 3}.get(name, 1)
+    weights = [torch.randn(gates * 4, 3), torch.randn(gates * 4, 4)]
+    state = torch.zeros(1, 2, 4)
+    return (torch.randn(5, 2, 3), [state, state] if name == "lstm" else state, weights, False, 1, 0.0, False, False, False)
+
+
+@pytest.mark.parametrize("name", sorted(CALLS))
+def test_results_look_like_those_on_data(name: str) -> None:
+    make = ARGUMENTS[name]
+    args = recurrent(name.split(".")[1]) if make is None else make()
+    known, found = operator(name)(*args), CALLS[name](*args)
+    pairs = list(zip(known, found, strict=True)) if isinstance(known, tuple) else [(known, found)]
+    assert [(k.shape, k.dtype, k.stride()) for k, _ in pairs] == [(f.shape, f.dtype, f.stride()) for _, f in pairs]
+
+
+def test_a_truncated_normal_has_its_moments_and_its_limits() -> None:
+    torch.manual_seed(0)
+    drawn = truncated_normal(torch.empty(100_000), 1.0, 2.0, 0.0, 2.0)
+    assert (float(drawn.min()) >= 0.0, float(drawn.max()) <= 2.0) == (True, True)
+    # Between -h and h standard deviations the variance is 1 - 2 h pdf(h) / (2 cdf(h) - 1); here h = 1/2.
+    h, pdf = 0.5, math.exp(-0.125) / math.sqrt(2 * math.pi)
+    deviation = 2.0 * math.sqrt(1 - 2 * h * pdf / math.erf(h / math.sqrt(2)))
+    assert float(drawn.mean()) == pytest.approx(1.0, abs=0.01)
+    assert float(drawn.std()) == pytest.approx(deviation, rel=0.01)

@@ -48,7 +48,9 @@ def _canonical(name: str, source: str, line: int) -> Canonical:
     arguments = [*definition.args.posonlyargs, *definition.args.args, *definition.args.kwonlyargs]
     notes = {a.arg: ast.unparse(a.annotation) if a.annotation else "" for a in arguments}
     for argument in arguments:  # annotations such as `x: torch.Tensor` mean nothing to Triton, which would look them up
-        if not (_plain(argument.annotation) and any(word in notes[argument.arg] for word in ("constexpr", "tl.", "triton."))):
+        if "constexpr" in notes[argument.arg]:  # under whatever name it was imported: Triton looks for the word
+            argument.annotation = ast.parse("tl.constexpr", mode="eval").body
+        elif not (_plain(argument.annotation) and any(word in notes[argument.arg] for word in ("tl.", "triton."))):
             argument.annotation = None
     definition.returns = None
     for node in ast.walk(definition):

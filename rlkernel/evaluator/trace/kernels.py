@@ -53,6 +53,9 @@ class KernelTable:
         # Before its bindings, among which the function itself may be.
         self._constants[number] = {name: value for name, value in named.items() if isinstance(value, tl.constexpr)}
         annotated = {n for n, a in scope.get("__annotations__", {}).items() if "constexpr" in str(a)}
+        for name in _local_names(source):  # a parameter `F` is not the module that the file calls so
+            if isinstance(scope.get(name), types.ModuleType):
+                del scope[name]
         bindings = {name: self.free_name(scope[name], name in annotated) for name in sorted(names & scope.keys())}
         skip = tuple(p.name for p in jit.params if p.do_not_specialize)
         line = _def_line(jit)
@@ -182,6 +185,13 @@ def _free_names(source: str) -> set[str]:
         elif isinstance(node, ast.FunctionDef):
             node.returns = None
     return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+
+
+def _local_names(source: str) -> set[str]:
+    """The parameters of a function and the names that it assigns."""
+    nodes = list(ast.walk(ast.parse(source)))
+    stored = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    return stored | {node.arg for node in nodes if isinstance(node, ast.arg)}
 
 
 def _def_line(jit: Any) -> int:

@@ -274,7 +274,8 @@ class Zygote:
 
 
 def _warm_up() -> None:
-    """Run one honest candidate through tracing and compilation, so that children find imports, compiler and caches warm."""
+    """Run one honest candidate through tracing and compilation, so that children find imports, compiler and caches warm. Its kernel
+    calls a function of CUDA's library, which is read for all of them."""
     sandbox.interpreter_paths()
     importlib.import_module("numpy.ma")  # which numpy imports in every run of a kernel
     importlib.import_module("torch._dynamo")  # which the first module would import, but inside of a trace, and so by half
@@ -296,7 +297,7 @@ import torch.nn as nn
 @triton.jit
 def kernel(x, y, n, BLOCK: tl.constexpr):
     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    tl.store(y + i, tl.exp(tl.load(x + i, mask=i < n)) + tl.sum(tl.load(x + i, mask=i < n)), mask=i < n)
+    tl.store(y + i, tl.erf(tl.load(x + i, mask=i < n)) + tl.sum(tl.load(x + i, mask=i < n)), mask=i < n)
 
 class ModelNew(nn.Module):
     def __init__(self):

@@ -11,7 +11,7 @@ trajectory computes only what is new. Equal contexts are computed once. On a GPU
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -131,8 +131,7 @@ class SlotEngine:
         """Sample about `tokens` tokens in every slot; see `Engine.advance`. A request's first token comes with its prefill,
         beyond `tokens`."""
         self._queue += joining
-        precision = self._replica.precision() if self._replica else nullcontext()
-        with self._on_stream(), for_decoding(self.model, SLOTS), precision:
+        with self._on_stream(), for_decoding(self.model, SLOTS):
             self._admit()
             finished = self._collect()
             with one_thread_if_small(self.model):

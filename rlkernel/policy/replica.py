@@ -43,7 +43,8 @@ class Replica:
             config.get_text_config().tie_word_embeddings = False
             config.tie_word_embeddings = False
         with torch.device("meta"):
-            model = (under_autocast(type(plain), dtype) if as_trained else type(plain))(config)
+            kind: Any = type(plain)
+            model = (under_autocast(kind, dtype) if as_trained else kind)(config)
         linear = {f"{name}.weight" for name, module in model.named_modules() if isinstance(module, torch.nn.Linear)}
         self._rounding = rounding
         self._rounded = linear if rounding is not None else set()

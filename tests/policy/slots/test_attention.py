@@ -18,7 +18,7 @@ from triton.compiler import ASTSource
 
 from rlkernel.policy.engine import Request
 from rlkernel.policy.slots import attention as decode_attention
-from rlkernel.policy.slots.attention import attend_kernel, combine_kernel, constants
+from rlkernel.policy.slots.attention import STAGES, attend_kernel, combine_kernel, constants
 from rlkernel.policy.slots.engine import SlotEngine
 from tests.policy.sampling import far
 
@@ -43,10 +43,10 @@ def test_the_kernel_and_the_engine_with_it_in_the_interpreter() -> None:
     ("heads", "kv_heads", "size", "splits"), [(16, 8, 128, 1), (8, 4, 64, 8), (32, 8, 128, 2), (28, 4, 96, 1)]
 )
 def test_the_kernel_compiles_for_sm_90_into_tensor_core_code(heads: int, kv_heads: int, size: int, splits: int) -> None:
-    fixed = constants(heads, kv_heads, size, splits, torch.bfloat16)
+    fixed = constants(heads, kv_heads, size, 128, splits, torch.bfloat16)
     out = "*bf16" if splits == 1 else "*fp32"
-    types = {"slot_ptr": "*i64", "length_ptr": "*i32", "out_ptr": out, "lse_ptr": out, "scale": "fp32"}
-    ptx = compiled(attend_kernel, fixed, types, stages=3)
+    types = {"table_ptr": "*i64", "slot_ptr": "*i64", "length_ptr": "*i32", "out_ptr": out, "lse_ptr": out, "scale": "fp32"}
+    ptx = compiled(attend_kernel, fixed, types, stages=STAGES)
     assert "mma.sync" in ptx and "cp.async" in ptx
     combine = {"SIZE": size, "SIZE_POW2": triton.next_power_of_2(size), "SPLITS": max(splits, 2)}
     assert ".entry" in compiled(combine_kernel, combine, {"part_ptr": "*fp32", "lse_ptr": "*fp32"}, stages=1)
@@ -71,6 +71,8 @@ def test_positions_are_split_only_where_programs_are_few(monkeypatch: pytest.Mon
     assert decode_attention.choose_splits(16, 8192, device) == 32
     # 640 positions are 10 blocks of 64: at most 8 splits.
     assert decode_attention.choose_splits(16, 640, device) == 8
+    # A slot of 32,768 positions is read by four programs of 8,192, however many lanes there are.
+    assert decode_attention.choose_splits(1024, 32_768, device) == 4
 
 
 @pytest.mark.gpu

@@ -217,8 +217,7 @@ def differences(engine: Any, master: Any, chosen: list[tuple[Request, Sample]], 
     precision, to what a trainer computes (float32 weights under bfloat16 autocast), and to the float32 weights; and of fresh
     and float32."""
     recorded = torch.tensor([sample.logprobs for _, sample in chosen])
-    with engine._replica.precision():
-        fresh = torch.cat([logprobs(engine.model, [pair], device) for pair in chosen])
+    fresh = torch.cat([logprobs(engine.model, [pair], device) for pair in chosen])
     with torch.autocast(device.type, dtype=torch.bfloat16):
         trained = torch.cat([logprobs(master, [pair], device) for pair in chosen])
     exact = torch.cat([logprobs(master, [pair], device) for pair in chosen])
@@ -277,8 +276,7 @@ def replayed(engine: SlotEngine, flags: argparse.Namespace, rows: int, device: t
     """The milliseconds that the engine's own graph takes for `rows` rows."""
     step = engine._step
     assert step is not None
-    assert engine._replica is not None
-    with torch.no_grad(), engine._on_stream(), for_decoding(engine.model, SLOTS), engine._replica.precision():
+    with torch.no_grad(), engine._on_stream(), for_decoding(engine.model, SLOTS):
         state = step.state
         step.run(list(range(rows)), 2)
         state.length_S[:-1] = flags.prompt + flags.new // 2

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, nullcontext
+from functools import lru_cache, wraps
 from typing import Any
 
 import torch
@@ -14,8 +14,8 @@ from rlkernel.policy.fused import fuse
 
 
 class Replica:
-    """A copy of a trainer's model. `model` is a plain model, adapters merged in, in evaluation mode and without gradients; it is
-    called within `precision()`. What a trainer adds to its model (hooks, another `forward`) is not in it."""
+    """A copy of a trainer's model. `model` is a plain model, adapters merged in, in evaluation mode and without gradients, which
+    anybody may call anywhere. What a trainer adds to its model (hooks, another `forward`) is not in it."""
 
     def __init__(
         self,
@@ -28,7 +28,7 @@ class Replica:
         shared: bool = False,
     ) -> None:
         """dtype: the type of the copied weights. as_trained: only the linear layers get that type; the others stay as they are,
-        and `precision()` is autocast, as a trainer has it. Activations between the layers are then the trainer's, and
+        and the model computes under autocast, as a trainer's does. Activations between the layers are then the trainer's, and
         log-probabilities closer to its. rounding: the linear layers' weights, also a tied output embedding's, are first `rounded`
         to this type. shared: take the source's tensors themselves (`can_share`), whose `dtype` is then the right one already.
 
@@ -36,7 +36,6 @@ class Replica:
         """
         self.source = source
         self._shared = shared
-        self._autocast = dtype if as_trained else None
         plain = plain_model(source)
         config = copy.deepcopy(plain.config)
         self._head = tied_head(plain) if as_trained or rounding is not None else None
@@ -44,7 +43,8 @@ class Replica:
             config.get_text_config().tie_word_embeddings = False
             config.tie_word_embeddings = False
         with torch.device("meta"):
-            model = type(plain)(config)
+            kind: Any = type(plain)
+            model = (under_autocast(kind, dtype) if as_trained else kind)(config)
         linear = {f"{name}.weight" for name, module in model.named_modules() if isinstance(module, torch.nn.Linear)}
         self._rounding = rounding
         self._rounded = linear if rounding is not None else set()
@@ -81,19 +81,26 @@ class Replica:
                 continue
             mine[name].copy_(rounded(tensor, self._rounding) if self._rounding is not None and name in self._rounded else tensor)
 
-    def precision(self) -> AbstractContextManager[Any]:
-        """The context in which `model` is called: autocast for a copy `as_trained`, else nothing."""
-        if self._autocast is None:
-            return nullcontext()
-        # What autocast remembers of weights would be lost to a captured graph.
-        return torch.autocast(self.model.device.type, dtype=self._autocast, cache_enabled=False)
-
     def _weights(self) -> Iterator[tuple[str, torch.Tensor]]:
         plain = plain_model(self.source)
         for name, tensor in merged(plain):
             yield name, whole(tensor)
         if self._head is not None:
             yield self._head, whole(plain.get_output_embeddings().weight)
+
+
+@lru_cache
+def under_autocast(kind: Any, dtype: torch.dtype) -> Any:
+    """A class of model whose passes are under autocast to `dtype`, whoever calls them: its matrices have that type, and what lies
+    between them has not."""
+
+    @wraps(kind.forward)
+    def forward(self: Any, *args: Any, **kwargs: Any) -> Any:
+        # What autocast remembers of weights would be lost to a captured graph.
+        with torch.autocast(self.device.type, dtype=dtype, cache_enabled=False):
+            return kind.forward(self, *args, **kwargs)
+
+    return type(kind.__name__, (kind,), {"forward": forward, "__module__": kind.__module__})
 
 
 def whole(tensor: torch.Tensor) -> torch.Tensor:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import torch
@@ -28,3 +29,15 @@ def fresh_logprobs(model: Any, context_ids: tuple[int, ...], token_ids: tuple[in
     ids = torch.tensor([[*context_ids, *token_ids]])
     logits = model(input_ids=ids).logits[0, len(context_ids) - 1 : -1].float() / temperature
     return logits.log_softmax(-1).gather(1, torch.tensor(token_ids)[:, None])[:, 0]
+
+
+def far(recorded: torch.Tensor, model: Any, context_ids: tuple[int, ...], token_ids: tuple[int, ...]) -> float:
+    """How far recorded log-probabilities are from a model's, which is float32 on the CPU: the mean error, in multiples of the one
+    that bfloat16 alone makes with the same weights and tokens.
+
+    A single error says little: of 1,500 tokens at weights of twice their size, bfloat16 made 0.009 in the mean and 0.07 at most.
+    Means of 10 tokens were at most 2 multiples; after one wrong norm 15, with other weights 20, with their keys and values 40.
+    """
+    exact = fresh_logprobs(model, context_ids, token_ids, 1.0)
+    rounded = fresh_logprobs(copy.deepcopy(model).to(torch.bfloat16), context_ids, token_ids, 1.0)
+    return float((recorded - exact).abs().mean() / (rounded - exact).abs().mean())

@@ -1,14 +1,16 @@
-"""Keys and values of fixed slots, and the attention that reads and writes them, for any model that takes Transformers' attention
-interface.
+"""Keys and values of slots in pages, and the attention that reads and writes them, for any model that takes Transformers'
+attention interface.
 
-Legend: S slots (the last one is scratch), P positions per slot, B rows of a prefill, N new positions, L positions attended to,
-n lanes of a decode step (each names a slot), H query heads, G key-value heads, D head size.
+On a CPU a slot is one page (`Room.size`), so that lanes whose pages follow each other attend in views of the cache.
+
+Legend: S slots (the last one is scratch), K pages of the longest slot, P positions of a page, B rows of a prefill, T tokens that
+are new in it, N new positions of a row, L positions attended to, n lanes of a decode step (each names a slot), H query heads, G
+key-value heads, D head size.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import count
 from typing import Any
 from weakref import WeakValueDictionary
@@ -18,57 +20,23 @@ from torch.nn.functional import scaled_dot_product_attention as sdpa
 from transformers import AttentionInterface, Cache
 
 from rlkernel.policy.slots.attention import decode_attention
+from rlkernel.policy.slots.pages import Pages, Room
+from rlkernel.policy.slots.plans import DecodePlan, LaneRun, PrefillPlan, hidden, lane_runs
 
 SLOTS = "rlkernel_slots"
 """The name of our attention in Transformers. No mask is registered under it, so that Transformers builds none."""
 
 
-@dataclass(frozen=True)
-class PrefillPlan:
-    """Where the new tokens of B rows go, which are right-padded to N; T of them are not padding."""
-
-    flat_T: torch.Tensor
-    """The index of each token into (B x N)."""
-    slot_T: torch.Tensor
-    position_T: torch.Tensor
-    slot_B: torch.Tensor
-    """The slot that each row attends to."""
-    mask_B1NL: torch.Tensor | None
-    """The positions of the slot that each token attends to; None where no slot holds a beginning yet."""
-
-
-@dataclass(frozen=True)
-class SlotRun:
-    """Lanes [start, end) of a decode step whose slots follow each other, so that the CPU can attend in views of the cache."""
-
-    start: int
-    end: int
-    first_slot: int
-    positions: int
-    """The positions attended to, L."""
-    mask: torch.Tensor | None
-    """Added to the scores, (lanes, 1, 1, L); None where all lanes attend to all L positions."""
-
-
-@dataclass(frozen=True)
-class DecodePlan:
-    """One new token for each lane, at position `length_S[slot_n]`."""
-
-    slot_n: torch.Tensor
-    length_S: torch.Tensor
-    runs: tuple[SlotRun, ...] = ()
-    """The lanes in runs, for the CPU."""
-
-
 class SlotCache(Cache):  # type: ignore[misc]
-    """The keys and values of all slots, one tensor (S, G, P, D) of each per layer. The model gets it as `past_key_values` and as
-    `slots`; `plan` says what the next forward pass is."""
+    """The keys and values of all slots, one tensor (pages + 1, G, P, D) of each per layer, and the table that says which pages a
+    slot has. The last page is scratch, which every slot has where it has no other. The model gets the cache as `past_key_values`
+    and as `slots`; `plan` says what the next forward pass is."""
 
     def __init__(
         self,
         config: Any,
         slots: int,
-        positions: int,
+        room: Room,
         dtype: torch.dtype,
         device: torch.device,
         *,
@@ -77,7 +45,7 @@ class SlotCache(Cache):  # type: ignore[misc]
     ) -> None:
         """kernels: decode with Triton. opaque: hide the attention of a decode step from what compiles its forward pass."""
         super().__init__(layers=[])
-        shape = (slots + 1, _kv_heads(config), positions, _head_size(config))
+        shape = (room.pages + 1, _kv_heads(config), room.size, _head_size(config))
         self.dtype = dtype
         self.kernels = kernels
         self.opaque = opaque
@@ -88,39 +56,82 @@ class SlotCache(Cache):  # type: ignore[misc]
         self.handle = next(handle for handle in count() if handle not in _caches)
         _caches[self.handle] = self
         self.plan: PrefillPlan | DecodePlan
+        self.pages = Pages(room, slots)
+        self.table_SK = torch.full((slots + 1, room.width), room.pages, device=device)
         self.keys = [torch.zeros(shape, dtype=dtype, device=device) for _ in range(config.num_hidden_layers)]
         self.values = [torch.zeros_like(keys) for keys in self.keys]
 
     @property
-    def positions(self) -> int:
-        """The number of positions of a slot."""
-        return self.keys[0].shape[2]
+    def room(self) -> Room:
+        """How much the cache holds."""
+        return self.pages.room
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of keys and values."""
+        return sum(tensor.nbytes for tensor in (*self.keys, *self.values))
 
     def update(self, key_states: torch.Tensor, value_states: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
         """Keep nothing, since the attention stores keys and values itself; Transformers calls this."""
         return key_states, value_states
 
-    def resize(self, positions: int, slots: int, stay: Sequence[int]) -> None:
-        """Take other numbers of positions and slots; what the slots `stay` hold moves to the first ones, in this order. One
-        tensor is replaced at a time, so that never two caches take memory."""
+    def resize(self, room: Room) -> None:
+        """Take over another room; what slots hold stays. One tensor is replaced at a time, so that never two caches take
+        memory."""
+        order = self.pages.move(room)
         for tensors in (self.keys, self.values):
             for layer, old in enumerate(tensors):
-                index = torch.tensor(stay, dtype=torch.long, device=old.device)
-                held = old[index]
+                held = old[torch.tensor(order, dtype=torch.long, device=old.device)]
                 tensors[layer] = old = old.new_empty(0)
-                tensors[layer] = held.new_zeros((slots + 1, held.shape[1], positions, held.shape[3]))
-                tensors[layer][: len(stay), :, : held.shape[2]] = held
+                tensors[layer] = held.new_zeros((room.pages + 1, held.shape[1], room.size, held.shape[3]))
+                tensors[layer][: len(order), :, : held.shape[2]] = held
+        self.table_SK = self.table_SK.new_full((len(self.table_SK), room.width), room.pages)
+        self.write(range(len(self.pages.held)))
+
+    def write(self, slots: Sequence[int]) -> None:
+        """Write the pages that slots have now into the table."""
+        if not slots:
+            return
+        rows, width, scratch = (self.pages.held[slot] for slot in slots), self.room.width, self.room.pages
+        table_nK = torch.tensor([row + [scratch] * (width - len(row)) for row in rows])
+        self.table_SK[torch.tensor(slots, device=self.table_SK.device)] = table_nK.to(self.table_SK.device)
 
     def share(self, sources: Sequence[int], targets: Sequence[int], length: int) -> None:
-        """Copy the first `length` positions of slots to other slots."""
-        device = self.keys[0].device
-        source, target = torch.tensor(sources, device=device), torch.tensor(targets, device=device)
+        """Copy the first `length` positions of slots to other slots, which have the pages for them; whole pages are copied."""
+        device, copied = self.keys[0].device, self.room.needed(length)
+        from_pages, to_pages = (
+            [page for slot in slots for page in self.pages.held[slot][:copied]] for slots in (sources, targets)
+        )
+        source, target = torch.tensor(from_pages, device=device), torch.tensor(to_pages, device=device)
         for tensor in (*self.keys, *self.values):
             tensor[target, :, :length] = tensor[source, :, :length]
+
+    def place(self, slot_n: torch.Tensor, position_n: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """The page of each position of a slot, and the position's place there."""
+        return self.table_SK[slot_n, position_n // self.room.size], position_n % self.room.size
 
     def begin(self, plan: PrefillPlan) -> None:
         """Expect the layers of a prefill."""
         self.plan, self.decoding, self._reached = plan, False, 0
+
+    def begin_decoding(self, slot_n: torch.Tensor, length_S: torch.Tensor) -> None:
+        """Expect a decode step with a new token for each lane, at position `length_S[slot_n]`."""
+        self.decoding = True
+        if self.kernels:
+            self.plan = DecodePlan(slot_n, length_S)
+            return
+        length_n = length_S[slot_n].long()
+        lengths, page_n = length_n.tolist(), self.table_SK[slot_n, 0].tolist()
+        if self.room.width == 1:
+            runs = lane_runs(page_n, lengths, self.dtype)
+        else:
+            L = max(lengths) + 1
+            runs = (LaneRun(0, len(lengths), self.table_SK[slot_n, : self.room.needed(L)], L, hidden(lengths, L, self.dtype)),)
+        self.plan = DecodePlan(slot_n, length_S, *self.place(slot_n, length_n), runs)
+
+    def in_order(self, slots: Sequence[int]) -> list[int]:
+        """Slots in the order of their first pages, so that runs of lanes are long."""
+        return sorted(slots, key=lambda slot: self.pages.held[slot][:1])
 
     def prefill(self, q_BHND: torch.Tensor, k_BGND: torch.Tensor, v_BGND: torch.Tensor, scale: float) -> torch.Tensor:
         """Store the new tokens' keys and values, and attend; (B, N, H, D). Layers come one after the other: the first call after
@@ -130,11 +141,11 @@ class SlotCache(Cache):  # type: ignore[misc]
         assert isinstance(plan, PrefillPlan)
         keys, values = self.keys[layer], self.values[layer]
         for cached, new_BGND in ((keys, k_BGND), (values, v_BGND)):
-            cached[plan.slot_T, :, plan.position_T] = new_BGND.transpose(1, 2).flatten(0, 1)[plan.flat_T]
+            cached[plan.page_T, :, plan.offset_T] = new_BGND.transpose(1, 2).flatten(0, 1)[plan.flat_T]
         if plan.mask_B1NL is None:
             return sdpa(q_BHND, k_BGND, v_BGND, scale=scale, is_causal=True, enable_gqa=True).transpose(1, 2)
         L = plan.mask_B1NL.shape[3]
-        k_BGLD, v_BGLD = keys[plan.slot_B, :, :L], values[plan.slot_B, :, :L]
+        k_BGLD, v_BGLD = (held(tensor, plan.pages_BK, L) for tensor in (keys, values))
         # On a GPU, only the slow implementation takes both a mask and fewer key heads.
         repeats = q_BHND.shape[1] // k_BGLD.shape[1] if keys.is_cuda else 1
         if repeats > 1:
@@ -147,18 +158,17 @@ class SlotCache(Cache):  # type: ignore[misc]
         assert isinstance(plan, DecodePlan)
         keys, values = self.keys[layer], self.values[layer]
         if self.kernels:
-            return decode_attention(q_nH1D, k_nG1D, v_nG1D, keys, values, plan.slot_n, plan.length_S, scale)
-        position_n = plan.length_S[plan.slot_n]
-        keys[plan.slot_n, :, position_n] = k_nG1D[:, :, 0]
-        values[plan.slot_n, :, position_n] = v_nG1D[:, :, 0]
+            return decode_attention(q_nH1D, k_nG1D, v_nG1D, keys, values, self.table_SK, plan.slot_n, plan.length_S, scale)
+        keys[plan.page_n, :, plan.offset_n] = k_nG1D[:, :, 0]
+        values[plan.page_n, :, plan.offset_n] = v_nG1D[:, :, 0]
         n, H, _, D = q_nH1D.shape
         # The query heads that share a key head are as good as several positions (12x faster than repeating keys, on 2 cores).
         grouped = q_nH1D.reshape(n, keys.shape[1], -1, D)
         parts = [
             sdpa(
                 grouped[run.start : run.end],
-                keys[run.first_slot : run.first_slot + run.end - run.start, :, : run.positions],
-                values[run.first_slot : run.first_slot + run.end - run.start, :, : run.positions],
+                held(keys, run.pages, run.positions),
+                held(values, run.pages, run.positions),
                 attn_mask=run.mask,
                 scale=scale,
             )
@@ -167,21 +177,11 @@ class SlotCache(Cache):  # type: ignore[misc]
         return (parts[0] if len(parts) == 1 else torch.cat(parts)).reshape(n, 1, H, D)
 
 
-def slot_runs(slots: Sequence[int], lengths: Sequence[int], dtype: torch.dtype) -> tuple[SlotRun, ...]:
-    """The runs of sorted slots whose new tokens stand at positions `lengths`; a run has a mask only where its lengths differ."""
-    found, a = [], 0
-    for b in range(1, len(slots) + 1):
-        if b < len(slots) and slots[b] == slots[b - 1] + 1:
-            continue
-        L = max(lengths[a:b]) + 1
-        mask = None
-        if min(lengths[a:b]) + 1 < L:
-            # As a number to add: a boolean would be turned into one in every layer.
-            hidden = torch.arange(L) > torch.tensor(lengths[a:b])[:, None]
-            mask = torch.zeros(hidden.shape, dtype=dtype).masked_fill(hidden, float("-inf"))[:, None, None]
-        found.append(SlotRun(a, b, slots[a], L, mask))
-        a = b
-    return tuple(found)
+def held(pages_GPD: torch.Tensor, chosen: slice | torch.Tensor, positions: int) -> torch.Tensor:
+    """The first positions of rows, (rows, G, L, D), whose pages are a slice of one page each or (rows, K)."""
+    if isinstance(chosen, slice):
+        return pages_GPD[chosen, :, :positions]
+    return pages_GPD[:, :, :positions][chosen].transpose(1, 2).flatten(2, 3)[:, :, :positions]
 
 
 def _attention(

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from rlkernel.policy.draw import draw
-from rlkernel.policy.slots.cache import DecodePlan, SlotCache, slot_runs
+from rlkernel.policy.slots.cache import SlotCache
 
 
 class SlotState:
@@ -63,7 +63,7 @@ class DecodeStep:
     def run(self, slots: Sequence[int], steps: int) -> None:
         """Sample `steps` tokens for every slot that does not finish before. On a GPU, nothing waits for the device."""
         lanes = width(len(slots), self.scratch) if self.cache.kernels else len(slots)
-        lane_slots = torch.tensor([*slots, *[self.scratch] * (lanes - len(slots))])
+        lane_slots = torch.tensor([*self.cache.in_order(slots), *[self.scratch] * (lanes - len(slots))])
         if not self._graphed:
             for _ in range(steps):
                 self.step(lane_slots)
@@ -74,13 +74,10 @@ class DecodeStep:
             graph.replay()
 
     def step(self, slot_n: torch.Tensor) -> None:
-        """Sample one token for each lane. slot_n: the slot of each lane, scratch for idle lanes; sorted where Triton is not
-        used."""
+        """Sample one token for each lane. slot_n: the slot of each lane, scratch for idle lanes."""
         state = self.state
         length_n = state.length_S[slot_n]
-        runs = () if self.cache.kernels else slot_runs(slot_n.tolist(), length_n.tolist(), self.cache.keys[0].dtype)
-        self.cache.plan = DecodePlan(slot_n, state.length_S, runs)
-        self.cache.decoding = True
+        self.cache.begin_decoding(slot_n, state.length_S)
         ids_n1, position_n1 = state.token_S[slot_n][:, None], length_n[:, None]
         if self.cache.opaque and len(slot_n) > 1:
             # One compilation serves all numbers of lanes.

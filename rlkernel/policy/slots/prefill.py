@@ -11,7 +11,8 @@ from typing import Any
 
 import torch
 
-from rlkernel.policy.slots.cache import PrefillPlan, SlotCache
+from rlkernel.policy.slots.cache import SlotCache
+from rlkernel.policy.slots.plans import PrefillPlan
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,13 +82,14 @@ def _piece(model: Any, cache: SlotCache, batch: list[PrefillRow], starts: list[i
     slot_B = torch.tensor([row.slots[0] for row in batch])
     mask_B1NL = None
     if any(starts):
-        L = min(-(-max(ends) // 16) * 16, cache.positions)
+        L = min(-(-max(ends) // 16) * 16, cache.room.positions)
         mask_B1NL = (torch.arange(L, device=device) <= position_BN.to(device)[:, :, None])[:, None]
+    page_T, offset_T = cache.place(slot_B[:, None].expand(-1, N)[real_BN].to(device), position_BN[real_BN].to(device))
     plan = PrefillPlan(
         flat_T=real_BN.flatten().nonzero()[:, 0].to(device),
-        slot_T=slot_B[:, None].expand(-1, N)[real_BN].to(device),
-        position_T=position_BN[real_BN].to(device),
-        slot_B=slot_B.to(device),
+        page_T=page_T,
+        offset_T=offset_T,
+        pages_BK=cache.table_SK[slot_B.to(device), : cache.room.needed(max(ends))],
         mask_B1NL=mask_B1NL,
     )
     cache.begin(plan)
@@ -97,7 +99,7 @@ def _piece(model: Any, cache: SlotCache, batch: list[PrefillRow], starts: list[i
     try:
         output = model(
             input_ids=ids_BN.to(device),
-            position_ids=position_BN.clamp(max=cache.positions - 1).to(device),
+            position_ids=position_BN.clamp(max=cache.room.positions - 1).to(device),
             past_key_values=cache,
             use_cache=True,
             slots=cache,

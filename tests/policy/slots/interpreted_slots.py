@@ -13,33 +13,38 @@ from transformers import LlamaConfig, LlamaForCausalLM
 from rlkernel.policy.draw import BLOCK, masses, masses_on_gpu
 from rlkernel.policy.engine import Engine, Request, Sample
 from rlkernel.policy.slots.attention import decode_attention
+from rlkernel.policy.slots.cache import held
 from rlkernel.policy.slots.engine import SlotEngine
 
 
 def worst_difference(H: int, G: int, D: int, splits: int, dtype: torch.dtype) -> float:
     """Over lanes whose slots hold nothing, one position, exactly one block, and more; two idle lanes share the last slot."""
-    S, P, slots = 6, 200, [3, 0, 2, 1, 4, 6, 6]
+    S, P, K, slots = 6, 64, 4, [3, 0, 2, 1, 4, 6, 6]
     length_S = torch.tensor([0, 1, 64, 150, 199, 7, 0], dtype=torch.int32)
     generator = torch.Generator().manual_seed(0)
 
     def random(*shape: int) -> torch.Tensor:
         return torch.randn(*shape, generator=generator).to(dtype)
 
-    keys, values = random(S + 1, G, P, D), random(S + 1, G, P, D)
+    keys, values = random(S * K + 1, G, P, D), random(S * K + 1, G, P, D)
+    # The pages of a slot are anywhere; those that it does not need, and all of the idle one, are the last.
+    table_SK = torch.cat([torch.randperm(S * K, generator=generator).view(S, K), torch.full((1, K), S * K)])
+    table_SK[0, 1:] = table_SK[1, 1:] = S * K
     # As a model makes them: not contiguous.
     q, k, v = (random(len(slots), 1, heads, D).transpose(1, 2) for heads in (H, G, G))
     before = keys.clone(), values.clone()
-    out = decode_attention(q, k, v, keys, values, torch.tensor(slots), length_S, D**-0.5, splits)
+    out = decode_attention(q, k, v, keys, values, table_SK, torch.tensor(slots), length_S, D**-0.5, splits)
     worst = 0.0
     for lane, slot in enumerate(slots[:5]):
         past = int(length_S[slot])
         for cached, new in zip(before, (k, v), strict=True):
-            cached[slot, :, past] = new[lane, :, 0]
-        k_all, v_all = (cached[slot, :, : past + 1].float().repeat_interleave(H // G, 0) for cached in before)
+            cached[table_SK[slot, past // P], :, past % P] = new[lane, :, 0]
+        rows = (held(cached, table_SK[slot : slot + 1], past + 1)[0] for cached in before)
+        k_all, v_all = (row.float().repeat_interleave(H // G, 0) for row in rows)
         right = torch.nn.functional.scaled_dot_product_attention(q[lane].float(), k_all, v_all)[:, 0]
         worst = max(worst, float((out[lane, 0].float() - right).abs().max()))
     assert torch.isfinite(out).all()
-    assert torch.equal(keys[:S], before[0][:S]) and torch.equal(values[:S], before[1][:S])
+    assert torch.equal(keys[:-1], before[0][:-1]) and torch.equal(values[:-1], before[1][:-1])
     return worst
 
 
@@ -63,7 +68,7 @@ def run(engine: Engine, requests: list[Request]) -> dict[int, Sample]:
 
 
 def engine_difference() -> float:
-    """Two turns of four requests in three slots, as on a GPU: padded lanes, the host looks every four tokens."""
+    """Two turns of four requests in three slots, as on a GPU: few pages, padded lanes, the host looks every four tokens."""
     torch.manual_seed(0)
     model: Any = LlamaForCausalLM(
         LlamaConfig(
@@ -76,9 +81,12 @@ def engine_difference() -> float:
             max_position_embeddings=256,
         )
     ).eval()
-    plain, kernels = (SlotEngine(model, frozenset({2}), 1.0, slots=3, kernels=k) for k in (False, True))
+    # 64 positions are 2 * 64 * 16 * 4 bytes: one page is scratch, and 5 are for three slots of up to 141 positions.
+    few = 6 * 8192
+    plain = SlotEngine(model, frozenset({2}), 1.0, slots=3, kernels=False)
+    kernels = SlotEngine(model, frozenset({2}), 1.0, slots=3, kernels=True, page=64, cache_bytes=few)
     kernels.look_every = 10**9
-    requests = [Request(i, tuple(range(3, 10 + 3 * i)), i, 2 + i) for i in range(4)]
+    requests = [Request(i, tuple(3 + j % 40 for j in range(7 + 40 * i)), i, 2 + i) for i in range(4)]
     worst = 0.0
     for _ in range(2):
         left, right = run(plain, requests), run(kernels, requests)

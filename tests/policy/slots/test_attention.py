@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import os
 import subprocess
@@ -17,8 +18,9 @@ from triton.compiler import ASTSource
 
 from rlkernel.policy.engine import Request
 from rlkernel.policy.slots import attention as decode_attention
-from rlkernel.policy.slots.attention import attend_kernel, combine_kernel, constants
+from rlkernel.policy.slots.attention import STAGES, attend_kernel, combine_kernel, constants
 from rlkernel.policy.slots.engine import SlotEngine
+from tests.policy.sampling import far
 
 ROOT = Path(__file__).parents[3]
 
@@ -41,10 +43,10 @@ def test_the_kernel_and_the_engine_with_it_in_the_interpreter() -> None:
     ("heads", "kv_heads", "size", "splits"), [(16, 8, 128, 1), (8, 4, 64, 8), (32, 8, 128, 2), (28, 4, 96, 1)]
 )
 def test_the_kernel_compiles_for_sm_90_into_tensor_core_code(heads: int, kv_heads: int, size: int, splits: int) -> None:
-    fixed = constants(heads, kv_heads, size, splits, torch.bfloat16)
+    fixed = constants(heads, kv_heads, size, 128, splits, torch.bfloat16)
     out = "*bf16" if splits == 1 else "*fp32"
-    types = {"slot_ptr": "*i64", "length_ptr": "*i32", "out_ptr": out, "lse_ptr": out, "scale": "fp32"}
-    ptx = compiled(attend_kernel, fixed, types, stages=3)
+    types = {"table_ptr": "*i64", "slot_ptr": "*i64", "length_ptr": "*i32", "out_ptr": out, "lse_ptr": out, "scale": "fp32"}
+    ptx = compiled(attend_kernel, fixed, types, stages=STAGES)
     assert "mma.sync" in ptx and "cp.async" in ptx
     combine = {"SIZE": size, "SIZE_POW2": triton.next_power_of_2(size), "SPLITS": max(splits, 2)}
     assert ".entry" in compiled(combine_kernel, combine, {"part_ptr": "*fp32", "lse_ptr": "*fp32"}, stages=1)
@@ -69,12 +71,14 @@ def test_positions_are_split_only_where_programs_are_few(monkeypatch: pytest.Mon
     assert decode_attention.choose_splits(16, 8192, device) == 32
     # 640 positions are 10 blocks of 64: at most 8 splits.
     assert decode_attention.choose_splits(16, 640, device) == 8
+    # A slot of 32,768 positions is read by four programs of 8,192, however many lanes there are.
+    assert decode_attention.choose_splits(1024, 32_768, device) == 4
 
 
 @pytest.mark.gpu
 def test_the_engine_on_a_gpu_agrees_with_a_fresh_forward_pass(tiny_model: Any) -> None:
     """bfloat16 copy of the weights, captured step, two turns, more requests than slots."""
-    model = tiny_model.to("cuda")
+    model = copy.deepcopy(tiny_model).to("cuda")
     engine = SlotEngine(model, frozenset({2}), 1.0, slots=6)
     contexts = {i: tuple(range(3, 20 + 5 * i)) for i in range(9)}
     for turn in range(2):
@@ -83,9 +87,17 @@ def test_the_engine_on_a_gpu_agrees_with_a_fresh_forward_pass(tiny_model: Any) -
             samples += engine.advance([], 8)
         assert {sample.key for sample in samples} == set(range(9))
         for sample in samples:
-            ids = torch.tensor([[*contexts[sample.key], *sample.token_ids]], device="cuda")
-            with torch.no_grad():
-                logits = engine.model(input_ids=ids).logits[0, len(contexts[sample.key]) - 1 : -1].float()
-            fresh = logits.log_softmax(-1).gather(1, torch.tensor(sample.token_ids, device="cuda")[:, None])[:, 0].cpu()
-            torch.testing.assert_close(torch.tensor(sample.logprobs), fresh, atol=3e-2, rtol=0)
+            logprobs = torch.tensor(sample.logprobs)
+            # The engine's own weights in another attention, then the float32 ones.
+            torch.testing.assert_close(logprobs, fresh(engine.model, contexts[sample.key], sample.token_ids), atol=3e-2, rtol=0)
+            assert far(logprobs, tiny_model, contexts[sample.key], sample.token_ids) < 4
             contexts[sample.key] += (*sample.token_ids, 5, 6)
+
+
+@torch.no_grad()
+def fresh(model: Any, context_ids: tuple[int, ...], token_ids: tuple[int, ...]) -> torch.Tensor:
+    """The log-probability of each sampled token, by one pass of a model on a GPU that nobody has put into any context."""
+    ids = torch.tensor([[*context_ids, *token_ids]], device="cuda")
+    logprobs = model(input_ids=ids).logits[0, len(context_ids) - 1 : -1].float().log_softmax(-1)
+    found: torch.Tensor = logprobs.gather(1, torch.tensor(token_ids, device="cuda")[:, None])[:, 0].cpu()
+    return found

@@ -10,7 +10,9 @@ import torch
 from torch.nn.functional import scaled_dot_product_attention as sdpa
 from transformers import LlamaConfig, LlamaForCausalLM
 
-from rlkernel.policy.slots.cache import DecodePlan, PrefillPlan, SlotCache, bytes_per_position, slot_runs, unsupported
+from rlkernel.policy.slots.cache import SlotCache, bytes_per_position, held, unsupported
+from rlkernel.policy.slots.pages import Room
+from rlkernel.policy.slots.plans import PrefillPlan
 
 CPU = torch.device("cpu")
 CONFIG = SimpleNamespace(
@@ -18,115 +20,155 @@ CONFIG = SimpleNamespace(
 )  # H = 4, G = 2, D = 8
 
 
-def cache(slots: int, positions: int) -> SlotCache:
-    return SlotCache(CONFIG, slots, positions, torch.float32, CPU, kernels=False, opaque=False)
+def cache(room: Room, slots: int) -> SlotCache:
+    return SlotCache(CONFIG, slots, room, torch.float32, CPU, kernels=False, opaque=False)
 
 
-def filled(slots: int, positions: int) -> SlotCache:
-    """A cache in which keys are slot + position / 100 in the first layer, and values the negative of that."""
-    made = cache(slots, positions)
-    number_SP = torch.arange(slots + 1)[:, None] + torch.arange(positions) / 100
-    made.keys[0][:] = number_SP[:, None, :, None]
-    made.values[0][:] = -number_SP[:, None, :, None]
+def filled(room: Room, positions: list[int]) -> SlotCache:
+    """A cache of slots with so many positions, whose keys in the first layer are slot + position / 100, and values the negative
+    of that. The first slots get their pages last, so that nothing is in order."""
+    made = cache(room, len(positions))
+    slots = list(range(len(positions)))[::-1]
+    for slot in slots:
+        made.pages.take(slot, positions[slot])
+    made.write(slots)
+    for slot in slots:
+        for position in range(positions[slot]):
+            page, offset = made.place(torch.tensor([slot]), torch.tensor([position]))
+            made.keys[0][page, :, offset] = slot + position / 100
+            made.values[0][page, :, offset] = -slot - position / 100
     return made
 
 
-def test_a_cache_has_a_scratch_slot_more() -> None:
-    made = cache(3, 16)
+def read(made: SlotCache, slot: int, positions: int) -> tuple[list[float], list[float]]:
+    """What the first layer holds for a slot, of one head and one place each."""
+    row = made.table_SK[slot : slot + 1, : made.room.needed(positions)]
+    keys, values = (held(tensors[0], row, positions)[0, 1, :, 5] for tensors in (made.keys, made.values))
+    return [round(x, 2) for x in keys.tolist()], [round(x, 2) for x in values.tolist()]
+
+
+def test_a_cache_has_a_scratch_page_more_which_is_everybodys_until_it_has_another() -> None:
+    made = cache(Room(pages=5, size=4, positions=12), 3)
     assert len(made.keys) == len(made.values) == 2
-    assert made.keys[0].shape == made.values[1].shape == (4, 2, 16, 8)
-    assert made.positions == 16
+    assert made.keys[0].shape == made.values[1].shape == (6, 2, 4, 8)
+    assert made.nbytes == 2 * 2 * 6 * 2 * 4 * 8 * 4  # layers, keys and values, pages, heads, positions, size, bytes
+    assert made.table_SK.tolist() == [[5, 5, 5]] * 4
+    made.pages.take(1, 5)
+    made.write([1])
+    assert made.table_SK.tolist() == [[5, 5, 5], [0, 1, 5], [5, 5, 5], [5, 5, 5]]
 
 
-def test_what_stays_moves_to_the_first_slots_and_the_rest_is_empty() -> None:
-    made = filled(3, 4)
-    made.resize(6, 2, stay=[2, 0])
-    assert made.positions == 6 and made.keys[0].shape == (3, 2, 6, 8)
-    expected = torch.tensor([[2.00, 2.01, 2.02, 2.03, 0, 0], [0.00, 0.01, 0.02, 0.03, 0, 0], [0] * 6])
-    torch.testing.assert_close(made.keys[0][:, 1, :, 5], expected)
-    torch.testing.assert_close(made.values[0][:, 0, :, 0], -expected)
+@pytest.mark.parametrize("room", [Room(9, 4, 16), Room(3, 16, 16)])
+def test_what_slots_hold_stays_in_a_larger_cache_and_a_smaller_one(room: Room) -> None:
+    made = filled(room, [7, 4, 12])
+    expected = {slot: [round(slot + p / 100, 2) for p in range(n)] for slot, n in enumerate((7, 4, 12))}
+    larger = Room(12, 4, 24) if room.size == 4 else Room(3, 24, 24)
+    made.resize(larger)
+    assert made.room == larger and made.keys[0].shape[0] == larger.pages + 1
+    for slot, keys in expected.items():
+        assert read(made, slot, len(keys)) == (keys, [-key for key in keys])
+    made.pages.release(1)
+    smaller = Room(sum(map(len, made.pages.held)), larger.size, larger.positions)
+    made.resize(smaller)
+    for slot in (0, 2):
+        assert read(made, slot, len(expected[slot]))[0] == expected[slot]
+    assert made.table_SK[1].tolist() == [smaller.pages] * smaller.width and made.pages.free == 0
 
 
-def test_shared_positions_are_copied_and_no_more() -> None:
-    made = filled(3, 4)
-    made.share([0, 0], [1, 2], length=2)
-    expected = torch.tensor([[0.00, 0.01, 0.02, 0.03], [0.00, 0.01, 1.02, 1.03], [0.00, 0.01, 2.02, 2.03]])
-    torch.testing.assert_close(made.keys[0][:3, 0, :, 0], expected)
-    torch.testing.assert_close(made.values[0][:3, 0, :, 0], -expected)
+def test_shared_positions_are_copied() -> None:
+    made = filled(Room(9, 4, 16), [9, 9, 9])
+    made.share([0, 0], [1, 2], length=6)
+    own = [0.00, 0.01, 0.02, 0.03, 0.04, 0.05]
+    for slot in range(3):
+        keys, values = read(made, slot, 9)
+        assert keys[:6] == own and values[:6] == [-x for x in own]
+        assert keys[8] == round(slot + 0.08, 2)  # on a page of its own
+    whole = filled(Room(3, 12, 12), [9, 9, 9])
+    whole.share([0], [2], length=6)
+    assert read(whole, 2, 9)[0] == [*own, 2.06, 2.07, 2.08]
 
 
 def random(*shape: int) -> torch.Tensor:
     return torch.randn(*shape, generator=torch.Generator().manual_seed(sum(shape)))
 
 
-def test_a_prefill_stores_what_is_no_padding_and_attends_causally() -> None:
-    made = cache(3, 8)
+ROOMS = pytest.mark.parametrize("room", [Room(9, 2, 8), Room(4, 8, 8)])
+"""Pages of two positions, and slots of one page."""
+
+
+def opened(room: Room) -> SlotCache:
+    """A cache of four slots with eight positions each, or as many as there are pages for, from the last to the first."""
+    made = cache(room, 4)
+    for slot, positions in ((3, 6), (2, 5), (1, 3), (0, 2)) if room.size == 2 else ((3, 8), (2, 8), (1, 8), (0, 8)):
+        made.pages.take(slot, positions)
+    made.write(range(4))
+    return made
+
+
+@ROOMS
+def test_a_prefill_stores_what_is_no_padding_and_attends_causally(room: Room) -> None:
+    made = opened(room)
     q, k, v = random(2, 4, 5, 8), random(2, 2, 5, 8), random(2, 2, 5, 8) + 1
-    # Row 0 has five tokens for slot 2, row 1 three for slot 0.
+    # Row 0 has five tokens for slot 2, row 1 three for slot 1.
     real = torch.tensor([0, 1, 2, 3, 4, 5, 6, 7])
-    slots, positions = torch.tensor([2] * 5 + [0] * 3), torch.tensor([0, 1, 2, 3, 4, 0, 1, 2])
-    made.begin(PrefillPlan(real, slots, positions, torch.tensor([2, 0]), None))
+    place = made.place(torch.tensor([2] * 5 + [1] * 3), torch.tensor([0, 1, 2, 3, 4, 0, 1, 2]))
+    made.begin(PrefillPlan(real, *place, made.table_SK[[2, 1]], None))
     made.prefill(*(torch.zeros_like(t) for t in (q, k, v)), 8**-0.5)  # the first layer
     out = made.prefill(q, k, v, 8**-0.5)
-    assert torch.equal(made.keys[1][2, :, :5], k[0]) and torch.equal(made.values[1][0, :, :3], v[1, :, :3])
-    assert not made.keys[1][0, :, 3:].any() and not made.keys[1][1].any() and not made.keys[0].any()
+    keys, values = (held(tensors[1], made.table_SK[[2, 1]], 5) for tensors in (made.keys, made.values))
+    assert torch.equal(keys[0], k[0]) and torch.equal(values[1, :, :3], v[1, :, :3])
+    assert made.keys[1].count_nonzero() == 8 * 2 * 8 and not made.keys[0].any()
     for row, length in ((0, 5), (1, 3)):
         keys, values = (t[row, :, :length].repeat_interleave(2, 0) for t in (k, v))
         right = sdpa(q[row, :, :length], keys, values, is_causal=True)
         torch.testing.assert_close(out[row, :length], right.transpose(0, 1))
 
 
-def test_a_later_prefill_attends_to_what_the_slot_holds() -> None:
-    made = cache(1, 8)
+@ROOMS
+def test_a_later_prefill_attends_to_what_the_slot_holds(room: Room) -> None:
+    made = opened(room)
     k, v, q = random(1, 2, 6, 8), random(1, 2, 6, 8) + 1, random(1, 4, 6, 8)
-    first = PrefillPlan(torch.arange(4), torch.zeros(4, dtype=torch.long), torch.arange(4), torch.tensor([0]), None)
-    made.begin(first)
+    slots, row = torch.full((6,), 3), made.table_SK[3:, : room.needed(6)][:1]
+    made.begin(PrefillPlan(torch.arange(4), *made.place(slots[:4], torch.arange(4)), row, None))
     made.prefill(q[:, :, :4], k[:, :, :4], v[:, :, :4], 0.5)
-    mask = (torch.arange(8) <= torch.tensor([4, 5])[:, None])[None, None]
-    made.begin(PrefillPlan(torch.arange(2), torch.zeros(2, dtype=torch.long), torch.tensor([4, 5]), torch.tensor([0]), mask))
+    mask = (torch.arange(6) <= torch.tensor([4, 5])[:, None])[None, None]
+    made.begin(PrefillPlan(torch.arange(2), *made.place(slots[:2], torch.tensor([4, 5])), row, mask))
     out = made.prefill(q[:, :, 4:], k[:, :, 4:], v[:, :, 4:], 0.5)
     right = sdpa(q, k.repeat_interleave(2, 1), v.repeat_interleave(2, 1), is_causal=True, scale=0.5)
     torch.testing.assert_close(out, right[:, :, 4:].transpose(1, 2))
 
 
-def test_a_decode_step_stores_the_new_token_and_attends_to_all_before_it() -> None:
-    made, lengths = cache(3, 8), torch.tensor([4, 2, 0, 5])
+@ROOMS
+def test_a_decode_step_stores_the_new_token_and_attends_to_all_before_it(room: Room) -> None:
+    made, lengths = opened(room), torch.tensor([1, 2, 0, 5])
     for tensor in (*made.keys, *made.values):
         tensor.copy_(random(*tensor.shape))
-    before = made.keys[0].clone(), made.values[0].clone()
-    slots = torch.tensor([0, 1, 3])
+    before = [held(tensors[0], made.table_SK[:4], 6).clone() for tensors in (made.keys, made.values)]
+    slots = torch.tensor(made.in_order([0, 1, 3]))
+    assert slots.tolist() == [3, 1, 0]
     q, k, v = random(3, 4, 1, 8), random(3, 2, 1, 8), random(3, 2, 1, 8) + 1
-    made.plan = DecodePlan(slots, lengths, slot_runs([0, 1, 3], [4, 2, 5], torch.float32))
+    made.begin_decoding(slots, lengths)
     out = made.decode(q, k, v, 0.25, layer=0)
     assert out.shape == (3, 1, 4, 8)
+    after = held(made.keys[0], made.table_SK[:4], 6)
     for lane, slot in enumerate(slots.tolist()):
         past = int(lengths[slot])
         keys, values = (
-            torch.cat([held[slot, :, :past], new[lane]], 1).repeat_interleave(2, 0)
-            for held, new in zip(before, (k, v), strict=True)
+            torch.cat([cached[slot, :, :past], new[lane]], 1).repeat_interleave(2, 0)
+            for cached, new in zip(before, (k, v), strict=True)
         )
         torch.testing.assert_close(out[lane, 0], sdpa(q[lane], keys, values, scale=0.25)[:, 0])
-        assert torch.equal(made.keys[0][slot, :, past], k[lane, :, 0])
-    assert torch.equal(made.keys[0][2], before[0][2])
-
-
-def test_neighbouring_slots_are_one_run_with_a_mask_where_lengths_differ() -> None:
-    first, second = slot_runs([0, 1, 3], [4, 2, 5], torch.float32)
-    # New tokens stand at positions 4 and 2: five positions, of which lane 1 sees the first three.
-    assert (first.start, first.end, first.first_slot, first.positions) == (0, 2, 0, 5)
-    assert first.mask is not None and first.mask.shape == (2, 1, 1, 5)
-    assert first.mask[:, 0, 0].tolist() == [[0.0] * 5, [0.0, 0.0, 0.0, float("-inf"), float("-inf")]]
-    assert (second.start, second.end, second.first_slot, second.positions, second.mask) == (2, 3, 3, 6, None)
-    (alike,) = slot_runs([1, 2], [7, 7], torch.float32)
-    assert alike.mask is None
+        assert torch.equal(after[slot, :, past], k[lane, :, 0])
+    assert torch.equal(after[2, :, :5], before[0][2, :, :5])
 
 
 def test_a_handle_is_free_again_when_its_cache_is_gone() -> None:
-    one, two = cache(1, 4), cache(1, 4)
+    room = Room(1, 4, 4)
+    one, two = cache(room, 1), cache(room, 1)
     assert one.handle != two.handle
     freed = one.handle
     del one
-    assert cache(1, 4).handle <= freed
+    assert cache(room, 1).handle <= freed
 
 
 def test_bytes_of_a_position() -> None:

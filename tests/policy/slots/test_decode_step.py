@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 import torch
 
 from rlkernel.policy.slots.cache import SLOTS, SlotCache
 from rlkernel.policy.slots.decode_step import DecodeStep, SlotState, width
 from rlkernel.policy.slots.decoding import for_decoding
+from rlkernel.policy.slots.pages import Room
 from rlkernel.policy.slots.prefill import PrefillRow, prefill
 from tests.policy.sampling import context, fresh_logprobs
 
@@ -79,9 +81,13 @@ def test_a_state_is_taken_over_in_the_order_of_what_stays() -> None:
     assert new.done_S.tolist() == [False, False, True]
 
 
-def test_steps_after_a_prefill_follow_the_model(tiny_model: Any) -> None:
-    config, contexts = tiny_model.config, [context(9, 0), context(14, 1)]
-    cache, state = SlotCache(config, 2, 64, torch.float32, CPU, kernels=False, opaque=False), SlotState(2, 6, CPU)
+@pytest.mark.parametrize("size", [8, 64])
+def test_steps_after_a_prefill_follow_the_model(size: int, tiny_model: Any) -> None:
+    config, contexts, room = tiny_model.config, [context(9, 0), context(14, 1)], Room(128 // size, size, 64)
+    cache, state = SlotCache(config, 2, room, torch.float32, CPU, kernels=False, opaque=False), SlotState(2, 6, CPU)
+    for slot in (1, 0):
+        cache.pages.take(slot, 20)
+    cache.write([0, 1])
     opened(state, [len(ids) for ids in contexts], [6, 4])
     decode = DecodeStep(tiny_model, cache, state, torch.zeros(config.vocab_size, dtype=torch.bool), 1.0, compiled=False)
     with torch.no_grad(), for_decoding(tiny_model, SLOTS):

@@ -203,10 +203,10 @@ def test_a_cache_that_is_too_short_grows_under_rows_in_flight(tiny_model: Any) -
     engine = SlotEngine(tiny_model, frozenset(), 1.0, slots=3)
     short, long = Request(0, context(20, 0), seed=0, budget=30), Request(1, context(150, 1), seed=1, budget=40)
     engine.advance([short], 3)
-    assert engine._cache is not None and engine._cache.positions == 128
+    assert engine._cache is not None and engine._cache.room.positions == 128
     samples = run(engine, [long])
     # 190 positions are needed: 256, and half as much again since a later turn will want more.
-    assert engine._cache.positions == 384
+    assert engine._cache.room.positions == 384
     for request in (short, long):
         expected = fresh_logprobs(tiny_model, request.context_ids, samples[request.key].token_ids, 1.0)
         torch.testing.assert_close(torch.tensor(samples[request.key].logprobs), expected, atol=2e-5, rtol=0)
@@ -217,7 +217,7 @@ def test_little_memory_means_fewer_slots_and_too_little_is_told(tiny_model: Any)
     engine = SlotEngine(tiny_model, frozenset(), 1.0, slots=8, cache_bytes=4 * 65536)
     samples = run(engine, [Request(i, context(20, i), seed=i, budget=4) for i in range(8)])
     # Three, since one is scratch.
-    assert len(engine._slots) == 3 and len(samples) == 8
+    assert engine.free == 3 and len(samples) == 8
     # Twice the positions: one slot, once the three are done.
     busy = [Request(i, context(20, i), seed=i, budget=10) for i in range(3)]
     engine.advance(busy, 1)
@@ -225,13 +225,13 @@ def test_little_memory_means_fewer_slots_and_too_little_is_told(tiny_model: Any)
     assert engine.advance([long], 1) == []
     assert engine.active == 4
     assert set(run(engine, [])) == {0, 1, 2, 9}
-    assert len(engine._slots) == 1
+    assert engine.free == 1
     with pytest.raises(ValueError, match=r"256 positions take 0\.0 GiB"):
         run(SlotEngine(tiny_model, frozenset(), 1.0, cache_bytes=65536), [long])
 
 
 def test_looking_rarely_changes_nothing(tiny_model: Any) -> None:
-    # On a GPU the host looks once per `advance`: finished rows ride along.
+    # On a GPU the host looks every few tokens: finished rows ride along.
     requests = [Request(i, context(6 + i, i), seed=i, budget=3 + 4 * i) for i in range(6)]
     often, rarely = (SlotEngine(tiny_model, frozenset(range(20)), 1.0) for _ in range(2))
     rarely.look_every = 10**9
@@ -313,3 +313,72 @@ def test_weights_that_diverged_are_told(tiny_model: Any) -> None:
         tiny_model.model.norm.weight.fill_(float("nan"))
     with pytest.raises(FloatingPointError, match="not finite"):
         run(SlotEngine(tiny_model, frozenset(), 1.0), [Request(0, (5, 6), seed=0, budget=2)])
+
+
+@pytest.mark.parametrize("page", [16, 128])
+def test_pages_change_no_sample(page: int, tiny_model: Any) -> None:
+    """Two turns of six requests of very different length: the tokens of slots that are one page each, and of few slots."""
+    whole = SlotEngine(tiny_model, frozenset({2}), 1.0, slots=6)
+    paged = SlotEngine(tiny_model, frozenset({2}), 1.0, slots=3, page=page)
+    requests = [Request(i, context(5 + 25 * i, i), seed=i, budget=4 + 7 * i) for i in range(6)]
+    for _ in range(2):
+        left, right = run(whole, requests), run(paged, requests)
+        assert {k: s.token_ids for k, s in right.items()} == {k: s.token_ids for k, s in left.items()}
+        for request in requests:
+            expected = fresh_logprobs(tiny_model, request.context_ids, right[request.key].token_ids, 1.0)
+            torch.testing.assert_close(torch.tensor(right[request.key].logprobs), expected, atol=2e-5, rtol=0)
+        requests = [Request(r.key, (*r.context_ids, *left[r.key].token_ids, 7), r.seed + 9, 9) for r in requests]
+
+
+def test_where_pages_run_out_the_last_gives_way_and_goes_on_where_it_was(tiny_model: Any) -> None:
+    # 10 pages of 16 positions beside the scratch page, 8 KiB each; four requests of at most 20 + 60 positions want 20.
+    requests = [Request(i, context(20, i), seed=i, budget=60) for i in range(4)]
+    engine = SlotEngine(tiny_model, frozenset(), 1.0, slots=4, page=16, cache_bytes=11 * 8192)
+    expected = run(SlotEngine(tiny_model, frozenset(), 1.0), requests)
+    shapes, hook = forward_shapes(tiny_model)
+    samples = run(engine, requests)
+    hook.remove()
+    # Two pages for a context and its first token, one that each will want: three fit into ten.
+    assert shapes[0] == (3, 20)
+    computed = [length for rows, length in shapes for _ in range(rows) if length > 1]
+    # Some were computed again, with what they had sampled.
+    assert len(computed) > 4 and sum(length > 20 for length in computed) >= 1
+    for key, sample in samples.items():
+        assert (sample.token_ids, sample.stop) == (expected[key].token_ids, "length")
+        assert sample.logprobs == pytest.approx(expected[key].logprobs, abs=2e-5)
+    assert engine.active == 0 and not engine._begun
+
+
+def test_a_conversation_that_fits_no_pages_is_refused_and_one_that_just_fits_is_not(tiny_model: Any) -> None:
+    engine = SlotEngine(tiny_model, frozenset(), 1.0, slots=4, page=128, cache_bytes=3 * 65536)
+    # Two pages and the scratch page: 256 positions.
+    assert len(run(engine, [Request(0, context(200, 0), seed=0, budget=56)])[0].token_ids) == 56
+    with pytest.raises(ValueError, match=r"384 positions take 0\.0 GiB of keys and values, of 0\.0 GiB"):
+        run(engine, [Request(1, context(200, 0), seed=0, budget=57)])
+
+
+def test_pages_of_idle_slots_are_taken_before_anybody_gives_way(tiny_model: Any) -> None:
+    engine = SlotEngine(tiny_model, frozenset(), 1.0, slots=4, page=16, cache_bytes=7 * 8192)
+    first = run(engine, [Request(i, context(20, i), seed=i, budget=10) for i in range(2)])
+    shapes, hook = forward_shapes(tiny_model)
+    # Both hold two of six pages; the new one takes four to its end, two of them from what was idle longest.
+    sample = run(engine, [Request(2, context(20, 2), seed=2, budget=40)])[2]
+    for i in (1, 0):
+        run(engine, [Request(3 + i, context(20, i) + first[i].token_ids + (5,), seed=3, budget=1)])
+    hook.remove()
+    computed = [length for _, length in shapes if length > 1]
+    # The second was still there: its last sampled token and the new one.
+    assert computed == [20, 2, 31]
+    expected = fresh_logprobs(tiny_model, context(20, 2), sample.token_ids, 1.0)
+    torch.testing.assert_close(torch.tensor(sample.logprobs), expected, atol=2e-5, rtol=0)
+
+
+def test_requests_that_wait_are_admitted_while_others_decode(tiny_model: Any) -> None:
+    engine = SlotEngine(tiny_model, frozenset(), 1.0, slots=2)
+    requests = [Request(i, context(10 + i, i), seed=i, budget=budget) for i, budget in enumerate((3, 30, 3, 3))]
+    # In one call: the short ones take turns beside the long one.
+    samples = {sample.key: sample for sample in engine.advance(requests, 30)}
+    assert list(samples) == [0, 2, 3, 1]
+    for request in requests:
+        expected = fresh_logprobs(tiny_model, request.context_ids, samples[request.key].token_ids, 1.0)
+        torch.testing.assert_close(torch.tensor(samples[request.key].logprobs), expected, atol=2e-5, rtol=0)

@@ -10,13 +10,22 @@ import pytest
 import torch
 
 from rlkernel.policy.slots.cache import SLOTS, SlotCache
+from rlkernel.policy.slots.cache import held as pages_of
 from rlkernel.policy.slots.decoding import for_decoding
+from rlkernel.policy.slots.pages import Room
 from rlkernel.policy.slots.prefill import PrefillRow, prefill
 from tests.policy.sampling import context
 
 
-def cache(model: Any, slots: int) -> SlotCache:
-    return SlotCache(model.config, slots, 128, torch.float32, torch.device("cpu"), kernels=False, opaque=False)
+def cache(model: Any, slots: int, size: int = 16) -> SlotCache:
+    """A cache of slots with 64 positions each; their pages are in no order."""
+    room = Room(slots * 64 // size, size, 64)
+    made = SlotCache(model.config, slots, room, torch.float32, torch.device("cpu"), kernels=False, opaque=False)
+    for positions in (16, 32, 64):
+        for slot in reversed(range(slots)):
+            made.pages.take(slot, positions)
+    made.write(range(slots))
+    return made
 
 
 @contextmanager
@@ -66,11 +75,13 @@ def test_equal_contexts_are_computed_once_and_copied(tiny_model: Any) -> None:
     assert shapes == [(2, 20)]
     check(tiny_model, rows, found)
     for layer in (*held.keys, *held.values):
-        assert torch.equal(layer[0, :, :20], layer[1, :, :20]) and torch.equal(layer[3, :, :20], layer[1, :, :20])
+        one, three, zero = (pages_of(layer, held.table_SK[[slot]], 20)[0] for slot in (1, 3, 0))
+        assert one.any() and torch.equal(zero, one) and torch.equal(three, one)
 
 
-def test_what_a_slot_holds_is_not_computed_again(tiny_model: Any) -> None:
-    held, whole = cache(tiny_model, 2), [context(40, 0), context(30, 1)]
+@pytest.mark.parametrize("size", [16, 64])
+def test_what_a_slot_holds_is_not_computed_again(size: int, tiny_model: Any) -> None:
+    held, whole = cache(tiny_model, 2, size), [context(40, 0), context(30, 1)]
     logits_after(tiny_model, [PrefillRow(ids[:25], 0, (slot,)) for slot, ids in enumerate(whole)], held, tokens=200)
     later = [PrefillRow(ids, 25, (slot,)) for slot, ids in enumerate(whole)]
     with shapes_of(tiny_model) as shapes:

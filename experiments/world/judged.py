@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,9 @@ from typing import Any
 import anyio
 
 from envs.world.drafts import Draft, code
+from envs.world.draw import FAMILIES
+from rlkernel.commands.plan import check_limit
+from rlkernel.errors import UsageError
 from rlkernel.evaluator.pool import Pool
 from rlkernel.evaluator.version import verdict_version
 from rlkernel.types import Evaluation, Timing
@@ -106,6 +109,15 @@ def open_ledger(name: str, pool: Pool) -> Ledger:
     return Ledger(RUNS / f"{name}_{timing_of(pool)}_{setting}.jsonl")
 
 
+def families_of(named: Sequence[str]) -> tuple[str, ...]:
+    """The families that a command is about: those that it names, or all. Raises UsageError for one that is not known."""
+    for name in named:
+        if name not in FAMILIES:
+            raise UsageError(f"--families {name}: choose from {', '.join(FAMILIES)}")
+    return tuple(named) or tuple(FAMILIES)
+
+
 def deadline(limit_seconds: float | None) -> float:
-    """The monotonic time at which a command stops; infinity without a limit."""
+    """The monotonic time at which a command stops; infinity without a limit. Raises UsageError for a limit that is none."""
+    check_limit(limit_seconds)
     return float("inf") if limit_seconds is None else time.monotonic() + limit_seconds

@@ -96,11 +96,9 @@ def test_the_check_tells_the_families_and_stops_in_time(
 ) -> None:
     monkeypatch.chdir(tmp_path)
 
-    async def run(limit: float | None) -> int:
-        return await check.run(1, 0, "cpu", ("chain",), limit)
-
-    assert anyio.run(run, 0.0) == GOES_ON
-    assert anyio.run(run, None) == 0
+    argv = ["--count", "1", "--families", "chain", "--device", "cpu"]
+    assert check.main([*argv, "--limit-seconds", "0.001"]) == GOES_ON
+    assert check.main(argv) == 0
     assert "chain        correct 1\n1 honest drafts, 0 not correct" in capsys.readouterr().out
 
 

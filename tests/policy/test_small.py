@@ -54,7 +54,7 @@ def test_prompts_and_answers_are_short(small: tuple[Any, Any]) -> None:
 
 
 def test_the_shipped_policy_writes_modules_for_unseen_chains(small: tuple[Any, Any]) -> None:
-    """Of 32 samples for validation chains at temperature 1, most hold a module that parses, and some are the right fusion."""
+    """Most of 32 samples for validation chains at temperature 1 hold a module that parses, and some are the right fusion."""
     model, tokenizer = small
     chains = [p for p in load_suite() if p.split == "validation" and parse(p.source)][:8]
     environment = KernelEnvironment()

@@ -44,20 +44,31 @@ def item_of(draft: Draft, name: str = "") -> Item:
     return Item(" ".join(part for part in (draft.task.name, name, digest(code(draft))) if part), draft)
 
 
+def kept_rows(path: Path) -> list[dict[str, Any]]:
+    """The rows of a file of JSON lines that a kill may have cut off, which is ended so that the next line stands alone. What was cut
+    off is left out. Makes the file's directory."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    text = path.read_text(encoding="utf-8") if path.exists() else ""
+    if text and not text.endswith("\n"):
+        with path.open("a", encoding="utf-8") as file:
+            file.write("\n")
+    rows = []
+    for line in text.splitlines():
+        try:
+            rows.append(json.loads(line))
+        except ValueError:
+            continue
+    return rows
+
+
 class Ledger:
     """A file with one row of JSON per judged item: its key, status, speedup and times in microseconds."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.rows: dict[str, Mapping[str, Any]] = {}
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if path.exists():
-            for line in path.read_text(encoding="utf-8").splitlines():
-                try:
-                    row = json.loads(line)
-                except ValueError:
-                    continue  # cut off by a kill; the item is judged again
-                self.rows[row["key"]] = row
+        for row in kept_rows(path):
+            self.rows[row["key"]] = row
 
     def add(self, key: str, evaluation: Evaluation) -> None:
         """Append a row."""

@@ -68,6 +68,7 @@ def test_a_search_goes_on_where_it_stopped(tmp_path: Path) -> None:
     assert pool.evaluations == 1
     assert whole is not None and again is not None
     assert [item.key for item in whole[TASK.name]] == [item.key for item in again[TASK.name]]
+    assert searched(Ledger(path), pool) is not None and pool.evaluations == 1, "the row after the torn one was lost"
 
 
 def test_items_are_told_apart_by_their_code(tmp_path: Path) -> None:

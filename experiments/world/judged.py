@@ -6,7 +6,7 @@ import hashlib
 import json
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -45,8 +45,8 @@ def item_of(draft: Draft, name: str = "") -> Item:
 
 
 def kept_rows(path: Path) -> list[dict[str, Any]]:
-    """The rows of a file of JSON lines that a kill may have cut off, which is ended so that the next line stands alone. What was cut
-    off is left out. Makes the file's directory."""
+    """The rows of a file of JSON lines, without a last one that a kill has cut off. That one is ended, so that the next line
+    stands alone. Makes the file's directory."""
     path.parent.mkdir(parents=True, exist_ok=True)
     text = path.read_text(encoding="utf-8") if path.exists() else ""
     if text and not text.endswith("\n"):
@@ -114,9 +114,16 @@ def timing_of(pool: Pool) -> Timing:
     return "modelled" if pool.device == "cpu" else "measured"
 
 
+def card_of(pool: Pool) -> str:
+    """The model of the card on which a pool measures, or for which it models."""
+    return pool.runners[0].gpu.name if pool.runners else pool.profile.name
+
+
 def open_ledger(name: str, pool: Pool) -> Ledger:
-    """The ledger of a command, one for each device, version and setting of the evaluator."""
-    setting = digest(f"{pool.device} {pool.config!r} {verdict_version()}")
+    """The ledger of a command, one for each model of card, version and setting of the evaluator. Another card of the same model goes
+    on with it, whose own speeds the profile in the setting tells."""
+    settings = {field: value for field, value in asdict(pool.config).items() if field != "profile"}
+    setting = digest(f"{card_of(pool)} {settings!r} {verdict_version()}")
     return Ledger(RUNS / f"{name}_{timing_of(pool)}_{setting}.jsonl")
 
 

@@ -21,7 +21,7 @@ from envs.world.oracles import store
 from envs.world.schedule import TORCH, Cut, Schedule, cuts, draw, draw_stage, forms, knobs_of, needs_tf32, sound
 from envs.world.suite import training_tasks, validation_tasks
 from envs.world.task import Task
-from experiments.world.judged import RUNS, Item, Ledger, deadline, families_of, item_of, judge, open_ledger, timing_of
+from experiments.world.judged import RUNS, Item, Ledger, card_of, deadline, families_of, item_of, judge, open_ledger, timing_of
 from rlkernel.commands.flags import parse_flags
 from rlkernel.errors import GOES_ON, exit_status
 from rlkernel.evaluator.pool import Pool, open_pool
@@ -130,7 +130,7 @@ async def run(flags: Flags) -> int:
     tasks = (training_tasks if flags.training else validation_tasks)(families_of(flags.families))
     async with open_pool(device=flags.device, cache_dir=RUNS / "evaluations") as pool:
         timing = timing_of(pool)
-        card = pool.runners[0].gpu.name if pool.runners else pool.profile.name
+        card = card_of(pool)
         ledger = open_ledger("oracle", pool)
         points = await search(tasks, pool, ledger, until=until, tf32=not flags.exact)
     if points is None:

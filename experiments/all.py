@@ -17,7 +17,7 @@ from experiments import arms, sequential_scaling
 from experiments.catalogue import NAMES, load
 from rlkernel.commands import experiment, listing, plan
 from rlkernel.commands.experiment import Experiment, Train
-from rlkernel.commands.plan import Flags, Jobs
+from rlkernel.commands.plan import Flags, Jobs, Preset
 from rlkernel.config import Run
 from rlkernel.errors import GOES_ON
 from rlkernel.report.report import Story
@@ -46,10 +46,10 @@ def _main(argv: list[str], experiments: Sequence[Experiment] | None, train: Trai
         listing.list_methods(whole.tables)
         return 0
     preset = plan.choose_preset(whole.presets, flags)
-    if flags.list:
-        listing.list_arms({arm: preset.adapt(run) for arm, run in whole.arms.items()}, membership(found), preset)
-        return 0
     jobs = plan.plan({arm: whole.arms[arm] for arm in chosen}, flags, preset)
+    if flags.list:
+        listing.list_arms({run.name: run for run, _ in jobs}, membership(found), preset)
+        return 0
     plan.check_device(jobs, preset, flags)
     plan.check_policy(jobs, preset, flags)
     if flags.dry_run:
@@ -58,7 +58,7 @@ def _main(argv: list[str], experiments: Sequence[Experiment] | None, train: Trai
     status = experiment.train_within(jobs, flags, train, experiment.labels_of(whole, preset))
     if status != 0:
         return status
-    report(found, jobs, flags)
+    report(found, jobs, flags, preset)
     return refine(flags, started) if own and preset is not whole.presets["paper"] else 0
 
 
@@ -68,15 +68,14 @@ def membership(experiments: Sequence[Experiment]) -> dict[str, tuple[str, ...]]:
     return {arm: tuple(one.name for one in experiments if arm in one.arms) for arm in names}
 
 
-def report(experiments: Sequence[Experiment], jobs: Jobs, flags: Flags) -> None:
+def report(experiments: Sequence[Experiment], jobs: Jobs, flags: Flags, preset: Preset) -> None:
     """Write one report per experiment of which an arm was run."""
     for one in experiments:
         order = list(one.arms)
-        own = [(run, directory) for run, directory in jobs if run.name in one.arms]
+        own = sorted((job for job in jobs if job[0].name in one.arms), key=lambda job: order.index(job[0].name))
         if own:
-            print(f"\n{one.name}")
-            directories = [directory for _, directory in sorted(own, key=lambda job: order.index(job[0].name))]
-            experiment.report(one, directories, flags.out)
+            print(f"\n{one.name}", flush=True)
+            experiment.report(one, experiment.directories_of(one, own, flags, preset), flags.out)
 
 
 def refine(flags: Flags, started: float) -> int:

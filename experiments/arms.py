@@ -112,6 +112,10 @@ MRS_PR = replace(MRS_ARM, name="trloo_mrs_pr", reward=PR())
 MRS_PRS = replace(MRS_ARM, name="trloo_mrs_prs", corrections=(MRS(), PRS()))
 MRS_PR_PRS = replace(MRS_PR, name="trloo_mrs_pr_prs", corrections=(MRS(), PRS()))
 
+# The last step of the recipe where lazy kernels are as good as any, so that coverage stays low without it.
+CAPPED_MRS = replace(CAPPED, name="capped_mrs", corrections=(MRS(),))
+CAPPED_MRS_PRS = replace(CAPPED_MRS, name="capped_mrs_prs", corrections=MRS_PRS.corrections)
+
 # Rollouts from weights of eight bits, and from weights that are one update old.
 FLOAT8 = replace(BASE, name="float8", rollout_dtype="float8")
 FLOAT8_MRS = replace(FLOAT8, name="float8_mrs", corrections=(MRS(),))
@@ -128,6 +132,15 @@ HOT_AGE2 = replace(HOT, name="hot_age2", staleness=2)
 HOT_AGE2_TIS = replace(HOT_AGE2, name="hot_age2_tis", corrections=FLOAT8_TIS.corrections)
 HOT_AGE2_MIS = replace(HOT_AGE2, name="hot_age2_mis", corrections=FLOAT8_MIS.corrections)
 HOT_AGE2_MRS = replace(HOT_AGE2, name="hot_age2_mrs", corrections=STALE_MRS.corrections)
+
+# What is missing of both gaps at both learning rates, each with nothing, TIS and MRS.
+AGE2, AGE2_TIS, AGE2_MRS = (
+    replace(run, name=run.name.removeprefix("hot_"), learning_rate=BASE.learning_rate)
+    for run in (HOT_AGE2, HOT_AGE2_TIS, HOT_AGE2_MRS)
+)
+HOT_FLOAT8, HOT_FLOAT8_TIS, HOT_FLOAT8_MRS = (
+    replace(run, name=f"hot_{run.name}", learning_rate=HOT.learning_rate) for run in (FLOAT8, FLOAT8_TIS, FLOAT8_MRS)
+)
 
 # Credit, in one turn. The uniform arm is paid through the same layers of verification.
 UNIFORM = replace(GRPO_SINGLE_TURN, name="uniform_single_turn", reward=LayeredReward(), validation_turns=0)

@@ -28,15 +28,16 @@ from envs.problems import load_suite
 from experiments.arms import MEDIUM
 from experiments.cold_start_flags import Flags, check
 from experiments.cold_start_miniature import make
-from experiments.recipes import RECIPES, WORLD_RECIPES
+from experiments.recipes import RECIPES, WORLD_RECIPES, rehearsal
 from experiments.tuning.conversations import read_conversations
 from experiments.tuning.examination import Examination
 from experiments.tuning.rows import token_rows
 from experiments.tuning.supervised import steps_of
 from experiments.tuning.tune import Places, Tuning, tune
+from experiments.world.judged import deadline
 from rlkernel.commands.flags import parse_flags
 from rlkernel.environment.kernel_env import KernelEnvironment
-from rlkernel.errors import UsageError, exit_status
+from rlkernel.errors import GOES_ON, UsageError, exit_status
 from rlkernel.policy.load import check_model, load_config
 from rlkernel.policy.small import SMALL
 from rlkernel.sources.load import load
@@ -47,8 +48,9 @@ BATCH = 64
 """The conversations per step of arXiv 2602.05885."""
 
 
-def from_nothing(flags: Flags) -> None:
-    """Make one of our own policies."""
+def from_nothing(flags: Flags) -> int:
+    """Make one of our own policies. Returns the exit status."""
+    until = deadline(flags.limit_seconds)
     usual = {"medium": MEDIUM, "small": SMALL}[flags.size]
     recipe, out = WORLD_RECIPES[flags.world] if flags.world else (RECIPES[flags.size], usual)
     chosen = replace(
@@ -61,11 +63,16 @@ def from_nothing(flags: Flags) -> None:
     if (world := chosen.world) is not None:
         conversations, extra = flags.conversations or world.conversations, flags.generated or world.extra
         chosen = replace(chosen, world=replace(world, conversations=conversations, extra=extra))
-    anyio.run(partial(make, chosen, flags.out or out))
+    if flags.dry_run:
+        chosen, out = rehearsal(chosen), RUNS / "dry_run"
+    if anyio.run(partial(make, chosen, flags.out or out, until)):
+        return 0
+    print(f"stopped after {flags.limit_seconds:g} s: the same command goes on", file=sys.stderr)
+    return GOES_ON
 
 
-def from_model(flags: Flags) -> None:
-    """Train a model that exists. Raises UsageError."""
+def from_model(flags: Flags) -> int:
+    """Train a model that exists. Returns the exit status. Raises UsageError."""
     check_model(flags.model, lora_rank=flags.lora_rank)
     examination = _examination(flags)
     found = read_conversations(flags.data, _column(flags))
@@ -86,6 +93,7 @@ def from_model(flags: Flags) -> None:
         print(*found.lines(), tokens.line(), sep="\n", file=sys.stderr, flush=True)
     out = flags.out or directory / "model"
     tune(tuning, tokens, Places(directory, out, RUNS / "evaluations", flags.micro_batch, flags.checkpoint_every))
+    return 0
 
 
 def _column(flags: Flags) -> str:
@@ -109,7 +117,8 @@ def _examination(flags: Flags) -> Examination:
 
 
 def main(argv: Sequence[str]) -> int:
-    """The command. Exit status: 0, 2 for unusable arguments (one line), 130 when interrupted."""
+    """The command. Exit status: 0, 2 for unusable arguments (one line), 75 where --limit-seconds came first, 130 when
+    interrupted."""
     return exit_status(partial(_main, list(argv)))
 
 
@@ -117,8 +126,7 @@ def _main(argv: list[str]) -> int:
     logging.getLogger("transformers").setLevel(logging.ERROR)
     flags = parse_flags(Flags(), argv, "python -m experiments.cold_start")
     check(flags)
-    (from_model if flags.model else from_nothing)(flags)
-    return 0
+    return (from_model if flags.model else from_nothing)(flags)
 
 
 if __name__ == "__main__":

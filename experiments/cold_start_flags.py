@@ -6,9 +6,10 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Literal
 
+from rlkernel.commands.plan import check_limit
 from rlkernel.errors import UsageError
 
-FROM_NOTHING = ("size", "world", "generated", "conversations")
+FROM_NOTHING = ("size", "world", "generated", "conversations", "limit_seconds", "dry_run")
 """The flags for a policy that is made from nothing."""
 BOTH = ("out", "steps", "batch")
 """The flags for either way. All others are for a model that exists."""
@@ -33,6 +34,10 @@ class Flags:
     """From nothing: problems that are generated; in the world, beside those of training."""
     conversations: int | None = None
     """From nothing: conversations per problem."""
+    limit_seconds: float | None = None
+    """From nothing, in the world: stop after so many seconds with exit status 75; the same command goes on."""
+    dry_run: bool = False
+    """From nothing: all of it at the smallest sizes, in runs/cold_start/dry_run, to see that it works here."""
 
     model: str = ""
     """`small`, a directory, or a name on the Hugging Face hub."""
@@ -93,6 +98,9 @@ def check(flags: Flags) -> None:
     for name in ("lora_rank", "jobs", "evaluation_gib"):
         if getattr(flags, name) < 0:
             raise UsageError(f"--{name.replace('_', '-')} {getattr(flags, name)}: at least 0")
+    check_limit(flags.limit_seconds)
+    if flags.limit_seconds is not None and flags.world is None:
+        raise UsageError("--limit-seconds is for a policy of the world: give --world too, or interrupt, which loses little")
     if flags.learning_rate <= 0:
         raise UsageError(f"--learning-rate {flags.learning_rate}: above 0")
 

@@ -6,12 +6,14 @@ the corpus, not even with other constants. The corpus is judged with modelled ti
 there is a GPU. `medium` takes seven minutes on an H200 and 16 cores, `small` nine; without a GPU training takes hours.
 
 A policy of the world is taught by `envs/world`, in conversations of up to eight turns. `h200` has its corpus judged in measured
-time, and `cpu` in modelled time on every machine.
+time, and `cpu` in modelled time on every machine. Its corpus is one file, `runs/cold_start/corpus_*.jsonl`, with which another
+machine goes on; training goes on from its own checkpoints.
 """
 
 from __future__ import annotations
 
 import hashlib
+import math
 import shutil
 from collections import Counter
 from collections.abc import Sequence
@@ -33,8 +35,10 @@ from experiments.tuning.conversations import Conversation as Told
 from experiments.tuning.examination import Examination, examine
 from experiments.tuning.rows import token_row
 from experiments.tuning.supervised import supervise
+from experiments.world.corpus_file import CorpusFile
+from experiments.world.source import World
 from rlkernel.environment.kernel_env import KernelEnvironment
-from rlkernel.evaluator.pool import Pool, open_pool
+from rlkernel.evaluator.pool import open_pool
 from rlkernel.policy.small import CONTEXT, VOCABULARY, build_model, build_tokenizer, load_small, save_small
 from rlkernel.runs import checkpoints
 from rlkernel.types import Group, Problem
@@ -52,30 +56,41 @@ def validation_chains() -> tuple[Problem, ...]:
     return tuple(problem for problem in load_suite() if problem.split == "validation" and parse(problem.source))
 
 
-async def make_corpus(recipe: Recipe, pool: Pool) -> tuple[Conversation, ...]:
-    """Write and judge the conversations, and show the progress."""
-    problems = () if recipe.world else corpus_problems(recipe)
-    total, done = recipe.world.total() if recipe.world else len(problems) * recipe.conversations, 0
+async def make_corpus(recipe: Recipe, until: float) -> tuple[Conversation, ...] | None:
+    """Write and judge the conversations, and show the progress; None where the monotonic clock passed `until` first, which only a
+    policy of the world looks at."""
+    if recipe.world is not None:
+        return await _world_corpus(recipe.world, recipe.seed, until)
+    problems = corpus_problems(recipe)
+    total, done = len(problems) * recipe.conversations, 0
 
     def count(conversation: Conversation) -> None:
         nonlocal done
         done += 1
         if done % (total // 20 or 1) == 0:
-            print(f"corpus: {done} of {total} conversations, {pool.misses} candidates evaluated", flush=True)
+            print(f"corpus: {done} of {total} conversations", flush=True)
 
-    if recipe.world:
-        return await recipe.world.corpus(recipe.seed, pool, count)
-    return await write_corpus(
-        problems,
-        pool,
-        KernelEnvironment(),
-        conversations=recipe.conversations,
-        deck=recipe.deck,
-        turns=recipe.turns,
-        seed=recipe.seed,
-        mixture=recipe.mixture,
-        on_done=count,
-    )
+    async with open_pool(device="cpu", cache_dir=RUNS / "evaluations") as pool:
+        return await write_corpus(
+            problems,
+            pool,
+            KernelEnvironment(),
+            conversations=recipe.conversations,
+            deck=recipe.deck,
+            turns=recipe.turns,
+            seed=recipe.seed,
+            mixture=recipe.mixture,
+            on_done=count,
+        )
+
+
+async def _world_corpus(world: World, seed: int, until: float) -> tuple[Conversation, ...] | None:
+    file = CorpusFile(RUNS / f"{world.label(seed)}.jsonl", world.tasks(seed))
+    print(f"corpus: {len(file.found)} of {world.total()} conversations are in {file.path}", flush=True)
+    if len(file.found) < world.total():
+        async with open_pool(device=world.device, cache_dir=RUNS / "evaluations") as pool:
+            await world.corpus(seed, pool, file, until)
+    return world.ordered(seed, file.found) if len(file.found) == world.total() else None
 
 
 def tokenizer_for(corpus: Sequence[Conversation], vocabulary: int = VOCABULARY, context: int = CONTEXT) -> Any:
@@ -93,16 +108,23 @@ def row(tokenizer: Any, conversation: Conversation, context: int = CONTEXT) -> d
     return {"input_ids": found.input_ids.tolist(), "labels": found.labels.tolist()}
 
 
-def train(model: Any, tokenizer: Any, rows: list[dict[str, list[int]]], recipe: Recipe) -> None:
-    """Supervised training in place. A checkpoint of the same recipe on the same rows is taken up again."""
+def train(model: Any, tokenizer: Any, rows: list[dict[str, list[int]]], recipe: Recipe, until: float) -> bool:
+    """Supervised training in place. A checkpoint of the same recipe on the same rows is taken up again. Returns False where the
+    monotonic clock passed `until` first."""
     identity = hashlib.sha256(repr((rows, astuple(recipe))).encode()).hexdigest()[:12]
     directory = RUNS / f"sft-{identity}"
-    supervise(
+    step, checkpoint, told = checkpoints.newest(directory / "checkpoints")
+    print(*told, f"training: {step} of {recipe.steps} steps are done, in {directory}", sep="\n", flush=True)
+    if checkpoint is not None and step >= recipe.steps:
+        model.load_state_dict(type(model).from_pretrained(checkpoint).state_dict())
+        return True
+    taken = supervise(
         model,
         tokenizer,
         Dataset.from_list(rows),
         directory,
-        checkpoint=checkpoints.newest(directory / "checkpoints")[1],
+        checkpoint=checkpoint,
+        until=until,
         optimizers=(MuonAndAdamW(model, muon=recipe.muon, adamw=recipe.adamw), None),
         max_steps=recipe.steps,
         per_device_train_batch_size=recipe.batch,
@@ -114,6 +136,7 @@ def train(model: Any, tokenizer: Any, rows: list[dict[str, list[int]]], recipe: 
         save_steps=100,
         logging_steps=50,
     )
+    return taken >= recipe.steps
 
 
 async def measure(model: Any, tokenizer: Any, recipe: Recipe) -> tuple[Group, ...]:
@@ -126,12 +149,12 @@ async def measure(model: Any, tokenizer: Any, recipe: Recipe) -> tuple[Group, ..
     return await examine(model, tokenizer, asked, RUNS / "evaluations")
 
 
-async def make(recipe: Recipe, out: Path) -> None:
-    """Carry out the whole recipe. The table describes the weights as they were written, and stands beside them in
-    behaviour.json."""
-    device = recipe.world.device if recipe.world else "cpu"
-    async with open_pool(device=device, cache_dir=RUNS / "evaluations") as pool:
-        corpus = await make_corpus(recipe, pool)
+async def make(recipe: Recipe, out: Path, until: float = math.inf) -> bool:
+    """Carry out the whole recipe. The table describes the weights as they were written, and stands beside them in behaviour.json.
+    Returns False where the monotonic clock passed `until` before the weights were trained: the same call goes on."""
+    corpus = await make_corpus(recipe, until)
+    if corpus is None:
+        return False
     verdicts = Counter(str(exchange.evaluation.status) for c in corpus for exchange in c.exchanges)
     print("corpus:", ", ".join(f"{status} {count}" for status, count in verdicts.most_common()), flush=True)
     print(f"lazy answers that follow a lazy one: {repetition(corpus):.0%}", flush=True)
@@ -141,11 +164,14 @@ async def make(recipe: Recipe, out: Path) -> None:
     model = build_model(tokenizer, seed=recipe.seed, **sizes)
     tokens, size = sum(len(r["input_ids"]) for r in rows), sum(p.numel() for p in model.parameters())
     print(f"{len(rows)} conversations, {tokens} tokens, a model of {size} parameters", flush=True)
-    train(model, tokenizer, rows, recipe)
+    if not train(model, tokenizer, rows, recipe, until):
+        return False
     draft = out.with_name(f"{out.name}.draft")
+    shutil.rmtree(draft, ignore_errors=True)
     save_small(model, tokenizer, draft)
     groups = await measure(*load_small(draft), recipe)
     write_behaviour(groups, draft)
     shutil.rmtree(out, ignore_errors=True)
     draft.rename(out)  # so that what is there is whole
     print(f"wrote {out}", flush=True)
+    return True

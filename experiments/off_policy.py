@@ -6,14 +6,17 @@ from the weights of two steps before, at five times the learning rate, where a s
 
 Arms: `trloo` and `hot` have no gap. `float8_tis` and `hot_age2_tis` weigh by whole trajectories, at most 2; `float8_mis` and
 `hot_age2_mis` weigh by tokens within 0.5 and 5 and drop the rest; `float8_mrs` has the paper's bounds of 0.1 %, `hot_age2_mrs`
-those of 1 %, because the paper's would drop everything at age 2.
+those of 1 %, because the paper's would drop everything at age 2. The other combinations of gap and learning rate come last:
+`age2`, `age2_tis` and `age2_mrs` at the usual one, `hot_float8`, `hot_float8_tis` and `hot_float8_mrs` at five times that.
 
 Expected outcome: `effective_trajectories` and `extreme_ratios` say that eight bits are a small gap and age 2 a large one. At
 eight bits no arm differs by more than the seeds do. At age 2, TIS is ahead of nothing and of MRS, which trains on few of its
-turns (`kept_turns`), and its gradient norm is below that of nothing. What each correction does to the gradient on average is
-known exactly for a toy: `python -m experiments.off_policy_bias`. A truncated weight there leaves a quarter of the error.
+turns (`kept_turns`), and its gradient norm is below that of nothing. At the usual learning rate age 2 is a small gap. At five
+times that, eight bits are no larger one than before, because the rounding is that of the same weights. What each correction does
+to the gradient on average is known exactly for a toy: `python -m experiments.off_policy_bias`. A truncated weight there leaves a
+quarter of the error.
 
-Cost: 10 arms; `trloo`, `hot`, `float8` and `float8_mrs` shared. Half a minute per run on an H200.
+Cost: 16 arms; `trloo`, `hot`, `float8` and `float8_mrs` shared. Half a minute per run on an H200.
 """
 
 from __future__ import annotations
@@ -37,6 +40,12 @@ ARMS = arms.by_name(
     arms.HOT_AGE2_TIS,
     arms.HOT_AGE2_MIS,
     arms.HOT_AGE2_MRS,
+    arms.AGE2,
+    arms.AGE2_TIS,
+    arms.AGE2_MRS,
+    arms.HOT_FLOAT8,
+    arms.HOT_FLOAT8_TIS,
+    arms.HOT_FLOAT8_MRS,
 )
 STABLE = "direction only: weights keep training stable where samples are off-policy"
 LESS = "direction only: weighing keeps what rejecting drops"
@@ -56,7 +65,14 @@ CLAIMS = (
         margin=0.0,
     ),
     Claim("At eight bits, TIS wins reward back", "float8_tis", "float8", "reward", STABLE),
+    Claim("At eight bits, MIS wins reward back", "float8_mis", "float8", "reward", STABLE),
     Claim("At eight bits, TIS is ahead of MRS", "float8_tis", "float8_mrs", "reward", LESS),
+    Claim("At the usual learning rate, age 2 costs reward", "trloo", "age2", "reward", STABLE),
+    Claim("There, TIS is ahead of nothing", "age2_tis", "age2", "reward", STABLE),
+    Claim("There, MRS is ahead of nothing", "age2_mrs", "age2", "reward", STABLE),
+    Claim("At five times the learning rate, eight bits cost reward", "hot", "hot_float8", "reward", STABLE),
+    Claim("There, TIS is ahead of nothing at eight bits", "hot_float8_tis", "hot_float8", "reward", STABLE),
+    Claim("There, MRS is ahead of nothing at eight bits", "hot_float8_mrs", "hot_float8", "reward", STABLE),
 )
 PANELS_HERE = (
     PANELS[0],

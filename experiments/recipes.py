@@ -81,6 +81,14 @@ RECIPES: Mapping[str, Recipe] = {
 }
 
 
+def rehearsal(recipe: Recipe) -> Recipe:
+    """A recipe at the smallest sizes: every step of it is taken, and nothing is learned."""
+    world = recipe.world and replace(recipe.world, extra=1, conversations=1, rollouts=1, few=1)
+    sizes = {"width": 48, "layers": 2, "heads": 4, "feed_forward": 96, "max_new_tokens": 64}
+    counts = {"problems": 4, "conversations": 1, "steps": 4, "batch": 2, "rollouts": 1}
+    return replace(recipe, world=world, **sizes, **counts)  # type: ignore[arg-type]
+
+
 _WORLD = Recipe(
     BEGINNER,
     width=768,

@@ -36,7 +36,7 @@ from experiments import arms
 from rlkernel.commands.experiment import Experiment
 from rlkernel.commands.experiment import report as write_reports
 from rlkernel.commands.flags import parse_flags
-from rlkernel.commands.plan import Preset
+from rlkernel.commands.plan import Preset, check_limit
 from rlkernel.config import METHODS, Run, code_of, to_json
 from rlkernel.errors import GOES_ON, UsageError, exit_status
 from rlkernel.evaluator.cards import gpus
@@ -84,6 +84,7 @@ CLAIMS = (
     Claim("Top-4 is above the full history, best of history", "top", "full", "fast_1.2", PLAIN, window=LAST),
     Claim("Top-4 is above the full history, last turn", "top", "full", "fast_1.2_last", PLAIN, window=LAST),
     Claim("Top-4 is above the last 4, last turn", "top", "last", "fast_1.2_last", "not in the paper", window=LAST),
+    Claim("The best window of 4 is above the full history, last turn", "window", "full", "fast_1.2_last", PLAIN, window=LAST),
 )
 PANELS = (
     Panel("Mean reward of the turns so far", (("reward", "-", ""),), False),
@@ -264,6 +265,9 @@ def run(flags: Flags) -> int:
     name = flags.preset or ("h200" if gpus.select("auto") else "cpu")
     if name not in PRESETS:
         raise UsageError(f"--preset {name}: choose from {', '.join(PRESETS)}")
+    if flags.seeds is not None and not flags.seeds:
+        raise UsageError("--seeds is empty: give at least one, e.g. --seeds 0 1")
+    check_limit(flags.limit_seconds)
     for flag in ("turns", "rollouts", "max_new_tokens", "problems"):
         given = getattr(flags, flag)
         if given is not None and given < 1:

@@ -50,7 +50,7 @@ def test_the_manifest_shows_the_algorithm_with_every_field(tmp_path: Path) -> No
 
 
 def variants(value: Any) -> list[Any]:
-    """Of one field: other values of its type."""
+    """Other values of the type of one field."""
     if isinstance(value, bool):
         return [not value]
     if isinstance(value, (int, float)):

@@ -91,7 +91,7 @@ DOCUMENTS = {
 
 
 def anchors(text: str) -> set[str]:
-    """Of a page's headings, as a viewer of Markdown makes them.
+    """The anchors of a page's headings, as a viewer of Markdown makes them.
 
     >>> anchors("## No GPU is found, or not")
     {'no-gpu-is-found-or-not'}

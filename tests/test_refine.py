@@ -16,7 +16,7 @@ from rlkernel.types import Completion, Evaluation, Problem, Status, Trajectory
 
 PROBLEM = Problem("level1/x", 1, "validation", "")
 SPEEDUPS = (1.0, None, 3.0, 2.0)
-"""Of the turns; None is a failure."""
+"""The speedups of the turns; None is a failure."""
 
 
 @dataclass

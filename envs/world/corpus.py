@@ -5,9 +5,12 @@ Every verdict and every feedback text comes from really evaluating the candidate
 
 from __future__ import annotations
 
+import math
 import random
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
+from types import MappingProxyType
 
 import anyio
 
@@ -20,6 +23,8 @@ from rlkernel.metrics import is_lazy
 
 TURNS = ((1, 2, 3, 4, 6, 8), (1, 2, 3, 3, 2, 2))
 """The lengths of conversations and their weights: up to eight turns, 3.8 on average."""
+Key = tuple[str, int]
+"""A conversation of a corpus: the task's name, and its number among those about the task."""
 
 
 async def converse(
@@ -48,24 +53,30 @@ async def write_corpus(
     seed: int,
     mixture: Mixture = BEGINNER,
     at_once: int = AT_ONCE,
-    on_done: Callable[[Conversation], None],
+    known: Mapping[Key, Conversation] = MappingProxyType({}),
+    until: float = math.inf,
+    on_done: Callable[[Key, Conversation], None],
 ) -> tuple[Conversation, ...]:
-    """Write `conversations` per task. Their order is fixed, and they depend on the seed and the verdicts alone."""
-    found: dict[tuple[int, int], Conversation] = {}
+    """Write `conversations` per task. Their order is fixed, and they depend on the seed and the verdicts alone. known: those that
+    were written before. until: the monotonic time after which none is begun; those that are missing then are left out."""
+    found = dict(known)
     limiter = anyio.CapacityLimiter(at_once)
 
-    async def one(i: int, k: int) -> None:
-        rng = random.Random(f"{seed} {tasks[i].name} {k}")
+    async def one(task: Task, k: int) -> None:
+        rng = random.Random(f"{seed} {task.name} {k}")
         turns = rng.choices(*TURNS)[0]
         async with limiter:
-            found[i, k] = await converse(tasks[i], evaluator, environment, turns, rng, mixture)
-        on_done(found[i, k])
+            if time.monotonic() > until:
+                return
+            found[task.name, k] = await converse(task, evaluator, environment, turns, rng, mixture)
+        on_done((task.name, k), found[task.name, k])
 
+    keys = [(task, k) for task in tasks for k in range(conversations)]
     async with anyio.create_task_group() as group:
-        for i in range(len(tasks)):
-            for k in range(conversations):
-                group.start_soon(one, i, k)
-    return tuple(found[i, k] for i in range(len(tasks)) for k in range(conversations))
+        for task, k in keys:
+            if (task.name, k) not in found:
+                group.start_soon(one, task, k)
+    return tuple(found[task.name, k] for task, k in keys if (task.name, k) in found)
 
 
 def repetition(corpus: Sequence[Conversation]) -> float:

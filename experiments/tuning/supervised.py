@@ -6,6 +6,7 @@ Nothing is tokenised, cut or packed here. TRL computes the loss without the logi
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -50,6 +51,18 @@ class Sealed(TrainerCallback):  # type: ignore[misc]
             checkpoints.seal(directory / f"checkpoint-{state.global_step}")
 
 
+class Limited(TrainerCallback):  # type: ignore[misc]
+    """Stops a training at a time, with a checkpoint."""
+
+    def __init__(self, until: float) -> None:
+        self.until = until
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        """Ask for a checkpoint and the end, once the time has passed."""
+        if time.monotonic() > self.until:
+            control.should_save = control.should_training_stop = True
+
+
 def supervise(
     model: Any,
     tokenizer: Any,
@@ -57,12 +70,14 @@ def supervise(
     directory: Path,
     *,
     checkpoint: Path | None,
+    until: float = math.inf,
     callbacks: Sequence[TrainerCallback] = (),
     optimizers: tuple[Any, Any] = (None, None),
     optimiser: tuple[type[torch.optim.Optimizer], dict[str, Any]] | None = None,
     **arguments: Any,
-) -> None:
-    """Train a model in place, and keep checkpoints in `directory`/checkpoints. checkpoint: where to go on, exactly.
+) -> int:
+    """Train a model in place, and keep checkpoints in `directory`/checkpoints. Returns how many steps it has taken in all.
+    checkpoint: where to go on, exactly. until: the monotonic time after which training stops with a checkpoint.
 
     rows: columns `input_ids` and `labels`. optimizers: an optimiser and a schedule that exist; optimiser: the class of one that
     is made here. arguments: what differs from the defaults below, by the names of TRL's SFTConfig.
@@ -93,13 +108,14 @@ def supervise(
         args=config,
         train_dataset=rows,
         processing_class=tokenizer,
-        callbacks=[*callbacks, Sealed()],
+        callbacks=[*callbacks, Limited(until), Sealed()],
         optimizers=optimizers,
         optimizer_cls_and_kwargs=optimiser,
     )
     trainer.remove_callback(PrinterCallback)
     with ranks.noticed():
         trainer.train(resume_from_checkpoint=None if checkpoint is None else str(checkpoint))
+    return int(trainer.state.global_step)
 
 
 def steps_of(rows: int, batch: int, epochs: int) -> int:

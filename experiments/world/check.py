@@ -9,12 +9,11 @@ correct, or a mistake that always does harm was never seen; 75: the time ran out
 
 from __future__ import annotations
 
-import argparse
 import random
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from functools import partial
+from dataclasses import dataclass
 
 import anyio
 
@@ -24,8 +23,9 @@ from envs.world.mistakes import MISTAKES, applicable, slip
 from envs.world.schedule import needs_tf32
 from envs.world.suite import training_tasks, validation_tasks
 from envs.world.teacher import Variant, schedule_of
-from experiments.world.judged import RUNS, Item, Ledger, deadline, item_of, judge, open_ledger
-from rlkernel.errors import GOES_ON
+from experiments.world.judged import RUNS, Item, Ledger, deadline, families_of, item_of, judge, open_ledger
+from rlkernel.commands.flags import parse_flags
+from rlkernel.errors import GOES_ON, exit_status
 from rlkernel.evaluator.pool import open_pool
 
 HONEST = (Variant.ONE, Variant.PARTIAL, Variant.FUSED, Variant.TUNED, Variant.TUNED, Variant.TUNED)
@@ -92,36 +92,46 @@ def report_mistakes(items: Sequence[Item], ledger: Ledger) -> int:
     return unseen
 
 
-async def run(count: int, mistakes: int, device: str, families: Sequence[str], limit_seconds: float | None) -> int:
+@dataclass(frozen=True)
+class Flags:
+    """Judge drafts of the world's teacher."""
+
+    count: int = 200
+    """Honest drafts."""
+    mistakes: int = 0
+    """Drafts per mistake, in place of honest ones."""
+    families: tuple[str, ...] = ()
+    """Families of problems; without it, all."""
+    device: str = "auto"
+    """What judges: auto, cpu (the interpreter, modelled time), cuda or cuda:N."""
+    limit_seconds: float | None = None
+    """Stop after so many seconds with exit status 75."""
+
+
+async def run(flags: Flags) -> int:
     """Judge and report; the exit status."""
-    until = deadline(limit_seconds)
-    if mistakes:
-        drafts = [(mistake.name, mistaken_drafts(mistake.name, mistakes)) for mistake in MISTAKES]
+    until = deadline(flags.limit_seconds)
+    if flags.mistakes:
+        drafts = [(mistake.name, mistaken_drafts(mistake.name, flags.mistakes)) for mistake in MISTAKES]
         items = [item_of(draft, name) for name, found in drafts for draft in found]
     else:
-        items = [item_of(honest_draft(k, families), f"honest {k}") for k in range(count)]
-    async with open_pool(device=device, cache_dir=RUNS / "evaluations") as pool:
+        families = families_of(flags.families)
+        items = [item_of(honest_draft(k, families), f"honest {k}") for k in range(flags.count)]
+    async with open_pool(device=flags.device, cache_dir=RUNS / "evaluations") as pool:
         ledger = open_ledger("check", pool)
         complete = await judge(items, pool, ledger, until=until)
     judged = [item for item in items if item.key in ledger.rows]
-    bad = (report_mistakes if mistakes else report_honest)(judged, ledger)
+    bad = (report_mistakes if flags.mistakes else report_honest)(judged, ledger)
     if not complete:
         print(f"{len(judged)} of {len(items)} judged; the same command goes on", file=sys.stderr)
         return GOES_ON
     return int(bad > 0)
 
 
-def main() -> int:
+def main(argv: Sequence[str]) -> int:
     """The command."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
-    parser.add_argument("--count", type=int, default=200, help="honest drafts")
-    parser.add_argument("--mistakes", type=int, default=0, help="drafts per mistake, in place of honest ones")
-    parser.add_argument("--families", nargs="+", choices=tuple(FAMILIES), default=tuple(FAMILIES))
-    parser.add_argument("--device", default="auto", help="auto, cpu (the interpreter, modelled time), cuda or cuda:N")
-    parser.add_argument("--limit-seconds", type=float, help="stop after so many seconds with exit status 75")
-    flags = parser.parse_args()
-    return anyio.run(partial(run, flags.count, flags.mistakes, flags.device, flags.families, flags.limit_seconds))
+    return exit_status(lambda: anyio.run(run, parse_flags(Flags(), list(argv), "python -m experiments.world.check")))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

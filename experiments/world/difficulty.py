@@ -9,14 +9,13 @@ writes `world_difficulty.png` and `world_difficulty.json` into docs/results. Run
 
 from __future__ import annotations
 
-import argparse
 import json
 import random
 import statistics
 import sys
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from functools import partial
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -29,16 +28,16 @@ from envs.world.schedule import Schedule, coarsest, draw, sound
 from envs.world.suite import training_tasks, validation_tasks
 from envs.world.task import Task
 from envs.world.teacher import Variant, write
-from experiments.world.judged import RUNS, Item, Ledger, deadline, item_of, judge, open_ledger, timing_of
+from experiments.world.judged import RUNS, Item, Ledger, deadline, families_of, item_of, judge, open_ledger, timing_of
 from experiments.world.oracle import speedup
-from rlkernel.errors import GOES_ON
+from rlkernel.commands.flags import parse_flags
+from rlkernel.errors import GOES_ON, exit_status
 from rlkernel.evaluator.pool import open_pool
 
 COMPOSITIONS = 3
 """Compositions of a family whose schedules are tried on several shapes."""
 SCHEDULES = 48
 """Schedules that are tried on every shape."""
-OUT = Path("docs/results")
 
 
 def teacher_items(tasks: Sequence[Task], drafts: int) -> dict[Variant, list[Item]]:
@@ -79,10 +78,10 @@ def _fits(task: Task, schedule: Schedule) -> bool:
     return tuple((stage.first, stage.last) for stage in schedule) == coarsest(task) and all(sound(task, s) for s in schedule)
 
 
-def transfer_items(shapes: int) -> dict[str, list[list[list[Item]]]]:
+def transfer_items(shapes: int, families: Sequence[str]) -> dict[str, list[list[list[Item]]]]:
     """Family -> compositions -> shapes -> the same schedules as items."""
     found: dict[str, list[list[list[Item]]]] = {}
-    for family in FAMILIES:
+    for family in families:
         rng = random.Random(f"transfer {family}")
         tasks = training_tasks([family]) or validation_tasks([family])
         groups = []
@@ -160,11 +159,29 @@ def draw_figure(found: Mapping[str, Any], path: Path) -> None:
     pyplot.close(figure)
 
 
-async def run(flags: argparse.Namespace) -> int:
+@dataclass(frozen=True)
+class Flags:
+    """Measure how hard the world's problems are."""
+
+    drafts: int = 3
+    """Drafts of each kind per validation problem."""
+    shapes: int = 3
+    """Shapes on which the same schedules are tried; 0: none."""
+    families: tuple[str, ...] = ()
+    """Families of problems; without it, all."""
+    device: str = "auto"
+    """What judges: auto, cpu (modelled time), cuda or cuda:N."""
+    out: Path = Path("docs/results")
+    """Directory of the figure and its numbers."""
+    limit_seconds: float | None = None
+    """Stop after so many seconds with exit status 75."""
+
+
+async def run(flags: Flags) -> int:
     """Judge, write and draw; the exit status."""
-    until = deadline(flags.limit_seconds)
-    variants = teacher_items(validation_tasks(), flags.drafts)
-    groups = transfer_items(flags.shapes) if flags.shapes > 1 else {}
+    until, families = deadline(flags.limit_seconds), families_of(flags.families)
+    variants = teacher_items(validation_tasks(families), flags.drafts)
+    groups = transfer_items(flags.shapes, families) if flags.shapes > 1 else {}
     items = [item for found in variants.values() for item in found]
     items += [item for found in groups.values() for group in found for shape in group for item in shape]
     async with open_pool(device=flags.device, cache_dir=RUNS / "evaluations") as pool:
@@ -182,16 +199,10 @@ async def run(flags: argparse.Namespace) -> int:
     return 0
 
 
-def main() -> int:
+def main(argv: Sequence[str]) -> int:
     """The command."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
-    parser.add_argument("--drafts", type=int, default=3, help="drafts of each kind per validation problem")
-    parser.add_argument("--shapes", type=int, default=3, help="shapes on which the same schedules are tried; 0: none")
-    parser.add_argument("--device", default="auto", help="auto, cpu (modelled time), cuda or cuda:N")
-    parser.add_argument("--out", type=Path, default=OUT)
-    parser.add_argument("--limit-seconds", type=float, help="stop after so many seconds with exit status 75")
-    return anyio.run(partial(run, parser.parse_args()))
+    return exit_status(lambda: anyio.run(run, parse_flags(Flags(), list(argv), "python -m experiments.world.difficulty")))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

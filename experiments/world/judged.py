@@ -5,14 +5,17 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import anyio
 
 from envs.world.drafts import Draft, code
+from envs.world.draw import FAMILIES
+from rlkernel.commands.plan import check_limit
+from rlkernel.errors import UsageError
 from rlkernel.evaluator.pool import Pool
 from rlkernel.evaluator.version import verdict_version
 from rlkernel.types import Evaluation, Timing
@@ -41,20 +44,31 @@ def item_of(draft: Draft, name: str = "") -> Item:
     return Item(" ".join(part for part in (draft.task.name, name, digest(code(draft))) if part), draft)
 
 
+def kept_rows(path: Path) -> list[dict[str, Any]]:
+    """The rows of a file of JSON lines, without a last one that a kill has cut off. That one is ended, so that the next line
+    stands alone. Makes the file's directory."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    text = path.read_text(encoding="utf-8") if path.exists() else ""
+    if text and not text.endswith("\n"):
+        with path.open("a", encoding="utf-8") as file:
+            file.write("\n")
+    rows = []
+    for line in text.splitlines():
+        try:
+            rows.append(json.loads(line))
+        except ValueError:
+            continue
+    return rows
+
+
 class Ledger:
     """A file with one row of JSON per judged item: its key, status, speedup and times in microseconds."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.rows: dict[str, Mapping[str, Any]] = {}
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if path.exists():
-            for line in path.read_text(encoding="utf-8").splitlines():
-                try:
-                    row = json.loads(line)
-                except ValueError:
-                    continue  # cut off by a kill; the item is judged again
-                self.rows[row["key"]] = row
+        for row in kept_rows(path):
+            self.rows[row["key"]] = row
 
     def add(self, key: str, evaluation: Evaluation) -> None:
         """Append a row."""
@@ -100,12 +114,28 @@ def timing_of(pool: Pool) -> Timing:
     return "modelled" if pool.device == "cpu" else "measured"
 
 
+def card_of(pool: Pool) -> str:
+    """The model of the card on which a pool measures, or for which it models."""
+    return pool.runners[0].gpu.name if pool.runners else pool.profile.name
+
+
 def open_ledger(name: str, pool: Pool) -> Ledger:
-    """The ledger of a command, one for each device, version and setting of the evaluator."""
-    setting = digest(f"{pool.device} {pool.config!r} {verdict_version()}")
+    """The ledger of a command, one for each model of card, version and setting of the evaluator. Another card of the same model goes
+    on with it, whose own speeds the profile in the setting tells."""
+    settings = {field: value for field, value in asdict(pool.config).items() if field != "profile"}
+    setting = digest(f"{card_of(pool)} {settings!r} {verdict_version()}")
     return Ledger(RUNS / f"{name}_{timing_of(pool)}_{setting}.jsonl")
 
 
+def families_of(named: Sequence[str]) -> tuple[str, ...]:
+    """The families that a command is about: those that it names, or all. Raises UsageError for one that is not known."""
+    for name in named:
+        if name not in FAMILIES:
+            raise UsageError(f"--families {name}: choose from {', '.join(FAMILIES)}")
+    return tuple(named) or tuple(FAMILIES)
+
+
 def deadline(limit_seconds: float | None) -> float:
-    """The monotonic time at which a command stops; infinity without a limit."""
+    """The monotonic time at which a command stops; infinity without a limit. Raises UsageError for a limit that is none."""
+    check_limit(limit_seconds)
     return float("inf") if limit_seconds is None else time.monotonic() + limit_seconds

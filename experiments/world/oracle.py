@@ -9,22 +9,21 @@ points are judged: `envs/world/oracles.json`. Run it again after exit status 75;
 
 from __future__ import annotations
 
-import argparse
 import random
 import sys
 from collections.abc import Sequence
-from functools import partial
+from dataclasses import dataclass
 
 import anyio
 
 from envs.world.drafts import Draft
-from envs.world.draw import FAMILIES
 from envs.world.oracles import store
 from envs.world.schedule import TORCH, Cut, Schedule, cuts, draw, draw_stage, forms, knobs_of, needs_tf32, sound
 from envs.world.suite import training_tasks, validation_tasks
 from envs.world.task import Task
-from experiments.world.judged import RUNS, Item, Ledger, deadline, item_of, judge, open_ledger, timing_of
-from rlkernel.errors import GOES_ON
+from experiments.world.judged import RUNS, Item, Ledger, card_of, deadline, families_of, item_of, judge, open_ledger, timing_of
+from rlkernel.commands.flags import parse_flags
+from rlkernel.errors import GOES_ON, exit_status
 from rlkernel.evaluator.pool import Pool, open_pool
 
 DRAWN, NEIGHBOURS, BEST = 96, 24, 4
@@ -109,13 +108,29 @@ def row_of(points: Sequence[Item], ledger: Ledger) -> dict[str, object]:
     return {"speedup": round(speedup(ledger, best), 3), "points": len(points), "correct": correct, "schedule": stages}
 
 
-async def run(flags: argparse.Namespace) -> int:
+@dataclass(frozen=True)
+class Flags:
+    """Search for the oracle of each validation problem."""
+
+    families: tuple[str, ...] = ()
+    """Families of problems; without it, all."""
+    training: bool = False
+    """Search for the training problems instead."""
+    exact: bool = False
+    """No product rounds to tf32."""
+    device: str = "auto"
+    """What judges: auto, cpu (modelled time), cuda or cuda:N."""
+    limit_seconds: float | None = None
+    """Stop after so many seconds with exit status 75."""
+
+
+async def run(flags: Flags) -> int:
     """Search, and store what was found; the exit status."""
     until = deadline(flags.limit_seconds)
-    tasks = (training_tasks if flags.training else validation_tasks)(flags.families)
+    tasks = (training_tasks if flags.training else validation_tasks)(families_of(flags.families))
     async with open_pool(device=flags.device, cache_dir=RUNS / "evaluations") as pool:
         timing = timing_of(pool)
-        card = pool.runners[0].gpu.name if pool.runners else pool.profile.name
+        card = card_of(pool)
         ledger = open_ledger("oracle", pool)
         points = await search(tasks, pool, ledger, until=until, tf32=not flags.exact)
     if points is None:
@@ -130,16 +145,10 @@ async def run(flags: argparse.Namespace) -> int:
     return 0
 
 
-def main() -> int:
+def main(argv: Sequence[str]) -> int:
     """The command."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
-    parser.add_argument("--families", nargs="+", choices=tuple(FAMILIES), help="default: all")
-    parser.add_argument("--training", action="store_true", help="search for the training problems instead")
-    parser.add_argument("--exact", action="store_true", help="no product rounds to tf32")
-    parser.add_argument("--device", default="auto", help="auto, cpu (modelled time), cuda or cuda:N")
-    parser.add_argument("--limit-seconds", type=float, help="stop after so many seconds with exit status 75")
-    return anyio.run(partial(run, parser.parse_args()))
+    return exit_status(lambda: anyio.run(run, parse_flags(Flags(), list(argv), "python -m experiments.world.oracle")))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

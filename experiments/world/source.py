@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 import random
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from envs.teacher.corpus import Conversation
-from envs.world.corpus import write_corpus
+from envs.world.corpus import Key, write_corpus
 from envs.world.draw import Ranges, candidate, idle
 from envs.world.suite import TRAINING, training_tasks, validation_tasks, world_problems
 from envs.world.task import Task
+from experiments.world.corpus_file import CorpusFile
 from rlkernel.environment.kernel_env import KernelEnvironment
 from rlkernel.evaluator.pool import Pool
 from rlkernel.types import Problem
@@ -29,13 +31,15 @@ class World:
     """What judges the corpus: auto (a GPU where there is one), or cpu (modelled time)."""
     rollouts: int = 2
     """Trajectories per validation problem, for the table at the end."""
+    few: int | None = None
+    """Only so many tasks of training per family, and so many validation problems: for a rehearsal."""
 
     def tasks(self, seed: int) -> tuple[Task, ...]:
         """The tasks of the corpus."""
         rng = random.Random(f"corpus {seed}")
         kept = {task.composition for task in validation_tasks()} - {task.composition for task in training_tasks()}
         weights = [TRAINING[family] for family in self.families]
-        found = {task.name: task for task in training_tasks(self.families)}
+        found = {task.name: task for task in self.taught()}
         wanted = len(found) + self.extra
         while len(found) < wanted:
             task = candidate(rng.choices(self.families, weights=weights)[0], rng, Ranges())
@@ -43,21 +47,52 @@ class World:
                 found[task.name] = task
         return tuple(found.values())
 
-    async def corpus(self, seed: int, pool: Pool, on_done: Callable[[Conversation], None]) -> tuple[Conversation, ...]:
-        """Write and judge the conversations."""
-        environment = KernelEnvironment()
-        lanes = 2 * pool.jobs
-        return await write_corpus(
-            self.tasks(seed), pool, environment, conversations=self.conversations, seed=seed, at_once=lanes, on_done=on_done
+    def label(self, seed: int) -> str:
+        """The name of the corpus's file, without its ending: another corpus has another one."""
+        what = repr((self.families, self.extra, self.conversations, self.few, self.device, seed))
+        return f"corpus_{hashlib.sha256(what.encode()).hexdigest()[:8]}"
+
+    async def corpus(self, seed: int, pool: Pool, file: CorpusFile, until: float) -> None:
+        """Hold and judge the conversations that the file lacks, and show the progress. Some are missing where the monotonic clock
+        passed `until`."""
+        total = self.total()
+
+        def done(key: Key, conversation: Conversation) -> None:
+            file.add(key, conversation)
+            if len(file.found) % (total // 20 or 1) == 0:
+                print(f"corpus: {len(file.found)} of {total} conversations", flush=True)
+
+        await write_corpus(
+            self.tasks(seed),
+            pool,
+            KernelEnvironment(),
+            conversations=self.conversations,
+            seed=seed,
+            at_once=2 * pool.jobs,
+            known=dict(file.found),
+            until=until,
+            on_done=done,
         )
+
+    def ordered(self, seed: int, found: Mapping[Key, Conversation]) -> tuple[Conversation, ...]:
+        """The conversations in the order in which they are asked for, whatever the order in which they were finished."""
+        return tuple(found[task.name, k] for task in self.tasks(seed) for k in range(self.conversations))
 
     def total(self) -> int:
         """The number of conversations."""
-        return (len(training_tasks(self.families)) + self.extra) * self.conversations
+        return (len(self.taught()) + self.extra) * self.conversations
+
+    def taught(self) -> tuple[Task, ...]:
+        """The tasks of training that are in the corpus: `few` of each family, or all."""
+        tasks = training_tasks(self.families)
+        if self.few is None:
+            return tasks
+        return tuple(task for family in self.families for task in [t for t in tasks if t.family == family][: self.few])
 
     def validation(self) -> tuple[Problem, ...]:
         """The problems of the table at the end."""
-        return tuple(problem for problem in world_problems(self.families) if problem.split == "validation")
+        asked = tuple(problem for problem in world_problems(self.families) if problem.split == "validation")
+        return asked if self.few is None else asked[: self.few]
 
 
 ALL = tuple(TRAINING)

@@ -3,7 +3,7 @@
 Every arm and seed has its own directory, named after the arm, the seed and the run's fingerprint: the same command goes on where
 it stopped, a command with other flags starts beside it, and an arm that several experiments have is trained once for all.
 
-    <out>/<name>/report.html, figure.png        of the runs of the last command
+    <out>/<name>/report.html, figure.png        of the last command's runs, and of those that it had with other arms or seeds
     <out>/arms/<arm>-seed<seed>-<fingerprint>/  see `rlkernel.runs.directory`
     <out>/evaluations/                          cache of verdicts, shared by the runs
 """
@@ -27,6 +27,7 @@ from rlkernel.commands.plan import (
     check_policy,
     choose_preset,
     config_file,
+    finished_beside,
     parse,
     plan,
 )  # fmt: skip
@@ -112,11 +113,10 @@ def _main(experiment: Experiment, argv: list[str], train: Train | None) -> int:
         list_methods(experiment.tables)
         return 0
     preset = choose_preset(experiment.presets, flags)
-    arms = {arm: experiment.arms[arm] for arm in chosen}
+    jobs = plan({arm: experiment.arms[arm] for arm in chosen}, flags, preset)
     if flags.list:
-        list_arms({arm: preset.adapt(run) for arm, run in experiment.arms.items()}, experiment.sharing(), preset)
+        list_arms({run.name: run for run, _ in jobs}, experiment.sharing(), preset)
         return 0
-    jobs = plan(arms, flags, preset)
     check_device(jobs, preset, flags)
     check_policy(jobs, preset, flags)
     if flags.dry_run:
@@ -126,8 +126,22 @@ def _main(experiment: Experiment, argv: list[str], train: Train | None) -> int:
     print(f"{count} in {flags.out / 'arms'}: {', '.join(chosen)}; seeds {seeds}", file=sys.stderr)
     status = train_within(jobs, flags, train, labels_of(experiment, preset))
     if status == 0:
-        report(experiment, [directory for _, directory in sorted(jobs, key=lambda job: chosen.index(job[0].name))], flags.out)
+        report(experiment, directories_of(experiment, jobs, flags, preset), flags.out)
     return status
+
+
+def directories_of(experiment: Experiment, jobs: Jobs, flags: Flags, preset: Preset) -> list[Path]:
+    """The runs of an experiment's report: those of the command, and the finished ones beside them (`finished_beside`), which one
+    line names. The first is of the arm that was named first, or of the experiment's first arm if one alone was named."""
+    beside = finished_beside(jobs, experiment.arms, flags, preset)
+    seeds = {arm: [run.seed for run, _ in beside if run.name == arm] for arm in experiment.arms}
+    words = [f"{arm} (seed {', '.join(map(str, sorted(own)))})" for arm, own in seeds.items() if own]
+    if words:
+        print(f"the report also has finished runs that were here: {', '.join(words)}", file=sys.stderr)
+    named = list(dict.fromkeys(run.name for run, _ in jobs))
+    order = list(dict.fromkeys([*(named if len(named) > 1 else ()), *experiment.arms]))
+    every = sorted((*jobs, *beside), key=lambda job: (order.index(job[0].name), job[0].seed))
+    return [directory for _, directory in every]
 
 
 def labels_of(experiment: Experiment, preset: Preset) -> dict[str, str]:
@@ -139,8 +153,6 @@ def labels_of(experiment: Experiment, preset: Preset) -> dict[str, str]:
 def train_within(jobs: Jobs, flags: Flags, train: Train | None = None, labels: Mapping[str, str] = MappingProxyType({})) -> int:
     """Train what is not finished yet: the status of `train`, or 75 when `--limit-seconds` came first. labels: as `train` takes
     them."""
-    if flags.checkpoint_every < 1:
-        raise UsageError(f"--checkpoint-every {flags.checkpoint_every}: at least 1")
     until = None if flags.limit_seconds is None else time.monotonic() + flags.limit_seconds
     if train is None:
         # Imports seconds' worth of libraries, which a wrong flag need not wait for, but the limit counts.

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from rlkernel.commands.flags import parse_flags
 from rlkernel.config import Run, fingerprint
@@ -20,6 +21,8 @@ from rlkernel.types import Precision, Problem
 
 Jobs = Sequence[tuple[Run, Path]]
 """Runs, each with its directory."""
+RUN_NAME = re.compile(r"(?P<arm>.+)-seed(?P<seed>\d+)-[0-9a-f]{8}")
+"""The name of a run's directory, as `plan` makes it."""
 
 
 @dataclass(frozen=True)
@@ -153,9 +156,16 @@ def parse(
     flags = parse_flags(default or Flags(), list(argv[named:]), f"python -m experiments.{name} [arm ...]", told=told)
     if flags.seeds is not None and not flags.seeds:
         raise UsageError("--seeds is empty: give at least one, e.g. --seeds 0 1")
-    if flags.limit_seconds is not None and flags.limit_seconds <= 0:
-        raise UsageError(f"--limit-seconds {flags.limit_seconds:g}: give a positive number of seconds")
+    check_limit(flags.limit_seconds)
+    if flags.checkpoint_every < 1:
+        raise UsageError(f"--checkpoint-every {flags.checkpoint_every}: at least 1")
     return tuple(dict.fromkeys(argv[:named])) or tuple(arms), flags
+
+
+def check_limit(seconds: float | None) -> None:
+    """Raise UsageError for a time limit that is none."""
+    if seconds is not None and seconds <= 0:
+        raise UsageError(f"--limit-seconds {seconds:g}: give a positive number of seconds")
 
 
 def plan(arms: Mapping[str, Run], flags: Flags, preset: Preset) -> Jobs:
@@ -163,18 +173,44 @@ def plan(arms: Mapping[str, Run], flags: Flags, preset: Preset) -> Jobs:
 
     Raises UsageError for a value that no run can have, and for arms that the flags make equal.
     """
-    given = {name: value for name in OVERRIDES if (value := getattr(flags, name)) is not None}
-    given |= _given_problems(flags)
-    jobs = []
-    for seed in dict.fromkeys(flags.seeds or preset.seeds):
-        for run in arms.values():
-            try:
-                adapted = _styled(replace(preset.adapt(run), seed=seed, **given), flags.style)
-            except ValueError as error:
-                raise UsageError(str(error)) from error
-            jobs.append((adapted, flags.out / "arms" / f"{run.name}-seed{seed}-{fingerprint(adapted)[:8]}"))
+    given = {**_given_sizes(flags), **_given_problems(flags)}
+    seeds = dict.fromkeys(flags.seeds or preset.seeds)
+    jobs = [_job(run, seed, given, flags, preset) for seed in seeds for run in arms.values()]
     check_arms({run.name: run for run, _ in jobs})
     return jobs
+
+
+def _given_sizes(flags: Flags) -> dict[str, Any]:
+    return {name: value for name in OVERRIDES if (value := getattr(flags, name)) is not None}
+
+
+def _job(run: Run, seed: int, given: Mapping[str, Any], flags: Flags, preset: Preset) -> tuple[Run, Path]:
+    try:
+        adapted = _styled(replace(preset.adapt(run), seed=seed, **given), flags.style)
+    except ValueError as error:
+        raise UsageError(str(error)) from error
+    return adapted, flags.out / "arms" / f"{run.name}-seed{seed}-{fingerprint(adapted)[:8]}"
+
+
+def finished_beside(jobs: Jobs, arms: Mapping[str, Run], flags: Flags, preset: Preset) -> Jobs:
+    """The finished runs of the folder that are not among `jobs`, and that the same command makes for other arms or other seeds.
+    Runs of other sizes, or of an earlier version of their methods, are not among them. jobs: those of the command."""
+    given = {**_given_sizes(flags), **({"problems": jobs[0][0].problems} if flags.problems else {})}
+    known, named = {directory for _, directory in jobs}, {run.name: run for run, _ in jobs}
+    found = []
+    for directory in sorted((flags.out / "arms").glob("*-seed*-*")):
+        name = RUN_NAME.fullmatch(directory.name)
+        if name is None or name["arm"] not in arms or directory in known:
+            continue
+        try:
+            run, place = _job(arms[name["arm"]], int(name["seed"]), given, flags, preset)
+            if run.name not in named:
+                check_arms({**named, run.name: run})
+        except UsageError:  # with these flags the arm is no run, or the same as one that is there
+            continue
+        if place == directory and rundir.finished(place, run):
+            found.append((run, place))
+    return found
 
 
 def _given_problems(flags: Flags) -> dict[str, tuple[Problem, ...]]:

@@ -15,6 +15,10 @@ from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, train
 from transformers import PreTrainedTokenizerFast, Qwen3Config, Qwen3ForCausalLM
 
 SMALL = Path(__file__).parent / "small"
+SHARD = "15MB"
+"""The largest file of weights."""
+WEIGHTS = ("model.safetensors", "model.safetensors.index.json")
+"""What a directory with weights has: all of them in one file, or a list of several files."""
 START, END, PAD = "<|im_start|>", "<|im_end|>", "<|endoftext|>"
 VOCABULARY = 1024
 CONTEXT = 2048
@@ -83,17 +87,18 @@ def build_model(
 
 
 def save_small(model: Any, tokenizer: Any, directory: Path = SMALL) -> None:
-    """Write weights (float16) and tokenizer as any Hugging Face loader reads them. `model` is left as it is."""
+    """Write weights (float16) and tokenizer as any Hugging Face loader reads them, in files of at most 15 MB, which can be sent
+    one by one. `model` is left as it is."""
     directory.mkdir(parents=True, exist_ok=True)
     weights = {name: tensor.detach().to(torch.float16) for name, tensor in model.state_dict().items()}
-    model.save_pretrained(directory, state_dict=weights)
+    model.save_pretrained(directory, state_dict=weights, max_shard_size=SHARD)
     tokenizer.save_pretrained(directory)
 
 
 def load_small(directory: Path = SMALL, dtype: torch.dtype = torch.float32) -> tuple[Any, Any]:
     """(model with weights in `dtype`, tokenizer). Raises FileNotFoundError, which names the command that makes the weights."""
-    if not (directory / "model.safetensors").is_file():
-        raise FileNotFoundError(f"{directory} holds no model.safetensors; make it with `python -m experiments.cold_start`")
+    if not any((directory / name).is_file() for name in WEIGHTS):
+        raise FileNotFoundError(f"{directory} holds no {WEIGHTS[0]}; make it with `python -m experiments.cold_start`")
     model = Qwen3ForCausalLM.from_pretrained(directory, dtype=dtype, local_files_only=True)
     tokenizer = PreTrainedTokenizerFast.from_pretrained(directory, local_files_only=True)
     return model, tokenizer

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,6 +19,7 @@ import numpy as np
 from rlkernel import statistics
 from rlkernel.errors import UsageError
 from rlkernel.report.columns import METRICS, Metric, is_share
+from rlkernel.report.grouping import Alike, alike, labels
 from rlkernel.report.summary import RunRecord, Window, common_timing, comparable, per_problem, read_run, same_reward
 from rlkernel.runs.directory import MANIFEST, OUTCOMES
 from rlkernel.runs.directory import METRICS as ROWS
@@ -128,31 +129,21 @@ def sides(runs: Sequence[RunRecord]) -> list[Side]:
 
     Raises UsageError for fewer than two, for modelled beside measured times, and for a run without outcomes.
     """
-    common_timing(runs)
-    groups: list[tuple[str, dict[int, RunRecord]]] = []
     for run in runs:
         if not run.outcomes:
             raise UsageError(f"{run.directory / OUTCOMES}: no outcomes of a validation, which runs are paired by: train it again")
-        own = about(run)
-        for same, members in groups:
-            if same == own and run.seed not in members:
-                members[run.seed] = run
-                break
-        else:
-            groups.append((own, {run.seed: run}))
-    arms = [next(iter(members.values())).arm for _, members in groups]
-    if len(groups) < 2:
-        raise UsageError(f"only {', '.join(arms) or 'nothing'} to compare: give runs of at least two arms")
-    return [
-        Side(arm if arms.count(arm) == 1 else str(next(iter(members.values())).directory), members)
-        for arm, (_, members) in zip(arms, groups, strict=True)
-    ]
+    place = {id(run): i for i, run in enumerate(runs)}
+    members = sorted((g for same in alike(runs) for g in _apart(same)), key=lambda g: place[id(next(iter(g.values())))])
+    firsts = [next(iter(group.values())) for group in members]
+    if len(members) < 2:
+        raise UsageError(f"only {', '.join(run.arm for run in firsts) or 'nothing'} to compare: give runs of at least two arms")
+    return [Side(label, group) for label, group in zip(labels(firsts), members, strict=True)]
 
 
-def about(run: RunRecord) -> str:
-    """What a run is apart from its seed, as text."""
-    fields = {key: value for key, value in run.manifest.get("run", {}).items() if key != "seed"}
-    return json.dumps([run.arm, fields, run.manifest.get("code")], sort_keys=True)
+def _apart(same: Alike) -> Iterator[dict[int, RunRecord]]:
+    """The runs of a group with one of each seed, then their twins."""
+    for k in range(max(map(len, same.values()))):
+        yield {seed: twins[k] for seed, twins in same.items() if k < len(twins)}
 
 
 def paid_alike(base: Side, other: Side) -> bool:

@@ -23,8 +23,8 @@ import numpy as np
 
 from rlkernel.report.claims import LATE
 from rlkernel.report.columns import is_reward, is_share
-from rlkernel.report.compare import about
-from rlkernel.report.summary import RunRecord, Window, common_timing, per_problem, same_reward, value
+from rlkernel.report.grouping import alike, labels
+from rlkernel.report.summary import RunRecord, Window, per_problem, same_reward, value
 from rlkernel.statistics import SHARE_DIFFERENCE, Comparison, compare, detectable, seeds_needed
 
 COUNTS = (2, 3, 4, 6, 12)
@@ -96,14 +96,8 @@ Arms = Mapping[str, Mapping[int, Sequence[RunRecord]]]
 def arms_of(runs: Sequence[RunRecord]) -> Arms:
     """Group runs: those of one arm that differ in more than their seed are arms of their own, called by their directories. Raises
     UsageError for modelled beside measured times."""
-    common_timing(runs)
-    alike: dict[str, dict[int, list[RunRecord]]] = {}
-    for run in runs:
-        alike.setdefault(about(run), {}).setdefault(run.seed, []).append(run)
-    firsts = [next(iter(seeds.values()))[0] for seeds in alike.values()]
-    names = [run.arm for run in firsts]
-    told = [run.arm if names.count(run.arm) == 1 else run.directory.name for run in firsts]
-    return dict(zip(told, alike.values(), strict=True))
+    groups = alike(runs)
+    return dict(zip(labels([next(iter(seeds.values()))[0] for seeds in groups]), groups, strict=True))
 
 
 def noise(arms: Arms, metric: str, window: Window = LATE) -> Noise:

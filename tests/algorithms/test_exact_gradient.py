@@ -36,7 +36,7 @@ FIRST = (0.9, 0.0, 0.3)
 SECOND = ((0.7, 0.1), (2.0, 0.0), (0.4, 1.1))
 """Rewards of turn 2."""
 LOGITS = torch.tensor([1.2, -0.3, 0.4, 0.2, -0.5, -0.6, 0.5, 0.3, 0.1], dtype=torch.float64)
-"""Of the paths, then of the endings path by path."""
+"""The logits of the paths, then those of the endings path by path."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ ALL_GO_ON, SOME_END = Tree(frozenset()), Tree(frozenset({0}))
 
 
 def true_gradient(tree: Tree) -> torch.Tensor:
-    """Of the expected total reward."""
+    """The gradient of the expected total reward."""
     logits = LOGITS.clone().requires_grad_()
     value = (tree.log_pi(logits).sum(1).exp() * tree.rewards().sum(1)).sum()
     (gradient,) = torch.autograd.grad(value, logits)

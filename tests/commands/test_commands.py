@@ -54,7 +54,7 @@ def is_command(text: str) -> bool:
 
 
 def commands_of(page: str, text: str) -> Iterator[Shown]:
-    """Of blocks of `sh` and of indented blocks, then those in backticks."""
+    """The commands of blocks of `sh` and of indented blocks, then those in backticks."""
     fenced = re.compile(r"^ *```(\w*)\n(.*?)^ *```$", re.DOTALL | re.MULTILINE)
     for language, block in fenced.findall(text):
         if language == "sh":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -93,6 +94,27 @@ def test_claims_fit_the_width_and_those_of_other_arms_share_a_line(tmp_path: Pat
     assert lines[at + 2].startswith("no finished runs: No such metric (no seed has finished in both arms, or the metric")
     assert lines[at + 3] == "2 more claims need rloo, max_rl"
     assert max(map(len, lines[:-1])) <= 100  # the last is the page's path
+
+
+def test_a_command_for_fewer_arms_keeps_the_finished_runs_of_the_others_in_the_report(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def finished(argv: list[str], *, ended: bool = True) -> tuple[list[str], str]:
+        """The arms and seeds of the report, and what was said."""
+        training = ScriptedTraining()
+        assert run_main([*argv, "--out", str(tmp_path)], training) == 0
+        for _, directory in training.jobs if ended else ():
+            rundir.finish(directory)
+        named = json.loads((tmp_path / "estimators" / "runs.json").read_text())
+        return [Path(name).name.rpartition("-")[0] for name in named], capsys.readouterr().err
+
+    assert finished(["--seeds", "0", "--steps", "9"])[0] == ["grpo-seed0", "trloo-seed0"]
+    assert finished(["--seeds", "7"], ended=False)[0] == ["grpo-seed7", "trloo-seed7"]
+    assert finished([])[0] == ["grpo-seed0", "grpo-seed1", "trloo-seed0", "trloo-seed1"]
+    arms, said = finished(["trloo", "--seeds", "1", "5"])
+    # Those of nine steps are of another size, and those of seed 7 are not finished.
+    assert arms == ["grpo-seed0", "grpo-seed1", "trloo-seed0", "trloo-seed1", "trloo-seed5"]
+    assert said.splitlines()[1:] == ["the report also has finished runs that were here: grpo (seed 0, 1), trloo (seed 0)"]
 
 
 @pytest.mark.parametrize("status", [2, 130])

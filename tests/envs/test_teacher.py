@@ -119,7 +119,7 @@ def test_the_mixtures_are_distributions_and_name_every_variant(mixture: Mixture)
 
 
 def test_a_beginner_fuses_less_and_hacks_more() -> None:
-    """Of 2,000 drafts: 4 % fused against 18 %; decoys and no kernel 34 % against 19 %. Three standard errors are 3 %."""
+    """2,000 drafts have 4 % fused ones against 18 %; decoys and no kernel 34 % against 19 %. Three standard errors are 3 %."""
     found = {}
     for mixture in (CAPABLE, BEGINNER):
         drafts = draw_deck(PROBLEM.source, 2000, random.Random(6), mixture)

@@ -42,6 +42,7 @@ def test_claims_name_arms_and_the_docstring_says_what_is_asked(one: experiment.E
     assert one.name in NAMES
     for claim in one.story.claims:
         assert {claim.better, claim.worse} <= set(one.arms)
+    assert {arm for claim in one.story.claims for arm in (claim.better, claim.worse)} == set(one.arms), "an arm that nobody reads"
     for word in ("arXiv", "Arms", "Expected outcome:", "Cost:"):
         assert word in one.story.docstring, word
     for arm in one.arms:
@@ -95,6 +96,12 @@ def test_an_arm_of_one_name_is_one_value_everywhere() -> None:
         (arms.HOT_STALE, arms.HOT_STALE_MRS, {"corrections"}),
         (arms.HOT, arms.HOT_AGE2, {"staleness"}),
         (arms.HOT_AGE2, arms.HOT_AGE2_TIS, {"corrections"}),
+        (arms.TRLOO_ARM, arms.AGE2, {"staleness"}),
+        (arms.AGE2_MRS, arms.HOT_AGE2_MRS, {"learning_rate"}),
+        (arms.HOT, arms.HOT_FLOAT8, {"rollout_dtype"}),
+        (arms.HOT_FLOAT8, arms.HOT_FLOAT8_TIS, {"corrections"}),
+        (arms.CAPPED, arms.CAPPED_MRS, {"corrections"}),
+        (arms.CAPPED_MRS, arms.CAPPED_MRS_PRS, {"corrections"}),
         (arms.FLOAT8, arms.FLOAT8_MIS, {"corrections"}),
         (arms.CAPPED, arms.CAPPED_UNCHECKED, {"reward"}),
         (arms.UNIFORM, arms.HRD_05, {"credit"}),

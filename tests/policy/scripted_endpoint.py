@@ -18,7 +18,7 @@ class Scripted:
     """`faults` are used up, one per request, before answers are given; a fault may also be a function of the request."""
 
     answer: Callable[[dict[str, Any]], Any]
-    """Of the request's body: the message's content, or a whole reply as a dict."""
+    """What is answered to a request's body: the message's content, or a whole reply as a dict."""
     faults: list[str] = field(default_factory=list)
     url: str = ""
     bodies: list[dict[str, Any]] = field(default_factory=list)

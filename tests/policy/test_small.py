@@ -54,7 +54,7 @@ def test_prompts_and_answers_are_short(small: tuple[Any, Any]) -> None:
 
 
 def test_the_shipped_policy_writes_modules_for_unseen_chains(small: tuple[Any, Any]) -> None:
-    """Of 32 samples for validation chains at temperature 1, most hold a module that parses, and some are the right fusion."""
+    """Most of 32 samples for validation chains at temperature 1 hold a module that parses, and some are the right fusion."""
     model, tokenizer = small
     chains = [p for p in load_suite() if p.split == "validation" and parse(p.source)][:8]
     environment = KernelEnvironment()
@@ -71,11 +71,14 @@ def test_the_shipped_policy_writes_modules_for_unseen_chains(small: tuple[Any, A
     assert sum(texts[4 * i + k] == right[i] for i in range(len(chains)) for k in range(4)) >= 1
 
 
-def test_weights_survive_saving_up_to_half_precision(tmp_path: Path) -> None:
+@pytest.mark.parametrize("shard", ["15MB", "20KB"])
+def test_weights_survive_saving_up_to_half_precision(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shard: str) -> None:
     tokenizer = build_tokenizer([chain_problem(parse(p.source) or ()).source for p in generate(5, seed=0)], vocabulary=400)
     model = build_model(tokenizer, seed=3, width=32, layers=1, heads=2, feed_forward=48)
     before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+    monkeypatch.setattr("rlkernel.policy.small.SHARD", shard)
     save_small(model, tokenizer, tmp_path)
+    assert (len(list(tmp_path.glob("*.safetensors"))) > 1) is (shard == "20KB")
     loaded, same = load_small(tmp_path)
     assert same.get_vocab() == tokenizer.get_vocab()
     for name, tensor in loaded.state_dict().items():

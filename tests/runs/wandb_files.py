@@ -24,7 +24,7 @@ def history(directory: Path) -> list[dict[str, Any]]:
 
 
 def about(directory: Path) -> tuple[dict[str, Any], Any]:
-    """Of the only run under `directory`: its config, and the record that names it."""
+    """The config of the only run under `directory`, and the record that names it."""
     import wandb
 
     wandb.teardown()

@@ -29,7 +29,7 @@ from tests.training.trainer_doubles import (
 )
 
 ADVANTAGES = ((2.5, 2.0), (-2.5,))
-"""Of the turns of a group of `make_groups`: returns to go 3 and 2, against 0.5."""
+"""The advantages of the turns of a group of `make_groups`: returns to go 3 and 2, against 0.5."""
 LOW, HIGH = 0.03, 0.04
 
 
@@ -198,7 +198,7 @@ def test_clipping_ends_what_epochs_would_go_on_with(tiny_model: Any, tiny_tokeni
 
 
 def test_an_update_without_a_trained_token_changes_nothing(tiny_model: Any, tiny_tokenizer: Any, tmp_path: Path) -> None:
-    """Of the three minibatches only one has second turns; momentum must not move the weights in the others."""
+    """Only one of the three minibatches has second turns; momentum must not move the weights in the others."""
     settings = {"updates": 3, "prompts_per_step": 3, "learning_rate": 1e-2}
     trainer, hooks = make_trainer(tiny_model, tiny_tokenizer, tmp_path, RejectFirstTurns([]), **settings)
     hooks.rollout = uneven_groups  # type: ignore[method-assign]
@@ -228,7 +228,7 @@ def test_minibatches_have_every_row_once_an_epoch() -> None:
 
 
 def test_turn_gradients_are_parts_of_the_whole(tiny_model: Any, tiny_tokenizer: Any, tmp_path: Path) -> None:
-    """Of a batch in which one turn alone trains, its norm is the whole; and measuring changes nothing."""
+    """The norm of the one turn that trains in a batch is the whole norm; and measuring changes nothing."""
     (whole,), hooks = gradients(tiny_model, tiny_tokenizer, tmp_path / "plain")
     (again,), measured = gradients(tiny_model, tiny_tokenizer, tmp_path / "measured", turn_gradients=True)
     assert torch.equal(whole, again)

@@ -51,7 +51,7 @@ def test_the_mixture_is_a_distribution_and_risk_grows_with_ambition() -> None:
 
 
 def test_mistakes_come_at_the_risk_that_is_asked_for() -> None:
-    """Of 1,000 drafts at risk 0.5, three standard errors are 0.047."""
+    """Three standard errors of 1,000 drafts at risk 0.5 are 0.047."""
     rng = random.Random(0)
     counts = Counter(len(with_risk(RIGHT, 0.5, rng).slips) for _ in range(1000))
     assert counts[0] / 1000 == pytest.approx(0.5, abs=0.047)

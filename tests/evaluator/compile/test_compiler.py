@@ -31,7 +31,7 @@ COPY = """def copy(x, o, n, k, s, flag, BLOCK: tl.constexpr):
 """
 ARGS = {"x": TensorRef(0), "o": TensorRef(1), "n": 1000, "k": 1, "s": 0.5, "flag": True}
 TYPES = (("x", "*fp32"), ("o", "*fp32"), ("n", "i32"), ("s", "fp32"), ("flag", "u1"))
-"""Of the parameters: `k` is specialised to 1, and BLOCK is a constant."""
+"""The types of the parameters: `k` is specialised to 1, and BLOCK is a constant."""
 
 
 def config(block: int = 128, grid: int = 8, **options: int) -> Config:

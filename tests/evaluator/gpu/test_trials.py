@@ -57,7 +57,7 @@ def trials_of(room: Any, allowed: float = 1e-3) -> Any:
 
 
 def sums(miss: float, size: float, largest: float) -> list[tuple[torch.Tensor, torch.Tensor]]:
-    """Of an output of four elements: sum (a - b)^2, sum b^2, largest |a - b|."""
+    """The sums of an output of four elements: sum (a - b)^2, sum b^2, largest |a - b|."""
     return [(torch.tensor([miss, size, largest], dtype=torch.float64), torch.empty(4, device="meta"))]
 
 

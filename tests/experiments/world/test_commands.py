@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import anyio
@@ -14,9 +15,10 @@ from envs.world.drafts import Draft, code
 from envs.world.schedule import Stage
 from envs.world.suite import validation_tasks
 from experiments.world import check, difficulty, oracle
-from experiments.world.judged import Item, Ledger, item_of, judge
+from experiments.world.judged import Item, Ledger, item_of, judge, open_ledger
 from rlkernel.errors import GOES_ON
-from rlkernel.types import Evaluation, Problem, Status
+from rlkernel.evaluator.config import EvaluatorConfig
+from rlkernel.types import Evaluation, Precision, Problem, Status
 
 TASK = validation_tasks(["chain"])[0]
 
@@ -68,6 +70,7 @@ def test_a_search_goes_on_where_it_stopped(tmp_path: Path) -> None:
     assert pool.evaluations == 1
     assert whole is not None and again is not None
     assert [item.key for item in whole[TASK.name]] == [item.key for item in again[TASK.name]]
+    assert searched(Ledger(path), pool) is not None and pool.evaluations == 1, "the row after the torn one was lost"
 
 
 def test_items_are_told_apart_by_their_code(tmp_path: Path) -> None:
@@ -96,11 +99,9 @@ def test_the_check_tells_the_families_and_stops_in_time(
 ) -> None:
     monkeypatch.chdir(tmp_path)
 
-    async def run(limit: float | None) -> int:
-        return await check.run(1, 0, "cpu", ("chain",), limit)
-
-    assert anyio.run(run, 0.0) == GOES_ON
-    assert anyio.run(run, None) == 0
+    argv = ["--count", "1", "--families", "chain", "--device", "cpu"]
+    assert check.main([*argv, "--limit-seconds", "0.001"]) == GOES_ON
+    assert check.main(argv) == 0
     assert "chain        correct 1\n1 honest drafts, 0 not correct" in capsys.readouterr().out
 
 
@@ -125,3 +126,19 @@ def test_the_figure_is_drawn(tmp_path: Path) -> None:
     }
     difficulty.draw_figure(json.loads(json.dumps(found)), tmp_path / "figure.png")
     assert (tmp_path / "figure.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_another_card_of_the_same_model_goes_on_with_a_ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    def ledger(uuid: str, name: str, profile: str = "h200", **changes: Any) -> Path:
+        pool = SimpleNamespace(
+            runners=[SimpleNamespace(gpu=SimpleNamespace(name=name, uuid=uuid))],
+            device=f"{name} {uuid}",
+            config=EvaluatorConfig(profile, **changes),
+        )
+        return open_ledger("oracle", pool).path  # type: ignore[arg-type]
+
+    first = ledger("GPU-1", "NVIDIA H200")
+    assert ledger("GPU-2", "NVIDIA H200", "h100") == first
+    assert ledger("GPU-1", "NVIDIA H100") != first != ledger("GPU-1", "NVIDIA H200", precision=Precision.STRICT)

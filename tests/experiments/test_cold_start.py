@@ -1,0 +1,56 @@
+"""A policy from nothing: training that stops at a time goes on, and the smallest recipe goes all the way."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from experiments import cold_start, cold_start_miniature
+from experiments.recipes import WORLD_RECIPES, rehearsal
+from rlkernel.errors import GOES_ON
+from rlkernel.policy.small import build_model, build_tokenizer, load_small
+
+TINY = replace(rehearsal(WORLD_RECIPES["cpu"][0]), steps=3)
+
+
+@pytest.mark.slow
+def test_training_that_was_stopped_goes_on_to_the_same_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tokenizer = build_tokenizer(["the corpus of a policy", "a policy"], 300, 64)
+    tokens = tokenizer("the corpus of a policy")["input_ids"]
+    rows = [{"input_ids": tokens[: n + 4], "labels": tokens[: n + 4]} for n in range(8)]
+
+    def trained(place: str, *until: float) -> tuple[list[bool], torch.Tensor]:
+        monkeypatch.setattr(cold_start_miniature, "RUNS", tmp_path / place)
+        done = []
+        for limit in until:
+            model = build_model(tokenizer, width=16, layers=1, heads=2, feed_forward=16)
+            done.append(cold_start_miniature.train(model, tokenizer, rows, TINY, limit))
+        return done, model.get_input_embeddings().weight.detach()
+
+    far = float("inf")
+    # A limit in the past lets one step through; the last call finds all three done.
+    parts, weights = trained("parts", 0.0, 0.0, far, far)
+    assert parts == [False, False, True, True]
+    assert torch.equal(weights, trained("whole", far)[1])
+
+
+@pytest.mark.slow
+def test_the_smallest_recipe_goes_all_the_way_in_chunks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("rlkernel.policy.small.SHARD", "100KB")
+    argv = ["--world", "cpu", "--dry-run"]
+    assert cold_start.main([*argv, "--limit-seconds", "0.001"]) == GOES_ON
+    assert "the same command goes on" in capsys.readouterr().err
+    assert cold_start.main(argv) == 0
+    out = tmp_path / "runs" / "cold_start" / "dry_run"
+    assert len(list(out.glob("model-*.safetensors"))) > 1
+    model, tokenizer = load_small(out)
+    assert model.config.hidden_size == 48 and tokenizer.model_max_length == 4096
+    facts = json.loads((out / "behaviour.json").read_text())
+    assert facts["metrics"]["evaluations"] == 3  # one problem, one trajectory of three turns

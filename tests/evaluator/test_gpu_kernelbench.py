@@ -96,11 +96,69 @@ def get_init_inputs():
 )
 
 
+LENGTHS = (
+    HEAD
+    + """
+class Model(nn.Module):
+    def forward(self, x, lengths):
+        rows = []
+        for row in range(32):
+            length = LENGTH
+            rows.append(x[row, :length].sum(0))
+        return torch.stack(rows)
+
+def get_inputs():
+    return [torch.randn(32, 512, 256), torch.full((32,), 500)]
+
+def get_init_inputs():
+    return []
+"""
+)
+RAGGED = (
+    HEAD
+    + """
+@triton.jit
+def sums(x, lengths, out, ROWS, COLS, BLOCK: tl.constexpr):
+    one, at = tl.program_id(0), tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
+    length = tl.load(lengths + one)
+    total = tl.zeros((BLOCK,), tl.float32)
+    for row in range(ROWS):
+        total += tl.load(x + (one * ROWS + row) * COLS + at, mask=(at < COLS) & (row < length), other=0.0)
+    tl.store(out + one * COLS + at, total, mask=at < COLS)
+
+class ModelNew(nn.Module):
+    def forward(self, x, lengths):
+        out = torch.empty(x.shape[0], x.shape[2], device=x.device)
+        sums[(x.shape[0], 4)](x, lengths, out, x.shape[1], x.shape[2], BLOCK=64)
+        return out
+"""
+)
+CHECKED = (
+    HEAD
+    + """
+class Model(nn.Module):
+    def forward(self, x):
+        a = x @ x.mT + 64 * torch.eye(64, device=x.device)
+        solved = torch.linalg.solve(a, x)
+        return solved, torch.linalg.cholesky(a), torch.linalg.lu_factor(a)[0], torch.inverse(a)
+
+def get_inputs():
+    return [torch.randn(8, 64, 64)]
+
+def get_init_inputs():
+    return []
+"""
+)
+
+
 async def judge(pool: Pool, reference: str, candidate: str) -> Evaluation:
     return await pool.evaluate(Problem("mine/problem", 1, "validation", reference), candidate)
 
 
-@pytest.mark.parametrize("reference", [LSTM, LSTM.replace("nn.LSTM", "nn.GRU"), CELL], ids=["lstm", "gru", "cell"])
+THEMSELVES = {"lstm": LSTM, "gru": LSTM.replace("nn.LSTM", "nn.GRU"), "cell": CELL, "checked": CHECKED}
+
+
+@pytest.mark.parametrize("reference", THEMSELVES.values(), ids=THEMSELVES)
 async def test_a_reference_is_itself(gpu_pool: Pool, reference: str) -> None:
     found = await judge(gpu_pool, reference, reference + SAME)
     assert (found.status, found.matches, found.timing) == (Status.NO_KERNEL, True, "measured"), found.detail
@@ -152,3 +210,15 @@ async def test_a_profile_that_is_made_of_the_card_gives_the_same_verdicts(gpu_po
             assert mine.status is named.status, (mine.detail, named.detail)
             if named.speedup is not None:
                 assert mine.speedup == pytest.approx(named.speedup, rel=0.1)
+
+
+async def test_a_reference_whose_host_reads_has_the_time_of_its_kernels(gpu_pool: Pool) -> None:
+    found = []
+    for length in ("int(lengths[row].item())", "500"):
+        one = await judge(gpu_pool, LENGTHS.replace("LENGTH", length), RAGGED)
+        assert one.status is Status.CORRECT, one.detail
+        found.append(one)
+    reads, told = (one.reference_us or 0.0 for one in found)
+    # The selection of an element that is read is a view; its copy to the host is not timed.
+    assert reads == pytest.approx(told, rel=0.15)
+    assert found[0].speedup == pytest.approx(found[1].speedup, rel=0.2)

@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 
+from rlkernel.evaluator.gpu import host_reads
 from rlkernel.evaluator.gpu.checks import Checks, Strayed
 from rlkernel.evaluator.gpu.fused import Fused, kept
 from rlkernel.evaluator.gpu.graphs import LONG_STEPS, record, replay
@@ -157,11 +158,23 @@ class Trials:
     def _recordable(self, model: torch.nn.Module, seed: int) -> bool:
         """Whether both sides can be recorded as graphs. Nothing runs."""
         inputs = self.problem.inputs(seed)
-        sides = (lambda: self.subject.timed(tensors_of(inputs), seed, 0), lambda: call(model, inputs, seed))
+        reference = self._reference(model, inputs, seed, seed)
+        sides = (lambda: self.subject.timed(tensors_of(inputs), seed, 0), reference)
         with self.subject.taking_back():
             recorded = [record(side, seed) for side in sides]
         settle(self.seconds)  # the graphs are on their way to the card: they must not be dropped before they are there
         return None not in recorded
+
+    def _reference(self, model: torch.nn.Module, inputs: list[Any], seed: int, forward_seed: int) -> Callable[[], Any]:
+        """What is timed of the reference: a call on `inputs`, which were drawn from `seed`. One whose host reads values of the
+        GPU is called before on the same inputs, and given what it has read. Raises Hung."""
+        if not self.known.reads:
+            return lambda: call(model, inputs, forward_seed)
+        settle(self.seconds)  # the candidate, for which a host that reads would wait for ever
+        changes = self.known.changes_state or self.problem.replaced
+        before = copy.deepcopy(model) if changes else model
+        known = host_reads.noted(before, self.problem.inputs(seed), forward_seed)
+        return lambda: host_reads.answered(model, inputs, forward_seed, known)
 
     def _timed(self, forward: Callable[[], Any], seed: int, spin: float, unless_busy: bool) -> tuple[Any, Run]:
         """Enqueue one timed call of either side, eagerly or as a graph. Raises Unmeasured."""
@@ -202,9 +215,10 @@ class Trials:
         self.subject.refill(place)
         output, candidate = self._timed(lambda: self.subject.timed(mine, forward_seed, place), forward_seed, spin, unless_busy)
         given = self.problem.inputs(seed)  # drawn anew: whatever the candidate did to its own
+        answer = self._reference(model, given, seed, forward_seed)
         alone = self.careful or not self.known.plain
         exact = copy.deepcopy(model) if alone else None
-        expected, reference = self._timed(lambda: call(model, given, forward_seed), forward_seed, spin, unless_busy)
+        expected, reference = self._timed(answer, forward_seed, spin, unless_busy)
         del in_the_way
         found, wanted = tensors_of(output), tensors_of(expected)
         self._shapes = self._shapes or [torch.empty_like(t, device="meta") for t in (*mine, *wanted)]

@@ -87,8 +87,10 @@ class Known:
     """What the reference does to each tensor among its arguments."""
     changes_state: tuple[str, ...]
     """Parameters and buffers that the reference changes."""
+    reads: bool
+    """Whether the reference's host reads values of the GPU, so that each timed call is given what one before it has read."""
     gaps: bool
-    """The reference makes the host wait for the GPU, so that its time holds gaps, always."""
+    """The reference makes the host wait for the GPU all the same, so that its time holds gaps, always."""
     plain: bool
     """Whether the reference's outputs are finite and none is huge, so that one pass over a timed output tells whether it
     matches."""

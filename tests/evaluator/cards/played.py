@@ -26,6 +26,7 @@ KNOWN = Known(
     (InputFate.KEPT,),
     (),
     False,
+    False,
     True,
     (StepTime(0, 3.0, op="aten.relu"),),
 )

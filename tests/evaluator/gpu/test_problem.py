@@ -94,3 +94,12 @@ def test_the_hardest_inputs_that_a_reference_bears(study: Any, drawn: str, body:
     known, _, _ = study("pass", body, drawn)
     assert known.stress is stress
     assert ("stress" in known.allowed) == (stress is not Stress.NONE)
+
+
+def test_a_reference_whose_host_reads_is_told_from_others(room: Any, study: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(room.problem.host_reads, "is_of_gpu", lambda tensor: True)
+    known, models, inputs = study("", "return torch.tanh(x[: int(y[5].item())])")
+    assert (known.reads, known.gaps) == (True, False)
+    # One model and one draw of inputs more than without: those of the call that is given the numbers.
+    plain, fewer, once = study("", "return torch.tanh(x[:5])")
+    assert (plain.reads, models - fewer, inputs - once) == (False, 1, 1)

@@ -18,6 +18,7 @@ from torch import nn
 from torch.overrides import TorchFunctionMode
 
 from rlkernel.errors import BrokenReference
+from rlkernel.seeds import WORDS, Stream, following, noting, seed_generators
 
 REQUIRED = ("Model", "get_inputs", "get_init_inputs")
 SMALL = "SMALL"
@@ -28,7 +29,7 @@ INSTALL = {"einops": "pip install 'rlkernel[kernelbench]' brings it"}
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A loaded reference. Every method seeds torch's global generators, so that the same seed gives the same values.
+    """A loaded reference. Every method seeds all random numbers, so that the same seed gives the same values.
 
     Tensors are made on torch's current default device; floating-point tensors default to float32.
     """
@@ -36,6 +37,8 @@ class Reference:
     name: str
     namespace: dict[str, Any]
     """The executed file's globals."""
+    streams: tuple[Stream, ...] | None = None
+    """The generators that the file has made; None if it draws by torch's own alone and sets no seed."""
 
     @property
     def fixed(self) -> tuple[str, ...]:
@@ -72,9 +75,12 @@ class Reference:
 
     def _call(self, what: str, seed: int, function: Callable[[], Any]) -> Any:
         with _float32(), nullcontext() if torch.cuda.is_available() else _Here():
-            seed_generators(seed)
             try:
-                return function()
+                if self.streams is None:
+                    seed_generators(seed)
+                    return function()
+                with following(seed, self.streams):
+                    return function()
             except Exception as error:  # any failure of the file's own code becomes one line about the file
                 raise BrokenReference(f"{self.name}: {what} raised {_describe(error, _filename(self.name))}") from error
 
@@ -93,15 +99,6 @@ def _here(value: Any) -> Any:
     return torch.device("cpu") if named and torch.device(value).type == "cuda" else value
 
 
-def seed_generators(seed: int) -> None:
-    """`torch.manual_seed` without its bookkeeping for absent back ends, which costs 2 ms a call."""
-    torch.default_generator.manual_seed(seed)
-    # A CUDA graph that is recorded keeps the seed that was set before, and refuses another.
-    if torch.cuda.is_initialized() and not torch.cuda.is_current_stream_capturing():  # type: ignore[no-untyped-call]
-        for generator in torch.cuda.default_generators:
-            generator.manual_seed(seed)
-
-
 def load_reference(source: str, *, small: bool, name: str = "reference") -> Reference:
     """Execute a reference file's text; with `small`, after `apply_small`. `name` stands in messages. Raises BrokenReference."""
     source = apply_small(source, name=name) if small else source.removeprefix("\ufeff")
@@ -110,7 +107,7 @@ def load_reference(source: str, *, small: bool, name: str = "reference") -> Refe
     # inspect.getsource and tracebacks find the text here; torch.jit and triton need it for functions without a file.
     linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
     namespace: dict[str, Any] = {"__name__": "reference", "__file__": filename}
-    with _float32():
+    with _float32(), noting() as streams:
         try:
             exec(compile(source, filename, "exec"), namespace)
         except Exception as error:  # any failure of the file's own code becomes one line about the file
@@ -123,7 +120,7 @@ def load_reference(source: str, *, small: bool, name: str = "reference") -> Refe
     fixed = namespace.get(FIXED, ())
     if not isinstance(fixed, (tuple, list)) or not all(isinstance(pattern, str) for pattern in fixed):
         raise BrokenReference(f'{name}: FIXED is not a tuple of names of parameters, such as ("norm.weight",) or ("*",)')
-    return Reference(name, namespace)
+    return Reference(name, namespace, tuple(streams) if any(word in source for word in WORDS) else None)
 
 
 def apply_small(source: str, *, name: str = "reference") -> str:

@@ -14,7 +14,7 @@ import torch
 
 from rlkernel.evaluator.gpu import driver
 from rlkernel.evaluator.gpu.stopwatch import on_stream, stream
-from rlkernel.reference import seed_generators
+from rlkernel.seeds import seed_generators
 
 LONG_STEPS = 100
 """The number of operators and launches of one forward above which both sides are timed as graphs."""

@@ -24,6 +24,7 @@ from rlkernel.evaluator.judging.blame import ignored
 from rlkernel.evaluator.judging.comparison import Match, bits, compare_tensor
 from rlkernel.evaluator.judging.flags import judging
 from rlkernel.evaluator.judging.reference_calls import (
+    Placing,
     balance_state,
     balanced,
     call,
@@ -84,22 +85,23 @@ class GpuProblem:
         """Attributes that forward replaces for its next call, see `program.replaced`."""
         self.reference: Reference = load_reference(source, small=False, name=name)
         self._constants: dict[str, float] | None = None
+        self._inputs, self._modules = Placing(CUDA), Placing(CUDA)
 
     def inputs(self, seed: int, kind: Kind = USUAL) -> list[Any]:
-        with CUDA:
-            made = on_gpu(self.reference.inputs(seed))
+        made = on_gpu(self._inputs(lambda: self.reference.inputs(seed)))
         return balanced(stressed(made, kind.stress), kind.balance)
 
     def init_tensors(self, seed: int) -> list[torch.Tensor]:
         """The tensors among the constructor's arguments, as `model(seed)` gets them."""
-        with CUDA:
-            args, kwargs = self.reference.init_inputs(seed)
+        if self._modules.on_host is None:
+            self.model(seed)  # whose call decides
+        args, kwargs = self._modules(lambda: self.reference.init_inputs(seed))
         return tensors_of(on_gpu([args, list(kwargs.values())]))
 
     def model(self, seed: int, *, other: bool = False, perturbed: bool = False) -> nn.Module:
+        model = self._modules(lambda: self.reference.model(seed))
+        hold(model, self.replaced)
         with CUDA:
-            model = self.reference.model(seed)
-            hold(model, self.replaced)
             model = model.to(CUDA)
         if perturbed:
             perturb(model, seed, self._known_constants(model))

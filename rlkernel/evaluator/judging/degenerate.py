@@ -15,7 +15,8 @@ from torch import nn
 
 from rlkernel.errors import BrokenReference
 from rlkernel.evaluator.program.codes import holds_numbers, is_code, valued
-from rlkernel.reference import Reference, load_reference, seed_generators
+from rlkernel.reference import Reference, load_reference
+from rlkernel.seeds import seed_generators
 from rlkernel.types import Problem
 
 SEEDS = (0, 1, 2)

@@ -11,10 +11,11 @@ import torch
 from torch import nn
 
 from rlkernel.evaluator.judging.comparison import bits
-from rlkernel.evaluator.judging.reference_calls import constants, mapped, perturb, stressed, tensors_of
+from rlkernel.evaluator.judging.reference_calls import Placing, constants, mapped, perturb, stressed, tensors_of
 from rlkernel.evaluator.messages.judgement import Stress
 from rlkernel.evaluator.messages.native import Draw
-from rlkernel.reference import Reference, apply_small, load_reference, seed_generators
+from rlkernel.reference import Reference, apply_small, load_reference
+from rlkernel.seeds import seed_generators
 
 FLUSH_BYTES = 256 << 20
 """Bytes that are written between two timed calls, more than any L2 cache holds."""
@@ -31,6 +32,8 @@ class PlacedReference:
     device: torch.device
     text: str
     """The reference file's text, at the sizes that were asked for."""
+    placing: Placing
+    """How inputs are drawn."""
 
     @staticmethod
     def load(source: str, name: str, device: str, *, small: bool) -> PlacedReference:
@@ -38,7 +41,8 @@ class PlacedReference:
         if device != "cpu":
             torch.cuda.init()  # type: ignore[no-untyped-call]  # or a seed set before the first tensor would not reach the GPU
         text = apply_small(source, name=name) if small else source
-        return PlacedReference(load_reference(text, small=False, name=name), torch.device(device), text)
+        where = torch.device(device)
+        return PlacedReference(load_reference(text, small=False, name=name), where, text, Placing(where))
 
     @property
     def fixed(self) -> tuple[str, ...]:
@@ -51,8 +55,7 @@ class PlacedReference:
 
     def inputs(self, seed: int) -> list[Any]:
         """Arguments of forward drawn from `seed`. Raises BrokenReference."""
-        with self.device:
-            made = self.reference.inputs(seed)
+        made = self.placing(lambda: self.reference.inputs(seed))
         moved: list[Any] = mapped(made, lambda tensor: tensor.to(self.device))
         return moved
 

@@ -23,7 +23,7 @@ from rlkernel.evaluator.messages.children import RoundOutputs
 from rlkernel.evaluator.messages.native import Begin, Call, Construct, Done, Draw, HandOver, Raised, TimeCall, Timed
 from rlkernel.evaluator.native.calls import CallClock, PlacedReference, timed_call
 from rlkernel.evaluator.program.tensors import flatten, overlapping
-from rlkernel.reference import seed_generators
+from rlkernel.seeds import following
 
 MODULE = "candidate"
 
@@ -88,8 +88,8 @@ class _Held:
     def _construct(self, draw: Draw) -> None:
         """`ModelNew` from the seed of the reference's module and, where the way says so, at its weights."""
         args, kwargs = self._reference.reference.init_inputs(draw.init_seed)
-        seed_generators(draw.init_seed)
-        made = self._names["ModelNew"](*args, **kwargs)
+        with following(draw.init_seed):  # seeds that it sets itself, as those of the reference
+            made = self._names["ModelNew"](*args, **kwargs)
         if not isinstance(made, nn.Module):
             raise TypeError("ModelNew() did not give an nn.Module")
         self._module = made.to(self._reference.device)

@@ -30,7 +30,7 @@ from rlkernel.evaluator.program.values import (
     Value,
 )
 from rlkernel.evaluator.program.without_data import CALLS
-from rlkernel.reference import seed_generators
+from rlkernel.seeds import seed_generators
 
 LaunchCall = Callable[[Launch, Config, dict[str, Any]], None]
 """(launch, chosen config, parameter -> tensor, descriptor or scalar)"""

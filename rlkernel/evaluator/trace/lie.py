@@ -95,8 +95,10 @@ class Lie(TorchFunctionMode):
         whole = _WHOLE.get(func)
         if whole is not None:
             return self._whole(whole, args, kwargs)
-        if "generator" in kwargs and kwargs["generator"] is not None:
-            raise Untraceable("random operators with their own generator; use the default one")
+        if kwargs.get("generator") is not None:
+            if self.recorder.reading.call_began is not None:
+                raise Untraceable("random operators with their own generator; use the default one")
+            kwargs.pop("generator")  # before forward only shapes count: the numbers are those of the reference's own module
         body = _body(func)
         if body is not None:
             with self:
@@ -294,10 +296,24 @@ def _default_devices(recorder: Recorder) -> Iterator[None]:
 
 
 @contextmanager
+def _arrays() -> Iterator[None]:
+    """Arrays of numpy become literals; `torch.from_numpy` itself would not be seen."""
+    with mock.patch.object(torch, "from_numpy", torch.as_tensor):
+        yield
+
+
+@contextmanager
 def recording(recorder: Recorder) -> Iterator[None]:
     """Everything inside is recorded, in no_grad mode, as both sides are judged."""
     with ExitStack() as stack:
-        settings = (fresh_settings(), mathematics(), _own_libraries(), _own_buffers(recorder), _default_devices(recorder))
+        settings = (
+            fresh_settings(),
+            mathematics(),
+            _own_libraries(),
+            _own_buffers(recorder),
+            _default_devices(recorder),
+            _arrays(),
+        )
         for context in (*settings, torch.no_grad(), recorder, Lie(recorder)):
             stack.enter_context(context)
         yield

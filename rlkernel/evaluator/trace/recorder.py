@@ -49,10 +49,12 @@ def look_of(tensor: torch.Tensor) -> Look:
 class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Steps of one phase (`__init__` or one `forward`), and the ids of the tensors seen so far."""
 
-    def __init__(self, *, keeps_switches: bool = False) -> None:
+    def __init__(self, *, keeps_switches: bool = False, trusted: bool = False) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.keeps_switches = keeps_switches
         """Whether what host code sets for products and for cuDNN is recorded: of a candidate, in a process of its own."""
+        self.trusted = trusted
+        """Whether it is a reference, of whose tables only the shapes matter: its own module has the values."""
         self.steps: list[Step] = []
         self.history: list[Step] = []
         """The steps of all phases."""
@@ -187,15 +189,23 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     def literal(self, real: torch.Tensor) -> torch.Tensor:
         """Record a small tensor by value; returns the meta tensor that stands for it."""
-        with _disable_current_modes():
+        with torch._C.DisableTorchFunction(), _disable_current_modes():
             real = real.detach().cpu().contiguous()
+            dtype = str(real.dtype).removeprefix("torch.")
             if real.numel() * real.element_size() > MAX_LITERAL_BYTES:
+                if self.trusted:
+                    return self._table(torch.empty_like(real, device=META), dtype)
                 raise Untraceable(f"a literal tensor of {real.numel()} elements; build large tensors with operators")
             raw = real.reshape(-1).view(torch.uint8).numpy().tobytes() if real.numel() else b""
             stand_in = torch.empty_like(real, device=META)
         number = self.bind(stand_in)
-        dtype = str(real.dtype).removeprefix("torch.")
         self._append(Literal(number, dtype, tuple(real.shape), base64.b64encode(raw).decode()))
+        return stand_in
+
+    def _table(self, stand_in: torch.Tensor, dtype: str) -> torch.Tensor:
+        """A reference's tensor without its values."""
+        kind, number = TorchName("dtype", dtype), self.bind(stand_in)
+        self._append(Op("aten.empty.memory_format", (list(stand_in.shape),), {"dtype": kind, "device": DeviceRef()}, (number,)))
         return stand_in
 
     def encode(self, value: Any) -> Value:

@@ -6,8 +6,20 @@ import pytest
 import torch
 from torch import nn
 
-from rlkernel.evaluator.judging.reference_calls import STRESS, constants, nudged, one_sided, pairs, perturb, state_of, stressed
+from rlkernel.errors import BrokenReference
+from rlkernel.evaluator.judging.reference_calls import (
+    STRESS,
+    Placing,
+    constants,
+    nudged,
+    one_sided,
+    pairs,
+    perturb,
+    state_of,
+    stressed,
+)
 from rlkernel.evaluator.messages.judgement import Stress
+from rlkernel.reference import load_reference
 
 
 def test_constant_parameters_and_buffers_get_other_values_and_random_ones_keep_theirs() -> None:
@@ -67,3 +79,28 @@ def test_state_is_matched_by_name_then_by_shape_in_order() -> None:
     for mine, theirs in pairs(own, given):
         mine.copy_(theirs)
     assert [float(t[0]) for t in own.values()] == [1.0, 2.0, 3.0, 0.0]
+
+
+def test_what_fails_on_a_device_is_made_on_the_host_from_the_first_call_on() -> None:
+    meta = torch.device("meta")  # which knows no sum of its tensors and others
+    mixes = "return [torch.from_numpy(np.ones(3)) + torch.ones(3)]"
+    for draw, where in ((mixes, "cpu"), ("return [torch.ones(3)]", "meta")):
+        source = (
+            "import numpy as np\nimport torch\nfrom torch import nn\nclass Model(nn.Module):\n    pass\n"
+            f"def get_init_inputs():\n    return []\ndef get_inputs():\n    {draw}\n"
+        )
+        one, place = load_reference(source, small=False), Placing(meta)
+        for seed in (0, 1):
+            (x,) = place(lambda one=one, seed=seed: one.inputs(seed))
+            assert (x.device.type, place.on_host) == (where, where == "cpu")
+
+
+def test_the_first_call_decides_where_tensors_are_made() -> None:
+    def failing() -> None:
+        raise BrokenReference("it fails here alone")
+
+    place = Placing(torch.device("cpu"))
+    assert place(lambda: 3) == 3
+    with pytest.raises(BrokenReference):
+        place(failing)
+    assert place.on_host is False

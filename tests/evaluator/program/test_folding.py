@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from rlkernel.evaluator.program.replay import Replay
-from rlkernel.reference import seed_generators
+from rlkernel.seeds import seed_generators
 from tests.evaluator.trace.test_candidate import program
 
 SEED = 5

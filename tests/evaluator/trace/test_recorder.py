@@ -7,6 +7,7 @@ import struct
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
@@ -120,7 +121,6 @@ def test_phases_share_ids_and_not_steps() -> None:
         (lambda x: torch.equal(x, x), INPUT),
         (lambda x: x.storage(), "the host reads a tensor's address or storage (.storage())"),
         (lambda x: x.nonzero(), "aten.nonzero.default cannot be traced: its result depends on values"),
-        (lambda x: torch.rand(2, generator=torch.Generator()), "random operators with their own generator; use the default one"),
         (
             lambda x: torch.tensor([0] * (MAX_LITERAL_BYTES // 8 + 1)),
             "a literal tensor of 8193 elements; build large tensors with operators",
@@ -131,6 +131,34 @@ def test_what_depends_on_values_is_refused_in_one_line(function: Callable[[torch
     with pytest.raises(Untraceable) as refused:
         traced(function, (1,))
     assert str(refused.value) == line
+
+
+def test_a_generator_of_its_own_is_refused_in_forward_and_none_before_it() -> None:
+    recorder, own = Recorder(), torch.Generator()
+    with recording(recorder):
+        weight = torch.empty(2).normal_(generator=own) + torch.rand(2, generator=own)
+        assert weight.shape == (2,)
+        recorder.reading.begin()
+        with pytest.raises(Untraceable, match=r"^random operators with their own generator; use the default one$"):
+            torch.rand(2, generator=own)
+
+
+def test_arrays_are_literals_and_large_ones_of_a_reference_are_shapes() -> None:
+    small, large = np.arange(4, dtype=np.float32), np.zeros((MAX_LITERAL_BYTES, 2), dtype=np.float32)
+    for trusted in (False, True):
+        recorder = Recorder(trusted=trusted)
+        with recording(recorder):
+            assert (torch.from_numpy(small) * 2).shape == (4,)
+            assert isinstance(recorder.phase()[0], Literal)
+            if trusted:
+                assert (torch.from_numpy(large) * 2).shape == large.shape
+                assert [step.op for step in recorder.phase() if isinstance(step, Op)] == [
+                    "aten.empty.memory_format",
+                    "aten.mul.Tensor",
+                ]
+            else:
+                with pytest.raises(Untraceable, match="a literal tensor of 131072 elements"):
+                    torch.from_numpy(large)
 
 
 def test_a_tensor_from_elsewhere_is_refused() -> None:

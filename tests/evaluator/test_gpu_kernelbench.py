@@ -155,7 +155,29 @@ async def judge(pool: Pool, reference: str, candidate: str) -> Evaluation:
     return await pool.evaluate(Problem("mine/problem", 1, "validation", reference), candidate)
 
 
-THEMSELVES = {"lstm": LSTM, "gru": LSTM.replace("nn.LSTM", "nn.GRU"), "cell": CELL, "checked": CHECKED}
+OWN_NUMBERS = (
+    HEAD
+    + """
+import numpy as np
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.from_numpy(np.random.default_rng(0).standard_normal(512, dtype=np.float32)))
+
+    def forward(self, x, y):
+        return torch.tanh(x * self.weight) + y
+
+def get_inputs():
+    generator = torch.Generator().manual_seed(0)
+    noise = torch.from_numpy(np.random.RandomState(0).randn(256, 512).astype(np.float32))
+    return [torch.randn(256, 512, generator=generator) + noise, torch.randn(256, 512)]
+
+def get_init_inputs():
+    return []
+"""
+)
+THEMSELVES = {"lstm": LSTM, "gru": LSTM.replace("nn.LSTM", "nn.GRU"), "cell": CELL, "checked": CHECKED, "numbers": OWN_NUMBERS}
 
 
 @pytest.mark.parametrize("reference", THEMSELVES.values(), ids=THEMSELVES)

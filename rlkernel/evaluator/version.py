@@ -10,6 +10,8 @@ from pathlib import Path
 _HERE = Path(__file__).parent
 _ASIDE = ("ray", "cards/gpu_runner.py", "cards/watch.py", "pool.py", "cache.py", "caching.py", "version.py")
 """The files that ask, wait and remember, none of which can change a verdict."""
+_BESIDE = ("reference.py", "seeds.py")
+"""The files beside the evaluator that say what a reference gives."""
 _COMPILING = ("compile", "program", "devices.py")
 """The files that decide what binary a kernel's text becomes."""
 _TIMING_REFERENCES = ("gpu", "judging", "program", "devices.py")
@@ -18,7 +20,7 @@ _TIMING_REFERENCES = ("gpu", "judging", "program", "devices.py")
 
 @functools.cache
 def verdict_version() -> str:
-    """Return the hash of all that can change a verdict: the evaluator without `_ASIDE`, `reference.py`, and libraries."""
+    """Return the hash of all that can change a verdict: the evaluator without `_ASIDE`, `_BESIDE`, and libraries."""
     aside = {path for name in _ASIDE for path in _files(name)}
     return _hash([path for path in _files(".") if path not in aside])
 
@@ -48,8 +50,8 @@ def _files(name: str) -> list[Path]:
 
 
 def _hash(paths: list[Path]) -> str:
-    """Return 16 hex digits for the files, for `reference.py`, and for the versions of torch, triton and numpy."""
+    """Return 16 hex digits for the files, for `_BESIDE`, and for the versions of torch, triton and numpy."""
     digest = hashlib.sha256(f"{version('torch')} {version('triton')} {version('numpy')}".encode())
-    for path in (*paths, _HERE.parent / "reference.py"):
+    for path in (*paths, *(_HERE.parent / name for name in _BESIDE)):
         digest.update(path.read_bytes())
     return digest.hexdigest()[:16]

@@ -49,7 +49,7 @@ seconds."""
 INTERPRETED_FLOPS = 1 << 28
 INTERPRETED_WEIGHTS = 1 << 23
 """How many elements the weights may have, which are sent to the child that runs a candidate, once per round."""
-SLOW_ELEMENTS = 1 << 25
+SLOW_ELEMENTS = 1 << 26
 """The same where nothing smaller runs: torch's operators still end in time, a candidate's own kernels may not."""
 SLOW_FLOPS = 1 << 34
 SLOW_WEIGHTS = 1 << 26

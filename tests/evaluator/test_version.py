@@ -23,6 +23,7 @@ def copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     here = Path(version.__file__).parent
     shutil.copytree(here, tmp_path / "rlkernel" / "evaluator", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(here.parent / "reference.py", tmp_path / "rlkernel")
+    shutil.copy(here.parent / "seeds.py", tmp_path / "rlkernel")
     monkeypatch.setattr(version, "_HERE", tmp_path / "rlkernel" / "evaluator")
     return tmp_path / "rlkernel"
 
@@ -51,6 +52,7 @@ def changed_by(file: Path) -> set[str]:
         ("evaluator/devices.py", {"verdicts", "binaries", "baselines", "source"}),
         ("evaluator/config.py", {"verdicts", "source"}),
         ("reference.py", {"verdicts", "binaries", "baselines", "source"}),
+        ("seeds.py", {"verdicts", "binaries", "baselines", "source"}),
         # who asks, waits and remembers
         ("evaluator/ray/workers.py", {"source"}),
         ("evaluator/cards/gpu_runner.py", {"source"}),

@@ -146,7 +146,7 @@ def test_numbers_in_the_functions_become_constants() -> None:
 
 
 def test_a_problem_without_a_small_size_is_told() -> None:
-    found = fit_for_cpu(problem(LITERAL.replace("return x + 1", "return x + torch.ones(4096, 4096)")))
+    found = fit_for_cpu(problem(LITERAL.replace("return x + 1", "return x + torch.ones(8, 4096, 4096)")))
     assert isinstance(found, Unfit)
     assert found.reason.startswith("level1/x: no size fits; of the least that was tried, ")
     assert describe([found])["unfit"] == {"level1/x": found.reason}

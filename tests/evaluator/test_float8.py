@@ -65,7 +65,7 @@ class ModelNew(nn.Module):
         return out, values
 """
 WRONG = {
-    "a column is zero": ("result.to(", "tl.where(at == 5, 0.0, result).to("),
+    "columns are zero": ("result.to(", "tl.where(at < 8, 0.0, result).to("),
     "a scale is left out": (" * tl.load(scale + row)", ""),
     "codes are taken a step too far": ("result.to(", "(result * 1.5).to("),
     "a constant buffer is ignored": (" * tl.load(gain + at)", ""),

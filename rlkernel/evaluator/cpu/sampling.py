@@ -19,11 +19,11 @@ ALIKE = 2
 """Programs that are followed of a launch whose programs are alike."""
 LOOKED_AT = 4
 """Programs that are compared before those of a kernel whose branches or loops depend on the program are taken to be alike."""
-DIFFERENT = 16
-"""Programs that are followed of a launch whose programs differ."""
+DIFFERENT = 4
+"""Programs that are followed besides, of a launch whose programs differ."""
 UNEVEN = 0.25
 """Share of the larger of two programs' work from which on they differ."""
-MOST_READS = 3000
+MOST_READS = 1500
 """Reads of memory after which no more programs are followed because they differ. One takes about a tenth of a millisecond."""
 
 

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from rlkernel.evaluator.pool import Pool
+from rlkernel.evaluator.config import EvaluatorConfig
+from rlkernel.evaluator.pool import Pool, open_pool
 from rlkernel.types import Evaluation, Problem, Status
 
 KERNEL = """
@@ -120,3 +121,14 @@ async def test_a_number_of_turns_that_memory_gives_has_no_time(pool: Pool, relu:
 async def test_waiting_is_no_work(pool: Pool, relu: Problem, wait: str) -> None:
     waiting = await priced(pool, relu, f"while {wait}:\n        pass")
     assert waiting == pytest.approx(await priced(pool, relu, "pass"), rel=0.05)
+
+
+UNEVEN = "for i in range(tl.program_id(0) // 1024): v = tl.maximum(v, tl.load(x + (o + i * BLOCK) % n))  # {number}"
+
+
+@pytest.mark.anyio
+async def test_programs_that_differ_are_priced_by_several_of_them(relu: Problem) -> None:
+    """Programs read 1 to 16 blocks beside their own, of 16384 programs. Two of them would give prices that differ by half."""
+    async with open_pool(device="cpu", jobs=1, config=EvaluatorConfig(seed=0)) as pool:
+        times = [await priced(pool, relu, UNEVEN.replace("{number}", str(number))) for number in range(6)]
+    assert max(times) < 1.3 * min(times)

@@ -227,7 +227,7 @@ def _first_line(error: CompilationError) -> str:
         cause = cause.__cause__
     text = cause.error_message if isinstance(cause, CompilationError) else f"{type(cause).__name__}: {cause}"
     if text and text.startswith("NameError("):
-        text = "NameError: " + text[len("NameError('") :]
+        text = "NameError: " + text[len("NameError('") :].removesuffix("')")
     lines = (text or str(cause)).strip().splitlines()
     return lines[0][:250] if lines else type(cause).__name__
 

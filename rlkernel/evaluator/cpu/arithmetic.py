@@ -196,6 +196,9 @@ class Arithmetic(InterpreterBuilder):  # type: ignore[misc]
         dtype = triton_interpreter._get_np_dtype(kind.scalar)
         return TensorHandle(data.astype(dtype), kind.scalar)
 
+    def create_inline_asm(self, asm: Any, constraints: Any, values: Any, kind: Any, pure: Any, pack: Any) -> Any:
+        raise NotInterpreted("the CPU runner cannot interpret inline assembly: only a GPU runs it")
+
     def create_print(self, prefix: Any, hexadecimal: Any, values: Any, signed: Any) -> None:
         """A kernel's prints are dropped: nobody reads them."""
 

@@ -18,7 +18,7 @@ import triton.language as tl
 from triton.runtime import interpreter as triton_interpreter
 from triton.runtime.interpreter import TensorHandle
 
-from rlkernel.evaluator.cpu import turns
+from rlkernel.evaluator.cpu import sampling, turns
 from rlkernel.evaluator.cpu.language import KernelWords, scalar, the_machine, words
 from rlkernel.evaluator.cpu.loaded import DecidedByMemory, mark
 from rlkernel.evaluator.cpu.machine import OutOfBounds
@@ -30,10 +30,8 @@ from rlkernel.evaluator.program.replay import tensors_in
 from rlkernel.evaluator.program.schema import Config, Function, Launch, Program, block_shape
 from rlkernel.evaluator.program.values import Descriptor, ScalarRef
 
-SAMPLED_PROGRAMS = 2
-"""Programs of the grid that a dry launch follows, beside those that turn out to write nothing."""
 MOST_SAMPLED = 64
-"""Programs that it follows at most, where a grid has programs that do nothing."""
+"""Programs that a dry launch follows at most, where a grid has programs that do nothing."""
 GRID_LIMITS = (2**31 - 1, 2**16 - 1, 2**16 - 1)
 """Programs that a GPU starts along each dimension."""
 
@@ -87,6 +85,7 @@ class Interpreter:
         """Programs that the last dry launch has followed."""
         self.idle: dict[int, int] = {}
         """Functions of which no program was found that writes, and the lines of their launches: so far, in dry launches."""
+        self._varying = sampling.varying(program)
         self._kernels = _CheckedKernels(program, _wrap, {**words(semantic), **turns.WORDS})
 
     def _arguments(self, launch: Launch, config: Config, args: dict[str, Any], addresses: dict[int, int]) -> dict[str, Any]:
@@ -115,24 +114,39 @@ class Interpreter:
             strides=[*strides, tl.constexpr(1)], block_shape=[tl.constexpr(size) for size in block], padding_option=value.padding,
         )  # fmt: skip
 
-    def _sample(self, launch: Launch, total: int) -> Iterator[int]:
-        """Programs in both halves of the grid in turn, until enough of them have written. The key that they are drawn from is
-        made when the source is known."""
+    def _sample(self, launch: Launch, grid: tuple[int, int, int]) -> Iterator[int]:
+        """Programs in both halves of the grid in turn, until enough of them have written, and more where they do different work.
+        The key that they are drawn from is made when the source is known."""
         machine, self._followed = self.machine, 0
-        writing, half = 0, total // 2
-        while self._followed < total and writing < SAMPLED_PROGRAMS:
-            if self._followed == MOST_SAMPLED:
-                break
-            second = bool(self._followed % 2)
-            number = self._followed
-            if total > SAMPLED_PROGRAMS:
-                number = half + machine.programs.randrange(total - half) if second else machine.programs.randrange(half)
-            self._followed += 1
-            machine.wrote = False
-            yield number
+        total, reads = grid[0] * grid[1] * grid[2], machine.accesses
+        works: list[tuple[float, float, float]] = []
+        writing, wanted = 0, sampling.ALIKE
+        numbers = sampling.drawn(grid, machine.programs, varied=launch.function in self._varying)
+        while self._followed < total and writing < wanted and self._followed < MOST_SAMPLED:
+            yield from self._follow(next(numbers), works)
             writing += machine.wrote
+            if launch.function in self._varying:
+                wanted = sampling.ALIKE if self._long(reads) else sampling.LOOKED_AT
         if not writing and self._followed == MOST_SAMPLED:
             self.idle[launch.function] = launch.line
+        if total > self._followed and sampling.differ(works):
+            for number in sampling.spread(grid, sampling.DIFFERENT, machine.programs):
+                if self._long(reads):
+                    break
+                yield from self._follow(number, works)
+
+    def _follow(self, number: int, works: list[tuple[float, float, float]]) -> Iterator[int]:
+        """One program, whose work is added to `works`."""
+        self._followed += 1
+        self.machine.wrote = False
+        before = sampling.work(self.machine.counts)
+        yield number
+        bytes_, operations, products = (now - then for now, then in zip(sampling.work(self.machine.counts), before, strict=True))
+        works.append((bytes_, operations, products))
+
+    def _long(self, reads: int) -> bool:
+        """Whether the programs that were followed since then take so long that no more are."""
+        return self.machine.accesses - reads > sampling.MOST_READS
 
     def launch(self, launch: Launch, config: Config, args: dict[str, Any], *, dry: bool) -> Counts:
         """Run the grid (or, dry, sample it). Raises OutOfBounds, KernelFailed, KernelRejected, and, dry,
@@ -146,7 +160,7 @@ class Interpreter:
         bound = self._arguments(launch, config, args, addresses)
         machine.set_grid_dim(*config.grid)
         total = config.grid[0] * config.grid[1] * config.grid[2]
-        followed = self._sample(launch, total) if dry else range(total)
+        followed = self._sample(launch, config.grid) if dry else range(total)
         name, line = self.program.functions[launch.function].name, launch.line
         if any(size > limit for size, limit in zip(config.grid, GRID_LIMITS, strict=True)):
             raise KernelFailed(f"line {line}: kernel {name}: a GPU starts no grid of {config.grid}")

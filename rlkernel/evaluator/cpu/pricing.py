@@ -12,7 +12,7 @@ from rlkernel.evaluator.cpu.interpreter import Idle, Interpreter, KernelFailed
 from rlkernel.evaluator.cpu.machine import OutOfBounds
 from rlkernel.evaluator.devices import DeviceProfile
 from rlkernel.evaluator.judging.counts import Counts
-from rlkernel.evaluator.judging.operator_costs import NoCost
+from rlkernel.evaluator.judging.operator_costs import NoCost, flops
 from rlkernel.evaluator.judging.roofline import launch_us, operator_us
 from rlkernel.evaluator.messages.children import StepTime
 from rlkernel.evaluator.program.kernel_source import KernelRejected
@@ -92,10 +92,12 @@ class Pricing:
                 for place, written in counts.stored.items():
                     storage = counts.storages[place]
                     stored[storage] = stored.get(storage, 0.0) + written
-                rows.append(StepTime(index, us, function=step.function))
+                work = counts.flops + sum(counts.matrix_flops.values())
+                rows.append(StepTime(index, us, function=step.function, operations=work))
             elif isinstance(step, Op) and (us := operator_us(step, read, made, self.profile, self.precision)) > 0:
                 made_by_operators.update(t.untyped_storage()._cdata for t in made)
-                rows.append(StepTime(index, us, op=step.op))
+                work = flops(step, read, made) or float(max((t.numel() for t in [*read, *made]), default=0))
+                rows.append(StepTime(index, us, op=step.op, operations=work))
 
         replay = Replay(self.program, torch.device("meta"), launch, configs=configs)
         replay.init(meta_tensors(specs.init_inputs), 0)

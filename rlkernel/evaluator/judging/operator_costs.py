@@ -126,6 +126,8 @@ GATHERS = {"embedding", "index", "gather", "index_select", "take", "_unsafe_inde
 """Operators that read no more of their source than they write, and the indices."""
 BAGS = {"_embedding_bag", "_embedding_bag_forward_only"}
 """Operators that read one row of their first argument for each element of their second one."""
+TRIANGLES = {"tril", "triu"}
+"""Operators that read about half of their argument."""
 PASSES = {"sort": 4.0, "topk": 4.0, "kthvalue": 4.0, "median": 4.0, "nanmedian": 4.0, "mode": 4.0}
 """How often data is read and written by operators that sort."""
 MEMORY = GATHERS | BAGS | FREE | {*PASSES} | {
@@ -209,6 +211,11 @@ def dense_bytes(tensor: torch.Tensor) -> int:
     return elements * tensor.element_size()
 
 
+def read_bytes(step: Op, tensor: torch.Tensor) -> float:
+    """The most that an operator reads of one argument."""
+    return dense_bytes(tensor) * (0.5 if base_name(step.op) in TRIANGLES else 1.0)
+
+
 def moved_bytes(step: Op, read: Tensors, made: Tensors) -> float:
     """What an operator reads and writes, each once, unless it sorts."""
     name = base_name(step.op)
@@ -216,5 +223,5 @@ def moved_bytes(step: Op, read: Tensors, made: Tensors) -> float:
     if name in BAGS:
         row = dense_bytes(read[0]) / max(1, read[0].shape[0])
         return written + read[1].numel() * (row + read[1].element_size())
-    taken = float(sum(dense_bytes(t) for t in read))
+    taken = sum(read_bytes(step, t) for t in read)
     return PASSES.get(name, 1.0) * ((min(taken, 2 * written) if name in GATHERS else taken) + written)

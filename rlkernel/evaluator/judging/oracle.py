@@ -19,7 +19,7 @@ from rlkernel.evaluator.judging.comparison import layout_class
 from rlkernel.evaluator.judging.drawing import Before, Round, draw_rounds
 from rlkernel.evaluator.judging.fitting import Unfit, fit_for_cpu, fit_for_gpu
 from rlkernel.evaluator.judging.kernelbench import closeness, worse
-from rlkernel.evaluator.judging.operator_costs import NoCost, dense_bytes, flops, moved_bytes
+from rlkernel.evaluator.judging.operator_costs import NoCost, dense_bytes, flops, moved_bytes, read_bytes
 from rlkernel.evaluator.judging.reference_calls import tensors_of
 from rlkernel.evaluator.judging.resizing import small_of
 from rlkernel.evaluator.judging.roofline import floor_us, is_free, operator_us, physical_floor_us
@@ -77,6 +77,8 @@ class Costs:
     floor_us: float
     measured_floor_us: float
     """The floor of a measured time, see `roofline.physical_floor_us`."""
+    products: float = 0.0
+    """Operations of matrix products, convolutions and their like."""
     unpriced: tuple[str, ...] = ()
     """Operators that the model of time does not know: then no time can be modelled."""
 
@@ -188,7 +190,8 @@ class _Traced:
                 for tensor in read:
                     key = tensor.untyped_storage()._cdata
                     if key in storages:
-                        storages[key] = max(storages[key], min(dense_bytes(tensor), moved_bytes(step, [tensor, *read[1:]], made)))
+                        least = min(read_bytes(step, tensor), moved_bytes(step, [tensor, *read[1:]], made))
+                        storages[key] = max(storages[key], least)
 
         replay = Replay(self.program, torch.device("meta"), lambda *a: None)
         replay.init(meta_tensors(self.variant.specs.init_inputs), 0)
@@ -201,7 +204,8 @@ class _Traced:
         floor = floor_us(sum(storages.values()), moved, products, self.profile, precision)
         made = {o.untyped_storage()._cdata: dense_bytes(o) for o in outputs}
         written = sum(size for key, size in made.items() if key in dependent and key not in storages)
-        return Costs(total, tuple(ops), floor, physical_floor_us(written, self.profile), tuple(unpriced))
+        physical = physical_floor_us(written, self.profile)
+        return Costs(total, tuple(ops), floor, physical, sum(products.values()), tuple(unpriced))
 
 
 def prepare(source: str, name: str, profile: DeviceProfile, precision: Precision) -> Prepared:
@@ -293,7 +297,7 @@ class Oracle:
         if isinstance(problem, str):
             return Broken(problem)
         costs, reference = problem.costs, encoding.to_json(problem.program)
-        floors = (costs.floor_us, costs.measured_floor_us)
+        floors = (costs.floor_us, costs.measured_floor_us, costs.products)
         return Brief(problem.variants, problem.modal, costs.us, *floors, reference, costs.ops, costs.unpriced)
 
     def _rounds(self, question: DrawRounds, reply: wire.Body) -> Rounds | Broken:

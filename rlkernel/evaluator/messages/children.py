@@ -34,6 +34,8 @@ class StepTime:
     """The kernel that a launch runs."""
     op: Annotated[str, Between(1, 200)] | None = None
     """The operator that the step calls, e.g. `aten.add.Tensor`."""
+    operations: Annotated[float, Between(0.0, 1e24)] = 0.0
+    """The operations that the step takes, where its time is modelled."""
 
     def __post_init__(self) -> None:
         if (self.function is None) == (self.op is None):

@@ -62,6 +62,8 @@ class Brief:
     """No forward is faster."""
     measured_floor_us: float
     """The floor of a measured time: a launch, and writing the outputs; what fits into L2 may be written back afterwards."""
+    products: float
+    """Operations of the reference's matrix products, convolutions and their like, at full size."""
     reference: Any
     """The reference's Program at full size, as JSON: only a GPU's runner reads it."""
     reference_ops: tuple[OpFact, ...]

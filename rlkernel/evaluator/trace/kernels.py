@@ -93,6 +93,11 @@ class KernelTable:
         home, name = getattr(value, "__module__", None), getattr(value, "__name__", None)
         if isinstance(home, str) and isinstance(name, str) and home.split(".")[0] == "triton":
             return LibraryRef(home, name)
+        if type(value).__name__ == "ConstexprFunction" or hasattr(value, "__triton_aggregate__"):
+            raise Untraceable(
+                f"a kernel uses {name}, Python that Triton would run while it compiles: compute it on the host and pass it as a "
+                "tl.constexpr"
+            )
         return Unknown()
 
     def constant(self, name: str, value: Any) -> Value:

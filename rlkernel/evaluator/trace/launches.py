@@ -222,6 +222,15 @@ def _check_descriptor(self: Any) -> None:
         raise AssertionError("Illegal value for padding")
 
 
+class _Launched:
+    """What a launch returns: natively the compiled kernel, which a trace has not."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise Untraceable(f"the host asks what was compiled (.{name}), which is not known while it is traced")
+
+
 class _Driver:
     """What host code may ask Triton's driver about: answers for the target, offers nothing else."""
 
@@ -252,10 +261,11 @@ def intercepting(
     """Launches inside are recorded; Triton believes that `target` is present. Gives what records them."""
     launches = LaunchRecorder(recorder, table, filename)
 
-    def method(original: Callable[..., Any], call: Callable[..., None]) -> Callable[..., None]:
+    def method(original: Callable[..., Any], call: Callable[..., None]) -> Callable[..., Any]:
         @functools.wraps(original)  # Python's own messages name it
-        def run(self: Any, *args: Any, **kwargs: Any) -> None:
+        def run(self: Any, *args: Any, **kwargs: Any) -> Any:
             call(self, *args, **kwargs)
+            return _Launched()
 
         return run
 

@@ -101,7 +101,7 @@ def fits(new: Any, place: Place) -> bool:
         return last in FREE
     if isinstance(new, int) and set(place) & SPANS:
         return last not in {"shape", "stride"}
-    return bool(last == "us" and 0 <= new <= 1e15)
+    return bool(0 <= new <= {"us": 1e15, "operations": 1e24}.get(last, -1.0))
 
 
 WRONG = ("?? ??", -1, 10**30, 1.5, float("nan"), [], {}, [[]], {"x": 1}, None)

@@ -30,7 +30,7 @@ START_SECONDS = 120.0
 EXIT_SECONDS = 10.0
 """How long a process that was told or made to end may take to do so."""
 _HUGE_PAGES = {"PYTHONMALLOC": "malloc", "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}
-"""The zygote's memory lies in pages of 2 MiB where the kernel gives them, so that a fork copies a hundred entries of its page table
+"""The zygote's memory lies in pages of 2 MiB where the kernel gives them, so that a fork copies a hundred entries of a page table
 instead of sixty thousand. Python's own allocator asks for small ones."""
 PARSED_HERE = 1 << 16
 """Bytes of a header that are parsed in under a millisecond. What is longer is parsed beside the event loop."""

@@ -1,4 +1,4 @@
-"""A candidate's stay on a GPU: on the one that fewest wait for, under its lease, after the problem was studied there."""
+"""A candidate's stay on a GPU: on the one that fewest wait for, under its lease, after the problem was studied."""
 
 from __future__ import annotations
 
@@ -44,6 +44,7 @@ class Stays:
         body = wire.Body()
         spans = {key: body.add_bytes(data) for key, data in cubins.items()}
         while True:
+            await self._studies.settled(problem)
             left = [runner for runner in self.runners if not runner.failed]
             runner = min(left or self.runners, key=lambda runner: runner.waiting)
             try:

@@ -61,11 +61,16 @@ class Studies:
         card = (runner.gpu.uuid, problem.source)
         if self._config.compiled and card not in self._compiled:
             self._compiled[card] = await self._time_compiled(runner, problem)
-        place = (kind_of(runner.gpu), problem.source)
         async with self._turns[problem.source]:
-            if place not in self._known:
-                self._known[place] = await self._measure(runner, problem, brief)
-        return self._known[place]
+            known = self.known(runner, problem)
+            if known is None:
+                known = await self._measure(runner, problem, brief)
+                self._known[kind_of(runner.gpu), problem.source] = known
+        return known
+
+    def known(self, runner: GpuRunner, problem: Problem) -> Known | None:
+        """What is known of a problem on this kind of card; None before it was studied."""
+        return self._known.get((kind_of(runner.gpu), problem.source))
 
     def compiled_us(self, runner: GpuRunner, problem: Problem) -> float | None:
         """The reference's time under torch.compile; None if it was not asked for or does not compile."""

@@ -65,8 +65,10 @@ setup: $(STAMP)
 
 # uv is several times as fast as pip. It does not read pip's configuration, so pip goes on where uv does not find a package.
 UV ?= $(shell command -v uv 2>/dev/null)
-PIP := $(BIN)/python -m pip install --quiet -c constraints.txt
-install = $(if $(UV),$(UV) pip install --quiet --compile-bytecode --python $(BIN)/python -c constraints.txt $(1) 2>/dev/null ||) $(PIP) $(1)
+PIP := $(BIN)/python -m pip install --quiet --no-compile -c constraints.txt
+install = $(if $(UV),$(UV) pip install --quiet --python $(BIN)/python -c constraints.txt $(1) 2>/dev/null ||) $(PIP) $(1)
+# Most of an installation's work is to compile Python's files, for which pip takes one core. Some packages hold files of no use.
+compiled = $(BIN)/python -m compileall -q -j $$(nproc) $(VENV)/lib >/dev/null 2>&1 || true
 
 $(RUN_STAMP): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -81,11 +83,13 @@ $(RUN_STAMP): pyproject.toml constraints.txt
 	  "builds: make TORCH_INDEX=URL ... (the address is on PyTorch's installation page)" >&2; exit 2
 	@echo "installing rlkernel and its other dependencies"
 	@$(call install,-e '.$(EXTRAS)')
+	@$(compiled)
 	@touch $@
 
 $(STAMP): $(RUN_STAMP)
 	@echo "installing what the tests need"
 	@$(call install,-e '.[dev]')
+	@$(compiled)
 	@touch $@
 
 clean:

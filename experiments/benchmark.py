@@ -39,7 +39,7 @@ from rlkernel.errors import GOES_ON, exit_status
 from rlkernel.evaluator.judging.fitting import Unfit
 from rlkernel.runs import directory as rundir
 from rlkernel.runs.durable import replace_text
-from rlkernel.training.command import interruptible
+from rlkernel.training.interruption import interruptible
 
 __all__ = ["Flags", "main", "run"]
 

@@ -56,6 +56,10 @@ class Evaluate:
     """Print one pair's result as a JSON object."""
 
     def __call__(self) -> int:
+        from rlkernel.evaluator.processes.launching import ahead
+
+        if self.device != "ray":
+            ahead()  # it imports what this process does, beside it
         from rlkernel.commands.evaluate import evaluate_manifest, evaluate_pair, references
         from rlkernel.commands.native import check_native
         from rlkernel.evaluator.config import PATIENT, EvaluatorConfig

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import gc
-import signal
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 
 import anyio
-import anyio.abc
 import torch
 
 from rlkernel.config import Run
@@ -19,14 +17,12 @@ from rlkernel.policy.blocks import keep_programs
 from rlkernel.policy.load import check_model
 from rlkernel.runs import directory as rundir
 from rlkernel.runs import wandb_mode
-from rlkernel.training import ranks
+from rlkernel.training.interruption import interruptible
 from rlkernel.training.loop import train
 from rlkernel.training.placement import is_measured, open_evaluator
 from rlkernel.training.preflight import check_memory
 from rlkernel.training.threads import in_daemon
 from rlkernel.types import Precision
-
-SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 async def train_all(
@@ -93,28 +89,3 @@ def main(
     if anyio.run(interruptible, work):
         raise KeyboardInterrupt("the same command goes on from the last checkpoint, or from the start if there is none")
     return status
-
-
-async def interruptible(work: Callable[[], Awaitable[None]]) -> bool:
-    """Do `work`, and cancel it on Ctrl-C or SIGTERM. Returns whether that happened; everything is cleaned up by then."""
-    interrupted = False
-
-    async def watch(scope: anyio.CancelScope, *, task_status: anyio.abc.TaskStatus[None]) -> None:
-        nonlocal interrupted
-        try:
-            with anyio.open_signal_receiver(*SIGNALS) as signals:
-                task_status.started()
-                async for _ in signals:
-                    interrupted = True
-                    scope.cancel()
-        finally:
-            if interrupted and ranks.size() > 1:
-                # The launcher passes on what a terminal has sent to all: once is enough.
-                for number in SIGNALS:
-                    signal.signal(number, signal.SIG_IGN)
-
-    async with anyio.create_task_group() as tasks:
-        await tasks.start(watch, tasks.cancel_scope)
-        await work()
-        tasks.cancel_scope.cancel()
-    return interrupted

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
+import anyio
 import pytest
 
 from rlkernel.evaluator.cards.baselines import BaselineStore
@@ -78,3 +81,29 @@ async def test_a_stay_without_facts_is_a_verdict(answer: Any, status: Status, li
     with pytest.raises(Ended) as ended:
         await stay(stays(PlayedRunner(0, [KNOWN, answer])))
     assert (ended.value.status, ended.value.detail) == (status, line)
+
+
+async def test_who_waits_for_a_study_holds_no_card() -> None:
+    leased: list[int] = []
+    go_on = anyio.Event()
+
+    class Watched(PlayedRunner):
+        @asynccontextmanager
+        async def lease(self) -> AsyncIterator[None]:
+            leased.append(self.gpu.index)
+            self.waiting += 1
+            async with super().lease():
+                yield
+
+        async def ask(self, question: bytes, seconds: float, *answers: type[Any]) -> Any:
+            await go_on.wait()
+            return await super().ask(question, seconds, *answers)
+
+    those = stays(Watched(0, [KNOWN, WRONG]), Watched(1, [WRONG]))
+    async with anyio.create_task_group() as tasks:
+        for _ in range(2):
+            tasks.start_soon(stay, those)
+            await anyio.wait_all_tasks_blocked()
+        assert leased == [0]
+        go_on.set()
+    assert leased == [0, 1]

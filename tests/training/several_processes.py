@@ -33,7 +33,7 @@ from rlkernel.errors import GOES_ON
 from rlkernel.interfaces import Removes
 from rlkernel.settings import Loss
 from rlkernel.training import loop, ranks
-from rlkernel.training.command import interruptible
+from rlkernel.training.interruption import interruptible
 from rlkernel.training.trainer import KernelGRPOTrainer
 from rlkernel.types import Group, Problem
 from tests.echo import EchoEnvironment, ScriptedEvaluator

@@ -1,9 +1,19 @@
-"""What is measured of a problem once per card, in the problem's own time and not in a candidate's."""
+"""What is measured of a problem once, in the problem's own time and not in a candidate's.
+
+A study serves all equal cards of the machine: how exact an answer must be and what the reference does to its inputs are the same
+on each. A time that candidates are compared with is measured on the very card: torch.compile's here, the reference's own beside
+every candidate.
+"""
 
 from __future__ import annotations
 
+from collections import defaultdict
+
+import anyio
+
 from rlkernel.errors import BrokenReference, EvaluatorFailed
 from rlkernel.evaluator.cards.gpu_runner import GpuRunner, RunnerLost
+from rlkernel.evaluator.cards.gpus import Gpu
 from rlkernel.evaluator.cards.kept_times import KeptTimes
 from rlkernel.evaluator.config import EvaluatorConfig
 from rlkernel.evaluator.messages import codec
@@ -16,28 +26,51 @@ COMPILED_SECONDS = 120.0
 """Wall clock that torch.compile and its timing may take."""
 
 
+Kind = tuple[str, int, str]
+"""What equal cards have in common: model, memory, driver."""
+
+
+def kind_of(gpu: Gpu) -> Kind:
+    """The kind of a card; what is known of a problem on one card of a kind holds for all."""
+    return gpu.name, gpu.memory_bytes, gpu.driver
+
+
 class Studies:
-    """Studies each problem on each card when it is first met there."""
+    """Studies each problem when it is first met on a kind of card."""
 
     def __init__(self, config: EvaluatorConfig, times: KeptTimes) -> None:
         self._config = config
         self._times = times
-        self._known: dict[tuple[str, str], Known] = {}
-        """(a GPU's UUID, a problem's source) -> what a runner measured of the problem."""
+        self._known: dict[tuple[Kind, str], Known] = {}
+        """(a kind of card, a problem's source) -> what a runner measured of the problem."""
+        self._turns: defaultdict[str, anyio.Lock] = defaultdict(anyio.Lock)
+        """A problem's source -> who studies it now."""
         self._compiled: dict[tuple[str, str], float | None] = {}
         """(a GPU's UUID, a problem's source) -> the reference's time under torch.compile."""
 
+    async def settled(self, problem: Problem) -> None:
+        """Wait while the problem is studied, so that a card which could use the study serves others meanwhile."""
+        async with self._turns[problem.source]:
+            pass
+
     async def study(self, runner: GpuRunner, problem: Problem, brief: Brief) -> Known:
-        """What is known of a problem on this card, under its lease.
+        """What is known of a problem on this kind of card, under the lease of one.
 
         Raises BrokenReference or EvaluatorFailed, one line that names the problem; RunnerFailed.
         """
-        place = (runner.gpu.uuid, problem.source)
-        if self._config.compiled and place not in self._compiled:
-            self._compiled[place] = await self._time_compiled(runner, problem)
-        if place not in self._known:
-            self._known[place] = await self._measure(runner, problem, brief)
-        return self._known[place]
+        card = (runner.gpu.uuid, problem.source)
+        if self._config.compiled and card not in self._compiled:
+            self._compiled[card] = await self._time_compiled(runner, problem)
+        async with self._turns[problem.source]:
+            known = self.known(runner, problem)
+            if known is None:
+                known = await self._measure(runner, problem, brief)
+                self._known[kind_of(runner.gpu), problem.source] = known
+        return known
+
+    def known(self, runner: GpuRunner, problem: Problem) -> Known | None:
+        """What is known of a problem on this kind of card; None before it was studied."""
+        return self._known.get((kind_of(runner.gpu), problem.source))
 
     def compiled_us(self, runner: GpuRunner, problem: Problem) -> float | None:
         """The reference's time under torch.compile; None if it was not asked for or does not compile."""

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import triton.language as tl
 from triton._C.libtriton import ir
 from triton.runtime import interpreter as triton_interpreter
-from triton.runtime.interpreter import TensorHandle
+from triton.runtime.interpreter import InterpreterOptions, TensorHandle
 
 from rlkernel.evaluator.cpu.arithmetic import SIMPLE, SPECIAL, Arithmetic
 from rlkernel.evaluator.cpu.loaded import is_loaded, mark, marks_results
@@ -21,6 +22,8 @@ from rlkernel.evaluator.cpu.numbers import Array, is_bits, narrow, widen
 from rlkernel.evaluator.cpu.races import Races
 from rlkernel.evaluator.draws import draws, key_of
 
+_WATCHED = InterpreterOptions(sanitize_overflow=True)
+_UNWATCHED = replace(_WATCHED, sanitize_overflow=False)
 _FLOAT_ADD = ir.ATOMIC_OP.FADD
 _ACQUIRES = (ir.MEM_SEMANTIC.ACQUIRE, ir.MEM_SEMANTIC.ACQUIRE_RELEASE)
 _RELEASES = (ir.MEM_SEMANTIC.RELEASE, ir.MEM_SEMANTIC.ACQUIRE_RELEASE)
@@ -64,6 +67,8 @@ class Machine(Arithmetic):
     def map(self, extents: Sequence[tuple[int, int]], *, dry: bool) -> None:
         """Addresses that a launch may touch: (start, end) per storage, in the order of its arguments."""
         self.dry = dry
+        # Assertions watch integers for overflow. They are not compiled in, so they only count in a price.
+        self.options = _WATCHED if dry else _UNWATCHED
         self._order = sorted(range(len(extents)), key=lambda i: extents[i][0])
         self._starts = np.array([extents[i][0] for i in self._order], dtype=np.uint64)
         self._ends = np.array([extents[i][1] for i in self._order], dtype=np.uint64)

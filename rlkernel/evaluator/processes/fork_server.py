@@ -6,9 +6,6 @@ import json
 import os
 import signal
 import socket
-import subprocess
-import sys
-import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
@@ -24,14 +21,12 @@ from rlkernel.errors import EvaluatorEnded
 from rlkernel.evaluator import wire
 from rlkernel.evaluator.messages import codec
 from rlkernel.evaluator.messages.forking import Exited, Fork, Forked, Kill, Ready
+from rlkernel.evaluator.processes import launching
 
 START_SECONDS = 120.0
 """How long a zygote may take until it can fork."""
 EXIT_SECONDS = 10.0
 """How long a process that was told or made to end may take to do so."""
-_HUGE_PAGES = {"PYTHONMALLOC": "malloc", "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}
-"""The zygote's memory lies in pages of 2 MiB where the kernel gives them, so that a fork copies a hundred entries of its page table
-instead of sixty thousand. Python's own allocator asks for small ones."""
 PARSED_HERE = 1 << 16
 """Bytes of a header that are parsed in under a millisecond. What is longer is parsed beside the event loop."""
 
@@ -142,27 +137,9 @@ class ForkServer:
         self._dead: str | None = None
 
     async def __aenter__(self) -> Self:
-        self._scratch = tempfile.TemporaryDirectory(prefix="rlkernel-")
-        self.scratch = Path(self._scratch.name)
-        self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self._control.setblocking(False)
-        self._log = open(self.scratch / "zygote.log", "w+b")  # noqa: ASYNC230, SIM115  (closed in __aexit__)
-        environment = {
-            "PATH": os.environ.get("PATH", "/usr/bin:/bin"), "HOME": self._scratch.name, "TMPDIR": self._scratch.name,
-            "PYTHONPATH": str(Path(__file__).parents[3]), "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "LANG": "C.UTF-8",
-            "CUDA_VISIBLE_DEVICES": self._gpu, "PYTHONDONTWRITEBYTECODE": "1", "TOKENIZERS_PARALLELISM": "false",
-            "PYTHONHASHSEED": "0",  # so that sets of words have one order in every pool
-            "TORCH_WARM_POOL": "0", "TORCHINDUCTOR_COMPILE_THREADS": "1",  # a thread would forbid forking
-            **_HUGE_PAGES,
-        }  # fmt: skip
-        if "LD_LIBRARY_PATH" in os.environ:
-            environment["LD_LIBRARY_PATH"] = os.environ["LD_LIBRARY_PATH"]
-        command = [sys.executable, "-P", "-m", "rlkernel.evaluator.processes.start", str(theirs.fileno())]
-        self._process = await anyio.open_process(
-            command, stdin=subprocess.DEVNULL, stdout=self._log, stderr=self._log, env=environment, pass_fds=[theirs.fileno()],
-            start_new_session=True, cwd=self._scratch.name,
-        )  # fmt: skip
-        theirs.close()
+        launched = launching.take(self._gpu)
+        self._launched, self._process, self._control = launched, launched.process, launched.control
+        self.scratch = Path(launched.scratch.name)
         self._pids = {self._process.pid}
         self._tasks = anyio.create_task_group()
         self._listening = anyio.CancelScope(shield=True)
@@ -191,19 +168,21 @@ class ForkServer:
         anyio.notify_closing(self._control)  # or the listener would seem to wait on whatever gets this number next
         self._control.close()
         with anyio.CancelScope(shield=True):
-            with anyio.move_on_after(EXIT_SECONDS):
-                await self._process.wait()
-            if self._process.returncode is None:
-                os.killpg(self._process.pid, signal.SIGKILL)
-                with anyio.move_on_after(EXIT_SECONDS):
-                    await self._process.wait()
-            await self._process.aclose()
+            if not await self._ends():
+                self._launched.kill()
+                await self._ends()
         for child in self._children.values():
             child.sock.close()
-        self._log.close()
-        self._scratch.cleanup()
+        self._launched.log.close()
+        self._launched.scratch.cleanup()
         self._listening.cancel()
         await self._tasks.__aexit__(None, None, None)
+
+    async def _ends(self) -> bool:
+        """Give the zygote some time to end; whether it has."""
+        with anyio.move_on_after(EXIT_SECONDS):
+            await anyio.to_thread.run_sync(self._process.wait, abandon_on_cancel=True)
+        return self._process.returncode is not None
 
     async def _listen_to_the_end(self) -> None:
         """Listen even when cancelled: a cancelled owner waits for its children and must still hear that they have ended."""
@@ -257,10 +236,11 @@ class ForkServer:
 
     def _last_words(self) -> str:
         """Return the last line that the zygote wrote."""
-        if self._log.closed:
+        log = self._launched.log
+        if log.closed:
             return "the fork server is closed"
-        self._log.seek(0)
-        lines = self._log.read().decode(errors="replace").strip().splitlines()
+        log.seek(0)
+        lines = log.read().decode(errors="replace").strip().splitlines()
         return f"the fork server ended: {lines[-1] if lines else 'it said nothing'}"
 
     def _send(self, message: Fork | Kill, fd: int | None = None) -> None:

@@ -274,8 +274,9 @@ class Zygote:
 
 
 def _warm_up() -> None:
-    """Run one honest candidate through tracing and compilation, so that children find imports, compiler and caches warm. Its kernel
-    calls a function of CUDA's library, which is read for all of them."""
+    """Run one honest candidate through tracing and compilation, so that children find imports, compiler and caches warm.
+
+    Its kernel calls a function of CUDA's library, which is read for all children here."""
     sandbox.interpreter_paths()
     importlib.import_module("numpy.ma")  # which numpy imports in every run of a kernel
     importlib.import_module("torch._dynamo")  # which the first module would import, but inside of a trace, and so by half

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import functools
 import math
 import operator
 import secrets
@@ -159,15 +160,22 @@ _CALLS: dict[str, Callable[..., Any]] = {
 """What a candidate calls in place of `float`, `int` and the like, which give numbers that have forgotten where they come from."""
 
 
+def _given(node: ast.AST) -> list[str]:
+    """Names that a node of a text gives a meaning."""
+    if isinstance(node, ast.Name):
+        return [] if isinstance(node.ctx, ast.Load) else [node.id]
+    if isinstance(node, ast.arg):
+        return [node.arg]
+    if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+        return [node.name]
+    return [node.asname or node.name] if isinstance(node, ast.alias) else []
+
+
 class _Calls(ast.NodeTransformer):
     """Lets a candidate call the functions of `_CALLS`, but for names that its text gives another meaning."""
 
     def __init__(self, tree: ast.AST) -> None:
-        self.taken = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)}
-        self.taken |= {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
-        self.taken |= {alias.asname or alias.name for node in ast.walk(tree) for alias in getattr(node, "names", ())
-                       if isinstance(alias, ast.alias)}  # fmt: skip
-        self.taken |= {node.name for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
+        self.taken = {name for node in ast.walk(tree) for name in _given(node)}
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
         self.generic_visit(node)
@@ -184,6 +192,7 @@ class _Calls(ast.NodeTransformer):
         return node
 
 
+@functools.lru_cache(maxsize=1)  # a candidate is traced at two sizes
 def compiled(source: str, filename: str) -> Any:
     """A candidate's text as code that runs in a namespace with `names()`. Raises SyntaxError."""
     tree = ast.parse(source, filename)

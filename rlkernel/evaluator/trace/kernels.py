@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import types
 from collections.abc import Iterator
 from typing import Any
@@ -181,7 +182,8 @@ def _named_flat(source: str, scope: dict[str, Any]) -> str:
     return ast.unparse(ast.fix_missing_locations(Flat().visit(ast.parse(source)))) + "\n"
 
 
-def _free_names(source: str) -> set[str]:
+@functools.lru_cache(maxsize=MAX_KERNELS)
+def _free_names(source: str) -> frozenset[str]:
     """Names that a function's body mentions; annotations mean nothing to a kernel."""
     tree = ast.parse(source)
     for node in ast.walk(tree):
@@ -189,7 +191,7 @@ def _free_names(source: str) -> set[str]:
             node.annotation = None
         elif isinstance(node, ast.FunctionDef):
             node.returns = None
-    return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    return frozenset(node.id for node in ast.walk(tree) if isinstance(node, ast.Name))
 
 
 def _local_names(source: str) -> set[str]:

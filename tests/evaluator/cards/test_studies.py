@@ -1,9 +1,11 @@
-"""What is measured of a problem once per card. The runner is played here."""
+"""What is measured of a problem once for equal cards. The runners are played here."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
+import anyio
 import pytest
 
 from rlkernel.errors import BrokenReference, EvaluatorFailed
@@ -13,18 +15,22 @@ from rlkernel.evaluator.cards.kept_times import KeptTimes
 from rlkernel.evaluator.cards.studies import Studies
 from rlkernel.evaluator.config import EvaluatorConfig
 from rlkernel.evaluator.messages.endings import Broken, Failed
-from rlkernel.evaluator.messages.gpu import Known, Study, Unstressed
+from rlkernel.evaluator.messages.gpu import CompiledTimes, Known, Study, Unstressed
 from rlkernel.evaluator.processes.fork_server import ChildDied
 from rlkernel.types import Precision, Status
 from tests.evaluator.cards.played import BRIEF, KNOWN, RELU, PlayedRunner
 
 LOST = Unstressed(lost=True)
+OTHER = replace(KNOWN, gaps=True)
 pytestmark = pytest.mark.anyio
 
 
-async def study(runner: Any) -> Known:
-    config = EvaluatorConfig()
-    return await Studies(config, KeptTimes(BaselineStore(None), precision=Precision.PYTORCH)).study(runner, RELU, BRIEF)
+def studies() -> Studies:
+    return Studies(EvaluatorConfig(), KeptTimes(BaselineStore(None), precision=Precision.PYTORCH))
+
+
+async def study(runner: Any, those: Studies | None = None) -> Known:
+    return await (those or studies()).study(runner, RELU, BRIEF)
 
 
 async def test_a_study_that_loses_the_gpu_under_stress_is_repeated_without() -> None:
@@ -47,3 +53,51 @@ async def test_a_study_that_loses_the_gpu_under_stress_is_repeated_without() -> 
 async def test_a_study_without_an_answer_names_the_problem(answers: list[Any], error: type[Exception], line: str) -> None:
     with pytest.raises(error, match=line):
         await study(PlayedRunner(0, answers))
+
+
+async def test_one_study_serves_equal_cards_and_no_others() -> None:
+    those = studies()
+    first, equal, newer = PlayedRunner(0, [KNOWN]), PlayedRunner(1), PlayedRunner(2, [OTHER])
+    newer.gpu = replace(newer.gpu, driver="590.1")
+    assert [await study(runner, those) for runner in (first, equal, newer)] == [KNOWN, KNOWN, OTHER]
+    assert [len(runner.asked) for runner in (first, equal, newer)] == [1, 0, 1]
+
+
+async def test_an_equal_card_waits_for_a_study_and_takes_over_one_that_fails() -> None:
+    class Slow(PlayedRunner):
+        async def ask(self, question: bytes, seconds: float, *answers: type[Any]) -> Any:
+            await go_on.wait()
+            return await super().ask(question, seconds, *answers)
+
+    for answer, asked in ((KNOWN, 0), (Failed(Status.CRASH, "internal error"), 1)):
+        those, go_on = studies(), anyio.Event()
+        first, equal = Slow(0, [answer]), PlayedRunner(1, [KNOWN])
+        found: list[Known | str] = []
+
+        async def one(runner: PlayedRunner, those: Studies = those, found: list[Known | str] = found) -> None:
+            try:
+                found.append(await study(runner, those))
+            except EvaluatorFailed as error:
+                found.append(str(error))
+
+        async with anyio.create_task_group() as tasks:
+            for runner in (first, equal):
+                tasks.start_soon(one, runner)
+            await anyio.wait_all_tasks_blocked()
+            assert equal.asked == []
+            go_on.set()
+        assert len(equal.asked) == asked
+        assert KNOWN in found
+
+
+async def test_torch_compile_is_timed_on_every_card() -> None:
+    class Compiling(PlayedRunner):
+        async def time_compiled(self, question: bytes, seconds: float) -> CompiledTimes:
+            return CompiledTimes(compiled_us=1.0 + self.gpu.index, eager_us=9.0)
+
+    config = EvaluatorConfig(compiled=True)
+    those = Studies(config, KeptTimes(BaselineStore(None), precision=Precision.PYTORCH))
+    runners: list[Any] = [Compiling(0, [KNOWN]), Compiling(1)]
+    for runner in runners:
+        await study(runner, those)
+    assert [those.compiled_us(runner, RELU) for runner in runners] == [1.0, 2.0]

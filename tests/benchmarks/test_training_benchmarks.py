@@ -11,7 +11,7 @@ import pytest
 import torch
 from transformers import Qwen3Config
 
-from benchmarks import bars, full_size, loop, precision, staleness, training
+from benchmarks import bars, full_size, loop, memory, precision, staleness, training
 from benchmarks.shapes import SHAPES, random_model
 
 
@@ -22,6 +22,11 @@ def test_shapes_have_the_published_numbers_of_parameters() -> None:
             model = random_model(name, "meta", torch.bfloat16)
         assert round(sum(parameter.numel() for parameter in model.parameters()) / 1e6) == millions
         assert SHAPES[name]["vocab_size"] == 151_936
+
+
+def test_the_memory_table_of_the_docs_is_the_one_that_is_printed() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "larger.md").read_text(encoding="utf-8")
+    assert memory.table() in page
 
 
 @pytest.mark.slow

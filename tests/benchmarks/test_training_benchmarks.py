@@ -165,3 +165,14 @@ def test_both_formats_of_weights_learn_the_same(tmp_path: Path) -> None:
     for ours, theirs in zip(bfloat16["validation"], float32["validation"], strict=True):
         assert ours["reward"] == pytest.approx(theirs["reward"], abs=0.03)
     assert [row["loss"] for row in bfloat16["steps"]] != [row["loss"] for row in float32["steps"]]
+    # In parts: the time is up at every checkpoint, of which each format has one in the middle and one at its end.
+    parts = ["--out", str(tmp_path / "parts.json"), "--shape", "tiny", "--steps", "6", "--learning-rate", "0.01"]
+    for _ in range(2):
+        with pytest.raises(SystemExit, match="75"):
+            precision.main([*parts, "--limit-seconds", "0", "--save-every", "4"])
+    precision.main([*parts, "--limit-seconds", "1000", "--save-every", "4"])
+    for whole, cut in zip((float32, bfloat16), json.loads((tmp_path / "parts.json").read_text())["runs"], strict=True):
+        assert cut["validation"] == whole["validation"]
+        for mine, theirs in zip(cut["steps"], whole["steps"], strict=True):
+            assert {**mine, "seconds": 0} == {**theirs, "seconds": 0}
+    assert [path.name for path in tmp_path.iterdir()].count("parts.json.work") == 0

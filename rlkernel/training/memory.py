@@ -209,9 +209,8 @@ def _full(run: Demand, model: Any, dtype: torch.dtype) -> list[Part]:
         NO_MOMENTS if run.rule == "sgd" else kept,
     ]
     if run.pieces > 1:
-        block = sum(p.numel() for p in next(iter(model.base_model.layers)).parameters())
-        head = model.get_output_embeddings().weight.numel()
-        # A block and the next one, and the output embedding, which stays; whole gradients of one of them.
+        block, head = _gathered(model)
+        # Whole gradients of a block and of the head.
         parts.append(Part("gathered", size * (3 * block + 2 * head), "two blocks and the head, gradients"))
     if short:
         parts.append(Part("update", min(max(values), SLICE) * SLICE_BYTES, "one slice in float32"))
@@ -220,16 +219,27 @@ def _full(run: Demand, model: Any, dtype: torch.dtype) -> list[Part]:
     return parts
 
 
+def _gathered(model: Any) -> tuple[int, int]:
+    """The parameters of one block, which is gathered with the next one, and of the output embedding, which stays."""
+    block = sum(parameter.numel() for parameter in next(iter(model.base_model.layers)).parameters())
+    return block, int(model.get_output_embeddings().weight.numel())
+
+
 def _lora(run: Demand, model: Any) -> list[Part]:
     head = model.get_output_embeddings()
     linear = [module for module in model.modules() if isinstance(module, torch.nn.Linear) and module is not head]
-    adapters = run.lora_rank * sum(module.in_features + module.out_features for module in linear)
-    return [
-        Part("weights", 2 * model.num_parameters(), "2 bytes each, frozen"),
-        Part("adapters", 4 * adapters, f"rank {run.lora_rank}, 4 bytes each"),
+    adapters = run.lora_rank * sum(module.in_features + module.out_features for module in linear) // run.pieces
+    share = f", 1 of {run.pieces} pieces" if run.pieces > 1 else ""
+    parts = [
+        Part("weights", 2 * model.num_parameters() // run.pieces, f"2 bytes each, frozen{share}"),
+        Part("adapters", 4 * adapters, f"rank {run.lora_rank}, 4 bytes each{share}"),
         Part("gradients", 4 * adapters, "of the adapters"),
         NO_MOMENTS if run.rule == "sgd" else Part("moments", 8 * adapters, "of the adapters"),
     ]
+    if run.pieces > 1:
+        block, whole = _gathered(model)
+        parts.append(Part("gathered", 2 * (2 * block + whole), "two blocks and the head"))
+    return parts
 
 
 def _sampler(run: Demand, model: Any, dtype: torch.dtype, gpu: bool) -> list[Part]:
@@ -289,7 +299,7 @@ def advice(found: MemoryPlan, run: Demand) -> str:
     missing = found.taken + found.least_cache_bytes / MARGIN - found.limit
     ways = {
         "weights='bfloat16'": run.weights == "float32" and not run.lora_rank and run.rule == "adamw" and run.pieces == 1,
-        "lora_rank=32": not run.lora_rank and run.pieces == 1,
+        "lora_rank=32": not run.lora_rank,
         "staleness=0": run.staleness > 0,
         "a smaller evaluation_gib": bool(found.others),
     }

@@ -149,6 +149,17 @@ def test_pieces_divide_what_trains_and_nothing_else() -> None:
     assert not one.fits and four.fits and four.recomputed and not four.compiled
 
 
+def test_pieces_divide_frozen_weights_and_adapters(tiny_model: Any) -> None:
+    config = published(40, 5120, 40, 17_408, tie_word_embeddings=False)  # 14B
+    one, two = (parts(plan(Demand("14b", lora_rank=32, pieces=pieces), config, 135 * GIB, gpu=True)) for pieces in (1, 2))
+    for name in ("weights", "adapters", "gradients", "moments"):
+        assert two[name] == one[name] // 2 > 0
+    # A layer: queries and output 2 x 5120^2, keys and values 2 x 5120 x 1024, feed-forward 3 x 5120 x 17408, norms 2 x 5120 + 2 x
+    # 128; two layers and an output of 151,936 x 5120, at 2 bytes.
+    layer = 2 * 5120**2 + 2 * 5120 * 1024 + 3 * 5120 * 17_408 + 2 * 5120 + 2 * 128
+    assert two["gathered"] == 2 * (2 * layer + 151_936 * 5120) and "gathered" not in one
+
+
 def test_activations_are_recomputed_where_there_is_no_room_for_them_unless_the_run_decides() -> None:
     config = published(28, 1024, 16, 3072)  # 0.6B
 

@@ -4,8 +4,9 @@
 
 Rows: `sampling` (0.6B, 128 rows), `uneven` (0.6B in the loop, uneven lengths), `sampling_8b` (long contexts, beside the bandwidth
 of an H200), `second_start` (of the compiled sampler, in a process of its own), `training`, `step` (a whole step of 0.6B with a
-simulated evaluator) and `long` (128 conversations of 3 x 4k tokens at most, 1.7B: the share of the time in which less than a
-tenth of them is left). Each writes FOLDER/ROW.json when it is done; every row takes less than ten minutes of one H200.
+simulated evaluator), `long` (128 conversations of 3 x 4k tokens at most, 1.7B: the share of the time in which less than a tenth
+of them is left) and `pages` (32 conversations of 3 x 8k tokens at most, 8B, in the memory of 4 slots of full length). Each writes
+FOLDER/ROW.json when it is done; every row takes less than ten minutes of one H200.
 `--tiny` takes a tiny model and few tokens, for a machine without a GPU. Weights are random at the published shapes.
 """
 
@@ -131,19 +132,15 @@ def start(directory: Path, tiny: bool) -> None:
     print(time.perf_counter() - started)
 
 
-def long(tiny: bool) -> dict[str, Any]:
-    """Conversations whose turns have lengths between nothing and the limit; a turn begins when the one before has ended."""
-    shape, rows, turns, most = ("tiny", 16, 3, 16) if tiny else ("1.7b", 128, 3, 4096)
-    model = random_model(shape, DEVICE, torch.bfloat16)
-    engine = SlotEngine(model, frozenset(), 1.0, slots=rows)
+def converse(engine: SlotEngine, rows: int, turns: int, most: int, prompt: int, look: Callable[[int, float], None]) -> int:
+    """Sample conversations whose turns have lengths between nothing and the limit; a turn begins when the one before has ended.
+    look: called after each chunk with the conversations that are left before it and its seconds. Returns the tokens sampled."""
     draw = random.Random(0)
-    prompt = tuple(range(3, 3 + (8 if tiny else 384)))
-    joining = [Request(i, prompt, i, draw.randint(1, most)) for i in range(rows)]
+    joining = [Request(i, tuple(range(3, 3 + prompt)), i, draw.randint(1, most)) for i in range(rows)]
     contexts = {request.key: request.context_ids for request in joining}
-    left, tail, sampled, started = dict.fromkeys(range(rows), turns), 0.0, 0, time.perf_counter()
+    left, sampled = dict.fromkeys(range(rows), turns), 0
     while left:
-        before = time.perf_counter()
-        few = len(left) < rows / 10
+        before, waiting = time.perf_counter(), len(left)
         finished = engine.advance(joining, 32)
         joining = []
         for sample in finished:
@@ -154,9 +151,43 @@ def long(tiny: bool) -> dict[str, Any]:
                 continue
             contexts[sample.key] = (*contexts[sample.key], *sample.token_ids, 7, 8, 9)
             joining.append(Request(sample.key, contexts[sample.key], draw.randint(0, 10**6), draw.randint(1, most)))
-        tail += few * (time.perf_counter() - before)
+        look(waiting, time.perf_counter() - before)
+    return sampled
+
+
+def long(tiny: bool) -> dict[str, Any]:
+    """The share of the time in which less than a tenth of the conversations are left."""
+    shape, rows, most, prompt = ("tiny", 16, 16, 8) if tiny else ("1.7b", 128, 4096, 384)
+    engine = SlotEngine(random_model(shape, DEVICE, torch.bfloat16), frozenset(), 1.0, slots=rows)
+    times: list[tuple[int, float]] = []
+    started = time.perf_counter()
+    sampled = converse(engine, rows, 3, most, prompt, lambda left, seconds: times.append((left, seconds)))
     seconds = time.perf_counter() - started
+    tail = sum(each for left, each in times if left < rows / 10)
     return {"figure": tail / seconds, "seconds": seconds, "tokens_per_second": sampled / seconds, "seconds_of_few": tail}
+
+
+def pages(tiny: bool) -> dict[str, Any]:
+    """How many conversations of uneven length, up to 25k tokens, are sampled at a time in the memory that one slot for each of so
+    many would take: the mean over the time in which more wait."""
+    shape, rows, most, prompt = ("tiny", 16, 40, 8) if tiny else ("8b", 32, 8192, 1024)
+    model = random_model(shape, DEVICE, torch.bfloat16)
+    longest, equal = prompt + 3 * most, rows // 8
+    each = bytes_per_position(model.config, torch.bfloat16)
+    few = {"cache_bytes": (equal + 1) * longest * each, "page": 16 if tiny else None}
+    engine = SlotEngine(model, frozenset(), 1.0, slots=rows, **few)
+    times: list[tuple[int, float]] = []
+    started = time.perf_counter()
+
+    def look(left: int, seconds: float) -> None:
+        if engine.active > len(engine._held.running()):
+            times.append((len(engine._held.running()), seconds))
+
+    sampled = converse(engine, rows, 3, most, prompt, look)
+    total = time.perf_counter() - started
+    crowded = sum(seconds for _, seconds in times)
+    mean = sum(running * seconds for running, seconds in times) / crowded if crowded else float(rows)
+    return {"figure": mean / equal, "seconds": total, "tokens_per_second": sampled / total, "at_a_time": mean, "of_equal": equal}
 
 
 ROWS = {
@@ -167,6 +198,7 @@ ROWS = {
     "training": Bar(train, 2.2, "s a step", more_is_better=False),
     "step": Bar(step, 8.0, "s a step", more_is_better=False),
     "long": Bar(long, 0.15, "of the time few are left", more_is_better=False),
+    "pages": Bar(pages, 2.0, "times the slots of one length"),
 }
 
 

@@ -31,10 +31,10 @@ from rlkernel.policy.batched import GenerateEngine
 from rlkernel.policy.engine import Engine, Request, Sample
 from rlkernel.policy.fused import First
 from rlkernel.policy.slots.attention import decode_attention
-from rlkernel.policy.slots.cache import SLOTS, DecodePlan
+from rlkernel.policy.slots.cache import SLOTS, held
 from rlkernel.policy.slots.decode_step import width
 from rlkernel.policy.slots.decoding import for_decoding
-from rlkernel.policy.slots.engine import SlotEngine
+from rlkernel.policy.slots.engine import BLOCK, SlotEngine
 
 SHAPES: dict[str, dict[str, Any]] = {
     "tiny": {
@@ -249,7 +249,7 @@ def breakdown(engine: SlotEngine, flags: argparse.Namespace, device: torch.devic
     slot_n = torch.arange(flags.batch, device=device)
     state.length_S[:-1] = flags.prompt + flags.new // 2
     state.count_S[:-1], state.done_S[:-1] = 0, False
-    cache.plan = DecodePlan(slot_n, state.length_S, ())
+    cache.begin_decoding(slot_n, state.length_S)
     dtype = cache.keys[0].dtype
     H, G, D = config.num_attention_heads, config.num_key_value_heads, config.head_dim
     q, k, v = (torch.randn(flags.batch, heads, 1, D, device=device, dtype=dtype) for heads in (H, G, G))
@@ -321,18 +321,21 @@ def check_attention(shape: str, flags: argparse.Namespace, device: torch.device)
     n, P = 16, flags.prompt + flags.new
     torch.manual_seed(1)
     q, k, v = (torch.randn(n, heads, 1, D, device=device, dtype=torch.bfloat16) for heads in (H, G, G))
-    keys, values = (torch.randn(n + 1, G, P, D, device=device, dtype=torch.bfloat16) for _ in range(2))
+    K = -(-P // BLOCK)
+    keys, values = (torch.randn(n * K + K + 1, G, BLOCK, D, device=device, dtype=torch.bfloat16) for _ in range(2))
+    table_SK = torch.randperm((n + 1) * K, device=device).view(n + 1, K)
     slot_n = torch.randperm(n + 1, device=device)[:n]
     length_S = torch.randint(0, P, (n + 1,), device=device, dtype=torch.int32)
     length_S[slot_n[0]], length_S[slot_n[1]] = 0, P - 1
     found = {}
     for splits in (1, 8):
-        out = decode_attention(q, k, v, keys, values, slot_n, length_S, D**-0.5, splits)
+        out = decode_attention(q, k, v, keys, values, table_SK, slot_n, length_S, D**-0.5, splits)
         worst = 0.0
         for i, slot in enumerate(slot_n.tolist()):
             past = int(length_S[slot])
-            assert torch.equal(keys[slot, :, past], k[i, :, 0]), "the new keys are not where they belong"
-            k_all, v_all = (cached[slot, :, : past + 1].float().repeat_interleave(H // G, 0) for cached in (keys, values))
+            rows = [held(cached, table_SK[slot : slot + 1], past + 1)[0] for cached in (keys, values)]
+            assert torch.equal(rows[0][:, past], k[i, :, 0]), "the new keys are not where they belong"
+            k_all, v_all = (row.float().repeat_interleave(H // G, 0) for row in rows)
             right = torch.nn.functional.scaled_dot_product_attention(q[i].float(), k_all, v_all)[:, 0]
             worst = max(worst, float((out[i, 0].float() - right).abs().max()))
         found[f"max_difference_{splits}_splits"] = worst

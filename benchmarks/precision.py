@@ -1,17 +1,22 @@
 """Train the same run with float32 and with bfloat16 weights, and print loss, reward and validation side by side.
 
-    python -m benchmarks.precision --out FILE [--shape 0.6b] [--steps 30]
+    python -m benchmarks.precision --out FILE [--shape 0.6b] [--steps 30] [--limit-seconds 540]
 
 Weights are random at a published shape, and are made in float32 once: bfloat16 starts from their nearest values. A run samples
 completions of 64 tokens for 8 prompts x 8 times from its own weights, and is paid the share of tokens from the first half of the
 vocabulary: chance pays 0.5, and everything above is learned. Validation samples 64 completions with the same random numbers each
 time. Both runs have the same seeds, so that they differ by the numbers' format alone. `--shape tiny` runs without a GPU.
+
+With `--limit-seconds`, checkpoints are written into FILE.work every `--save-every` steps. The command ends with status 75 at the
+first one after that time; the same command goes on from there, to the same numbers, and deletes them when a run is done.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import shutil
+import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
@@ -32,6 +37,7 @@ from rlkernel.policy.engine import Request
 from rlkernel.policy.hf import open_engine
 from rlkernel.policy.small import load_small
 from rlkernel.rollout import derive_seed
+from rlkernel.runs import checkpoints
 from rlkernel.training.hooks import StepFacts
 from rlkernel.training.trainer import KernelGRPOTrainer
 from rlkernel.types import Completion, Evaluation, Group, Status, Trajectory, Turn
@@ -40,6 +46,10 @@ DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 PROMPTS, ROLLOUTS, TOKENS = 8, 8, 64
 EVERY = 5
 """Steps between validations."""
+AGAIN = 75
+"""The exit status of a command whose time was up: the same one goes on."""
+NUMBERS = "precision.json"
+"""What a checkpoint holds of the steps before it."""
 
 
 @dataclass
@@ -50,6 +60,8 @@ class Halves:
     model: Any
     steps: list[dict[str, float]] = field(default_factory=list)
     validation: list[dict[str, float]] = field(default_factory=list)
+    until: float | None = None
+    """Training ends at the first checkpoint after this `time.monotonic`."""
 
     def __post_init__(self) -> None:
         self.vocabulary = int(self.model.config.vocab_size)
@@ -103,10 +115,10 @@ class Halves:
             self.validate(facts.step)
 
     def save(self, directory: Path) -> None:
-        """No checkpoint is written."""
+        (directory / NUMBERS).write_text(json.dumps({"steps": self.steps, "validation": self.validation}))
 
     def enough(self) -> bool:
-        return False
+        return self.until is not None and time.monotonic() >= self.until
 
     def check_cancelled(self) -> None:
         """Nobody cancels a benchmark."""
@@ -117,17 +129,32 @@ def mean_reward(groups: Sequence[Group]) -> float:
     return sum(rewards) / len(rewards)
 
 
-def measure(weights: str, given: argparse.Namespace) -> dict[str, Any]:
-    """Train one run from random weights."""
+def measure(weights: str, given: argparse.Namespace, until: float | None) -> dict[str, Any] | None:
+    """Train one run from random weights, or from its last checkpoint. None where the time was up before its last step."""
     changes: dict[str, Any] = {"weights": weights, "learning_rate": given.learning_rate}
     run = make_run(PROMPTS, ROLLOUTS, 1, TOKENS, given.steps, **changes)
     model = random_model(given.shape, DEVICE, torch.float32).to(getattr(torch, weights))
-    hooks = Halves(run, model)
-    with tempfile.TemporaryDirectory() as directory:
-        trainer = KernelGRPOTrainer(run, model, load_small()[1], hooks, Path(directory))
-        trainer.args.save_strategy = SaveStrategy.NO
-        trainer.train()
+    hooks = Halves(run, model, until=until)
+    with tempfile.TemporaryDirectory() as temporary:
+        directory = Path(temporary) if until is None else work(given) / weights
+        directory.mkdir(parents=True, exist_ok=True)
+        _, checkpoint, _ = checkpoints.newest(directory)
+        if checkpoint is not None:
+            numbers = json.loads((checkpoint / NUMBERS).read_text())
+            hooks.steps, hooks.validation = numbers["steps"], numbers["validation"]
+        trainer = KernelGRPOTrainer(run, model, load_small()[1], hooks, directory, checkpoint_every=given.save_every)
+        if until is None:
+            trainer.args.save_strategy = SaveStrategy.NO
+        trainer.train(resume_from_checkpoint=None if checkpoint is None else str(checkpoint))
+        if trainer.state.global_step < run.steps:
+            return None
+    shutil.rmtree(work(given) / weights, ignore_errors=True)
     return {"weights": weights, "steps": hooks.steps, "validation": hooks.validation}
+
+
+def work(given: argparse.Namespace) -> Path:
+    """Where checkpoints are."""
+    return Path(f"{given.out}.work")
 
 
 def show(runs: Sequence[dict[str, Any]]) -> None:
@@ -147,14 +174,28 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--shape", default="0.6b", choices=SHAPES)
     parser.add_argument("--steps", type=int, default=30)
     parser.add_argument("--learning-rate", type=float, default=1e-5)
+    parser.add_argument("--limit-seconds", type=float, help="end at the first checkpoint after so many seconds, and go on later")
+    parser.add_argument("--save-every", type=int, default=25, help="steps between checkpoints, where there is a limit")
     given = parser.parse_args(arguments)
+    until = None if given.limit_seconds is None else time.monotonic() + given.limit_seconds
     device = torch.cuda.get_device_name() if torch.cuda.is_available() else "cpu"
-    settings = {"shape": given.shape, "learning_rate": given.learning_rate}
+    settings = {"shape": given.shape, "learning_rate": given.learning_rate, "steps": given.steps}
     result: dict[str, Any] = {"device": device, "torch": torch.__version__, **settings, "runs": []}
-    for weights in ("float32", "bfloat16"):
-        result["runs"].append(measure(weights, given))
+    if until is not None and work(given).exists() and given.out.exists():
+        result = json.loads(given.out.read_text())
+        if any(result[name] != value for name, value in settings.items()):
+            parser.error(f"--out: {given.out} is of { ({name: result[name] for name in settings}) }: name another file")
+    if until is not None:
+        work(given).mkdir(exist_ok=True)
+    for weights in ("float32", "bfloat16")[len(result["runs"]) :]:
+        done = measure(weights, given, until)
+        result["runs"] += [] if done is None else [done]
         given.out.write_text(json.dumps(result, indent=1) + "\n")
         release()
+        if done is None:
+            print("time is up: the same command goes on", file=sys.stderr)
+            sys.exit(AGAIN)
+    shutil.rmtree(work(given), ignore_errors=True)
     show(result["runs"])
 
 

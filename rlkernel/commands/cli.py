@@ -175,6 +175,8 @@ class Doctor:
     """Plan for a GPU on which the policy may take so many GiB, instead of for this machine."""
     pieces: int = 1
     """The processes that hold a piece of the weights each (FSDP2)."""
+    rule: Literal["adamw", "sgd"] = "adamw"
+    """The rule of an update, `Optimiser.rule`; sgd keeps no moments."""
 
     def __call__(self) -> int:
         from rich.console import Console
@@ -186,7 +188,7 @@ class Doctor:
         from rlkernel.training.memory import Demand, memory_table
         from rlkernel.training.preflight import plan_demand
 
-        same = ("model", "weights", "lora_rank", "staleness", "turns", "max_new_tokens", "pieces")
+        same = ("model", "weights", "lora_rank", "staleness", "turns", "max_new_tokens", "pieces", "rule")
         demand = Demand(**{name: getattr(self, name) for name in same})
         found = plan_demand(demand, device=self.device, evaluation_gib=self.evaluation_gib, card_gib=self.gib)
         Console(width=100).print(memory_table(found))

@@ -1,7 +1,8 @@
 """What a run takes of its card's memory, told by the model's configuration before any weight is loaded.
 
 Bytes per parameter of a run that trains all weights on a GPU: float32 takes 4 for weights, 4 for gradients, 8 for AdamW's
-moments, 2 for the sampler's copy and 2 for the copies of a forward pass; bfloat16 takes 2, 2 and 2 (`eight_bit_adamw`).
+moments, 2 for the sampler's copy and 2 for the copies of a forward pass; bfloat16 takes 2, 2 and 2 (`eight_bit_adamw`). Plain
+descent (`Optimiser.rule`) has no moments.
 Activations are an estimate for models of Llama's kind: those of one layer, the inputs of the others, and the gradient of the
 output projection. Where nothing is recomputed, all layers keep theirs; compiled ones (`rlkernel.policy.blocks`) keep about a
 third of what others do. Sampling and training take turns, but the cache of the sampler stays.
@@ -21,6 +22,8 @@ from rich.table import Table
 from rlkernel.config import Run
 from rlkernel.policy.replica import tied_head
 from rlkernel.policy.slots.cache import attention_widths, bytes_per_position
+from rlkernel.policy.slots.engine import BLOCK
+from rlkernel.settings import Rule
 from rlkernel.training import sharding
 from rlkernel.training.eight_bit_adamw import SLICE, state_bytes
 
@@ -60,6 +63,8 @@ class Demand:
     """The processes that hold a piece of the weights each (`sharding`)."""
     reference: bool = False
     """Whether the loss has a reference policy, `Loss.beta`."""
+    rule: Rule = "adamw"
+    """The rule of an update, `Optimiser.rule`."""
 
 
 @dataclass(frozen=True)
@@ -72,6 +77,9 @@ class Part:
     """Where the number comes from, in a few words."""
 
 
+NO_MOMENTS = Part("moments", 0, "plain descent has none")
+
+
 @dataclass(frozen=True)
 class MemoryPlan:
     """What a run takes, and what is left for the sampler's cache."""
@@ -81,6 +89,8 @@ class MemoryPlan:
     parts: tuple[Part, ...]
     position_bytes: int
     """The bytes of keys and values of one token."""
+    page: int | None
+    """The positions of a page of the cache; None where a slot is one page."""
     limit: int
     """The bytes that this process may take."""
     others: str
@@ -103,8 +113,16 @@ class MemoryPlan:
         return max(0, int((self.limit - self.taken) * MARGIN))
 
     def slots(self, positions: int) -> int:
-        """How many slots of so many positions fit, beside the scratch slot that every cache has."""
-        return max(0, min(SLOTS, self.cache_bytes // (positions * self.position_bytes) - 1))
+        """How many slots of so many positions fit, beside the scratch page that every cache has."""
+        page = self.page or positions
+        pages = self.cache_bytes // (page * self.position_bytes) - 1
+        return max(0, min(SLOTS, pages // -(-positions // page)))
+
+    @property
+    def least_cache_bytes(self) -> int:
+        """The bytes of the smallest cache that a run can sample with: one slot and the scratch page."""
+        page = self.page or self.needed_positions
+        return (-(-self.needed_positions // page) + 1) * page * self.position_bytes
 
     @property
     def fits(self) -> bool:
@@ -118,6 +136,7 @@ def demand_of(run: Run) -> Demand:
         "rows": run.prompts_per_step * run.rollouts,
         "pieces": sharding.pieces(),
         "reference": run.loss.beta > 0,
+        "rule": run.optimiser.rule,
     }
     same = {field.name: getattr(run, field.name) for field in fields(Demand) if field.name not in others}
     return Demand(**others, **same)
@@ -165,7 +184,8 @@ def _plan(
     parts.append(_activations(run, text, dtype, micro_tokens, recomputed, compiled))
     needed = run.turns * run.max_new_tokens
     position = bytes_per_position(text, sampled)
-    return MemoryPlan(run.model, model.num_parameters(), tuple(parts), position, limit, others, needed, recomputed, compiled)
+    page, count = BLOCK if gpu else None, model.num_parameters()
+    return MemoryPlan(run.model, count, tuple(parts), position, page, limit, others, needed, recomputed, compiled)
 
 
 def meta_model(config: Any) -> Any:
@@ -182,15 +202,15 @@ def _full(run: Demand, model: Any, dtype: torch.dtype) -> list[Part]:
     short = run.weights == "bfloat16"
     share = f", 1 of {run.pieces} pieces" if run.pieces > 1 else ""
     moments = sum(map(state_bytes, values)) if short else 8 * count
+    kept = Part("moments", moments // run.pieces, f"two of {'1 byte' if short else '4 bytes'} each{share}")
     parts = [
         Part("weights", count * size // run.pieces, f"{size} bytes each{share}"),
         Part("gradients", count * size // run.pieces, f"{size} bytes each{share}"),
-        Part("moments", moments // run.pieces, f"two of {'1 byte' if short else '4 bytes'} each{share}"),
+        NO_MOMENTS if run.rule == "sgd" else kept,
     ]
     if run.pieces > 1:
-        block = sum(p.numel() for p in next(iter(model.base_model.layers)).parameters())
-        head = model.get_output_embeddings().weight.numel()
-        # A block and the next one, and the output embedding, which stays; whole gradients of one of them.
+        block, head = _gathered(model)
+        # Whole gradients of a block and of the head.
         parts.append(Part("gathered", size * (3 * block + 2 * head), "two blocks and the head, gradients"))
     if short:
         parts.append(Part("update", min(max(values), SLICE) * SLICE_BYTES, "one slice in float32"))
@@ -199,16 +219,27 @@ def _full(run: Demand, model: Any, dtype: torch.dtype) -> list[Part]:
     return parts
 
 
+def _gathered(model: Any) -> tuple[int, int]:
+    """The parameters of one block, which is gathered with the next one, and of the output embedding, which stays."""
+    block = sum(parameter.numel() for parameter in next(iter(model.base_model.layers)).parameters())
+    return block, int(model.get_output_embeddings().weight.numel())
+
+
 def _lora(run: Demand, model: Any) -> list[Part]:
     head = model.get_output_embeddings()
     linear = [module for module in model.modules() if isinstance(module, torch.nn.Linear) and module is not head]
-    adapters = run.lora_rank * sum(module.in_features + module.out_features for module in linear)
-    return [
-        Part("weights", 2 * model.num_parameters(), "2 bytes each, frozen"),
-        Part("adapters", 4 * adapters, f"rank {run.lora_rank}, 4 bytes each"),
+    adapters = run.lora_rank * sum(module.in_features + module.out_features for module in linear) // run.pieces
+    share = f", 1 of {run.pieces} pieces" if run.pieces > 1 else ""
+    parts = [
+        Part("weights", 2 * model.num_parameters() // run.pieces, f"2 bytes each, frozen{share}"),
+        Part("adapters", 4 * adapters, f"rank {run.lora_rank}, 4 bytes each{share}"),
         Part("gradients", 4 * adapters, "of the adapters"),
-        Part("moments", 8 * adapters, "of the adapters"),
+        NO_MOMENTS if run.rule == "sgd" else Part("moments", 8 * adapters, "of the adapters"),
     ]
+    if run.pieces > 1:
+        block, whole = _gathered(model)
+        parts.append(Part("gathered", 2 * (2 * block + whole), "two blocks and the head"))
+    return parts
 
 
 def _sampler(run: Demand, model: Any, dtype: torch.dtype, gpu: bool) -> list[Part]:
@@ -265,9 +296,9 @@ def memory_table(found: MemoryPlan) -> Table:
 
 def advice(found: MemoryPlan, run: Demand) -> str:
     """One line on a run that does not fit: what is missing, and what helps."""
-    missing = found.taken + 2 * found.needed_positions * found.position_bytes / MARGIN - found.limit
+    missing = found.taken + found.least_cache_bytes / MARGIN - found.limit
     ways = {
-        "weights='bfloat16'": run.weights == "float32" and not run.lora_rank,
+        "weights='bfloat16'": run.weights == "float32" and not run.lora_rank and run.rule == "adamw" and run.pieces == 1,
         "lora_rank=32": not run.lora_rank,
         "staleness=0": run.staleness > 0,
         "a smaller evaluation_gib": bool(found.others),

@@ -42,8 +42,6 @@ def check(run: Run) -> None:
         raise UsageError("fsdp_cpu_ram_efficient_loading is true: write false, every process loads the weights by itself")
     if run.weights != "float32":
         raise UsageError(f"Run.weights is {run.weights!r}: its moments of eight bits are not sharded, so leave it at 'float32'")
-    if run.lora_rank:
-        raise UsageError(f"Run.lora_rank is {run.lora_rank}: adapters are not sharded, so start with --multi_gpu alone")
     if ":" in run.engine:
         raise UsageError(f"Run.engine is {run.engine!r}, which would read weights in pieces: leave it at 'auto'")
 

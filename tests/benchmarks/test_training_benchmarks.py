@@ -11,7 +11,7 @@ import pytest
 import torch
 from transformers import Qwen3Config
 
-from benchmarks import bars, full_size, loop, precision, staleness, training
+from benchmarks import bars, full_size, loop, memory, precision, staleness, training
 from benchmarks.shapes import SHAPES, random_model
 
 
@@ -22,6 +22,11 @@ def test_shapes_have_the_published_numbers_of_parameters() -> None:
             model = random_model(name, "meta", torch.bfloat16)
         assert round(sum(parameter.numel() for parameter in model.parameters()) / 1e6) == millions
         assert SHAPES[name]["vocab_size"] == 151_936
+
+
+def test_the_memory_table_of_the_docs_is_the_one_that_is_printed() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "larger.md").read_text(encoding="utf-8")
+    assert memory.table() in page
 
 
 @pytest.mark.slow
@@ -142,13 +147,15 @@ def test_figures_stand_beside_their_bars_and_a_failure_loses_no_other(tmp_path: 
         raise ValueError("no card")
 
     with mock.patch.dict(bars.ROWS, {"step": bars.Bar(fails, 8.0, "s")}):
-        bars.main(["--out", str(tmp_path), "--tiny", "--rows", "sampling_8b,step,long"])
+        bars.main(["--out", str(tmp_path), "--tiny", "--rows", "sampling_8b,step,long,pages"])
     told = capsys.readouterr().out
     assert "ValueError" in told and "of the bandwidth limit" in told
-    found = {name: json.loads((tmp_path / f"{name}.json").read_text()) for name in ("sampling_8b", "step", "long")}
+    found = {name: json.loads((tmp_path / f"{name}.json").read_text()) for name in ("sampling_8b", "step", "long", "pages")}
     assert found["step"]["error"] == "no card"
     assert 0 < found["sampling_8b"]["figure"] < bars.REACHED and found["sampling_8b"]["bar"] == bars.REACHED
     assert 0 <= found["long"]["figure"] < 1 and found["long"]["seconds"] >= found["long"]["seconds_of_few"]
+    # Conversations of half the length in the mean, and less before their ends, in the memory of two of full length.
+    assert found["pages"]["of_equal"] == 2 and 1 < found["pages"]["figure"] < 8
 
 
 @pytest.mark.slow
@@ -160,3 +167,14 @@ def test_both_formats_of_weights_learn_the_same(tmp_path: Path) -> None:
     for ours, theirs in zip(bfloat16["validation"], float32["validation"], strict=True):
         assert ours["reward"] == pytest.approx(theirs["reward"], abs=0.03)
     assert [row["loss"] for row in bfloat16["steps"]] != [row["loss"] for row in float32["steps"]]
+    # In parts: the time is up at every checkpoint, of which each format has one in the middle and one at its end.
+    parts = ["--out", str(tmp_path / "parts.json"), "--shape", "tiny", "--steps", "6", "--learning-rate", "0.01"]
+    for _ in range(2):
+        with pytest.raises(SystemExit, match="75"):
+            precision.main([*parts, "--limit-seconds", "0", "--save-every", "4"])
+    precision.main([*parts, "--limit-seconds", "1000", "--save-every", "4"])
+    for whole, cut in zip((float32, bfloat16), json.loads((tmp_path / "parts.json").read_text())["runs"], strict=True):
+        assert cut["validation"] == whole["validation"]
+        for mine, theirs in zip(cut["steps"], whole["steps"], strict=True):
+            assert {**mine, "seconds": 0} == {**theirs, "seconds": 0}
+    assert [path.name for path in tmp_path.iterdir()].count("parts.json.work") == 0

@@ -37,6 +37,9 @@ def main(model: str, out: Path) -> None:
     told = replace(together, corrections=(VoidTurns(),), rollout_dtype="float8", loss=Loss(beta=0.1))
     attempt("one, told by the loss", 1, told, out / "told1")
     attempt("two, told by the loss", 2, told, out / "told2")
+    # Copies of the weights sample in all of them, so that adapters are merged and rounded alike.
+    adapters = replace(together, lora_rank=4, rollout_dtype="bfloat16", learning_rate=1e-3)
+    attempt("one, adapters", 1, adapters, out / "adapters1")
     os.environ.update(VARIABLES)
     attempt("in pieces, told by the loss", 4, told, out / "told4")
     for size in (2, 4):
@@ -44,6 +47,9 @@ def main(model: str, out: Path) -> None:
     attempt("in pieces, ahead", 2, ahead, out / "ahead2")
     strikes = {1: (KernelGRPOTrainer, "_clip_grad_norm", 2, signal.SIGKILL)}
     attempt("another is killed", 2, together, out / "killed", strikes=strikes)
+    attempt("in pieces, adapters", 2, adapters, out / "adapters2")
+    attempt("another with adapters is killed", 2, adapters, out / "adapters_killed", strikes=strikes)
+    attempt("adapters go on", 2, adapters, out / "adapters_killed")
     shutil.copytree(out / "killed", out / "grown")
     attempt("goes on", 2, together, out / "killed")
     attempt("goes on with more", 3, together, out / "grown")

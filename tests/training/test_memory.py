@@ -17,6 +17,7 @@ from rlkernel.errors import UsageError
 from rlkernel.policy.engine import Request
 from rlkernel.policy.load import add_lora
 from rlkernel.policy.slots.engine import SlotEngine
+from rlkernel.settings import Optimiser
 from rlkernel.training import loop, preflight
 from rlkernel.training.memory import Demand, MemoryPlan, memory_table, plan
 from tests.policy.sampling import context
@@ -44,6 +45,23 @@ def test_a_trainer_has_the_bytes_that_are_predicted(weights: str, tiny_model: An
     assert found["moments"] == sum(state.nbytes for state in states)
 
 
+@pytest.mark.parametrize("lora_rank", [0, 4])
+def test_plain_descent_keeps_no_moments(lora_rank: int, tiny_model: Any, tiny_tokenizer: Any, tmp_path: Path) -> None:
+    sgd = Optimiser("sgd")
+    if lora_rank:
+        pytest.importorskip("peft")
+        tiny_model = add_lora(tiny_model.to(torch.bfloat16), lora_rank, 32.0)
+    trainer, hooks = make_trainer(tiny_model, tiny_tokenizer, tmp_path, optimiser=sgd, lora_rank=lora_rank)
+    trainer.train()
+    kept = [value for state in trainer.optimizer.state.values() for value in state.values() if value is not None]
+    assert hooks.facts and kept == []
+    config = tiny_model.config
+    with_moments, without = (
+        plan(Demand("tiny", lora_rank=lora_rank, rule=rule), config, GIB, gpu=False) for rule in ("adamw", "sgd")
+    )  # fmt: skip
+    assert (parts(without)["moments"], with_moments.taken - without.taken) == (0, parts(with_moments)["moments"])
+
+
 def test_adapters_have_the_bytes_that_are_predicted(tiny_model: Any) -> None:
     found = parts(plan(Demand("tiny", lora_rank=4), tiny_model.config, GIB, gpu=False))
     pytest.importorskip("peft")
@@ -66,6 +84,20 @@ def test_a_cache_has_the_slots_and_bytes_that_are_predicted(weights: str, tiny_m
     assert engine.free + engine.active == found.slots(128) > 2
     assert engine.cache_bytes == (found.slots(128) + 1) * 128 * found.position_bytes
     assert engine.cache_bytes <= found.cache_bytes
+
+
+def test_a_cache_of_pages_has_the_slots_and_bytes_that_are_predicted(tiny_model: Any) -> None:
+    demand = Demand("tiny", turns=3, max_new_tokens=100)
+    needed = plan(demand, tiny_model.config, GIB, gpu=True).taken
+    found = plan(demand, tiny_model.config, needed + 4_000_000, gpu=True)
+    assert found.page == 128 and found.position_bytes == 256
+    # 109 pages of 128 positions at 256 bytes are in 90 % of 4 MB; one is scratch, and 300 positions are three pages.
+    assert (found.slots(128), found.slots(300), found.slots(384), found.slots(385)) == (108, 36, 36, 27)
+    # The same pages in float32, as the CPU has them.
+    engine = SlotEngine(tiny_model, frozenset(), 1.0, page=128, cache_bytes=2 * found.cache_bytes)
+    engine.advance([Request(0, context(200, 0), seed=0, budget=100)], 1)
+    assert engine.cache_bytes == 2 * 109 * 128 * found.position_bytes <= 2 * found.cache_bytes
+    assert found.fits and found.least_cache_bytes == 4 * 128 * 256
 
 
 @pytest.mark.parametrize("weights, staleness, copied", [("bfloat16", 0, 0), ("bfloat16", 1, 2), ("float32", 0, 2)])
@@ -115,6 +147,17 @@ def test_pieces_divide_what_trains_and_nothing_else() -> None:
     assert parts(four)["sampler's weights"] == parts(one)["sampler's weights"] > 2 * one.parameters
     # 16 bytes for each of 8.19e9 parameters are 122 GiB, too much for one card and its sampler; a quarter is not.
     assert not one.fits and four.fits and four.recomputed and not four.compiled
+
+
+def test_pieces_divide_frozen_weights_and_adapters(tiny_model: Any) -> None:
+    config = published(40, 5120, 40, 17_408, tie_word_embeddings=False)  # 14B
+    one, two = (parts(plan(Demand("14b", lora_rank=32, pieces=pieces), config, 135 * GIB, gpu=True)) for pieces in (1, 2))
+    for name in ("weights", "adapters", "gradients", "moments"):
+        assert two[name] == one[name] // 2 > 0
+    # A layer: queries and output 2 x 5120^2, keys and values 2 x 5120 x 1024, feed-forward 3 x 5120 x 17408, norms 2 x 5120 + 2 x
+    # 128; two layers and an output of 151,936 x 5120, at 2 bytes.
+    layer = 2 * 5120**2 + 2 * 5120 * 1024 + 3 * 5120 * 17_408 + 2 * 5120 + 2 * 128
+    assert two["gathered"] == 2 * (2 * layer + 151_936 * 5120) and "gathered" not in one
 
 
 def test_activations_are_recomputed_where_there_is_no_room_for_them_unless_the_run_decides() -> None:

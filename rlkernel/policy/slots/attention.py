@@ -21,8 +21,6 @@ POSITIONS = 64
 """The number of positions in a block of keys. A page has a multiple of this."""
 OVERSUBSCRIBED = 4
 """Positions are split while there are fewer programs than this per multiprocessor."""
-STAGES = 4
-"""Blocks in flight: a block's page is read one stage before its keys."""
 LONG = 8192
 """Positions of a slot are split while a program would have more than this, for which the others would wait."""
 
@@ -65,12 +63,14 @@ def attend_kernel(
     begin = split * share
     end = tl.minimum(begin + share, length)
     offsets = tl.arange(0, BLOCK)
+    # The page of a block is read one block ahead, so that no address waits for memory.
+    page = tl.load(table + begin // PAGE, mask=begin < end, other=0)
     for start in range(begin, end, BLOCK):
         p = start + offsets
         real_p = p < end
         # A block lies in one page.
-        block = tl.load(table + start // PAGE) * page_s + head
-        at = block + (start % PAGE + offsets)[:, None] * SIZE + d[None, :]
+        at = page * page_s + head + (start % PAGE + offsets)[:, None] * SIZE + d[None, :]
+        page = tl.load(table + (start + BLOCK) // PAGE, mask=start + BLOCK < end, other=0)
         mask = real_p[:, None] & real_d[None, :]
         k = tl.load(keys_ptr + at, mask=mask, other=0.0)
         score = tl.dot(q, tl.trans(k), input_precision=PRECISION) * scale
@@ -153,7 +153,7 @@ def decode_attention(
         q, k, v, keys_GPD, values_GPD, table_SK, slot_n, length_S, part, lse, scale,
         q.stride(0), q.stride(1), k.stride(0), k.stride(1), v.stride(0), v.stride(1),
         keys_GPD.stride(0), keys_GPD.stride(1), table_SK.stride(0),
-        **constants(H, G, D, P, splits, q.dtype), num_warps=4, num_stages=STAGES,
+        **constants(H, G, D, P, splits, q.dtype), num_warps=4, num_stages=3,
     )  # fmt: skip
     if splits > 1:
         combine_kernel[(n * H,)](part, lse, out, SIZE=D, SIZE_POW2=triton.next_power_of_2(D), SPLITS=splits, num_warps=4)

@@ -32,7 +32,7 @@ from rlkernel.policy.slots.prefill import prefill
 
 BLOCK = 128
 """The number of positions of a slot is a multiple of this; on a GPU also that of a page."""
-LOOK_EVERY = 8
+LOOK_EVERY = 16
 """The number of tokens between two looks at what has finished, on a GPU."""
 ADMITTED = 8
 """Requests that wait are admitted while others decode as soon as one of so many slots is idle."""

@@ -18,7 +18,7 @@ from triton.compiler import ASTSource
 
 from rlkernel.policy.engine import Request
 from rlkernel.policy.slots import attention as decode_attention
-from rlkernel.policy.slots.attention import STAGES, attend_kernel, combine_kernel, constants
+from rlkernel.policy.slots.attention import attend_kernel, combine_kernel, constants
 from rlkernel.policy.slots.engine import SlotEngine
 from tests.policy.sampling import far
 
@@ -46,21 +46,22 @@ def test_the_kernel_compiles_for_sm_90_into_tensor_core_code(heads: int, kv_head
     fixed = constants(heads, kv_heads, size, 128, splits, torch.bfloat16)
     out = "*bf16" if splits == 1 else "*fp32"
     types = {"table_ptr": "*i64", "slot_ptr": "*i64", "length_ptr": "*i32", "out_ptr": out, "lse_ptr": out, "scale": "fp32"}
-    ptx = compiled(attend_kernel, fixed, types, stages=STAGES)
-    assert "mma.sync" in ptx and "cp.async" in ptx
+    built = compiled(attend_kernel, fixed, types, stages=3)
+    assert "mma.sync" in built.asm["ptx"] and "cp.async" in built.asm["ptx"]
+    # Keys and values of two blocks are under way: no address waits for the table.
+    assert built.metadata.shared >= 2 * 2 * 64 * triton.next_power_of_2(size) * 2
     combine = {"SIZE": size, "SIZE_POW2": triton.next_power_of_2(size), "SPLITS": max(splits, 2)}
-    assert ".entry" in compiled(combine_kernel, combine, {"part_ptr": "*fp32", "lse_ptr": "*fp32"}, stages=1)
+    assert ".entry" in compiled(combine_kernel, combine, {"part_ptr": "*fp32", "lse_ptr": "*fp32"}, stages=1).asm["ptx"]
 
 
-def compiled(kernel: Any, fixed: dict[str, Any], types: dict[str, str], stages: int) -> str:
-    """PTX; pointers are bfloat16 and numbers int32 unless `types` says otherwise. All are multiples of 16."""
+def compiled(kernel: Any, fixed: dict[str, Any], types: dict[str, str], stages: int) -> Any:
+    """The kernel for sm_90; pointers are bfloat16 and numbers int32 unless `types` says otherwise. All are multiples of 16."""
     names = kernel.arg_names
     default = {name: "*bf16" if name.endswith("_ptr") else "i32" for name in names}
     signature = {name: "constexpr" if name in fixed else types.get(name, default[name]) for name in names}
     aligned = [i for i, name in enumerate(names) if signature[name] not in ("constexpr", "fp32")]
     source = ASTSource(kernel, signature, fixed, {(i,): [["tt.divisibility", 16]] for i in aligned})
-    built = triton.compile(source, target=GPUTarget("cuda", 90, 32), options={"num_warps": 4, "num_stages": stages})
-    return str(built.asm["ptx"])
+    return triton.compile(source, target=GPUTarget("cuda", 90, 32), options={"num_warps": 4, "num_stages": stages})
 
 
 def test_positions_are_split_only_where_programs_are_few(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -76,11 +77,14 @@ def test_positions_are_split_only_where_programs_are_few(monkeypatch: pytest.Mon
 
 
 @pytest.mark.gpu
-def test_the_engine_on_a_gpu_agrees_with_a_fresh_forward_pass(tiny_model: Any) -> None:
-    """bfloat16 copy of the weights, captured step, two turns, more requests than slots."""
+@pytest.mark.parametrize("pages", [None, 6])
+def test_the_engine_on_a_gpu_agrees_with_a_fresh_forward_pass(pages: int | None, tiny_model: Any) -> None:
+    """bfloat16 copy of the weights, captured step, two turns, more requests than slots, and fewer pages than slots."""
     model = copy.deepcopy(tiny_model).to("cuda")
-    engine = SlotEngine(model, frozenset({2}), 1.0, slots=6)
-    contexts = {i: tuple(range(3, 20 + 5 * i)) for i in range(9)}
+    # Two layers, keys and values, two heads of 16, 2 bytes: a page of 64 positions has 16 KiB.
+    few: dict[str, Any] = {} if pages is None else {"page": 64, "cache_bytes": pages * 64 * 256}
+    engine = SlotEngine(model, frozenset({2}), 1.0, slots=6, **few)
+    contexts = {i: tuple(range(3, 20 + 15 * i)) for i in range(9)}
     for turn in range(2):
         samples = engine.advance([Request(i, ids, 10 * turn + i, 16) for i, ids in contexts.items()], 8)
         while engine.active:

@@ -7,7 +7,8 @@
     <out>/cold_start.md         what the policy did before training, if <runs>/policy is there
     <out>/<experiment>/         README.md, figure.png, numbers.json (every measurement, verdicts), manifests.json (what ran)
 
-    python -m experiments.results --again docs/results      # the same anew, from the measurements that are checked in
+    python -m experiments.results --again docs/results/2026-11-21     # the same anew, from the measurements that are checked in
+    python -m experiments.results --archive docs/results              # move them to a folder with their date, before others come
 
 Runs of one scale are compared, never of two: measured time before modelled, then the scale with the most runs. Runs whose sizes
 are those of no preset are refused, unless `--any-scale` is given, and then the pages say so. All of this is generated. A file
@@ -22,7 +23,7 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,7 @@ from PIL import Image
 
 from experiments import arms, checked_in, sequential_scaling
 from experiments.catalogue import NAMES, load
+from experiments.results_archive import archive, earlier, earlier_line, index
 from experiments.results_figure import distinct, draw_verdicts
 from experiments.results_pages import Found, bands_of, cold_start_page, kernels_page, overview, page
 from rlkernel.commands.flags import parse_flags
@@ -39,6 +41,7 @@ from rlkernel.errors import UsageError, exit_status
 from rlkernel.metrics import FAST_THRESHOLDS
 from rlkernel.report.best_kernels import best_kernels, best_run
 from rlkernel.report.figure import draw_curves
+from rlkernel.report.report import Story
 from rlkernel.report.summary import RunRecord, common_timing, read_run
 from rlkernel.runs.outcomes import KEYS, OPTIONAL_KEYS
 from rlkernel.settings import Loss, Optimiser, Stop
@@ -52,6 +55,8 @@ RELATIVE = ("learning_rate", "turns", "prompts_per_step", "validation_turns")
 """Sizes in which arms may differ: a scale multiplies those of all arms by the same numbers."""
 FINDINGS = "findings.md"
 """What somebody saw in the runs of an experiment, written by hand beside its page, which links to it."""
+WITH_PAGES = (*NAMES, "sequential_scaling")
+"""The experiments that have pages."""
 SETTINGS: Mapping[str, type] = {"loss": Loss, "optimiser": Optimiser, "stop": Stop}
 """The fields of a `Run` that group others."""
 TRAIN_KEYS = ("reward", "grad_norm", "entropy", "mismatch", "kept_turns", "effective_tokens", "loss")
@@ -68,7 +73,9 @@ class Flags:
     out: Path | None = None
     """Directory of the pages; without it, `results` beside the runs."""
     again: Path | None = None
-    """Write the pages and figures of this directory anew, from the numbers that it holds, and read no runs."""
+    """Write the pages and figures of this directory anew, from the numbers and by the claims that it holds, and read no runs."""
+    archive: Path | None = None
+    """Move the results of this directory into one of their date in it, and read no runs."""
     any_scale: bool = False
     """Also write pages of runs whose sizes no preset has."""
 
@@ -81,6 +88,9 @@ def main(argv: Sequence[str]) -> int:
 def _main(flags: Flags) -> int:
     if flags.again is not None:
         return _again(flags.again)
+    if flags.archive is not None:
+        print(f"moved to {archive(flags.archive, WITH_PAGES)}")
+        return 0
     out = flags.out or flags.runs / "results"
     # An experiment of which a shared arm alone was run has nothing to compare.
     found = [one for one in collect(flags.runs) if any(judged.difference is not None for judged in one.judged)]
@@ -103,7 +113,10 @@ def _main(flags: Flags) -> int:
 
 def _again(out: Path) -> int:
     """Write what can be made of the numbers in `out`."""
-    names = [name for name in (*NAMES, "sequential_scaling") if checked_in.is_checked_in(out / name)]
+    names = [name for name in WITH_PAGES if checked_in.is_checked_in(out / name)]
+    if not names and earlier(out):
+        (out / "README.md").write_text(index(out), encoding="utf-8")
+        return 0
     if not names:
         raise UsageError(f"--again {out}: no folder of an experiment with numbers.json and manifests.json is in it")
     return write_pages(names, out)
@@ -113,15 +126,22 @@ def write_pages(names: Sequence[str], out: Path) -> int:
     """Write verdicts, pages and figures of these experiments from the numbers in `out`, and from nothing else; then the page that
     puts the claims together with its figures. Print how many claims have which verdict."""
     stories = {**{name: load(name).story for name in NAMES}, "sequential_scaling": sequential_scaling.STORY}
-    found = [Found(name, stories[name], *checked_in.read(out / name)) for name in names]
+    found = [_kept(name, stories[name], checked_in.read(out / name)) for name in names]
     for one in found:
         write_verdicts(one, out / one.name)
         write_page(one, out / one.name)
     draw_verdicts([judged for one in found for judged in one.judged], out)
-    (out / "README.md").write_text(overview(found, cold_start=(out / "cold_start.md").is_file()), encoding="utf-8")
+    about = overview(found, cold_start=(out / "cold_start.md").is_file(), earlier=earlier_line(out))
+    (out / "README.md").write_text(about, encoding="utf-8")
     counts = Counter(str(judged.verdict) for judged in distinct([judged for one in found for judged in one.judged]))
     print(f"{out / 'README.md'}: {', '.join(f'{count} {verdict}' for verdict, count in sorted(counts.items()))}")
     return 0
+
+
+def _kept(name: str, story: Story, kept: checked_in.Kept) -> Found:
+    """An experiment as its folder keeps it: with the words and the claims of then."""
+    own = replace(story, docstring=kept.docstring, claims=story.claims if kept.claims is None else kept.claims)
+    return Found(name, own, kept.runs, kept.preset, kept.bands)
 
 
 def collect(runs: Path) -> Iterator[Found]:
@@ -229,6 +249,7 @@ def numbers(one: Found) -> dict[str, Any]:
     return {
         "timing": common_timing(one.runs),
         "preset": one.preset,
+        "docstring": one.story.docstring,
         "runs": [
             {
                 "arm": run.arm,

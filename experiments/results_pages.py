@@ -47,8 +47,9 @@ class Found:
         return decide_claims(self.story.claims, by_arm(self.runs))
 
 
-def page(one: Found, *, findings: bool = False) -> str:
-    """One experiment in Markdown. findings: whether `findings.md`, written by hand, is beside the page."""
+def page(one: Found, *, findings: bool = False, transcripts: Sequence[str] = ()) -> str:
+    """One experiment in Markdown. findings: whether `findings.md`, written by hand, is beside the page. transcripts: the lines
+    that lead to its transcripts."""
     arms = summarise(one.runs)
     timing = common_timing(one.runs)
     seeds = sorted({run.seed for run in one.runs})
@@ -59,6 +60,7 @@ def page(one: Found, *, findings: bool = False) -> str:
         "Raw numbers: `numbers.json`; what ran: `manifests.json`; both make this page again (`python -m experiments.results "
         "--again`).",
         "",
+        *_cost(one.runs),
         *(["**What was seen in these runs**: [findings.md](findings.md).", ""] if findings else []),
         "![Validation curves](figure.png)",
         "",
@@ -74,7 +76,16 @@ def page(one: Found, *, findings: bool = False) -> str:
         "",
         *arms_table(arms),
     ]
-    return "\n".join([*lines, *_bands(one)]) + "\n"
+    return "\n".join([*lines, *_bands(one), *transcripts]) + "\n"
+
+
+def _cost(runs: Sequence[RunRecord]) -> list[str]:
+    """The line that says how long the runs took, where they recorded it."""
+    seconds = [sum(float(row.get("seconds_wall", 0.0)) for row in (*run.training, *run.validation)) for run in runs]
+    if not all(seconds):
+        return []
+    what = "card-minutes" if all(run.manifest["machine"]["gpus"] for run in runs) else "minutes of a machine"
+    return [f"**Cost**: {sum(seconds) / 60:.0f} {what}, {sum(seconds) / 60 / len(runs):.1f} per run, shared arms included.", ""]
 
 
 def scale(one: Found) -> str:

@@ -13,8 +13,9 @@ import pytest
 from experiments import arms, sequential_scaling
 from experiments.catalogue import NAMES, load
 from experiments.checked_in import read
-from experiments.results import collect, main, manifest
+from experiments.results import collect, main
 from experiments.results_figure import distinct
+from experiments.results_numbers import manifest
 from experiments.results_pages import Found, page
 from rlkernel.config import Run
 from rlkernel.report.claims import Claim, DecidedClaim, Verdict

@@ -32,7 +32,7 @@ from PIL import Image
 from experiments import arms, checked_in, sequential_scaling
 from experiments import results_transcripts as transcripts
 from experiments.catalogue import NAMES, load
-from experiments.results_archive import archive, earlier, earlier_line, index
+from experiments.results_archive import archive, earlier, index, links
 from experiments.results_figure import distinct, draw_verdicts
 from experiments.results_numbers import write_numbers, write_verdicts
 from experiments.results_pages import Found, bands_of, cold_start_page, kernels_page, overview, page
@@ -128,7 +128,7 @@ def write_pages(names: Sequence[str], out: Path) -> int:
         write_verdicts(one, out / one.name)
         write_page(one, out / one.name)
     draw_verdicts([judged for one in found for judged in one.judged], out)
-    about = overview(found, cold_start=(out / "cold_start.md").is_file(), earlier=earlier_line(out))
+    about = overview(found, cold_start=(out / "cold_start.md").is_file(), others=links(out))
     (out / "README.md").write_text(about, encoding="utf-8")
     counts = Counter(str(judged.verdict) for judged in distinct([judged for one in found for judged in one.judged]))
     print(f"{out / 'README.md'}: {', '.join(f'{count} {verdict}' for verdict, count in sorted(counts.items()))}")

@@ -21,16 +21,17 @@ def earlier(out: Path) -> list[str]:
     return sorted((name for name in found if DATE.fullmatch(name)), reverse=True)
 
 
-def earlier_line(out: Path) -> list[str]:
-    """The line that links earlier results, and an empty one; nothing where there are none."""
-    links = ", ".join(f"[{date}]({date}/README.md)" for date in earlier(out))
-    return [f"Earlier results, judged by the claims of their time: {links}.", ""] if links else []
+def links(out: Path) -> list[str]:
+    """The lines that link what else is in the folder: the page about the world, and earlier results."""
+    world = ["How hard the world's problems are: [the world, measured](world.md).", ""] if (out / "world.md").is_file() else []
+    dates = ", ".join(f"[{date}]({date}/README.md)" for date in earlier(out))
+    return world + ([f"Earlier results, judged by the claims of their time: {dates}.", ""] if dates else [])
 
 
 def index(out: Path) -> str:
     """The page of a folder that has earlier results alone."""
     about = "No runs yet of what is claimed today ([claims](../claims.md))."
-    return "\n".join(["# Results", "", about, "", *earlier_line(out)]).rstrip("\n") + "\n"
+    return "\n".join(["# Results", "", about, "", *links(out)]).rstrip("\n") + "\n"
 
 
 def archive(out: Path, names: Sequence[str]) -> Path:

@@ -167,9 +167,9 @@ def _bands(one: Found) -> list[str]:
     ]
 
 
-def overview(found: Sequence[Found], *, cold_start: bool, earlier: Sequence[str] = ()) -> str:
+def overview(found: Sequence[Found], *, cold_start: bool, others: Sequence[str] = ()) -> str:
     """The page that puts the claims together: what holds, what does not and what is open, then all of them by experiment.
-    earlier: the lines that link earlier results."""
+    others: the lines that link what else is in the folder."""
     judged = [verdict for one in found for verdict in one.judged]
     counts: Counter[Verdict] = Counter(one.verdict for one in distinct(judged) if one.verdict is not Verdict.NO_RUNS)
     missing = [name for name in (*NAMES, "sequential_scaling") if name not in {one.name for one in found}]
@@ -187,7 +187,7 @@ def overview(found: Sequence[Found], *, cold_start: bool, earlier: Sequence[str]
         + f", of {counts.total()} different claims that runs speak of."
         + (f" Without finished runs: {', '.join(missing)}." if missing else ""),
         "",
-        *earlier,
+        *others,
     ]
     for verdict, title in TITLES.items():
         lines += _group(title, found, strongest_first(judged, verdict), GROUPS[verdict][0])

@@ -19,6 +19,7 @@ from typing import Any
 
 from envs.world.draw import FAMILIES
 from envs.world.oracles import TABLE, cards
+from envs.world.suite import of_row
 from envs.world.teacher import BEGINNER
 from experiments.arms import WORLD
 from experiments.cold_start_miniature import RUNS
@@ -177,7 +178,8 @@ def shown_by(corpus: Path, found: Mapping[str, Any] | None, timing: str) -> dict
     for row in kept_rows(corpus) if corpus.is_file() else ():
         for _, _, facts in row["exchanges"]:
             if facts["status"] == "correct" and facts["timing"] == timing:
-                best[row["task"]] = max(best.get(row["task"], 0.0), facts["speedup"])
+                name = of_row(row["task"]).name
+                best[name] = max(best.get(name, 0.0), facts["speedup"])
     if found is not None and found["timing"] == timing:
         best |= found.get("teacher_best") or {}
     return best

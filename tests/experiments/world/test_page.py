@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from envs.world.oracles import store
+from envs.world.suite import training_tasks, validation_tasks
 from envs.world.teacher import BEGINNER, Variant
 from experiments.world.curve import slope
 from experiments.world.difficulty import oracle_fraction
@@ -18,7 +19,8 @@ from rlkernel.report.summary import read_run
 from rlkernel.runs.outcomes import KEYS
 from rlkernel.types import Evaluation, Status
 
-ROW, CHAIN = "level2/row_bias_softmax_4096x5000_f16", "level2/chain_relu_4096x1024_f32"
+TASK = training_tasks(["row"])[0]
+ROW, CHAIN = TASK.name, validation_tasks(["chain"])[0].name
 
 
 def write_run(directory: Path, seed: int) -> Path:
@@ -70,7 +72,7 @@ def test_the_page_has_every_part_that_there_are_numbers_for(tmp_path: Path) -> N
     (out / "world_difficulty.json").write_text(json.dumps(difficulty()))
     facts = {"status": "correct", "speedup": 2.0, "coverage": 1.0, "timing": "modelled"}
     conversation = {
-        "task": ROW,
+        "task": to_row(TASK),
         "number": 0,
         "prompt": "",
         "exchanges": [["", "", facts], ["", "", {**facts, "timing": "measured"}]],

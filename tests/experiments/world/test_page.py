@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from envs.world.oracles import store
-from envs.world.suite import training_tasks, validation_tasks
+from envs.world.suite import to_row, training_tasks, validation_tasks
 from envs.world.teacher import BEGINNER, Variant
 from experiments.world.curve import slope
 from experiments.world.difficulty import oracle_fraction

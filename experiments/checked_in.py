@@ -5,13 +5,16 @@ So every page and figure can be made again from checked-in numbers, by anybody, 
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from rlkernel.errors import UsageError
-from rlkernel.report.summary import RunRecord
+from rlkernel.report.claims import Claim
+from rlkernel.report.summary import RunRecord, Window
 
 NUMBERS, MANIFESTS = "numbers.json", "manifests.json"
 
@@ -21,19 +24,40 @@ def is_checked_in(directory: Path) -> bool:
     return (directory / NUMBERS).is_file() and (directory / MANIFESTS).is_file()
 
 
-def read(directory: Path) -> tuple[tuple[RunRecord, ...], str, dict[str, list[int]]]:
-    """The runs of an experiment's folder, the preset whose sizes they have, and the counts of their coverages by arm. Values have
-    the five decimals of the file. Raises UsageError, which names the file."""
+@dataclass(frozen=True)
+class Kept:
+    """What an experiment's folder keeps. Values have the five decimals of the file."""
+
+    runs: tuple[RunRecord, ...]
+    preset: str
+    """The preset whose sizes the runs have; empty where no preset has them."""
+    bands: Mapping[str, Sequence[int]]
+    """The counts of the runs' coverages by arm."""
+    docstring: str
+    """What the experiment said of itself when the runs were collected."""
+    claims: tuple[Claim, ...] | None
+    """The claims by which the runs were judged; None before they were."""
+
+
+def read(directory: Path) -> Kept:
+    """Read an experiment's folder. Raises UsageError, which names the file."""
     try:
         numbers = json.loads((directory / NUMBERS).read_text(encoding="utf-8"))
         manifests = {(one["arm"], one["seed"]): one for one in json.loads((directory / MANIFESTS).read_text(encoding="utf-8"))}
         runs = tuple(_record(directory, one, manifests[one["arm"], one["seed"]], numbers) for one in numbers["runs"])
-        return runs, numbers["preset"], numbers["coverage_bands"]
+        claims = tuple(map(_claim, numbers["claims"])) if "claims" in numbers else None
+        return Kept(runs, numbers["preset"], numbers["coverage_bands"], numbers["docstring"], claims)
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise UsageError(
             f"{directory}: {NUMBERS} and {MANIFESTS} do not fit together ({type(error).__name__}: {error}): "
             "take both from one call of `python -m experiments.results`"
         ) from error
+
+
+def _claim(kept: Mapping[str, Any]) -> Claim:
+    fields = {field.name: kept[field.name] for field in dataclasses.fields(Claim)}
+    windows = {name: Window(**kept[name]) for name in ("window", "worse_window") if kept[name] is not None}
+    return Claim(**{**fields, **windows})
 
 
 def _record(directory: Path, one: Mapping[str, Any], manifest: Mapping[str, Any], numbers: Mapping[str, Any]) -> RunRecord:

@@ -85,12 +85,13 @@ async def make_corpus(recipe: Recipe, until: float) -> tuple[Conversation, ...] 
 
 
 async def _world_corpus(world: World, seed: int, until: float) -> tuple[Conversation, ...] | None:
-    file = CorpusFile(RUNS / f"{world.label(seed)}.jsonl", world.tasks(seed))
+    file = CorpusFile(RUNS / f"{world.label(seed)}.jsonl")
     print(f"corpus: {len(file.found)} of {world.total()} conversations are in {file.path}", flush=True)
     if len(file.found) < world.total():
         async with open_pool(device=world.device, cache_dir=RUNS / "evaluations") as pool:
             await world.corpus(seed, pool, file, until)
-    return world.ordered(seed, file.found) if len(file.found) == world.total() else None
+    # In an order that does not depend on which was finished first.
+    return tuple(file.found[key] for key in sorted(file.found)) if len(file.found) == world.total() else None
 
 
 def tokenizer_for(corpus: Sequence[Conversation], vocabulary: int = VOCABULARY, context: int = CONTEXT) -> Any:

@@ -2,7 +2,7 @@
 
     python -m experiments.power runs/arms                     # arms of several seeds
     python -m experiments.power runs/arms again/arms          # and the same arms made twice, on another card or this one
-    python -m experiments.power docs/results/full_recipe      # from numbers that are checked in
+    python -m experiments.power docs/results/2026-11-21/full_recipe     # from numbers that are checked in
 
 An A/A pair is one arm against itself: under its even and its odd seeds, or made twice (the same command with another `--out`,
 with `CUDA_VISIBLE_DEVICES` for another card). About one interval in twenty may miss 0. Where time is modelled, a run that is made
@@ -120,7 +120,7 @@ def finished_runs(paths: Sequence[Path]) -> Iterator[RunRecord]:
     UsageError for a path that is neither."""
     told = set()
     for path in paths:
-        kept = checked_in.read(path)[0] if checked_in.is_checked_in(path) else map(read_run, find_runs([path]))
+        kept = checked_in.read(path).runs if checked_in.is_checked_in(path) else map(read_run, find_runs([path]))
         for run in kept:
             # Several experiments keep an arm that they share.
             identity = run.manifest.get("wandb_id", run.directory)

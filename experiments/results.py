@@ -7,7 +7,8 @@
     <out>/cold_start.md         what the policy did before training, if <runs>/policy is there
     <out>/<experiment>/         README.md, figure.png, numbers.json (every measurement, verdicts), manifests.json (what ran)
 
-    python -m experiments.results --again docs/results      # the same anew, from the measurements that are checked in
+    python -m experiments.results --again docs/results/2026-11-21     # the same anew, from the measurements that are checked in
+    python -m experiments.results --archive docs/results              # move them to a folder with their date, before others come
 
 Runs of one scale are compared, never of two: measured time before modelled, then the scale with the most runs. Runs whose sizes
 are those of no preset are refused, unless `--any-scale` is given, and then the pages say so. All of this is generated. A file
@@ -17,12 +18,11 @@ page beside it links to it.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -30,17 +30,19 @@ from typing import Any
 from PIL import Image
 
 from experiments import arms, checked_in, sequential_scaling
+from experiments import results_transcripts as transcripts
 from experiments.catalogue import NAMES, load
+from experiments.results_archive import archive, earlier, index, links
 from experiments.results_figure import distinct, draw_verdicts
+from experiments.results_numbers import write_numbers, write_verdicts
 from experiments.results_pages import Found, bands_of, cold_start_page, kernels_page, overview, page
 from rlkernel.commands.flags import parse_flags
 from rlkernel.config import METHODS, Run, to_json
 from rlkernel.errors import UsageError, exit_status
-from rlkernel.metrics import FAST_THRESHOLDS
 from rlkernel.report.best_kernels import best_kernels, best_run
 from rlkernel.report.figure import draw_curves
-from rlkernel.report.summary import RunRecord, common_timing, read_run
-from rlkernel.runs.outcomes import KEYS, OPTIONAL_KEYS
+from rlkernel.report.report import Story
+from rlkernel.report.summary import RunRecord, read_run
 from rlkernel.settings import Loss, Optimiser, Stop
 
 SCALE = (
@@ -52,11 +54,10 @@ RELATIVE = ("learning_rate", "turns", "prompts_per_step", "validation_turns")
 """Sizes in which arms may differ: a scale multiplies those of all arms by the same numbers."""
 FINDINGS = "findings.md"
 """What somebody saw in the runs of an experiment, written by hand beside its page, which links to it."""
+WITH_PAGES = (*NAMES, "sequential_scaling")
+"""The experiments that have pages."""
 SETTINGS: Mapping[str, type] = {"loss": Loss, "optimiser": Optimiser, "stop": Stop}
 """The fields of a `Run` that group others."""
-TRAIN_KEYS = ("reward", "grad_norm", "entropy", "mismatch", "kept_turns", "effective_tokens", "loss")
-COLUMNS = (*KEYS, *OPTIONAL_KEYS, *(f"apparent_fast_{p:g}" for p in FAST_THRESHOLDS))
-"""The numbers of a validation that are kept, of the whole and of each problem, where it has them."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,9 @@ class Flags:
     out: Path | None = None
     """Directory of the pages; without it, `results` beside the runs."""
     again: Path | None = None
-    """Write the pages and figures of this directory anew, from the numbers that it holds, and read no runs."""
+    """Write the pages and figures of this directory anew, from the numbers and by the claims that it holds, and read no runs."""
+    archive: Path | None = None
+    """Move the results of this directory into one of their date in it, and read no runs."""
     any_scale: bool = False
     """Also write pages of runs whose sizes no preset has."""
 
@@ -81,6 +84,9 @@ def main(argv: Sequence[str]) -> int:
 def _main(flags: Flags) -> int:
     if flags.again is not None:
         return _again(flags.again)
+    if flags.archive is not None:
+        print(f"moved to {archive(flags.archive, WITH_PAGES)}")
+        return 0
     out = flags.out or flags.runs / "results"
     # An experiment of which a shared arm alone was run has nothing to compare.
     found = [one for one in collect(flags.runs) if any(judged.difference is not None for judged in one.judged)]
@@ -90,6 +96,7 @@ def _main(flags: Flags) -> int:
         raise UsageError(f"the runs of {strange.name} have sizes that no preset has: give --any-scale to write pages of them")
     for one in found:
         write_numbers(one, out / one.name)
+        transcripts.write(transcripts.choose(one.runs), out / one.name)
     everyone = [run for one in found if one.name != "sequential_scaling" for run in one.runs]
     best = best_run(everyone)
     kernels = best_kernels(best) if best is not None else ()
@@ -103,7 +110,10 @@ def _main(flags: Flags) -> int:
 
 def _again(out: Path) -> int:
     """Write what can be made of the numbers in `out`."""
-    names = [name for name in (*NAMES, "sequential_scaling") if checked_in.is_checked_in(out / name)]
+    names = [name for name in WITH_PAGES if checked_in.is_checked_in(out / name)]
+    if not names and earlier(out):
+        (out / "README.md").write_text(index(out), encoding="utf-8")
+        return 0
     if not names:
         raise UsageError(f"--again {out}: no folder of an experiment with numbers.json and manifests.json is in it")
     return write_pages(names, out)
@@ -113,15 +123,22 @@ def write_pages(names: Sequence[str], out: Path) -> int:
     """Write verdicts, pages and figures of these experiments from the numbers in `out`, and from nothing else; then the page that
     puts the claims together with its figures. Print how many claims have which verdict."""
     stories = {**{name: load(name).story for name in NAMES}, "sequential_scaling": sequential_scaling.STORY}
-    found = [Found(name, stories[name], *checked_in.read(out / name)) for name in names]
+    found = [_kept(name, stories[name], checked_in.read(out / name)) for name in names]
     for one in found:
         write_verdicts(one, out / one.name)
         write_page(one, out / one.name)
     draw_verdicts([judged for one in found for judged in one.judged], out)
-    (out / "README.md").write_text(overview(found, cold_start=(out / "cold_start.md").is_file()), encoding="utf-8")
+    about = overview(found, cold_start=(out / "cold_start.md").is_file(), others=links(out))
+    (out / "README.md").write_text(about, encoding="utf-8")
     counts = Counter(str(judged.verdict) for judged in distinct([judged for one in found for judged in one.judged]))
     print(f"{out / 'README.md'}: {', '.join(f'{count} {verdict}' for verdict, count in sorted(counts.items()))}")
     return 0
+
+
+def _kept(name: str, story: Story, kept: checked_in.Kept) -> Found:
+    """An experiment as its folder keeps it: with the words and the claims of then."""
+    own = replace(story, docstring=kept.docstring, claims=story.claims if kept.claims is None else kept.claims)
+    return Found(name, own, kept.runs, kept.preset, kept.bands)
 
 
 def collect(runs: Path) -> Iterator[Found]:
@@ -213,80 +230,11 @@ def write_page(one: Found, directory: Path) -> None:
     with Image.open(figure) as drawn:  # a repository keeps every version
         drawn.quantize(64).save(figure, optimize=True)
     findings = (directory / FINDINGS).is_file()
-    (directory / "README.md").write_text(page(one, findings=findings), encoding="utf-8")
-
-
-def write_numbers(one: Found, directory: Path) -> None:
-    """Write what `experiments.checked_in` reads: every measurement, and what ran."""
-    directory.mkdir(parents=True, exist_ok=True)
-    _dump(numbers(one), directory)
-    manifests = [manifest(run) for run in one.runs]
-    (directory / checked_in.MANIFESTS).write_text(json.dumps(manifests, indent=1) + "\n", encoding="utf-8")
-
-
-def numbers(one: Found) -> dict[str, Any]:
-    """Everything that verdicts, tables and the figure are made of."""
-    return {
-        "timing": common_timing(one.runs),
-        "preset": one.preset,
-        "runs": [
-            {
-                "arm": run.arm,
-                "seed": run.seed,
-                "validation": _table(run.validation, [key for key in COLUMNS if all(key in row for row in run.validation)]),
-                "training": _table(run.training, TRAIN_KEYS),
-                "problems": {
-                    str(step): {name: [_short(row.get(key)) for key in COLUMNS] for name, row in problems.items()}
-                    for step, problems in run.outcomes.items()
-                },
-            }
-            for run in one.runs
-        ],
-        "problems_columns": list(COLUMNS),
-        "coverage_bands": one.bands,
-    }
-
-
-def write_verdicts(one: Found, directory: Path) -> None:
-    """Add what today's rule says of an experiment's claims to its measurements, in place of what an earlier one said."""
-    claims = [
-        {**asdict(judged.claim), "verdict": str(judged.verdict), "reason": judged.reason, "adjusted_p": judged.adjusted_p}
-        | {"difference": None if judged.difference is None else asdict(judged.difference)}
-        for judged in one.judged
-    ]
-    measured = json.loads((directory / checked_in.NUMBERS).read_text(encoding="utf-8"))
-    _dump({**measured, "claims": claims}, directory)
-
-
-def _dump(found: Mapping[str, Any], directory: Path) -> None:
-    (directory / checked_in.NUMBERS).write_text(json.dumps(found, separators=(",", ":")) + "\n", encoding="utf-8")
-
-
-def _table(rows: Sequence[Mapping[str, Any]], keys: Sequence[str]) -> dict[str, list[Any]]:
-    """A table as its columns by name, `step` first."""
-    return {key: [_short(row.get(key)) for row in rows] for key in ("step", *keys)} if rows else {}
-
-
-def _short(value: Any) -> Any:
-    return round(value, 5) if isinstance(value, float) else value
-
-
-def manifest(run: RunRecord) -> dict[str, Any]:
-    """The manifest of a run, without the paths of the machine and with a hash in place of the list of problems."""
-    found: dict[str, Any] = _without_paths(run.manifest)
-    problems = json.dumps(run.manifest["run"]["problems"], sort_keys=True).encode()
-    short = {"count": len(run.manifest["run"]["problems"]), "sha256": hashlib.sha256(problems).hexdigest()[:16]}
-    return {**found, "run": {**found["run"], "problems": short}}
-
-
-def _without_paths(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {key: _without_paths(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_without_paths(item) for item in value]
-    if isinstance(value, str) and value.startswith("/"):
-        return "/".join(Path(value).parts[-3:])
-    return value
+    chosen = transcripts.read(directory)
+    (directory / "README.md").write_text(page(one, findings=findings, transcripts=transcripts.links(chosen)), encoding="utf-8")
+    if chosen:
+        written = transcripts.transcripts_page(one.story.title, chosen)
+        (directory / "transcripts.md").write_text(written, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -47,8 +47,9 @@ class Found:
         return decide_claims(self.story.claims, by_arm(self.runs))
 
 
-def page(one: Found, *, findings: bool = False) -> str:
-    """One experiment in Markdown. findings: whether `findings.md`, written by hand, is beside the page."""
+def page(one: Found, *, findings: bool = False, transcripts: Sequence[str] = ()) -> str:
+    """One experiment in Markdown. findings: whether `findings.md`, written by hand, is beside the page. transcripts: the lines
+    that lead to its transcripts."""
     arms = summarise(one.runs)
     timing = common_timing(one.runs)
     seeds = sorted({run.seed for run in one.runs})
@@ -59,6 +60,7 @@ def page(one: Found, *, findings: bool = False) -> str:
         "Raw numbers: `numbers.json`; what ran: `manifests.json`; both make this page again (`python -m experiments.results "
         "--again`).",
         "",
+        *_cost(one.runs),
         *(["**What was seen in these runs**: [findings.md](findings.md).", ""] if findings else []),
         "![Validation curves](figure.png)",
         "",
@@ -74,7 +76,16 @@ def page(one: Found, *, findings: bool = False) -> str:
         "",
         *arms_table(arms),
     ]
-    return "\n".join([*lines, *_bands(one)]) + "\n"
+    return "\n".join([*lines, *_bands(one), *transcripts]) + "\n"
+
+
+def _cost(runs: Sequence[RunRecord]) -> list[str]:
+    """The line that says how long the runs took, where they recorded it."""
+    seconds = [sum(float(row.get("seconds_wall", 0.0)) for row in (*run.training, *run.validation)) for run in runs]
+    if not all(seconds):
+        return []
+    what = "card-minutes" if all(run.manifest["machine"]["gpus"] for run in runs) else "minutes of a machine"
+    return [f"**Cost**: {sum(seconds) / 60:.0f} {what}, {sum(seconds) / 60 / len(runs):.1f} per run, shared arms included.", ""]
 
 
 def scale(one: Found) -> str:
@@ -156,8 +167,9 @@ def _bands(one: Found) -> list[str]:
     ]
 
 
-def overview(found: Sequence[Found], *, cold_start: bool) -> str:
-    """The page that puts the claims together: what holds, what does not and what is open, then all of them by experiment."""
+def overview(found: Sequence[Found], *, cold_start: bool, others: Sequence[str] = ()) -> str:
+    """The page that puts the claims together: what holds, what does not and what is open, then all of them by experiment.
+    others: the lines that link what else is in the folder."""
     judged = [verdict for one in found for verdict in one.judged]
     counts: Counter[Verdict] = Counter(one.verdict for one in distinct(judged) if one.verdict is not Verdict.NO_RUNS)
     missing = [name for name in (*NAMES, "sequential_scaling") if name not in {one.name for one in found}]
@@ -175,6 +187,7 @@ def overview(found: Sequence[Found], *, cold_start: bool) -> str:
         + f", of {counts.total()} different claims that runs speak of."
         + (f" Without finished runs: {', '.join(missing)}." if missing else ""),
         "",
+        *others,
     ]
     for verdict, title in TITLES.items():
         lines += _group(title, found, strongest_first(judged, verdict), GROUPS[verdict][0])

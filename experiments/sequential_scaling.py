@@ -36,7 +36,7 @@ from experiments import arms
 from rlkernel.commands.experiment import Experiment
 from rlkernel.commands.experiment import report as write_reports
 from rlkernel.commands.flags import parse_flags
-from rlkernel.commands.plan import Preset, check_limit
+from rlkernel.commands.plan import RUN_NAME, Preset, check_limit
 from rlkernel.config import METHODS, Run, code_of, to_json
 from rlkernel.errors import GOES_ON, UsageError, exit_status
 from rlkernel.evaluator.cards import gpus
@@ -285,6 +285,10 @@ def run(flags: Flags) -> int:
         print(f"stopped after {flags.limit_seconds:g} s: the same command goes on", file=sys.stderr)
         return GOES_ON
     order = {arm: i for i, arm in enumerate(ARMS)}
+    names = (RUN_NAME.fullmatch(path.name) for path in (flags.out / "refined").iterdir())
+    seeds = sorted({int(name["seed"]) for name in names if name} | {unit.run.seed for unit in units})
+    # Seeds of earlier commands are reported, too.
+    units = [unit for unit in plan(replace(flags, seeds=tuple(seeds)), preset) if finished(unit)]
     directories = [unit.directory for unit in sorted(units, key=lambda unit: order[unit.arm])]
     write_reports(Experiment("sequential_scaling", {}, arms.PRESETS, STORY), directories, flags.out)
     return 0

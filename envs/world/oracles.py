@@ -20,7 +20,7 @@ TABLE = Path(__file__).parent / "oracles.json"
 def load_oracles(path: Path = TABLE) -> Mapping[str, tuple[Oracle, ...]]:
     """The oracles of each problem by its name; empty without a table. Of cards with one way of timing the first counts."""
     found: dict[str, list[Oracle]] = {}
-    for card in _cards(path):
+    for card in cards(path):
         for name, row in card["problems"].items():
             known = found.setdefault(name, [])
             if card["timing"] not in {oracle.timing for oracle in known}:
@@ -28,23 +28,24 @@ def load_oracles(path: Path = TABLE) -> Mapping[str, tuple[Oracle, ...]]:
     return {name: tuple(oracles) for name, oracles in found.items()}
 
 
-def _cards(path: Path) -> list[dict[str, Any]]:
+def cards(path: Path = TABLE) -> list[dict[str, Any]]:
+    """The table itself: each card with its `timing` and its `problems`; empty without a table."""
     if not path.exists():
         return []
-    cards: list[dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))
-    return cards
+    table: list[dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))
+    return table
 
 
 def store(card: str, timing: str, problems: Mapping[str, Mapping[str, Any]], path: Path = TABLE) -> None:
     """Put the rows of a card into the table, each as problem -> speedup, points, schedule. Other problems' rows stay."""
-    cards = _cards(path)
-    own = next((row for row in cards if (row["card"], row["timing"]) == (card, timing)), None)
+    table = cards(path)
+    own = next((row for row in table if (row["card"], row["timing"]) == (card, timing)), None)
     if own is None:
         own = {"card": card, "timing": timing, "problems": {}}
-        cards.append(own)
+        table.append(own)
     own["problems"] = dict(sorted({**own["problems"], **problems}.items()))
     lines = []
-    for row in cards:
+    for row in table:
         rows = ",\n".join(f"  {json.dumps(name)}: {json.dumps(values)}" for name, values in row["problems"].items())
         head = json.dumps({"card": row["card"], "timing": row["timing"]})[:-1]
         lines.append(f' {head}, "problems": {{\n{rows}\n }}}}')

@@ -10,6 +10,7 @@ writes `world_difficulty.png` and `world_difficulty.json` into docs/results. Run
 from __future__ import annotations
 
 import json
+import math
 import random
 import statistics
 import sys
@@ -105,6 +106,13 @@ def losses(groups: Sequence[Sequence[Sequence[Item]]], ledger: Ledger) -> list[f
     return found
 
 
+def oracle_fraction(items: Sequence[Item], gains: Mapping[str, float], ledger: Ledger) -> float:
+    """The mean of log(speedup) / log(oracle) over drafts, 0 for what is slower or not correct. gains: log(oracle) by problem."""
+    known = [item for item in items if item.draft.task.name in gains]
+    found = [math.log(max(1.0, speedup(ledger, item))) / gains[item.draft.task.name] for item in known]
+    return statistics.mean(found) if found else 0.0
+
+
 def facts(variants: Mapping[Variant, Sequence[Item]], groups: Mapping[str, Any], ledger: Ledger, timing: str) -> dict[str, Any]:
     """The numbers of the figure."""
     best: dict[str, list[float]] = defaultdict(list)
@@ -116,6 +124,14 @@ def facts(variants: Mapping[Variant, Sequence[Item]], groups: Mapping[str, Any],
         if items
     }
     fast = {str(v): statistics.mean(speedup(ledger, item) >= 1.2 for item in items) for v, items in variants.items() if items}
+    gains = {
+        task.name: math.log(oracle.speedup)
+        for task in validation_tasks()
+        for oracle in load_oracles().get(task.name, ())
+        if oracle.timing == timing and oracle.speedup > 1.0
+    }
+    every = [item for items in variants.values() for item in items]
+    names = sorted({item.draft.task.name for item in every})
     eager = [float(row["reference_us"]) for row in ledger.rows.values() if row["reference_us"]]
     lost = {family: losses(found, ledger) for family, found in groups.items()}
     return {
@@ -123,6 +139,10 @@ def facts(variants: Mapping[Variant, Sequence[Item]], groups: Mapping[str, Any],
         "best_speedup": dict(best),
         "right_by_kind": right,
         "fast_by_kind": fast,
+        "oracle_fraction_by_kind": {str(v): oracle_fraction(items, gains, ledger) for v, items in variants.items() if items}
+        if gains
+        else {},
+        "teacher_best": {name: max(speedup(ledger, item) for item in every if item.draft.task.name == name) for name in names},
         "reference_us": {"least": min(eager, default=None), "most": max(eager, default=None)},
         "loss_on_another_shape": {family: {"median": statistics.median(v), "most": max(v)} for family, v in lost.items() if v},
     }

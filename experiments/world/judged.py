@@ -120,8 +120,8 @@ def card_of(pool: Pool) -> str:
 
 
 def open_ledger(name: str, pool: Pool) -> Ledger:
-    """The ledger of a command, one for each model of card, version and setting of the evaluator. Another card of the same model goes
-    on with it, whose own speeds the profile in the setting tells."""
+    """The ledger of a command, one for each model of card, version and setting of the evaluator. Another card of the same model
+    goes on with it; its own profile is no setting."""
     settings = {field: value for field, value in asdict(pool.config).items() if field != "profile"}
     setting = digest(f"{card_of(pool)} {settings!r} {verdict_version()}")
     return Ledger(RUNS / f"{name}_{timing_of(pool)}_{setting}.jsonl")

@@ -13,11 +13,12 @@ import random
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import anyio
 
 from envs.world.drafts import Draft
-from envs.world.oracles import store
+from envs.world.oracles import TABLE, store
 from envs.world.schedule import TORCH, Cut, Schedule, cuts, draw, draw_stage, forms, knobs_of, needs_tf32, sound
 from envs.world.suite import training_tasks, validation_tasks
 from envs.world.task import Task
@@ -120,6 +121,8 @@ class Flags:
     """No product rounds to tf32."""
     device: str = "auto"
     """What judges: auto, cpu (modelled time), cuda or cuda:N."""
+    out: Path = TABLE
+    """The table, whose other rows stay."""
     limit_seconds: float | None = None
     """Stop after so many seconds with exit status 75."""
 
@@ -138,7 +141,7 @@ async def run(flags: Flags) -> int:
         return GOES_ON
     rows = {name: row_of(found, ledger) for name, found in points.items()}
     known = {name: row for name, row in rows.items() if float(str(row["speedup"])) > 0}
-    store(card, timing, known)
+    store(card, timing, known, flags.out)
     for name, row in known.items():
         print(f"{name:72} {row['speedup']:6.2f}x of {row['points']} points, {row['correct']} correct")
     print(f"{len(known)} problems, {timing} on {card}")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import random
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from envs.teacher.corpus import Conversation
@@ -55,15 +54,15 @@ class World:
     async def corpus(self, seed: int, pool: Pool, file: CorpusFile, until: float) -> None:
         """Hold and judge the conversations that the file lacks, and show the progress. Some are missing where the monotonic clock
         passed `until`."""
-        total = self.total()
+        total, tasks = self.total(), {task.name: task for task in self.tasks(seed)}
 
         def done(key: Key, conversation: Conversation) -> None:
-            file.add(key, conversation)
+            file.add(tasks[key[0]], key[1], conversation)
             if len(file.found) % (total // 20 or 1) == 0:
                 print(f"corpus: {len(file.found)} of {total} conversations", flush=True)
 
         await write_corpus(
-            self.tasks(seed),
+            tuple(tasks.values()),
             pool,
             KernelEnvironment(),
             conversations=self.conversations,
@@ -73,10 +72,6 @@ class World:
             until=until,
             on_done=done,
         )
-
-    def ordered(self, seed: int, found: Mapping[Key, Conversation]) -> tuple[Conversation, ...]:
-        """The conversations in the order in which they are asked for, whatever the order in which they were finished."""
-        return tuple(found[task.name, k] for task in self.tasks(seed) for k in range(self.conversations))
 
     def total(self) -> int:
         """The number of conversations."""

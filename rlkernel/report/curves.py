@@ -33,6 +33,8 @@ PANELS = (
     Panel("Fast@1.2", (("fast_1.2", "-", "any turn"), ("fast_1.2_turn_1", "--", "first turn")), True),
     Panel("Hacking and lazy rates", (("hacking_rate", "-", "hacking"), ("lazy_rate", "--", "lazy")), True),
 )
+ORACLE = Panel("Of the oracle's log-speedup", (("oracle_fraction", "-", ""),), True)
+"""What is drawn beside the panels of an experiment where problems have oracles."""
 TRAINING_PANELS = (
     Panel("Loss", (("train/loss", "-", ""),), False),
     Panel("Entropy, nats per token", (("train/entropy", "-", ""),), False),

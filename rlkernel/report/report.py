@@ -17,7 +17,7 @@ from rlkernel.report.chart import charts, missing
 from rlkernel.report.claims import RULE, Claim, decide_claims
 from rlkernel.report.compare import RUNS
 from rlkernel.report.configurations import differences, manifest_text
-from rlkernel.report.curves import PANELS, TRAINING_PANELS, Panel, comparable_panels
+from rlkernel.report.curves import ORACLE, PANELS, TRAINING_PANELS, Panel, comparable_panels
 from rlkernel.report.figure import draw_curves
 from rlkernel.report.findings import finding
 from rlkernel.report.run_turns import run_names, turns_of
@@ -82,7 +82,7 @@ def render_report(story: Story, runs: Sequence[RunRecord], arms: Sequence[ArmSum
         metrics=columns_of(arms),
         paid_alike=same_reward(runs),
         tones={arm.arm: i for i, arm in enumerate(arms)},
-        charts=charts(runs, comparable_panels(runs, story.panels), story.axis),
+        charts=charts(runs, comparable_panels(runs, (*story.panels, ORACLE)), story.axis),
         training_charts=charts(runs, training, "training step"),
         unrecorded=missing(runs, training),
         differs=differences({arm: of[0].manifest["run"] for arm, of in members.items()}),

@@ -175,8 +175,11 @@ ELSEWHERE = {
     "python -m experiments.multi_turn_estimators wide --config run.toml --steps 2": (
         "tests/commands/test_run_file.py::test_words_of_the_command_line_win"
     ),
-    "python -m experiments.results --again docs/results": (
+    "python -m experiments.results --again docs/results/2026-11-21": (
         "tests/experiments/test_results.py::test_pages_and_figures_are_made_again_from_what_is_checked_in"
+    ),
+    "python -m experiments.results --archive docs/results": (
+        "tests/experiments/test_results.py::test_results_are_moved_to_a_folder_of_their_date_and_keep_their_claims"
     ),
     "python -m experiments.power runs/arms": "tests/experiments/test_power.py::test_runs_of_two_cards",
     "python -m experiments.claims": "tests/experiments/test_claims.py::test_the_page_in_the_docs_is_generated",

@@ -48,7 +48,7 @@ def test_an_empty_command_line_gets_to_where_its_work_begins(name: str, monkeypa
     assert command(name)([]) == 130
 
 
-@pytest.mark.parametrize("name", (*BEGIN, *OTHERS, "world.oracle", "world.difficulty"))
+@pytest.mark.parametrize("name", (*BEGIN, *OTHERS, "world.oracle", "world.difficulty", "world.page"))
 def test_a_flag_that_does_not_exist_is_one_line_and_exit_2(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert command(name)(["--bogus", "3"]) == 2
     error = capsys.readouterr().err

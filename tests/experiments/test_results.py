@@ -12,11 +12,14 @@ import pytest
 
 from experiments import arms, sequential_scaling
 from experiments.catalogue import NAMES, load
-from experiments.results import collect, main, manifest
+from experiments.checked_in import read
+from experiments.results import collect, main
 from experiments.results_figure import distinct
-from rlkernel.commands.experiment import Experiment
+from experiments.results_numbers import manifest
+from experiments.results_pages import Found, page
 from rlkernel.config import Run
 from rlkernel.report.claims import Claim, DecidedClaim, Verdict
+from rlkernel.report.report import Story
 from rlkernel.report.summary import Window, read_run
 from rlkernel.runs import directory as rundir
 from rlkernel.runs.outcomes import KEYS
@@ -161,18 +164,54 @@ def test_findings_written_by_hand_are_linked_and_kept(tmp_path: Path, runs: Path
     assert (directory / "findings.md").read_text() == "by hand"
 
 
-def test_the_pages_of_this_checkout_have_the_experiments_words() -> None:
-    """Until somebody runs the generator again, `docs/results` says of each experiment what its docstring says."""
+def test_results_are_moved_to_a_folder_of_their_date_and_keep_their_claims(
+    tmp_path: Path, runs: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    assert main(["--runs", str(runs), "--out", str(out)]) == 0
+    pages = {path.relative_to(out): path.read_bytes() for path in out.glob("**/*") if path.is_file()}
+    finished = {json.loads(path.read_text()).get("finished", "")[:10] for path in runs.glob("arms/*/manifest.json")}
+    place = out / max(finished)
+    assert main(["--archive", str(out)]) == 0
+    assert {path.relative_to(place): path.read_bytes() for path in place.glob("**/*") if path.is_file()} == pages
+    assert f"[{place.name}]({place.name}/README.md)" in (out / "README.md").read_text()
+
+    # An experiment that claims and says something else by now.
+    story = load("multi_turn_estimators").story
+    late = replace(story, docstring="Other words.", claims=(replace(story.claims[0], text="Added later"), *story.claims))
+    now = {name: load(name) for name in NAMES} | {"multi_turn_estimators": replace(load("multi_turn_estimators"), story=late)}
+    monkeypatch.setattr("experiments.results.load", now.__getitem__)
+    assert main(["--again", str(place)]) == 0
+    assert {path.relative_to(place): path.read_bytes() for path in place.glob("**/*") if path.is_file()} == pages
+    assert main(["--runs", str(runs), "--out", str(out)]) == 0
+    assert "Added later" in (out / "multi_turn_estimators" / "README.md").read_text()
+    assert f"[{place.name}]({place.name}/README.md)" in (out / "README.md").read_text()
+    capsys.readouterr()
+    assert main(["--archive", str(out)]) == 2
+    assert f"{place} exists: move what is in it away first" in capsys.readouterr().err
+
+
+def test_the_pages_of_this_checkout_are_those_of_their_numbers(tmp_path: Path) -> None:
+    """Nobody has edited a page of earlier results, apart from `findings.md`."""
     results = Path(__file__).parents[2] / "docs" / "results"
-    nobody_ran = {"first_look", "group_size", "plain_descent", "off_policy", "transfer"}
-    for one in (*map(load, NAMES), Experiment("sequential_scaling", {}, {}, sequential_scaling.STORY)):
-        assert (results / one.name).is_dir() is (one.name not in nobody_ran)
-        if one.name in nobody_ran:
-            continue
-        page = (results / one.name / "README.md").read_text()
-        assert page.startswith(f"# {one.story.title}\n")
-        assert all(" ".join(paragraph.split()) in page for paragraph in one.story.docstring.split("\n\n")), one.name
-    assert arms.MINIATURE in (results / "README.md").read_text()
+    dates = [path.parent for path in results.glob("*/README.md") if path.parent.name[:2] == "20"]
+    assert (results / "2026-11-21") in dates
+    for place in dates:
+        for numbers in place.glob("*/numbers.json"):
+            name, kept = numbers.parent.name, read(numbers.parent)
+            found = Found(
+                name,
+                replace(of_then(name), docstring=kept.docstring, claims=kept.claims or ()),
+                kept.runs,
+                kept.preset,
+                kept.bands,
+            )
+            assert page(found, findings=(numbers.parent / "findings.md").is_file()) == (numbers.parent / "README.md").read_text()
+    assert arms.MINIATURE in (results / "2026-11-21" / "README.md").read_text()
+
+
+def of_then(name: str) -> Story:
+    return sequential_scaling.STORY if name == "sequential_scaling" else load(name).story
 
 
 def test_manifests_name_no_place_and_are_short(runs: Path) -> None:

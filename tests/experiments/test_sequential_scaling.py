@@ -49,6 +49,13 @@ def test_arms_are_measured_once_and_reported_by_turns(
     assert main(argv) == 0
     assert {path: path.read_bytes() for path in written} == written
 
+    # Another seed is reported beside the first one.
+    assert main([*argv, "--seeds", "1"]) == 0
+    named = json.loads((out / "sequential_scaling" / "runs.json").read_text())
+    assert sorted(Path(name).name.rpartition("-")[0] for name in named) == sorted(
+        f"{arm}-seed{s}" for arm in ARMS for s in (0, 1)
+    )
+
 
 def test_the_trained_arm_is_refined_where_it_is_finished(tmp_path: Path) -> None:
     preset = arms.PRESETS["cpu"]

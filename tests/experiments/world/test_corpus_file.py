@@ -40,23 +40,22 @@ class Counted(ByText):
 
 def made(file: CorpusFile, pool: Counted, until: float = math.inf) -> tuple[Conversation, ...]:
     anyio.run(lambda: WORLD.corpus(0, pool, file, until))  # type: ignore[arg-type]
-    return WORLD.ordered(0, file.found)
+    return tuple(file.found[key] for key in sorted(file.found))
 
 
 def test_a_corpus_goes_on_from_its_file_on_another_machine(tmp_path: Path) -> None:
-    tasks = WORLD.tasks(0)
-    assert len(tasks) == 7 and WORLD.total() == 28
+    assert len(WORLD.tasks(0)) == 7 and WORLD.total() == 28
     whole_pool = Counted()
-    whole = made(CorpusFile(tmp_path / "whole.jsonl", tasks), whole_pool)
+    whole = made(CorpusFile(tmp_path / "whole.jsonl"), whole_pool)
 
     first = Counted(last=60)
     path = tmp_path / "here" / "corpus.jsonl"
     with pytest.raises(BaseExceptionGroup, match="unhandled") as raised:
-        made(CorpusFile(path, tasks), first)
+        made(CorpusFile(path), first)
     assert raised.value.subgroup(Gone) is not None
     there = tmp_path / "there.jsonl"
     there.write_text(path.read_text() + '{"task": "torn')
-    file = CorpusFile(there, tasks)
+    file = CorpusFile(there)
     done = sum(len(conversation.exchanges) for conversation in file.found.values())
     assert 0 < len(file.found) < 28
 
@@ -65,13 +64,13 @@ def test_a_corpus_goes_on_from_its_file_on_another_machine(tmp_path: Path) -> No
     assert second.judged == whole_pool.judged - done
     assert [c.prompt for c in again] == [c.prompt for c in whole]
     assert [[e.answer for e in c.exchanges] for c in again] == [[e.answer for e in c.exchanges] for c in whole]
-    read = CorpusFile(there, tasks).found.values()
+    read = CorpusFile(there).found.values()
     verdicts = lambda c: [(e.feedback, e.evaluation.status, e.evaluation.coverage) for e in c.exchanges]  # noqa: E731
     assert sorted(map(verdicts, read)) == sorted(map(verdicts, whole))
 
 
 def test_none_is_begun_after_the_time_limit_and_another_corpus_has_another_file(tmp_path: Path) -> None:
-    pool, file = Counted(), CorpusFile(tmp_path / "corpus.jsonl", WORLD.tasks(0))
+    pool, file = Counted(), CorpusFile(tmp_path / "corpus.jsonl")
     anyio.run(lambda: WORLD.corpus(0, pool, file, -1.0))  # type: ignore[arg-type]
     assert pool.judged == 0 and not file.found
     assert WORLD.label(0) == World(("chain", "row"), 3, 4, few=2).label(0)

@@ -39,6 +39,7 @@ def serve(sock: socket.socket) -> None:
         except BaseException as error:  # the candidate's failure becomes data
             packed = codec.pack(Raised(f"{_line_of(error, held.path)}{one_line(error)}"[:400]))
         wire.send(sock, packed)
+        del body, packed, message  # now, and not inside of the next call, which may be timed
 
 
 class _Held:

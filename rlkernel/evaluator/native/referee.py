@@ -146,7 +146,8 @@ class _Referee:
             try:
                 with judging(self._request.precision):
                     compared = compare_rounds(self._problem, given, self._request.precision)
-                    compared = compare_timed(self._problem, warm_ups, timed, compared)
+                    if timed:
+                        compared = compare_timed(self._problem, warm_ups, timed, compared)
             except wire.BadMessage as error:
                 return NativeFound(NativeEnd.DIED, f"its process sent {error}", constructed=True)
         return replace(
@@ -204,15 +205,16 @@ class _Referee:
         return replace(draw, input_seed=draw_seed(), forward_seed=draw_seed(), again=True)
 
     def _time(self, held: Held, first: Draw, count: int, *, keep: bool) -> tuple[_Times, list[Given]]:
-        """Time calls, and with `keep` collect what they return. Raises HeldEnded."""
+        """Time calls, and with `keep` collect what they return. It is handed over without that, too, so that the same stands
+        around the calls of both sides. Raises HeldEnded."""
         timed, claimed, walls = [], [], []
         for _ in range(count):
             draw = self._next(first)
             answer = held.ask(TimeCall(draw), Timed)
             claimed.append(answer.message.us)
             walls.append(answer.seconds * 1e6)
+            outputs = held.ask(HandOver(), RoundOutputs)
             if keep:
-                outputs = held.ask(HandOver(), RoundOutputs)
                 timed.append(Given(draw, outputs.message, outputs.body, answer.message.sums))
         around = statistics.median(wall - us for wall, us in zip(walls, claimed, strict=True))
         return _Times(statistics.median(claimed), around, min(walls)), timed

@@ -15,6 +15,7 @@ import torch
 
 from rlkernel.evaluator.program.folding import Folding
 from rlkernel.evaluator.program.layouts import Strides, as_on_cuda, laid_out, strides_of
+from rlkernel.evaluator.program.lifetimes import last_uses
 from rlkernel.evaluator.program.operators import allocates, operator, places_of
 from rlkernel.evaluator.program.scalars import BadNumber, compute
 from rlkernel.evaluator.program.schema import Config, Launch, Literal, Op, Program, Scalar, Step
@@ -95,6 +96,7 @@ class Replay:
         """Identity of an operator's step -> where the trace says that its results lie; empty: where the operator puts them."""
         self.noting = False
         """Whether `strides` are noted rather than used: on tensors without data."""
+        self._last_uses = last_uses(program)
         self._poison = None if device.type == "meta" else torch.Generator(device).manual_seed(poison_seed)
 
     def init(
@@ -145,6 +147,8 @@ class Replay:
                     self.values[number] = fresh[index]
             elif not (isinstance(step, Launch) and step.function in skip):
                 self._step(index, step, observe)
+            for number in self._last_uses[index]:
+                self.values.pop(number, None)
         output = self._value(self.program.output)
         left = {own: self._value(TensorRef(made)) for own, made in self.program.carried.items()}
         self.values.update(left)

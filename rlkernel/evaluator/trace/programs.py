@@ -11,6 +11,7 @@ from rlkernel.evaluator.program.operators import allocates
 from rlkernel.evaluator.program.schema import Program, Step
 from rlkernel.evaluator.program.values import TensorRef, rewrite
 from rlkernel.evaluator.trace.calls import Call, Reference, Steady, bound_by, changed, needed_from
+from rlkernel.evaluator.trace.host_values import without_host_values
 from rlkernel.evaluator.trace.recorder import Recorder
 from rlkernel.types import Status
 
@@ -68,10 +69,11 @@ class Programs:
         call = found.call
         before = [step for one in prepared for step in (*one.reads, *one.steps)]
         state = {name: renamed.get(number, number) for name, number in call.state_before.items()}
+        left = {*found.carried.values(), *call.state_after.values()}
         return replace(
             self._start,
             inputs=call.inputs,
-            forward=steps(call.steps),
+            forward=steps(without_host_values(call.steps, call.output, left)),
             output=rewrite(call.output, lambda value: change(value) if isinstance(value, TensorRef) else value),
             prepare=steps((*before, *call.reads)),
             prepare_inputs=tuple(one.inputs for one in prepared),

@@ -1,4 +1,4 @@
-# own/batch_norm correct coverage>0.15: each call leaves new tensors of running statistics to the next; torch reduces them
+# own/batch_norm correct coverage>0.05: each call leaves new tensors of running statistics to the next; torch reduces them
 import torch
 import torch.nn as nn
 import torch.nn.functional as F

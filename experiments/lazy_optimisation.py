@@ -38,8 +38,10 @@ CLAIMS = (
     Claim("Both raise Fast@1.2 on the first turn above PR alone", "trloo_mrs_pr_prs", "trloo_mrs_pr", "fast_1.2_turn_1", PAPER),
     Claim("Both raise Fast@1.2 on the first turn above PRS alone", "trloo_mrs_pr_prs", "trloo_mrs_prs", "fast_1.2_turn_1", PAPER),
     Claim("Where speed pays nothing, PRS raises coverage", "capped_mrs_prs", "capped_mrs", "coverage", OURS),
-    Claim("There, PRS lowers the lazy rate", "capped_mrs_prs", "capped_mrs", "lazy_rate", OURS, higher=False),
-    Claim("There, PRS raises Fast@1.2 on the first turn", "capped_mrs_prs", "capped_mrs", "fast_1.2_turn_1", OURS),
+    Claim("Where speed pays nothing, PRS lowers the lazy rate", "capped_mrs_prs", "capped_mrs", "lazy_rate", OURS, higher=False),
+    Claim(
+        "Where speed pays nothing, PRS raises Fast@1.2 on the first turn", "capped_mrs_prs", "capped_mrs", "fast_1.2_turn_1", OURS
+    ),
 )
 PANELS_HERE = (
     Panel("Fast@1", (("fast_1", "-", "any turn"), ("fast_1_turn_1", "--", "first turn")), True),

@@ -56,9 +56,9 @@ CLAIMS = (
     Claim("Stale samples cost reward", "trloo", "stale", "reward", STABLE),
     Claim("MRS wins reward back from stale samples", "stale_mrs", "stale", "reward", STABLE),
     Claim("At five times the learning rate stale samples cost reward", "hot", "hot_stale", "reward", STABLE),
-    Claim("There, MRS wins reward back", "hot_stale_mrs", "hot_stale", "reward", STABLE),
+    Claim("At five times the learning rate MRS wins reward back", "hot_stale_mrs", "hot_stale", "reward", STABLE),
     Claim(
-        "There, MRS lowers the gradient norm",
+        "At five times the learning rate MRS lowers the gradient norm",
         "hot_stale_mrs",
         "hot_stale",
         "train/grad_norm",

@@ -50,12 +50,12 @@ ARMS = arms.by_name(
 STABLE = "direction only: weights keep training stable where samples are off-policy"
 LESS = "direction only: weighing keeps what rejecting drops"
 CLAIMS = (
-    Claim("Age 2 costs reward", "hot", "hot_age2", "reward", STABLE),
-    Claim("There, TIS wins reward back", "hot_age2_tis", "hot_age2", "reward", STABLE),
-    Claim("There, MIS wins reward back", "hot_age2_mis", "hot_age2", "reward", STABLE),
-    Claim("There, TIS is ahead of MRS", "hot_age2_tis", "hot_age2_mrs", "reward", LESS),
+    Claim("At five times the learning rate, age 2 costs reward", "hot", "hot_age2", "reward", STABLE),
+    Claim("At age 2 and five times the rate, TIS wins reward back", "hot_age2_tis", "hot_age2", "reward", STABLE),
+    Claim("At age 2 and five times the rate, MIS wins reward back", "hot_age2_mis", "hot_age2", "reward", STABLE),
+    Claim("At age 2 and five times the rate, TIS is ahead of MRS", "hot_age2_tis", "hot_age2_mrs", "reward", LESS),
     Claim(
-        "There, TIS lowers the gradient norm",
+        "At age 2 and five times the rate, TIS lowers the gradient norm",
         "hot_age2_tis",
         "hot_age2",
         "train/grad_norm",
@@ -68,11 +68,11 @@ CLAIMS = (
     Claim("At eight bits, MIS wins reward back", "float8_mis", "float8", "reward", STABLE),
     Claim("At eight bits, TIS is ahead of MRS", "float8_tis", "float8_mrs", "reward", LESS),
     Claim("At the usual learning rate, age 2 costs reward", "trloo", "age2", "reward", STABLE),
-    Claim("There, TIS is ahead of nothing", "age2_tis", "age2", "reward", STABLE),
-    Claim("There, MRS is ahead of nothing", "age2_mrs", "age2", "reward", STABLE),
+    Claim("At the usual learning rate and age 2, TIS is ahead of nothing", "age2_tis", "age2", "reward", STABLE),
+    Claim("At the usual learning rate and age 2, MRS is ahead of nothing", "age2_mrs", "age2", "reward", STABLE),
     Claim("At five times the learning rate, eight bits cost reward", "hot", "hot_float8", "reward", STABLE),
-    Claim("There, TIS is ahead of nothing at eight bits", "hot_float8_tis", "hot_float8", "reward", STABLE),
-    Claim("There, MRS is ahead of nothing at eight bits", "hot_float8_mrs", "hot_float8", "reward", STABLE),
+    Claim("At eight bits and five times the rate, TIS is ahead of nothing", "hot_float8_tis", "hot_float8", "reward", STABLE),
+    Claim("At eight bits and five times the rate, MRS is ahead of nothing", "hot_float8_mrs", "hot_float8", "reward", STABLE),
 )
 PANELS_HERE = (
     PANELS[0],

@@ -27,7 +27,14 @@ ARMS = arms.by_name(arms.SGD["trloo"], arms.SGD["dr_grpo"], arms.SGD["grpo"])
 OURS = "not in the paper"
 CLAIMS = (
     Claim("Without AdamW, the factor slows Dr. GRPO down", "trloo_k4_sgd", "dr_grpo_k4_sgd", "reward", OURS),
-    Claim("It ends farther from the oracle", "trloo_k4_sgd", "dr_grpo_k4_sgd", "oracle_fraction", OURS, margin=0.02),
+    Claim(
+        "Without AdamW, Dr. GRPO ends farther from the oracle",
+        "trloo_k4_sgd",
+        "dr_grpo_k4_sgd",
+        "oracle_fraction",
+        OURS,
+        margin=0.02,
+    ),
     Claim(
         "The division by the deviation makes steps longer", "grpo_k4_sgd", "dr_grpo_k4_sgd", "train/grad_norm", OURS, margin=0.0
     ),

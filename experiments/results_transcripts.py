@@ -35,6 +35,8 @@ class Mechanism:
     """Which turn is taken."""
     score: Callable[[Mapping[str, Any], Turns, int], float | None]
     """How well a turn shows it, given the dumped Run, the trajectory's turns and the turn's place; None where it does not."""
+    split: str | None = None
+    """The split whose turns can show it; None for both."""
 
 
 def _turned_away(run: Mapping[str, Any], turns: Turns, k: int) -> float | None:
@@ -79,7 +81,13 @@ def _facts(turn: Mapping[str, Any]) -> Evaluation:
 
 
 MECHANISMS = (
-    Mechanism("A lazy kernel that PRS turns away", "coverage at or below PRS's threshold; the highest reward", _turned_away),
+    # Nothing is turned away from a validation.
+    Mechanism(
+        "A lazy kernel that PRS turns away",
+        "a turn of training with a coverage at or below PRS's threshold; the highest reward",
+        _turned_away,
+        split="train",
+    ),
     Mechanism("A hack that pays only without the check", "no live kernel, and a reward above 0; the highest reward", _paid_hack),
     Mechanism(
         "A turn that reads the profile",
@@ -97,7 +105,7 @@ def choose(runs: Sequence[RunRecord]) -> list[dict[str, Any]]:
     trajectory twice. Of equal turns the first is taken, by arm, seed and place in the file."""
     best: dict[str, tuple[float, dict[str, Any]]] = {}
     for mechanism, found in ((m, one) for run in runs for one in _trajectories(run) for m in MECHANISMS):
-        for k in range(len(found["turns"])):
+        for k in range(len(found["turns"]) if mechanism.split in (None, found["split"]) else 0):
             score = mechanism.score(found["run"], found["turns"], k)
             if score is not None and (mechanism.title not in best or score > best[mechanism.title][0]):
                 best[mechanism.title] = (score, {**found, "why": mechanism.title, "rule": mechanism.rule, "turn": k + 1})

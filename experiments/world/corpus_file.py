@@ -15,7 +15,8 @@ from envs.world.corpus import Key
 from envs.world.suite import of_row, to_row
 from envs.world.task import Task
 from experiments.world.judged import kept_rows
-from rlkernel.types import Evaluation, Status
+from rlkernel.errors import UsageError
+from rlkernel.types import Evaluation, Status, Timing
 
 
 class CorpusFile:
@@ -28,6 +29,15 @@ class CorpusFile:
         for row in kept_rows(path):
             conversation = _conversation(row)
             self.found[conversation.problem.name, row["number"]] = conversation
+
+    def check_timing(self, timing: Timing) -> None:
+        """Raise UsageError where the file has conversations that were judged by the other way of timing: it may not go on."""
+        verdicts = (exchange.evaluation.timing for conversation in self.found.values() for exchange in conversation.exchanges)
+        if others := set(verdicts) - {None, timing}:
+            raise UsageError(
+                f"{self.path} has conversations of {others.pop()} time, and here time is {timing}: go on where it was begun, or "
+                "move the file away"
+            )
 
     def add(self, task: Task, number: int, conversation: Conversation) -> None:
         """Append a conversation about a task."""

@@ -16,7 +16,7 @@ import statistics
 import sys
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +34,8 @@ from experiments.world.oracle import speedup
 from rlkernel.commands.flags import parse_flags
 from rlkernel.errors import GOES_ON, exit_status
 from rlkernel.evaluator.pool import open_pool
+from rlkernel.metrics import log_oracle
+from rlkernel.types import Timing
 
 COMPOSITIONS = 3
 """Compositions of a family whose schedules are tried on several shapes."""
@@ -113,7 +115,16 @@ def oracle_fraction(items: Sequence[Item], gains: Mapping[str, float], ledger: L
     return statistics.mean(found) if found else 0.0
 
 
-def facts(variants: Mapping[Variant, Sequence[Item]], groups: Mapping[str, Any], ledger: Ledger, timing: str) -> dict[str, Any]:
+def gains_of(tasks: Sequence[Task], timing: Timing) -> dict[str, float]:
+    """log(oracle) of the problems that count in the metric `oracle_fraction`, beside which the teacher's level is drawn."""
+    oracles = load_oracles()
+    problems = [replace(task.problem(), oracles=oracles.get(task.name, ())) for task in tasks]
+    return {problem.name: gain for problem in problems if (gain := log_oracle(problem, timing)) is not None}
+
+
+def facts(
+    variants: Mapping[Variant, Sequence[Item]], groups: Mapping[str, Any], ledger: Ledger, timing: Timing
+) -> dict[str, Any]:
     """The numbers of the figure."""
     best: dict[str, list[float]] = defaultdict(list)
     for task in validation_tasks():
@@ -124,12 +135,7 @@ def facts(variants: Mapping[Variant, Sequence[Item]], groups: Mapping[str, Any],
         if items
     }
     fast = {str(v): statistics.mean(speedup(ledger, item) >= 1.2 for item in items) for v, items in variants.items() if items}
-    gains = {
-        task.name: math.log(oracle.speedup)
-        for task in validation_tasks()
-        for oracle in load_oracles().get(task.name, ())
-        if oracle.timing == timing and oracle.speedup > 1.0
-    }
+    gains = gains_of(validation_tasks(), timing)
     every = [item for items in variants.values() for item in items]
     names = sorted({item.draft.task.name for item in every})
     eager = [float(row["reference_us"]) for row in ledger.rows.values() if row["reference_us"]]

@@ -30,10 +30,12 @@ def turn(status: Status, reward: float, speedup: float | None = None, **facts: A
     }
 
 
-def run(tmp_path: Path, arm: str, seed: int, trajectories: list[list[dict[str, Any]]], **fields: Any) -> RunRecord:
+def run(
+    tmp_path: Path, arm: str, seed: int, trajectories: list[list[dict[str, Any]]], split: str = "train", **fields: Any
+) -> RunRecord:
     directory = tmp_path / f"{arm}-seed{seed}-00000000"
     directory.mkdir()
-    rows = [{"split": "train", "step": 3, "problem": "level1/p", "prompt": "", "turns": turns} for turns in trajectories]
+    rows = [{"split": split, "step": 3, "problem": "level1/p", "prompt": "", "turns": turns} for turns in trajectories]
     (directory / "transcripts.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     return RunRecord(
         directory, arm, seed, "measured", {"run": {"reward": {"class": "SpeedReward"}, "corrections": [], **fields}}, ()
@@ -75,6 +77,11 @@ def test_mechanisms_are_shown_in_their_order_each_from_its_best_turn(tmp_path: P
 )
 def test_what_the_runs_do_not_show_is_left_out(tmp_path: Path, trajectories: list[Any], titles: list[str]) -> None:
     assert [one["why"] for one in choose([run(tmp_path, "plain", 0, trajectories)])] == titles
+
+
+def test_prs_turns_nothing_away_from_a_validation(tmp_path: Path) -> None:
+    measured = run(tmp_path, "prs", 0, [[LAZY]], split="validation", corrections=[{"class": "PRS", "threshold": 0.3}])
+    assert [one["why"] for one in choose([measured])] == ["The fastest answer"]
 
 
 def test_a_page_leads_from_a_title_to_run_seed_and_turn(tmp_path: Path) -> None:

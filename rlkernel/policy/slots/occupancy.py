@@ -55,7 +55,9 @@ class Occupancy:
         return max(self.request(s).budget - self.slots[s].count for s in self.running())
 
     def finish(self, slot: int, token_ids: tuple[int, ...]) -> None:
-        """Let a slot be idle, and hold the keys and values of these tokens."""
+        """Let a slot be idle, and hold the keys and values of these tokens, and no page beyond them: what goes on in it needs all
+        of its pages, and those who share its context get as many."""
+        self.pages.release(slot, len(token_ids))
         self._clock += 1
         self.slots[slot] = Slot(None, token_ids, self._clock)
 

@@ -55,11 +55,12 @@ class Pages:
         self.held[slot] += [heapq.heappop(self._free) for _ in range(missing)]
         return missing > 0
 
-    def release(self, slot: int) -> None:
-        """Take all pages from a slot."""
-        for page in self.held[slot]:
+    def release(self, slot: int, positions: int = 0) -> None:
+        """Take from a slot all pages beyond those of its first positions."""
+        kept = self.room.needed(positions)
+        for page in self.held[slot][kept:]:
             heapq.heappush(self._free, page)
-        self.held[slot] = []
+        self.held[slot] = self.held[slot][:kept]
 
     def move(self, room: Room) -> list[int]:
         """Take over another room, which has enough pages for what the slots hold. Returns the old numbers of the pages held: the

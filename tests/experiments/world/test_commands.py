@@ -18,7 +18,7 @@ from experiments.world import check, difficulty, oracle
 from experiments.world.judged import Item, Ledger, item_of, judge, open_ledger
 from rlkernel.errors import GOES_ON
 from rlkernel.evaluator.config import EvaluatorConfig
-from rlkernel.types import Evaluation, Precision, Problem, Status
+from rlkernel.types import Evaluation, Oracle, Precision, Problem, Status
 
 TASK = validation_tasks(["chain"])[0]
 
@@ -114,6 +114,16 @@ def test_the_loss_on_another_shape_by_hand(tmp_path: Path) -> None:
         ledger.add(key, Evaluation(Status.CORRECT, "", speedup=value))
     group = [[Item("a1", draft), Item("a2", draft)], [Item("b1", draft), Item("b2", draft)]]
     assert difficulty.losses([group], ledger) == [0.5, 0.5]
+
+
+def test_the_teachers_level_is_of_the_problems_that_the_metric_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of four problems: one without an oracle, one with 1.04, which the metric leaves out as too little to gain, one of another
+    timing, and one with 1.1."""
+    tasks = validation_tasks(["chain"])[:4]
+    table = {task.name: (Oracle("card", "measured", speedup),) for task, speedup in zip(tasks[1:3], (1.04, 1.1), strict=True)}
+    table[tasks[3].name] = (Oracle("card", "modelled", 3.0),)
+    monkeypatch.setattr(difficulty, "load_oracles", lambda: table)
+    assert difficulty.gains_of(tasks, "measured") == {tasks[2].name: math.log(1.1)}
 
 
 def test_the_figure_is_drawn(tmp_path: Path) -> None:

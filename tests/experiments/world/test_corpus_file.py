@@ -13,6 +13,7 @@ import pytest
 from envs.teacher.corpus import Conversation
 from experiments.world.corpus_file import CorpusFile
 from experiments.world.source import World
+from rlkernel.errors import UsageError
 from rlkernel.types import Evaluation
 from tests.envs.world.test_corpus import ByText
 
@@ -76,3 +77,22 @@ def test_none_is_begun_after_the_time_limit_and_another_corpus_has_another_file(
     assert WORLD.label(0) == World(("chain", "row"), 3, 4, few=2).label(0)
     others = {WORLD.label(1), replace(WORLD, extra=4).label(0), replace(WORLD, device="cpu").label(0)}
     assert len(others | {WORLD.label(0)}) == 4
+
+
+class Modelled(Counted):
+    """Says of its verdicts that their times are modelled."""
+
+    async def evaluate(self, problem: Any, code: str | None) -> Evaluation:
+        return replace(await super().evaluate(problem, code), timing="modelled")
+
+
+def test_modelled_and_measured_time_do_not_meet_in_a_file(tmp_path: Path) -> None:
+    file = CorpusFile(tmp_path / "corpus.jsonl")
+    file.check_timing("measured")
+    made(file, Modelled())
+    again = CorpusFile(file.path)
+    again.check_timing("modelled")
+    with pytest.raises(
+        UsageError, match="has conversations of modelled time, and here time is measured: go on where it was begun"
+    ):
+        again.check_timing("measured")

@@ -382,3 +382,30 @@ def test_requests_that_wait_are_admitted_while_others_decode(tiny_model: Any) ->
     for request in requests:
         expected = fresh_logprobs(tiny_model, request.context_ids, samples[request.key].token_ids, 1.0)
         torch.testing.assert_close(torch.tensor(samples[request.key].logprobs), expected, atol=2e-5, rtol=0)
+
+
+def test_pages_taken_in_advance_are_no_part_of_what_an_idle_slot_holds(tiny_model: Any) -> None:
+    start, long = context(13, 0), context(40, 1)
+    second = run(SlotEngine(tiny_model, frozenset(), 1.0), [Request(0, start, seed=0, budget=2)])[0].token_ids[1]
+    # Three pages of 16 positions beside the scratch page, 8 KiB each. A look ahead takes 26 positions: two pages.
+    engine = SlotEngine(tiny_model, frozenset({second}), 1.0, slots=2, page=16, cache_bytes=4 * 8192)
+    engine.look_every = 16
+    (ended,) = engine.advance([Request(0, start, seed=0, budget=13)], 16)
+    # 14 positions have keys and values, which are one page.
+    assert (len(ended.token_ids), engine._held.pages.free) == (2, 2)
+    # It goes on within that page, beside a request that takes the other two.
+    more = [Request(1, start + ended.token_ids, seed=1, budget=1), Request(2, context(25, 2), seed=2, budget=7)]
+    for request, sample in zip(more, run(engine, more).values(), strict=True):
+        expected = fresh_logprobs(tiny_model, request.context_ids, sample.token_ids, 1.0)
+        torch.testing.assert_close(torch.tensor(sample.logprobs), expected, atol=2e-5, rtol=0)
+
+    # Two pairs that go on from equal contexts of one page and of three.
+    engine = SlotEngine(tiny_model, frozenset({second}), 1.0, slots=4, page=16)
+    engine.look_every = 16
+    ends = engine.advance([Request(0, start, seed=0, budget=13), Request(1, long, seed=1, budget=1)], 16)
+    contexts = {sample.key: (start, long)[sample.key] + sample.token_ids for sample in ends}
+    pairs = [Request(2 * i + k, contexts[i], seed=k, budget=1) for i in (0, 1) for k in (0, 1)]
+    samples = run(engine, pairs)
+    for request in pairs:
+        expected = fresh_logprobs(tiny_model, request.context_ids, samples[request.key].token_ids, 1.0)
+        torch.testing.assert_close(torch.tensor(samples[request.key].logprobs), expected, atol=2e-5, rtol=0)

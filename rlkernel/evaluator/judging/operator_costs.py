@@ -88,6 +88,18 @@ def _recurrent(step: Op, read: Tensors, made: Tensors) -> float:
     return 2.0 * cells * sum(t.numel() for t in read[1:] if t.dim() == 2)
 
 
+_OF_METHODS: dict[str, Callable[[Op, Tensors, Tensors], float]] = {
+    "linalg_solve_triangular": _of_matrices(0.0), "triangular_solve": _of_matrices(0.0), "cholesky_solve": _of_matrices(0.0),
+    "linalg_cholesky_ex": _of_matrices(1 / 3), "linalg_inv_ex": _of_matrices(2.0), "linalg_lu_factor_ex": _of_matrices(2 / 3),
+    "linalg_lu": _of_matrices(2 / 3), "_linalg_det": _of_matrices(2 / 3), "_linalg_solve_ex": _of_matrices(2 / 3),
+    "linalg_qr": _of_matrices(4 / 3), "_linalg_eigh": _of_matrices(9.0), "_linalg_svd": _of_matrices(20.0),
+    "_linalg_slogdet": _of_matrices(2 / 3), "linalg_eig": _of_matrices(25.0), "linalg_ldl_factor_ex": _of_matrices(1 / 3),
+    "linalg_ldl_solve": _of_matrices(0.0), "linalg_lu_solve": _of_matrices(0.0), "cholesky": _of_matrices(1 / 3),
+    "cholesky_inverse": _of_matrices(2 / 3), "linalg_householder_product": _of_matrices(4 / 3), "geqrf": _of_matrices(4 / 3),
+    "ormqr": _of_matrices(2.0), "linalg_matrix_exp": _of_matrices(16.0), "linalg_pinv": _of_matrices(22.0),
+    "_fft_c2c": _fourier, "_fft_c2r": _fourier, "_fft_r2c": _fourier,
+}  # fmt: skip
+"""Operations of a library's own method, where another one may need far fewer."""
 FLOPS: dict[str, Callable[[Op, Tensors, Tensors], float]] = {
     "mm": lambda step, read, made: 2.0 * made[0].numel() * read[0].shape[-1],
     "bmm": lambda step, read, made: 2.0 * made[0].numel() * read[0].shape[-1],
@@ -108,17 +120,9 @@ FLOPS: dict[str, Callable[[Op, Tensors, Tensors], float]] = {
     "_cdist_forward": lambda step, read, made: 3.0 * made[0].numel() * read[0].shape[-1],
     "_pdist_forward": lambda step, read, made: 3.0 * made[0].numel() * read[0].shape[-1],
     **dict.fromkeys(recurrent.GATES, _recurrent),
-    "linalg_solve_triangular": _of_matrices(0.0), "triangular_solve": _of_matrices(0.0), "cholesky_solve": _of_matrices(0.0),
-    "linalg_cholesky_ex": _of_matrices(1 / 3), "linalg_inv_ex": _of_matrices(2.0), "linalg_lu_factor_ex": _of_matrices(2 / 3),
-    "linalg_lu": _of_matrices(2 / 3), "_linalg_det": _of_matrices(2 / 3), "_linalg_solve_ex": _of_matrices(2 / 3),
-    "linalg_qr": _of_matrices(4 / 3), "_linalg_eigh": _of_matrices(9.0), "_linalg_svd": _of_matrices(20.0),
-    "_linalg_slogdet": _of_matrices(2 / 3), "linalg_eig": _of_matrices(25.0), "linalg_ldl_factor_ex": _of_matrices(1 / 3),
-    "linalg_ldl_solve": _of_matrices(0.0), "linalg_lu_solve": _of_matrices(0.0), "cholesky": _of_matrices(1 / 3),
-    "cholesky_inverse": _of_matrices(2 / 3), "linalg_householder_product": _of_matrices(4 / 3), "geqrf": _of_matrices(4 / 3),
-    "ormqr": _of_matrices(2.0), "linalg_matrix_exp": _of_matrices(16.0), "linalg_pinv": _of_matrices(22.0),
     "_int_mm": lambda step, read, made: 2.0 * made[0].numel() * read[0].shape[-1],
     "_scaled_mm": lambda step, read, made: 2.0 * made[0].numel() * read[0].shape[-1],
-    "_fft_c2c": _fourier, "_fft_c2r": _fourier, "_fft_r2c": _fourier,
+    **_OF_METHODS,
 }  # fmt: skip
 """Operations of operators that arithmetic may bound; a multiply-add counts as two."""
 FREE = {"empty", "empty_like", "new_empty", "empty_strided", "new_empty_strided", "empty_permuted", "detach", "lift_fresh"}
@@ -214,6 +218,11 @@ def dense_bytes(tensor: torch.Tensor) -> int:
 def read_bytes(step: Op, tensor: torch.Tensor) -> float:
     """The most that an operator reads of one argument."""
     return dense_bytes(tensor) * (0.5 if base_name(step.op) in TRIANGLES else 1.0)
+
+
+def least_flops(step: Op, read: Tensors, made: Tensors) -> float:
+    """Operations of products, which any method needs but for what a mask hides."""
+    return 0.0 if base_name(step.op) in _OF_METHODS else flops(step, read, made)
 
 
 def moved_bytes(step: Op, read: Tensors, made: Tensors) -> float:

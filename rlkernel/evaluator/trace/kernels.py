@@ -26,6 +26,8 @@ class KernelTable:
         self.functions: list[Function | None] = []
         self._index: dict[tuple[int, str, str], int] = {}
         self._alive: list[Any] = []
+        self._same: dict[str, int] = {}
+        """A function as Python writes it -> its index."""
         self._constants: dict[int, dict[str, Any]] = {}
         """Function -> its global constants, as they were when it was met first."""
 
@@ -62,9 +64,9 @@ class KernelTable:
         line = _def_line(jit)
         known_bindings = {name: value for name, value in bindings.items() if not isinstance(value, Unknown)}
         function = Function(jit.fn.__name__, source, line, known_bindings, skip)
-        if function in self.functions and number == len(self.functions) - 1:  # forward defines its kernels anew in each call
+        known = self._same.setdefault(repr(function), number)  # not by ==, for which 1, 1.0 and True are one
+        if known != number and number == len(self.functions) - 1:  # forward defines its kernels anew in each call
             self.functions.pop()
-            known = self.functions.index(function)
             self._index[key], self._constants[known] = known, self._constants.pop(number)
             return known
         self.functions[number] = function

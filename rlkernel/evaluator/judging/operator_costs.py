@@ -131,7 +131,7 @@ GATHERS = {"embedding", "index", "gather", "index_select", "take", "_unsafe_inde
 BAGS = {"_embedding_bag", "_embedding_bag_forward_only"}
 """Operators that read one row of their first argument for each element of their second one."""
 TRIANGLES = {"tril", "triu"}
-"""Operators that read about half of their argument."""
+"""Operators that read a triangle of their argument."""
 PASSES = {"sort": 4.0, "topk": 4.0, "kthvalue": 4.0, "median": 4.0, "nanmedian": 4.0, "mode": 4.0}
 """How often data is read and written by operators that sort."""
 MEMORY = GATHERS | BAGS | FREE | {*PASSES} | {
@@ -217,7 +217,22 @@ def dense_bytes(tensor: torch.Tensor) -> int:
 
 def read_bytes(step: Op, tensor: torch.Tensor) -> float:
     """The most that an operator reads of one argument."""
-    return dense_bytes(tensor) * (0.5 if base_name(step.op) in TRIANGLES else 1.0)
+    return dense_bytes(tensor) * (_triangle(step, tensor) if base_name(step.op) in TRIANGLES else 1.0)
+
+
+def _triangle(step: Op, tensor: torch.Tensor) -> float:
+    """The share of a matrix that `tril` or `triu` leaves, by its diagonal."""
+    rows, columns = tensor.shape[-2:]
+    lower = base_name(step.op) == "tril"
+    first = int(argument(step, "diagonal", 0)) + lower  # elements of row 0 that are left of the border
+
+    def left(row: int) -> int:
+        """The elements left of the border in the rows above this one, counted from the row in which the border begins."""
+        inside = min(max(row, 0), columns)
+        return inside * (inside - 1) // 2 + (max(row, 0) - inside) * columns
+
+    share = (left(first + rows) - left(first)) / max(1, rows * columns)
+    return share if lower else 1.0 - share
 
 
 def least_flops(step: Op, read: Tensors, made: Tensors) -> float:

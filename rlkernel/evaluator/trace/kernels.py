@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import math
 import types
 from collections.abc import Iterator
 from typing import Any
@@ -49,7 +50,7 @@ class KernelTable:
         scope = {**jit.fn.__globals__}
         for name, cell in zip(jit.fn.__code__.co_freevars, jit.fn.__closure__ or (), strict=True):
             scope[name] = cell.cell_contents
-        source = _named_flat(str(jit.src), scope)
+        source = _named_flat(_with_defaults(str(jit.src), jit.fn), scope)
         source = _taken_apart(source, tuples or {}, shapes) if shapes else source
         names = _free_names(source)
         named = {name: jit.fn.__globals__.get(name) for name in names}
@@ -160,6 +161,26 @@ def _taken_apart(source: str, tuples: dict[str, Any], shapes: dict[str, str]) ->
     ]
     definition.body = [*makers, *definition.body]
     return ast.unparse(ast.fix_missing_locations(tree)) + "\n"
+
+
+def _with_defaults(source: str, function: Any) -> str:
+    """A kernel's text with its parameters' defaults as the numbers and strings that they were when it was defined: their names
+    are those of the place where that was."""
+    definition = ast.parse(source).body[0]
+    assert isinstance(definition, ast.FunctionDef)
+    values = [*(function.__defaults__ or ())]
+    named = function.__kwdefaults__ or {}
+    found = [*zip(definition.args.defaults, values, strict=True)]
+    found += [
+        (node, named[a.arg]) for a, node in zip(definition.args.kwonlyargs, definition.args.kw_defaults, strict=True) if node
+    ]
+    lines = source.encode().split(b"\n")
+    for node, value in sorted(found, key=lambda pair: (pair[0].lineno, pair[0].col_offset), reverse=True):
+        plain = isinstance(value, (bool, int, str)) or (isinstance(value, float) and math.isfinite(value))
+        if plain and isinstance(node, ast.Name):
+            line = lines[node.lineno - 1]
+            lines[node.lineno - 1] = line[: node.col_offset] + repr(value).encode() + line[node.end_col_offset :]
+    return b"\n".join(lines).decode()
 
 
 def _named_flat(source: str, scope: dict[str, Any]) -> str:

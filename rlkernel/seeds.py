@@ -31,6 +31,11 @@ _made: list[Stream] | None = None
 def seed_generators(seed: int) -> None:
     """`torch.manual_seed` without its bookkeeping for absent back ends, which costs 2 ms a call."""
     torch.default_generator.manual_seed(seed)
+    _seed_cards(seed)
+
+
+def _seed_cards(seed: int) -> None:
+    """Seed torch's generators on the GPUs, where these are in use."""
     # A CUDA graph that is recorded keeps the seed that was set before, and refuses another.
     if torch.cuda.is_initialized() and not torch.cuda.is_current_stream_capturing():  # type: ignore[no-untyped-call]
         for generator in torch.cuda.default_generators:
@@ -107,9 +112,11 @@ class _NumpyState(np.random.RandomState):
     """numpy's older generator, of the file's own."""
 
     def __init__(self, seed: Any = None) -> None:
-        super().__init__(_mixed(seed))
+        given = isinstance(seed, np.random.BitGenerator)
+        super().__init__(seed if given else _mixed(seed))
         self._own = seed
-        _note(lambda: self.seed(self._own))
+        if not given:  # which follows by itself
+            _note(lambda: self.seed(self._own))
 
     def seed(self, seed: Any = None) -> None:
         self._own = seed
@@ -140,6 +147,18 @@ def _default_rng(seed: Any = None) -> np.random.Generator:
     return made
 
 
+def _bits(theirs: Any) -> Any:
+    """numpy's generator of bits of this kind, of the file's own."""
+
+    class Bits(theirs):  # type: ignore[misc]
+        def __init__(self, seed: Any = None) -> None:
+            super().__init__(_mixed(seed))
+            _note(lambda: setattr(self, "state", theirs(_mixed(seed)).state))
+
+    Bits.__name__ = theirs.__name__  # which a state is looked at for
+    return Bits
+
+
 def _manual_seed(seed: int) -> torch.Generator:
     seed_generators(_mixed(seed))
     return torch.default_generator
@@ -154,6 +173,9 @@ _OURS: tuple[tuple[Any, str, Any], ...] = (
     (torch, "manual_seed", _manual_seed),
     (torch.random, "manual_seed", _manual_seed),
     (torch, "seed", lambda: _manual_seed(0).initial_seed()),
+    *((torch.cuda, name, lambda seed: _seed_cards(_mixed(seed))) for name in ("manual_seed", "manual_seed_all")),
+    *((torch.cuda, name, lambda: _seed_cards(_mixed(0))) for name in ("seed", "seed_all")),
+    *((np.random, name, _bits(getattr(np.random, name))) for name in ("MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64")),
 )
 
 

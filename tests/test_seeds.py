@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 
+from rlkernel import seeds
 from rlkernel.reference import Reference, load_reference
 from rlkernel.seeds import following
 
@@ -37,11 +38,14 @@ DRAWS = {
     "a generator": "return [torch.randn(8, generator=torch.Generator().manual_seed(0))]",
     "a generator without a seed": "return [torch.randn(8, generator=torch.Generator())]",
     "a generator for a GPU": "return [torch.randn(8, generator=torch.Generator(device='cuda').manual_seed(0), device='cuda')]",
+    "numpy's bits": "return [torch.from_numpy(np.random.Generator(np.random.PCG64(0)).random(8))]",
+    "numpy's bits, older": "return [torch.from_numpy(np.random.RandomState(np.random.MT19937(0)).randn(8))]",
     "python": "return [torch.tensor([random.random() for _ in range(8)])]",
 }
 KEPT = {
     "numpy's newer": ("G = np.random.default_rng(3)", "return [torch.from_numpy(G.random(8))]"),
     "numpy's older": ("G = np.random.RandomState(3)", "return [torch.from_numpy(G.randn(8))]"),
+    "numpy's bits, kept": ("G = np.random.Generator(np.random.Philox(3))", "return [torch.from_numpy(G.random(8))]"),
     "torch's": ("G = torch.Generator().manual_seed(3)", "return [torch.randn(8, generator=G)]"),
     "imported": ("from numpy.random import default_rng as r; G = r()", "return [torch.from_numpy(G.random(8))]"),
 }
@@ -100,3 +104,14 @@ def test_outside_all_is_as_before() -> None:
     random.seed(1)
     np.random.seed(1)
     assert (random.random(), float(np.random.rand())) == after
+
+
+def test_a_seed_that_a_file_sets_for_cards_is_mixed(monkeypatch: pytest.MonkeyPatch) -> None:
+    set_to: list[int] = []
+    monkeypatch.setattr(seeds, "_seed_cards", set_to.append)
+    one = reference("torch.cuda.manual_seed_all(0); torch.cuda.manual_seed(1); torch.cuda.seed(); return [torch.zeros(1)]")
+    for seed in (1, 2, 1):
+        one.inputs(seed)
+    first, second, again = set_to[:4], set_to[4:8], set_to[8:]
+    assert first == again and first[1] == first[3]
+    assert len({*first, *second}) == 6  # three of each: the round's own, and those of the seeds 0 and 1

@@ -111,11 +111,17 @@ def drawn(grid: tuple[int, int, int], chance: random.Random, *, varied: bool) ->
 
 
 def spread(grid: tuple[int, int, int], count: int, chance: random.Random) -> Iterator[int]:
-    """So many numbers of programs, spread evenly over each dimension of the grid."""
+    """So many numbers of programs, spread evenly over each dimension of the grid. Every two of them lie opposite each other, so
+    that two alone tell the mean of work which grows along the grid."""
     axes = []
     for size in grid:
         places = [min(size - 1, int((slot + chance.random()) * size / count)) for slot in range(count)]
-        chance.shuffle(places)
-        axes.append(places)
+        axes.append([places[slot] for slot in _opposite(count, chance)])
     for x, y, z in zip(*axes, strict=True):
         yield x + grid[0] * (y + grid[1] * z)
+
+
+def _opposite(count: int, chance: random.Random) -> list[int]:
+    """The numbers below `count` in random order, each beside its mirror image."""
+    pairs = [chance.random() for _ in range(count)]
+    return sorted(range(count), key=lambda number: (pairs[min(number, count - 1 - number)], chance.random()))

@@ -88,6 +88,18 @@ def _recurrent(step: Op, read: Tensors, made: Tensors) -> float:
     return 2.0 * cells * sum(t.numel() for t in read[1:] if t.dim() == 2)
 
 
+_OF_METHODS: dict[str, Callable[[Op, Tensors, Tensors], float]] = {
+    "linalg_solve_triangular": _of_matrices(0.0), "triangular_solve": _of_matrices(0.0), "cholesky_solve": _of_matrices(0.0),
+    "linalg_cholesky_ex": _of_matrices(1 / 3), "linalg_inv_ex": _of_matrices(2.0), "linalg_lu_factor_ex": _of_matrices(2 / 3),
+    "linalg_lu": _of_matrices(2 / 3), "_linalg_det": _of_matrices(2 / 3), "_linalg_solve_ex": _of_matrices(2 / 3),
+    "linalg_qr": _of_matrices(4 / 3), "_linalg_eigh": _of_matrices(9.0), "_linalg_svd": _of_matrices(20.0),
+    "_linalg_slogdet": _of_matrices(2 / 3), "linalg_eig": _of_matrices(25.0), "linalg_ldl_factor_ex": _of_matrices(1 / 3),
+    "linalg_ldl_solve": _of_matrices(0.0), "linalg_lu_solve": _of_matrices(0.0), "cholesky": _of_matrices(1 / 3),
+    "cholesky_inverse": _of_matrices(2 / 3), "linalg_householder_product": _of_matrices(4 / 3), "geqrf": _of_matrices(4 / 3),
+    "ormqr": _of_matrices(2.0), "linalg_matrix_exp": _of_matrices(16.0), "linalg_pinv": _of_matrices(22.0),
+    "_fft_c2c": _fourier, "_fft_c2r": _fourier, "_fft_r2c": _fourier,
+}  # fmt: skip
+"""Operations of a library's own method, where another one may need far fewer."""
 FLOPS: dict[str, Callable[[Op, Tensors, Tensors], float]] = {
     "mm": lambda step, read, made: 2.0 * made[0].numel() * read[0].shape[-1],
     "bmm": lambda step, read, made: 2.0 * made[0].numel() * read[0].shape[-1],
@@ -108,17 +120,9 @@ FLOPS: dict[str, Callable[[Op, Tensors, Tensors], float]] = {
     "_cdist_forward": lambda step, read, made: 3.0 * made[0].numel() * read[0].shape[-1],
     "_pdist_forward": lambda step, read, made: 3.0 * made[0].numel() * read[0].shape[-1],
     **dict.fromkeys(recurrent.GATES, _recurrent),
-    "linalg_solve_triangular": _of_matrices(0.0), "triangular_solve": _of_matrices(0.0), "cholesky_solve": _of_matrices(0.0),
-    "linalg_cholesky_ex": _of_matrices(1 / 3), "linalg_inv_ex": _of_matrices(2.0), "linalg_lu_factor_ex": _of_matrices(2 / 3),
-    "linalg_lu": _of_matrices(2 / 3), "_linalg_det": _of_matrices(2 / 3), "_linalg_solve_ex": _of_matrices(2 / 3),
-    "linalg_qr": _of_matrices(4 / 3), "_linalg_eigh": _of_matrices(9.0), "_linalg_svd": _of_matrices(20.0),
-    "_linalg_slogdet": _of_matrices(2 / 3), "linalg_eig": _of_matrices(25.0), "linalg_ldl_factor_ex": _of_matrices(1 / 3),
-    "linalg_ldl_solve": _of_matrices(0.0), "linalg_lu_solve": _of_matrices(0.0), "cholesky": _of_matrices(1 / 3),
-    "cholesky_inverse": _of_matrices(2 / 3), "linalg_householder_product": _of_matrices(4 / 3), "geqrf": _of_matrices(4 / 3),
-    "ormqr": _of_matrices(2.0), "linalg_matrix_exp": _of_matrices(16.0), "linalg_pinv": _of_matrices(22.0),
     "_int_mm": lambda step, read, made: 2.0 * made[0].numel() * read[0].shape[-1],
     "_scaled_mm": lambda step, read, made: 2.0 * made[0].numel() * read[0].shape[-1],
-    "_fft_c2c": _fourier, "_fft_c2r": _fourier, "_fft_r2c": _fourier,
+    **_OF_METHODS,
 }  # fmt: skip
 """Operations of operators that arithmetic may bound; a multiply-add counts as two."""
 FREE = {"empty", "empty_like", "new_empty", "empty_strided", "new_empty_strided", "empty_permuted", "detach", "lift_fresh"}
@@ -127,7 +131,7 @@ GATHERS = {"embedding", "index", "gather", "index_select", "take", "_unsafe_inde
 BAGS = {"_embedding_bag", "_embedding_bag_forward_only"}
 """Operators that read one row of their first argument for each element of their second one."""
 TRIANGLES = {"tril", "triu"}
-"""Operators that read about half of their argument."""
+"""Operators that read a triangle of their argument."""
 PASSES = {"sort": 4.0, "topk": 4.0, "kthvalue": 4.0, "median": 4.0, "nanmedian": 4.0, "mode": 4.0}
 """How often data is read and written by operators that sort."""
 MEMORY = GATHERS | BAGS | FREE | {*PASSES} | {
@@ -213,7 +217,27 @@ def dense_bytes(tensor: torch.Tensor) -> int:
 
 def read_bytes(step: Op, tensor: torch.Tensor) -> float:
     """The most that an operator reads of one argument."""
-    return dense_bytes(tensor) * (0.5 if base_name(step.op) in TRIANGLES else 1.0)
+    return dense_bytes(tensor) * (_triangle(step, tensor) if base_name(step.op) in TRIANGLES else 1.0)
+
+
+def _triangle(step: Op, tensor: torch.Tensor) -> float:
+    """The share of a matrix that `tril` or `triu` leaves, by its diagonal."""
+    rows, columns = tensor.shape[-2:]
+    lower = base_name(step.op) == "tril"
+    first = int(argument(step, "diagonal", 0)) + lower  # elements of row 0 that are left of the border
+
+    def left(row: int) -> int:
+        """The elements left of the border in the rows above this one, counted from the row in which the border begins."""
+        inside = min(max(row, 0), columns)
+        return inside * (inside - 1) // 2 + (max(row, 0) - inside) * columns
+
+    share = (left(first + rows) - left(first)) / max(1, rows * columns)
+    return share if lower else 1.0 - share
+
+
+def least_flops(step: Op, read: Tensors, made: Tensors) -> float:
+    """Operations of products, which any method needs but for what a mask hides."""
+    return 0.0 if base_name(step.op) in _OF_METHODS else flops(step, read, made)
 
 
 def moved_bytes(step: Op, read: Tensors, made: Tensors) -> float:

@@ -19,7 +19,7 @@ from rlkernel.evaluator.judging.comparison import layout_class
 from rlkernel.evaluator.judging.drawing import Before, Round, draw_rounds
 from rlkernel.evaluator.judging.fitting import Unfit, fit_for_cpu, fit_for_gpu
 from rlkernel.evaluator.judging.kernelbench import closeness, worse
-from rlkernel.evaluator.judging.operator_costs import NoCost, dense_bytes, flops, moved_bytes, read_bytes
+from rlkernel.evaluator.judging.operator_costs import NoCost, dense_bytes, flops, least_flops, moved_bytes, read_bytes
 from rlkernel.evaluator.judging.reference_calls import tensors_of
 from rlkernel.evaluator.judging.resizing import small_of
 from rlkernel.evaluator.judging.roofline import floor_us, is_free, operator_us, physical_floor_us
@@ -170,7 +170,7 @@ class _Traced:
         """The storages whose contents depend on the inputs."""
 
         products: dict[torch.dtype, float] = {}
-        unpriced: list[str] = []
+        needed, unpriced = list[float](), list[str]()
 
         def observe(index: int, step: Any, read: Any, made: Any) -> None:
             if not isinstance(step, Op):
@@ -179,6 +179,7 @@ class _Traced:
                 dependent.update(t.untyped_storage()._cdata for t in [*made, *(read if writes(step) else ())])
             if work := flops(step, read, made):
                 products[made[0].dtype] = products.get(made[0].dtype, 0.0) + work
+                needed.append(least_flops(step, read, made))
             try:
                 us = operator_us(step, read, made, self.profile, precision)
             except NoCost:
@@ -205,7 +206,7 @@ class _Traced:
         made = {o.untyped_storage()._cdata: dense_bytes(o) for o in outputs}
         written = sum(size for key, size in made.items() if key in dependent and key not in storages)
         physical = physical_floor_us(written, self.profile)
-        return Costs(total, tuple(ops), floor, physical, sum(products.values()), tuple(unpriced))
+        return Costs(total, tuple(ops), floor, physical, sum(needed), tuple(unpriced))
 
 
 def prepare(source: str, name: str, profile: DeviceProfile, precision: Precision) -> Prepared:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import math
 import types
 from collections.abc import Iterator
 from typing import Any
@@ -26,6 +27,8 @@ class KernelTable:
         self.functions: list[Function | None] = []
         self._index: dict[tuple[int, str, str], int] = {}
         self._alive: list[Any] = []
+        self._same: dict[str, int] = {}
+        """A function as Python writes it -> its index."""
         self._constants: dict[int, dict[str, Any]] = {}
         """Function -> its global constants, as they were when it was met first."""
 
@@ -47,7 +50,7 @@ class KernelTable:
         scope = {**jit.fn.__globals__}
         for name, cell in zip(jit.fn.__code__.co_freevars, jit.fn.__closure__ or (), strict=True):
             scope[name] = cell.cell_contents
-        source = _named_flat(str(jit.src), scope)
+        source = _named_flat(_with_defaults(str(jit.src), jit.fn), scope)
         source = _taken_apart(source, tuples or {}, shapes) if shapes else source
         names = _free_names(source)
         named = {name: jit.fn.__globals__.get(name) for name in names}
@@ -62,9 +65,9 @@ class KernelTable:
         line = _def_line(jit)
         known_bindings = {name: value for name, value in bindings.items() if not isinstance(value, Unknown)}
         function = Function(jit.fn.__name__, source, line, known_bindings, skip)
-        if function in self.functions and number == len(self.functions) - 1:  # forward defines its kernels anew in each call
+        known = self._same.setdefault(repr(function), number)  # not by ==, for which 1, 1.0 and True are one
+        if known != number and number == len(self.functions) - 1:  # forward defines its kernels anew in each call
             self.functions.pop()
-            known = self.functions.index(function)
             self._index[key], self._constants[known] = known, self._constants.pop(number)
             return known
         self.functions[number] = function
@@ -158,6 +161,26 @@ def _taken_apart(source: str, tuples: dict[str, Any], shapes: dict[str, str]) ->
     ]
     definition.body = [*makers, *definition.body]
     return ast.unparse(ast.fix_missing_locations(tree)) + "\n"
+
+
+def _with_defaults(source: str, function: Any) -> str:
+    """A kernel's text with its parameters' defaults as the numbers and strings that they were when it was defined: their names
+    are those of the place where that was."""
+    definition = ast.parse(source).body[0]
+    assert isinstance(definition, ast.FunctionDef)
+    values = [*(function.__defaults__ or ())]
+    named = function.__kwdefaults__ or {}
+    found = [*zip(definition.args.defaults, values, strict=True)]
+    found += [
+        (node, named[a.arg]) for a, node in zip(definition.args.kwonlyargs, definition.args.kw_defaults, strict=True) if node
+    ]
+    lines = source.encode().split(b"\n")
+    for node, value in sorted(found, key=lambda pair: (pair[0].lineno, pair[0].col_offset), reverse=True):
+        plain = isinstance(value, (bool, int, str)) or (isinstance(value, float) and math.isfinite(value))
+        if plain and isinstance(node, ast.Name):
+            line = lines[node.lineno - 1]
+            lines[node.lineno - 1] = line[: node.col_offset] + repr(value).encode() + line[node.end_col_offset :]
+    return b"\n".join(lines).decode()
 
 
 def _named_flat(source: str, scope: dict[str, Any]) -> str:

@@ -203,9 +203,9 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         return stand_in
 
     def _table(self, stand_in: torch.Tensor, dtype: str) -> torch.Tensor:
-        """A reference's tensor without its values."""
+        """A reference's tensor without its values: with zeros, which are valid places, too."""
         kind, number = TorchName("dtype", dtype), self.bind(stand_in)
-        self._append(Op("aten.empty.memory_format", (list(stand_in.shape),), {"dtype": kind, "device": DeviceRef()}, (number,)))
+        self._append(Op("aten.zeros.default", (list(stand_in.shape),), {"dtype": kind, "device": DeviceRef()}, (number,)))
         return stand_in
 
     def encode(self, value: Any) -> Value:

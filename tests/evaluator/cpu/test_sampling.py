@@ -55,6 +55,14 @@ def test_the_first_ones_of_a_grid_that_varies_never_all_lie_on_one_side() -> Non
         assert sorted(next(numbers) // 16 for _ in range(4)) == [0, 1, 2, 3]
 
 
+def test_the_first_two_of_a_grid_that_varies_lie_opposite_each_other() -> None:
+    """Work that grows along 256 programs: slots s and 3 - s of 64 programs each, so that two programs' mean is 192/256 to
+    320/256 of the grid's."""
+    for seed in range(200):
+        numbers = drawn((256, 16, 1), random.Random(seed), varied=True)
+        assert 192 <= next(numbers) % 256 + next(numbers) % 256 <= 320
+
+
 def test_a_small_grid_is_followed_in_order() -> None:
     numbers = drawn((2, 1, 1), random.Random(0), varied=True)
     assert [next(numbers), next(numbers)] == [0, 1]

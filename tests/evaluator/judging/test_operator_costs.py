@@ -104,6 +104,15 @@ def test_bilinear_forms_and_distances_count_their_arithmetic() -> None:
     assert flops(Op("aten._cdist_forward.default", (), {}, (1,)), [meta(7, 4), meta(9, 4)], [meta(7, 9)]) == 3 * 7 * 9 * 4
 
 
+@pytest.mark.parametrize("name", ["tril", "triu"])
+@pytest.mark.parametrize("shape", [(4, 4), (3, 7), (7, 3), (1, 1)])
+@pytest.mark.parametrize("diagonal", [-100, -3, -1, 0, 1, 2, 5, 100])
+def test_triangles_are_read_as_far_as_they_are_left(name: str, shape: tuple[int, int], diagonal: int) -> None:
+    left = getattr(torch, name)(torch.ones(2, *shape), diagonal).sum()
+    step = Op(f"aten.{name}.default", (None, diagonal), {}, (1,))
+    assert moved_bytes(step, [meta(2, *shape)], [meta(2, *shape)]) == pytest.approx(4 * float(left) + 4 * 2 * shape[0] * shape[1])
+
+
 def test_bags_read_the_rows_that_their_indices_name() -> None:
     table, indices, out = meta(1000, 8), torch.empty(20, dtype=torch.int64, device="meta"), meta(5, 8)
     # 20 rows of 8 floats and their indices, 5 rows written

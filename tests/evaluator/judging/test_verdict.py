@@ -53,6 +53,8 @@ def test_measured_facts_stand_beside_the_status() -> None:
         ({"kernels": {0: replace(BINARY, stores=())}}, Status.NO_KERNEL),
         ({"unwritten": True}, Status.IMPLAUSIBLE),
         ({"floor_us": 100.1}, Status.IMPLAUSIBLE),
+        ({"products": 101.0, "rows": [replace(ROWS[0], operations=30.0)]}, Status.IMPLAUSIBLE),
+        ({"products": 99.0, "rows": [replace(ROWS[0], operations=30.0)]}, Status.CORRECT),
     ],
 )
 def test_what_is_wrong_comes_before_what_is_idle_before_what_is_impossible(change: dict[str, object], status: Status) -> None:

@@ -86,6 +86,44 @@ def test_a_launch_by_hand() -> None:
     assert (launch.function, launch.line) == (0, line)
 
 
+def scaled(by: object) -> Any:
+    scale = tl.constexpr(by)
+
+    @triton.jit
+    def kernel(x):
+        tl.store(x, scale)
+
+    return kernel
+
+
+def test_kernels_of_equal_text_are_one_where_their_constants_are_the_same_and_not_only_equal() -> None:
+    values = (1, 1.0, True, 0.0, -0.0, 1, 1.0, -0.0)
+    with tracing() as traced:
+        for value in values:
+            scaled(value)[(1,)](traced.x)
+    assert [step.function for step in traced.steps() if isinstance(step, Launch)] == [0, 1, 2, 3, 4, 0, 1, 4]
+    found = [function.bindings["scale"] for function in traced.table.functions if function is not None]
+    assert [repr(one.value) for one in found if isinstance(one, Constexpr)] == ["1", "1.0", "True", "0.0", "-0.0"]
+
+
+def default(by: object) -> Any:
+    @triton.jit
+    def kernel(x, é=1, *, value=by, scale: tl.constexpr = SCALE):
+        tl.store(x, value * scale)
+
+    return kernel
+
+
+def test_a_default_is_what_it_was_when_the_kernel_was_defined() -> None:
+    with tracing() as traced:
+        for value in (2, -2.5, 2):
+            default(value)[(1,)](traced.x)
+    assert [step.function for step in traced.steps() if isinstance(step, Launch)] == [0, 1, 0]
+    assert [function.source.splitlines()[0] for function in traced.table.functions if function is not None] == [
+        f"def kernel(x, é=1, *, value={value}, scale: tl.constexpr = SCALE):" for value in (2, -2.5)
+    ]
+
+
 def test_kernels_are_text_and_what_their_names_mean() -> None:
     with tracing() as traced:
         kernel[(1,)](traced.x, traced.y, 100, 1.0, BLOCK=128)

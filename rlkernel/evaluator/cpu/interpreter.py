@@ -116,35 +116,31 @@ class Interpreter:
         )  # fmt: skip
 
     def _sample(self, launch: Launch, grid: tuple[int, int, int]) -> Iterator[int]:
-        """Programs in both halves of the grid in turn; where too few of them write, 16 in their place, and then `MOST_SAMPLED`,
-        spread over the grid; some more where they do different work. The key that they are drawn from is made when the source is
-        known.
+        """The first programs; where too few of them write, `sampling.SPREAD` in their place, and then `MOST_SAMPLED`; some more
+        where they do different work. The key that they are drawn from is made when the source is known.
 
         What counts is a whole set: one that ended with the program that was looked for would hold too many of its kind."""
         machine, varied = self.machine, launch.function in self._varying
         total, reads = grid[0] * grid[1] * grid[2], machine.accesses
         works: list[tuple[float, float, float]] = []
-        writing, wanted = 0, sampling.ALIKE
-        sizes = [sampling.LOOKED_AT if varied else sampling.ALIKE, 16, MOST_SAMPLED]
-        for size in sizes:
+        wanted = sampling.ALIKE
+        first = sampling.drawn(grid, machine.programs, varied=varied)
+        others = (sampling.spread(grid, count, machine.programs) for count in (sampling.SPREAD, MOST_SAMPLED))
+        for numbers in (first, *others):
             machine.counts, self._followed, writing = Counts(), 0, 0
             works.clear()
-            first = size == sizes[0]
-            numbers = sampling.spread(grid, size, machine.programs)
-            if first:
-                numbers = sampling.drawn(grid, machine.programs, varied=varied)
-            for number in islice(numbers, min(size, total)):
+            for number in islice(numbers, total):
                 yield from self._follow(number, works)
                 writing += machine.wrote
                 if varied:
                     wanted = sampling.ALIKE if self._long(reads) else sampling.LOOKED_AT
-                if first and varied and writing >= wanted:
+                if numbers is first and writing >= wanted:
                     break
             if writing >= min(wanted, total):
                 break
         if not writing and self._followed == MOST_SAMPLED:
             self.idle[launch.function] = launch.line
-        if self._followed < min(16, total) and sampling.differ(works):
+        if self._followed < min(sampling.SPREAD, total) and sampling.differ(works):
             for number in sampling.spread(grid, sampling.DIFFERENT, machine.programs):
                 if self._long(reads):
                     break

@@ -19,6 +19,8 @@ ALIKE = 2
 """Programs that are followed of a launch whose programs are alike."""
 LOOKED_AT = 4
 """Programs that are compared before those of a kernel whose branches or loops depend on the program are taken to be alike."""
+SPREAD = 16
+"""Programs that are followed in place of the first ones, where too few of these write."""
 DIFFERENT = 4
 """Programs that are followed besides, of a launch whose programs differ."""
 UNEVEN = 0.25
@@ -98,14 +100,14 @@ def differ(works: list[tuple[float, float, float]]) -> bool:
 
 
 def drawn(grid: tuple[int, int, int], chance: random.Random, *, varied: bool) -> Iterator[int]:
-    """Numbers of programs, without end: all of a small grid in order, otherwise from both halves of the grid in turn. `varied`:
-    the first ones are spread over the grid, so that they differ where programs do."""
+    """The numbers of the programs that are followed first: all of a small grid in order; one of either half; or, if `varied`,
+    `LOOKED_AT` that are spread over the grid, so that they differ where programs do."""
     total = grid[0] * grid[1] * grid[2]
     if total <= ALIKE:
         yield from range(total)
-    if varied:
+    elif varied:
         yield from spread(grid, LOOKED_AT, chance)
-    while True:
+    else:
         yield chance.randrange(total // 2)
         yield total // 2 + chance.randrange(total - total // 2)
 

@@ -123,13 +123,13 @@ class _Referee:
         timed where the reference was not. Raises HeldEnded."""
         if reference is None:
             return NativeFound(NativeEnd.RAN, constructed=True), [], []
-        around_us, count = reference[0].around_us, reference[1]
+        usual, count = reference
         with self._alone():
             warm_ups = self._warmed_up(held)
             times, timed = self._time(held, warm_ups[0], count, keep=True)
-        proved_us = times.shortest_us - around_us - ALLOWANCE_US
+        proved_us = times.shortest_us - usual.around_us - ALLOWANCE_US
         found = NativeFound(
-            NativeEnd.RAN, constructed=True, reference_us=reference[0].claimed_us,
+            NativeEnd.RAN, constructed=True, reference_us=usual.claimed_us,
             candidate_us=max(times.claimed_us, proved_us, 1e-3), claimed_us=times.claimed_us, proved_us=proved_us,
             calls=len(timed),
         )  # fmt: skip

@@ -12,11 +12,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from rlkernel.evaluator.program.encoding import step_to_json
-from rlkernel.evaluator.program.schema import Config, Launch, Literal, Op, Scalar, Step
+from rlkernel.evaluator.program.references import Reference, changed
+from rlkernel.evaluator.program.schema import Launch, Step
 from rlkernel.evaluator.program.values import ScalarRef, TensorRef, Value, encode, rewrite
 
-Reference = TensorRef | ScalarRef
-Change = Callable[[Reference], Reference]
 _ELSEWHERE = -1
 _NEVER = sys.maxsize
 
@@ -52,44 +51,6 @@ class Call:
     def form(self) -> Form:
         state = [[name, TensorRef(number)] for states in (self.state_before, self.state_after) for name, number in states.items()]
         return form_of(self.inputs, (*self.reads, *self.steps), [self.output, state], self.began)
-
-
-def changed(step: Step, change: Change) -> Step:
-    """A step with other references in it."""
-
-    def in_value(value: Value) -> Value:
-        return change(value) if isinstance(value, (TensorRef, ScalarRef)) else value
-
-    def named(values: Mapping[str, Value]) -> dict[str, Value]:
-        return {name: rewrite(value, in_value) for name, value in values.items()}
-
-    def out(number: int) -> int:
-        return change(TensorRef(number)).number
-
-    if isinstance(step, Op):
-        args = tuple(rewrite(value, in_value) for value in step.args)
-        outs = tuple(None if number is None else out(number) for number in step.outs)
-        return replace(step, args=args, kwargs=named(step.kwargs), outs=outs)
-    if isinstance(step, Literal):
-        return replace(step, out=out(step.out))
-    if isinstance(step, Scalar):
-        args = tuple(rewrite(value, in_value) for value in step.args)
-        return Scalar(change(ScalarRef(step.out)).number, step.operation, args)
-
-    def config(one: Config) -> Config:
-        before = [changed(hook, change) for hook in one.before]
-        return replace(one, before=tuple(hook for hook in before if isinstance(hook, Op)))
-
-    return replace(step, args=named(step.args), configs=tuple(config(one) for one in step.configs))
-
-
-def bound_by(step: Step) -> list[Reference]:
-    """The tensors, or the number, that a step binds."""
-    if isinstance(step, Op):
-        return [TensorRef(out) for out in step.outs if out is not None]
-    if isinstance(step, Scalar):
-        return [ScalarRef(step.out)]
-    return [TensorRef(step.out)] if isinstance(step, Literal) else []
 
 
 def form_of(inputs: Sequence[int], steps: Sequence[Step], output: Value, began: tuple[int, int]) -> Form:
@@ -192,17 +153,3 @@ def _left(call: Call, like: Link, before: Call) -> list[int]:
     """What `call`, which does the same work as `before`, leaves in the places of what `before` has left."""
     numbers, own = before.form.own, {name: number for number, name in call.form.own.items()}
     return [own[numbers[number]] for number in like.carried.values()]
-
-
-def needed_from(steps: Sequence[Step], output: Value) -> set[Reference]:
-    """The references in steps and in an output."""
-    found: set[Reference] = set()
-
-    def note(ref: Reference) -> Reference:
-        found.add(ref)
-        return ref
-
-    for step in steps:
-        changed(step, note)
-    rewrite(output, lambda value: note(value) if isinstance(value, (TensorRef, ScalarRef)) else value)
-    return found

@@ -11,9 +11,9 @@ from typing import Any
 
 import torch
 
+from rlkernel.evaluator.program.references import Reference, changed
 from rlkernel.evaluator.program.schema import Launch, Step
 from rlkernel.evaluator.program.values import ScalarRef, TensorRef
-from rlkernel.evaluator.trace.calls import Reference, changed
 from rlkernel.evaluator.trace.recorder import Recorder
 
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from rlkernel.evaluator.program.operators import is_random
+from rlkernel.evaluator.program.references import bound_by, needed_from, tensor_numbers
 from rlkernel.evaluator.program.schema import Literal, Op, Step
-from rlkernel.evaluator.program.values import TensorRef, Value
-from rlkernel.evaluator.trace.calls import needed_from
+from rlkernel.evaluator.program.values import Value
 
 
 def without_host_values(steps: Sequence[Step], output: Value, kept: Iterable[int]) -> tuple[Step, ...]:
@@ -25,20 +25,15 @@ def without_host_values(steps: Sequence[Step], output: Value, kept: Iterable[int
             group[step.out] = {step.out}
             host.append((step, step.out))
             continue
-        reads = _tensors([step], None)
-        made = {number for number in step.outs if number is not None} if isinstance(step, Op) else set()
-        reads -= made - group.keys()
+        made = tensor_numbers(bound_by(step))
+        reads = tensor_numbers(needed_from([step], None)) - (made - group.keys())
         if isinstance(step, Op) and reads and reads <= group.keys() and not is_random(step.op):
             together = made.union(*(group[number] for number in reads))
             group.update(dict.fromkeys(together, together))
             host.append((step, min(reads)))
         else:
             others.append(step)
-    asked = _tensors(others, output) | set(kept)
+    asked = tensor_numbers(needed_from(others, output)) | set(kept)
     alive = {number for number, together in group.items() if together & asked}
     dropped = {id(step) for step, number in host if number not in alive}
     return tuple(step for step in steps if id(step) not in dropped)
-
-
-def _tensors(steps: Sequence[Step], output: Value) -> set[int]:
-    return {ref.number for ref in needed_from(steps, output) if isinstance(ref, TensorRef)}

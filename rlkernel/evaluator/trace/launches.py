@@ -199,7 +199,7 @@ def _pruned(tuner: Any, kwargs: dict[str, Any]) -> tuple[int, ...]:
         left = tuner.prune_configs(kwargs)
     except (AutotunerError, Untraceable):
         raise
-    except Exception:
+    except Exception:  # the candidate's own function, which may ask for what no trace knows: it leaves all of them
         return everything
     return tuple(index for index, config in enumerate(tuner.configs) if any(config is own for own in left)) or everything
 

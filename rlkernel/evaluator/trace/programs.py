@@ -8,9 +8,10 @@ from dataclasses import replace
 import torch
 
 from rlkernel.evaluator.program.operators import allocates
+from rlkernel.evaluator.program.references import Reference, bound_by, changed, needed_from, tensor_numbers
 from rlkernel.evaluator.program.schema import Program, Step
 from rlkernel.evaluator.program.values import TensorRef, rewrite
-from rlkernel.evaluator.trace.calls import Call, Reference, Steady, bound_by, changed, needed_from
+from rlkernel.evaluator.trace.calls import Call, Steady
 from rlkernel.evaluator.trace.host_values import without_host_values
 from rlkernel.evaluator.trace.recorder import Recorder
 from rlkernel.types import Status
@@ -103,7 +104,7 @@ class Programs:
 
 
 def _tensors_of(call: Call) -> set[int]:
-    return {ref.number for ref in needed_from((), [call.output]) if isinstance(ref, TensorRef)}
+    return tensor_numbers(needed_from((), [call.output]))
 
 
 def _looks(call: Call) -> bool:

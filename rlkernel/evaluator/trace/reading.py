@@ -19,10 +19,10 @@ from torch import nn
 from torch.utils._python_dispatch import _disable_current_modes
 
 from rlkernel.evaluator.program.operators import allocates, is_random, operator, writes
+from rlkernel.evaluator.program.references import bound_by
 from rlkernel.evaluator.program.replay import Replay
 from rlkernel.evaluator.program.schema import Launch, Op, Program, Scalar, Step
 from rlkernel.evaluator.program.values import ScalarRef, TensorRef, Value, rewrite
-from rlkernel.evaluator.trace.calls import bound_by
 from rlkernel.evaluator.trace.host_numbers import Untraceable
 
 if TYPE_CHECKING:

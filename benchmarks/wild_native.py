@@ -3,10 +3,12 @@
     python -m benchmarks.wild_native CORPUS/manifest.jsonl --out native.jsonl --ours ours.jsonl [--jobs 8] [--seconds 60]
 
 The rules are those of `rlkernel.evaluator.native.referee`: one seed before either construction, five draws of inputs (fewer of
-large outputs), and KernelBench's tolerances. First all candidates run side by side and are compared. Then, with `--ours`, the
-candidates that both sides accept run again one at a time, and the referee's clock confirms their times. Rows are appended one by
-one, a later row of a candidate replaces an earlier one, and the same command goes on where it stopped. A case whose reference
-cannot be used leaves no row.
+large outputs), and KernelBench's tolerances. All candidates run side by side and are compared. Who ran out of memory or time is
+run once more with nobody beside it. Who is wrong is given the reference's weights once more, because some collections hand
+weights over where KernelBench relies on the seed; such a row says `given`. With `--ours`, the candidates that both sides accept
+run again, are timed one at a time, and the referee's clock confirms their times. Rows are appended one by one, a later row of a
+candidate replaces an earlier one, and the same command goes on where it stopped. A case whose reference cannot be used leaves no
+row.
 """
 
 from __future__ import annotations
@@ -14,9 +16,10 @@ from __future__ import annotations
 import argparse
 import json
 import tempfile
-from collections.abc import Sequence
-from functools import partial
+from collections.abc import Sequence, Set
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import anyio
 
@@ -24,41 +27,81 @@ from rlkernel.commands.evaluate import Case, finished_ids, read_manifest
 from rlkernel.errors import BrokenReference, EvaluatorFailed
 from rlkernel.evaluator.cards import gpus
 from rlkernel.evaluator.config import GIB, EvaluatorConfig, Limits
-from rlkernel.evaluator.messages.native import Way
+from rlkernel.evaluator.messages.native import NativeEnd, NativeFound, Way
 from rlkernel.evaluator.native.agreement import native_from_json, native_to_json
 from rlkernel.evaluator.native_path import open_native
 
 
-async def run(cases: Sequence[Case], out: Path, gpu: str, jobs: int, seconds: float, *, timed: bool) -> list[str]:
-    """Run cases, `jobs` at a time, and append their rows to `out`. gpu: a card's UUID, or "" for the CPU. Returns a line for each
-    case whose reference cannot be used."""
-    config = EvaluatorConfig(limits=Limits(native_seconds=seconds, gpu_memory_bytes=128 * GIB))
-    places = anyio.Semaphore(jobs)
-    broken: list[str] = []
-    with tempfile.TemporaryDirectory() as folder, out.open("a") as file:
-        async with open_native(gpu, config, Path(folder, "alone.lock")) as native:
+@dataclass(frozen=True, slots=True)
+class Runs:
+    """Where candidates run, and where their rows go. gpu: a card's UUID, or "" for the CPU."""
 
-            async def one(case: Case) -> None:
-                async with places:
-                    try:
-                        found = await native.run(case.problem, case.candidate, Way.KERNELBENCH, timed=timed)
-                    except (BrokenReference, EvaluatorFailed) as error:
-                        broken.append(f"{case.id}: {error}")
-                        return
-                file.write(json.dumps({"id": case.id, **native_to_json(found)}) + "\n")
-                file.flush()
+    out: Path
+    gpu: str
+    seconds: float
 
-            async with anyio.create_task_group() as tasks:
-                for case in cases:
-                    tasks.start_soon(one, case)
+    async def run(self, cases: Sequence[Case], jobs: int, way: Way = Way.KERNELBENCH, *, timed: bool = False) -> list[str]:
+        """Run cases, `jobs` at a time, and append their rows. Returns a line for each case whose reference cannot be used."""
+        config = EvaluatorConfig(limits=Limits(native_seconds=self.seconds, gpu_memory_bytes=128 * GIB))
+        places = anyio.Semaphore(jobs)
+        broken: list[str] = []
+        with tempfile.TemporaryDirectory() as folder, self.out.open("a") as file:
+            async with open_native(self.gpu, config, Path(folder, "alone.lock")) as native:
+
+                async def one(case: Case) -> None:
+                    async with places:
+                        try:
+                            found = await native.run(case.problem, case.candidate, way, timed=timed)
+                        except (BrokenReference, EvaluatorFailed) as error:
+                            broken.append(f"{case.id}: {error}")
+                            return
+                    if way is Way.KERNELBENCH or found.right:
+                        given = {} if way is Way.KERNELBENCH else {"given": "weights"}
+                        file.write(json.dumps({"id": case.id, **native_to_json(found), **given}) + "\n")
+                        file.flush()
+
+                async with anyio.create_task_group() as tasks:
+                    for case in cases:
+                        tasks.start_soon(one, case)
+        return broken
+
+
+async def compared(runs: Runs, cases: Sequence[Case], jobs: int) -> list[str]:
+    """Run the cases that have no row yet, and once more those that were in each other's way or need the reference's weights."""
+    done = finished_ids(runs.out)
+    broken = await runs.run([case for case in cases if case.id not in done], jobs)
+    lacking = {line.partition(": ")[0] for line in broken if _lacked(line)}
+    lacking |= {name for name, one in rows(runs.out).items() if one.ended is NativeEnd.TIMEOUT or _lacked(one.detail)}
+    again = [case for case in cases if case.id in lacking and case.id not in done]
+    broken = [line for line in broken if not _lacked(line)] + await runs.run(again, 1)
+    wrong = {name for name, one in rows(runs.out).items() if one.ended is NativeEnd.RAN and not one.right}
+    await runs.run([case for case in cases if case.id in wrong and case.id not in done], jobs, Way.JUDGED)
     return broken
 
 
-def _worth_timing(native: Path, ours: Path) -> set[str]:
-    """The ids of the candidates that both sides accept, and that have no times yet."""
-    accepted = {row["id"] for row in map(json.loads, ours.read_text().splitlines()) if row["correct"]}
-    found = {row["id"]: native_from_json(row) for row in map(json.loads, native.read_text().splitlines())}
-    return {name for name, one in found.items() if name in accepted and one.right and not one.calls}
+def rows(path: Path) -> dict[str, NativeFound]:
+    """The last row of each candidate."""
+    return {row["id"]: native_from_json(row) for row in _lines(path)}
+
+
+def _lines(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def _lacked(text: str) -> bool:
+    """Whether a failure's text says that there was no memory left."""
+    return "out of memory" in text or "OutOfMemoryError" in text
+
+
+async def time(runs: Runs, cases: Sequence[Case], jobs: int, accepted: Set[str]) -> int:
+    """Time the candidates of `accepted` that are natively right and have no times yet, each as it was found right. Returns how
+    many."""
+    found = rows(runs.out)
+    left = {name for name, one in found.items() if name in accepted and (one.right or one.matches) and not one.calls}
+    last = {row["id"]: "given" in row for row in _lines(runs.out)}
+    for way, given in ((Way.KERNELBENCH, False), (Way.JUDGED, True)):
+        await runs.run([case for case in cases if case.id in left and last[case.id] is given], jobs, way, timed=True)
+    return len(left)
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -73,17 +116,14 @@ def main(argv: Sequence[str] | None = None) -> None:
     given = parser.parse_args(argv)
     cards = gpus.select(given.device)
     gpu = cards[0].uuid if cards else ""
-    cases, done = read_manifest(given.manifest), finished_ids(given.out)
-    left = [case for case in cases if case.id not in done]
-    broken = anyio.run(partial(run, left, given.out, gpu, given.jobs, given.seconds, timed=False))
-    print(f"{len(left) - len(broken)} candidates run natively; {given.out} has {len(done) + len(left) - len(broken)}", flush=True)
+    cases, runs = read_manifest(given.manifest), Runs(given.out, gpu, given.seconds)
+    broken = anyio.run(compared, runs, cases, given.jobs)
+    print(f"{given.out} has {len(finished_ids(given.out))} of {len(cases)} candidates", flush=True)
     for line in broken:
         print(f"left out: {line}", flush=True)
     if given.ours is not None:
-        worth = _worth_timing(given.out, given.ours)
-        again = [case for case in cases if case.id in worth]
-        anyio.run(partial(run, again, given.out, gpu, 1, given.seconds, timed=True))
-        print(f"{len(again)} candidates timed")
+        accepted = {row["id"] for row in _lines(given.ours) if row["correct"]}
+        print(f"{anyio.run(time, runs, cases, given.jobs, accepted)} candidates timed")
 
 
 if __name__ == "__main__":

@@ -109,7 +109,7 @@ def load_reference(source: str, *, small: bool, name: str = "reference") -> Refe
     namespace: dict[str, Any] = {"__name__": "reference", "__file__": filename}
     with _float32(), noting() as streams:
         try:
-            exec(compile(source, filename, "exec"), namespace)
+            exec(compile(source, filename, "exec", dont_inherit=True), namespace)
         except Exception as error:  # any failure of the file's own code becomes one line about the file
             raise BrokenReference(f"{name}: importing it raised {_describe(error, filename)}") from error
     missing = [required for required in REQUIRED if not callable(namespace.get(required))]

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rlkernel.evaluator import wire
 from rlkernel.evaluator.cards.gpu_runner import GpuRunner, RunnerFailed, RunnerLost
 from rlkernel.evaluator.cards.studies import Studies
 from rlkernel.evaluator.messages import codec
 from rlkernel.evaluator.messages.endings import Failed
-from rlkernel.evaluator.messages.gpu import Evaluate, Judged, Known, Task
+from rlkernel.evaluator.messages.gpu import Evaluate, Judged, Known, Needed, Task
 from rlkernel.evaluator.messages.oracle import Brief
 from rlkernel.evaluator.stages import Clock, Ended
 from rlkernel.types import Problem, Status
 
 _MAY_SAY = {Status.RUNTIME_ERROR, Status.OUT_OF_BOUNDS, Status.TIMEOUT, Status.CRASH}
 """Failures that a runner may report of a candidate."""
+
+MOST_NEEDED = 16
+"""Kernels of a candidate without which the rest may fail; each costs a process and a second."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,31 +46,31 @@ class Stays:
         Raises Ended, BrokenReference, EvaluatorFailed, or RunnerFailed when no GPU is left."""
         body = wire.Body()
         spans = {key: body.add_bytes(data) for key, data in cubins.items()}
-
-        def question(known: Known) -> bytes:
-            return codec.pack(Evaluate(task, known, spans), body)
-
         while True:
             await self._studies.settled(problem)
             left = [runner for runner in self.runners if not runner.failed]
             runner = min(left or self.runners, key=lambda runner: runner.waiting)
             told = self._studies.known(runner, problem)
-            ready = None if told is None else question(told)  # before the lease, under which the card would wait for it
+            ready = (
+                None if told is None else _question(task, told, spans, body)
+            )  # before the lease, which the card would wait for
             try:
                 async with runner.lease():
                     known = await self._studies.study(runner, problem, brief)
                     with clock.stage("gpu"):
-                        judged = await self._ask(runner, ready or question(known))
+                        judged = await self._ask(runner, ready or _question(task, known, spans, body))
             except RunnerFailed:
                 if all(runner.failed for runner in self.runners):
                     raise
             else:
-                return Stay(runner, known, judged)
+                if isinstance(judged, Judged):
+                    return Stay(runner, known, judged)
+                task = _knowing(task, judged)
 
-    async def _ask(self, runner: GpuRunner, question: bytes) -> Judged:
+    async def _ask(self, runner: GpuRunner, question: bytes) -> Judged | Needed:
         """The runner's facts about the candidate. Its failure, death or silence ends the evaluation: raises Ended."""
         try:
-            answer = await runner.ask(question, self._seconds, Judged)
+            answer: Judged | Needed | Failed = await runner.ask(question, self._seconds, Judged, Needed)
         except RunnerLost as lost:
             if lost.death is None:
                 raise Ended(Status.TIMEOUT, f"the GPU was silent for more than {self._seconds:g} s") from None
@@ -75,3 +78,15 @@ class Stays:
         if isinstance(answer, Failed):
             raise Ended(answer.status if answer.status in _MAY_SAY else Status.CRASH, answer.detail)
         return answer
+
+
+def _question(task: Task, known: Known, spans: dict[str, wire.Span], body: wire.Body) -> bytes:
+    return codec.pack(Evaluate(task, known, spans), body)
+
+
+def _knowing(task: Task, found: Needed) -> Task:
+    """The task for the next runner, which need not try what cost this one its process. Raises Ended after too many."""
+    needed = (*task.needed, found.function)
+    if found.function in task.needed or len(needed) > MOST_NEEDED:
+        raise Ended(Status.CRASH, f"forward fails on the GPU without any one of {len(task.needed)} kernels and more")
+    return replace(task, needed=needed)

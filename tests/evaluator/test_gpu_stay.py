@@ -16,7 +16,7 @@ from rlkernel.evaluator.cards.studies import Studies
 from rlkernel.evaluator.config import EvaluatorConfig
 from rlkernel.evaluator.gpu_stay import Stay, Stays
 from rlkernel.evaluator.messages.endings import Failed
-from rlkernel.evaluator.messages.gpu import Evaluate, Study, Tables, Task
+from rlkernel.evaluator.messages.gpu import Evaluate, Needed, Study, Tables, Task
 from rlkernel.evaluator.processes.fork_server import ChildDied
 from rlkernel.evaluator.program.schema import Program
 from rlkernel.evaluator.stages import Clock, Ended
@@ -81,6 +81,18 @@ async def test_a_stay_without_facts_is_a_verdict(answer: Any, status: Status, li
     with pytest.raises(Ended) as ended:
         await stay(stays(PlayedRunner(0, [KNOWN, answer])))
     assert (ended.value.status, ended.value.detail) == (status, line)
+
+
+async def test_a_launch_that_the_rest_cannot_do_without_is_told_to_the_next_runner() -> None:
+    runner = PlayedRunner(0, [KNOWN, Needed(3, lost=True), Needed(1, lost=True), WRONG])
+    assert (await stay(stays(runner))).judged == WRONG
+    assert [question.task.needed for question, _ in runner.asked if isinstance(question, Evaluate)] == [(), (3,), (3, 1)]
+
+
+async def test_a_runner_that_tells_the_same_twice_ends_the_stay() -> None:
+    with pytest.raises(Ended, match="without any one of 1 kernels") as ended:
+        await stay(stays(PlayedRunner(0, [KNOWN, Needed(3, lost=True), Needed(3, lost=True)])))
+    assert ended.value.status is Status.CRASH
 
 
 async def test_who_waits_for_a_study_holds_no_card() -> None:

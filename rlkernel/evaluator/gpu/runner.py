@@ -22,7 +22,7 @@ from rlkernel.evaluator.gpu.compiled_reference import compiled_time
 from rlkernel.evaluator.gpu.fused import Fused
 from rlkernel.evaluator.gpu.problem import GpuProblem
 from rlkernel.evaluator.gpu.rates import measure
-from rlkernel.evaluator.gpu.session import Session
+from rlkernel.evaluator.gpu.session import Indispensable, Session
 from rlkernel.evaluator.gpu.stopwatch import Hung, Stopwatch, settle
 from rlkernel.evaluator.gpu.subject import KernelTable, NoConfig, Subject, binary_of
 from rlkernel.evaluator.gpu.trials import Unmeasured
@@ -38,6 +38,7 @@ from rlkernel.evaluator.messages.gpu import (
     Known,
     Measured,
     MeasureRates,
+    Needed,
     NotCompiled,
     Study,
     TimeCompiled,
@@ -99,11 +100,11 @@ class Runner:
         set_precision(question.precision)
         return compiled_time(question.source, question.name, self.stopwatch)
 
-    def evaluate(self, question: Evaluate, body: bytes) -> Judged | Failed:
+    def evaluate(self, question: Evaluate, body: bytes) -> Judged | Needed | Failed:
         """Judge and time a candidate. Never raises for what it does."""
         set_precision(question.task.precision)
         answer = self._verdict(question, body)
-        if not (isinstance(answer, Failed) and answer.lost):
+        if not (isinstance(answer, Ending) and answer.lost):
             if isinstance(answer, Failed):  # an exception's frames hold tensors
                 gc.collect()
             if torch.cuda.memory_stats_as_nested_dict()["reserved_bytes"]["all"]["current"] > KEEP_RESERVED:
@@ -118,10 +119,12 @@ class Runner:
                 self._problems.popitem(last=False)
         return self._problems[key]
 
-    def _verdict(self, question: Evaluate, body: bytes) -> Judged | Failed:
+    def _verdict(self, question: Evaluate, body: bytes) -> Judged | Needed | Failed:
         seconds = question.task.seconds
         try:
             return self._examine(question, body)
+        except Indispensable as error:
+            return Needed(error.function, lost=True)
         except Strayed as error:
             return Failed(Status.OUT_OF_BOUNDS, str(error), lost=True)
         except Hung:
@@ -149,10 +152,12 @@ class Runner:
         kernels, other_kernels = (_loaded(table, cubins, loaded) for table in (task.kernels.program, task.kernels.other))
         subject = Subject(task.program, kernels, loaded, seconds)
         other = None if task.other is None else Subject(task.other, other_kernels, loaded, seconds)
+        session = Session(
+            problem, question.known, self.stopwatch, self.fused, subject, other, task.modal, task.precision, seconds,
+            frozenset(task.needed),
+        )  # fmt: skip
         try:
-            judged = whole_stay(
-                Session(problem, question.known, self.stopwatch, self.fused, subject, other, task.modal, task.precision, seconds)
-            )
+            judged = whole_stay(session)
             settle(seconds)
         finally:
             subject.release()

@@ -15,11 +15,12 @@ from typing import Any
 import torch
 from torch import nn
 
+from rlkernel.evaluator.gpu import driver
 from rlkernel.evaluator.gpu.checks import Checks, Strayed
 from rlkernel.evaluator.gpu.fused import Fused
 from rlkernel.evaluator.gpu.kinds import Kind, name_of
 from rlkernel.evaluator.gpu.problem import GpuProblem, step_times
-from rlkernel.evaluator.gpu.stopwatch import Stopwatch, settle
+from rlkernel.evaluator.gpu.stopwatch import Hung, Stopwatch, settle
 from rlkernel.evaluator.gpu.subject import Outcome, Subject
 from rlkernel.evaluator.gpu.trials import Trials, Unmeasured
 from rlkernel.evaluator.judging.comparison import Match
@@ -38,6 +39,15 @@ ATTRIBUTIONS = 4
 """A host that is held up leaves gaps between the steps: then they are timed again, behind a spin three times as long."""
 NOISE_FACTOR = 4.0
 """A skipped launch changes the output if it does so by this much more than repeating the call does."""
+
+
+class Indispensable(Exception):
+    """Without the launches of `function` the rest of forward leaves its tensors or never ends, so that they are needed. The
+    process is lost. Example: they set a counter to zero that later launches count in, and address memory by."""
+
+    def __init__(self, function: int) -> None:
+        super().__init__(f"forward fails without the launches of function {function}")
+        self.function = function
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +87,8 @@ class Session:
     precision: Precision
     seconds: float
     """Wall clock that the rounds, or one trial, may take."""
+    needed: frozenset[int] = frozenset()
+    """Functions that were found to be indispensable, see `Task.needed`."""
     worst: float = 0.0
     close: Closeness | None = None
     """How KernelBench would compare an output at the problem's own inputs; None until one was compared."""
@@ -189,16 +201,33 @@ class Session:
         honest = tensors_of(first.outcome.output)
         # Where one launch alone writes the output, an output that matches proves it live.
         functions = sorted({launch.function for launch in subject.program.launches}) if subject.only is None else []
+        functions = [function for function in functions if function not in self.needed]
         changes = []
         for function in functions:
-            without = self.call(subject, first.seeds, kind, frozenset({function}))
+            without = self._without(function, first.seeds, kind)
             changes.append(checks.difference(honest, tensors_of(without.output)))
-            settle(self.seconds)
         match = self._judged(checks, [first])
         if not match.matches:
             return match, {}
         live = self._live(first, {f: change() for f, change in zip(functions, changes, strict=True)})
-        return match, live | {launch.function: True for launch in subject.program.launches if subject.only is not None}
+        proved = {launch.function for launch in subject.program.launches} if subject.only is not None else self.needed
+        return match, live | dict.fromkeys(proved, True)
+
+    def _without(self, function: int, seeds: Seeds, kind: Kind) -> Outcome:
+        """The call of a round once more, without one function's launches. Raises Indispensable if that fails."""
+        strays = Checks(self.fused)
+        try:
+            outcome = self.call(self.subject, seeds, kind, frozenset({function}))
+            settle(self.seconds)  # here, because making memory may wait for a kernel that never ends
+            strays.zones(*outcome.guards)
+            strays.finish(self.seconds)
+        except (Hung, Strayed) as error:
+            raise Indispensable(function) from error
+        except RuntimeError as error:
+            if driver.lost_context() is None:
+                raise
+            raise Indispensable(function) from error
+        return outcome
 
     def _live(self, first: Round, changes: dict[int, float]) -> dict[int, bool]:
         """Function -> whether skipping it changes the output more than repeating the call does. Raises Strayed."""

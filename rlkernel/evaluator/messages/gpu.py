@@ -159,6 +159,15 @@ class Task:
     kernels: Tables
     replaced: tuple[str, ...] = ()
     """Attributes that the reference's forward replaces for its next call."""
+    needed: tuple[int, ...] = ()
+    """Functions without whose launches the rest of forward was seen to fail on a GPU, so that nothing is left to find out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Needed(Ending):
+    """Runner to pool: forward without the launches of this function fails, and the process is lost by it."""
+
+    function: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,8 +67,10 @@ class _Told(random.Random):
         return self.seeds.pop(0)
 
 
-def compare_rounds(problem: PlacedReference, given: Sequence[Given], precision: Precision) -> Comparison:
-    """Compare the rounds in the order in which they were called. Raises what the reference raises, and wire.BadMessage."""
+def compare_rounds(problem: PlacedReference, given: Sequence[Given], precision: Precision, *, state: bool = True) -> Comparison:
+    """Compare the rounds in the order in which they were called. `state`: also what forward changes of the module's state.
+
+    Raises what the reference raises, and wire.BadMessage."""
     found = Comparison()
     construction: Construction | None = None
     told = _Told()
@@ -80,6 +82,8 @@ def compare_rounds(problem: PlacedReference, given: Sequence[Given], precision: 
             construction = Construction(problem, Terms(precision), told, other=draw.other, perturbed=draw.perturbed)
         told.seeds += [draw.forward_seed, draw.input_seed]
         drawn = construction.round(draw.stress)
+        if not state:
+            drawn = replace(drawn, expected=replace(drawn.expected, state={}))
         tensors = _tensors(one.outputs.tensors, one.body, problem.device)
         found = _with_round(found, one, drawn, tensors, problem.device)
         if not found.allowed:

@@ -14,7 +14,6 @@ around the reference's calls, by the same clock, is known. So the call took the 
 
 from __future__ import annotations
 
-import fcntl
 import socket
 import statistics
 from collections.abc import Callable, Iterator, Sequence
@@ -51,6 +50,7 @@ from rlkernel.evaluator.messages.native import (
 from rlkernel.evaluator.native.calls import PlacedReference
 from rlkernel.evaluator.native.comparing import Given, compare_rounds, compare_timed
 from rlkernel.evaluator.native.held import Held, HeldEnded, PoolGone, hold
+from rlkernel.evaluator.native.quiet import Quiet
 from rlkernel.evaluator.program.codes import valued
 
 ALLOWANCE_US = 100.0
@@ -96,9 +96,14 @@ class _Referee:
 
     def __init__(self, request: NativeRequest) -> None:
         self._request = request
+        self._quiet = Quiet(request.alone)
 
     def judge(self, pool: socket.socket, enclose: Callable[[], None]) -> NativeFound:
         """Judge the candidate. Raises BrokenReference, or PoolGone."""
+        with self._quiet.shared():
+            return self._judge(pool, enclose)
+
+    def _judge(self, pool: socket.socket, enclose: Callable[[], None]) -> NativeFound:
         request = self._request
         with self._hold(enclose, pool) as held:
             with self._hold(enclose, pool) as measured:
@@ -124,7 +129,7 @@ class _Referee:
         if reference is None:
             return NativeFound(NativeEnd.RAN, constructed=True), [], []
         usual, count = reference
-        with self._alone():
+        with self._quiet.alone():
             warm_ups = self._warmed_up(held)
             times, timed = self._time(held, warm_ups[0], count, keep=True)
         proved_us = times.shortest_us - usual.around_us - ALLOWANCE_US
@@ -145,7 +150,9 @@ class _Referee:
         with _own(self._request.name):
             try:
                 with judging(self._request.precision):
-                    compared = compare_rounds(self._problem, given, self._request.precision)
+                    compared = compare_rounds(
+                        self._problem, given, self._request.precision, state=self._request.way is Way.JUDGED
+                    )
                     if timed:
                         compared = compare_timed(self._problem, warm_ups, timed, compared)
             except wire.BadMessage as error:
@@ -181,7 +188,7 @@ class _Referee:
     def _time_reference(self, held: Held) -> tuple[_Times, int]:
         """Time the reference as if it were a candidate. Also says how many calls are timed. Raises BrokenReference."""
         try:
-            with self._alone():
+            with self._quiet.alone():
                 self._begin(held, f"{self._problem.text}\nModelNew = Model\n", _fresh())
                 warm_ups = self._warmed_up(held)
                 outputs = held.ask(HandOver(), RoundOutputs)
@@ -248,16 +255,6 @@ class _Referee:
     def _give_memory_back(self) -> None:
         if self._problem.device.type == "cuda":
             torch.cuda.empty_cache()
-
-    @contextmanager
-    def _alone(self) -> Iterator[None]:
-        """While nobody else who asks for the same lock is timed."""
-        if not self._request.alone:
-            yield
-            return
-        with open(self._request.alone, "w") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
-            yield
 
 
 def _fresh() -> Draw:

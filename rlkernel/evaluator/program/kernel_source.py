@@ -9,6 +9,7 @@ is then given text that was written anew from the checked tree, because its own 
 from __future__ import annotations
 
 import ast
+import builtins
 import functools
 import hashlib
 import importlib
@@ -41,6 +42,7 @@ _BUILTINS: dict[str, Any] = {
 } | {"True": True, "False": False, "None": None}  # fmt: skip
 _HOST_BUILTINS = set(CodeGenerator.builtin_namespace) - set(_BUILTINS)
 """What Triton's compiler still finds when a local of the same name is unbound: such names are refused even as locals."""
+_PYTHON_BUILTINS = frozenset(dir(builtins))
 _ANNOTATED = {"tl": tl, "triton": triton}
 """What annotations of parameters name, also where a kernel's body does not: no kernel may give these names another meaning."""
 _STATEMENTS = (
@@ -82,6 +84,8 @@ def _module(name: str) -> types.ModuleType:
 
 
 # Decided once, on the pristine modules: the interpreter replaces their members later.
+_PRESENT: dict[str, frozenset[str]] = {module: frozenset(dir(_module(module))) for module in _MODULES}
+"""Every name that a module has: any other one fails when it is reached, and a branch that is never compiled does not reach it."""
 _NAMES: dict[str, frozenset[str]] = {
     module: frozenset(
         name
@@ -102,13 +106,14 @@ _NAMES["triton.language.extra.libdevice"] |= {
 
 
 def _resolve(root: types.ModuleType, path: list[str], line: int) -> Any:
-    """Follow `root.a.b` through Triton's own modules. Raises KernelRejected."""
+    """Follow `root.a.b` through Triton's own modules, up to a name that there is not. Raises KernelRejected."""
     value: Any = root
+    hidden = next((name for name in path if name.startswith("_")), None)
     for name in path:
-        if not (isinstance(value, types.ModuleType) and value.__name__ in _MODULES) or name.startswith("_"):
-            raise KernelRejected(f"a kernel may not use .{name}", line)
-        if not hasattr(value, name):
-            raise KernelRejected(f"module '{value.__name__}' has no attribute '{name}'", line)
+        if not (isinstance(value, types.ModuleType) and value.__name__ in _MODULES) or hidden is not None:
+            raise KernelRejected(f"a kernel may not use .{hidden or name}", line)
+        if name not in _PRESENT[value.__name__]:
+            return None
         if name not in _NAMES[value.__name__]:
             raise KernelRejected(f"a kernel may not use {value.__name__}.{name}", line)
         value = getattr(value, name)
@@ -159,13 +164,12 @@ class _Checker:
         host = node.id in _HOST_BUILTINS or (node.id in _ANNOTATED and isinstance(node.ctx, ast.Store))
         if node.id.startswith("__") or host:
             raise self.reject(f"a kernel may not use {node.id}", node)
-        if (
-            isinstance(node.ctx, ast.Load)
-            and node.id not in self.local
-            and node.id not in self.names
-            and node.id not in _BUILTINS
-        ):
+        if node.id in _PYTHON_BUILTINS and not self.defined(node):
             raise self.reject(f"NameError: name '{node.id}' is not defined in the kernel", node)
+
+    def defined(self, node: ast.Name) -> bool:
+        """Whether a name means something; what means nothing fails when it is reached."""
+        return isinstance(node.ctx, ast.Store) or node.id in self.local or node.id in self.names or node.id in _BUILTINS
 
     def attribute(self, node: ast.Attribute) -> None:
         if not isinstance(node.ctx, ast.Load):
@@ -187,8 +191,9 @@ class _Checker:
                         raise
                     rest.insert(0, path.pop())
             return
+        nothing = isinstance(root, ast.Name) and not self.defined(root)
         for name in path:
-            if name.startswith("_") or name not in _VALUE_ATTRIBUTES:
+            if name.startswith("_") or (name not in _VALUE_ATTRIBUTES and not nothing):
                 raise self.reject(f"a kernel value has no attribute '{name}'", node)
         self.visit(root)
 
@@ -203,7 +208,9 @@ def binding_value(value: Value, functions: Callable[[int], Any]) -> Any:
         case FunctionRef(index):
             return functions(index)
         case TlDtype(name):
-            return _resolve(tl, [_DTYPES.get(name, "?")], 0)
+            if name not in _DTYPES:
+                raise KernelRejected(f"triton.language has no dtype {name}", 0)
+            return _resolve(tl, [_DTYPES[name]], 0)
         case LibraryRef(module, name):
             return _library(module, name)
     if value is None or isinstance(value, (bool, int, float, str)):

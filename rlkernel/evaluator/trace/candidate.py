@@ -25,7 +25,7 @@ from rlkernel.evaluator.program.values import Pairs, TensorRef, Value
 from rlkernel.evaluator.program.variant import Traced, Variant
 from rlkernel.evaluator.trace.calls import Call, Steady, alike, steady
 from rlkernel.evaluator.trace.cuda_graphs import graphs
-from rlkernel.evaluator.trace.devices import CUDA, HOST
+from rlkernel.evaluator.trace.devices import CUDA
 from rlkernel.evaluator.trace.host_numbers import compiled, names
 from rlkernel.evaluator.trace.inductor import load
 from rlkernel.evaluator.trace.kernels import KernelTable
@@ -200,7 +200,6 @@ class _Trace:
         for number in state.values():  # the module is moved to the GPU before it is called
             recorder.devices.move(recorder.tensor(number), CUDA)
             recorder.reading.state.add(recorder.storage(number))
-        recorder.devices.base = HOST
         start = Program((), tuple(init_ids), tuple(recorder.phase()), state, (), (), None)
         training = model.training
         usual = steady(lambda: self._forward(model), self.warm)

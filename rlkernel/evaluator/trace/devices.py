@@ -17,10 +17,10 @@ _INDEXED = ("index", "index_put", "index_put_", "_index_put_impl_", "_unsafe_ind
 
 
 class Devices:
-    """The devices that storages claim. Everything is on the GPU unless host code asked for something else."""
+    """The devices that storages claim: inputs and state are on the GPU, and what host code makes is where torch puts it."""
 
-    def __init__(self) -> None:
-        self.base = CUDA
+    def __init__(self, base: torch.device = HOST) -> None:
+        self.base = base
         """Where torch makes a tensor that nobody asked a device for."""
         self.chosen: torch.device | None = None
         """Where host code wants such tensors to be made, by `torch.set_default_device`."""

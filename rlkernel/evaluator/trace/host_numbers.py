@@ -196,7 +196,7 @@ class _Calls(ast.NodeTransformer):
 def compiled(source: str, filename: str) -> Any:
     """A candidate's text as code that runs in a namespace with `names()`. Raises SyntaxError."""
     tree = ast.parse(source, filename)
-    return compile(_Calls(tree).visit(tree), filename, "exec")
+    return compile(_Calls(tree).visit(tree), filename, "exec", dont_inherit=True)
 
 
 def names() -> dict[str, Any]:

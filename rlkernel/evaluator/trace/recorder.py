@@ -24,7 +24,7 @@ from rlkernel.evaluator.program.values import DeviceRef, MalformedProgram, Scala
 from rlkernel.evaluator.program.without_data import CALLS
 from rlkernel.evaluator.trace import precision
 from rlkernel.evaluator.trace.addresses import Addresses
-from rlkernel.evaluator.trace.devices import CUDA, META, Devices
+from rlkernel.evaluator.trace.devices import CUDA, HOST, META, Devices
 from rlkernel.evaluator.trace.host_numbers import HostNumbers, Untraceable
 from rlkernel.evaluator.trace.reading import Reading
 
@@ -60,7 +60,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         """The steps of all phases."""
         self.numbers = HostNumbers(self._scalar)
         self.reading = Reading(self)
-        self.devices = Devices()
+        self.devices = Devices(CUDA if trusted else HOST)  # a reference's own tensors are put where its inputs are
         self.addresses = Addresses()
         self.captured = False
         """Whether a CUDA graph was captured."""

@@ -70,7 +70,7 @@ def test_devices_are_recorded_as_the_replays_own() -> None:
 
 
 def test_literals_are_recorded_by_value() -> None:
-    steps, _ = traced(lambda x: x + torch.tensor([1.0, -2.0]), (2,))
+    steps, _ = traced(lambda x: x + torch.tensor([1.0, -2.0], device=x.device), (2,))
     data = base64.b64encode(struct.pack("<2f", 1.0, -2.0)).decode()
     assert steps == [Literal(1, "float32", (2,), data), Op("aten.add.Tensor", (TensorRef(0), TensorRef(1)), {}, (2,))]
 

@@ -1,4 +1,4 @@
-# own/scalar_gain correct coverage>0.8: reads a parameter where the module is made, and a tensor of numbers on the way; torch computes the exponential of one
+# own/scalar_gain correct coverage>0.7: reads a parameter where the module is made, and a tensor of numbers on the way; torch computes the exponential of one
 import math
 
 import torch

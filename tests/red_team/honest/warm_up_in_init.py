@@ -21,7 +21,7 @@ class ModelNew(nn.Module):
         super().__init__()
         self.bias = nn.Parameter(torch.randn(COLS))
         dummy = torch.zeros(1, COLS, device="cuda")
-        kernel[(triton.cdiv(COLS, 1024),)](dummy, self.bias, torch.empty_like(dummy), COLS, COLS, BLOCK=1024)
+        kernel[(triton.cdiv(COLS, 1024),)](dummy, self.bias.cuda(), torch.empty_like(dummy), COLS, COLS, BLOCK=1024)
         torch.cuda.synchronize()
 
     def forward(self, x):

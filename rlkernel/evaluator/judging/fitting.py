@@ -11,7 +11,8 @@ The module constants that are sizes are made smaller until the reference runs an
 Without a GPU a problem keeps its shape for tracing, compiling and modelled time; its results are compared at the reduced sizes,
 which become its `SMALL`. Where none fits well, the smallest that was found is taken, if it can be judged at all. On a GPU
 everything happens at the full shape. A problem is itself replaced by a reduced form only where its reference needs more memory
-than the card has, or more operators than a trace may hold (an unrolled recurrence). What is left is `Unfit`.
+than the card has, or more operators than a trace may hold (an unrolled recurrence). The latter has a step before these: one
+constant alone, the largest first, because kernels are often made for the others. What is left is `Unfit`.
 """
 
 from __future__ import annotations
@@ -174,6 +175,10 @@ class _Search:
         return None
 
     def _candidates(self, families: Sequence[Sizes]) -> Iterator[Sizes]:
+        yield {}
+        if self.names is None and self._stopped:  # too many operators
+            every = sorted(families[-1].items(), key=lambda item: -largest_of(item[1]))
+            yield from (reduced({name: value}, limit) for name, value in every for limit in LIMITS)
         for family in families:
             yield from (reduced(family, limit) for limit in (1 << 62, *LIMITS))
         counts = counts_of(self.problem.source)

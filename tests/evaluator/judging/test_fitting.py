@@ -179,6 +179,12 @@ def test_a_recurrence_is_shortened_until_its_trace_is_not_too_long() -> None:
     assert on_cpu.whole == {"length": 1024} and describe([on_cpu])["resized"] == {"level1/x": {"length": 1024}}
 
 
+def test_of_many_sizes_only_the_one_that_makes_a_trace_too_long_is_reduced() -> None:
+    # The width is larger and comes first, but no width makes the trace shorter.
+    wide = RECURRENT.replace("width = 64", "width = 8192")
+    assert fitted(fit_for_gpu(problem(wide), 1 << 40)).whole == {"length": 1024}
+
+
 def test_on_a_gpu_only_what_needs_too_much_memory_is_made_smaller() -> None:
     needed = need(LINEAR, "x").gpu_bytes
     assert fit_for_gpu(problem(LINEAR), needed) == Fitted(problem(LINEAR), {}, {})

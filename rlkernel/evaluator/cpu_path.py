@@ -3,19 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import replace
 
 from rlkernel.errors import BrokenReference
 from rlkernel.evaluator import wire
 from rlkernel.evaluator.compile.binaries import Compiled, Kernels
 from rlkernel.evaluator.judging.verdict import Facts, Times, census, combine
 from rlkernel.evaluator.messages import codec
-from rlkernel.evaluator.messages.children import PriceRequest, Prices, Ran, RunRequest
+from rlkernel.evaluator.messages.children import PriceRequest, Prices, Ran, RunRequest, TooLarge
 from rlkernel.evaluator.messages.oracle import Compare, Compared, DrawRounds, Malformed, Rounds
 from rlkernel.evaluator.processes.fork_server import Child
 from rlkernel.evaluator.program.schema import Program
 from rlkernel.evaluator.program.variant import Specs, Traced
-from rlkernel.evaluator.stages import Clock, Ended, Stages, nonsense
+from rlkernel.evaluator.stages import Clock, Ended, Stages, compared_at, nonsense
 from rlkernel.types import Evaluation, Problem, Status
+
+MOST_WORK = 600_000.0
+"""The work of all rounds of a candidate, see `cpu.pace`, above which sizes are made smaller: about 10 s of a core."""
+TIMES_SMALLER = 2
+"""How many times sizes are made smaller."""
+
+
+class _TooLarge(Exception):
+    """The interpreter would take too long at these sizes."""
 
 
 class CpuPath:
@@ -25,9 +36,23 @@ class CpuPath:
         self.stages = stages
 
     async def evaluate(self, oracle: Child, problem: Problem, code: str, clock: Clock) -> Evaluation:
-        """Judge one candidate. Raises Ended, BrokenReference or EvaluatorFailed."""
+        """Judge one candidate, at smaller sizes where the interpreter would take too long, and at the last ones in any case.
+        Raises Ended, BrokenReference or EvaluatorFailed."""
+        fits = await self.stages.fitted(oracle, problem, None)
+        for smaller in range(1, TIMES_SMALLER + 1):
+            with compared_at(fits.sizes), suppress(_TooLarge):
+                found = await self._judge(oracle, replace(problem, source=fits.source), code, clock, MOST_WORK)
+                return replace(found, sizes=fits.sizes)
+            larger, fits = fits, await self.stages.fitted(oracle, problem, None, smaller)
+            if fits.source == larger.source:
+                break
+        with compared_at(fits.sizes):
+            found = await self._judge(oracle, replace(problem, source=fits.source), code, clock, None)
+        return replace(found, sizes=fits.sizes)
+
+    async def _judge(self, oracle: Child, problem: Problem, code: str, clock: Clock, most_work: float | None) -> Evaluation:
+        """Judge one candidate at the problem's own sizes. Raises _TooLarge, too."""
         stages = self.stages
-        problem = await stages.fitted(oracle, problem, None)
         brief = await stages.brief(oracle, problem)
         small, full = await stages.trace(code, brief.variants, clock)
         specs = brief.variants[1].specs
@@ -37,7 +62,7 @@ class CpuPath:
         key = stages.key(problem, code, (small, full))
         kernels = await self._compile(full.program, specs, key, clock)
         with clock.stage("run"):
-            ran, compared = await self._run(oracle, problem, key, small, full.program, specs, kernels)
+            ran, compared = await self._run(oracle, problem, key, small, full.program, specs, kernels, most_work)
         modelled_us = max(sum(row.us for row in ran.rows), 1e-3)
         facts = Facts(
             program=full.program, same_work=census(small.program) == census(full.program), kernels=_by_step(kernels),
@@ -64,17 +89,23 @@ class CpuPath:
             return await self.stages.compile(full, specs, orders)
 
     async def _run(
-        self, oracle: Child, problem: Problem, key: str, small: Traced, full: Program, specs: Specs, kernels: Kernels
-    ) -> tuple[Ran, Compared]:
-        """The candidate on rounds that are drawn from its key, and what the oracle says of its outputs. Raises Ended."""
+        self, oracle: Child, problem: Problem, key: str, small: Traced, full: Program, specs: Specs, kernels: Kernels,
+        most_work: float | None,
+    ) -> tuple[Ran, Compared]:  # fmt: skip
+        """The candidate on rounds that are drawn from its key, and what the oracle says of its outputs. Raises Ended and
+        _TooLarge."""
         stages, config = self.stages, self.stages.config
         drawing = codec.pack(DrawRounds(stages.about(problem), key, small.other is not None, *small.calls_before))
         drawn, inputs = await stages.ask_oracle(oracle, drawing, Rounds)
         configs = {step: next(iter(choices)) for step, choices in kernels.facts.items()}
         request = RunRequest(
-            small.program, small.other, full, specs, config.profile, config.precision, drawn.rounds, key, configs
+            small.program, small.other, full, specs, config.profile, config.precision, drawn.rounds, key, configs,
+            most_work,
         )  # fmt: skip
-        ran, outputs = await stages.job("run", codec.pack(request, inputs), config.limits.run_seconds, Ran)
+        ran: Ran | TooLarge
+        ran, outputs = await stages.job("run", codec.pack(request, inputs), config.limits.run_seconds, Ran, TooLarge)
+        if isinstance(ran, TooLarge):
+            raise _TooLarge
         try:
             check(ran, small.program, full)
         except wire.BadMessage as error:

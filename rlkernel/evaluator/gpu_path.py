@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from rlkernel.evaluator.cards.baselines import BaselineStore
 from rlkernel.evaluator.cards.gpu_runner import GpuRunner
@@ -17,7 +18,7 @@ from rlkernel.evaluator.messages.oracle import Brief
 from rlkernel.evaluator.processes.fork_server import Child
 from rlkernel.evaluator.program.schema import Launch, Program
 from rlkernel.evaluator.program.variant import Specs, Traced
-from rlkernel.evaluator.stages import Clock, Stages
+from rlkernel.evaluator.stages import Clock, Stages, compared_at
 from rlkernel.types import Evaluation, OpFact, Problem
 
 
@@ -39,8 +40,14 @@ class GpuPath:
 
     async def evaluate(self, oracle: Child, problem: Problem, code: str, clock: Clock) -> Evaluation:
         """Judge one candidate. Raises Ended, BrokenReference, EvaluatorFailed or RunnerFailed."""
+        fits = await self.stages.fitted(oracle, problem, self.stages.config.limits.gpu_memory_bytes)
+        with compared_at(fits.sizes):
+            found = await self._judge(oracle, replace(problem, source=fits.source), code, clock)
+        return replace(found, sizes=fits.sizes)
+
+    async def _judge(self, oracle: Child, problem: Problem, code: str, clock: Clock) -> Evaluation:
+        """Judge one candidate at the problem's own sizes."""
         stages, config = self.stages, self.stages.config
-        problem = await stages.fitted(oracle, problem, config.limits.gpu_memory_bytes)
         brief = await stages.brief(oracle, problem)
         variant = brief.variants[1]
         (traced,) = await stages.trace(code, [variant], clock)

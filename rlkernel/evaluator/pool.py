@@ -145,9 +145,9 @@ class Pool(CachingEvaluator, CardEvaluator):
                 found = await self._path.evaluate(oracle, problem, code, clock)
             except Ended as end:
                 if end.status is Status.UNTRACEABLE and self.config.untraceable == "native":
-                    found = await self._judge_natively(oracle, problem, code, clock)
+                    found = replace(await self._judge_natively(oracle, problem, code, clock), sizes=end.sizes)
                 else:
-                    found = failed(end.status, end.detail, clock.now)
+                    found = replace(failed(end.status, end.detail, clock.now), sizes=end.sizes)
             except EvaluatorFailed:  # the oracle may be dead, or in the middle of an answer
                 if self._renew is not None:
                     with anyio.CancelScope(shield=True):
@@ -155,7 +155,7 @@ class Pool(CachingEvaluator, CardEvaluator):
                 raise
             finally:
                 self._idle.append(oracle)
-        return replace(found, sizes=self._stages.sizes(problem))
+        return found
 
     async def _judge_natively(self, oracle: Child, problem: Problem, code: str, clock: Clock) -> Evaluation:
         """Judge a candidate that cannot be traced by what it does as plain Python."""

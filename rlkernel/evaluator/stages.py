@@ -38,6 +38,18 @@ class Ended(Exception):
         super().__init__(detail)
         self.status = status
         self.detail = detail
+        self.sizes: Mapping[str, Any] = {}
+        """The constants of the problem's file that had other values."""
+
+
+@contextmanager
+def compared_at(sizes: Mapping[str, Any]) -> Iterator[None]:
+    """Let a verdict that ends what is inside say the sizes of the problem's constants."""
+    try:
+        yield
+    except Ended as end:
+        end.sizes = sizes
+        raise
 
 
 class Clock:
@@ -84,8 +96,8 @@ class Stages:
         """Where binaries are kept."""
         self._briefs: dict[str, Brief] = {}
         """A problem's source -> what is known of it."""
-        self._fits: dict[str, Fits] = {}
-        """A problem's source -> at which sizes it is judged."""
+        self._fits: dict[tuple[str, int], Fits] = {}
+        """A problem's source, and how much smaller -> at which sizes it is judged."""
 
     def about(self, problem: Problem) -> About:
         """The problem as the oracle takes it."""
@@ -119,22 +131,18 @@ class Stages:
             raise BrokenReference(answer.why)
         return answer, body
 
-    async def fitted(self, oracle: Child, problem: Problem, memory_bytes: int | None) -> Problem:
-        """The problem at sizes that can be judged here, chosen once per problem. Raises as `ask_oracle` does."""
-        if problem.source not in self._fits:
-            found, _ = await self.ask_oracle(oracle, codec.pack(Fit(self.about(problem), memory_bytes)), Fits, patience=5)
-            self._fits[problem.source] = found
-        return self.as_fitted(problem)
+    async def fitted(self, oracle: Child, problem: Problem, memory_bytes: int | None, smaller: int = 0) -> Fits:
+        """The problem's file at sizes that can be judged here, chosen once per problem and `smaller` (see `fit_for_cpu`). Raises
+        as `ask_oracle` does."""
+        if (problem.source, smaller) not in self._fits:
+            question = codec.pack(Fit(self.about(problem), memory_bytes, smaller))
+            self._fits[problem.source, smaller], _ = await self.ask_oracle(oracle, question, Fits, patience=5)
+        return self._fits[problem.source, smaller]
 
     def as_fitted(self, problem: Problem) -> Problem:
-        """The problem at the sizes that `fitted` has chosen; as it is where none were chosen yet."""
-        found = self._fits.get(problem.source)
+        """The problem at the sizes that `fitted` has chosen first; as it is where none were chosen yet."""
+        found = self._fits.get((problem.source, 0))
         return problem if found is None else replace(problem, source=found.source)
-
-    def sizes(self, problem: Problem) -> Mapping[str, Any]:
-        """The constants of the problem's file that have other values where results are compared; none until it is fitted."""
-        found = self._fits.get(problem.source)
-        return {} if found is None else found.sizes
 
     async def brief(self, oracle: Child, problem: Problem) -> Brief:
         """What an evaluation must know of the problem; asked once per problem. Raises as `ask_oracle` does."""
@@ -143,7 +151,7 @@ class Stages:
             self._briefs[problem.source] = found
         return self._briefs[problem.source]
 
-    async def job(self, kind: str, question: bytes, seconds: int, wanted: type[T]) -> tuple[T, bytes]:
+    async def job(self, kind: str, question: bytes, seconds: int, *wanted: type[T]) -> tuple[T, bytes]:
         """The answer of a child that is forked for this one question, and its body. The child is untrusted: its death, silence
         or nonsense becomes the candidate's verdict. Raises Ended."""
         memory = self.config.limits.memory_bytes
@@ -151,7 +159,12 @@ class Stages:
             with anyio.fail_after(seconds):
                 async with self._server.child(kind, cpu_seconds=seconds, memory_bytes=memory) as child:
                     header, body = await child.ask(question, max_body=_MAX_BODY[kind])
-            answer: T | Failed = await anyio.to_thread.run_sync(codec.unpack, header, wanted, Failed)  # it may be long
+
+            def unpacked() -> T | Failed:
+                made: T | Failed = codec.unpack(header, *wanted, Failed)
+                return made
+
+            answer = await anyio.to_thread.run_sync(unpacked)  # it may be long
         except TimeoutError:
             raise Ended(Status.TIMEOUT, f"{_WHAT[kind]} took more than {seconds} s") from None
         except ChildDied as death:

@@ -23,6 +23,7 @@ from rlkernel.evaluator.cpu import sampling, turns
 from rlkernel.evaluator.cpu.language import KernelWords, scalar, the_machine, words
 from rlkernel.evaluator.cpu.loaded import DecidedByMemory, mark
 from rlkernel.evaluator.cpu.machine import OutOfBounds
+from rlkernel.evaluator.cpu.pace import Pace, TooMuchWork
 from rlkernel.evaluator.cpu.races import Race
 from rlkernel.evaluator.judging.counts import Counts
 from rlkernel.evaluator.judging.operator_costs import NoCost
@@ -33,6 +34,8 @@ from rlkernel.evaluator.program.values import Descriptor, ScalarRef
 
 MOST_SAMPLED = 64
 """Programs that a dry launch follows at most, where a grid has programs that do nothing."""
+MOST_FOLLOWED = 30_000.0
+"""The work of a launch that is priced, see `pace`, above which its loops are shortened."""
 GRID_LIMITS = (2**31 - 1, 2**16 - 1, 2**16 - 1)
 """Programs that a GPU starts along each dimension."""
 
@@ -86,6 +89,8 @@ class Interpreter:
         """Programs that the last dry launch has followed."""
         self.idle: dict[int, int] = {}
         """Functions of which no program was found that writes, and the lines of their launches: so far, in dry launches."""
+        self._shortened: set[int] = set()
+        """Functions of which a launch was too much work to be followed as it is."""
         self._varying = sampling.varying(program)
         self._kernels = _CheckedKernels(program, _wrap, {**words(semantic), **turns.WORDS})
 
@@ -159,9 +164,30 @@ class Interpreter:
         """Whether the programs that were followed since then take so long that no more are."""
         return self.machine.accesses - reads > sampling.MOST_READS
 
+    def price(self, launch: Launch, config: Config, args: dict[str, Any]) -> Counts:
+        """Sample the grid, and shorten its loops where a few programs are too much work. Raises OutOfBounds, KernelFailed,
+        KernelRejected, DecidedByMemory."""
+        machine = self.machine
+        try:
+            if launch.function not in self._shortened:
+                machine.pace = Pace(MOST_FOLLOWED)
+                return self.launch(launch, config, args, dry=True)
+        except TooMuchWork:
+            self._shortened.add(launch.function)
+        finally:
+            machine.pace = None
+        try:
+            machine.shortens = True
+            return self.launch(launch, config, args, dry=True)
+        except (DecidedByMemory, KernelFailed):  # which may hold for the shortened loops alone
+            pass
+        finally:
+            machine.shortens = False
+        return self.launch(launch, config, args, dry=True)
+
     def launch(self, launch: Launch, config: Config, args: dict[str, Any], *, dry: bool) -> Counts:
-        """Run the grid (or, dry, sample it). Raises OutOfBounds, KernelFailed, KernelRejected, and, dry,
-        DecidedByMemory."""
+        """Run the grid (or, dry, sample it). Raises OutOfBounds, KernelFailed, KernelRejected, TooMuchWork where the machine has
+        a pace, and, dry, DecidedByMemory."""
         tensors = tensors_in(args)
         extents, addresses = _dry_extents(tensors) if dry else _real_extents(tensors)
         machine = self.machine
@@ -176,9 +202,13 @@ class Interpreter:
         if any(size > limit for size, limit in zip(config.grid, GRID_LIMITS, strict=True)):
             raise KernelFailed(f"line {line}: kernel {name}: a GPU starts no grid of {config.grid}")
         seed = machine.turns if inspect.isgeneratorfunction(kernel) and not dry else None
+        if machine.pace is not None and not dry:
+            machine.pace.launch(total)
         try:
             with np.errstate(all="ignore"):
                 turns.run_programs(lambda: kernel(**bound), followed, machine, seed)
+        except TooMuchWork:
+            raise
         except DecidedByMemory as error:
             raise DecidedByMemory(f"line {line}: kernel {name}: ") from error
         except OutOfBounds as error:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import functools
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -17,17 +17,18 @@ from triton.runtime import interpreter as triton_interpreter
 from triton.runtime.interpreter import FunctionRewriter, TensorHandle
 from triton.runtime.jit import JITFunction
 
-from rlkernel.evaluator.cpu import branches, reductions
+from rlkernel.evaluator.cpu import branches, loops, reductions
 from rlkernel.evaluator.cpu.arithmetic import NotInterpreted
 from rlkernel.evaluator.cpu.branches import Branches
 from rlkernel.evaluator.cpu.loaded import refuse_numbers
+from rlkernel.evaluator.cpu.loops import Loops, Numbers
 from rlkernel.evaluator.cpu.machine import Machine, OutOfBounds
 
 ALIGNED_ELEMENTS = 4
 """Neighbours that one access of a GPU may move together because a kernel says that they are neighbours."""
 
 
-class KernelWords(Branches):
+class KernelWords(Loops, Branches):
     """A kernel's tree with `and`, `or` and `not` of elements, assigned numbers as tensors, and without assertions."""
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
@@ -92,7 +93,7 @@ def _assigned(value: Any) -> Any:
     return scalar(value) if isinstance(value, (bool, int, float)) else value
 
 
-def _range(first: Any, last: Any = None, step: Any = None, **hints: Any) -> Iterator[Any]:
+def _range(first: Any, last: Any = None, step: Any = None, **hints: Any) -> Numbers:
     """`range` and `tl.range` in a kernel: their variable is a tensor, of 64 bits where a bound is."""
     bounds = [first, last, step]
     wide = any(isinstance(b, tl.tensor) and b.dtype.primitive_bitwidth == 64 for b in bounds)
@@ -104,7 +105,7 @@ def _range(first: Any, last: Any = None, step: Any = None, **hints: Any) -> Iter
     def number(of: int) -> Any:
         return tl.tensor(TensorHandle(np.array([of], dtype=dtype), kind), kind)
 
-    return map(number, range(start, stop, numbers[2] or 1))  # no generator: those are programs that stop
+    return Numbers(range(start, stop, numbers[2] or 1), number)
 
 
 def _counted(machine: Machine, reduction: Any) -> Any:
@@ -162,7 +163,7 @@ def words(semantic: Any) -> dict[str, Any]:
     return {
         ".and": _and, ".or": _or, ".not": _not, ".tensor": _assigned,
         "interpreter_semantic": semantic, "max": _maximum, "min": _minimum, "range": _range,
-        **branches.words(_assigned),
+        **branches.words(_assigned), **loops.words(semantic.builder),
     }  # fmt: skip
 
 

@@ -19,6 +19,7 @@ from triton.runtime.interpreter import InterpreterOptions, TensorHandle
 from rlkernel.evaluator.cpu.arithmetic import SIMPLE, SPECIAL, Arithmetic
 from rlkernel.evaluator.cpu.loaded import is_loaded, mark, marks_results
 from rlkernel.evaluator.cpu.numbers import Array, is_bits, narrow, widen
+from rlkernel.evaluator.cpu.pace import Pace, counts_operations
 from rlkernel.evaluator.cpu.races import Races
 from rlkernel.evaluator.draws import draws, key_of
 
@@ -35,6 +36,7 @@ class OutOfBounds(Exception):
     """A launch reads or writes outside the tensors that it was given."""
 
 
+@counts_operations
 @marks_results
 class Machine(Arithmetic):
     """Triton's interpreter with checked memory and counters."""
@@ -43,6 +45,10 @@ class Machine(Arithmetic):
     """Reads of memory, while launches are priced."""
     wrote = False
     """Whether a program has written, while launches are priced."""
+    shortens = False
+    """Whether long loops are shortened, while launches are priced."""
+    pace: Pace | None = None
+    """What counts the work, where too much of it is given up."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -85,6 +91,8 @@ class Machine(Arithmetic):
         """The program that runs has ended."""
         if self._races is not None:
             self._races.leave()
+        if self.pace is not None and not self.dry:
+            self.pace.ended()
 
     def _account(self, ptrs: Any, masks: Any, width: int, *, write: bool) -> list[_Part]:
         """Check the addresses under a mask, and count their bytes while launches are priced. Raises OutOfBounds."""

@@ -43,7 +43,7 @@ class Pricing:
                 raise Idle(f"line {line}: kernel {function.name}: ")
 
     def _price(self, launch: Launch, config: Config, args: dict[str, Any]) -> tuple[float, Counts]:
-        counts = self._interpreter.launch(launch, config, args, dry=True)
+        counts = self._interpreter.price(launch, config, args)
         sizes: dict[int, int] = {}
         for tensor in tensors_in(args):
             storage = tensor.untyped_storage()

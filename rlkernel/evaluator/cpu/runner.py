@@ -13,13 +13,14 @@ from rlkernel.evaluator import wire
 from rlkernel.evaluator.cpu.interpreter import Interpreter, KernelFailed
 from rlkernel.evaluator.cpu.language import the_machine
 from rlkernel.evaluator.cpu.machine import OutOfBounds
+from rlkernel.evaluator.cpu.pace import Pace, TooMuchWork
 from rlkernel.evaluator.cpu.pricing import Pricing
 from rlkernel.evaluator.devices import profile_of
 from rlkernel.evaluator.judging.flags import set_precision
 from rlkernel.evaluator.judging.operator_costs import NoCost
 from rlkernel.evaluator.judging.reference_calls import pairs
 from rlkernel.evaluator.messages import codec
-from rlkernel.evaluator.messages.children import PriceRequest, Prices, Ran, RoundInputs, RoundOutputs, RunRequest
+from rlkernel.evaluator.messages.children import PriceRequest, Prices, Ran, RoundInputs, RoundOutputs, RunRequest, TooLarge
 from rlkernel.evaluator.messages.endings import Failed
 from rlkernel.evaluator.program.kernel_source import KernelRejected
 from rlkernel.evaluator.program.replay import Replay, StepFailed, noted_strides
@@ -127,6 +128,12 @@ def step_number(name: str) -> int:
     return int(number) if number == name else -1 - int(number)
 
 
+def _share(request: RunRequest) -> float:
+    """What one forward may take of all the work: there is one in each round, and one without each kernel."""
+    assert request.most_work is not None
+    return request.most_work / (len(request.rounds) + len({launch.function for launch in request.program.launches}))
+
+
 def _run(request: RunRequest, body: bytes) -> bytes:
     small, other, full = request.program, request.other or request.program, request.full
     compiled = {step_number(step): config for step, config in request.configs.items()}
@@ -143,12 +150,14 @@ def _run(request: RunRequest, body: bytes) -> bytes:
     for index, entry in enumerate(request.rounds):
         one = _Round(entry, body)
         interpreter.machine.begin_round(index)
+        interpreter.machine.pace = Pace(_share(request)) if index == 0 and request.most_work is not None else None
         if module is None or not one.again:
             if one.other and other is not small:
                 module = _Module(other, Interpreter(other), _configs_alike(compiled, full, other), one)
             else:
                 module = _Module(small, interpreter, configs, one)
         output, inputs = module.call(one)
+        interpreter.machine.pace = None
         tensors: list[torch.Tensor] = []
         structure, state = flatten(output, tensors), module.state
         rounds.append(
@@ -174,10 +183,12 @@ def _orders(request: PriceRequest) -> bytes:
 
 
 def run(header: dict[str, Any], body: bytes) -> bytes:
-    """The job: a packed `Ran` with its outputs, packed `Prices`, or a packed `Failed`."""
+    """The job: a packed `Ran` with its outputs, packed `Prices`, a packed `TooLarge`, or a packed `Failed`."""
     try:
         request: RunRequest | PriceRequest = codec.unpack(header, RunRequest, PriceRequest)
         return _orders(request) if isinstance(request, PriceRequest) else _run(request, body)
+    except TooMuchWork:
+        return codec.pack(TooLarge())
     except OutOfBounds as error:
         failed = Failed(Status.OUT_OF_BOUNDS, str(error))
     except (KernelFailed, StepFailed) as error:

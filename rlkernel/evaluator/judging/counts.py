@@ -3,6 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TypeVar
+
+K = TypeVar("K")
+
+
+def _sum(one: dict[K, float], other: dict[K, float]) -> dict[K, float]:
+    return {key: one.get(key, 0.0) + other.get(key, 0.0) for key in one.keys() | other.keys()}
 
 
 @dataclass
@@ -20,6 +27,17 @@ class Counts:
     """By operand type of `tl.dot`."""
     storages: list[int] = field(default_factory=list)
     """Identity of each storage, by its index."""
+
+    def plus(self, other: Counts) -> Counts:
+        """Both together; programs and storages are those of the first."""
+        return Counts(
+            self.programs,
+            _sum(self.traffic, other.traffic),
+            _sum(self.stored, other.stored),
+            self.flops + other.flops,
+            _sum(self.matrix_flops, other.matrix_flops),
+            self.storages,
+        )
 
     def scaled(self, factor: float) -> Counts:
         return Counts(

@@ -20,6 +20,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from rlkernel.errors import BrokenReference, first_line
@@ -54,6 +55,8 @@ SLOW_ELEMENTS = 1 << 26
 """The same where nothing smaller runs: torch's operators still end in time, a candidate's own kernels may not."""
 SLOW_FLOPS = 1 << 34
 SLOW_WEIGHTS = 1 << 26
+SMALLER = 8
+"""The factor on what the interpreter may have to do, for each step that sizes are made smaller for a slow candidate."""
 TRIES = 20
 """How many sizes the last search looks at."""
 
@@ -77,15 +80,20 @@ class Unfit:
     reason: str
 
 
-def fit_for_cpu(problem: Problem, profile: DeviceProfile) -> Fitted | Unfit:
-    """The problem with a `SMALL` by the rule, unless the file has one or is small by itself."""
+def fit_for_cpu(problem: Problem, profile: DeviceProfile, smaller: int = 0) -> Fitted | Unfit:
+    """The problem with a `SMALL` by the rule, unless the file has one or is small by itself.
+
+    smaller: how many times the elements and operations that fit are divided by SMALLER. A reference says little about how long
+    the interpreter takes for a candidate; one that takes too long is compared at smaller sizes.
+    """
+    comfortable = partial(_comfortable, part=SMALLER**-smaller)
     fitted, whole = _fit_whole(problem, profile, lambda need: need.traceable)
     if isinstance(fitted, Unfit) or whole is None:
         return fitted
-    search = _Search(fitted.problem, profile, _comfortable, SLOW_ELEMENTS, whole.names)
+    search = _Search(fitted.problem, profile, comfortable, SLOW_ELEMENTS, whole.names)
     small = search.run(_families(fitted.problem))
     if small is None and (literal := hoisted(fitted.problem.source)) != fitted.problem.source:
-        other = _Search(replace(fitted.problem, source=literal), profile, _comfortable, SLOW_ELEMENTS, whole.names)
+        other = _Search(replace(fitted.problem, source=literal), profile, comfortable, SLOW_ELEMENTS, whole.names)
         small = other.run(_families(other.problem))
         search = other if small is not None or other.burden < search.burden else search
     if small is None:
@@ -103,9 +111,9 @@ def fit_for_gpu(problem: Problem, profile: DeviceProfile, memory_bytes: int) -> 
     return _fit_whole(problem, profile, lambda need: need.traceable and need.gpu_bytes <= memory_bytes)[0]
 
 
-def _comfortable(found: Need) -> bool:
-    small = found.inputs + found.made <= INTERPRETED_ELEMENTS
-    return small and found.flops <= INTERPRETED_FLOPS and found.weights <= INTERPRETED_WEIGHTS
+def _comfortable(found: Need, part: float) -> bool:
+    small = found.inputs + found.made <= INTERPRETED_ELEMENTS * part
+    return small and found.flops <= INTERPRETED_FLOPS * part and found.weights <= INTERPRETED_WEIGHTS
 
 
 def _possible(found: Need) -> bool:

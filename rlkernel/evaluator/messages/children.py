@@ -127,6 +127,13 @@ class RunRequest:
     """What the programs that are followed, and undefined values, are drawn from."""
     configs: dict[str, Choice]
     """Launch at full size, "3" in forward or "init:0" in `Program.once` -> the configuration that was compiled."""
+    most_work: float | None
+    """The work of all rounds, see `cpu.pace`, above which the answer is `TooLarge`; None: no limit."""
+
+
+@dataclass(frozen=True, slots=True)
+class TooLarge:
+    """CPU runner to pool: the interpreter would take too long at this size."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,6 +32,8 @@ class Fit:
     about: About
     memory_bytes: int | None
     """The GPU memory that there is; None where time is modelled."""
+    smaller: int
+    """Where time is modelled: how much smaller the sizes are at which results are compared, see `fitting.fit_for_cpu`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,213 @@
+"""Long loops of a kernel while a launch is priced: a few turns are followed, and one more stands for all the others.
+
+Only launches whose turns are too many to be followed are shortened (`Interpreter.launch`). In the turn that stands for others
+nobody knows what differs between turns: the loop's variable, and all that the body assigns, count as values from memory
+(`loaded`). So both sides of branches on them are followed, masked accesses count whole, and the work is at least that of any
+turn. They stay unknown after the loop. A loop inside whose bounds depend on them is refused, and the launch is then followed as
+it is.
+
+Example: a product over 524,288 in steps of 32 is five turns in place of 16,384. Shortened are `for` loops over a `range`, and
+`while` loops that count: `while k < K:` with `k += BLOCK` in it, where neither `K` nor `BLOCK` changes.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Callable, Iterator
+from typing import Any, Protocol
+
+import triton.language as tl
+
+from rlkernel.evaluator.cpu.loaded import is_loaded, mark, marked_copy
+from rlkernel.evaluator.judging.counts import Counts
+
+FOLLOWED = 4
+"""Turns that are followed as they are."""
+LONG = 16
+"""Turns up to which a loop is not shortened."""
+
+
+class Pricing(Protocol):
+    """What follows programs and counts."""
+
+    dry: bool
+    shortens: bool
+    """Whether long loops are shortened."""
+    counts: Counts
+
+
+class Numbers:
+    """What `range` means in a kernel: the numbers as the kernel's values, made one by one."""
+
+    def __init__(self, numbers: range, made: Callable[[int], Any]) -> None:
+        self.numbers = numbers
+        self._made = made
+
+    def __iter__(self) -> Iterator[Any]:
+        return map(self._made, self.numbers)  # no generator: those are programs that stop
+
+
+class _Loop:
+    """One run of a loop."""
+
+    unknown = False
+    """Whether the turn that runs stands for others, or has."""
+
+    def __init__(self, machine: Pricing) -> None:
+        self._machine = machine
+        self._turns = 0
+        """How many turns a loop has that is shortened."""
+        self._begun = 0
+
+    def _shorten(self, turns: int) -> bool:
+        """Whether a loop of so many turns is shortened."""
+        if self._machine.dry and self._machine.shortens and turns > LONG:
+            self._turns = turns
+        return self._turns > 0
+
+    def _goes_on(self) -> bool:
+        """Whether a shortened loop has another turn, which begins."""
+        self._begun += 1
+        if self._begun <= FOLLOWED:
+            return True
+        if not self.unknown:
+            self.unknown = True
+            self._before, self._machine.counts = self._machine.counts, Counts()
+            return True
+        self._machine.counts = self._before.plus(self._machine.counts.scaled(self._turns - FOLLOWED))
+        return False
+
+
+class For(_Loop):
+    """One run of `for` over `turns`."""
+
+    def __init__(self, machine: Pricing, turns: Any) -> None:
+        super().__init__(machine)
+        self._given = turns
+
+    def __iter__(self) -> Iterator[Any]:
+        rest: Iterator[Any] = iter(self._given)
+        if not isinstance(self._given, Numbers) or not self._shorten(len(self._given.numbers)):
+            return rest
+        self._rest = rest
+        return self
+
+    def __next__(self) -> Any:
+        if not self._goes_on():
+            raise StopIteration
+        return mark(next(self._rest)) if self.unknown else next(self._rest)
+
+
+class While(_Loop):
+    """One run of `while first < last` (or another comparison, by its name in Python's trees) that adds `step` in each turn."""
+
+    def __init__(self, machine: Pricing, comparison: str, first: Any, last: Any, step: Any) -> None:
+        super().__init__(machine)
+        numbers = [_number(value) for value in (first, last, step)] if machine.dry and machine.shortens else [None]
+        if None not in numbers:
+            self._shorten(_turns(comparison, *(int(number or 0) for number in numbers)))
+
+    def goes_on(self, test: Any) -> bool:
+        """Whether there is another turn."""
+        return self._goes_on() if self._turns else bool(test)
+
+
+def _number(value: Any) -> int | None:
+    """A whole number that is known, or None."""
+    if isinstance(value, tl.tensor) and not is_loaded(value) and value.handle.data.size == 1 and value.dtype.is_int():
+        return int(value.handle.data.item())
+    value = value.value if isinstance(value, tl.constexpr) else value
+    return value if type(value) is int else None
+
+
+def _turns(comparison: str, first: int, last: int, step: int) -> int:
+    """How many turns `while first < last` has, where each adds `step`; 0 where it has none or no end.
+
+    >>> _turns("Lt", 0, 100, 32), _turns("LtE", 0, 96, 32), _turns("Gt", 8, 0, -2), _turns("Lt", 0, 8, -1)
+    (4, 4, 4, 0)
+    """
+    last += {"LtE": 1, "GtE": -1}.get(comparison, 0)
+    if (comparison in ("Lt", "LtE")) != (step > 0) or step == 0:
+        return 0
+    return len(range(first, last, step))
+
+
+def _load(name: str) -> ast.Name:
+    return ast.Name(name, ast.Load())
+
+
+def _counts(node: ast.While) -> list[ast.expr] | None:
+    """Of a `while` loop that counts: what it compares by, the variable, its bound and its step."""
+    test = node.test
+    if not (isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.left, ast.Name)) or node.orelse:
+        return None
+    name, comparison, last = test.left.id, type(test.ops[0]).__name__, test.comparators[0]
+    changes = [s for s in node.body if isinstance(s, ast.AugAssign) and isinstance(s.target, ast.Name) and s.target.id == name]
+    stored = [n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
+    if len(changes) != 1 or stored.count(name) != 1 or not isinstance(changes[0].op, ast.Add):
+        return None
+    step = changes[0].value
+    plain = not any(isinstance(n, (ast.Call, ast.Subscript)) for part in (last, step) for n in ast.walk(part))
+    used = {n.id for part in (last, step) for n in ast.walk(part) if isinstance(n, ast.Name)}
+    if comparison not in ("Lt", "LtE", "Gt", "GtE") or not plain or used & set(stored):
+        return None
+    return [ast.Constant(comparison), _load(name), copy.deepcopy(last), copy.deepcopy(step)]
+
+
+def _hidden(loop: str, names: list[str]) -> ast.stmt:
+    """`if loop.unknown: name = .hidden(name)`, of each name that has a value."""
+    body: list[ast.stmt] = []
+    for name in names:
+        given = ast.Assign([ast.Name(name, ast.Store())], ast.Call(_load(".hidden"), [_load(name)], []))
+        missing = ast.ExceptHandler(_load(".NameError"), None, [ast.Pass()])
+        body.append(ast.Try([given], [missing], [], []))
+    return ast.If(ast.Attribute(_load(loop), "unknown", ast.Load()), body, [])
+
+
+class Loops(ast.NodeTransformer):
+    """A kernel's tree, whose loops can be shortened. Names begin with a dot, as in `branches`."""
+
+    _loops = 0
+
+    def visit_For(self, node: ast.For) -> ast.AST | list[ast.stmt]:
+        names = _stored(node.body)
+        self.generic_visit(node)
+        loop = self._name()
+        made = ast.Call(_load(".for"), [node.iter], [])
+        node.iter = _load(loop)
+        return self._around(node, loop, made, names)
+
+    def visit_While(self, node: ast.While) -> Any:
+        counted, names = _counts(node), _stored(node.body)
+        if counted is None:
+            return super().visit_While(node)
+        self.generic_visit(node)
+        loop = self._name()
+        node.test = ast.Call(ast.Attribute(_load(loop), "goes_on", ast.Load()), [node.test], [])
+        return self._around(node, loop, ast.Call(_load(".while"), counted, []), names)
+
+    def _name(self) -> str:
+        self._loops += 1
+        return f".loop_{self._loops}"
+
+    def _around(self, node: ast.For | ast.While, loop: str, made: ast.expr, names: list[str]) -> list[ast.stmt]:
+        """The loop, which is made first, and whose turns hide what is unknown."""
+        first: ast.stmt = ast.Assign([ast.Name(loop, ast.Store())], made)
+        after = [_hidden(loop, names)] if names else []
+        if names:
+            node.body.insert(0, _hidden(loop, names))
+        return [ast.copy_location(statement, node) for statement in (first, node, *after)]
+
+
+def _stored(body: list[ast.stmt]) -> list[str]:
+    """The names that statements assign."""
+    nodes = (node for statement in body for node in ast.walk(statement))
+    return sorted({node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)})
+
+
+def words(machine: Pricing) -> dict[str, Any]:
+    """What the names mean that `Loops` writes."""
+    return {
+        ".for": lambda turns: For(machine, turns), ".while": lambda *counted: While(machine, *counted), ".hidden": marked_copy,
+    }  # fmt: skip

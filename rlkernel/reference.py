@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import inspect
 import linecache
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
@@ -294,13 +295,19 @@ def _split_init_inputs(value: Any, model: Any, name: str) -> tuple[list[Any], di
     return list(value), {}
 
 
+def is_config(value: Any) -> bool:
+    """Whether a value is the configuration of a model of the Hugging Face hub."""
+    transformers = sys.modules.get("transformers")
+    return transformers is not None and isinstance(value, transformers.PretrainedConfig)
+
+
 def _check_plain(value: Any, function: str, name: str) -> None:
     if isinstance(value, (list, tuple)):
         for item in value:
             _check_plain(item, function, name)
     elif isinstance(value, dict):
         _check_plain(list(value.values()), function, name)
-    elif value is not None and not isinstance(value, (torch.Tensor, int, float, str, torch.dtype)):
+    elif value is not None and not isinstance(value, (torch.Tensor, int, float, str, torch.dtype)) and not is_config(value):
         kind = type(value).__name__
         raise BrokenReference(f"{name}: {function} returned a {kind}; use tensors, Python scalars, or lists of these")
 

@@ -14,6 +14,7 @@ from rlkernel.evaluator.judging.operator_costs import flops
 from rlkernel.evaluator.program.replaced import holding
 from rlkernel.evaluator.program.schema import MAX_STEPS, Op
 from rlkernel.evaluator.trace.lie import recording
+from rlkernel.evaluator.trace.pretrained import made_of_configs
 from rlkernel.evaluator.trace.recorder import Recorder
 from rlkernel.evaluator.trace.shims import answering_as
 from rlkernel.reference import load_reference
@@ -103,7 +104,8 @@ def need(source: str, name: str, profile: DeviceProfile, most: int | None = None
     recorder = _Counting(most)
     with answering_as(profile), recording(recorder):
         inputs = reference.inputs(0)
-        model = reference.model(0)
+        with made_of_configs(reference.init_inputs(0)):
+            model = reference.model(0)
         state = [*model.parameters(), *model.buffers()]
         recorder.reading.inputs |= _memory(recorder, _tensors(inputs))
         recorder.reading.state |= _memory(recorder, state)

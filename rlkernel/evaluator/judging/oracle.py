@@ -39,9 +39,10 @@ from rlkernel.evaluator.trace.calls import form_of
 from rlkernel.evaluator.trace.candidate import decode_spec, encode_output
 from rlkernel.evaluator.trace.devices import CUDA
 from rlkernel.evaluator.trace.lie import recording
+from rlkernel.evaluator.trace.pretrained import encode_config, made_of_configs
 from rlkernel.evaluator.trace.recorder import Recorder, Untraceable
 from rlkernel.evaluator.trace.shims import answering_as
-from rlkernel.reference import Reference, apply_small, load_reference, small_constants
+from rlkernel.reference import Reference, apply_small, is_config, load_reference, small_constants
 from rlkernel.types import Closeness, OpFact, Precision, Problem
 
 
@@ -60,6 +61,8 @@ def spec(value: Any) -> Any:
         return [spec(item) for item in value]
     if isinstance(value, dict):
         return {"dict": [[str(key), spec(item)] for key, item in value.items()]}
+    if is_config(value):
+        return encode_config(value)
     try:
         return encode_scalar(value)
     except TypeError:
@@ -130,7 +133,8 @@ class _Traced:
         args, kwargs = decode_spec(self.variant.init_args, self.recorder, init_ids)
         self.recorder.reading.inputs.clear()
         kwargs = dict(kwargs)
-        model = model_class(*args, **kwargs)
+        with made_of_configs(self.variant.init_args):
+            model = model_class(*args, **kwargs)
         hold(model, self.held)
         before = attributes(model)
         named = [*model.named_parameters(), *model.named_buffers()]

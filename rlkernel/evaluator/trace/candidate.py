@@ -31,6 +31,7 @@ from rlkernel.evaluator.trace.inductor import load
 from rlkernel.evaluator.trace.kernels import KernelTable
 from rlkernel.evaluator.trace.launches import LaunchRecorder, intercepting
 from rlkernel.evaluator.trace.lie import recording
+from rlkernel.evaluator.trace.pretrained import decode_config, made_of_configs
 from rlkernel.evaluator.trace.programs import NotSteady, Programs
 from rlkernel.evaluator.trace.recorder import Recorder, Untraceable, stand_in
 from rlkernel.evaluator.trace.shims import answering_as
@@ -84,7 +85,8 @@ def decode_spec(value: Any, recorder: Recorder, ids: list[int]) -> Any:
         return {key: decode_spec(item, recorder, ids) for key, item in value["dict"]}
     if isinstance(value, list):
         return [decode_spec(item, recorder, ids) for item in value]
-    return decode_scalar(value)
+    config = decode_config(value)
+    return decode_scalar(value) if config is None else config
 
 
 def encode_output(value: Any, recorder: Recorder) -> Value:
@@ -154,14 +156,16 @@ class _Trace:
         module.__file__ = FILENAME
         sys.modules["candidate"] = module
         module.__dict__.update(names())
-        self._guard(Status.INVALID, lambda: exec(compiled(self.source, FILENAME), module.__dict__))
+        with made_of_configs(self.variant.init_args):
+            self._guard(Status.INVALID, lambda: exec(compiled(self.source, FILENAME), module.__dict__))
         cls = module.__dict__.get("ModelNew")
         if not (isinstance(cls, type) and issubclass(cls, nn.Module)):
             raise Verdict(Status.INVALID, "no class ModelNew(nn.Module): define one")
         ids: list[int] = []
         args, kwargs = decode_spec(self.variant.init_args, self.recorder, ids)
         self.recorder.reading.inputs.clear()  # what the constructor is given is known when the module is
-        model = self._guard(Status.INVALID, cls, *args, **kwargs)
+        with made_of_configs(self.variant.init_args):
+            model = self._guard(Status.INVALID, cls, *args, **kwargs)
         if not isinstance(model, nn.Module):
             raise Verdict(Status.INVALID, "ModelNew() did not give an nn.Module")
         return model, ids
@@ -201,7 +205,7 @@ class _Trace:
             recorder.devices.move(recorder.tensor(number), CUDA)
             recorder.reading.state.add(recorder.storage(number))
         start = Program((), tuple(init_ids), tuple(recorder.phase()), state, (), (), None)
-        training = model.training
+        training, modes = model.training, [(module, module.training) for module in model.modules()]
         usual = steady(lambda: self._forward(model), self.warm)
         if usual is None:
             raise Verdict(Status.INCONSISTENT, INCONSISTENT)
@@ -215,19 +219,25 @@ class _Trace:
             if other is None or (same and other.prepared and not self.warm):
                 raise Verdict(Status.INCONSISTENT, INCONSISTENT)
             other = None if same else other
-        model.train(training)
+        _set_modes(modes)
         if not alike(usual.call, self._forward(model), usual.carried):
             raise Verdict(Status.INCONSISTENT, INCONSISTENT)
         if recorder.captured or recorder.addresses.asked:
-            for mode, found in ((training, usual), (not training, other or usual)):
-                model.train(mode)
-                self._move(model, found)
+            self._move(model, usual)
+            model.train(not training)
+            self._move(model, other or usual)
         start = replace(start, functions=tuple(f for f in self.table.functions if f is not None))
         programs = Programs(start, recorder)
         try:
             return _Whole(programs.usual(usual), None if other is None else programs.other(other, usual), launches.kept)
         except NotSteady as error:
             raise Verdict(error.status, str(error)) from None
+
+
+def _set_modes(modes: list[tuple[nn.Module, bool]]) -> None:
+    """Put modules back into the train or eval mode of before: a part may be in another one than the whole."""
+    for module, training in modes:
+        module.training = training
 
 
 def _called(model: nn.Module, args: list[Any]) -> Any:

@@ -19,7 +19,7 @@ from rlkernel.evaluator.program.variant import Specs, Traced
 from rlkernel.evaluator.stages import Clock, Ended, Stages, compared_at, nonsense
 from rlkernel.types import Evaluation, Problem, Status
 
-MOST_WORK = 600_000.0
+MOST_WORK = 300_000.0
 """The work of all rounds of a candidate, see `cpu.pace`, above which sizes are made smaller: about 10 s of a core."""
 TIMES_SMALLER = 2
 """How many times sizes are made smaller."""

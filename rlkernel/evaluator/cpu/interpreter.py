@@ -34,7 +34,7 @@ from rlkernel.evaluator.program.values import Descriptor, ScalarRef
 
 MOST_SAMPLED = 64
 """Programs that a dry launch follows at most, where a grid has programs that do nothing."""
-MOST_FOLLOWED = 30_000.0
+MOST_FOLLOWED = 10_000.0
 """The work of a launch that is priced, see `pace`, above which its loops are shortened."""
 GRID_LIMITS = (2**31 - 1, 2**16 - 1, 2**16 - 1)
 """Programs that a GPU starts along each dimension."""

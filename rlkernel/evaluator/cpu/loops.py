@@ -1,4 +1,4 @@
-"""Long loops of a kernel while a launch is priced: a few turns are followed, and one more stands for all the others.
+"""Loops of a kernel while a launch is priced: the first turn is followed, and one more stands for all the others.
 
 Only launches whose turns are too many to be followed are shortened (`Interpreter.launch`). In the turn that stands for others
 nobody knows what differs between turns: the loop's variable, and all that the body assigns, count as values from memory
@@ -6,7 +6,7 @@ nobody knows what differs between turns: the loop's variable, and all that the b
 turn. They stay unknown after the loop. A loop inside whose bounds depend on them is refused, and the launch is then followed as
 it is.
 
-Example: a product over 524,288 in steps of 32 is five turns in place of 16,384. Shortened are `for` loops over a `range`, and
+Example: a product over 524,288 in steps of 32 is two turns in place of 16,384. Shortened are `for` loops over a `range`, and
 `while` loops that count: `while k < K:` with `k += BLOCK` in it, where neither `K` nor `BLOCK` changes.
 """
 
@@ -22,10 +22,10 @@ import triton.language as tl
 from rlkernel.evaluator.cpu.loaded import is_loaded, mark, marked_copy
 from rlkernel.evaluator.judging.counts import Counts
 
-FOLLOWED = 4
+FOLLOWED = 1
 """Turns that are followed as they are."""
-LONG = 16
-"""Turns up to which a loop is not shortened."""
+LONG = 2
+"""Turns up to which a loop is not shortened: loops inside of loops are many turns, however short each is."""
 
 
 class Pricing(Protocol):

@@ -1,7 +1,7 @@
 """How much the interpreter has to do: seen early, so that something smaller can be done instead.
 
 Work is counted and not timed, so that a busy machine changes no verdict. One operation of the interpreter counts 1, and 1 more
-for each `ELEMENTS` elements that it makes: about 10 microseconds of a core each. What a launch still needs is taken to be what
+for each `ELEMENTS` elements that it makes: 20 to 50 microseconds of a core each. What a launch still needs is taken to be what
 its programs have needed so far, on average. Source: ours.
 """
 
@@ -13,7 +13,7 @@ from typing import Any
 
 from triton.runtime.interpreter import TensorHandle
 
-ELEMENTS = 4096
+ELEMENTS = 1024
 """Elements that take as long as one operation takes at least."""
 LOOK_AFTER = 8
 """Programs of a launch that have ended before its work is estimated."""

@@ -1,0 +1,68 @@
+"""Long loops are priced by two turns, and never below what any turn may cost."""
+
+from __future__ import annotations
+
+import pytest
+
+from rlkernel.evaluator.cpu.loops import _turns
+from rlkernel.evaluator.pool import Pool
+from rlkernel.types import Problem, Status
+
+KERNEL = """
+import torch
+import torch.nn as nn
+import triton
+import triton.language as tl
+
+@triton.jit
+def kernel(x, y, n, BLOCK: tl.constexpr):
+    o = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    v = tl.maximum(tl.load(x + o, mask=o < n, other=0.0), 0.0)
+    count = 0
+    {loop}
+    tl.store(y + o, tl.maximum(v, 0.0), mask=o < n)
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        y = torch.empty_like(x)
+        kernel[(triton.cdiv(x.numel(), 1024),)](x, y, x.numel(), BLOCK=1024)
+        return y
+"""
+READ = "v = tl.minimum(v, v + 0.0 * tl.load(x + (o + i) % n{mask}))"
+FOR = "for i in range(n // 1024):\n        count += 1\n        {body}"
+
+
+async def priced(pool: Pool, relu: Problem, loop: str) -> float:
+    """Modelled time with a loop of 16,384 turns at full shape, and of a few at the small one."""
+    result = await pool.evaluate(relu, KERNEL.replace("{loop}", loop))
+    assert result.status is Status.CORRECT, result.detail
+    assert result.candidate_us is not None
+    return result.candidate_us
+
+
+def body(mask: str = "") -> str:
+    return FOR.replace("{body}", READ.replace("{mask}", mask))
+
+
+@pytest.mark.anyio
+async def test_a_long_loop_costs_as_much_as_all_of_its_turns(pool: Pool, relu: Problem) -> None:
+    """Twice as many turns, twice the time; and a `while` that counts is the same loop."""
+    once = await priced(pool, relu, body())
+    assert await priced(pool, relu, body().replace("n // 1024", "n // 512")) == pytest.approx(2 * once, rel=0.02)
+    while_ = f"i = 0\n    while i < n:\n        {READ.replace('{mask}', '').replace('+ i)', '+ i // 1024)')}\n        i += 1024"
+    assert await priced(pool, relu, while_) == pytest.approx(once, rel=0.02)
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("turn", ["i == 777", "count == 777"])
+async def test_what_one_turn_alone_does_costs_as_if_every_turn_did_it(pool: Pool, relu: Problem, turn: str) -> None:
+    """Otherwise work could hide in a turn that is not followed, by the loop's variable or by a counter of its own."""
+    always = await priced(pool, relu, body())
+    branch = FOR.replace("{body}", f"if {turn}:\n            {READ.replace('{mask}', '')}")
+    assert await priced(pool, relu, branch) >= 0.98 * always
+    assert await priced(pool, relu, body(f", mask=(o < n) & ({turn}), other=0.0")) >= 0.98 * always
+
+
+def test_turns_of_a_loop_that_counts() -> None:
+    """ceil(100 / 32) = 4; 0, 32, 64 and 96 are at most 96; 8, 6, 4 and 2 are above 0; a loop without end has none."""
+    assert [_turns("Lt", 0, 100, 32), _turns("LtE", 0, 96, 32), _turns("Gt", 8, 0, -2), _turns("Lt", 0, 8, -1)] == [4, 4, 4, 0]

@@ -7,6 +7,8 @@ public/runs/*_NAME_solution.py.txt             the reference is benchmarks/*/pro
 original.py, problem.py or ref.py              KernelAgent's folders: kernels beside it or below it, most of them a function
                                                `kernel_function`
 environment/reference.py                       a task's folder with solution/*.py beside it
+results/level_L/NAME/code/*.py                 the rounds of a search; the reference is KernelBench/level_L/NAME.py of the
+                                               clone (levels are called level1, level2, ...)
 *.json                                         traces: rows with `pytorch_code` and `triton_code`, also per turn
 data/TritonBench_T_v1/NAME.py                  a function and its test (`benchmarks.wild_functions`)
 """
@@ -39,7 +41,7 @@ class Pair:
 
 def pairs_of(clone: Path) -> Iterator[Pair]:
     """All pairs of a clone, by layout and then by path."""
-    for layout in (_runs, _by_name, _solutions, _artefacts, _tasks, _traces, _functions):
+    for layout in (_runs, _by_name, _rounds, _solutions, _artefacts, _tasks, _traces, _functions):
         yield from layout(clone)
 
 
@@ -66,6 +68,14 @@ def _by_name(clone: Path) -> Iterator[Pair]:
         if reference is not None:
             for place, kernel in enumerate(found["kernels"]):
                 yield Pair(f"{path.relative_to(clone).with_suffix('')}/{place}", reference.read_text(), kernel["code"])
+
+
+def _rounds(clone: Path) -> Iterator[Pair]:
+    """The candidates of searches that keep a folder for each of KernelBench's problems."""
+    for path in sorted(clone.glob("results/level*/*/code/*.py")):
+        level, name = path.parts[-4], path.parts[-3]
+        for reference in clone.glob(f"KernelBench/{level}/{name}.py"):
+            yield Pair(f"{level}/{name}/{path.stem}", reference.read_text(), path.read_text())
 
 
 def _solutions(clone: Path) -> Iterator[Pair]:

@@ -72,6 +72,7 @@ def test_every_layout_gives_its_pairs(tmp_path: Path) -> None:
             "folder/problem.py": REFERENCE,
             "folder/input_kernel.py": FUNCTION,
             "folder/trace/round_3/kernel.py": FUNCTION.replace("(x)", "(x, weight)"),
+            "results/level1/1_Relu/code/kernel_2.py": MODULE + "# f\n",
             "tasks/relu/environment/reference.py": own,
             "tasks/relu/solution/oracle.py": MODULE + "# d\n",
             "traces.json": json.dumps([{"sample_key": "k", "pytorch_code": REFERENCE, "triton_code": MODULE + "# e\n"}]),
@@ -81,7 +82,8 @@ def test_every_layout_gives_its_pairs(tmp_path: Path) -> None:
     )  # fmt: skip
     rows, left_out = collect([clone], tmp_path / "corpus", 10, set())
     assert sorted(row["id"].removeprefix("owner+name/") for row in rows) == [
-        "folder/input_kernel", "model/0-solve", "model/1-1-0", "output/search/1_Relu/round_1/0", "output/zeroshot/model/1_Relu",
+        "folder/input_kernel", "level1/1_Relu/kernel_2", "model/0-solve", "model/1-1-0",
+        "output/search/1_Relu/round_1/0", "output/zeroshot/model/1_Relu",
         "solutions/20260101_model_01_relu", "tasks/relu", "traces/0-k-0",
     ]  # fmt: skip
     assert left_out == {"no Triton kernel": 1, "a function that wants more than the forward's arguments": 1}

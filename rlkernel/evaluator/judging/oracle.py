@@ -255,10 +255,10 @@ def _round_inputs(problem: Prepared, one: Round, reply: wire.Body) -> RoundInput
 
 def _fit(question: Fit) -> Fits | Broken:
     """The sizes at which a problem is judged."""
-    about, memory, smaller = question.about, question.memory_bytes, question.smaller
+    about, memory = question.about, question.memory_bytes
     problem, profile = Problem(about.name, 0, "validation", about.source), profile_of(about.profile)
     try:
-        fitted = fit_for_cpu(problem, profile, smaller) if memory is None else fit_for_gpu(problem, profile, memory)
+        fitted = fit_for_cpu(problem, profile, question.smaller) if memory is None else fit_for_gpu(problem, profile, memory)
         if isinstance(fitted, Unfit):
             return Broken(fitted.reason)
         return Fits(fitted.problem.source, fitted.whole | (small_of(fitted.problem.source) if memory is None else {}))

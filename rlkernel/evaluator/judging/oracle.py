@@ -132,7 +132,6 @@ class _Traced:
         init_ids: list[int] = []
         args, kwargs = decode_spec(self.variant.init_args, self.recorder, init_ids)
         self.recorder.reading.inputs.clear()
-        kwargs = dict(kwargs)
         with made_of_configs(self.variant.init_args):
             model = model_class(*args, **kwargs)
         hold(model, self.held)

@@ -34,6 +34,7 @@ from triton.runtime.jit import JITFunction
 
 from rlkernel.errors import one_line
 from rlkernel.evaluator.compile.binaries import MAX_CONFIGS, Compiled, read, text_digest
+from rlkernel.evaluator.compile.files import written_once
 from rlkernel.evaluator.compile.libdevice import linked_in_pieces
 from rlkernel.evaluator.compile.ttir import stored_arguments
 from rlkernel.evaluator.compile.work import BoundedSource, bounded
@@ -208,7 +209,7 @@ class Compiler:
         source = BoundedSource(jit, sig.types, constants, attrs)
         source.warps = max(1, config.options.get("num_warps", source.warps))
         try:
-            with bounded(), linked_in_pieces():
+            with bounded(), linked_in_pieces(), written_once():
                 return triton.compile(source, target=GPUTarget("cuda", self.profile.arch, 32), options=dict(config.options))
         except CompilationError as error:
             line = kernel.lines.get(int(getattr(error.node, "lineno", 1) or 1), function.line)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import array
 import gc
-import importlib
 import json
 import os
 import random
@@ -16,7 +15,6 @@ import select
 import signal
 import socket
 import sys
-import tempfile
 import traceback
 from pathlib import Path
 
@@ -24,119 +22,13 @@ import numpy as np
 import torch
 
 from rlkernel.evaluator import wire
-from rlkernel.evaluator.compile.compiler import CompileFailed, OutsideStorage, compile_program
-from rlkernel.evaluator.cpu.runner import run as run_on_cpu
-from rlkernel.evaluator.devices import profile_of
-from rlkernel.evaluator.judging.oracle import Oracle
-from rlkernel.evaluator.judging.survey import survey
 from rlkernel.evaluator.messages import codec
-from rlkernel.evaluator.messages.children import Binaries, CompileRequest, Ran, RunRequest, TraceRequest, Traces
 from rlkernel.evaluator.messages.endings import Failed
 from rlkernel.evaluator.messages.forking import Exited, Fork, Forked, Kill, Ready
-from rlkernel.evaluator.messages.native import NativeRequest
-from rlkernel.evaluator.messages.survey import SurveyRequest
-from rlkernel.evaluator.native import referee
-from rlkernel.evaluator.native.held import SCRATCH_BYTES
-from rlkernel.evaluator.processes import fence, sandbox
-from rlkernel.evaluator.program.replay import StepFailed
-from rlkernel.evaluator.program.schema import MalformedProgram
-from rlkernel.evaluator.program.tensors import meta_tensors
-from rlkernel.evaluator.program.variant import Variant
-from rlkernel.evaluator.trace.candidate import Verdict, trace
+from rlkernel.evaluator.processes import heap, sandbox, warming
+from rlkernel.evaluator.processes.jobs import JOBS
 from rlkernel.types import Status
 
-
-def _trace_job(sock: socket.socket, fork: Fork) -> None:
-    """Answer one `TraceRequest`, locked."""
-    message = wire.receive(sock)
-    if message is None:
-        return
-    gc.unfreeze()  # host code that walks through all objects meets all of them
-    sandbox.lock(cpu_seconds=fork.cpu_seconds, memory_bytes=fork.memory_bytes)
-    request = codec.unpack(message[0], TraceRequest)
-    try:
-        answer: Traces | Failed = Traces(trace(request.source, profile_of(request.profile), request.variants))
-    except Verdict as verdict:
-        answer = Failed(verdict.status, verdict.detail)
-    wire.send(sock, codec.pack(answer))
-
-
-def _run_job(sock: socket.socket, fork: Fork) -> None:
-    """Answer one `RunRequest`, locked."""
-    message = wire.receive(sock)
-    if message is None:
-        return
-    sandbox.lock(cpu_seconds=fork.cpu_seconds, memory_bytes=fork.memory_bytes)
-    wire.send(sock, run_on_cpu(*message))
-
-
-def _survey_job(sock: socket.socket, fork: Fork) -> None:
-    """Answer one `SurveyRequest`, locked: a reference of a data set is a stranger's code."""
-    message = wire.receive(sock)
-    if message is None:
-        return
-    sandbox.lock(cpu_seconds=fork.cpu_seconds, memory_bytes=fork.memory_bytes)
-    wire.send(sock, codec.pack(survey(codec.unpack(message[0], SurveyRequest).about)))
-
-
-def _compile_job(sock: socket.socket, fork: Fork) -> None:
-    """Answer one `CompileRequest`. ptxas is started from here, so files are confined but system calls are not."""
-    message = wire.receive(sock)
-    if message is None:
-        return
-    body = wire.Body()
-    try:
-        answer: Binaries | Failed = _compiled(codec.unpack(message[0], CompileRequest), fork, body)
-    except CompileFailed as error:
-        answer = Failed(Status.COMPILE_ERROR, error.detail)
-    except OutsideStorage as error:
-        answer = Failed(Status.OUT_OF_BOUNDS, str(error))
-    except (MalformedProgram, StepFailed) as error:
-        answer = Failed(Status.CRASH, f"the trace is not a Program: {error}")
-    wire.send(sock, codec.pack(answer, body))
-
-
-def _compiled(request: CompileRequest, fork: Fork, body: wire.Body) -> Binaries:
-    """The binaries of a Program's launches, those that are new in `body`. Confines this process first."""
-    directory, scratch = Path(request.directory), Path(request.scratch)
-    sandbox.confine(cpu_seconds=fork.cpu_seconds, memory_bytes=fork.memory_bytes, writable=(scratch,), readable=(directory,))
-    os.environ["TRITON_CACHE_DIR"] = str(scratch)
-    tempfile.tempdir = str(scratch)
-    specs = meta_tensors(request.specs.init_inputs), meta_tensors(request.specs.inputs)
-    profile, configs = profile_of(request.profile), request.configs
-    made = compile_program(request.program, specs, profile, directory, "all" if configs is None else configs)
-    return Binaries(made.kernels, {key: body.add_bytes(cubin) for key, cubin in made.binaries.items()})
-
-
-def _oracle_job(sock: socket.socket, fork: Fork) -> None:
-    """Answer until the pool closes the socket."""
-    del fork
-    oracle = Oracle()
-    while (message := wire.receive(sock)) is not None:
-        wire.send(sock, oracle.handle(*message))
-
-
-def _runner_job(sock: socket.socket, fork: Fork) -> None:
-    """Answer until the pool closes the socket. This child is trusted: it owns the GPU that this process was started for."""
-    del fork
-    importlib.import_module(_RUNNER).serve(sock)
-
-
-def _referee_job(sock: socket.socket, fork: Fork) -> None:
-    """Answer one `NativeRequest`. This child is trusted; what it forks for the candidate is fenced in."""
-    fence.hide_memory()
-    fence.adopt_orphans()
-    me = os.getpid()
-
-    def enclose(request: NativeRequest) -> None:
-        limits = fence.Limits(fork.cpu_seconds, request.memory_bytes, SCRATCH_BYTES)
-        fence.enclose(me, limits, Path(request.scratch), gpu=request.device != "cpu")
-
-    referee.serve(sock, enclose)
-
-
-_RUNNER = "rlkernel.evaluator.gpu.runner"
-"""The runner's module, imported by name because it needs cuda-bindings, which a machine without a GPU may lack."""
 _ENVIRONMENT = {
     "PATH": "/usr/bin:/bin", "HOME": "/nonexistent", "OMP_NUM_THREADS": "1", "LANG": "C.UTF-8",
     "USER": "candidate", "LOGNAME": "candidate", "TORCHINDUCTOR_CACHE_DIR": "/",
@@ -145,15 +37,6 @@ _ENVIRONMENT = {
 """What a child is told of the machine. Parts of torch ask for the user's name and a folder when they are imported, and torch's
 compiler starts processes. The password file is hidden from a locked process, which may start nothing and write nowhere: its
 folder is one that is there."""
-JOBS = {
-    "runner": _runner_job,
-    "trace": _trace_job,
-    "run": _run_job,
-    "compile": _compile_job,
-    "oracle": _oracle_job,
-    "survey": _survey_job,
-    "referee": _referee_job,
-}
 
 
 def _child(sock: socket.socket, fork: Fork, parent: int) -> None:
@@ -273,52 +156,6 @@ class Zygote:
                 self.fork(request, fds[0])
 
 
-def _warm_up() -> None:
-    """Run one honest candidate through tracing and compilation, so that children find imports, compiler and caches warm.
-
-    Its kernel calls a function of CUDA's library, which is read for all children here."""
-    sandbox.interpreter_paths()
-    importlib.import_module("numpy.ma")  # which numpy imports in every run of a kernel
-    importlib.import_module("torch._dynamo")  # which the first module would import, but inside of a trace, and so by half
-    with tempfile.TemporaryDirectory() as scratch:
-        os.environ["TRITON_CACHE_DIR"] = scratch
-        variant = Variant([[], {"dict": []}], [{"tensor": {"shape": [4, 16], "stride": [16, 1], "dtype": "float32"}}])
-        (traced,) = trace(_HONEST, profile_of("h200"), [variant])
-        (again,) = codec.unpack(codec.to_header(Traces((traced,))), Traces).traces
-        compile_program(again.program, ([], meta_tensors(variant.specs.inputs)), profile_of("h200"), Path(scratch), {})
-        for kind in (TraceRequest, CompileRequest, Binaries, RunRequest, Ran, Failed):
-            codec.form_of(kind)
-
-
-_HONEST = """
-import torch, triton
-import triton.language as tl
-import torch.nn as nn
-
-@triton.jit
-def kernel(x, y, n, BLOCK: tl.constexpr):
-    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    tl.store(y + i, tl.erf(tl.load(x + i, mask=i < n)) + tl.sum(tl.load(x + i, mask=i < n)), mask=i < n)
-
-class ModelNew(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.linear = nn.Linear(16, 16)
-    def forward(self, x):
-        y = torch.empty_like(x)
-        kernel[(triton.cdiv(x.numel(), 64),)](x, y, x.numel(), BLOCK=64)
-        return y
-"""
-
-
-def _warm_up_runner() -> None:
-    """Import what a runner would on first use: its own modules, and torch's shape functions, which take a second."""
-    importlib.import_module(_RUNNER)
-    square = torch.empty(4, 4, device="meta")
-    hidden = torch.nn.functional.gelu(torch.nn.functional.linear(square, square, square[0]))
-    torch.nn.functional.layer_norm(hidden, (4,)).softmax(dim=-1).sum(dim=0)
-
-
 def main() -> None:
     """Be a zygote, whose end of the control socket has the number in the first argument."""
     torch.set_num_threads(1)
@@ -327,10 +164,9 @@ def main() -> None:
     np.random.seed(0)
     control = socket.socket(fileno=int(sys.argv[1]))
     if os.environ["CUDA_VISIBLE_DEVICES"]:  # a runner's zygote forks nothing else
-        _warm_up_runner()
+        warming.warm_up_runner()
     else:
-        _warm_up()
-    gc.freeze()  # a child's collections then look at what it makes itself, and leave the pages that it shares as they are
-    gc.enable()
+        warming.warm_up()
+    heap.settle()
     _alone()  # here, so that the pool does not open at all
     Zygote(control).serve()

@@ -1,0 +1,38 @@
+"""What Triton writes while it compiles. It reads all of it once, when it has compiled, and nobody reads it afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from triton import knobs
+from triton.runtime.cache import CacheManager
+
+
+class _Files(CacheManager):  # type: ignore[misc]
+    """Files in the folder of Triton's cache, each written in one step. Triton's own manager makes a folder for each, so that
+    processes may share them."""
+
+    def get_file(self, filename: str) -> str | None:
+        del filename
+
+    def get_group(self, filename: str) -> dict[str, str] | None:
+        del filename
+
+    def put(self, data: object, filename: str, binary: bool = True) -> str:
+        del binary  # as in Triton's own, the data says it
+        path = Path(knobs.cache.dir, filename)
+        path.write_bytes(data if isinstance(data, bytes) else str(data).encode())
+        return str(path)
+
+    def put_group(self, filename: str, group: dict[str, str]) -> None:
+        del filename, group
+
+
+@contextmanager
+def written_once() -> Iterator[None]:
+    """Compilations inside write plain files, and find none of earlier ones."""
+    with knobs.cache.scope():
+        knobs.cache.manager_class = _Files
+        yield

@@ -1,10 +1,11 @@
 """How cost grows with cores, cards, rollouts and turns: measured points, the limit of each as a line, and an estimate on paper.
 
-    python -m benchmarks.scaling [--figure docs/scaling.png] [--cpu 2:3.7 16:54] [--answer-tokens 2000]
+    python -m benchmarks.scaling [--figure docs/scaling.png] [--cpu 2:5.8:11-22 16:54:11-21] [--answer-tokens 2000]
 
-Reads the runs of `evaluator_throughput`, `loop` and `training` in `benchmarks/results`. `--cpu CORES:PER_SECOND` gives points of
-`evaluator_cpu`, which stores none. Nothing is measured here. The estimate is of a training step of the papers: 16 prompts x 16
-rollouts x 3 turns, which are 768 evaluations, with 14 billion weights in full. `Step` has its formulas and assumptions.
+Reads the runs of `evaluator_throughput`, `loop` and `training` in `benchmarks/results`. `--cpu CORES:PER_SECOND:DATE` gives
+points of `evaluator_cpu`, which stores none. Each point bears the date of its measurement. Nothing is measured here. The
+estimate is of a training step of the papers: 16 prompts x 16 rollouts x 3 turns, which are 768 evaluations, with 14 billion
+weights in full. `Step` has its formulas and assumptions.
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ RESULTS = Path(__file__).parent / "results"
 CARDS = (1, 8, 64)
 BANDWIDTH, FLOPS, MEMORY = 4.8e12, 989e12, 141e9
 """An H200: bytes/s of its memory, bfloat16 operations/s without sparsity, bytes of memory."""
+LOOP_WHEN = "11-21"
+"""The date of the stored runs of `loop`, which `benchmarks/results/README.md` says and they themselves do not."""
 USABLE = 0.6
 """An assumption: the share of the bandwidth that sampling 14 billion weights reaches."""
 
@@ -44,14 +47,17 @@ class Judged:
     """What one card would serve if it never waited."""
     core_seconds: float | None = None
     """The CPU time of one evaluation."""
+    when: str = ""
+    """Month and day of the measurement."""
 
     @staticmethod
     def read(run: dict[str, Any]) -> Judged:
         """A point from a result of `evaluator_throughput`."""
         busy = run["cpu"]["parent"] + run["cpu"]["children"]
         machine, rate = run["machine"], run["per_second"]
+        when = machine.get("when", "")[5:10]
         cards = len(machine["gpus"])
-        return Judged(machine["cores"], cards, rate, run["gpu_capacity_per_second"] / cards, busy / rate)
+        return Judged(machine["cores"], cards, rate, run["gpu_capacity_per_second"] / cards, busy / rate, when)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +120,13 @@ def training_share() -> float:
     return float(8 * case["parameters"] * case["tokens_per_second"] / FLOPS)
 
 
-def draw(judged: Sequence[Judged], modelled: Sequence[tuple[float, float]], path: Path) -> None:
+def _dated(axes: Any, points: Sequence[tuple[float, float, str]], places: Sequence[tuple[int, int]]) -> None:
+    """Write when each point was measured, so many points of the printer's to the right of it and above it, in turn."""
+    for index, (x, y, when) in enumerate(points):
+        axes.annotate(when, (x, y), places[index % len(places)], textcoords="offset points", va="center", fontsize=8)
+
+
+def draw(judged: Sequence[Judged], modelled: Sequence[tuple[float, float, str]], path: Path) -> None:
     """Three drawings beside each other: evaluations per second by cores and by cards, and seconds of a step by evaluations."""
     figure, (by_cores, by_cards, by_step) = plt.subplots(1, 3, figsize=(13, 4), layout="constrained")
     first = judged[0]
@@ -125,20 +137,16 @@ def draw(judged: Sequence[Judged], modelled: Sequence[tuple[float, float]], path
         height = cards * first.card_per_second
         by_cores.axhline(height, linestyle=":", color="tab:green", label=f"limit: {cards} card{'s' * (cards > 1)}")
     by_cores.plot([p.cores for p in judged], [p.per_second for p in judged], "o", color="tab:blue", label="measured time")
-    by_cores.plot(
-        [x for x, _ in modelled],
-        [y for _, y in modelled],
-        "s",
-        color="tab:orange",
-        fillstyle="none",
-        markersize=9,
-        label="modelled time, no card",
-    )
+    orange = {"color": "tab:orange", "fillstyle": "none", "markersize": 9}
+    by_cores.plot([x for x, _, _ in modelled], [y for _, y, _ in modelled], "s", label="modelled time, no card", **orange)
+    _dated(by_cores, [(p.cores, p.per_second, p.when) for p in judged], [(8, 0)])
+    _dated(by_cores, modelled, [(-12, 12)])
     by_cores.set(xlabel="cores", ylabel="cold evaluations/s", ylim=(0, 200))
     cards = [p.cards for p in judged]
     by_cards.plot([0, 4], [0, 4 * first.card_per_second], ":", color="tab:green", label="limit: a card that never waits")
     by_cards.plot([0, 4], [0, 4 * 16 / first.core_seconds], "--", color="tab:blue", label="limit: 16 cores per card")
     by_cards.plot(cards, [p.per_second for p in judged], "o", color="tab:blue", label="measured time")
+    _dated(by_cards, [(p.cards, p.per_second, p.when) for p in judged], [(8, -5), (8, 4)])
     by_cards.set(xlabel="H200s, with 16 cores each", ylabel="cold evaluations/s")
     run = json.loads((RESULTS / "loop_h200.json").read_text())
     side = next(side for side in run["sides"] if side["side"] == "ours")
@@ -148,9 +156,9 @@ def draw(judged: Sequence[Judged], modelled: Sequence[tuple[float, float]], path
     most = 4 * per_turn * run["turns"]
     by_step.plot([0, most], [0, most * work], "--", color="tab:blue", label="limit: the card that samples and trains")
     by_step.plot([0, most], [0, most / rate], ":", color="tab:green", label="limit: a card that evaluates")
-    by_step.plot(
-        [per_turn * run["turns"]], [side["seconds_wall"]], "o", color="tab:blue", label="a step of 0.6B, simulated evaluator"
-    )
+    point = (per_turn * run["turns"], side["seconds_wall"], LOOP_WHEN)
+    by_step.plot([point[0]], [point[1]], "o", color="tab:blue", label="a step of 0.6B, simulated evaluator")
+    _dated(by_step, [point], [(8, -3)])
     by_step.set(xlabel="rollouts x turns of 300 tokens", ylabel="seconds of a step")
     for axes in (by_cores, by_cards, by_step):
         axes.legend(fontsize=8)
@@ -173,15 +181,16 @@ def show(rate: float, share: float, answer_tokens: int, console: Console) -> Non
     console.print(table)
 
 
-def _point(text: str) -> tuple[float, float]:
-    cores, _, rate = text.partition(":")
-    return float(cores), float(rate)
+def _point(text: str) -> tuple[float, float, str]:
+    cores, _, rest = text.partition(":")
+    rate, _, when = rest.partition(":")
+    return float(cores), float(rate), when
 
 
 def main(argv: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--figure", type=Path, default=Path("docs/scaling.png"))
-    parser.add_argument("--cpu", type=_point, nargs="*", default=[], metavar="CORES:PER_SECOND", help="from evaluator_cpu")
+    parser.add_argument("--cpu", type=_point, nargs="*", default=[], metavar="CORES:PER_SECOND:DATE", help="from evaluator_cpu")
     parser.add_argument("--answer-tokens", type=int, default=2000, help="tokens of an answer, all of one length")
     args = parser.parse_args(argv)
     judged = points()

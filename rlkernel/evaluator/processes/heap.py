@@ -34,7 +34,7 @@ def settle() -> None:
 
 
 def _fill_holes() -> None:
-    """Fill the heap's holes for good, a few megabytes in some milliseconds. It does nothing where the allocator is not glibc's."""
+    """Fill the heap's holes for good: megabytes, in milliseconds. It does nothing where the allocator is not glibc's."""
     libc = ctypes.CDLL(None)
     if not hasattr(libc, "mallinfo2"):
         return

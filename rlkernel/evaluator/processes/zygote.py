@@ -7,7 +7,6 @@ It owns exactly one thread, or a fork could copy a locked lock. It speaks over o
 from __future__ import annotations
 
 import array
-import gc
 import json
 import os
 import random

@@ -14,6 +14,7 @@ import torch
 from rlkernel.evaluator.program.references import Reference, changed
 from rlkernel.evaluator.program.schema import Launch, Step
 from rlkernel.evaluator.program.values import ScalarRef, TensorRef
+from rlkernel.evaluator.trace.patched import patched
 from rlkernel.evaluator.trace.recorder import Recorder
 
 
@@ -121,12 +122,5 @@ def graphs(recorder: Recorder, kept: dict[int, tuple[int, ...]]) -> Iterator[Non
         "make_graphed_callables": _as_they_are,
         "is_current_stream_capturing": lambda: captures.current is not None,
     }
-    places = [(torch.cuda, name) for name in answers] + [(torch.cuda.graphs, name) for name in ("CUDAGraph", "graph")]
-    before = [getattr(module, name) for module, name in places]
-    for module, name in places:  # by hand: `mock` takes longer than a short trace
-        setattr(module, name, answers[name])
-    try:
+    with patched(torch.cuda, **answers), patched(torch.cuda.graphs, CUDAGraph=answers["CUDAGraph"], graph=answers["graph"]):
         yield
-    finally:
-        for (module, name), value in zip(places, before, strict=True):
-            setattr(module, name, value)

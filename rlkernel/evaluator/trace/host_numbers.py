@@ -16,11 +16,11 @@ import secrets
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
-from unittest import mock
 
 from rlkernel.evaluator.program.scalars import OPERATIONS
 from rlkernel.evaluator.program.schema import Scalar
 from rlkernel.evaluator.program.values import ScalarRef, Value
+from rlkernel.evaluator.trace.patched import patched
 
 
 class Untraceable(Exception):
@@ -207,6 +207,6 @@ def names() -> dict[str, Any]:
 @contextmanager
 def mathematics() -> Iterator[None]:
     """Inside, the functions of `math` take numbers of the host's."""
-    patched: dict[str, Any] = {name: _aware(name, getattr(math, name)) for name in OPERATIONS if hasattr(math, name)}
-    with mock.patch.multiple(math, **patched):
+    aware: dict[str, Any] = {name: _aware(name, getattr(math, name)) for name in OPERATIONS if hasattr(math, name)}
+    with patched(math, **aware):
         yield

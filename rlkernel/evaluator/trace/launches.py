@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
-from unittest import mock
 
 import torch
 import triton
@@ -28,6 +27,7 @@ from rlkernel.evaluator.trace.binding import OPTIONS, Bound, bind, grid_of
 from rlkernel.evaluator.trace.devices import CUDA
 from rlkernel.evaluator.trace.inductor import compiled_style
 from rlkernel.evaluator.trace.kernels import KernelTable, parts_of
+from rlkernel.evaluator.trace.patched import patched
 from rlkernel.evaluator.trace.recorder import Recorder, Untraceable
 
 
@@ -271,9 +271,9 @@ def intercepting(
 
     triton.runtime.driver.set_active(_Driver(target, properties))
     with (
-        mock.patch.object(JITFunction, "run", method(JITFunction.run, launches.jit_run)),
-        mock.patch.object(Autotuner, "run", method(Autotuner.run, launches.autotune_run)),
-        mock.patch.object(TensorDescriptor, "__post_init__", _check_descriptor),
+        patched(JITFunction, run=method(JITFunction.run, launches.jit_run)),
+        patched(Autotuner, run=method(Autotuner.run, launches.autotune_run)),
+        patched(TensorDescriptor, __post_init__=_check_descriptor),
         compiled_style(launches.autotune_run),
     ):
         yield launches

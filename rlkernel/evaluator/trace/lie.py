@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
-from unittest import mock
 
 import torch
 from torch import nn
@@ -17,6 +16,7 @@ from rlkernel.evaluator.program import recurrent
 from rlkernel.evaluator.trace.addresses import has_addresses
 from rlkernel.evaluator.trace.devices import CUDA, HOST, META, resolve
 from rlkernel.evaluator.trace.host_numbers import has_numbers, mathematics
+from rlkernel.evaluator.trace.patched import patched
 from rlkernel.evaluator.trace.recorder import Recorder, Untraceable, fresh_settings
 
 _BASE: Any = torch.Tensor.__base__
@@ -252,7 +252,7 @@ def _own_libraries() -> Iterator[None]:
             _IMPLEMENTED[name if "::" in name else f"{self.ns}::{name}"] = fn
         return result
 
-    with mock.patch.multiple(torch.library.Library, __init__=remember, impl=implemented):
+    with patched(torch.library.Library, __init__=remember, impl=implemented):
         try:
             yield
         finally:
@@ -271,7 +271,7 @@ def _own_buffers(recorder: Recorder) -> Iterator[None]:
         if tensor is not None:
             recorder.reading.state.add(recorder.storage(recorder.id_of(tensor)))
 
-    with mock.patch.object(nn.Module, "register_buffer", note):
+    with patched(nn.Module, register_buffer=note):
         yield
 
 
@@ -288,7 +288,7 @@ def _default_devices(recorder: Recorder) -> Iterator[None]:
     def leave(self: Any, *error: object) -> None:
         recorder.devices.chosen = outer.pop()
 
-    with mock.patch.multiple(DeviceContext, __enter__=enter, __exit__=leave):
+    with patched(DeviceContext, __enter__=enter, __exit__=leave):
         try:
             yield
         finally:
@@ -298,7 +298,7 @@ def _default_devices(recorder: Recorder) -> Iterator[None]:
 @contextmanager
 def _arrays() -> Iterator[None]:
     """Arrays of numpy become literals; `torch.from_numpy` itself would not be seen."""
-    with mock.patch.object(torch, "from_numpy", torch.as_tensor):
+    with patched(torch, from_numpy=torch.as_tensor):
         yield
 
 

@@ -7,12 +7,12 @@ import types
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from typing import Any
-from unittest import mock
 
 import torch
 
 from rlkernel.evaluator.devices import DeviceProfile
 from rlkernel.evaluator.program.without_data import truncated_normal
+from rlkernel.evaluator.trace.patched import patched
 from rlkernel.evaluator.trace.recorder import Untraceable
 
 
@@ -139,7 +139,7 @@ def _without_extensions() -> Iterator[None]:
     before = sys.modules.get(name)
     extensions = sys.modules[name] = _Extensions(name)
     try:
-        with mock.patch.object(torch.utils, "cpp_extension", extensions, create=True):
+        with patched(torch.utils, create=True, cpp_extension=extensions):
             yield
     finally:
         del sys.modules[name]
@@ -189,17 +189,17 @@ def answering_as(profile: DeviceProfile) -> Iterator[None]:
         "_lazy_init": lambda: None,
     }
     with (
-        mock.patch.multiple(torch.cuda, **answers),
-        mock.patch.multiple(torch.cuda.nvtx, **_NVTX),
-        mock.patch.multiple(torch.accelerator, **_accelerator(stream)),
-        mock.patch.object(torch.version, "cuda", "12.8"),
-        mock.patch.object(torch, "Generator", _Generator),
-        mock.patch.object(torch, "seed", _refuse("torch.seed(), a random number on the host,")),
-        mock.patch.object(torch, "compile", _refuse("torch.compile")),
+        patched(torch.cuda, **answers),
+        patched(torch.cuda.nvtx, **_NVTX),
+        patched(torch.accelerator, **_accelerator(stream)),
+        patched(torch.version, cuda="12.8"),
+        patched(torch, Generator=_Generator),
+        patched(torch, seed=_refuse("torch.seed(), a random number on the host,")),
+        patched(torch, compile=_refuse("torch.compile")),
         # Recurrent layers on a GPU lay their weights out as one block; `program.recurrent` does it where a Program runs.
-        mock.patch.object(torch, "_use_cudnn_rnn_flatten_weight", lambda: False),
-        mock.patch.object(torch.nn.init, "_no_grad_trunc_normal_", truncated_normal),
-        mock.patch.object(torch.distributions.Distribution, "_validate_args", False),  # it would look at values
+        patched(torch, _use_cudnn_rnn_flatten_weight=lambda: False),
+        patched(torch.nn.init, _no_grad_trunc_normal_=truncated_normal),
+        patched(torch.distributions.Distribution, _validate_args=False),  # it would look at values
         _without_extensions(),
     ):
         yield

@@ -36,85 +36,22 @@ from rlkernel.errors import one_line
 from rlkernel.evaluator.compile.binaries import MAX_CONFIGS, Compiled, read, text_digest
 from rlkernel.evaluator.compile.files import written_once
 from rlkernel.evaluator.compile.libdevice import linked_in_pieces
+from rlkernel.evaluator.compile.signature import CompileFailed, Signature, signature
 from rlkernel.evaluator.compile.ttir import stored_arguments
 from rlkernel.evaluator.compile.work import BoundedSource, bounded
 from rlkernel.evaluator.devices import DeviceProfile
 from rlkernel.evaluator.program.kernel_source import KernelRejected, KernelSet, binding_value, canonical
 from rlkernel.evaluator.program.replay import Replay
-from rlkernel.evaluator.program.schema import Config, Function, Launch, Program, block_shape
+from rlkernel.evaluator.program.schema import Config, Function, Launch, Program
 from rlkernel.evaluator.program.values import Descriptor, MalformedProgram, Value
 
 knobs.compilation.disable_line_info = True  # a twentieth of a compilation, and nothing reads it
-_POINTERS = {
-    "float32": "fp32", "float16": "fp16", "bfloat16": "bf16", "float64": "fp64", "int8": "i8", "int16": "i16", "int32": "i32",
-    "int64": "i64", "uint8": "u8", "uint16": "u16", "uint32": "u32", "uint64": "u64", "bool": "i1", "float8_e4m3fn": "fp8e4nv",
-    "float8_e5m2": "fp8e5",
-}  # fmt: skip
 MAX_THREADS = 1024
 """Threads that one block may have, on every NVIDIA GPU."""
 
 
-class CompileFailed(Exception):
-    """Triton or ptxas refuses the kernel. `detail` is for the model."""
-
-    def __init__(self, detail: str) -> None:
-        super().__init__(detail)
-        self.detail = detail
-
-
 class OutsideStorage(Exception):
     """A tensor descriptor claims more than its tensor's memory."""
-
-
-@dataclass(frozen=True, slots=True)
-class Signature:
-    """How one launch specialises its kernel."""
-
-    types: dict[str, str]
-    constants: dict[str, Value]
-    divisible: tuple[str, ...]
-    """Arguments divisible by 16: addresses and integers."""
-
-
-def signature(function: Function, config: Config, args: dict[str, Any]) -> Signature:
-    """Triton's own rules: constants; integers equal to 1; types; divisibility by 16 of addresses and integers."""
-    types: dict[str, str] = {}
-    constants = dict(config.constants)
-    divisible: list[str] = []
-    for name, annotation in canonical(function).parameters.items():
-        value = args.get(name)
-        free = name not in function.do_not_specialize
-        if name in constants or name not in args:
-            types[name] = "constexpr"
-        elif isinstance(value, torch.Tensor):
-            dtype = str(value.dtype).removeprefix("torch.")
-            if dtype not in _POINTERS:
-                raise CompileFailed(f"line {function.line}: kernel argument {name} has dtype {dtype}, which Triton lacks")
-            types[name] = "*" + _POINTERS[dtype]
-            if free and value.storage_offset() * value.element_size() % 16 == 0:
-                divisible.append(name)
-        elif isinstance(value, Descriptor):
-            dtype = str(value.base.dtype).removeprefix("torch.")
-            if dtype not in _POINTERS or dtype == "bool":
-                raise CompileFailed(f"line {function.line}: tensor descriptor {name} has dtype {dtype}, which Triton lacks")
-            types[name] = f"tensordesc<{_POINTERS[dtype]}{list(block_shape(name, value, config))}>"
-        elif isinstance(value, bool):
-            types[name] = "u1"
-        elif isinstance(value, int):
-            if value == 1 and free:
-                types[name] = "constexpr"
-                constants[name] = 1
-                continue
-            types[name] = "i32" if -(2**31) <= value < 2**31 else "u64" if value >= 2**63 else "i64"
-            if free and value % 16 == 0:
-                divisible.append(name)
-        elif isinstance(value, float):
-            types[name] = "fp32"
-        else:
-            raise CompileFailed(f"line {function.line}: kernel argument {name} is neither a tensor nor a number")
-        if "int64" in annotation and types[name] == "i32":
-            types[name] = "i64"
-    return Signature(types, constants, tuple(divisible))
 
 
 def cache_key(program: Program, launch: Launch, config: Config, sig: Signature, profile: DeviceProfile) -> str:

@@ -10,7 +10,8 @@ import tempfile
 from pathlib import Path
 
 from rlkernel.evaluator import wire
-from rlkernel.evaluator.compile.compiler import CompileFailed, OutsideStorage, compile_program
+from rlkernel.evaluator.compile.compiler import OutsideStorage, compile_program
+from rlkernel.evaluator.compile.signature import CompileFailed
 from rlkernel.evaluator.cpu.runner import run as run_on_cpu
 from rlkernel.evaluator.devices import profile_of
 from rlkernel.evaluator.judging.oracle import Oracle

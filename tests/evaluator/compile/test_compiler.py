@@ -15,7 +15,8 @@ import torch
 
 from rlkernel.evaluator import wire
 from rlkernel.evaluator.compile.binaries import MAX_CONFIGS, Kernels, collect, compiled_from_json, read, text_digest, write
-from rlkernel.evaluator.compile.compiler import Compilation, CompileFailed, compile_program
+from rlkernel.evaluator.compile.compiler import Compilation, compile_program
+from rlkernel.evaluator.compile.signature import CompileFailed
 from rlkernel.evaluator.devices import PROFILES
 from rlkernel.evaluator.messages import codec
 from rlkernel.evaluator.messages.children import Binaries

@@ -11,7 +11,8 @@ import pytest
 import torch
 
 from rlkernel.evaluator.compile.binaries import Compiled
-from rlkernel.evaluator.compile.compiler import CompileFailed, OutsideStorage, compile_program
+from rlkernel.evaluator.compile.compiler import OutsideStorage, compile_program
+from rlkernel.evaluator.compile.signature import CompileFailed
 from rlkernel.evaluator.devices import PROFILES
 from rlkernel.evaluator.program import encoding
 from rlkernel.evaluator.program.replay import Replay, tensors_in

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 import torch
 
-from rlkernel.evaluator.compile.compiler import CompileFailed, compile_program
+from rlkernel.evaluator.compile.compiler import compile_program
+from rlkernel.evaluator.compile.signature import CompileFailed
 from rlkernel.evaluator.compile.work import MAX_BITS, _size, instructions
 from rlkernel.evaluator.devices import PROFILES
 from rlkernel.evaluator.program.schema import Config, Function, Launch, Program

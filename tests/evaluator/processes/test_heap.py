@@ -16,7 +16,7 @@ from rlkernel.evaluator.processes import heap
 libc = ctypes.CDLL(None)
 libc.malloc.restype, libc.malloc.argtypes, libc.free.argtypes = ctypes.c_void_p, [ctypes.c_size_t], [ctypes.c_void_p]
 kept = [libc.malloc(size) for size in (100, 900, 5000) for _ in range(2000)]
-last = libc.malloc(16)
+last = max(kept)
 for address in kept[::2]:  # every second one becomes a hole
     libc.free(address)
 gc.disable()

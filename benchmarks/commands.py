@@ -1,9 +1,10 @@
 """How long people wait for commands: wall clock and CPU seconds of each, with all processes that it starts.
 
-    python -m benchmarks.commands [--times 3] [--against OTHER_CHECKOUT] [--run]
+    python -m benchmarks.commands [--times 3] [--against OTHER_CHECKOUT] [--run [PRESET]]
 
 `--against` measures another checkout's code by turns with this one's, which is the only fair way on a machine with other work.
-`--run` adds the fixed cost of a training run: what `first_look trloo` of 1 and of 3 steps take, without what a step takes.
+`--run` adds the fixed cost of a training run: what `first_look trloo` of 1 and of 3 steps take, without what a step takes, by the
+preset `cpu` or another. It takes minutes; `--times 0 --run h200` measures nothing else.
 """
 
 from __future__ import annotations
@@ -59,13 +60,13 @@ def took(words: Sequence[str], checkout: Path) -> Took:
     return Took(wall, usage.ru_utime + usage.ru_stime)
 
 
-def fixed_cost(checkout: Path) -> Took:
+def fixed_cost(checkout: Path, preset: str) -> Took:
     """What a run takes beside its steps, with the measurements before the first and after the last. Of runs of 1 and of 3 steps:
     a step takes half of the difference, and what is left of the first run is the rest."""
 
     def run(steps: int) -> Took:
         with tempfile.TemporaryDirectory() as out:
-            flags = ("--steps", str(steps), "--seeds", "0", "--preset", "cpu", "--out", out)
+            flags = ("--steps", str(steps), "--seeds", "0", "--preset", preset, "--out", out)
             return took(("-m", "experiments.first_look", "trloo", *flags), checkout)
 
     one, three = run(1), run(3)
@@ -76,7 +77,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--times", type=int, default=3)
     parser.add_argument("--against", type=Path)
-    parser.add_argument("--run", action="store_true")
+    parser.add_argument("--run", nargs="?", const="cpu", metavar="PRESET")
     args = parser.parse_args()
     checkouts = [HERE] if args.against is None else [args.against.resolve(), HERE]
     table = Table("command", "code", "wall s", "least", "CPU s", "least", box=None)
@@ -86,7 +87,7 @@ def main() -> None:
             for checkout in checkouts if turn % 2 else reversed(checkouts):
                 found.setdefault((name, checkout), []).append(took(words, checkout))
     for checkout in checkouts if args.run else ():
-        found["a run's fixed cost", checkout] = [fixed_cost(checkout)]
+        found[f"a run's fixed cost, {args.run}", checkout] = [fixed_cost(checkout, args.run)]
     for (name, checkout), each in sorted(found.items(), key=lambda row: (row[0][0], checkouts.index(row[0][1]))):
         numbers = [
             number

@@ -12,7 +12,7 @@ class Fork:
     number: int
     """The child's name between the two."""
     kind: str
-    """A key of `processes.zygote.JOBS`."""
+    """A key of `processes.jobs.JOBS`."""
     cpu_seconds: int
     memory_bytes: int
     """Address space on top of the libraries'."""

@@ -257,7 +257,7 @@ class ForkServer:
 
     @asynccontextmanager
     async def child(self, kind: str, *, cpu_seconds: int = 0, memory_bytes: int = 0) -> AsyncIterator[Child]:
-        """A forked child of the given kind (see `zygote.JOBS`); gone when the context is left."""
+        """A forked child of the given kind (see `jobs.JOBS`); gone when the context is left."""
         await self.ready()
         self._count += 1
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import ast
 import inspect
-from collections.abc import Callable, Iterator
-from itertools import islice
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -19,12 +18,13 @@ import triton.language as tl
 from triton.runtime import interpreter as triton_interpreter
 from triton.runtime.interpreter import TensorHandle
 
-from rlkernel.evaluator.cpu import sampling, turns
+from rlkernel.evaluator.cpu import turns
 from rlkernel.evaluator.cpu.language import KernelWords, scalar, the_machine, words
 from rlkernel.evaluator.cpu.loaded import DecidedByMemory, mark
 from rlkernel.evaluator.cpu.machine import OutOfBounds
 from rlkernel.evaluator.cpu.pace import Pace, TooMuchWork
 from rlkernel.evaluator.cpu.races import Race
+from rlkernel.evaluator.cpu.sampling import MOST_SAMPLED, Sampling
 from rlkernel.evaluator.judging.counts import Counts
 from rlkernel.evaluator.judging.operator_costs import NoCost
 from rlkernel.evaluator.program.kernel_source import KernelSet, binding_value, canonical
@@ -32,8 +32,6 @@ from rlkernel.evaluator.program.replay import tensors_in
 from rlkernel.evaluator.program.schema import Config, Function, Launch, Program, block_shape
 from rlkernel.evaluator.program.values import Descriptor, ScalarRef
 
-MOST_SAMPLED = 64
-"""Programs that a dry launch follows at most, where a grid has programs that do nothing."""
 MOST_FOLLOWED = 10_000.0
 """The work of a launch that is priced, see `pace`, above which its loops are shortened."""
 GRID_LIMITS = (2**31 - 1, 2**16 - 1, 2**16 - 1)
@@ -85,13 +83,10 @@ class Interpreter:
         self.program = program
         self.machine, semantic = the_machine()
         self._semantic = semantic
-        self._followed = 0
-        """Programs that the last dry launch has followed."""
         self.idle: dict[int, int] = {}
         """Functions of which no program was found that writes, and the lines of their launches: so far, in dry launches."""
         self._shortened: set[int] = set()
         """Functions of which a launch was too much work to be followed as it is."""
-        self._varying = sampling.varying(program)
         self._kernels = _CheckedKernels(program, _wrap, {**words(semantic), **turns.WORDS})
 
     def _arguments(self, launch: Launch, config: Config, args: dict[str, Any], addresses: dict[int, int]) -> dict[str, Any]:
@@ -119,50 +114,6 @@ class Interpreter:
             base=_pointer(value.base, addresses), shape=[triton_interpreter._implicit_cvt(size) for size in value.shape],
             strides=[*strides, tl.constexpr(1)], block_shape=[tl.constexpr(size) for size in block], padding_option=value.padding,
         )  # fmt: skip
-
-    def _sample(self, launch: Launch, grid: tuple[int, int, int]) -> Iterator[int]:
-        """The first programs; where too few of them write, `sampling.SPREAD` in their place, and then `MOST_SAMPLED`; some more
-        where they do different work. The key that they are drawn from is made when the source is known.
-
-        What counts is a whole set: one that ended with the program that was looked for would hold too many of its kind."""
-        machine, varied = self.machine, launch.function in self._varying
-        total, reads = grid[0] * grid[1] * grid[2], machine.accesses
-        works: list[tuple[float, float, float]] = []
-        wanted = sampling.ALIKE
-        first = sampling.drawn(grid, machine.programs, varied=varied)
-        others = (sampling.spread(grid, count, machine.programs) for count in (sampling.SPREAD, MOST_SAMPLED))
-        for numbers in (first, *others):
-            machine.counts, self._followed, writing = Counts(), 0, 0
-            works.clear()
-            for number in islice(numbers, total):
-                yield from self._follow(number, works)
-                writing += machine.wrote
-                if varied:
-                    wanted = sampling.ALIKE if self._long(reads) else sampling.LOOKED_AT
-                if numbers is first and writing >= wanted:
-                    break
-            if writing >= min(wanted, total):
-                break
-        if not writing and self._followed == MOST_SAMPLED:
-            self.idle[launch.function] = launch.line
-        if self._followed < min(sampling.SPREAD, total) and sampling.differ(works):
-            for number in sampling.spread(grid, sampling.DIFFERENT, machine.programs):
-                if self._long(reads):
-                    break
-                yield from self._follow(number, works)
-
-    def _follow(self, number: int, works: list[tuple[float, float, float]]) -> Iterator[int]:
-        """One program, whose work is added to `works`."""
-        self._followed += 1
-        self.machine.wrote = False
-        before = sampling.work(self.machine.counts)
-        yield number
-        bytes_, operations, products = (now - then for now, then in zip(sampling.work(self.machine.counts), before, strict=True))
-        works.append((bytes_, operations, products))
-
-    def _long(self, reads: int) -> bool:
-        """Whether the programs that were followed since then take so long that no more are."""
-        return self.machine.accesses - reads > sampling.MOST_READS
 
     def price(self, launch: Launch, config: Config, args: dict[str, Any]) -> Counts:
         """Sample the grid, and shorten its loops where a few programs are too much work. Raises OutOfBounds, KernelFailed,
@@ -196,14 +147,14 @@ class Interpreter:
         kernel = self._kernels.get(launch.function)
         bound = self._arguments(launch, config, args, addresses)
         machine.set_grid_dim(*config.grid)
-        total = config.grid[0] * config.grid[1] * config.grid[2]
-        followed = self._sample(launch, config.grid) if dry else range(total)
+        sampling = Sampling(machine, config.grid)
+        followed = sampling.programs() if dry else range(config.grid[0] * config.grid[1] * config.grid[2])
         name, line = self.program.functions[launch.function].name, launch.line
         if any(size > limit for size, limit in zip(config.grid, GRID_LIMITS, strict=True)):
             raise KernelFailed(f"line {line}: kernel {name}: a GPU starts no grid of {config.grid}")
         seed = machine.turns if inspect.isgeneratorfunction(kernel) and not dry else None
         if machine.pace is not None and not dry:
-            machine.pace.launch(total)
+            machine.pace.launch(config.grid[0] * config.grid[1] * config.grid[2])
         try:
             with np.errstate(all="ignore"):
                 turns.run_programs(lambda: kernel(**bound), followed, machine, seed)
@@ -215,9 +166,9 @@ class Interpreter:
             raise OutOfBounds(f"line {line}: kernel {name}: {error}") from error
         except Exception as error:  # the kernel's failure becomes data
             raise KernelFailed(f"line {line}: kernel {name}: {_describe(error)}") from error
-        counts = machine.counts.scaled(total / max(1, self._followed))
-        counts.programs = total
-        return counts
+        if sampling.idle:
+            self.idle[launch.function] = launch.line
+        return sampling.counts()
 
 
 def _pointer(tensor: torch.Tensor, addresses: dict[int, int]) -> Any:

@@ -20,7 +20,8 @@ from triton.runtime.jit import JITFunction
 from rlkernel.evaluator.cpu import branches, loops, reductions
 from rlkernel.evaluator.cpu.arithmetic import NotInterpreted
 from rlkernel.evaluator.cpu.branches import Branches
-from rlkernel.evaluator.cpu.loaded import refuse_numbers
+from rlkernel.evaluator.cpu.kinds import carrying, others
+from rlkernel.evaluator.cpu.loaded import DecidedByMemory, is_loaded, refuse_numbers
 from rlkernel.evaluator.cpu.loops import Loops, Numbers
 from rlkernel.evaluator.cpu.machine import Machine, OutOfBounds
 
@@ -93,19 +94,44 @@ def _assigned(value: Any) -> Any:
     return scalar(value) if isinstance(value, (bool, int, float)) else value
 
 
-def _range(first: Any, last: Any = None, step: Any = None, **hints: Any) -> Numbers:
+def _range(machine: Machine, first: Any, last: Any = None, step: Any = None, **hints: Any) -> Numbers:
     """`range` and `tl.range` in a kernel: their variable is a tensor, of 64 bits where a bound is."""
-    bounds = [first, last, step]
+    bounds = [0, first, 1] if last is None else [first, last, 1 if step is None else step]
+    if any(is_loaded(bound) for bound in bounds):
+        raise DecidedByMemory
     wide = any(isinstance(b, tl.tensor) and b.dtype.primitive_bitwidth == 64 for b in bounds)
     kind, dtype = (tl.int64, np.int64) if wide else (tl.int32, np.int32)
-    numbers = [None if b is None else int(b.value if isinstance(b, tl.constexpr) else b) for b in bounds]
-    start, stop = (0, numbers[0]) if numbers[1] is None else (numbers[0], numbers[1])
-    assert start is not None and stop is not None
+    start, stop, by = (int(_plain(bound)) for bound in bounds)
+    elsewhere = [others(bound.handle) if isinstance(bound, tl.tensor) else None for bound in bounds]
+    if any(data is not None for data in elsewhere):
+        starts, stops, steps = (int(_plain(b)) if data is None else data for b, data in zip(bounds, elsewhere, strict=True))
+        machine.kinds.turns(np.reshape(-((starts - stops) // steps), -1))
 
     def number(of: int) -> Any:
-        return tl.tensor(TensorHandle(np.array([of], dtype=dtype), kind), kind)
+        handle = TensorHandle(np.array([of], dtype=dtype), kind)
+        if elsewhere[0] is not None or elsewhere[2] is not None:
+            carrying(handle, np.asarray(starts + (of - start) // by * steps, dtype=dtype))
+        return tl.tensor(handle, kind)
 
-    return Numbers(range(start, stop, numbers[2] or 1), number)
+    return Numbers(range(start, stop, by), number)
+
+
+def _plain(value: Any) -> Any:
+    """A bound of a loop as a number of Python, which decides nothing yet."""
+    if isinstance(value, tl.tensor):
+        return value.handle.data.item()
+    return value.value if isinstance(value, tl.constexpr) else value
+
+
+def _deciding(machine: Machine, method: Callable[[Any], Any], *, truth: bool) -> Callable[[Any], Any]:
+    """A method of tensors that gives a value of Python: programs with other values go another way."""
+
+    def call(tensor: Any) -> Any:
+        if machine.dry and (data := others(tensor.handle)) is not None:
+            machine.kinds.decide(data != 0 if truth else data)
+        return method(tensor)
+
+    return call
 
 
 def _counted(machine: Machine, reduction: Any) -> Any:
@@ -162,18 +188,21 @@ def words(semantic: Any) -> dict[str, Any]:
     """What the names mean that `KernelWords` writes, and Python's functions that mean something else in a kernel."""
     return {
         ".and": _and, ".or": _or, ".not": _not, ".tensor": _assigned,
-        "interpreter_semantic": semantic, "max": _maximum, "min": _minimum, "range": _range,
+        "interpreter_semantic": semantic, "max": _maximum, "min": _minimum,
+        "range": functools.partial(_range, semantic.builder),
         **branches.words(_assigned), **loops.words(semantic.builder),
     }  # fmt: skip
 
 
 def _patch_words(machine: Machine) -> None:
     tl.tensor.__index__ = lambda tensor: int(tensor.handle.data.item())  # numpy 2.4 refuses int() of arrays of one element
+    for name in ("__index__", "__bool__"):
+        setattr(tl.tensor, name, _deciding(machine, getattr(tl.tensor, name), truth=name == "__bool__"))
     refuse_numbers(("__index__", "__bool__", "__str__", "__repr__"))
     for module in (tl, tl.core):
         for name in ("reduce", "associative_scan"):
             setattr(module, name, _counted(machine, getattr(module, name)))
-        module.range = _range
+        module.range = functools.partial(_range, machine)
         for name in ("dot_scaled", "map_elementwise"):
             setattr(module, name, _not_interpreted(name))
         module.static_print = lambda *values, **options: None

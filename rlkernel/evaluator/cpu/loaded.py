@@ -61,23 +61,26 @@ def marked_copy(value: Any) -> Any:
     return mark(value)
 
 
-def _marking(method: Callable[..., Any]) -> Callable[..., Any]:
+def _marking(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(method)
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
         if not self.dry:
             return method(self, *args, **kwargs)
         before = self.accesses
         made = method(self, *args, **kwargs)
-        return mark(made) if self.accesses != before or is_loaded((*args, *kwargs.values())) else made
+        if self.accesses != before or is_loaded((*args, *kwargs.values())):
+            return mark(made)
+        return self.followed(name, method, args, kwargs, made)
 
     return call
 
 
 def marks_results(machine: type) -> type:
-    """A class of machines (`dry`, `accesses`: reads of memory so far) whose methods mark what they make of marked values."""
+    """A class of machines (`dry`, `accesses`: reads of memory so far) whose methods mark what they make of marked values, and
+    hand other results to its `followed`."""
     for name in dir(machine):
         if name.startswith("create_"):
-            setattr(machine, name, _marking(getattr(machine, name)))
+            setattr(machine, name, _marking(name, getattr(machine, name)))
     return machine
 
 

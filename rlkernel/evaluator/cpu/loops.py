@@ -75,7 +75,8 @@ class _Loop:
             self.unknown = True
             self._before, self._machine.counts = self._machine.counts, Counts()
             return True
-        self._machine.counts = self._before.plus(self._machine.counts.scaled(self._turns - FOLLOWED))
+        self._before.add(self._machine.counts, self._turns - FOLLOWED)
+        self._machine.counts = self._before
         return False
 
 

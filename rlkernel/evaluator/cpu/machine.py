@@ -6,7 +6,7 @@ Two uses: for real (small shapes, correctness), and dry (full shapes, no memory 
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -16,6 +16,7 @@ from triton._C.libtriton import ir
 from triton.runtime import interpreter as triton_interpreter
 from triton.runtime.interpreter import InterpreterOptions, TensorHandle
 
+from rlkernel.evaluator.cpu import kinds
 from rlkernel.evaluator.cpu.arithmetic import SIMPLE, SPECIAL, Arithmetic
 from rlkernel.evaluator.cpu.loaded import is_loaded, mark, marks_results
 from rlkernel.evaluator.cpu.numbers import Array, is_bits, narrow, widen
@@ -43,8 +44,8 @@ class Machine(Arithmetic):
 
     accesses = 0
     """Reads of memory, while launches are priced."""
-    wrote = False
-    """Whether a program has written, while launches are priced."""
+    wrote = tried = False
+    """Whether a program has written, and whether it has come to a store at all, while launches are priced."""
     shortens = False
     """Whether long loops are shortened, while launches are priced."""
     pace: Pace | None = None
@@ -52,6 +53,7 @@ class Machine(Arithmetic):
 
     def __init__(self) -> None:
         super().__init__()
+        self.kinds = kinds.Kinds()
         self._starts = np.zeros(0, dtype=np.uint64)
         self._ends = np.zeros(0, dtype=np.uint64)
         self._order: list[int] = []
@@ -94,12 +96,23 @@ class Machine(Arithmetic):
         if self.pace is not None and not self.dry:
             self.pace.ended()
 
+    def followed(self, name: str, method: Callable[..., Any], args: Any, kwargs: dict[str, Any], made: Any) -> Any:
+        """What one of the methods made, with what it would have made in other programs, if these are looked at."""
+        return kinds.followed(self, name, method, args, kwargs, made) if self.kinds.count > 1 else made
+
+    def create_get_program_id(self, axis: int) -> Any:
+        made = super().create_get_program_id(axis)
+        return kinds.carrying(made, self.kinds.program_id(axis)) if self.dry and self.kinds.count > 1 else made
+
     def _account(self, ptrs: Any, masks: Any, width: int, *, write: bool) -> list[_Part]:
         """Check the addresses under a mask, and count their bytes while launches are priced. Raises OutOfBounds."""
         pointers, mask = ptrs.data, masks.data
         unknown = self.dry and is_loaded([ptrs, masks])
         if unknown:
             self._count_most(pointers, mask, width)
+        elif self.dry and (inside := kinds.others(masks)) is not None:
+            self.kinds.reach(inside)
+        self.tried |= write
         shape = np.broadcast_shapes(pointers.shape, mask.shape)
         addresses = np.broadcast_to(pointers, shape)[np.broadcast_to(mask, shape).astype(bool, copy=False)]
         parts = self._by_storage(addresses, width, "writes" if write else "reads")

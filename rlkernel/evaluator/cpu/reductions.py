@@ -15,6 +15,7 @@ import numpy as np
 import triton.language as tl
 from triton.runtime.interpreter import ReduceOps, ReduceScanOpInterface, ScanOps, TensorHandle
 
+from rlkernel.evaluator.cpu.kinds import varies
 from rlkernel.evaluator.cpu.loaded import is_loaded, mark
 
 Array = np.ndarray[Any, Any]
@@ -128,7 +129,7 @@ def _unlike_numpy(combine: Any, given: Any) -> bool:
 
 def _apply(fast: Any, slow: str) -> Any:
     def apply_impl(self: Any, given: Any) -> Any:
-        self.from_memory = is_loaded(given)
+        self.from_memory = is_loaded(given) or any(varies(v.handle) for v in given)  # more than its ends may decide
         if not _unlike_numpy(self.combine_fn, given):
             return fast(self, given)
         if not getattr(self, "reverse", False):

@@ -1,97 +1,160 @@
-"""Which programs of a grid are followed where a launch is priced: few where all do the same, more where they differ.
+"""Which programs of a grid are followed where a launch is priced: few of those that do the same, and some of every kind.
 
-Two programs tell what a launch costs if all are alike. Those of a causal attention are not: a program near the diagonal's begin
-does a hundredth of the work of the last one, and two of them would give a price that chance decides.
+A followed program says which others decide as it does (`kinds`). The rest is followed on its own, until every kind of program is
+known with its number: a launch then costs what each kind costs, times its number. Within a kind, two programs tell the price if
+they are alike, and more are followed where they differ, as those of a loop that grows along the grid.
 """
 
 from __future__ import annotations
 
-import ast
 import random
 from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, Protocol
 
+import numpy as np
+
+from rlkernel.evaluator.cpu.kinds import Kinds
 from rlkernel.evaluator.judging.counts import Counts
-from rlkernel.evaluator.program.kernel_text import canonical
-from rlkernel.evaluator.program.schema import Function, Program
-from rlkernel.evaluator.program.values import FunctionRef
+
+Array = np.ndarray[Any, Any]
+Grid = tuple[int, int, int]
 
 ALIKE = 2
-"""Programs that are followed of a launch whose programs are alike."""
-LOOKED_AT = 4
-"""Programs that are compared before those of a kernel whose branches or loops depend on the program are taken to be alike."""
+"""Programs that are followed of a kind whose programs are alike."""
 SPREAD = 16
 """Programs that are followed in place of the first ones, where too few of these write."""
+MOST_SAMPLED = 64
+"""Programs that are followed of a kind at most, where some of them do nothing."""
 DIFFERENT = 4
-"""Programs that are followed besides, of a launch whose programs differ."""
+"""Programs that are followed besides, of a kind whose programs differ."""
 UNEVEN = 0.25
 """Share of the larger of two programs' work from which on they differ."""
 MOST_READS = 1500
 """Reads of memory after which no more programs are followed because they differ. One takes about a tenth of a millisecond."""
+MOST_KINDS = 32
+"""Kinds of programs that are told apart. What is left is taken for one more."""
+FEWEST_KINDS = 6
+"""Kinds that are told apart, however long their programs are."""
+MOST_PROGRAMS = 2**17
+"""Programs whose decisions are looked at. Those of a larger grid are drawn from it."""
 
 
-def varying(program: Program) -> frozenset[int]:
-    """The functions in which a branch or a loop depends on which program runs, there or in what they call."""
-    found = {index for index, function in enumerate(program.functions) if _decides(function, _by_program(function, False))}
-    helpers = {index for index, function in enumerate(program.functions) if _decides(function, _by_program(function, True))}
-    for index, function in enumerate(program.functions):
-        open_, met = _called(function), set[int]()
+class Machine(Protocol):
+    """Where programs run: what is counted, and what is known of the others."""
+
+    counts: Counts
+    kinds: Kinds
+    wrote: bool
+    tried: bool
+    accesses: int
+    programs: random.Random
+
+
+@dataclass
+class Kind:
+    """Programs that decide alike, and what those of them cost that were followed."""
+
+    members: Array
+    first: int = -1
+    """The number of the program that was followed first."""
+    followed: list[Counts] = field(default_factory=list)
+    writing: int = 0
+    """How many of the followed ones have written something."""
+    tried: bool = False
+    """Whether one of them has come to a store, perhaps with an empty mask."""
+
+
+class Sampling:
+    """The programs of one launch that are followed, and what all of them cost."""
+
+    def __init__(self, machine: Machine, grid: Grid) -> None:
+        self._machine = machine
+        self._grid = grid
+        self._total = grid[0] * grid[1] * grid[2]
+        self._before = machine.accesses
+        self._kinds: list[Kind] = []
+
+    @property
+    def idle(self) -> bool:
+        """Whether none of so many programs has written anything."""
+        return not any(kind.writing for kind in self._kinds) and any(len(k.followed) == MOST_SAMPLED for k in self._kinds)
+
+    def counts(self) -> Counts:
+        """What the launch costs, from the programs that were followed."""
+        whole = Counts(programs=self._total)
+        share = self._total / max(1, sum(kind.members.size for kind in self._kinds))
+        for kind in self._kinds:
+            for one in kind.followed:
+                whole.add(one, share * kind.members.size / len(kind.followed))
+        return whole
+
+    def programs(self) -> Iterator[int]:
+        """Their numbers. What one of them does is counted until the next is asked for."""
+        open_, rest = [self._everybody()] if self._total else [], None
         while open_:
-            callee = open_.pop()
-            if callee not in met and callee < len(program.functions):
-                met.add(callee)
-                open_ |= _called(program.functions[callee])
-        if met & (helpers | found):
-            found.add(index)
-    return frozenset(found)
+            if len(self._kinds) >= (FEWEST_KINDS if self._long() else MOST_KINDS):
+                rest = Kind(np.sort(np.concatenate(open_)))
+                break
+            members = open_.pop(min(range(len(open_)), key=lambda place: open_[place].size))
+            place = self._machine.programs.randrange(members.size)
+            kind = Kind(members, int(members[place]))
+            yield from self._follow(kind, place, members)
+            kind.members = self._machine.kinds.alike
+            open_ += self._machine.kinds.left
+            self._kinds.append(kind)
+        for kind in self._kinds:
+            yield from self._more(kind)
+        if rest is not None:
+            self._kinds.append(rest)
+            yield from self._some(rest, ALIKE if self._long() else SPREAD)
 
+    def _everybody(self) -> Array:
+        if self._total <= MOST_PROGRAMS:
+            return np.arange(self._total)
+        return np.array(sorted(self._machine.programs.sample(range(self._total), MOST_PROGRAMS)))
 
-def _called(function: Function) -> set[int]:
-    return {value.index for value in function.bindings.values() if isinstance(value, FunctionRef)}
+    def _follow(self, kind: Kind, place: int, beside: Array | None = None) -> Iterator[int]:
+        """One program of a kind by its place among them; `beside`: the programs whose decisions are looked at, too."""
+        machine = self._machine
+        machine.counts, machine.wrote, machine.tried = Counts(), False, False
+        number = int(kind.members[place])
+        machine.kinds.follow(self._grid, np.array([number]) if beside is None else beside, 0 if beside is None else place)
+        yield number
+        kind.followed.append(machine.counts)
+        kind.writing += machine.wrote
+        kind.tried |= machine.tried
 
+    def _more(self, kind: Kind) -> Iterator[int]:
+        """Others of a kind: one opposite the first; where too few of them write, `SPREAD` in their place, and then
+        `MOST_SAMPLED`; some more where they do different work.
 
-def _by_program(function: Function, helper: bool) -> set[str]:
-    """The names in a function that may depend on the program: through `program_id`, through what a function of the candidate's
-    own gives, and in a helper through the parameters that are no constants."""
-    tree = canonical(function).tree
-    names = {name for name, value in function.bindings.items() if isinstance(value, FunctionRef)}
-    if helper:
-        names |= {name for name, note in canonical(function).parameters.items() if "constexpr" not in note}
-    assigned = [(node, _stored(node)) for node in ast.walk(tree) if _stored(node)]
-    while True:
-        more = {name for node, targets in assigned if _depends(node, names) for name in targets}
-        if more <= names:
-            return names
-        names |= more
+        What counts is a whole set: one that ended with the program that was looked for would hold too many of its kind."""
+        size = kind.members.size
+        if size >= ALIKE and (len(self._kinds) == 1 or not self._long()):
+            begin, half = (size // 2, size - size // 2) if kind.first < kind.members[size // 2] else (0, size // 2)
+            yield from self._follow(kind, begin + self._machine.programs.randrange(half))
+        for count in (SPREAD, MOST_SAMPLED):
+            if kind.tried and kind.writing < ALIKE and len(kind.followed) < size:
+                kind.followed, kind.writing = [], 0
+                yield from self._some(kind, min(count, size))
+        if len(kind.followed) < min(SPREAD, size) and differ([counts.work for counts in kind.followed]):
+            for place in self._places(kind, DIFFERENT):
+                if self._long():
+                    break
+                yield from self._follow(kind, place)
 
+    def _some(self, kind: Kind, count: int) -> Iterator[int]:
+        for place in self._places(kind, count):
+            yield from self._follow(kind, place)
 
-def _stored(node: ast.AST) -> set[str]:
-    if not isinstance(node, (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.For, ast.NamedExpr)):
-        return set()
-    targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-    return {inner.id for target in targets for inner in ast.walk(target) if isinstance(inner, ast.Name)}
+    def _places(self, kind: Kind, count: int) -> Iterator[int]:
+        whole = kind.members.size == self._total
+        return spread(self._grid if whole else (kind.members.size, 1, 1), count, self._machine.programs)
 
-
-def _depends(node: ast.AST, names: set[str]) -> bool:
-    """Whether what a node assigns or is mentions one of the names or the program's own number."""
-    part = node.iter if isinstance(node, ast.For) else node
-    return any(
-        (isinstance(inner, ast.Name) and (inner.id in names or inner.id == "program_id"))
-        or (isinstance(inner, ast.Attribute) and inner.attr == "program_id")
-        for inner in ast.walk(part)
-    )
-
-
-def _decides(function: Function, names: set[str]) -> bool:
-    """Whether a branch or the bounds of a loop mention one of the names."""
-    nodes = list(ast.walk(canonical(function).tree))
-    decided: list[ast.expr] = [node.test for node in nodes if isinstance(node, (ast.If, ast.While, ast.IfExp))]
-    decided += [node.iter for node in nodes if isinstance(node, ast.For)]
-    return any(_depends(one, names) for one in decided)
-
-
-def work(counts: Counts) -> tuple[float, float, float]:
-    """What was counted so far: bytes, operations, operations of products."""
-    return sum(counts.traffic.values()), counts.flops, sum(counts.matrix_flops.values())
+    def _long(self) -> bool:
+        """Whether the programs that were followed take so long that no more are."""
+        return self._machine.accesses - self._before > MOST_READS
 
 
 def differ(works: list[tuple[float, float, float]]) -> bool:
@@ -99,20 +162,7 @@ def differ(works: list[tuple[float, float, float]]) -> bool:
     return any(max(kind) - min(kind) > UNEVEN * max(kind) for kind in zip(*works, strict=True))
 
 
-def drawn(grid: tuple[int, int, int], chance: random.Random, *, varied: bool) -> Iterator[int]:
-    """The numbers of the programs that are followed first: all of a small grid in order; one of either half; or, if `varied`,
-    `LOOKED_AT` that are spread over the grid, so that they differ where programs do."""
-    total = grid[0] * grid[1] * grid[2]
-    if total <= ALIKE:
-        yield from range(total)
-    elif varied:
-        yield from spread(grid, LOOKED_AT, chance)
-    else:
-        yield chance.randrange(total // 2)
-        yield total // 2 + chance.randrange(total - total // 2)
-
-
-def spread(grid: tuple[int, int, int], count: int, chance: random.Random) -> Iterator[int]:
+def spread(grid: Grid, count: int, chance: random.Random) -> Iterator[int]:
     """So many numbers of programs, spread evenly over each dimension of the grid. Every two of them lie opposite each other, so
     that two alone tell the mean of work which grows along the grid."""
     axes = []

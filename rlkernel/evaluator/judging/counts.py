@@ -5,11 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-K = TypeVar("K")
-
-
-def _sum(one: dict[K, float], other: dict[K, float]) -> dict[K, float]:
-    return {key: one.get(key, 0.0) + other.get(key, 0.0) for key in one.keys() | other.keys()}
+_Key = TypeVar("_Key")
 
 
 @dataclass
@@ -27,23 +23,24 @@ class Counts:
     """By operand type of `tl.dot`."""
     storages: list[int] = field(default_factory=list)
     """Identity of each storage, by its index."""
+    largest: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    """Of the program that does most: bytes, operations, operations of products."""
 
-    def plus(self, other: Counts) -> Counts:
-        """Both together; programs and storages are those of the first."""
-        return Counts(
-            self.programs,
-            _sum(self.traffic, other.traffic),
-            _sum(self.stored, other.stored),
-            self.flops + other.flops,
-            _sum(self.matrix_flops, other.matrix_flops),
-            self.storages,
-        )
+    @property
+    def work(self) -> tuple[float, float, float]:
+        """Bytes, operations, operations of products."""
+        return sum(self.traffic.values()), self.flops, sum(self.matrix_flops.values())
 
-    def scaled(self, factor: float) -> Counts:
-        return Counts(
-            self.programs,
-            {k: v * factor for k, v in self.traffic.items()},
-            {k: v * factor for k, v in self.stored.items()},
-            self.flops * factor,
-            {k: v * factor for k, v in self.matrix_flops.items()},
-        )
+    def add(self, other: Counts, factor: float) -> None:
+        """Count what another one has counted, so many times."""
+        _add(self.traffic, other.traffic, factor)
+        _add(self.stored, other.stored, factor)
+        _add(self.matrix_flops, other.matrix_flops, factor)
+        self.flops += other.flops * factor
+        largest, work = self.largest, other.work
+        self.largest = (max(largest[0], work[0]), max(largest[1], work[1]), max(largest[2], work[2]))
+
+
+def _add(mine: dict[_Key, float], theirs: dict[_Key, float], factor: float) -> None:
+    for key, value in theirs.items():
+        mine[key] = mine.get(key, 0.0) + value * factor

@@ -97,12 +97,21 @@ def launch_us(counts: Counts, storage_bytes: Sequence[int], num_warps: int, prof
         size = storage_bytes[storage]
         dram += min(moved, float(size) * (2.0 if counts.stored.get(storage, 0.0) < moved and storage in counts.stored else 1.0))
     traffic = sum(counts.traffic.values())
-    share = min(1.0, 2.5 * counts.programs / profile.processors)
     resident = profile.processors * max(1, min(32, 64 // max(1, num_warps)))
     arithmetic = counts.flops / (LIBRARY_EFFICIENCY * profile.fp32_flops_per_us)
     matrix = sum(work / (LIBRARY_EFFICIENCY * profile.matrix_flops_per_us[kind]) for kind, work in counts.matrix_flops.items())
-    busy = max(dram / profile.dram_bytes_per_us, traffic / profile.l2_bytes_per_us, arithmetic, matrix)
-    return profile.launch_us + max(busy / max(share, 1e-9), counts.programs * PROGRAM_START_US / resident)
+    memory = max(dram / profile.dram_bytes_per_us, traffic / profile.l2_bytes_per_us)
+    shares = [_share(counts, kind, profile) for kind in range(3)]
+    busy = max(us / share for us, share in zip((memory, arithmetic, matrix), shares, strict=True))
+    return profile.launch_us + max(busy, counts.programs * PROGRAM_START_US / resident)
+
+
+def _share(counts: Counts, kind: int, profile: DeviceProfile) -> float:
+    """The share of the device that works on a launch's bytes (0), operations (1) or products (2): little of it if there are few
+    programs, or if one of them does most of the work."""
+    whole, largest = counts.work[kind], counts.largest[kind]
+    programs = min(float(counts.programs), whole / largest) if largest else float(counts.programs)
+    return max(1e-9, min(1.0, 2.5 * programs / profile.processors))
 
 
 def floor_us(

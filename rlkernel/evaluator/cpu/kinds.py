@@ -1,0 +1,148 @@
+"""What the other programs of a grid would decide where the one that is followed decides: while a launch is priced.
+
+Every number that depends on `program_id` carries the numbers that other programs would have in its place, so that a comparison
+says at once which of them go another way. Those are set apart and followed on their own: a single program of 100,000 that does
+all of the work is found whatever its number, because its own comparison tells it from the rest.
+
+Of a block two elements are carried for each program, its first and its last, which say how much of a mask is true. What comes
+out of a block as a single number depends on more than these, and counts as a value from memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from triton.runtime.interpreter import TensorHandle
+
+from rlkernel.evaluator.cpu.loaded import mark
+
+Array = np.ndarray[Any, Any]
+
+_KEEP_ENDS = {f"create_{name}" for name in ("splat", "broadcast", "expand_dims", "reshape", "trans")}
+"""Operators whose result has the first and the last element of its operand."""
+
+
+class Kinds:
+    """The programs that have decided all that the followed one has decided, and the sets of those that have not."""
+
+    def __init__(self) -> None:
+        self.follow((1, 1, 1), np.zeros(1, dtype=np.int64), 0)
+
+    def follow(self, grid: tuple[int, int, int], members: Array, index: int) -> None:
+        """From now on the program `members[index]` is followed for all of these programs of the grid."""
+        width, height, _ = grid
+        self._ids = (members % width, members // width % height, members // (width * height))
+        self._members, self._index = members, index
+        self._alike = np.ones(members.shape, dtype=bool)
+        self.left: list[Array] = []
+        """Sets of programs that have decided something else, each in its own way, in the order of the decisions."""
+
+    @property
+    def alike(self) -> Array:
+        """The programs that have decided the same so far."""
+        return self._members[self._alike]
+
+    @property
+    def count(self) -> int:
+        """How many programs are looked at, with the followed one."""
+        return int(self._members.size)
+
+    def program_id(self, axis: int) -> Array:
+        """The number of each program along an axis of the grid: (programs, 1)."""
+        return self._ids[axis].astype(np.int32)[:, None]
+
+    def decide(self, values: Array) -> None:
+        """Whoever has another one of these values (programs, 1) than the followed program leaves it."""
+        values = values.reshape(-1)
+        self._leave(values, values != values[self._index])
+
+    def turns(self, counts: Array) -> None:
+        """Whoever takes half or twice as many turns of a loop leaves the followed program: (programs,)."""
+        kinds = np.frexp(np.maximum(counts, 0).astype(np.float64))[1]
+        self._leave(kinds, kinds != kinds[self._index])
+
+    def reach(self, mask: Array) -> None:
+        """Whoever has more of an access's ends inside its mask leaves the followed program: (programs, ends)."""
+        ends = mask.reshape(self._members.size, -1).sum(axis=1)
+        self._leave(ends, ends > ends[self._index])
+
+    def _leave(self, values: Array, other: Array) -> None:
+        other = other & self._alike
+        if other.any():
+            self._alike &= ~other
+            self.left += [self._members[other & (values == value)] for value in np.unique(values[other])]
+
+
+def others(value: Any) -> Array | None:
+    """What a number or a block is in the other programs, (programs, 1 or 2 ends); None: the same, or nobody knows."""
+    return vars(value).get("others") if isinstance(value, TensorHandle) else None
+
+
+def carrying(made: Any, data: Array) -> Any:
+    """A handle, with what it is in the other programs."""
+    made.others, made.varies = data, True
+    return made
+
+
+def varies(value: Any) -> bool:
+    """Whether a handle depends on which program runs."""
+    return isinstance(value, TensorHandle) and "varies" in vars(value)
+
+
+def _handles(values: Sequence[Any]) -> Iterator[Any]:
+    for value in values:
+        if isinstance(value, (list, tuple)):
+            yield from _handles(value)
+        elif isinstance(value, TensorHandle):
+            yield value
+
+
+def _ends(value: Any, count: int) -> Any:
+    """An operand in every program: its ends alone, (programs or 1, count)."""
+    if isinstance(value, (list, tuple)):
+        return type(value)(_ends(part, count) for part in value)
+    if not isinstance(value, TensorHandle):
+        return value
+    data = others(value)
+    if data is None:  # alike in all programs
+        flat = value.data.reshape(-1)
+        data = flat[[0, -1]][None] if flat.size > 1 else flat[None]
+    return TensorHandle(data, value.dtype)
+
+
+def followed(machine: Any, name: str, method: Callable[..., Any], args: Any, kwargs: dict[str, Any], made: Any) -> Any:
+    """What the machine's method of this name made of these operands, with what it would have made in the other programs."""
+    operands = list(_handles((args, tuple(kwargs.values()))))
+    if not any(varies(operand) for operand in operands):
+        return made
+    lost = any(varies(operand) and others(operand) is None for operand in operands)
+    hidden = lost or any(operand.data.size > 1 and varies(operand) for operand in operands)
+    for result in _handles([made]):
+        pointer = result.dtype.scalar.is_ptr()
+        if hidden and not pointer and result.data.size == 1:
+            mark(result)
+        result.varies = True
+        if not (pointer or lost):
+            data = _kept(operands) if name in _KEEP_ENDS else _computed(machine, method, args, kwargs, result.data.size)
+            if data is not None:
+                result.others = data
+    return made
+
+
+def _kept(operands: list[Any]) -> Array | None:
+    return next((data for data in map(others, operands) if data is not None), None)
+
+
+def _computed(machine: Any, method: Callable[..., Any], args: Any, kwargs: dict[str, Any], size: int) -> Array | None:
+    """None: the method's result has no row for each program."""
+    counted, ends = machine.counts.flops, 2 if size > 1 else 1
+    try:
+        given = {key: _ends(value, ends) for key, value in kwargs.items()}
+        data = method(machine, *_ends(args, ends), **given).data
+    except (AttributeError, IndexError, TypeError, ValueError):
+        return None
+    finally:
+        machine.counts.flops = counted
+    return data if data.ndim == 2 and data.shape[0] == machine.kinds.count and data.shape[1] <= ends else None

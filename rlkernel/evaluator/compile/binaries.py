@@ -129,7 +129,8 @@ def text_digest(program: Program, launch: Launch, config: Config, arch: int) -> 
             order[index] = len(order)
             open_functions += _mentioned(program.functions[index].bindings)
     functions = [
-        [f.name, f.source, _renumbered(f.bindings, order), f.do_not_specialize] for f in (program.functions[i] for i in order)
+        [f.name, f.source, _renumbered(f.bindings, order), f.do_not_specialize, f.constexpr]
+        for f in (program.functions[i] for i in order)
     ]
     parts = [functions, _renumbered(config.constants, order), config.options, arch, _toolchain()]
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:32]

@@ -19,10 +19,10 @@ from triton.compiler.code_generator import CodeGenerator
 from triton.compiler.errors import CompilationError
 from triton.language import constexpr
 
+from rlkernel.evaluator.program.constexpr_functions import MAX_BITS, growth
+
 MAX_NODES = 20_000
 """Nodes of syntax trees that the front end may visit for one kernel. A fused attention takes about a thousand."""
-MAX_BITS = 4096
-"""Bits of an integer, and bytes of a string or items of a tuple, that a kernel may compute while it is compiled."""
 MAX_INSTRUCTIONS = 200_000
 """Operations of one thread in a kernel's intermediate code, after all calls are inlined. A tenth of it compiles for seconds."""
 _SHAPE = re.compile(r"tensor<((?:\d+x)+)")
@@ -44,7 +44,7 @@ def bounded() -> Iterator[None]:
         return visit(self, node)
 
     def checked(self: Any, node: Any, method: str, lhs: Any, rhs: Any) -> Any:
-        if _size(method, _plain(lhs), _plain(rhs)) > MAX_BITS:
+        if growth(method, _plain(lhs), _plain(rhs)) > MAX_BITS:
             raise CompilationError(self.jit_fn.src, node, f"a constant of more than {MAX_BITS} bits or items")
         return combine(self, node, method, lhs, rhs)
 
@@ -57,22 +57,6 @@ def _plain(value: Any) -> Any:
     if isinstance(value, constexpr):  # a tuple of Triton's answers any attribute by its fields' names, or raises
         value = value.value
     return value if isinstance(value, (bool, int, float, str, tuple)) or hasattr(value, "values") else None
-
-
-def _size(method: str, left: Any, right: Any) -> int:
-    """A bound on the bits or items of what an operator makes of two constants; 0 where it cannot be large."""
-    if isinstance(left, int) and isinstance(right, int):
-        bits = max(left.bit_length(), right.bit_length())
-        if method == "__pow__":
-            return left.bit_length() * max(right, 0) if abs(left) > 1 else 0
-        if method == "__lshift__":
-            return left.bit_length() + max(right, 0) if left else 0
-        return left.bit_length() + right.bit_length() if method == "__mul__" else bits
-    if method == "__mul__":
-        for items, times in ((left, right), (right, left)):
-            if isinstance(times, int) and hasattr(items, "__len__"):
-                return len(items) * max(times, 0)
-    return sum(len(part) for part in (left, right) if hasattr(part, "__len__"))
 
 
 class BoundedSource(ASTSource):  # type: ignore[misc]

@@ -27,6 +27,7 @@ from rlkernel.evaluator.cpu.races import Race
 from rlkernel.evaluator.cpu.sampling import MOST_SAMPLED, Sampling
 from rlkernel.evaluator.judging.counts import Counts
 from rlkernel.evaluator.judging.operator_costs import NoCost
+from rlkernel.evaluator.program import constexpr_functions
 from rlkernel.evaluator.program.kernel_source import KernelSet, binding_value, canonical
 from rlkernel.evaluator.program.replay import tensors_in
 from rlkernel.evaluator.program.schema import Config, Function, Launch, Program, block_shape
@@ -59,6 +60,9 @@ class _CheckedKernels(KernelSet):
     def __init__(self, program: Program, wrap: Callable[[Any, Function], Any], extra: dict[str, Any]) -> None:
         super().__init__(program, wrap, extra)
         self._stopping = turns.functions_with_atomics(program)
+
+    def _wrap_constexpr(self, fn: Any, function: Function) -> Any:
+        return constexpr_functions.interpreted(fn)
 
     def _compile(self, index: int) -> dict[str, Any]:
         self._index = index

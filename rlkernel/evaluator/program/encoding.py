@@ -75,6 +75,7 @@ def to_json(program: Program) -> dict[str, Any]:
                 "line": f.line,
                 "bindings": _encode_names(f.bindings),
                 "do_not_specialize": list(f.do_not_specialize),
+                "constexpr": f.constexpr,
             }
             for f in program.functions
         ],
@@ -117,7 +118,9 @@ def _function(data: Any, count: int) -> Function:
         require(not isinstance(value, FunctionRef) or value.index < count, "binding to an unknown function")
     skip = data.get("do_not_specialize", [])
     require(isinstance(skip, list) and all(isinstance(s, str) for s in skip), "bad do_not_specialize")
-    return Function(name, source, line, bindings, tuple(skip))
+    constexpr = data.get("constexpr", False)
+    require(isinstance(constexpr, bool), "bad kind of function")
+    return Function(name, source, line, bindings, tuple(skip), constexpr)
 
 
 def _config(data: Any, functions: int) -> Config:
@@ -182,6 +185,8 @@ def from_json(data: Any) -> Program:
     given = {"prepare": [], "prepare_inputs": [], "carried": [], "state_in_forward": {}, **data}
     steps = {key: _steps(given.get(key), len(functions), key) for key in ("init", "forward", "prepare")}
     require(not any(isinstance(step, Scalar) for step in steps["forward"]), "a scalar that is read in forward")
+    launched = {step.function for part in steps.values() for step in part if isinstance(step, Launch)}
+    require(not any(functions[index].constexpr for index in launched), "launch of a function that is no kernel")
     calls, carried = given["prepare_inputs"], given["carried"]
     require(isinstance(calls, list) and len(calls) <= MAX_PREPARING, "bad calls that prepare")
     require(isinstance(carried, list) and all(len(_ids(pair)) == 2 for pair in carried), "bad tensors that are carried")

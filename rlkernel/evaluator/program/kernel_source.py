@@ -24,6 +24,7 @@ from triton.compiler.code_generator import CodeGenerator
 from triton.language.extra import libdevice
 from triton.runtime.jit import JITFunction
 
+from rlkernel.evaluator.program import constexpr_functions
 from rlkernel.evaluator.program.kernel_text import Canonical, defaults_of, parse
 from rlkernel.evaluator.program.kernel_text import KernelRejected as KernelRejected
 from rlkernel.evaluator.program.kernel_text import canonical as canonical
@@ -243,7 +244,8 @@ class KernelSet:
             return self._built[index]
         function = self._functions[index]
         namespace = self._compile(index)
-        self._built[index] = built = self._wrap(namespace[function.name], function)
+        wrap = self._wrap_constexpr if function.constexpr else self._wrap
+        self._built[index] = built = wrap(namespace[function.name], function)
         for name, value in function.bindings.items():
             namespace[name] = binding_value(value, self.get)
         if function.name in function.bindings:  # a recursive mention means the wrapped function
@@ -261,9 +263,12 @@ class KernelSet:
         digest = hashlib.sha256(kernel.text.encode()).hexdigest()[:16]
         filename = f"<kernel {function.name} {digest}>"
         linecache.cache[filename] = (len(kernel.text), None, kernel.text.splitlines(keepends=True), filename)
-        module = ast.Module(body=[self._transform(parse(function.name, kernel.text, function.line))], type_ignores=[])
+        tree = parse(function.name, kernel.text, function.line)
+        tree = constexpr_functions.Bounded(function.line).visit(tree) if function.constexpr else self._transform(tree)
+        module = ast.Module(body=[tree], type_ignores=[])
         code = compile(ast.fix_missing_locations(module), filename, "exec", flags=_ANNOTATIONS, dont_inherit=True)
-        namespace: dict[str, Any] = {"__builtins__": dict(_BUILTINS), "__name__": "kernel", **_ANNOTATED, **self._extra}
+        extra = constexpr_functions.words() if function.constexpr else self._extra
+        namespace: dict[str, Any] = {"__builtins__": dict(_BUILTINS), "__name__": "kernel", **_ANNOTATED, **extra}
         self._bind_defaults(function, kernel, namespace)
         exec(code, namespace)
         return namespace
@@ -285,6 +290,10 @@ class KernelSet:
 
     def _transform(self, definition: ast.FunctionDef) -> ast.FunctionDef:
         return definition
+
+    def _wrap_constexpr(self, fn: Any, function: Function) -> Any:
+        """A function that runs while kernels are compiled, as this flavour of kernels calls it."""
+        return constexpr_functions.compiled(fn)
 
 
 _ANNOTATIONS = __import__("__future__").annotations.compiler_flag

@@ -23,7 +23,7 @@ MAX_LITERAL_BYTES = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """One `@triton.jit` function: its own text, and what its free names mean."""
+    """One `@triton.jit` or `@triton.constexpr_function`: its own text, and what its free names mean."""
 
     name: str
     source: str
@@ -32,6 +32,8 @@ class Function:
     bindings: dict[str, Value]
     """Free name -> a ModuleRef, LibraryRef, FunctionRef, TlDtype or Constexpr, or a plain value."""
     do_not_specialize: tuple[str, ...] = ()
+    constexpr: bool = False
+    """Whether it is Python that runs while a kernel is compiled, on constants."""
 
 
 @dataclass(frozen=True, slots=True)

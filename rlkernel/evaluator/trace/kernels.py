@@ -61,10 +61,11 @@ class KernelTable:
             if isinstance(scope.get(name), types.ModuleType):
                 del scope[name]
         bindings = {name: self.free_name(scope[name], name in annotated) for name in sorted(names & scope.keys())}
-        skip = tuple(p.name for p in jit.params if p.do_not_specialize)
+        constexpr = type(jit).__name__ == "ConstexprFunction"
+        skip = () if constexpr else tuple(p.name for p in jit.params if p.do_not_specialize)
         line = _def_line(jit)
         known_bindings = {name: value for name, value in bindings.items() if not isinstance(value, Unknown)}
-        function = Function(jit.fn.__name__, source, line, known_bindings, skip)
+        function = Function(jit.fn.__name__, source, line, known_bindings, skip, constexpr)
         known = self._same.setdefault(repr(function), number)  # not by ==, for which 1, 1.0 and True are one
         if known != number and number == len(self.functions) - 1:  # forward defines its kernels anew in each call
             self.functions.pop()
@@ -97,11 +98,10 @@ class KernelTable:
         home, name = getattr(value, "__module__", None), getattr(value, "__name__", None)
         if isinstance(home, str) and isinstance(name, str) and home.split(".")[0] == "triton":
             return LibraryRef(home, name)
-        if type(value).__name__ == "ConstexprFunction" or hasattr(value, "__triton_aggregate__"):
-            raise Untraceable(
-                f"a kernel uses {name}, Python that Triton would run while it compiles: compute it on the host and pass it as a "
-                "tl.constexpr"
-            )
+        if type(value).__name__ == "ConstexprFunction":
+            return FunctionRef(self.index(value))
+        if hasattr(value, "__triton_aggregate__"):
+            raise Untraceable(f"a kernel uses {name}, an aggregate of Triton's: pass its fields one by one, or a tuple")
         return Unknown()
 
     def constant(self, name: str, value: Any) -> Value:

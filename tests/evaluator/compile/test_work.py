@@ -11,8 +11,9 @@ import torch
 
 from rlkernel.evaluator.compile.compiler import compile_program
 from rlkernel.evaluator.compile.signature import CompileFailed
-from rlkernel.evaluator.compile.work import MAX_BITS, _size, instructions
+from rlkernel.evaluator.compile.work import instructions
 from rlkernel.evaluator.devices import PROFILES
+from rlkernel.evaluator.program.constexpr_functions import MAX_BITS, growth
 from rlkernel.evaluator.program.schema import Config, Function, Launch, Program
 from rlkernel.evaluator.program.values import FunctionRef, ModuleRef, TensorRef, Value
 
@@ -71,7 +72,7 @@ def test_what_is_usual_is_compiled(build: Callable[..., Any]) -> None:
     ],
 )  # fmt: skip
 def test_bounds_on_constants(method: str, left: Any, right: Any, size: int) -> None:
-    assert _size(method, left, right) == size <= MAX_BITS
+    assert growth(method, left, right) == size <= MAX_BITS
 
 
 def test_operations_are_counted_with_what_is_called() -> None:

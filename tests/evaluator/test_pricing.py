@@ -132,3 +132,44 @@ async def test_programs_that_differ_are_priced_by_several_of_them(relu: Problem)
     async with open_pool(device="cpu", jobs=1, config=EvaluatorConfig(seed=0)) as pool:
         times = [await priced(pool, relu, UNEVEN.replace("{number}", str(number))) for number in range(6)]
     assert max(times) < 1.3 * min(times)
+
+
+ONE_OF_MANY = """
+import torch
+import torch.nn as nn
+import triton
+import triton.language as tl
+
+@triton.jit
+def kernel(x, y, n, BLOCK: tl.constexpr):
+    pid = tl.program_id(0)
+    {work}
+    for i in range(turns):
+        o = i * BLOCK + tl.arange(0, BLOCK)
+        tl.store(y + o, tl.maximum(tl.load(x + o, mask=(o < n) & wanted), 0.0), mask=(o < n) & wanted)
+    tl.store(y + tl.arange(0, 32), tl.maximum(tl.load(x + tl.arange(0, 32)), 0.0))
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        y = torch.empty_like(x)
+        kernel[(1024,)](x, y, x.numel(), BLOCK=32768)
+        return y
+"""
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    "work",
+    [
+        "wanted = True\n    turns = 0\n    if pid == 777:\n        turns = tl.cdiv(n, BLOCK)",
+        "wanted = True\n    turns = (1 - tl.minimum(tl.abs(pid - 777), 1)) * tl.cdiv(n, BLOCK)",
+        "wanted = True\n    turns = tl.where((pid ^ 777) < 1, tl.cdiv(n, BLOCK), 0)",
+        "turns = tl.cdiv(n, BLOCK)\n    wanted = tl.arange(0, BLOCK) * 0 + pid == 777",
+    ],
+    ids=["branch", "arithmetic", "bits", "mask"],
+)
+async def test_one_program_that_does_all_of_the_work_is_found_and_is_slow(pool: Pool, relu: Problem, work: str) -> None:
+    """A processor has 2.5 / 132 of an H200's bandwidth, so that one program takes over 50 times as long as all of them."""
+    result = await pool.evaluate(relu, ONE_OF_MANY.replace("{work}", work))
+    assert result.status is Status.CORRECT, result.detail
+    assert result.speedup is not None and result.speedup < 1 / 30

@@ -20,6 +20,10 @@ from rlkernel.evaluator.cpu.loaded import mark
 
 Array = np.ndarray[Any, Any]
 
+_MOST_LATER = 50
+"""Operations on operations that are left for later."""
+_MIXING = {f"create_{name}" for name in ("cat", "dot", "gather", "histogram", "join", "split")}
+"""Operators whose result has other ends than the same operator would give the ends."""
 _KEEP_ENDS = {f"create_{name}" for name in ("splat", "broadcast", "expand_dims", "reshape", "trans")}
 """Operators whose result has the first and the last element of its operand."""
 
@@ -75,9 +79,36 @@ class Kinds:
             self.left += [self._members[other & (values == value)] for value in np.unique(values[other])]
 
 
+class _Later:
+    """What a method makes of its operands in the other programs, computed when it is asked for: most of it never is."""
+
+    def __init__(self, machine: Any, method: Callable[..., Any], args: Any, kwargs: dict[str, Any], ends: int) -> None:
+        self._call = (machine, method, args, kwargs, ends)
+        before = (vars(operand).get("others") for operand in _handles((args, tuple(kwargs.values()))))
+        self.depth: int = 1 + max((one.depth for one in before if isinstance(one, _Later)), default=0)
+
+    def data(self) -> Array | None:
+        """None: the method's result has no row for each program."""
+        machine, method, args, kwargs, ends = self._call
+        counted = machine.counts.flops
+        try:
+            given = {key: _ends(value, ends) for key, value in kwargs.items()}
+            data = method(machine, *_ends(args, ends), **given).data
+        except (AttributeError, IndexError, TypeError, ValueError):
+            return None
+        finally:
+            machine.counts.flops = counted
+        return data if data.ndim == 2 and data.shape[0] == machine.kinds.count and data.shape[1] <= ends else None
+
+
 def others(value: Any) -> Array | None:
     """What a number or a block is in the other programs, (programs, 1 or 2 ends); None: the same, or nobody knows."""
-    return vars(value).get("others") if isinstance(value, TensorHandle) else None
+    if not isinstance(value, TensorHandle):
+        return None
+    found: Array | _Later | None = vars(value).get("others")
+    if isinstance(found, _Later):
+        found = value.others = found.data()
+    return found
 
 
 def carrying(made: Any, data: Array) -> Any:
@@ -89,6 +120,12 @@ def carrying(made: Any, data: Array) -> Any:
 def varies(value: Any) -> bool:
     """Whether a handle depends on which program runs."""
     return isinstance(value, TensorHandle) and "varies" in vars(value)
+
+
+def _may_vary(operand: Any) -> bool:
+    if isinstance(operand, (list, tuple)):
+        return any(map(_may_vary, operand))
+    return getattr(operand, "varies", False)
 
 
 def _handles(values: Sequence[Any]) -> Iterator[Any]:
@@ -114,35 +151,21 @@ def _ends(value: Any, count: int) -> Any:
 
 def followed(machine: Any, name: str, method: Callable[..., Any], args: Any, kwargs: dict[str, Any], made: Any) -> Any:
     """What the machine's method of this name made of these operands, with what it would have made in the other programs."""
-    operands = list(_handles((args, tuple(kwargs.values()))))
-    if not any(varies(operand) for operand in operands):
+    if not any(map(_may_vary, args)) and not any(map(_may_vary, kwargs.values())):
         return made
-    lost = any(varies(operand) and others(operand) is None for operand in operands)
-    hidden = lost or any(operand.data.size > 1 and varies(operand) for operand in operands)
+    operands = list(_handles((args, tuple(kwargs.values()))))
+    lost = any(varies(operand) and vars(operand).get("others") is None for operand in operands)
+    mixed = name in _MIXING or any(operand.data.size > 1 and varies(operand) for operand in operands)
     for result in _handles([made]):
-        pointer = result.dtype.scalar.is_ptr()
-        if hidden and not pointer and result.data.size == 1:
-            mark(result)
         result.varies = True
-        if not (pointer or lost):
-            data = _kept(operands) if name in _KEEP_ENDS else _computed(machine, method, args, kwargs, result.data.size)
-            if data is not None:
-                result.others = data
+        if result.dtype.scalar.is_ptr():
+            continue
+        if lost or (mixed and (result.data.size == 1 or name in _MIXING)):
+            mark(result)
+        elif name in _KEEP_ENDS:
+            result.others = next(vars(operand)["others"] for operand in operands if varies(operand))
+        else:
+            result.others = _Later(machine, method, args, kwargs, 2 if result.data.size > 1 else 1)
+            if result.others.depth > _MOST_LATER:
+                others(result)
     return made
-
-
-def _kept(operands: list[Any]) -> Array | None:
-    return next((data for data in map(others, operands) if data is not None), None)
-
-
-def _computed(machine: Any, method: Callable[..., Any], args: Any, kwargs: dict[str, Any], size: int) -> Array | None:
-    """None: the method's result has no row for each program."""
-    counted, ends = machine.counts.flops, 2 if size > 1 else 1
-    try:
-        given = {key: _ends(value, ends) for key, value in kwargs.items()}
-        data = method(machine, *_ends(args, ends), **given).data
-    except (AttributeError, IndexError, TypeError, ValueError):
-        return None
-    finally:
-        machine.counts.flops = counted
-    return data if data.ndim == 2 and data.shape[0] == machine.kinds.count and data.shape[1] <= ends else None

@@ -97,12 +97,12 @@ class Machine(Arithmetic):
             self.pace.ended()
 
     def followed(self, name: str, method: Callable[..., Any], args: Any, kwargs: dict[str, Any], made: Any) -> Any:
-        """What one of the methods made, with what it would have made in other programs, if these are looked at."""
-        return kinds.followed(self, name, method, args, kwargs, made) if self.kinds.count > 1 else made
+        """What one of the methods made, with what it would have made in other programs."""
+        return kinds.followed(self, name, method, args, kwargs, made)
 
     def create_get_program_id(self, axis: int) -> Any:
         made = super().create_get_program_id(axis)
-        return kinds.carrying(made, self.kinds.program_id(axis)) if self.dry and self.kinds.count > 1 else made
+        return kinds.carrying(made, self.kinds.program_id(axis)) if self.dry else made
 
     def _account(self, ptrs: Any, masks: Any, width: int, *, write: bool) -> list[_Part]:
         """Check the addresses under a mask, and count their bytes while launches are priced. Raises OutOfBounds."""
@@ -110,7 +110,7 @@ class Machine(Arithmetic):
         unknown = self.dry and is_loaded([ptrs, masks])
         if unknown:
             self._count_most(pointers, mask, width)
-        elif self.dry and (inside := kinds.others(masks)) is not None:
+        elif self.dry and self.kinds.count > 1 and (inside := kinds.others(masks)) is not None:
             self.kinds.reach(inside)
         self.tried |= write
         shape = np.broadcast_shapes(pointers.shape, mask.shape)

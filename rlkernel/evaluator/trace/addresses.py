@@ -12,6 +12,8 @@ from typing import Any
 
 import torch
 
+from rlkernel.evaluator.trace.host_numbers import Untraceable
+
 FIRST = 1 << 44
 FIRST_INPUT = 1 << 45
 ALIGNMENT = 512
@@ -19,7 +21,43 @@ ELSEWHERE = 1 << 44
 
 
 class Address(int):
-    """What `Tensor.data_ptr()` gives."""
+    """What `Tensor.data_ptr()` gives, as a number whose lowest bits alone are known: torch aligns memory to `ALIGNMENT` bytes.
+
+    What depends on more of them raises Untraceable. Example: `% 16` says how an access is aligned, `% 4096` where the allocator
+    happened to put a tensor.
+    """
+
+    def __mod__(self, other: int) -> int:
+        _known(ALIGNMENT % other == 0 if other else True)
+        return int(self) % other
+
+    def __and__(self, other: int) -> int:
+        _known(0 <= other < ALIGNMENT)
+        return int(self) & other
+
+    __rand__ = __and__
+
+    def __add__(self, other: int) -> Address:
+        return Address(int(self) + other)
+
+    __radd__ = __add__
+
+    def __sub__(self, other: int) -> int:
+        return int(self) - int(other) if isinstance(other, Address) else Address(int(self) - other)
+
+    def _unknown(self, other: int) -> int:
+        _known(False)
+        return 0
+
+    __floordiv__ = __rshift__ = __divmod__ = __truediv__ = __xor__ = _unknown  # type: ignore[assignment]
+
+
+def _known(known: bool) -> None:
+    if not known:
+        raise Untraceable(
+            f"host code computes with an address, of which nothing is known but that it is a multiple of {ALIGNMENT}: compare "
+            "addresses, or ask for an alignment such as % 16"
+        )
 
 
 class Addresses:

@@ -69,7 +69,8 @@ class CpuPath:
             rows=ran.rows, live=_by_source(small.program, full.program, ran.live), unwritten=ran.unwritten,
             matches=compared.matches, other_mode_only=compared.other and small.other is not None, detail=compared.detail,
             error=compared.error, close=compared.close, times=Times.modelled(brief.reference_us, modelled_us),
-            floor_us=brief.floor_us, products=brief.products, reference_ops=brief.reference_ops,
+            floor_us=brief.floor_us, products=brief.products, least_share=brief.least_share,
+            reference_ops=brief.reference_ops,
         )  # fmt: skip
         return combine(facts, clock.now)
 

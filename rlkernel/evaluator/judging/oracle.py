@@ -19,6 +19,7 @@ from rlkernel.evaluator.judging.comparison import layout_class
 from rlkernel.evaluator.judging.drawing import Before, Round, draw_rounds
 from rlkernel.evaluator.judging.fitting import Unfit, fit_for_cpu, fit_for_gpu
 from rlkernel.evaluator.judging.kernelbench import closeness, worse
+from rlkernel.evaluator.judging.least_work import LEAST, least_share
 from rlkernel.evaluator.judging.operator_costs import NoCost, dense_bytes, flops, least_flops, moved_bytes, read_bytes
 from rlkernel.evaluator.judging.reference_calls import tensors_of
 from rlkernel.evaluator.judging.resizing import small_of
@@ -82,6 +83,8 @@ class Costs:
     """The floor of a measured time, see `roofline.physical_floor_us`."""
     products: float = 0.0
     """Operations of matrix products, convolutions and their like."""
+    least_share: float = LEAST
+    """The share of them that a candidate must do where they are counted."""
     unpriced: tuple[str, ...] = ()
     """Operators that the model of time does not know: then no time can be modelled."""
 
@@ -209,7 +212,7 @@ class _Traced:
         made = {o.untyped_storage()._cdata: dense_bytes(o) for o in outputs}
         written = sum(size for key, size in made.items() if key in dependent and key not in storages)
         physical = physical_floor_us(written, self.profile)
-        return Costs(total, tuple(ops), floor, physical, sum(needed), tuple(unpriced))
+        return Costs(total, tuple(ops), floor, physical, sum(needed), least_share(self.program), tuple(unpriced))
 
 
 def prepare(source: str, name: str, profile: DeviceProfile, precision: Precision) -> Prepared:
@@ -301,7 +304,7 @@ class Oracle:
         if isinstance(problem, str):
             return Broken(problem)
         costs, reference = problem.costs, encoding.to_json(problem.program)
-        floors = (costs.floor_us, costs.measured_floor_us, costs.products)
+        floors = (costs.floor_us, costs.measured_floor_us, costs.products, costs.least_share)
         return Brief(problem.variants, problem.modal, costs.us, *floors, reference, costs.ops, costs.unpriced)
 
     def _rounds(self, question: DrawRounds, reply: wire.Body) -> Rounds | Broken:

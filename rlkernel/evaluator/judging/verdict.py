@@ -8,15 +8,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from rlkernel.evaluator.compile.binaries import Compiled
+from rlkernel.evaluator.judging.least_work import LEAST
 from rlkernel.evaluator.messages.children import StepTime
 from rlkernel.evaluator.program.operators import is_random
 from rlkernel.evaluator.program.schema import Launch, Op, Program
 from rlkernel.types import Closeness, Evaluation, LaunchFact, OpFact, Seconds, Status, Timing
 
 MAX_DETAIL = 400
-LEAST_WORK = 0.3
-"""Share of the operations of the reference's products that a candidate must do where time is modelled: half of them, where a mask
-hides a triangle, less what the sampling of programs may miss. Short launches hide from a bound on time what was left out."""
 WITHOUT_GPU = "without a GPU, an algorithm that needs less cannot be told from work left out at full shape"
 ADDRESS = re.compile(r"\bat 0x[0-9a-fA-F]+")
 """Where an object is, as Python prints it."""
@@ -94,6 +92,8 @@ class Facts:
     """The census is the same at small and at full shape."""
     products: float = 0.0
     """Operations of the reference's products, where the candidate's operations were counted at full shape."""
+    least_share: float = LEAST
+    """The share of these that it must do. Short launches hide from a bound on time what was left out."""
     unwritten: bool = False
     """At full shape the launches write less than half of an output that only they write."""
 
@@ -155,7 +155,7 @@ def _status(facts: Facts, launches: tuple[LaunchFact, ...]) -> tuple[Status, str
         return Status.IMPLAUSIBLE, "at full shape the kernels write only a part of the output"
     if facts.times is not None and facts.times.candidate_us < facts.floor_us:
         return Status.IMPLAUSIBLE, f"{facts.times.candidate_us:.1f} us is less than {_least(facts.times.timing, facts.floor_us)}"
-    if (done := sum(row.operations for row in facts.rows)) < LEAST_WORK * facts.products:
+    if (done := sum(row.operations for row in facts.rows)) < facts.least_share * facts.products:
         share = f"{done / facts.products:.0%} of the operations of the reference's products are done at full shape"
         return Status.IMPLAUSIBLE, f"{share}; {WITHOUT_GPU}"
     return Status.CORRECT, ""

@@ -66,6 +66,8 @@ class Brief:
     """The floor of a measured time: a launch, and writing the outputs; what fits into L2 may be written back afterwards."""
     products: float
     """Operations of the reference's matrix products, convolutions and their like, at full size."""
+    least_share: float
+    """The share of them that a candidate must do where they are counted."""
     reference: Any
     """The reference's Program at full size, as JSON: only a GPU's runner reads it."""
     reference_ops: tuple[OpFact, ...]

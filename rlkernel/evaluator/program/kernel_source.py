@@ -62,7 +62,18 @@ _VALUE_ATTRIBUTES = {
     if not name.startswith("_")
 }
 _VALUE_ATTRIBUTES -= {"handle", "to_ir", "mangle", "codegen_name", "from_ir", "make_ir"}
-_VALUE_ATTRIBUTES |= {"shape", "strides", "dtype", "type", "value", "element_ty", "scalar", *tl.PropagateNan.__members__}
+_VALUE_ATTRIBUTES |= {"primitive_bitwidth", "int_bitwidth", "bit_length"}  # of types and integers
+_VALUE_ATTRIBUTES |= {
+    "shape",
+    "strides",
+    "dtype",
+    "type",
+    "value",
+    "element_ty",
+    "scalar",
+    "bit_length",
+    *tl.PropagateNan.__members__,
+}
 
 
 def _from_triton(value: Any) -> bool:

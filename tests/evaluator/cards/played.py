@@ -33,7 +33,7 @@ KNOWN = Known(
 WRONG = Judged(False, "output is wrong", False, 0.5, {}, {}, None, None)
 SPECIFICATION = {"tensor": {"shape": [4], "stride": [1], "dtype": "float32"}}
 VARIANT = Variant([[], {"dict": []}], [SPECIFICATION])
-BRIEF = Brief((VARIANT, VARIANT), False, 3.0, 1.0, 0.5, 0.0, {"steps": []}, (), ())
+BRIEF = Brief((VARIANT, VARIANT), False, 3.0, 1.0, 0.5, 0.0, 0.3, {"steps": []}, (), ())
 READING = Reading(
     time=0.0, sm_mhz=1980, memory_mhz=3201, temperature_c=30, power_w=75.0, throttle=(), used_bytes=0, free_bytes=139 << 30,
     processes=(), utilisation=0,

@@ -55,7 +55,7 @@ class _Module:
         self._replay = Replay(program, torch.device("cpu"), launch, configs=configs, poison_seed=first.forward_seed)
         self._replay.strides = noted_strides(program, _without_data(first.init_inputs), _without_data(first.inputs))
         state = self._replay.init([t.clone() for t in first.init_inputs], first.init_seed, first.state)
-        for own, given in pairs(state, first.state):
+        for own, given in pairs(state, self._replay.given):
             own.copy_(given)
         self._replay.prepare(first.first_inputs, first.init_seed)
 

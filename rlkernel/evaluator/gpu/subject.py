@@ -177,7 +177,7 @@ class Subject:
         given = state_of(model)
         with torch.no_grad():
             state = self.replay.init([self._state.place(t) for t in init_inputs], seed, given)
-            for own, weight in pairs(state, given):
+            for own, weight in pairs(state, self.replay.given):
                 own.copy_(weight)
             flatten_weights(self.program, self.replay.values)
             self.replay.prepare(first_inputs, seed)

@@ -17,6 +17,9 @@ from rlkernel.evaluator.program.operators import operator
 from rlkernel.evaluator.program.schema import Launch, Literal, Op, Scalar, Step
 from rlkernel.evaluator.program.values import Descriptor, Value
 
+ROUNDING = 0.01
+"""What a factor may change of a number besides, relative: bfloat16 rounds by 0.004."""
+
 
 class Folding:
     """Gives weights to what a Program's `__init__` has made of them so far."""
@@ -33,6 +36,8 @@ class Folding:
         called before tensors are compared, e.g. to wait for a GPU."""
         self._state, self._given, self._values = state, given, values
         self._value_of, self._before_comparing = value_of, before_comparing
+        self._known: list[tuple[str, torch.Tensor]] = []
+        """Weights that were known by their numbers, and the tensors that held these."""
 
     def before(self, step: Step) -> None:
         """Before a step reads weights that are made by then, give them their values."""
@@ -51,6 +56,20 @@ class Folding:
                     self._before_comparing()
                     if _scaled(tensor, weight):
                         tensor.copy_(weight)
+                        self._known.append((name, tensor))
+
+    def left(self, state: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+        """The weights that the state that was made is still to be given: all but those that went into it by their numbers, of
+        which it holds something else, such as the transposed weight."""
+        kept = {tensor.untyped_storage()._cdata for tensor in state.values()}
+        folded = {name for name, tensor in self._known if name not in state and tensor.untyped_storage()._cdata not in kept}
+        if folded:
+            self._before_comparing()
+        for name in list(folded):
+            weight = self._given[name]
+            if any(_alike(tensor, weight) and _proportional(tensor, weight) for tensor in state.values()):
+                folded.discard(name)
+        return {name: weight for name, weight in self._given.items() if name not in folded}
 
     def _read_by(self, step: Op | Launch | Scalar) -> set[int]:
         """Storages that a step reads and does not only look at or fill."""
@@ -88,3 +107,12 @@ def _scaled(tensor: torch.Tensor, weight: torch.Tensor) -> bool:
     first = tensor.reshape(-1)[0]
     factor = weight.reshape(-1)[0] / first
     return bool(((tensor * factor == weight).all() & (tensor != first).any()).item())
+
+
+def _proportional(tensor: torch.Tensor, weight: torch.Tensor) -> bool:
+    """Whether a tensor holds a weight's numbers up to one factor and rounding: it is the weight, scaled by `__init__`."""
+    if not holds_numbers(tensor) or not tensor.numel():
+        return False
+    mine, theirs = tensor.reshape(-1).float(), weight.reshape(-1).float()
+    factor = (mine @ theirs) / (mine @ mine)
+    return bool(torch.isclose(mine * factor, theirs, rtol=ROUNDING, atol=0.0).all().item())

@@ -86,6 +86,8 @@ class Replay:
         """Index of a forward step -> which of its launch's configs to use; the first by default. -1 - i: of step i of
         `Program.once`."""
         self.values: dict[int, torch.Tensor] = {}
+        self.given: dict[str, torch.Tensor] = {}
+        """Weights that were given to `init` and that its state has not taken by their numbers."""
         self.scalars: dict[int, float | int | bool] = {}
         """The numbers that host code reads from weights. On tensors without data they are made up."""
         self.before_reading: Callable[[], None] = lambda: None
@@ -103,14 +105,16 @@ class Replay:
         self, init_inputs: Sequence[torch.Tensor], seed: int, given: Mapping[str, torch.Tensor] | None = None
     ) -> dict[str, torch.Tensor]:
         """Construct: returns parameters and buffers by name. `given`: values of the state, for what `__init__` makes of it; the
-        caller copies them into what is returned."""
+        caller copies those that are left of them, `self.given`, into what is returned."""
         self._bind(self.program.init_inputs, init_inputs)
         seed_generators(seed)
         folding = Folding(self.program.state, given or {}, self.values, self._value, lambda: self.before_reading())
         for index, step in enumerate(self.program.init):
             folding.before(step)
             self._step(-1 - index, step, None)
-        return {name: self._value(TensorRef(number)) for name, number in self.program.state.items()}
+        state = {name: self._value(TensorRef(number)) for name, number in self.program.state.items()}
+        self.given = folding.left(state)
+        return state
 
     def prepare(self, inputs: Sequence[torch.Tensor], seed: int) -> None:
         """Once the weights are there: read the numbers that the host knows, and run what only the first call does.

@@ -36,3 +36,21 @@ def test_other_numbers_stay(drawn: str) -> None:
     given = torch.full((4, 3), 7.0) if "ones" in drawn else torch.randn(4, 3)
     kept = Replay(one, torch.device("cpu"), lambda *call: None).init([], SEED)["t"]
     assert torch.equal(Replay(one, torch.device("cpu"), lambda *call: None).init([], SEED, {"weight": given})["t"], kept)
+
+
+@pytest.mark.parametrize(
+    ("init", "left"),
+    [
+        ("self.register_buffer('t', torch.randn(4, 4).t().contiguous())", False),
+        ("self.mine = nn.Parameter(torch.randn(4, 4) * 0.02)", True),
+        ("self.mine = nn.Parameter(torch.randn(4, 4))", True),
+        ("self.mine = nn.Parameter(torch.zeros(4, 4))", True),
+    ],
+)
+def test_a_weight_that_went_into_the_state_is_not_given_again(init: str, left: bool) -> None:
+    """A square weight that is transposed has the shape of a weight, and is none. One that is scaled is the weight itself."""
+    replay = Replay(program("return x", init=init), torch.device("cpu"), lambda *call: None)
+    seed_generators(SEED)
+    given = torch.randn(4, 4) * 2.0
+    replay.init([], SEED, {"weight": given})
+    assert replay.given.keys() == ({"weight"} if left else set())

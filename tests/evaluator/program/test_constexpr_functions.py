@@ -55,7 +55,7 @@ def test_what_takes_too_much_is_counted(lines: tuple[str, ...]) -> None:
         "return n.__class__",
         "return math.factorial(n)",
         "return open(n)",
-        "return tl.core.os",
+        "return tl.core.builtins",
         "return (lambda: n)()",
     ],
 )

@@ -3,12 +3,12 @@
     python -m benchmarks.wild_native CORPUS/manifest.jsonl --out native.jsonl --ours ours.jsonl [--jobs 8] [--seconds 60]
 
 The rules are those of `rlkernel.evaluator.native.referee`: one seed before either construction, five draws of inputs (fewer of
-large outputs), and KernelBench's tolerances. All candidates run side by side and are compared. Who ran out of memory or time is
-run once more with nobody beside it. Who is wrong is given the reference's weights once more, because some collections hand
-weights over where KernelBench relies on the seed; such a row says `given`. With `--ours`, the candidates that both sides accept
-run again, are timed one at a time, and the referee's clock confirms their times. Rows are appended one by one, a later row of a
-candidate replaces an earlier one, and the same command goes on where it stopped. A case whose reference cannot be used leaves no
-row.
+large outputs), and KernelBench's tolerances. All candidates run side by side and are compared. Who is wrong is given the
+reference's weights once more, because some collections hand weights over where KernelBench relies on the seed; such a row says
+`given`. Who ran out of memory or time is run once more with nobody beside it. With `--ours`, the candidates that both sides
+accept run again, are timed one at a time, and the referee's clock confirms their times. Rows are appended one by one, a later
+row of a candidate replaces an earlier one, and the same command goes on where it stopped. A case whose reference cannot be used
+leaves no row.
 """
 
 from __future__ import annotations
@@ -70,12 +70,12 @@ async def compared(runs: Runs, cases: Sequence[Case], jobs: int) -> list[str]:
     """Run the cases that have no row yet, and once more those that were in each other's way or need the reference's weights."""
     done = finished_ids(runs.out)
     broken = await runs.run([case for case in cases if case.id not in done], jobs)
+    wrong = {name for name, one in rows(runs.out).items() if one.ended is NativeEnd.RAN and not one.right}
+    await runs.run([case for case in cases if case.id in wrong and case.id not in done], jobs, Way.JUDGED)
     lacking = {line.partition(": ")[0] for line in broken if _lacked(line)}
     lacking |= {name for name, one in rows(runs.out).items() if one.ended is NativeEnd.TIMEOUT or _lacked(one.detail)}
     again = [case for case in cases if case.id in lacking and case.id not in done]
     broken = [line for line in broken if not _lacked(line)] + await runs.run(again, 1)
-    wrong = {name for name, one in rows(runs.out).items() if one.ended is NativeEnd.RAN and not one.right}
-    await runs.run([case for case in cases if case.id in wrong and case.id not in done], jobs, Way.JUDGED)
     return broken
 
 

@@ -15,9 +15,11 @@ LONG_US = 100.0
 """Microseconds from which a candidate's speedups must agree more closely: launches alone make shorter ones vary."""
 CLOSE_LONG, CLOSE_SHORT = 0.03, 0.10
 """How far speedups of long and of short candidates may differ and still agree, relative."""
-VERDICTS = ("right", "wrong", "raised", "timeout", "died")
+VERDICTS = ("right", "wrong", "raised", "timeout", "died", "no room")
 """What a native run shows. `right`: KernelBench would count it, or it is within our bound on KernelBench's draws, which is the
-wider one for bfloat16 and float8."""
+wider one for bfloat16 and float8. `no room`: three processes hold the problem's tensors at a time, and one had no
+memory."""
+_NO_ROOM = ("out of memory", "OutOfMemoryError", "SIGKILL")
 TOLD = 8
 """The most speedups that are told one by one."""
 
@@ -45,6 +47,8 @@ class Judged:
     @property
     def verdict(self) -> str:
         """What the native run shows, one of `VERDICTS`."""
+        if self.native.ended is not NativeEnd.RAN and any(text in self.native.detail for text in _NO_ROOM):
+            return "no room"
         if self.native.ended is not NativeEnd.RAN:
             return str(self.native.ended)
         return "right" if self.native.right or self.native.matches else "wrong"
@@ -106,7 +110,7 @@ def table(judged: Sequence[Judged]) -> list[str]:
     lines += [f"| `{status}` | {' | '.join(str(counts[status, name] or '') for name in VERDICTS)} |" for status in statuses]
     right = [one for one in judged if one.verdict == "right"]
     accepted = sum(one.evaluation.correct for one in right)
-    unearned = sum(one.evaluation.correct and one.verdict != "right" for one in judged)
+    unearned = sum(one.evaluation.correct and one.verdict in ("wrong", "raised", "died") for one in judged)
     share = f" ({accepted / len(right):.0%})".replace("%", " %") if right else ""
     return [
         *lines,

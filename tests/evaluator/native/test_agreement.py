@@ -53,13 +53,21 @@ def test_what_agrees() -> None:
 
 def test_the_table_counts_statuses_by_native_verdicts() -> None:
     assert table(JUDGED) == [
-        "| our verdict | natively right | natively wrong | natively raised | natively timeout | natively died |",
-        "|---|---|---|---|---|---|",
-        "| `correct` | 4 |  | 1 |  |  |",
-        "| `incorrect` | 2 | 1 |  |  |  |",
+        "| our verdict | natively right | natively wrong | natively raised | natively timeout | natively died "
+        "| natively no room |",
+        "|---|---|---|---|---|---|---|",
+        "| `correct` | 4 |  | 1 |  |  |  |",
+        "| `incorrect` | 2 | 1 |  |  |  |  |",
         "",
         "4 of 6 natively right candidates accepted (67 %); 1 accepted that are not.",
     ]
+
+
+@pytest.mark.parametrize("detail", ["OutOfMemoryError: CUDA out of memory. Tried", "its process was killed by SIGKILL"])
+def test_a_run_that_had_no_memory_says_nothing_of_the_candidate(detail: str) -> None:
+    lacked = Judged("a", ours(2.0), NativeFound(NativeEnd.DIED, detail))
+    assert lacked.verdict == "no room"
+    assert table([lacked])[-1] == "0 of 0 natively right candidates accepted; 0 accepted that are not."
 
 
 def test_disagreements_stand_by_cause() -> None:
@@ -93,7 +101,7 @@ def test_rows_are_read_back_and_checked() -> None:
 
 def test_a_natively_judged_candidate_has_a_row_of_its_own() -> None:
     natively = Evaluation(Status.CORRECT, "", speedup=2.0, reference_us=200.0, candidate_us=100.0, trust="native")
-    assert table([Judged("a", natively, native())])[2] == "| `correct, trust native` | 1 |  |  |  |  |"
+    assert table([Judged("a", natively, native())])[2] == "| `correct, trust native` | 1 |  |  |  |  |  |"
 
 
 def test_the_page_is_written_from_result_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

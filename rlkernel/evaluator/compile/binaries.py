@@ -13,6 +13,7 @@ import json
 import os
 import re
 import struct
+import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from importlib.metadata import version
@@ -160,9 +161,11 @@ def write(directory: Path, facts: Compiled, cubin: bytes) -> None:
     directory.mkdir(parents=True, exist_ok=True)
     body = wire.Body()
     body.add_bytes(cubin)
-    temporary = directory / f".{facts.key}.{os.getpid()}"
-    temporary.write_bytes(wire.pack({"facts": asdict(facts), "sha256": hashlib.sha256(cubin).hexdigest()}, body))
-    temporary.rename(directory / facts.key)
+    data = wire.pack({"facts": asdict(facts), "sha256": hashlib.sha256(cubin).hexdigest()}, body)
+    handle, temporary = tempfile.mkstemp(prefix=f".{facts.key}.", dir=directory)  # two threads may write the same binary
+    with open(handle, "wb") as file:
+        file.write(data)
+    os.rename(temporary, directory / facts.key)
 
 
 @dataclass(frozen=True, slots=True)

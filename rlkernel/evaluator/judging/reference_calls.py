@@ -86,7 +86,8 @@ def stressed(inputs: list[Any], stress: Stress) -> list[Any]:
 
 def _stressed(tensor: torch.Tensor, stress: Stress) -> torch.Tensor:
     if stress is Stress.SHIFTED and one_sided(tensor):
-        return (tensor - tensor.mean(dtype=torch.float32).to(tensor.dtype)) * STRESS
+        centred = (tensor - tensor.mean(dtype=torch.float32).to(tensor.dtype)) * STRESS
+        return centred.masked_fill(tensor == 0, 0)  # what is zero is part of the problem, such as one half of a triangular matrix
     return tensor * STRESS
 
 

@@ -6,8 +6,9 @@ rounding. What differs is the reference's own error: of the whole output (relati
 
 Where a candidate may use tf32 and the reference may not, a float32 output may besides miss by what tf32 does to it: 3 times the
 error of the float64 reference whose products' operands are rounded to tf32, or 1.25 times that of one whose operands are cut off
-(`tensor_cores.py`). bfloat16 rounds 8 times as coarsely as tf32. A reference without products has no such error. Where even tf32
-misses by more than `CORES_CAP`, or by more than an output varies, nothing is added: whoever uses it there is wrong.
+(`tensor_cores.py`). bfloat16 rounds 8 times as coarsely as tf32. A reference without products has no such error. It adds at most
+`CORES_CAP`, and less than an output varies by: where tf32 in all products misses by more, tf32 in some of them may be right.
+Where it misses by more than `ROUNDED`, nothing is added.
 
 Operands that are cut off are too small, all of them, by 0.034 % on average. A long sum of positive products, such as those of
 `torch.rand`, is then 0.07 % too small and otherwise nearly exact, while it may vary by no more than that. There an output may be
@@ -293,6 +294,8 @@ def tolerance(dtype: torch.dtype, own: OwnError, precision: Precision) -> Tolera
         norm, element = max(norm, own.cores), max(element, own.cores_element)
     elif precision is Precision.PYTORCH and own.shrunk:
         norm, element, shrink = max(norm, own.cores_rest), max(element, own.cores_element), own.shrink
+    elif precision is Precision.PYTORCH and 0.0 < own.cores <= ROUNDED:
+        norm, element = max(norm, min(own.cores, own.most_of_cores)), max(element, own.cores_element)
     return Tolerance(norm, min(ELEMENT_CAP, element), own.huge, shrink)
 
 

@@ -44,6 +44,8 @@ def test_stress() -> None:
     positive, both, whole = torch.tensor([0.25, 0.75]), torch.tensor([-1.0, 2.0]), torch.tensor([3])
     assert [x.tolist() for x in stressed([positive, both, whole], Stress.SCALED)] == [[2.0, 6.0], [-8.0, 16.0], [3]]
     assert [x.tolist() for x in stressed([positive, both, whole], Stress.SHIFTED)] == [[-2.0, 2.0], [-8.0, 16.0], [3]]
+    triangle = torch.tensor([[0.5, 0.0], [0.5, 1.0]])  # mean 0.5; what is zero stays zero
+    assert stressed([triangle], Stress.SHIFTED)[0].tolist() == [[0.0, 0.0], [0.0, 4.0]]
     assert stressed([positive], Stress.NONE)[0] is positive
     assert STRESS == 8.0
 

@@ -5,6 +5,8 @@ Everything here is measured once per problem and card, before the first candidat
 
 from __future__ import annotations
 
+import copy
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -20,12 +22,15 @@ from rlkernel.evaluator.judging.reference_calls import (
     STRESS,
     call,
     draw_seed,
+    exact_state,
+    mapped,
     one_sided,
+    state_of,
     tensors_of,
 )
 from rlkernel.evaluator.judging.rounds import fates
-from rlkernel.evaluator.judging.tensor_cores import balance_of, cores_of, halved
-from rlkernel.evaluator.judging.tolerance import ELEMENT_CAP, Cores, OwnError, own_error, tolerance
+from rlkernel.evaluator.judging.tensor_cores import balance_of, cores_of, halved, state_errors
+from rlkernel.evaluator.judging.tolerance import ELEMENT_CAP, Cores, OwnError, own_error, tolerance, widest
 from rlkernel.evaluator.messages.judgement import Balance, InputFate, Stress, Tolerance
 from rlkernel.evaluator.program.codes import holds_numbers
 from rlkernel.types import Precision
@@ -108,6 +113,22 @@ class Measuring:
     def limits(self, seen: Seen) -> tuple[Tolerance, ...]:
         """What is allowed of each output in a round of this kind."""
         return tuple(allowed(dtype, own, self.precision) for dtype, own in zip(seen.dtypes, seen.errors, strict=True))
+
+    def state_limits(self, names: Sequence[str], *kinds: Kind) -> dict[str, Tolerance]:
+        """What is allowed of the state that forward changes, at the worst of these rounds; what has no float64 gets the floor."""
+        found: dict[str, Tolerance] = {}
+        for kind in kinds if names else ():
+            seed, init_seed, forward_seed = draw_seed(), draw_seed(), draw_seed()
+            model, inputs = self.problem.model_for(kind, init_seed), self.problem.inputs(seed, kind)
+            with judging(self.precision):
+                exact = partial(exact_state, copy.deepcopy(model), inputs, forward_seed, names)
+                call(model, mapped(inputs, torch.clone), forward_seed)
+                after = [state_of(model)[name] for name in names]
+                errors = state_errors(exact, after, self.precision)
+            for name, tensor, error in zip(names, after, errors, strict=True):
+                limit, last = allowed(tensor.dtype, steady(error), self.precision), found.get(name, Tolerance(0.0, 0.0))
+                found[name] = widest(limit, last)
+        return found
 
     def stressed_limits(self, usual: Seen, hard: Seen) -> tuple[Tolerance, ...]:
         """What is allowed where inputs are scaled: a factor of 8 costs three bits at most. What tf32 does there was measured."""

@@ -166,7 +166,7 @@ class GpuProblem:
             allowed["range"] = measuring.limits(beyond)
         return Known(
             allowed, kind.stress, balance, kind.perturbed, usual.fates, called.changed, called.reads, called.gaps, called.plain,
-            tuple(rows),
+            tuple(rows), measuring.state_limits(called.changed, Kind(), kind),
         )  # fmt: skip
 
     def _usual_call(self, measuring: Measuring, usual: Seen, stopwatch: Stopwatch) -> _Usual:

@@ -27,7 +27,7 @@ from rlkernel.evaluator.judging.comparison import Match
 from rlkernel.evaluator.judging.flags import judging
 from rlkernel.evaluator.judging.kernelbench import closeness
 from rlkernel.evaluator.judging.reference_calls import call, draw_seed, state_of, tensors_of
-from rlkernel.evaluator.judging.tolerance import OwnError, of_state
+from rlkernel.evaluator.judging.tolerance import OwnError, of_state, widest
 from rlkernel.evaluator.messages.children import StepTime
 from rlkernel.evaluator.messages.gpu import Known, Speedup
 from rlkernel.evaluator.messages.judgement import Tolerance
@@ -144,7 +144,8 @@ class Session:
                     checks.missing(name)
                 else:
                     limit = of_state(after[name].dtype, OwnError(), outputs, allowed, Precision.STRICT)
-                    checks.changed_alike(own, after[name], f"{name} after forward", limit)
+                    measured = self.known.of_state.get(name, limit)
+                    checks.changed_alike(own, after[name], f"{name} after forward", widest(limit, measured))
 
     def call(self, subject: Subject, seeds: Seeds, kind: Kind, skip: frozenset[int] = frozenset()) -> Outcome:
         model = self.problem.model_for(kind, seeds.init)

@@ -33,6 +33,7 @@ from rlkernel.evaluator.judging.reference_calls import (
     counts_as_state,
     exact_of_copy,
     exact_outputs,
+    exact_state,
     mapped,
     nudged,
     one_sided,
@@ -42,7 +43,7 @@ from rlkernel.evaluator.judging.reference_calls import (
     tensors_of,
 )
 from rlkernel.evaluator.judging.rounds import Expected, fates
-from rlkernel.evaluator.judging.tensor_cores import balance_of, cores_of, halved
+from rlkernel.evaluator.judging.tensor_cores import balance_of, cores_of, halved, state_errors
 from rlkernel.evaluator.judging.tolerance import FLOOR, REFERENCE_FACTOR, Cores, OwnError, of_state, own_error, tolerance
 from rlkernel.evaluator.judging.tolerance import beside as more_exact
 from rlkernel.evaluator.messages.judgement import Balance, Stress, Tolerance
@@ -160,6 +161,7 @@ class Construction:
         found: list[torch.Tensor] = []
         structure = flatten(call(self.model, mine, forward_seed), found)
         changed = [n for n, t in state_of(self.model).items() if counts_as_state(n, t) and not _equal(t, state[n])]
+        own_of_state = self._state_errors(changed, inputs, forward_seed)
         rounded, _ = cores_of(partial(exact_of_copy, self.exact_model, inputs, forward_seed), found, self.precision)
         exact = exact_outputs(self.exact_model, inputs, forward_seed) or found
         moved = None if changed else exact_outputs(self.exact_model, nudged(inputs), forward_seed)
@@ -177,7 +179,7 @@ class Construction:
         allowed = tuple(tolerance(f.dtype, error, self.precision) for f, error in zip(found, errors, strict=True))
         expected = Expected(
             structure, tuple(found), tuple(exact), tuple(after), tuple(before), fates(after, before, found),
-            allowed, beside=beside, state=self._changed(changed, found, allowed), other=self.other, note=self._note(stress),
+            allowed, beside=beside, state=self._changed(own_of_state, found, allowed), other=self.other, note=self._note(stress),
             ordinary=stress is Stress.NONE and not (self.other or self.perturbed or self.balance),
             blame=self._blame(inputs, forward_seed) if self.perturbed and not self.calls else None,
         )  # fmt: skip
@@ -202,12 +204,18 @@ class Construction:
 
         return blame
 
-    def _changed(self, names: list[str], outputs: list[torch.Tensor], allowed: Sequence[Tolerance]) -> dict[str, Any]:
+    def _state_errors(self, names: list[str], inputs: list[Any], forward_seed: int) -> dict[str, OwnError]:
+        """The reference's own error in the state that forward has changed. The exact module is still as before the call."""
+        mine = state_of(self.model)
+        exact = partial(exact_state, self.exact_model, inputs, forward_seed, names)
+        return dict(zip(names, state_errors(exact, [mine[name] for name in names], self.precision) if names else [], strict=True))
+
+    def _changed(
+        self, errors: dict[str, OwnError], outputs: list[torch.Tensor], allowed: Sequence[Tolerance]
+    ) -> dict[str, tuple[torch.Tensor, Tolerance]]:
         """The state that forward has changed, and what is allowed of it."""
-        mine, exact = state_of(self.model), state_of(self.exact_model)
-        found = {}
-        for name in names:
-            own = own_error(mine[name], exact[name])
+        mine, found = state_of(self.model), {}
+        for name, own in errors.items():
             found[name] = (mine[name].clone(), of_state(mine[name].dtype, own, outputs, allowed, self.precision))
         return found
 

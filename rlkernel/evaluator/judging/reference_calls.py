@@ -183,6 +183,15 @@ def exact_of_copy(model: nn.Module, inputs: list[Any], seed: int) -> list[torch.
     return exact_outputs(copy.deepcopy(model), inputs, seed)
 
 
+def exact_state(model: nn.Module, inputs: list[Any], seed: int, names: Sequence[str]) -> list[torch.Tensor] | None:
+    """What a call makes of these parameters and buffers in float64, of a copy of `model` and on copies of `inputs`; None where it
+    does not run there."""
+    wide = copy.deepcopy(model)
+    if exact_outputs(wide, inputs, seed) is None:
+        return None
+    return [state_of(wide)[name] for name in names]
+
+
 def doubled(tensor: torch.Tensor) -> torch.Tensor:
     """A copy in float64; of anything but floating-point numbers, in its own dtype."""
     return tensor.to(torch.float64 if holds_numbers(tensor) else tensor.dtype, copy=True)

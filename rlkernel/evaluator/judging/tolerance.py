@@ -299,14 +299,18 @@ def tolerance(dtype: torch.dtype, own: OwnError, precision: Precision) -> Tolera
     return Tolerance(norm, min(ELEMENT_CAP, element), own.huge, shrink)
 
 
+def widest(*limits: Tolerance) -> Tolerance:
+    """What any of these allows; what counts as huge is the first one's."""
+    norm, element, shrink = (max(values) for values in zip(*((a.norm, a.element, a.shrink) for a in limits), strict=True))
+    return Tolerance(norm, element, limits[0].huge, shrink)
+
+
 def of_state(
     dtype: torch.dtype, own: OwnError, outputs: Sequence[torch.Tensor], allowed: Sequence[Tolerance], precision: Precision
 ) -> Tolerance:
     """What is allowed of state that forward changes: as much as of an output of its dtype, since both are made of the same
     products. `allowed`: of each of the `outputs`."""
-    limits = [tolerance(dtype, own, precision), *(a for o, a in zip(outputs, allowed, strict=True) if o.dtype is dtype)]
-    norm, element, shrink = (max(values) for values in zip(*((a.norm, a.element, a.shrink) for a in limits), strict=True))
-    return Tolerance(norm, element, limits[0].huge, shrink)
+    return widest(tolerance(dtype, own, precision), *(a for o, a in zip(outputs, allowed, strict=True) if o.dtype is dtype))
 
 
 def beside(dtype: torch.dtype, own: OwnError, precision: Precision) -> Tolerance:

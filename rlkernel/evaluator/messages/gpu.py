@@ -6,7 +6,7 @@ TimeCompiled -> CompiledTimes or NotCompiled             Evaluate -> Judged or F
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from rlkernel.evaluator.compile.binaries import Compiled
@@ -96,6 +96,8 @@ class Known:
     matches."""
     rows: tuple[StepTime, ...]
     """Device time of the reference's operators."""
+    of_state: dict[str, Tolerance] = field(default_factory=dict)
+    """What the reference's own error allows of the state that it changes."""
 
     @property
     def keeps_inputs(self) -> bool:

@@ -12,8 +12,8 @@ import hashlib
 import json
 import os
 import re
+import secrets
 import struct
-import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from importlib.metadata import version
@@ -162,10 +162,9 @@ def write(directory: Path, facts: Compiled, cubin: bytes) -> None:
     body = wire.Body()
     body.add_bytes(cubin)
     data = wire.pack({"facts": asdict(facts), "sha256": hashlib.sha256(cubin).hexdigest()}, body)
-    handle, temporary = tempfile.mkstemp(prefix=f".{facts.key}.", dir=directory)  # two threads may write the same binary
-    with open(handle, "wb") as file:
-        file.write(data)
-    os.rename(temporary, directory / facts.key)
+    temporary = directory / f".{facts.key}.{secrets.token_hex(8)}"  # two threads may write the same binary
+    temporary.write_bytes(data)
+    temporary.rename(directory / facts.key)
 
 
 @dataclass(frozen=True, slots=True)

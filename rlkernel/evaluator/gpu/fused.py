@@ -6,7 +6,6 @@ NVRTC compiles them when the first runner of a GPU starts; its successors find t
 from __future__ import annotations
 
 import os
-import tempfile
 from pathlib import Path
 
 import torch
@@ -84,10 +83,9 @@ def _cubin(arch: int) -> bytes:
     driver.check("nvrtcCompileProgram", nvrtc.nvrtcCompileProgram(program, len(options), options))
     cubin: bytes = b" " * driver.check("nvrtcGetCUBINSize", nvrtc.nvrtcGetCUBINSize(program))
     driver.check("nvrtcGetCUBIN", nvrtc.nvrtcGetCUBIN(program, cubin))
-    handle, temporary = tempfile.mkstemp(prefix=kept.stem, dir=kept.parent)
-    with open(handle, "wb") as file:
-        file.write(cubin)
-    os.rename(temporary, kept)
+    temporary = kept.with_suffix(f".{os.getpid()}")  # one runner, one thread
+    temporary.write_bytes(cubin)
+    temporary.rename(kept)
     return cubin
 
 

@@ -9,9 +9,9 @@ from rlkernel.evaluator.compile import binaries
 from rlkernel.evaluator.compile.binaries import Compiled
 
 FACTS = Compiled(
-    key=f"{'a' * 32}-{'b' * 32}", name="kernel", stores=("o",), registers=16, spills=0, shared_bytes=0, num_warps=4, num_ctas=1, tf32=False,
-    symbol="kernel", global_scratch_size=0, global_scratch_align=1, profile_scratch_size=0, parameters=(("o", "*fp32"),),
-    tensordesc_meta=(),
+    key="a" * 32 + "-" + "b" * 32, name="kernel", stores=("o",), registers=16, spills=0, shared_bytes=0, num_warps=4, num_ctas=1,
+    tf32=False, symbol="kernel", global_scratch_size=0, global_scratch_align=1, profile_scratch_size=0,
+    parameters=(("o", "*fp32"),), tensordesc_meta=(),
 )  # fmt: skip
 
 

@@ -13,6 +13,7 @@ machine goes on; training goes on from its own checkpoints.
 from __future__ import annotations
 
 import hashlib
+import json
 import math
 import shutil
 from collections import Counter
@@ -38,10 +39,13 @@ from experiments.tuning.supervised import supervise
 from experiments.world.corpus_file import CorpusFile
 from experiments.world.judged import timing_of
 from experiments.world.source import World
+from rlkernel.config import to_json
 from rlkernel.environment.kernel_env import KernelEnvironment
 from rlkernel.evaluator.pool import open_pool
 from rlkernel.policy.small import CONTEXT, VOCABULARY, build_model, build_tokenizer, load_small, save_small
 from rlkernel.runs import checkpoints
+from rlkernel.runs.directory import provenance
+from rlkernel.runs.durable import replace_text
 from rlkernel.types import Group, Problem
 
 RUNS = Path("runs/cold_start")
@@ -143,18 +147,38 @@ def train(model: Any, tokenizer: Any, rows: list[dict[str, list[int]]], recipe: 
 
 
 async def measure(model: Any, tokenizer: Any, recipe: Recipe) -> tuple[Group, ...]:
-    """Have a policy answer the validation problems, in measured time where there is a GPU."""
+    """Have a policy answer the validation problems. Its answers are judged where its corpus was; those of a policy of chains in
+    measured time where there is a GPU."""
     if torch.cuda.is_available():
         model.to("cuda")
     problems = recipe.world.validation() if recipe.world else validation_chains()
-    rollouts = recipe.world.rollouts if recipe.world else recipe.rollouts
-    asked = Examination(tuple(problems), KernelEnvironment(), recipe.turns, rollouts, recipe.max_new_tokens, recipe.seed)
+    rollouts, device = (recipe.world.rollouts, recipe.world.device) if recipe.world else (recipe.rollouts, "auto")
+    tokens = recipe.max_new_tokens
+    asked = Examination(tuple(problems), KernelEnvironment(), recipe.turns, rollouts, tokens, recipe.seed, device=device)
     return await examine(model, tokenizer, asked, RUNS / "evaluations")
 
 
+def manifest_of(recipe: Recipe, corpus: Sequence[Conversation], tokens: int) -> dict[str, Any]:
+    """How a policy was made: its recipe, what was in the corpus of so many tokens, versions and machine."""
+    answers = [exchange for conversation in corpus for exchange in conversation.exchanges]
+    return {
+        "recipe": to_json(recipe),
+        "corpus": {
+            "conversations": len(corpus),
+            "answers": len(answers),
+            "tokens": tokens,
+            "verdicts": dict(Counter(str(exchange.evaluation.status) for exchange in answers).most_common()),
+            "timing": next((e.evaluation.timing for e in answers if e.evaluation.timing), None),
+            "sha256": hashlib.sha256("\0".join(exchange.answer for exchange in answers).encode()).hexdigest(),
+        },
+        **provenance(),
+    }
+
+
 async def make(recipe: Recipe, out: Path, until: float = math.inf) -> bool:
-    """Carry out the whole recipe. The table describes the weights as they were written, and stands beside them in behaviour.json.
-    Returns False where the monotonic clock passed `until` before the weights were trained: the same call goes on."""
+    """Carry out the whole recipe. The table describes the weights as they were written, and stands beside them in behaviour.json;
+    manifest.json says how they were made. Returns False where the monotonic clock passed `until` before the weights were trained:
+    the same call goes on."""
     corpus = await make_corpus(recipe, until)
     if corpus is None:
         return False
@@ -174,6 +198,7 @@ async def make(recipe: Recipe, out: Path, until: float = math.inf) -> bool:
     save_small(model, tokenizer, draft)
     groups = await measure(*load_small(draft), recipe)
     write_behaviour(groups, draft)
+    replace_text(draft / "manifest.json", json.dumps(manifest_of(recipe, corpus, tokens), indent=1) + "\n")
     shutil.rmtree(out, ignore_errors=True)
     draft.rename(out)  # so that what is there is whole
     print(f"wrote {out}", flush=True)

@@ -54,3 +54,6 @@ def test_the_smallest_recipe_goes_all_the_way_in_chunks(
     assert model.config.hidden_size == 48 and tokenizer.model_max_length == 4096
     facts = json.loads((out / "behaviour.json").read_text())
     assert facts["metrics"]["evaluations"] == 3  # one problem, one trajectory of three turns
+    made = json.loads((out / "manifest.json").read_text())
+    assert made["recipe"]["world"]["families"] == ["chain", "row"] and made["corpus"]["conversations"] == 3  # 1 extra, 1 of each
+    assert sum(made["corpus"]["verdicts"].values()) == made["corpus"]["answers"] and made["corpus"]["timing"] == "modelled"

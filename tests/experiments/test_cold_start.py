@@ -5,14 +5,18 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import anyio
 import pytest
 import torch
 
 from experiments import cold_start, cold_start_miniature
 from experiments.recipes import WORLD_RECIPES, rehearsal
+from experiments.tuning.examination import Examination
 from rlkernel.errors import GOES_ON
 from rlkernel.policy.small import build_model, build_tokenizer, load_small
+from rlkernel.types import Group
 
 TINY = replace(rehearsal(WORLD_RECIPES["cpu"][0]), steps=3)
 
@@ -36,6 +40,20 @@ def test_training_that_was_stopped_goes_on_to_the_same_weights(tmp_path: Path, m
     parts, weights = trained("parts", 0.0, 0.0, far, far)
     assert parts == [False, False, True, True]
     assert torch.equal(weights, trained("whole", far)[1])
+
+
+def test_a_policy_is_examined_where_its_corpus_is_judged(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Examination] = []
+
+    async def examine(model: Any, tokenizer: Any, examination: Examination, cache: Path) -> tuple[Group, ...]:
+        asked.append(examination)
+        return ()
+
+    monkeypatch.setattr(cold_start_miniature, "examine", examine)
+    for recipe, _ in WORLD_RECIPES.values():
+        anyio.run(cold_start_miniature.measure, torch.nn.Linear(1, 1), None, recipe)
+    assert {name: one.device for name, one in zip(WORLD_RECIPES, asked, strict=True)} == {"h200": "auto", "cpu": "cpu"}
+    assert [len(one.problems) for one in asked] == [60, 22]  # without the family that is kept; of chains 4 + 4, of rows 7 + 7
 
 
 @pytest.mark.slow

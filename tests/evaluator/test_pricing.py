@@ -100,6 +100,25 @@ async def test_what_memory_decides_costs_as_if_it_were_done(pool: Pool, relu: Pr
 
 
 @pytest.mark.anyio
+async def test_a_return_that_memory_decides_leaves_nothing_out(pool: Pool, relu: Problem) -> None:
+    """The side that returns is followed, and then what the other programs do, also where branches lie in each other."""
+    loop = PASSES.replace("{mask}", "")
+    always = await priced(pool, relu, loop)
+    assert await priced(pool, relu, f"if flag > 1.0:\n        return\n    {loop}") == pytest.approx(always)
+    assert await priced(pool, relu, f"if flag > 1.0:\n        {loop}\n        return") == pytest.approx(always)
+    nested = f"if n > 0:\n        if flag > 1.0:\n            return\n    {loop}"
+    assert await priced(pool, relu, nested) == pytest.approx(always)
+
+
+@pytest.mark.anyio
+async def test_what_memory_gives_may_stand_outside_a_mask(pool: Pool, relu: Problem) -> None:
+    """Triton asks `if other:`, whether there is one; a single element's value is no answer."""
+    never = await priced(pool, relu, "pass")
+    work = "v += 0.0 * tl.load(flags, mask=flag > 1.0, other=flag)\n    tl.store(flags, flag, mask=flag > 1.0)"
+    assert await priced(pool, relu, work) == pytest.approx(never, rel=0.2)
+
+
+@pytest.mark.anyio
 @pytest.mark.parametrize(
     "work",
     [
@@ -107,7 +126,6 @@ async def test_what_memory_decides_costs_as_if_it_were_done(pool: Pool, relu: Pr
         "for i in range(16 if flag > 1.0 else 0): v += 0.0",
         "for i in range(tl.max(tl.cumsum(flag + tl.arange(0, 4), 0), 0).to(tl.int32)): v += 0.0",
         "while tl.atomic_add(flags, 1.0) < 16.0: v += 0.0",
-        "if flag > 1.0:\n        return",
     ],
 )
 async def test_a_number_of_turns_that_memory_gives_has_no_time(pool: Pool, relu: Problem, work: str) -> None:

@@ -21,7 +21,7 @@ from triton.language import constexpr
 
 from rlkernel.evaluator.program.constexpr_functions import MAX_BITS, growth
 
-MAX_NODES = 20_000
+MAX_NODES = 40_000
 """Nodes of syntax trees that the front end may visit for one kernel. A fused attention takes about a thousand."""
 MAX_INSTRUCTIONS = 200_000
 """Operations of one thread in a kernel's intermediate code, after all calls are inlined. A tenth of it compiles for seconds."""

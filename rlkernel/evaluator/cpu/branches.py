@@ -1,8 +1,10 @@
 """Branches of a kernel that a value from memory decides: while a launch is priced, both sides are followed.
 
 So the work that is counted is at least what either side takes, and what the sides assign counts as a value from memory too. A
-side that leaves the kernel, the function or the loop cannot be followed beside the other, and is refused. Loops that do nothing
-but wait for memory (locks, flags) are left at once: their turns are no work.
+side that ends in a bare `return` is followed up to there, and then what stands behind the branch, as if it had not returned:
+`if label == IGNORED: return` costs what a row with a label costs. A side that leaves with a value, or leaves a loop, cannot be
+followed beside the other, and is refused. Loops that do nothing but wait for memory (locks, flags) are left at once: their turns
+are no work.
 
 What a changed tree calls and assigns has names that begin with a dot, which no kernel's text can hold.
 """
@@ -18,7 +20,7 @@ import triton.language as tl
 from rlkernel.evaluator.cpu.loaded import is_loaded, marked_copy
 
 _ACCESSES = {"load", *(f"atomic_{name}" for name in ("cas", "xchg", "add", "and", "or", "xor", "max", "min"))}
-_LEAVES = (ast.Return, ast.Break, ast.Continue)
+_LEAVES = (ast.Break, ast.Continue)
 
 
 def _call(name: str, *args: ast.expr) -> ast.Call:
@@ -37,10 +39,12 @@ class Branches(ast.NodeTransformer):
     def visit_If(self, node: ast.If) -> ast.AST | list[ast.stmt]:
         self.generic_visit(node)
         inside = [inner for part in (*node.body, *node.orelse) for inner in ast.walk(part)]
-        if any(isinstance(inner, _LEAVES) for inner in inside):
+        if any(isinstance(inner, _LEAVES) or _gives(inner) for inner in inside):
             return node
         self._count += 1
         side = f".side_{self._count}"
+        returns = _Returns(side)
+        node.body, node.orelse = returns.block(node.body), returns.block(node.orelse)
 
         def unless(which: bool, body: list[ast.stmt]) -> list[ast.stmt]:
             test = ast.Compare(ast.Name(side, ast.Load()), [ast.IsNot()], [ast.Constant(which)])
@@ -64,6 +68,25 @@ class Branches(ast.NodeTransformer):
         if calls and reads and not node.orelse and all(isinstance(part, ast.Pass) for part in node.body):
             node.test = _call(".wait", node.test)
         return node
+
+
+def _gives(node: ast.AST) -> bool:
+    """Whether a node leaves a function with a value."""
+    return isinstance(node, ast.Return) and node.value is not None
+
+
+class _Returns(ast.NodeTransformer):
+    """What stands inside a branch, whose returns are made only where it is known which side is taken."""
+
+    def __init__(self, side: str) -> None:
+        self._side = side
+
+    def block(self, statements: list[ast.stmt]) -> list[ast.stmt]:
+        return [self.visit(statement) for statement in statements]
+
+    def visit_Return(self, node: ast.Return) -> ast.AST:
+        known = ast.Compare(ast.Name(self._side, ast.Load()), [ast.IsNot()], [ast.Constant(None)])
+        return ast.copy_location(ast.If(known, [node], []), node)
 
 
 def _unknown(name: str) -> ast.stmt:

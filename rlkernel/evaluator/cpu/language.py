@@ -12,7 +12,6 @@ import numpy as np
 import triton.language as tl
 from triton.language.extra import libdevice
 from triton.language.extra.cuda import libdevice as cuda_libdevice
-from triton.language.semantic import TritonSemantic
 from triton.runtime import interpreter as triton_interpreter
 from triton.runtime.interpreter import FunctionRewriter, TensorHandle
 from triton.runtime.jit import JITFunction
@@ -24,6 +23,7 @@ from rlkernel.evaluator.cpu.kinds import carrying, others
 from rlkernel.evaluator.cpu.loaded import DecidedByMemory, is_loaded, refuse_numbers
 from rlkernel.evaluator.cpu.loops import Loops, Numbers
 from rlkernel.evaluator.cpu.machine import Machine, OutOfBounds
+from rlkernel.evaluator.cpu.semantic import Semantic
 
 ALIGNED_ELEMENTS = 4
 """Neighbours that one access of a GPU may move together because a kernel says that they are neighbours."""
@@ -223,7 +223,7 @@ def _patch_libdevice(semantic: Any) -> None:
 def the_machine() -> tuple[Machine, Any]:
     """The process's one machine and its semantic. Patches `triton.language`, for good."""
     machine = Machine()
-    semantic = TritonSemantic(machine)
+    semantic = Semantic(machine)
     triton_interpreter.interpreter_builder = machine
     triton_interpreter.interpreter_semantic = semantic
     triton_interpreter._patch_lang(types.SimpleNamespace(__globals__={"tl": tl, "core": tl.core}))

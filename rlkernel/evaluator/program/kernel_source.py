@@ -48,7 +48,7 @@ _ANNOTATED = {"tl": tl, "triton": triton}
 """What annotations of parameters name, also where a kernel's body does not: no kernel may give these names another meaning."""
 _STATEMENTS = (
     ast.FunctionDef, ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr, ast.If, ast.For, ast.While, ast.Return, ast.Pass,
-    ast.Assert, ast.Break, ast.Continue,
+    ast.Assert, ast.Break, ast.Continue, ast.Raise,
 )  # fmt: skip
 _EXPRESSIONS = (
     ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.Call, ast.IfExp, ast.Attribute, ast.Subscript, ast.Slice, ast.Name,
@@ -62,18 +62,8 @@ _VALUE_ATTRIBUTES = {
     if not name.startswith("_")
 }
 _VALUE_ATTRIBUTES -= {"handle", "to_ir", "mangle", "codegen_name", "from_ir", "make_ir"}
-_VALUE_ATTRIBUTES |= {"primitive_bitwidth", "int_bitwidth", "bit_length"}  # of types and integers
-_VALUE_ATTRIBUTES |= {
-    "shape",
-    "strides",
-    "dtype",
-    "type",
-    "value",
-    "element_ty",
-    "scalar",
-    "bit_length",
-    *tl.PropagateNan.__members__,
-}
+_VALUE_ATTRIBUTES |= {"shape", "numel", "strides", "dtype", "type", "value", "element_ty", "scalar", *tl.PropagateNan.__members__}
+_VALUE_ATTRIBUTES |= {"primitive_bitwidth", "int_bitwidth", "int_signedness", "fp_mantissa_width", "exponent_bias", "bit_length"}
 
 
 def _from_triton(value: Any) -> bool:

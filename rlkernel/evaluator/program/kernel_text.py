@@ -54,6 +54,8 @@ def _canonical(name: str, source: str, line: int) -> Canonical:
             argument.annotation = None
     definition.returns = None
     for node in ast.walk(definition):
+        if isinstance(node, ast.Raise):  # Triton compiles none: it stands in branches that are never compiled
+            node.exc = node.cause = None
         for branch in ("body", "orelse"):
             if isinstance(body := getattr(node, branch, None), list) and body:
                 setattr(node, branch, [n for n in body if not (_is_text(n) or _prints(n))] or [ast.Pass(lineno=body[0].lineno)])

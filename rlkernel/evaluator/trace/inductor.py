@@ -126,6 +126,7 @@ def compiled_style(record: Callable[..., None]) -> Iterator[None]:
             if hasattr(guards, name):
                 stack.enter_context(mock.patch.object(guards, name, call))
         stack.enter_context(mock.patch.object(torch._C, "_cuda_getCurrentRawStream", lambda index: 0, create=True))
+        stack.enter_context(mock.patch.object(torch.ops.inductor, "_reinterpret_tensor", _reinterpreted))
         stack.enter_context(mock.patch.object(torch.cuda, "_DeviceGuard", _DeviceGuard))
         if HELPERS in sys.modules:
             stack.enter_context(mock.patch.object(sys.modules[HELPERS], "set_driver_to_gpu", lambda: None))

@@ -99,6 +99,13 @@ _NAMES: dict[str, frozenset[str]] = {
 }
 
 
+_STANDARD = "triton.language.standard"
+# Helpers of Triton's sorts and reductions, in its own language, which kernels with a sort or a reduction of their own call.
+_NAMES[_STANDARD] |= {
+    name
+    for name, value in vars(_module(_STANDARD)).items()
+    if not name.startswith("__") and (isinstance(value, JITFunction) or type(value).__name__ == "ConstexprFunction")
+}
 for _names in ("triton.language", "triton.language.core"):
     _NAMES[_names] -= {"extern_elementwise"}  # names a file to link
 # The generic module's members are place-holders that the compiler maps to the target's.
@@ -110,7 +117,7 @@ _NAMES["triton.language.extra.libdevice"] |= {
 def _resolve(root: types.ModuleType, path: list[str], line: int) -> Any:
     """Follow `root.a.b` through Triton's own modules, up to a name that there is not. Raises KernelRejected."""
     value: Any = root
-    hidden = next((name for name in path if name.startswith("_")), None)
+    hidden = next((name for name in path if name.startswith("_") and name not in _NAMES[_STANDARD]), None)
     for name in path:
         if not (isinstance(value, types.ModuleType) and value.__name__ in _MODULES) or hidden is not None:
             raise KernelRejected(f"a kernel may not use .{hidden or name}", line)
@@ -225,7 +232,7 @@ _DTYPES = {d.name: n for n, d in vars(tl).items() if isinstance(d, tl.dtype)}
 
 def _library(module: str, name: str) -> Any:
     """`from triton.language import load`: the object, if it is in Triton's language."""
-    for place in ("triton.language", "triton.language.math", "triton", "triton.language.extra.libdevice"):
+    for place in ("triton.language", "triton.language.math", "triton", "triton.language.extra.libdevice", _STANDARD):
         if name in _NAMES[place]:
             return getattr(_module(place), name)
     raise KernelRejected(f"a kernel may not use {module}.{name}", 0)

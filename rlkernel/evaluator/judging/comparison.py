@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from rlkernel.evaluator.judging.tolerance import errors
+from rlkernel.evaluator.judging.tolerance import errors, off_by_one
 from rlkernel.evaluator.messages.judgement import Tolerance
 from rlkernel.evaluator.program.codes import equal_or_wrong, valued
 
@@ -121,6 +121,8 @@ def decide(
     sizes = Sizes.of(sums, exact)
     if equal_or_wrong(reference.dtype):
         wrong = int(sizes.miss)
+        if 0 < wrong <= allowed.element * found.numel() and off_by_one(found, reference) > 0:
+            return Match(True, "", math.sqrt(wrong) / float(torch.linalg.vector_norm(reference.double()).clamp_min(1.0)))
         return Match(wrong == 0, f"{where}: {wrong} of {found.numel()} elements differ" if wrong else "", float(wrong > 0))
     found, reference, exact = valued(found), valued(reference), valued(exact)
     if reference.is_complex():

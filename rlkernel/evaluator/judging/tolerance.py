@@ -16,7 +16,10 @@ too small by such a factor, which all its values share; what is left when the fa
 
 Two things are left out of all measures, because they would hide what is beside them: values that are not finite, and huge ones,
 such as -1e9 behind a mask. Huge values begin above a gap of a factor of 1000 in the sorted magnitudes. Where an output varies by
-less than the floor, the floor is a quarter of its spread: an answer that is constant near the mean is wrong. Source: ours.
+less than the floor, the floor is a quarter of its spread: an answer that is constant near the mean is wrong.
+
+Whole numbers must be equal, but for those that the reference itself rounds to a neighbour: of quantised values, which were
+floating-point numbers near a half, float64 rounds some the other way. A candidate may miss 8 times as many, by one. Source: ours.
 """
 
 from __future__ import annotations
@@ -71,6 +74,10 @@ SPREAD = 0.25
 """Share of an output's standard deviation that a floor never exceeds, where the reference resolves it."""
 BLOCK = 1 << 26
 """Elements of an output that are compared at a time."""
+WHOLE = (torch.int8, torch.uint8, torch.int16, torch.int32)
+"""Dtypes of quantised values. int64 is that of indices, and bool that of conditions."""
+MOST_ROUNDED = 0.05
+"""Share of an output's whole numbers that may be off by one at most."""
 FEW = 8
 """Elements below which a standard deviation says nothing."""
 UNSTEADY = 0.05
@@ -96,7 +103,7 @@ class OwnError:
     norm: float = 0.0
     """Relative to the output's norm."""
     element: float = 0.0
-    """The error of the worst element, relative to |element| + root mean square."""
+    """The error of the worst element, relative to |element| + root mean square. Of whole numbers: the share that is off by one."""
     spread: float = 1.0
     """Standard deviation by root mean square: small where the output is nearly constant."""
     huge: float = math.inf
@@ -183,11 +190,24 @@ def errors(found: torch.Tensor, exact: torch.Tensor) -> tuple[float, float]:
     return relative, single
 
 
+def off_by_one(found: torch.Tensor, other: torch.Tensor) -> float:
+    """The share of elements of two tensors of whole numbers that differ; 0 where one differs by more than one."""
+    if found.shape != other.shape or found.dtype != other.dtype or not found.numel():
+        return 0.0
+    wrong = most = 0
+    for mine, theirs in _blocks([found, other]):
+        apart = (mine.long() - theirs.long()).abs_()
+        wrong, most = wrong + int(apart.sum()), max(most, int(apart.amax()))
+    return wrong / found.numel() if most == 1 else 0.0
+
+
 def own_error(
     found: torch.Tensor, exact: torch.Tensor, nudged: torch.Tensor | None = None, cores: Cores | None = None, *, gaps: bool = True
 ) -> OwnError:
     """The reference's error: `found` in its own dtype, `exact` in float64, `nudged` in float64 on inputs moved by their rounding,
-    `cores` with the operands of products rounded. Whole numbers have none. Without `gaps` nothing counts as huge."""
+    `cores` with the operands of products rounded. Without `gaps` nothing counts as huge."""
+    if found.dtype in WHOLE:
+        return OwnError(element=max(off_by_one(found, other) for other in (exact, nudged) if other is not None))
     if equal_or_wrong(found.dtype) or found.shape != exact.shape or not found.numel():
         return OwnError()
     found, exact, nudged = valued(found), valued(exact), None if nudged is None else valued(nudged)
@@ -279,8 +299,10 @@ def _extremes(block: list[torch.Tensor], huge: float, root: float, mean: float) 
 
 
 def tolerance(dtype: torch.dtype, own: OwnError, precision: Precision) -> Tolerance:
-    """What is allowed of an output of this dtype where the reference's own error is `own`; 0 for integers, which must be
-    equal."""
+    """What is allowed of an output of this dtype where the reference's own error is `own`. Of whole numbers `element` is the
+    share that may be off by one."""
+    if dtype in WHOLE:
+        return Tolerance(0.0, min(MOST_ROUNDED, REFERENCE_FACTOR * own.element))
     if equal_or_wrong(dtype):
         return Tolerance(0.0, 0.0)
     loose = precision is Precision.TF32 and dtype is torch.float32

@@ -14,7 +14,7 @@ class Tolerance:
     norm: float
     """Error relative to the norm of the ordinary values."""
     element: float
-    """Error of one element, relative to |element| + root mean square."""
+    """Error of one element, relative to |element| + root mean square. Of whole numbers: the share that may be off by one."""
     huge: float = math.inf
     """Magnitude above which a value must be met on its own."""
     shrink: float = 0.0

@@ -76,6 +76,27 @@ def test_infinities_keep_their_sign() -> None:
     assert not check(torch.tensor([3.0, -math.inf]), torch.tensor([3.0, math.inf]))[0]
 
 
+def test_whole_numbers_that_the_reference_rounds_to_a_neighbour_may_be_off_by_one() -> None:
+    """The reference and float64 differ in 1 of 1000 numbers, by one: 8 may. By two, or in an int64, none may."""
+    reference = torch.arange(1000).remainder(100).to(torch.int8)
+    exact = reference.clone()
+    exact[7] += 1
+
+    def off(count: int, by: int = 1) -> torch.Tensor:
+        return reference + torch.where(torch.arange(1000) < count, by, 0).to(torch.int8)
+
+    assert check(off(8), reference, exact) == (True, "")
+    assert check(off(9), reference, exact) == (False, "output: 9 of 1000 elements differ")
+    assert check(off(1, by=2), reference, exact) == (False, "output: 1 of 1000 elements differ")
+    assert check(off(1), reference, reference.clone())[0] is False
+    assert check(off(1).long(), reference.long(), exact.long())[0] is False
+    exact[:] = reference + 1  # float64 rounds all of them the other way: 0.05 of them may be off
+    assert check(off(50), reference, exact)[0] is True
+    assert check(off(51), reference, exact)[0] is False
+    exact[3] += 1
+    assert check(off(1), reference, exact)[0] is False
+
+
 def test_integers_are_exact() -> None:
     assert check(torch.tensor([3, 5]), torch.tensor([3, 4])) == (False, "output: 1 of 2 elements differ")
 

@@ -103,7 +103,7 @@ class OwnError:
     norm: float = 0.0
     """Relative to the output's norm."""
     element: float = 0.0
-    """The error of the worst element, relative to |element| + root mean square. Of whole numbers: the share that is off by one."""
+    """The error of the worst element, relative to |element| + root mean square; of whole numbers the share that is off by one."""
     spread: float = 1.0
     """Standard deviation by root mean square: small where the output is nearly constant."""
     huge: float = math.inf

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import inspect
 import linecache
+import operator
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
@@ -168,7 +169,7 @@ def shrink(source: str, constants: Mapping[str, Sequence[Any]]) -> str:
 
     Without this, no candidate could create a parameter whose shape is such a constant. Text that does not parse is unchanged.
 
-    >>> shrink("N = 4096\\nM = 4096\\n", {"N": [4096, 8]})
+    >>> shrink("N = 2048 * 2\\nM = 4096\\n", {"N": [4096, 8]})
     'N = 8\\nM = 4096\\n'
     >>> shrink("N = M = BLOCK = 4096\\n", {"N": [4096, 8], "M": [4096, 4]})
     'N = M = BLOCK = 4096; N = 8; M = 4\\n'
@@ -191,7 +192,15 @@ def shrink(source: str, constants: Mapping[str, Sequence[Any]]) -> str:
     return replace_spans(source, spans) if spans else source
 
 
-def _literal(value: ast.expr) -> Any:
+_ARITHMETIC: Any = {ast.Mult: operator.mul, ast.Add: operator.add, ast.LShift: operator.lshift, ast.Pow: operator.pow}
+
+
+def _literal(value: ast.expr, depth: int = 4) -> Any:
+    """A constant, or arithmetic on small whole numbers, such as `2048 * 2`, up to so many operators deep; None for the rest."""
+    if isinstance(value, ast.BinOp) and depth and (compute := _ARITHMETIC.get(type(value.op))):
+        left, right = _literal(value.left, depth - 1), _literal(value.right, depth - 1)
+        most = 64 if isinstance(value.op, (ast.LShift, ast.Pow)) else 1 << 40
+        return compute(left, right) if type(left) is type(right) is int and abs(left) < 1 << 40 and 0 <= right < most else None
     return value.value if isinstance(value, ast.Constant) else None
 
 

@@ -16,6 +16,7 @@ import torch
 from torch import nn
 
 from rlkernel.errors import BrokenReference
+from rlkernel.evaluator.judging.widening import without_casts
 from rlkernel.evaluator.messages.judgement import Balance, Stress
 from rlkernel.evaluator.program.codes import holds_numbers, widened
 from rlkernel.evaluator.program.replaced import holding
@@ -27,6 +28,9 @@ STRESS = 8.0
 """Factor on floating-point inputs in a stressed round."""
 MAX_CONSTANT = 1e3
 """Magnitude up to which the value of a constant parameter is changed; larger ones are masks."""
+
+REFUSALS = (RuntimeError, ValueError, TypeError, AssertionError, IndexError)
+"""What a reference raises that does not run in float64."""
 
 
 def draw_seed() -> int:
@@ -172,9 +176,19 @@ def call(model: nn.Module, inputs: list[Any], seed: int) -> Any:
 
 def exact_outputs(model: nn.Module, inputs: list[Any], seed: int) -> list[torch.Tensor] | None:
     """In float64, on copies of `inputs`; `model` is turned into it. None where it does not run there and is its own measure."""
+    buffers = {name: tensor.clone() for name, tensor in model.named_buffers()}
     try:
         return tensors_of(call(widened(model), mapped(inputs, doubled), seed))
-    except (RuntimeError, ValueError, TypeError, AssertionError, IndexError):
+    except REFUSALS:
+        pass
+    try:
+        with torch.no_grad():
+            for name, tensor in model.named_buffers():  # as they were before a call that has failed half-way
+                tensor.copy_(buffers[name])
+        wide = mapped(inputs, doubled)
+        with without_casts():
+            return tensors_of(call(model, wide, seed))
+    except (*REFUSALS, KeyError):
         return None
 
 

@@ -97,6 +97,18 @@ def test_what_is_no_batch_has_no_exact_result(short_of_memory: list[int], functi
     assert exact_outputs(model, draw, 0, wanted(model)) is None
 
 
+def test_a_reference_that_casts_runs_in_float64_without_its_casts() -> None:
+    model = Rows(lambda x, y: x @ torch.ones(5, 2, dtype=torch.float32))
+    (found,) = exact_outputs(model, draw, 0, wanted(model)) or [torch.zeros(())]
+    x, _ = draw()
+    assert torch.equal(found, (x.double() * WEIGHT.double()) @ torch.ones(5, 2, dtype=torch.float64))
+
+
 def test_a_reference_that_does_not_run_in_float64_has_none() -> None:
-    model = Rows(lambda x, y: x.half() @ torch.ones(5, 2, dtype=torch.float32) if x.dtype is torch.float64 else x)
+    def singles(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        if x.dtype is torch.float64:
+            raise TypeError("single precision alone")
+        return x
+
+    model = Rows(singles)
     assert exact_outputs(model, draw, 0, wanted(model)) is None

@@ -14,8 +14,9 @@ import functools
 import hashlib
 import importlib
 import linecache
+import pkgutil
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import triton
@@ -85,9 +86,14 @@ def _module(name: str) -> types.ModuleType:
     return importlib.import_module(name)
 
 
+def _present(module: types.ModuleType) -> frozenset[str]:
+    """Every name that a module has, or that it gets when a part of it is imported."""
+    return frozenset(dir(module)) | {part.name for part in pkgutil.iter_modules(getattr(module, "__path__", ()))}
+
+
 # Decided once, on the pristine modules: the interpreter replaces their members later.
-_PRESENT: dict[str, frozenset[str]] = {module: frozenset(dir(_module(module))) for module in _MODULES}
-"""Every name that a module has: any other one fails when it is reached, and a branch that is never compiled does not reach it."""
+_PRESENT: dict[str, frozenset[str]] = {module: _present(_module(module)) for module in _MODULES}
+"""Names that are never left to Triton. Any other one fails when it is reached, and a branch that is never compiled does not."""
 _NAMES: dict[str, frozenset[str]] = {
     module: frozenset(
         name
@@ -130,11 +136,13 @@ def _resolve(root: types.ModuleType, path: list[str], line: int) -> Any:
 
 
 class _Checker:
-    """Walks one function's tree. `names`: free name -> resolved value."""
+    """Walks one function's tree. `names`: free name -> resolved value; `globals_`: all names that the function finds where it
+    runs, some of which are not the kernel's, such as those of annotations."""
 
-    def __init__(self, kernel: Canonical, names: dict[str, Any]) -> None:
+    def __init__(self, kernel: Canonical, names: dict[str, Any], globals_: Iterable[str]) -> None:
         self.lines = kernel.lines
         self.names = names
+        self.found = _PYTHON_BUILTINS.union(globals_)
         arguments = kernel.tree.args
         self.local = {a.arg for a in [*arguments.args, *arguments.posonlyargs, *arguments.kwonlyargs]}
         for node in ast.walk(kernel.tree):
@@ -173,7 +181,7 @@ class _Checker:
         host = node.id in _HOST_BUILTINS or (node.id in _ANNOTATED and isinstance(node.ctx, ast.Store))
         if node.id.startswith("__") or host:
             raise self.reject(f"a kernel may not use {node.id}", node)
-        if node.id in _PYTHON_BUILTINS and not self.defined(node):
+        if node.id in self.found and not self.defined(node):
             raise self.reject(f"NameError: name '{node.id}' is not defined in the kernel", node)
 
     def defined(self, node: ast.Name) -> bool:
@@ -260,7 +268,7 @@ class KernelSet:
             namespace[function.name] = built
         names = {name: namespace[name] for name in function.bindings}
         kernel = canonical(function)
-        _Checker(kernel, names).check(kernel.tree)
+        _Checker(kernel, names, namespace).check(kernel.tree)
         return built
 
     def _compile(self, index: int) -> dict[str, Any]:
@@ -290,7 +298,7 @@ class KernelSet:
             if isinstance(function.bindings[name], FunctionRef):
                 raise KernelRejected(f"a kernel parameter's default is the function {name}", function.line)
             names[name] = binding_value(function.bindings[name], self.get)
-        checker = _Checker(kernel, names)
+        checker = _Checker(kernel, names, namespace)
         checker.local = set()
         for default in defaults:
             checker.visit(default)

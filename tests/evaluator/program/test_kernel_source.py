@@ -144,3 +144,14 @@ def test_the_interpreter_gives_no_meaning_to_a_name_that_triton_does_not_have() 
         "print(sum(len(set(dir(importlib.import_module(m))) - known) for m, known in _PRESENT.items()))\n"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "0\n"
+
+
+@pytest.mark.parametrize("line", ["triton.knobs.os.listdir('/')", "tl.core.inspect.os.getcwd()", "k.nothing", "k(x, n, B)"])
+def test_a_name_that_is_there_for_annotations_alone_is_not_left_to_triton(line: str) -> None:
+    with pytest.raises(KernelRejected, match="is not defined in the kernel"):
+        build(body(line), {})  # the candidate's file calls these modules something else
+
+
+def test_a_part_of_triton_that_may_be_imported_later_is_not_left_to_triton() -> None:
+    with pytest.raises(KernelRejected, match=r"may not use triton\.profiler"):
+        build(body("triton.profiler.os.system('id')"), {"triton": ModuleRef("triton")})

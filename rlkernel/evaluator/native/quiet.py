@@ -24,10 +24,14 @@ class Quiet:
         if not self._path:
             yield
             return
-        with open(self._path, "w") as self._file:
-            self._share(self._file)
-            yield
-        self._file = None
+        with open(self._path, "w") as file:
+            self._share(file)
+            self._file = file
+            try:
+                yield
+            finally:
+                self._file = None
+                fcntl.flock(file, fcntl.LOCK_UN)  # a process that was forked inside may still have it open
 
     @contextmanager
     def alone(self) -> Iterator[None]:

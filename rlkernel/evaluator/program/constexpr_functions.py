@@ -25,7 +25,7 @@ MAX_BITS = 4096
 _WITHOUT_BOUND = {"factorial", "comb", "perm", "prod", "fsum", "sumprod", "dist", "lcm", "hypot"}
 """Functions of `math` whose work has no bound, or that walk a sequence."""
 _WALKING = ("sum", "min", "max")
-_GROWING = {ast.Pow: "__pow__", ast.LShift: "__lshift__", ast.Mult: "__mul__", ast.Add: "__add__"}
+_GROWING = {ast.Pow: "__pow__", ast.LShift: "__lshift__", ast.Mult: "__mul__", ast.Add: "__add__", ast.Mod: "__mod__"}
 
 
 class TooMuch(Exception):
@@ -41,6 +41,8 @@ def growth(method: str, left: Any, right: Any) -> int:
         if method == "__lshift__":
             return left.bit_length() + max(right, 0) if left else 0
         return left.bit_length() + right.bit_length() if method == "__mul__" else bits
+    if method == "__mod__":
+        return MAX_BITS + 1 if isinstance(left, (str, bytes)) else 0  # a format says how long it makes a text
     if method == "__mul__":
         for items, times in ((left, right), (right, left)):
             if isinstance(times, int) and hasattr(items, "__len__"):
@@ -116,6 +118,8 @@ def words() -> dict[str, Any]:
             return left**right
         if method == "__lshift__":
             return left << right
+        if method == "__mod__":
+            return left % right
         return left * right if method == "__mul__" else left + right
 
     def walked(value: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import os
 import threading
 from pathlib import Path
 
@@ -66,6 +67,17 @@ def test_two_that_both_want_to_be_alone_take_turns(tmp_path: Path) -> None:
     for thread in threads:
         thread.join()
     assert most == [1] * 80
+
+
+def test_a_process_that_was_forked_inside_keeps_nobody_waiting(tmp_path: Path) -> None:
+    path = tmp_path / "lock"
+    quiet = Quiet(str(path))
+    with quiet.shared():
+        assert quiet._file is not None
+        kept = os.dup(quiet._file.fileno())  # what a fork leaves in the child: the same open file
+    with open(path, "w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # raises BlockingIOError where it is still locked
+    os.close(kept)
 
 
 def test_without_a_file_nobody_is_waited_for() -> None:

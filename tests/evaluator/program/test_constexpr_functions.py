@@ -36,6 +36,7 @@ def test_numbers_are_computed_as_python_computes_them() -> None:
         ("return f(n) + f(n)",),
         ("return n ** n ** n",),
         ("return 1 << (1 << 40)",),
+        ("return '%999999999d' % n",),
         ("for k in range(64):", "    n *= n", "return n"),
         ("a = 'a'", "for k in range(64):", "    a += a", "return a"),
         ("return [0] * 10 ** 9",),

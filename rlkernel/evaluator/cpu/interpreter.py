@@ -24,7 +24,7 @@ from rlkernel.evaluator.cpu.loaded import DecidedByMemory, mark
 from rlkernel.evaluator.cpu.machine import OutOfBounds
 from rlkernel.evaluator.cpu.pace import Pace, TooMuchWork
 from rlkernel.evaluator.cpu.races import Race
-from rlkernel.evaluator.cpu.sampling import MOST_SAMPLED, Sampling
+from rlkernel.evaluator.cpu.sampling import MOST_SAMPLED, Sampling, TooManyKinds
 from rlkernel.evaluator.judging.counts import Counts
 from rlkernel.evaluator.judging.operator_costs import NoCost
 from rlkernel.evaluator.program import constexpr_functions
@@ -134,7 +134,7 @@ class Interpreter:
         try:
             machine.shortens = True
             return self.launch(launch, config, args, dry=True)
-        except (DecidedByMemory, KernelFailed):  # which may hold for the shortened loops alone
+        except (NoCost, KernelFailed):  # which may hold for the shortened loops alone
             pass
         finally:
             machine.shortens = False
@@ -164,8 +164,8 @@ class Interpreter:
                 turns.run_programs(lambda: kernel(**bound), followed, machine, seed)
         except TooMuchWork:
             raise
-        except DecidedByMemory as error:
-            raise DecidedByMemory(f"line {line}: kernel {name}: ") from error
+        except (DecidedByMemory, TooManyKinds) as error:
+            raise type(error)(f"line {line}: kernel {name}: ") from error
         except OutOfBounds as error:
             raise OutOfBounds(f"line {line}: kernel {name}: {error}") from error
         except Exception as error:  # the kernel's failure becomes data

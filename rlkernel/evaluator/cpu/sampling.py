@@ -16,6 +16,7 @@ import numpy as np
 
 from rlkernel.evaluator.cpu.kinds import Kinds
 from rlkernel.evaluator.judging.counts import Counts
+from rlkernel.evaluator.judging.operator_costs import NoCost
 
 Array = np.ndarray[Any, Any]
 Grid = tuple[int, int, int]
@@ -32,12 +33,23 @@ UNEVEN = 0.25
 """Share of the larger of two programs' work from which on they differ."""
 MOST_READS = 1500
 """Reads of memory after which no more programs are followed because they differ. One takes about a tenth of a millisecond."""
-MOST_KINDS = 32
-"""Kinds of programs that are told apart. What is left is taken for one more."""
-FEWEST_KINDS = 6
+MOST_KINDS = 128
+"""Kinds of programs that are told apart. A launch with more has no price: work could hide in what nobody follows."""
+FEWEST_KINDS = 16
 """Kinds that are told apart, however long their programs are."""
-MOST_PROGRAMS = 2**17
+MOST_PROGRAMS = 2**20
 """Programs whose decisions are looked at. Those of a larger grid are drawn from it."""
+
+
+class TooManyKinds(NoCost):
+    """The programs of a launch do so many different things that its work is not known."""
+
+    def __init__(self, where: str = "") -> None:
+        Exception.__init__(
+            self,
+            f"{where}its programs do more than {MOST_KINDS} different things, which have no modelled cost: "
+            "without a GPU, let programs differ by what they address alone",
+        )
 
 
 class Machine(Protocol):
@@ -91,11 +103,10 @@ class Sampling:
 
     def programs(self) -> Iterator[int]:
         """Their numbers. What one of them does is counted until the next is asked for."""
-        open_, rest = [self._everybody()] if self._total else [], None
+        open_ = [self._everybody()] if self._total else []
         while open_:
             if len(self._kinds) >= (FEWEST_KINDS if self._long() else MOST_KINDS):
-                rest = Kind(np.sort(np.concatenate(open_)))
-                break
+                raise TooManyKinds
             members = open_.pop(min(range(len(open_)), key=lambda place: open_[place].size))
             place = self._machine.programs.randrange(members.size)
             kind = Kind(members, int(members[place]))
@@ -105,9 +116,6 @@ class Sampling:
             self._kinds.append(kind)
         for kind in self._kinds:
             yield from self._more(kind)
-        if rest is not None:
-            self._kinds.append(rest)
-            yield from self._some(rest, ALIKE if self._long() else SPREAD)
 
     def _everybody(self) -> Array:
         if self._total <= MOST_PROGRAMS:

@@ -28,8 +28,8 @@ from rlkernel.types import Closeness, Evaluation, Status
 
 def read(native: Path, ours: Path) -> list[Judged]:
     """The candidates that both files have, in the order of the first; a later row replaces an earlier one."""
-    verdicts = {row["id"]: row for row in _rows(ours)}
-    found = {row["id"]: row for row in _rows(native)}
+    verdicts = {row["id"]: row for row in rows(ours)}
+    found = {row["id"]: row for row in rows(native)}
     return [
         Judged(name, Evaluation.from_json(_plain(verdicts[name])), _as_claimed(native_from_json(row)))
         for name, row in found.items()
@@ -48,7 +48,8 @@ def _plain(row: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in row.items() if key != "native"}
 
 
-def _rows(path: Path) -> list[dict[str, Any]]:
+def rows(path: Path) -> list[dict[str, Any]]:
+    """The rows of a result file, in their order."""
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 

@@ -19,16 +19,16 @@ import tempfile
 from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import anyio
 
+from benchmarks.wild import rows
 from rlkernel.commands.evaluate import Case, finished_ids, read_manifest
 from rlkernel.errors import BrokenReference, EvaluatorFailed
 from rlkernel.evaluator.cards import gpus
 from rlkernel.evaluator.config import GIB, EvaluatorConfig, Limits
 from rlkernel.evaluator.messages.native import NativeEnd, NativeFound, Way
-from rlkernel.evaluator.native.agreement import native_from_json, native_to_json
+from rlkernel.evaluator.native.agreement import lacked_memory, native_from_json, native_to_json
 from rlkernel.evaluator.native_path import open_native
 
 
@@ -70,35 +70,26 @@ async def compared(runs: Runs, cases: Sequence[Case], jobs: int) -> list[str]:
     """Run the cases that have no row yet, and once more those that were in each other's way or need the reference's weights."""
     done = finished_ids(runs.out)
     broken = await runs.run([case for case in cases if case.id not in done], jobs)
-    wrong = {name for name, one in rows(runs.out).items() if one.ended is NativeEnd.RAN and not one.right}
+    wrong = {name for name, one in natives(runs.out).items() if one.ended is NativeEnd.RAN and not one.right}
     await runs.run([case for case in cases if case.id in wrong and case.id not in done], jobs, Way.JUDGED)
-    lacking = {line.partition(": ")[0] for line in broken if _lacked(line)}
-    lacking |= {name for name, one in rows(runs.out).items() if one.ended is NativeEnd.TIMEOUT or _lacked(one.detail)}
+    lacking = {line.partition(": ")[0] for line in broken if lacked_memory(line)}
+    lacking |= {name for name, one in natives(runs.out).items() if one.ended is NativeEnd.TIMEOUT or lacked_memory(one.detail)}
     again = [case for case in cases if case.id in lacking and case.id not in done]
-    broken = [line for line in broken if not _lacked(line)] + await runs.run(again, 1)
+    broken = [line for line in broken if not lacked_memory(line)] + await runs.run(again, 1)
     return broken
 
 
-def rows(path: Path) -> dict[str, NativeFound]:
+def natives(path: Path) -> dict[str, NativeFound]:
     """The last row of each candidate."""
-    return {row["id"]: native_from_json(row) for row in _lines(path)}
-
-
-def _lines(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text().splitlines()]
-
-
-def _lacked(text: str) -> bool:
-    """Whether a failure's text says that there was no memory left."""
-    return "out of memory" in text or "OutOfMemoryError" in text
+    return {row["id"]: native_from_json(row) for row in rows(path)}
 
 
 async def time(runs: Runs, cases: Sequence[Case], jobs: int, accepted: Set[str]) -> int:
     """Time the candidates of `accepted` that are natively right and have no times yet, each as it was found right. Returns how
     many."""
-    found = rows(runs.out)
+    found = natives(runs.out)
     left = {name for name, one in found.items() if name in accepted and (one.right or one.matches) and not one.calls}
-    last = {row["id"]: "given" in row for row in _lines(runs.out)}
+    last = {row["id"]: "given" in row for row in rows(runs.out)}
     for way, given in ((Way.KERNELBENCH, False), (Way.JUDGED, True)):
         await runs.run([case for case in cases if case.id in left and last[case.id] is given], jobs, way, timed=True)
     return len(left)
@@ -122,7 +113,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     for line in broken:
         print(f"left out: {line}", flush=True)
     if given.ours is not None:
-        accepted = {row["id"] for row in _lines(given.ours) if row["correct"]}
+        accepted = {row["id"] for row in rows(given.ours) if row["correct"]}
         print(f"{anyio.run(time, runs, cases, given.jobs, accepted)} candidates timed")
 
 

@@ -46,19 +46,21 @@ class Stays:
         Raises Ended, BrokenReference, EvaluatorFailed, or RunnerFailed when no GPU is left."""
         body = wire.Body()
         spans = {key: body.add_bytes(data) for key, data in cubins.items()}
+
+        def question(known: Known) -> bytes:
+            return codec.pack(Evaluate(task, known, spans), body)
+
         while True:
             await self._studies.settled(problem)
             left = [runner for runner in self.runners if not runner.failed]
             runner = min(left or self.runners, key=lambda runner: runner.waiting)
             told = self._studies.known(runner, problem)
-            ready = (
-                None if told is None else _question(task, told, spans, body)
-            )  # before the lease, which the card would wait for
+            ready = None if told is None else question(told)  # before the lease, under which the card would wait for it
             try:
                 async with runner.lease():
                     known = await self._studies.study(runner, problem, brief)
                     with clock.stage("gpu"):
-                        judged = await self._ask(runner, ready or _question(task, known, spans, body))
+                        judged = await self._ask(runner, ready or question(known))
             except RunnerFailed:
                 if all(runner.failed for runner in self.runners):
                     raise
@@ -78,10 +80,6 @@ class Stays:
         if isinstance(answer, Failed):
             raise Ended(answer.status if answer.status in _MAY_SAY else Status.CRASH, answer.detail)
         return answer
-
-
-def _question(task: Task, known: Known, spans: dict[str, wire.Span], body: wire.Body) -> bytes:
-    return codec.pack(Evaluate(task, known, spans), body)
 
 
 def _knowing(task: Task, found: Needed) -> Task:

@@ -139,7 +139,7 @@ def _load(name: str) -> ast.Name:
 
 
 def _counts(node: ast.While) -> list[ast.expr] | None:
-    """Of a `while` loop that counts: what it compares by, the variable, its bound and its step."""
+    """What a `while` loop that counts compares by, its variable, its bound and its step; None for any other loop."""
     test = node.test
     if not (isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.left, ast.Name)) or node.orelse:
         return None

@@ -47,7 +47,7 @@ class TooManyKinds(NoCost):
     def __init__(self, where: str = "") -> None:
         Exception.__init__(
             self,
-            f"{where}its programs do more than {MOST_KINDS} different things, which have no modelled cost: "
+            f"{where}its programs do too many different things, which have no modelled cost: "
             "without a GPU, let programs differ by what they address alone",
         )
 

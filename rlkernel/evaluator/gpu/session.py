@@ -200,9 +200,10 @@ class Session:
         checks, subject = Checks(self.fused), self.subject
         first = self.round(checks, subject, kind)
         honest = tensors_of(first.outcome.output)
+        every = {launch.function for launch in subject.program.launches}
         # Where one launch alone writes the output, an output that matches proves it live.
-        functions = sorted({launch.function for launch in subject.program.launches}) if subject.only is None else []
-        functions = [function for function in functions if function not in self.needed]
+        proved = every if subject.only is not None else self.needed
+        functions = sorted(every - proved)
         changes = []
         for function in functions:
             without = self._without(function, first.seeds, kind)
@@ -211,7 +212,6 @@ class Session:
         if not match.matches:
             return match, {}
         live = self._live(first, {f: change() for f, change in zip(functions, changes, strict=True)})
-        proved = {launch.function for launch in subject.program.launches} if subject.only is not None else self.needed
         return match, live | dict.fromkeys(proved, True)
 
     def _without(self, function: int, seeds: Seeds, kind: Kind) -> Outcome:

@@ -24,7 +24,7 @@ class Counts:
     storages: list[int] = field(default_factory=list)
     """Identity of each storage, by its index."""
     largest: tuple[float, float, float] = (0.0, 0.0, 0.0)
-    """Of the program that does most: bytes, operations, operations of products."""
+    """The most that one program does, each on its own: bytes, operations, operations of products."""
 
     @property
     def work(self) -> tuple[float, float, float]:

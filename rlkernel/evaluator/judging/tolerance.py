@@ -312,9 +312,7 @@ def tolerance(dtype: torch.dtype, own: OwnError, precision: Precision) -> Tolera
     least = TF32_ELEMENT_FLOOR if loose else ELEMENT_FLOOR.get(dtype, ELEMENT_FLOOR[torch.float32])
     norm, element = max(floor, REFERENCE_FACTOR * own.norm), max(least, REFERENCE_FACTOR * own.element)
     shrink = 0.0
-    if precision is Precision.PYTORCH and own.within_cores:
-        norm, element = max(norm, own.cores), max(element, own.cores_element)
-    elif precision is Precision.PYTORCH and own.shrunk:
+    if precision is Precision.PYTORCH and own.shrunk:
         norm, element, shrink = max(norm, own.cores_rest), max(element, own.cores_element), own.shrink
     elif precision is Precision.PYTORCH and 0.0 < own.cores <= ROUNDED:
         norm, element = max(norm, min(own.cores, own.most_of_cores)), max(element, own.cores_element)

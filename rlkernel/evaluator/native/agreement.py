@@ -19,9 +19,13 @@ VERDICTS = ("right", "wrong", "raised", "timeout", "died", "no room")
 """What a native run shows. `right`: KernelBench would count it, or it is within our bound on KernelBench's draws, which is the
 wider one for bfloat16 and float8. `no room`: three processes hold the problem's tensors at a time, and one had no
 memory."""
-_NO_ROOM = ("out of memory", "OutOfMemoryError", "SIGKILL")
 TOLD = 8
 """The most speedups that are told one by one."""
+
+
+def lacked_memory(text: str) -> bool:
+    """Whether a failure's text says that the device had no memory left."""
+    return "out of memory" in text or "OutOfMemoryError" in text
 
 
 def native_to_json(found: NativeFound) -> dict[str, Any]:
@@ -47,11 +51,10 @@ class Judged:
     @property
     def verdict(self) -> str:
         """What the native run shows, one of `VERDICTS`."""
-        if self.native.ended is not NativeEnd.RAN and any(text in self.native.detail for text in _NO_ROOM):
-            return "no room"
-        if self.native.ended is not NativeEnd.RAN:
-            return str(self.native.ended)
-        return "right" if self.native.right or self.native.matches else "wrong"
+        if self.native.ended is NativeEnd.RAN:
+            return "right" if self.native.right or self.native.matches else "wrong"
+        killed = "SIGKILL" in self.native.detail  # as the host does where its own memory is full
+        return "no room" if killed or lacked_memory(self.native.detail) else str(self.native.ended)
 
     @property
     def agrees(self) -> bool:

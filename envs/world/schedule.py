@@ -195,12 +195,14 @@ def _walk(stage: Stage, extent: int) -> float:
 def _sound_product(task: Task, stage: Stage) -> bool:
     bn = power_of_2(task.size("N")) if stage.form == "product_row" else stage["bn"]
     tiles = (stage["bm"] + bn) * stage["bk"] * BYTES[task.dtype] * stage["stages"]
+    # Three products of tf32 need both halves of the right operand in shared memory.
+    halves = 2 * bn * stage["bk"] * BYTES[task.dtype] if stage.precision == "tf32x3" else 0
     per_thread = stage["bm"] * bn / (32 * stage["warps"])
     exact = stage.precision == "ieee"
     if stage.form == "product_split" and any(_empty(size, stage["splits"]) for size in _inner(task)):
         return False
     # Without matrix units every multiply-add of a tile is unrolled, which takes minutes to compile for large tiles.
-    return tiles <= SHARED and 4 <= per_thread <= (32 if exact else 128) and not (exact and stage["bk"] > 32)
+    return max(tiles, halves) <= SHARED and 4 <= per_thread <= (32 if exact else 128) and not (exact and stage["bk"] > 32)
 
 
 def _inner(task: Task) -> tuple[int, int]:

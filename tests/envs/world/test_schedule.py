@@ -74,6 +74,14 @@ def test_a_pipeline_must_fit_into_shared_memory() -> None:
     assert not sound(PRODUCT, stage) and sound(PRODUCT, stage.turned("stages", 3))
 
 
+def test_three_products_of_tf32_keep_both_halves_of_the_right_operand() -> None:
+    knobs = {"bm": 64, "bn": 256, "bk": 128, "warps": 8, "stages": 1, "group": 8, "precision": "tf32x3"}
+    stage = Stage(0, 3, "product", tuple(knobs.items()))
+    # One stage is (64 + 256) * 128 * 4 = 163840 bytes, and two halves of 256 * 128 numbers are 262144: an H200 refused it.
+    assert not sound(PRODUCT, stage)
+    assert sound(PRODUCT, stage.turned("precision", "tf32")) and sound(PRODUCT, stage.turned("bk", 64))
+
+
 def test_no_chunk_of_a_split_is_empty() -> None:
     few = Task("fold", steps("sum"), (("ROWS", 16), ("COLS", 70000)), (("ROWS", 3), ("COLS", 33)))
     knobs = {"block": 1024, "passes": 1, "splits": 32, "warps": 4}

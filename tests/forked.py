@@ -19,7 +19,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 OURS = ("rlkernel", "algorithms", "envs", "experiments", "benchmarks", "examples", "tests")
 _context = multiprocessing.get_context("forkserver")
-_context.set_forkserver_preload(["experiments.benchmark", "rlkernel.training.command", "accelerate.commands.launch"])
+_context.set_forkserver_preload(["experiments.benchmark.command", "rlkernel.training.command", "accelerate.commands.launch"])
 
 
 def start(

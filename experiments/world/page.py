@@ -22,8 +22,8 @@ from envs.world.oracles import TABLE, cards
 from envs.world.suite import of_row
 from envs.world.teacher import BEGINNER
 from experiments.arms import WORLD
-from experiments.cold_start_miniature import RUNS
-from experiments.recipes import WORLD_RECIPES
+from experiments.cold_start.miniature import RUNS
+from experiments.cold_start.recipes import WORLD_RECIPES
 from experiments.world.curve import draw_learning, slope
 from experiments.world.judged import kept_rows
 from rlkernel.commands.flags import parse_flags

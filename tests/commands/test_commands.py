@@ -119,13 +119,13 @@ ELSEWHERE = {
         "tests/experiments/test_estimator_bias.py::test_the_command_writes_figure_and_numbers"
     ),
     "python -m experiments.benchmark --model small": (
-        "tests/experiments/test_benchmark.py::test_a_model_of_ours_goes_on_with_more_turns"
+        "tests/experiments/benchmark/test_benchmark.py::test_a_model_of_ours_goes_on_with_more_turns"
     ),
     "python -m experiments.benchmark --url http://localhost:8000/v1 --model NAME --turns 10 --context top:4": (
-        "tests/experiments/test_benchmark.py::test_a_multi_turn_benchmark_of_an_endpoint_that_fails_and_a_kill_in_the_middle"
+        "tests/experiments/benchmark/test_benchmark.py::test_a_multi_turn_benchmark_of_an_endpoint_that_fails_and_a_kill_in_the_middle"
     ),
     "python -m experiments.benchmark --solutions examples/solutions --problems KernelBench --missing skip": (
-        "tests/experiments/test_benchmark.py::test_a_directory_of_solutions"
+        "tests/experiments/benchmark/test_benchmark.py::test_a_directory_of_solutions"
     ),
     "python -m experiments.prepare_problems hkust-nlp/drkernel-rl-data --out data/rl.parquet --against KernelBench --min-us 10": (
         "tests/experiments/preparation/test_prepare_problems.py::test_a_table_is_prepared_and_the_same_command_asks_nothing_again"
@@ -176,10 +176,10 @@ ELSEWHERE = {
         "tests/commands/test_run_file.py::test_words_of_the_command_line_win"
     ),
     "python -m experiments.results --again docs/results/2026-11-21": (
-        "tests/experiments/test_results.py::test_pages_and_figures_are_made_again_from_what_is_checked_in"
+        "tests/experiments/results/test_results.py::test_pages_and_figures_are_made_again_from_what_is_checked_in"
     ),
     "python -m experiments.results --archive docs/results": (
-        "tests/experiments/test_results.py::test_results_are_moved_to_a_folder_of_their_date_and_keep_their_claims"
+        "tests/experiments/results/test_results.py::test_results_are_moved_to_a_folder_of_their_date_and_keep_their_claims"
     ),
     "python -m experiments.power runs/arms": "tests/experiments/test_power.py::test_runs_of_two_cards",
     "python -m experiments.claims": "tests/experiments/test_claims.py::test_the_page_in_the_docs_is_generated",
@@ -263,8 +263,9 @@ def flags_of(words: list[str]) -> tuple[set[str], str]:
     if words[0] == "rlkernel":
         return given, (ROOT / "rlkernel" / "commands" / "cli.py").read_text(encoding="utf-8")
     path = ROOT / f"{words[2].replace('.', '/')}.py"
-    # A command that has grown has its flags in a file of its own beside it: benchmark.py, benchmark_flags.py.
-    source = "".join(part.read_text(encoding="utf-8") for part in sorted(path.parent.glob(f"{path.stem}*.py")))
+    # A command that has grown is a folder, and its flags have a file of their own.
+    parts = [path] if path.is_file() else sorted(path.with_suffix("").glob("*.py"))
+    source = "".join(part.read_text(encoding="utf-8") for part in parts)
     if "experiment.main(EXPERIMENT" in source or path.name == "all.py":
         source = (ROOT / "rlkernel" / "commands" / "plan.py").read_text(encoding="utf-8")
     return given, source

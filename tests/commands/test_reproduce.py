@@ -18,7 +18,8 @@ from typing import Any
 
 import pytest
 
-from experiments import benchmark_plan, benchmark_work
+from experiments.benchmark import plan as benchmark_plan
+from experiments.benchmark import work as benchmark_work
 from experiments.tuning import examination
 from rlkernel.commands import cli, experiment
 from rlkernel.evaluator.config import EvaluatorConfig

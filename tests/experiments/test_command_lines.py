@@ -17,7 +17,7 @@ BEGIN = {
     "sequential_scaling": "experiments.sequential_scaling.refine_all",
     "estimator_bias": "experiments.estimator_bias.study",
     "off_policy_bias": "experiments.off_policy_bias.study",
-    "cold_start": "experiments.cold_start.make",
+    "cold_start": "experiments.cold_start.command.make",
 }
 """Command -> what it calls when its work begins."""
 OTHERS = ("benchmark", "claims", "power", "prepare_conversations", "prepare_problems", "results", "world.check")
@@ -28,7 +28,8 @@ def command(name: str) -> Callable[[Sequence[str]], int]:
     """What `python -m experiments.<name>` calls with the words of its command line."""
     if name in NAMES:
         return lambda argv: experiment.main(load(name), argv)
-    main: Callable[[Sequence[str]], int] = importlib.import_module(f"experiments.{name}").main
+    room = name in ("benchmark", "cold_start", "results")
+    main: Callable[[Sequence[str]], int] = importlib.import_module(f"experiments.{name}{'.command' if room else ''}").main
     return main
 
 

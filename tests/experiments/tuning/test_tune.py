@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from safetensors.torch import load_file
 
-from experiments import cold_start
+from experiments.cold_start import command
 from experiments.tuning import tune
 from rlkernel.types import Evaluation, Group, Problem, Status
 from tests.experiments.tuning import tiny
@@ -39,7 +39,7 @@ def metrics(place: Path, split: str) -> list[dict[str, Any]]:
 @pytest.mark.slow
 def test_what_a_tiny_model_learns_is_executed_and_scores(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     flags = {"steps": 120, "batch": 16, "micro_batch": 16, "learning_rate": 1e-2, "turns": 1, "max_new_tokens": 200}
-    assert cold_start.main(words(**flags, validation_rollouts=8, validation_every=1000, out="tuned")) == 0
+    assert command.main(words(**flags, validation_rollouts=8, validation_every=1000, out="tuned")) == 0
     told = capsys.readouterr()
     assert "conversations.jsonl: 16 conversations, 1 rows left out" in told.err and "row 17: not JSON" in told.err
     before, after = metrics(place, "validation")
@@ -48,7 +48,7 @@ def test_what_a_tiny_model_learns_is_executed_and_scores(place: Path, capsys: py
     losses = [row["loss"] for row in metrics(place, "train")]
     assert len(losses) == 120 and losses[-1] < 0.2 < losses[0]
     assert "turn 1" in told.out and json.loads((place / "tuned" / "behaviour.json").read_text())["timing"] == "modelled"
-    assert cold_start.main(words(**flags, validation_rollouts=8, validation_every=1000, out="tuned")) == 0
+    assert command.main(words(**flags, validation_rollouts=8, validation_every=1000, out="tuned")) == 0
     assert "tuned is finished already" in capsys.readouterr().err
 
 
@@ -86,7 +86,7 @@ def test_a_tuning_that_was_stopped_goes_on_exactly(place: Path, monkeypatch: pyt
 
     def run(out: str, stop_at: int) -> None:
         monkeypatch.setattr(tune, "examine", examine_nothing(stop_at, []))
-        assert cold_start.main(words(**flags, out=out)) == 0
+        assert command.main(words(**flags, out=out)) == 0
 
     run("whole", stop_at=0)
     (kept,) = place.glob("runs/cold_start/tiny-*")
@@ -111,13 +111,13 @@ def test_neither_micro_batches_nor_a_stop_after_the_last_step_change_the_weights
 ) -> None:
     flags = {"steps": 3, "batch": 8, "learning_rate": 1e-3, "validation_every": 10}
     monkeypatch.setattr(tune, "examine", examine_nothing(0, []))
-    assert cold_start.main(words(**flags, micro_batch=8, out="one")) == 0
+    assert command.main(words(**flags, micro_batch=8, out="one")) == 0
     (directory,) = place.glob("runs/cold_start/tiny-*")
     manifest = directory / "manifest.json"
     manifest.write_text(json.dumps({k: v for k, v in json.loads(manifest.read_text()).items() if k != "finished"}))
-    assert cold_start.main(words(**flags, out="again")) == 0
+    assert command.main(words(**flags, out="again")) == 0
     directory.rename(place / "kept")
-    assert cold_start.main(words(**flags, micro_batch=2, out="four")) == 0
+    assert command.main(words(**flags, micro_batch=2, out="four")) == 0
     one, again, four = (load_file(place / name / "model.safetensors") for name in ("one", "again", "four"))
     assert all((one[name] == again[name]).all() for name in one)
     assert max(float((one[name] - four[name]).abs().max()) for name in one) < 1e-5
@@ -138,5 +138,5 @@ def test_neither_micro_batches_nor_a_stop_after_the_last_step_change_the_weights
 def test_unusable_arguments(place: Path, arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
     import re
 
-    assert cold_start.main(arguments) == 2
+    assert command.main(arguments) == 2
     assert re.search(message, capsys.readouterr().err)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 
-from experiments import cold_start
+from experiments.cold_start import command
 from tests.experiments.tuning import tiny
 
 pytestmark = pytest.mark.gpu
@@ -28,7 +28,7 @@ def test_a_tiny_model_learns_and_is_measured(tmp_path: Path, monkeypatch: pytest
         "jobs": 4,
         **{name.replace("_", "-"): value for name, value in kind.items()},
     }
-    assert cold_start.main([word for name, value in flags.items() for word in (f"--{name}", str(value))]) == 0
+    assert command.main([word for name, value in flags.items() for word in (f"--{name}", str(value))]) == 0
     (path,) = tmp_path.glob("runs/cold_start/tiny-*/metrics.jsonl")
     rows = [json.loads(line) for line in path.read_text().splitlines()]
     examined = [row for row in rows if row["split"] == "validation"]

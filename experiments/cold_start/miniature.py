@@ -30,8 +30,8 @@ from envs.problems import load_suite
 from envs.teacher.corpus import Conversation, write_corpus
 from envs.world.corpus import repetition
 from experiments.behaviour import write_behaviour
-from experiments.optimizer import MuonAndAdamW
-from experiments.recipes import Recipe
+from experiments.cold_start.optimizer import MuonAndAdamW
+from experiments.cold_start.recipes import Recipe
 from experiments.tuning.conversations import Conversation as Told
 from experiments.tuning.examination import Examination, examine
 from experiments.tuning.rows import token_row

@@ -19,7 +19,6 @@ page beside it links to it.
 from __future__ import annotations
 
 import json
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -30,12 +29,12 @@ from typing import Any
 from PIL import Image
 
 from experiments import arms, checked_in, sequential_scaling
-from experiments import results_transcripts as transcripts
 from experiments.catalogue import NAMES, load
-from experiments.results_archive import archive, earlier, index, links
-from experiments.results_figure import distinct, draw_verdicts
-from experiments.results_numbers import write_numbers, write_verdicts
-from experiments.results_pages import Found, bands_of, cold_start_page, kernels_page, overview, page
+from experiments.results import transcripts
+from experiments.results.archive import archive, earlier, index, links
+from experiments.results.figure import distinct, draw_verdicts
+from experiments.results.numbers import write_numbers, write_verdicts
+from experiments.results.pages import Found, bands_of, cold_start_page, kernels_page, overview, page
 from rlkernel.commands.flags import parse_flags
 from rlkernel.config import METHODS, Run, to_json
 from rlkernel.errors import UsageError, exit_status
@@ -235,7 +234,3 @@ def write_page(one: Found, directory: Path) -> None:
     if chosen:
         written = transcripts.transcripts_page(one.story.title, chosen)
         (directory / "transcripts.md").write_text(written, encoding="utf-8")
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

@@ -17,7 +17,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from algorithms import REWARDS
 from envs.problems import load_suite
 from envs.size_store import fit_all
-from experiments.benchmark_flags import Flags, check, parse_context
+from experiments.benchmark.flags import Flags, check, parse_context
 from rlkernel.commands.native import check_native
 from rlkernel.config import code_of, to_json
 from rlkernel.environment.kernel_env import KernelEnvironment

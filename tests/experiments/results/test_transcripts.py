@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from experiments.results_transcripts import choose, links, transcripts_page
+from experiments.results.transcripts import choose, links, transcripts_page
 from rlkernel.report.summary import RunRecord
 from rlkernel.types import Evaluation, LaunchFact, OpFact, Status
 

@@ -5,7 +5,7 @@ import copy
 import torch
 from torch import nn
 
-from experiments.optimizer import MuonAndAdamW
+from experiments.cold_start.optimizer import MuonAndAdamW
 
 
 def model() -> nn.Sequential:

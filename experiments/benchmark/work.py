@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager, nullcontext
 from functools import partial
 from typing import Any
 
-from experiments.benchmark_plan import Plan
+from experiments.benchmark.plan import Plan
 from rlkernel.benchmark.audit import audit
 from rlkernel.benchmark.trajectories import Ledger, Missing, Task, TurnRow, evaluate_codes, make_trajectories
 from rlkernel.errors import EvaluatorFailed

@@ -10,7 +10,7 @@ from typing import Any
 from experiments.arms import MINIATURE, PRESETS
 from experiments.behaviour import KINDS
 from experiments.catalogue import NAMES
-from experiments.results_figure import GROUPS, distinct, strongest_first
+from experiments.results.figure import GROUPS, distinct, strongest_first
 from rlkernel.report.best_kernels import BestKernel
 from rlkernel.report.claims import LATE, RULE, DecidedClaim, Verdict, decide_claims
 from rlkernel.report.findings import claim_line

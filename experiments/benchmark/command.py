@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -27,9 +26,9 @@ import anyio
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from experiments.benchmark_flags import Flags
-from experiments.benchmark_plan import Plan, manifest_of, plan
-from experiments.benchmark_work import work
+from experiments.benchmark.flags import Flags
+from experiments.benchmark.plan import Plan, manifest_of, plan
+from experiments.benchmark.work import work
 from rlkernel.benchmark import page as benchmark_page
 from rlkernel.benchmark import results as benchmark_results
 from rlkernel.benchmark import tables as benchmark_tables
@@ -136,7 +135,3 @@ def run(flags: Flags) -> int:
         show_problems(chosen, console)
         return 0
     return execute(chosen, console, Console(stderr=True))
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

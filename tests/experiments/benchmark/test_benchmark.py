@@ -10,8 +10,10 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from experiments import arms, benchmark
-from experiments.benchmark_plan import plan
+from experiments import arms
+from experiments.benchmark.command import main
+from experiments.benchmark.flags import Flags
+from experiments.benchmark.plan import plan
 from rlkernel.evaluator.cards import gpus
 from rlkernel.evaluator.cards.gpus import Gpu
 from rlkernel.evaluator.judging.fitting import Fitted
@@ -73,7 +75,7 @@ def test_a_directory_of_solutions(suite: Path, tmp_path: Path, capsys: pytest.Ca
     for sample, what in (("2", "tl.maximum(x, 0.0) * 2 + 1"), ("10", "tl.maximum(x, 0.0) * 2")):
         (tmp_path / f"s/level1/2_Chain/{sample}.py").write_text(KERNEL.format(what=what))
     arguments = command(suite, tmp_path / "o", "--solutions", str(tmp_path / "s"))
-    assert benchmark.main(arguments) == 0
+    assert main(arguments) == 0
     shown = capsys.readouterr().out
     assert max(map(len, shown.splitlines()[:-3])) <= 100
     assert "modelled times; 2 of 3 problems scored, 1 not scored" in shown and "level2/1_Big: forward raises Untraceable" in shown
@@ -96,7 +98,7 @@ def test_a_directory_of_solutions(suite: Path, tmp_path: Path, capsys: pytest.Ca
     assert shown.splitlines()[-1] == f"report: {page}" and "<title>Benchmark of s</title>" in page.read_text()
     # Nothing is left to do: the same command shows the same, without an evaluator being asked.
     before = path.parent.joinpath("turns.jsonl").read_bytes()
-    assert benchmark.main(arguments) == 0
+    assert main(arguments) == 0
     assert capsys.readouterr().out == shown and path.parent.joinpath("turns.jsonl").read_bytes() == before
 
 
@@ -139,7 +141,7 @@ def test_a_multi_turn_benchmark_of_an_endpoint_that_fails_and_a_kill_in_the_midd
     monkeypatch.setattr(endpoint, "open_endpoint", lambda *a, **k: opened(*a, **k, sleep=no_pause))
     faults = ["429", "garbage", "truncated", "", "500", "429:0", "", "", "shape", "503"]
     with serving(Scripted(author, faults)) as script:
-        assert benchmark.main(scored(suite, tmp_path / "whole", script)) == 0
+        assert main(scored(suite, tmp_path / "whole", script)) == 0
         assert script.faults == [] and len(script.bodies) == 12 + 7
     shown = capsys.readouterr()
     found = results_of(tmp_path / "whole")
@@ -166,7 +168,7 @@ def test_a_multi_turn_benchmark_of_an_endpoint_that_fails_and_a_kill_in_the_midd
             process.kill()
             process.join()
         assert len(rows_of(tmp_path / "killed")) <= 4
-        assert benchmark.main(arguments) == 0
+        assert main(arguments) == 0
     assert rows_of(tmp_path / "killed") == [row for row in rows if row["problem"] == "level1/2_Chain"]
 
 
@@ -175,7 +177,7 @@ def test_an_endpoint_that_is_down_leaves_everything_for_the_next_start(
 ) -> None:
     with serving(Scripted(author, ["500:overloaded"] * 99)) as script:
         arguments = scored(suite, tmp_path / "o", script, "--attempts", "1", "--only", "level1/1_Double")
-        assert benchmark.main(arguments) == 75
+        assert main(arguments) == 75
     shown = capsys.readouterr()
     assert (
         "2 trajectories got no answer, the first: level1/1_Double, turn 1: 1 attempts, the last: HTTP 500: overloaded"
@@ -187,11 +189,11 @@ def test_an_endpoint_that_is_down_leaves_everything_for_the_next_start(
 def test_a_model_of_ours_goes_on_with_more_turns(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     name = next(problem.name for problem in arms.BASE.problems if problem.split == "validation")
     arguments = ["--model", "small", "--only", name, "--device", "cpu", "--jobs", "1", "--samples", "2", "--out", str(tmp_path)]
-    assert benchmark.main(arguments) == 0
+    assert main(arguments) == 0
     first = rows_of(tmp_path)
     assert [(row["sample"], row["turn"]) for row in first] == [(0, 0), (1, 0)]
     assert all(len(row["answer"]["token_ids"]) == row["answer"]["completion_tokens"] > 0 for row in first)
-    assert benchmark.main([*arguments, "--turns", "2"]) == 0
+    assert main([*arguments, "--turns", "2"]) == 0
     rows = rows_of(tmp_path)
     assert [row for row in rows if row["turn"] == 0] == first and len(rows) == 4
     for row in rows:  # the second prompt holds the first prompt, answer and feedback
@@ -221,13 +223,13 @@ def test_a_model_of_ours_goes_on_with_more_turns(tmp_path: Path, capsys: pytest.
     ],
 )
 def test_bad_input_is_one_line(arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert benchmark.main(["--device", "cpu", *arguments]) == 2
+    assert main(["--device", "cpu", *arguments]) == 2
     shown = capsys.readouterr()
     assert shown.out == "" and shown.err.startswith("error: ") and shown.err.count("\n") == 1 and said in shown.err
 
 
 def test_the_list_says_at_which_sizes(suite: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert benchmark.main(command(suite, tmp_path / "o", "--model", "m", "--list")) == 0
+    assert main(command(suite, tmp_path / "o", "--model", "m", "--list")) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "level1/1_Double  compared at {'dim': 512}"
     assert lines[-1] == "3 problems, 1 of them do not fit"
@@ -238,7 +240,7 @@ def test_on_a_gpu_problems_stay_as_they_are_and_torch_compile_is_a_second_baseli
 ) -> None:
     cards = [Gpu(0, "GPU-1", "NVIDIA H200", 128 << 30, "1"), Gpu(1, "GPU-2", "NVIDIA H200", 120 << 30, "1")]
     monkeypatch.setattr(gpus, "select", lambda device, found=None: cards)
-    flags = benchmark.Flags(model="m", url="http://localhost/v1", problems=str(suite), levels=(1,), out=tmp_path / "o")
+    flags = Flags(model="m", url="http://localhost/v1", problems=str(suite), levels=(1,), out=tmp_path / "o")
     found = plan(flags)
     assert found.evaluator.compiled and found.evaluator.limits.gpu_memory_bytes == 0, "what the cards have"
     assert [(f.whole, f.compared) for f in found.fitted if isinstance(f, Fitted)] == [({}, {})] * 2

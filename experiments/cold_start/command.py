@@ -6,7 +6,7 @@
     python -m experiments.cold_start --world cpu        # 1.4 million, two of the families: rlkernel/policy/small_world
     python -m experiments.cold_start --model Qwen/Qwen3-8B-Base --data hkust-nlp/drkernel-coldstart-8k --out runs/cold_8b
 
-From nothing, `experiments.cold_start_miniature` does it: a scripted teacher writes the conversations. A model that exists is
+From nothing, `experiments.cold_start.miniature` does it: a scripted teacher writes the conversations. A model that exists is
 trained on the assistant's answers alone (`experiments.tuning`), with the settings of arXiv 2602.05885, and answers validation
 problems now and then, which the evaluator judges. Give the same command again after an interruption: evaluations and training go
 on where they stopped (`runs/cold_start`).
@@ -26,9 +26,9 @@ from transformers import AutoTokenizer
 
 from envs.problems import load_suite
 from experiments.arms import MEDIUM
-from experiments.cold_start_flags import Flags, check
-from experiments.cold_start_miniature import make
-from experiments.recipes import RECIPES, WORLD_RECIPES, rehearsal
+from experiments.cold_start.flags import Flags, check
+from experiments.cold_start.miniature import make
+from experiments.cold_start.recipes import RECIPES, WORLD_RECIPES, rehearsal
 from experiments.tuning.conversations import read_conversations
 from experiments.tuning.examination import Examination
 from experiments.tuning.rows import token_rows
@@ -127,7 +127,3 @@ def _main(argv: list[str]) -> int:
     flags = parse_flags(Flags(), argv, "python -m experiments.cold_start")
     check(flags)
     return (from_model if flags.model else from_nothing)(flags)
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

@@ -13,10 +13,10 @@ import pytest
 from experiments import arms, sequential_scaling
 from experiments.catalogue import NAMES, load
 from experiments.checked_in import read
-from experiments.results import collect, main
-from experiments.results_figure import distinct
-from experiments.results_numbers import manifest
-from experiments.results_pages import Found, page
+from experiments.results.command import collect, main
+from experiments.results.figure import distinct
+from experiments.results.numbers import manifest
+from experiments.results.pages import Found, page
 from rlkernel.config import Run
 from rlkernel.report.claims import Claim, DecidedClaim, Verdict
 from rlkernel.report.report import Story
@@ -180,7 +180,7 @@ def test_results_are_moved_to_a_folder_of_their_date_and_keep_their_claims(
     story = load("multi_turn_estimators").story
     late = replace(story, docstring="Other words.", claims=(replace(story.claims[0], text="Added later"), *story.claims))
     now = {name: load(name) for name in NAMES} | {"multi_turn_estimators": replace(load("multi_turn_estimators"), story=late)}
-    monkeypatch.setattr("experiments.results.load", now.__getitem__)
+    monkeypatch.setattr("experiments.results.command.load", now.__getitem__)
     assert main(["--again", str(place)]) == 0
     assert {path.relative_to(place): path.read_bytes() for path in place.glob("**/*") if path.is_file()} == pages
     assert main(["--runs", str(runs), "--out", str(out)]) == 0
@@ -193,7 +193,7 @@ def test_results_are_moved_to_a_folder_of_their_date_and_keep_their_claims(
 
 def test_the_pages_of_this_checkout_are_those_of_their_numbers(tmp_path: Path) -> None:
     """Nobody has edited a page of earlier results, apart from `findings.md`."""
-    results = Path(__file__).parents[2] / "docs" / "results"
+    results = Path(__file__).parents[3] / "docs" / "results"
     dates = [path.parent for path in results.glob("*/README.md") if path.parent.name[:2] == "20"]
     assert (results / "2026-11-21") in dates
     for place in dates:

@@ -11,8 +11,8 @@ import anyio
 import pytest
 import torch
 
-from experiments import cold_start, cold_start_miniature
-from experiments.recipes import WORLD_RECIPES, rehearsal
+from experiments.cold_start import command, miniature
+from experiments.cold_start.recipes import WORLD_RECIPES, rehearsal
 from experiments.tuning.examination import Examination
 from rlkernel.errors import GOES_ON
 from rlkernel.policy.small import build_model, build_tokenizer, load_small
@@ -28,11 +28,11 @@ def test_training_that_was_stopped_goes_on_to_the_same_weights(tmp_path: Path, m
     rows = [{"input_ids": tokens[: n + 4], "labels": tokens[: n + 4]} for n in range(8)]
 
     def trained(place: str, *until: float) -> tuple[list[bool], torch.Tensor]:
-        monkeypatch.setattr(cold_start_miniature, "RUNS", tmp_path / place)
+        monkeypatch.setattr(miniature, "RUNS", tmp_path / place)
         done = []
         for limit in until:
             model = build_model(tokenizer, width=16, layers=1, heads=2, feed_forward=16)
-            done.append(cold_start_miniature.train(model, tokenizer, rows, TINY, limit))
+            done.append(miniature.train(model, tokenizer, rows, TINY, limit))
         return done, model.get_input_embeddings().weight.detach()
 
     far = float("inf")
@@ -49,9 +49,9 @@ def test_a_policy_is_examined_where_its_corpus_is_judged(monkeypatch: pytest.Mon
         asked.append(examination)
         return ()
 
-    monkeypatch.setattr(cold_start_miniature, "examine", examine)
+    monkeypatch.setattr(miniature, "examine", examine)
     for recipe, _ in WORLD_RECIPES.values():
-        anyio.run(cold_start_miniature.measure, torch.nn.Linear(1, 1), None, recipe)
+        anyio.run(miniature.measure, torch.nn.Linear(1, 1), None, recipe)
     assert {name: one.device for name, one in zip(WORLD_RECIPES, asked, strict=True)} == {"h200": "auto", "cpu": "cpu"}
     assert [len(one.problems) for one in asked] == [60, 22]  # without the family that is kept; of chains 4 + 4, of rows 7 + 7
 
@@ -63,9 +63,9 @@ def test_the_smallest_recipe_goes_all_the_way_in_chunks(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("rlkernel.policy.small.SHARD", "100KB")
     argv = ["--world", "cpu", "--dry-run"]
-    assert cold_start.main([*argv, "--limit-seconds", "0.001"]) == GOES_ON
+    assert command.main([*argv, "--limit-seconds", "0.001"]) == GOES_ON
     assert "the same command goes on" in capsys.readouterr().err
-    assert cold_start.main(argv) == 0
+    assert command.main(argv) == 0
     out = tmp_path / "runs" / "cold_start" / "dry_run"
     assert len(list(out.glob("model-*.safetensors"))) > 1
     model, tokenizer = load_small(out)

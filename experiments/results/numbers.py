@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from experiments import checked_in
-from experiments.results_pages import Found
+from experiments.results.pages import Found
 from rlkernel.metrics import FAST_THRESHOLDS
 from rlkernel.report.summary import RunRecord, common_timing
 from rlkernel.runs.outcomes import KEYS, OPTIONAL_KEYS

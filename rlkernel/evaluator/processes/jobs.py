@@ -84,12 +84,15 @@ def _compile_job(sock: socket.socket, fork: Fork) -> None:
 
 _PTXAS_MEMORY = "glibc.malloc.hugetlb=1:glibc.malloc.mmap_threshold=33554432:glibc.malloc.top_pad=16777216"
 """The memory of ptxas comes in large pages and large steps, where the kernel gives them: it touches 600, not 3,300."""
+_HUGE_PAGES = Path("/sys/kernel/mm/transparent_hugepage")
+"""Where the C library reads whether the kernel gives large pages; one that may not read it uses none."""
 
 
 def _compiled(request: CompileRequest, fork: Fork, body: wire.Body) -> Binaries:
     """The binaries of a Program's launches, those that are new in `body`. Confines this process first."""
     directory, scratch = Path(request.directory), Path(request.scratch)
-    sandbox.confine(cpu_seconds=fork.cpu_seconds, memory_bytes=fork.memory_bytes, writable=(scratch,), readable=(directory,))
+    readable = (directory, _HUGE_PAGES)
+    sandbox.confine(cpu_seconds=fork.cpu_seconds, memory_bytes=fork.memory_bytes, writable=(scratch,), readable=readable)
     os.environ["TRITON_CACHE_DIR"] = str(scratch)
     os.environ["GLIBC_TUNABLES"] = _PTXAS_MEMORY
     tempfile.tempdir = str(scratch)

@@ -16,7 +16,7 @@ from triton.runtime import interpreter as triton_interpreter
 from triton.runtime.interpreter import FunctionRewriter, TensorHandle
 from triton.runtime.jit import JITFunction
 
-from rlkernel.evaluator.cpu import branches, loops, reductions
+from rlkernel.evaluator.cpu import branches, loops, patches, reductions
 from rlkernel.evaluator.cpu.arithmetic import NotInterpreted
 from rlkernel.evaluator.cpu.branches import Branches
 from rlkernel.evaluator.cpu.kinds import carrying, others
@@ -219,14 +219,32 @@ def _patch_libdevice(semantic: Any) -> None:
                 setattr(libdevice, name, getattr(cuda_libdevice, name))
 
 
-@functools.cache
 def the_machine() -> tuple[Machine, Any]:
-    """The process's one machine and its semantic. Patches `triton.language`, for good."""
+    """The process's one machine and its semantic. Patches `triton.language`, for good unless `patches.taken_back` ends."""
+    made = _made()
+    patches.put_in()
+    return made
+
+
+def _patch_dtypes() -> None:
+    """Triton's interpreter makes a table of all dtypes at each of its questions; here it is asked once per dtype."""
+    of_scalar, address = functools.cache(triton_interpreter._get_np_dtype), np.dtype(np.uint64)
+
+    def numpy_dtype(kind: Any) -> Any:
+        scalar_kind = kind.scalar
+        return address if scalar_kind.is_ptr() else of_scalar(scalar_kind)
+
+    triton_interpreter._get_np_dtype = numpy_dtype
+
+
+@functools.cache
+def _made() -> tuple[Machine, Any]:
     machine = Machine()
     semantic = Semantic(machine)
     triton_interpreter.interpreter_builder = machine
     triton_interpreter.interpreter_semantic = semantic
     triton_interpreter._patch_lang(types.SimpleNamespace(__globals__={"tl": tl, "core": tl.core}))
+    _patch_dtypes()
     reductions.install()
     _patch_words(machine)
     _patch_libdevice(semantic)

@@ -9,20 +9,26 @@ from pathlib import Path
 
 import torch
 
+from rlkernel.evaluator import wire
 from rlkernel.evaluator.compile.compiler import compile_program
+from rlkernel.evaluator.cpu import patches
+from rlkernel.evaluator.cpu.runner import run as run_on_cpu
 from rlkernel.evaluator.devices import profile_of
 from rlkernel.evaluator.messages import codec
-from rlkernel.evaluator.messages.children import Binaries, CompileRequest, Ran, RunRequest, TraceRequest, Traces
+from rlkernel.evaluator.messages.children import Binaries, CompileRequest, Ran, RoundInputs, RunRequest, TraceRequest, Traces
 from rlkernel.evaluator.messages.endings import Failed
 from rlkernel.evaluator.processes import sandbox
 from rlkernel.evaluator.processes.jobs import RUNNER
+from rlkernel.evaluator.program.schema import Program
 from rlkernel.evaluator.program.tensors import meta_tensors
-from rlkernel.evaluator.program.variant import Variant
+from rlkernel.evaluator.program.variant import Specs, Variant
 from rlkernel.evaluator.trace.candidate import trace
+from rlkernel.types import Precision
 
 
 def warm_up() -> None:
-    """Run one honest candidate through tracing and compilation, so that children find imports, compiler and caches warm.
+    """Run one honest candidate through tracing, compilation and the interpreter, so that children find imports, compiler and
+    caches warm.
 
     Its kernel calls a function of CUDA's library, which is read for all children here."""
     sandbox.interpreter_paths()
@@ -34,8 +40,19 @@ def warm_up() -> None:
         (traced,) = trace(_HONEST, profile_of("h200"), [variant])
         (again,) = codec.unpack(codec.to_header(Traces((traced,))), Traces).traces
         compile_program(again.program, ([], meta_tensors(variant.specs.inputs)), profile_of("h200"), Path(scratch), {})
+        _interpret(again.program, variant.specs)
         for kind in (TraceRequest, CompileRequest, Binaries, RunRequest, Ran, Failed):
             codec.form_of(kind)
+
+
+def _interpret(program: Program, specs: Specs) -> None:
+    """Run a Program of one input as a CPU runner does. Afterwards Triton is as it was, for those who trace and compile."""
+    body = wire.Body()
+    given = tuple(body.add(torch.zeros(tensor.shape)) for tensor in meta_tensors(specs.inputs))
+    one = RoundInputs(0, 0, other=False, again=False, watched=(), init_inputs=(), state={}, inputs=given, first_inputs=())
+    request = RunRequest(program, None, program, specs, "h200", Precision.PYTORCH, (one,), "", {}, None)
+    with patches.taken_back():
+        run_on_cpu(codec.to_header(request), b"".join(body.parts))
 
 
 _HONEST = """

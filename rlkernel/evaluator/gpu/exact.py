@@ -15,7 +15,7 @@ import torch
 from torch import nn
 from torch.utils._python_dispatch import _disable_current_modes
 
-from rlkernel.evaluator.judging.reference_calls import REFUSALS, call, doubled, mapped, nudge, tensors_of
+from rlkernel.evaluator.judging.reference_calls import REFUSALS, call, doubled, mapped, nudge, state_of, tensors_of
 from rlkernel.evaluator.judging.tolerance import FLOOR, errors
 from rlkernel.evaluator.judging.widening import without_casts
 from rlkernel.evaluator.program.codes import equal_or_wrong, holds_numbers, valued, widened
@@ -30,24 +30,28 @@ Change = Callable[[torch.Tensor], torch.Tensor]
 
 
 def exact_outputs(
-    model: nn.Module, draw: Draw, seed: int, found: Sequence[torch.Tensor], *, nudged: bool = False
+    model: nn.Module, draw: Draw, seed: int, found: Sequence[torch.Tensor], *, names: Sequence[str] = (), nudged: bool = False
 ) -> list[torch.Tensor] | None:
     """The outputs in float64; `nudged`: on inputs moved by their own rounding. None where the reference does not run in float64.
 
-    `model` is as it was before the call that gave `found`, and stays so. At its most, this holds the inputs and outputs once in
-    float64 beside what the caller holds, and what forward makes between.
+    Behind the outputs stand the parameters and buffers of these `names` as the call leaves them, and so in `found`, what the call
+    gave in its own dtype. Where forward runs in chunks, these are their own measure. `model` is as it was before that call, and
+    stays so. At its most, this holds the inputs and outputs once in float64 beside what the caller holds, and what forward makes
+    between.
     """
     change = nudge if nudged else doubled
     try:
-        return _whole(model, draw, seed, change)
+        return _whole(model, draw, seed, change, names)
     except torch.OutOfMemoryError:
         pass  # its frames hold tensors until here
     except REFUSALS:
-        return _without_casts(model, draw, seed, change)
+        return _without_casts(model, draw, seed, change, names)
+    outputs = len(found) - len(names)
     for count in CHUNKS:
         torch.cuda.empty_cache()
         try:
-            return _along_the_batch(model, draw, seed, found, change, count)
+            made = _along_the_batch(model, draw, seed, found[:outputs], change, count)
+            return None if made is None else [*made, *found[outputs:]]
         except torch.OutOfMemoryError:
             continue
         except REFUSALS:
@@ -55,19 +59,22 @@ def exact_outputs(
     return None
 
 
-def _whole(model: nn.Module, draw: Draw, seed: int, change: Change, *, casts: bool = True) -> list[torch.Tensor]:
+def _whole(
+    model: nn.Module, draw: Draw, seed: int, change: Change, names: Sequence[str], *, casts: bool = True
+) -> list[torch.Tensor]:
     wide_model = widened(copy.deepcopy(model))
     given, wide = draw(), []
     while given:  # one at a time: the inputs are never there twice
         wide.append(mapped(given.pop(0), change))
     with nullcontext() if casts else without_casts():
-        return tensors_of(call(wide_model, wide, seed))
+        outputs = tensors_of(call(wide_model, wide, seed))
+    return [*outputs, *(state_of(wide_model)[name] for name in names)]
 
 
-def _without_casts(model: nn.Module, draw: Draw, seed: int, change: Change) -> list[torch.Tensor] | None:
+def _without_casts(model: nn.Module, draw: Draw, seed: int, change: Change, names: Sequence[str]) -> list[torch.Tensor] | None:
     """The same of a reference that does not run in float64 with the casts in its text."""
     try:
-        return _whole(model, draw, seed, change, casts=False)
+        return _whole(model, draw, seed, change, names, casts=False)
     except REFUSALS:  # too little memory, too
         return None
 

@@ -5,31 +5,31 @@ Everything here is measured once per problem and card, before the first candidat
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import torch
+from torch import nn
 
 from rlkernel.evaluator.gpu import driver
 from rlkernel.evaluator.gpu.exact import exact_outputs
 from rlkernel.evaluator.gpu.kinds import Kind
+from rlkernel.evaluator.judging.comparison import bits
 from rlkernel.evaluator.judging.drawing import bearable, not_finite, resolved
 from rlkernel.evaluator.judging.flags import judging
 from rlkernel.evaluator.judging.reference_calls import (
     STRESS,
     call,
+    counts_as_state,
     draw_seed,
-    exact_state,
-    mapped,
     one_sided,
     state_of,
     tensors_of,
 )
 from rlkernel.evaluator.judging.rounds import fates
-from rlkernel.evaluator.judging.tensor_cores import balance_of, cores_of, halved, state_errors
+from rlkernel.evaluator.judging.tensor_cores import balance_of, cores_of, halved
 from rlkernel.evaluator.judging.tolerance import ELEMENT_CAP, Cores, OwnError, own_error, tolerance, widest
 from rlkernel.evaluator.messages.judgement import Balance, InputFate, Stress, Tolerance
 from rlkernel.evaluator.program.codes import holds_numbers
@@ -47,6 +47,8 @@ class Seen:
     """The dtype of each output."""
     errors: tuple[OwnError, ...]
     """The reference's own in each output; empty where nobody asked for them."""
+    state: dict[str, tuple[torch.dtype, OwnError]]
+    """The same of the parameters and buffers that forward changes, with their dtypes."""
     infinite: tuple[bool, bool]
     """Whether an output holds NaN, and whether one holds infinity."""
     fates: tuple[InputFate, ...]
@@ -73,6 +75,13 @@ def steady(error: OwnError) -> OwnError:
     return error if error.steady else OwnError(spread=error.spread, huge=error.huge)
 
 
+def changed(before: nn.Module, after: nn.Module) -> dict[str, torch.Tensor]:
+    """The parameters and buffers that a call has changed, as it has left them. Waits for the GPU."""
+    was = state_of(before)
+    now = {name: tensor for name, tensor in state_of(after).items() if name in was and counts_as_state(name, tensor)}
+    return {name: tensor for name, tensor in now.items() if not torch.equal(bits(tensor), bits(was[name]))}
+
+
 def _scalings(inputs: list[Any]) -> tuple[Stress, ...]:
     floats = any(isinstance(x, torch.Tensor) and holds_numbers(x) for x in inputs)
     shifted = any(one_sided(x) for x in inputs)
@@ -88,46 +97,42 @@ class Measuring:
     def see(self, kind: Kind) -> Seen:
         """The reference at this kind of round. Raises what the reference raises."""
         problem, precision, seed, init_seed, forward_seed = self.problem, self.precision, draw_seed(), draw_seed(), draw_seed()
-        model, inputs = problem.model_for(kind, init_seed), problem.inputs(seed, kind)
+        called, inputs = problem.model_for(kind, init_seed), problem.inputs(seed, kind)
         with judging(precision):
-            found = tensors_of(call(model, inputs, forward_seed))
+            outputs = tensors_of(call(called, inputs, forward_seed))
             fresh = problem.inputs(seed, kind)
-            what_happens, scalings = fates(tensors_of(inputs), tensors_of(fresh), found), _scalings(fresh)
+            what_happens, scalings = fates(tensors_of(inputs), tensors_of(fresh), outputs), _scalings(fresh)
             del inputs, fresh
             model = problem.model_for(kind, init_seed)  # as it was before the call
-            exactly = partial(exact_outputs, model, partial(problem.inputs, seed, kind), forward_seed, found)
+            state = changed(model, called)
+            del called
+            found, draw = [*outputs, *state.values()], partial(problem.inputs, seed, kind)
+            exactly = partial(exact_outputs, model, draw, forward_seed, found, names=tuple(state))
             rounded, exact = cores_of(exactly, found, precision)
+            products = rounded is not None and any(o.dtype is torch.float32 for o in outputs)
             wrong = False
-            if rounded is not None and kind.balance is not None:
-                limits = [tolerance(f.dtype, OwnError(), precision) for f in found]
-                wrong = halved(exactly, found, limits)
+            if products and kind.balance is not None:
+                limits = [tolerance(o.dtype, OwnError(), precision) for o in outputs]
+                wrong = halved(partial(exact_outputs, model, draw, forward_seed, outputs), outputs, limits)
             exact = exact or exactly() or found
-            moved = exactly(nudged=True) or exact
-        cores: list[Cores] | list[None] = rounded or [None] * len(found)
+            moved: Sequence[torch.Tensor] = exactly(nudged=True) or exact
+        cores: Sequence[Cores | None] = rounded or [None] * len(found)
         gaps = kind.balance is None  # see `judging.drawing`
-        rows = zip(found, exact, moved, cores, strict=True)
-        errors = [steady(own_error(f, e, m, c, gaps=gaps)) for f, e, m, c in rows]
-        dtypes = tuple(f.dtype for f in found)
-        return Seen(dtypes, tuple(errors), not_finite(found), what_happens, rounded is not None, wrong, scalings)
+        rows = list(zip(found, exact, moved, cores, strict=True))
+        errors = [steady(own_error(f, e, m, c, gaps=gaps)) for f, e, m, c in rows[: len(outputs)]]
+        of_state = [(f.dtype, steady(own_error(f, e, None, c))) for f, e, _, c in rows[len(outputs) :]]
+        dtypes, changes = tuple(o.dtype for o in outputs), dict(zip(state, of_state, strict=True))
+        return Seen(dtypes, tuple(errors), changes, not_finite(outputs), what_happens, products, wrong, scalings)
 
     def limits(self, seen: Seen) -> tuple[Tolerance, ...]:
         """What is allowed of each output in a round of this kind."""
         return tuple(allowed(dtype, own, self.precision) for dtype, own in zip(seen.dtypes, seen.errors, strict=True))
 
-    def state_limits(self, names: Sequence[str], *kinds: Kind) -> dict[str, Tolerance]:
+    def state_limits(self, *seen: Seen) -> dict[str, Tolerance]:
         """What is allowed of the state that forward changes, at the worst of these rounds; what has no float64 gets the floor."""
         found: dict[str, Tolerance] = {}
-        for kind in kinds if names else ():
-            seed, init_seed, forward_seed = draw_seed(), draw_seed(), draw_seed()
-            model, inputs = self.problem.model_for(kind, init_seed), self.problem.inputs(seed, kind)
-            with judging(self.precision):
-                exact = partial(exact_state, copy.deepcopy(model), inputs, forward_seed, names)
-                call(model, mapped(inputs, torch.clone), forward_seed)
-                after = [state_of(model)[name] for name in names]
-                errors = state_errors(exact, after, self.precision)
-            for name, tensor, error in zip(names, after, errors, strict=True):
-                limit, last = allowed(tensor.dtype, steady(error), self.precision), found.get(name, Tolerance(0.0, 0.0))
-                found[name] = widest(limit, last)
+        for name, (dtype, own) in [row for one in seen for row in one.state.items()]:
+            found[name] = widest(allowed(dtype, own, self.precision), found.get(name, Tolerance(0.0, 0.0)))
         return found
 
     def stressed_limits(self, usual: Seen, hard: Seen) -> tuple[Tolerance, ...]:
@@ -155,9 +160,9 @@ class Measuring:
     def hardest(self, usual: Seen) -> tuple[Kind, Seen]:
         """The hardest round that the reference bears, and what it gives there."""
         for kind in [Kind(stress=stress, perturbed=True) for stress in (*usual.scalings, Stress.NONE)]:
-            found = self._tried(kind, quick=not usual.products)
+            found = self._tried(kind, quick=not usual.products and not usual.state)
             if found is not None and found.bearable(usual):
-                return kind, found
+                return kind, found if usual.products else replace(found, errors=())
         return Kind(), usual
 
     def out_of_range(self, usual: Seen) -> tuple[Balance | None, Seen]:
@@ -176,7 +181,7 @@ class Measuring:
                 return self.see(kind)
             inputs = self.problem.inputs(draw_seed(), kind)
             output = tensors_of(call(self.problem.model_for(kind, draw_seed()), inputs, draw_seed()))
-            return Seen((), (), not_finite(output), (), products=False, halved=False)
+            return Seen((), (), {}, not_finite(output), (), products=False, halved=False)
         except Exception:  # a reference may refuse such inputs in its own way
             if driver.lost_context() is not None:
                 raise

@@ -21,7 +21,7 @@ from rlkernel.evaluator.gpu.kinds import USUAL, Kind
 from rlkernel.evaluator.gpu.measuring import Measuring, Seen, steady
 from rlkernel.evaluator.gpu.stopwatch import Run, Stopwatch, mark, settle, wait
 from rlkernel.evaluator.judging.blame import ignored
-from rlkernel.evaluator.judging.comparison import Match, bits, compare_tensor
+from rlkernel.evaluator.judging.comparison import Match, compare_tensor
 from rlkernel.evaluator.judging.flags import judging
 from rlkernel.evaluator.judging.reference_calls import (
     Placing,
@@ -29,11 +29,9 @@ from rlkernel.evaluator.judging.reference_calls import (
     balanced,
     call,
     constants,
-    counts_as_state,
     draw_seed,
     mapped,
     perturb,
-    state_of,
     stressed,
     tensors_of,
 )
@@ -67,7 +65,6 @@ class _Usual:
 
     allowed: tuple[Tolerance, ...]
     """What is allowed of its outputs where they are timed."""
-    changed: tuple[str, ...]
     reads: bool
     gaps: bool
     plain: bool
@@ -165,28 +162,25 @@ class GpuProblem:
         if balance is not None:
             allowed["range"] = measuring.limits(beyond)
         return Known(
-            allowed, kind.stress, balance, kind.perturbed, usual.fates, called.changed, called.reads, called.gaps, called.plain,
-            tuple(rows), measuring.state_limits(called.changed, Kind(), kind),
+            allowed, kind.stress, balance, kind.perturbed, usual.fates, tuple(usual.state), called.reads, called.gaps,
+            called.plain, tuple(rows), measuring.state_limits(usual, hard),
         )  # fmt: skip
 
     def _usual_call(self, measuring: Measuring, usual: Seen, stopwatch: Stopwatch) -> _Usual:
         """Call the reference as the problem is written. No tensor outlives this: a study computes in float64 before and after."""
         init_seed, seed = draw_seed(), draw_seed()
         model, inputs = self.model(init_seed), self.inputs(seed)
-        before = {n: t.clone() for n, t in state_of(model).items() if counts_as_state(n, t)}
         with host_reads.HostReads() as reads:
             output = tensors_of(call(model, inputs, 0))
         timed = measuring.timed_limits(usual, output, init_seed, seed)
         plain = all(bool(torch.isfinite(valued(t)).all()) for t in output if t.is_floating_point())
         plain &= all(math.isinf(error.huge) for error in usual.errors)
-        after = state_of(model)
-        changed = tuple(n for n, t in after.items() if n in before and not torch.equal(bits(t), bits(before[n])))
         if not reads.noted:
             _, run = stopwatch.run(lambda: call(model, inputs, 0), GAP_SPIN_US)
         else:
             again, given = self.model(init_seed), self.inputs(seed)  # which the call may have changed
             _, run = stopwatch.run(lambda: host_reads.answered(again, given, 0, reads.noted), GAP_SPIN_US)
-        return _Usual(timed, changed, bool(reads.noted), run.void, plain)
+        return _Usual(timed, bool(reads.noted), run.void, plain)
 
     def look_closer(
         self, output: Any, expected: Any, model: nn.Module, inputs: list[Any], forward_seed: int, precision: Precision

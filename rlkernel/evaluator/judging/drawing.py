@@ -33,7 +33,7 @@ from rlkernel.evaluator.judging.reference_calls import (
     counts_as_state,
     exact_of_copy,
     exact_outputs,
-    exact_state,
+    exact_with_state,
     mapped,
     nudged,
     one_sided,
@@ -43,7 +43,7 @@ from rlkernel.evaluator.judging.reference_calls import (
     tensors_of,
 )
 from rlkernel.evaluator.judging.rounds import Expected, fates
-from rlkernel.evaluator.judging.tensor_cores import balance_of, cores_of, halved, state_errors
+from rlkernel.evaluator.judging.tensor_cores import balance_of, cores_of, halved
 from rlkernel.evaluator.judging.tolerance import FLOOR, REFERENCE_FACTOR, Cores, OwnError, of_state, own_error, tolerance
 from rlkernel.evaluator.judging.tolerance import beside as more_exact
 from rlkernel.evaluator.messages.judgement import Balance, Stress, Tolerance
@@ -160,21 +160,24 @@ class Construction:
         mine = mapped(inputs, lambda tensor: tensor.clone(memory_format=torch.preserve_format))
         found: list[torch.Tensor] = []
         structure = flatten(call(self.model, mine, forward_seed), found)
-        changed = [n for n, t in state_of(self.model).items() if counts_as_state(n, t) and not _equal(t, state[n])]
-        own_of_state = self._state_errors(changed, inputs, forward_seed)
-        rounded, _ = cores_of(partial(exact_of_copy, self.exact_model, inputs, forward_seed), found, self.precision)
-        exact = exact_outputs(self.exact_model, inputs, forward_seed) or found
+        changed = {n: t for n, t in state_of(self.model).items() if counts_as_state(n, t) and not _equal(t, state[n])}
+        rounded, whole = self._exactly(tuple(changed), [*found, *changed.values()], inputs, forward_seed)
+        exact, products = whole[: len(found)], rounded is not None and any(t.dtype is torch.float32 for t in found)
         moved = None if changed else exact_outputs(self.exact_model, nudged(inputs), forward_seed)
-        cores: list[Cores] | list[None] = rounded or [None] * len(found)
+        cores: Sequence[Cores | None] = rounded or [None] * len(whole)
+        of_outputs, of_state_after = cores[: len(found)], cores[len(found) :]
         gaps = self.balance is None  # an argument that is also added without a product leaves tiny values beside usual ones
-        errors = [own_error(f, e, m, c, gaps=gaps) for f, e, m, c in zip(found, exact, moved or exact, cores, strict=True)]
+        errors = [own_error(f, e, m, c, gaps=gaps) for f, e, m, c in zip(found, exact, moved or exact, of_outputs, strict=True)]
         beside = {
             i: (e, more_exact(f.dtype, error, self.precision))
             for i, (f, e, error) in enumerate(zip(found, exact, errors, strict=True))
             if e.shape == f.shape and not error.steady and bool(torch.isfinite(valued(e)).all())
         }
-        exact = [e if e.shape == f.shape and error.steady else f for f, e, error in zip(found, exact, errors, strict=True)]
-        errors = [own_error(f, e, m, c, gaps=gaps) for f, e, m, c in zip(found, exact, moved or exact, cores, strict=True)]
+        for i, (f, e, c) in enumerate(zip(found, exact, of_outputs, strict=True)):
+            if e.shape != f.shape or not errors[i].steady:  # the reference is its own measure
+                exact[i], errors[i] = f, own_error(f, f, f if moved is None else moved[i], c, gaps=gaps)
+        rows = zip(changed.items(), whole[len(found) :], of_state_after, strict=True)
+        own_of_state = {name: own_error(t, e, None, c) for (name, t), e, c in rows}
         after, before = tensors_of(mine), tensors_of(inputs)
         allowed = tuple(tolerance(f.dtype, error, self.precision) for f, error in zip(found, errors, strict=True))
         expected = Expected(
@@ -184,7 +187,7 @@ class Construction:
             blame=self._blame(inputs, forward_seed) if self.perturbed and not self.calls else None,
         )  # fmt: skip
         self.calls += 1
-        given, products = state if self.calls > 1 else self.given, rounded is not None
+        given = state if self.calls > 1 else self.given
         return Round(
             self.init_seed, forward_seed, self.calls > 1, given, inputs, expected, products, tuple(errors), self.first_inputs
         )  # fmt: skip
@@ -204,11 +207,23 @@ class Construction:
 
         return blame
 
-    def _state_errors(self, names: list[str], inputs: list[Any], forward_seed: int) -> dict[str, OwnError]:
-        """The reference's own error in the state that forward has changed. The exact module is still as before the call."""
-        mine = state_of(self.model)
-        exact = partial(exact_state, self.exact_model, inputs, forward_seed, names)
-        return dict(zip(names, state_errors(exact, [mine[name] for name in names], self.precision) if names else [], strict=True))
+    def _exactly(
+        self, names: Sequence[str], found: list[torch.Tensor], inputs: list[Any], forward_seed: int
+    ) -> tuple[list[Cores] | None, list[torch.Tensor]]:
+        """What tensor cores may make of each of the tensors `found`, see `cores_of`, and these tensors in float64: the outputs of
+        a call, and behind them the state of these names that it changes. The exact module has made the call afterwards."""
+        copies: list[nn.Module] = []
+
+        def of_copy() -> list[torch.Tensor] | None:
+            copies.append(copy.deepcopy(self.exact_model))
+            return exact_with_state(copies[-1], inputs, forward_seed, names)
+
+        rounded, exact = cores_of(of_copy, found, self.precision)
+        if exact is None:
+            exact = exact_with_state(self.exact_model, inputs, forward_seed, names)
+        else:  # nothing was rounded, so that the copy has made the very call
+            self.exact_model = copies[-1]
+        return rounded, exact or list(found)
 
     def _changed(
         self, errors: dict[str, OwnError], outputs: list[torch.Tensor], allowed: Sequence[Tolerance]

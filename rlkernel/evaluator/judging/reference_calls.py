@@ -192,18 +192,16 @@ def exact_outputs(model: nn.Module, inputs: list[Any], seed: int) -> list[torch.
         return None
 
 
-def exact_of_copy(model: nn.Module, inputs: list[Any], seed: int) -> list[torch.Tensor] | None:
-    """The same of a copy of `model`, which is left as it is."""
-    return exact_outputs(copy.deepcopy(model), inputs, seed)
+def exact_of_copy(model: nn.Module, inputs: list[Any], seed: int, names: Sequence[str] = ()) -> list[torch.Tensor] | None:
+    """The same of a copy of `model`, which is left as it is. Behind the outputs stand the parameters and buffers of these names,
+    as the call leaves them."""
+    return exact_with_state(copy.deepcopy(model), inputs, seed, names)
 
 
-def exact_state(model: nn.Module, inputs: list[Any], seed: int, names: Sequence[str]) -> list[torch.Tensor] | None:
-    """What a call makes of these parameters and buffers in float64, of a copy of `model` and on copies of `inputs`; None where it
-    does not run there."""
-    wide = copy.deepcopy(model)
-    if exact_outputs(wide, inputs, seed) is None:
-        return None
-    return [state_of(wide)[name] for name in names]
+def exact_with_state(model: nn.Module, inputs: list[Any], seed: int, names: Sequence[str]) -> list[torch.Tensor] | None:
+    """The outputs in float64 as `exact_outputs` gives them, and behind them the parameters and buffers of these names."""
+    outputs = exact_outputs(model, inputs, seed)
+    return None if outputs is None else [*outputs, *(state_of(model)[name] for name in names)]
 
 
 def doubled(tensor: torch.Tensor) -> torch.Tensor:

@@ -19,7 +19,7 @@ from torch.utils._pytree import tree_map
 
 from rlkernel.evaluator.judging.comparison import LAYOUTS, compare_tensor
 from rlkernel.evaluator.judging.reference_calls import call, mapped, state_of
-from rlkernel.evaluator.judging.tolerance import Cores, OwnError, own_error
+from rlkernel.evaluator.judging.tolerance import Cores
 from rlkernel.evaluator.messages.judgement import Balance, Tolerance
 from rlkernel.evaluator.program.codes import holds_numbers
 from rlkernel.types import Precision
@@ -164,15 +164,6 @@ def cores_of(
     near = _like(found, near)
     cut = rounded_outputs(exact, truncated)
     return None if cut is None else [Cores(n, c) for n, c in zip(near, _like(found, cut), strict=True)], None
-
-
-def state_errors(exact: Exact, found: Sequence[torch.Tensor], precision: Precision) -> list[OwnError]:
-    """The reference's own error in each tensor of state that a call changes, such as a mean of products. `found`: what the call
-    made of them; `exact`: gives the same in float64, of a copy."""
-    rounded, precise = cores_of(exact, found, precision)
-    precise = precise or exact() or list(found)
-    cores: list[Cores] | list[None] = rounded or [None] * len(found)
-    return [own_error(f, e, None, c) for f, e, c in zip(found, precise, cores, strict=True)]
 
 
 def halved(exact: Exact, found: Sequence[torch.Tensor], allowed: Sequence[Tolerance]) -> bool:

@@ -67,6 +67,26 @@ def test_the_whole_is_float64_and_the_model_stays() -> None:
     assert model.weight.dtype is torch.float32
 
 
+def test_state_stands_behind_the_outputs(short_of_memory: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    class Counted(Rows):
+        def forward(self, x: torch.Tensor, y: torch.Tensor) -> Any:
+            with torch.no_grad():
+                self.weight.add_(0.1)
+            return x + y
+
+    model = Counted(lambda x, y: x)
+    found = [*wanted(Counted(lambda x, y: x)), WEIGHT + 0.1]
+    chunked = exact_outputs(model, draw, 0, found, names=["weight"])
+    assert short_of_memory == [2, 4]
+    assert chunked is not None
+    assert torch.equal(chunked[1], found[1]), "in chunks it would be added to several times"
+    monkeypatch.undo()
+    whole = exact_outputs(model, draw, 0, found, names=["weight"])
+    assert whole is not None
+    assert torch.equal(whole[1], WEIGHT.double() + 0.1)
+    assert torch.equal(model.weight, WEIGHT), "the model stays"
+
+
 def test_nudged_inputs_are_off_by_half_of_their_rounding_at_most() -> None:
     model = Rows(lambda x, y: x)
     found = exact_outputs(model, draw, 0, wanted(model), nudged=True)

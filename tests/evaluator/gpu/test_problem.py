@@ -80,6 +80,20 @@ def test_state_that_forward_changes_is_named(study: Any) -> None:
     assert known.fates == (InputFate.CHANGED, InputFate.KEPT)
 
 
+def test_state_is_measured_in_the_passes_that_measure_outputs(study: Any) -> None:
+    made, body = "self.norm = nn.BatchNorm1d(16)", "return self.norm({}) + y * 0.0"
+    known, models, inputs = study(made, body.format("x"))
+    assert set(known.of_state) == set(known.changes_state) == {"norm.running_mean", "norm.running_var"}
+    # Two models, two draws for a call and its fates, one exact and one nudged: as it is written, and at the hardest inputs. The
+    # timed call has one of each.
+    assert (models, inputs) == (2 * 2 + 1, 2 * 4 + 1)
+    product, models, inputs = study(made, body.format("x @ x.T @ x"))
+    # Besides, for each: operands rounded and cut off in place of neither. The timed answer is computed once more. No balance.
+    assert (models, inputs) == (2 * 2 + 2 + 1, 2 * (4 + 2) + 2 + 1)
+    name = "norm.running_mean"
+    assert product.of_state[name].norm > known.of_state[name].norm, "tf32 may be used"
+
+
 @pytest.mark.parametrize(
     ("drawn", "body", "stress"),
     [

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+import random
 
 import pytest
 import torch
 
-from rlkernel.evaluator.judging.drawing import BALANCED, Before, draw_rounds
+from rlkernel.evaluator.judging.drawing import BALANCED, Before, Construction, Terms, draw_rounds
 from rlkernel.evaluator.judging.tolerance import huge_from
+from rlkernel.evaluator.messages.judgement import Stress
 from rlkernel.reference import load_reference
 from rlkernel.types import Precision
 
@@ -85,3 +87,44 @@ def test_what_is_added_to_a_product_does_not_make_usual_values_huge() -> None:
     assert float(output.abs().median()) < 1e-3 < 0.1 < float(output.max())
     assert huge_from(output) < math.inf == allowed.huge
     assert 5e-5 < allowed.norm < 2e-2, "as much as tf32 misses by"
+
+
+NORMED = """
+import torch
+from torch import nn
+
+CALLS = [0]
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.norm = nn.BatchNorm1d(8)
+
+    def forward(self, x):
+        CALLS[0] += 1
+        return self.norm({})
+
+def get_inputs():
+    return [torch.rand(16, 8)]
+
+def get_init_inputs():
+    return []
+"""
+
+
+@pytest.mark.parametrize(("inside", "exactly"), [("x", 1), ("x @ x.T @ x", 3)])
+def test_state_and_outputs_are_measured_in_the_same_calls(inside: str, exactly: int) -> None:
+    reference = load_reference(NORMED.format(inside), small=False)
+    made = Construction(reference, Terms(Precision.PYTORCH), random.Random(0))
+    mean = torch.zeros(8, dtype=torch.float64)
+    for again in range(2):
+        one = made.round(Stress.NONE)
+        # The call; in float64 as it is, and where there are products with their operands rounded, and cut off.
+        assert reference.namespace["CALLS"] == [(again + 1) * (1 + exactly)]
+        assert one.products == (exactly == 3)
+        x = one.inputs[0].double()
+        mean = 0.9 * mean + 0.1 * (x if exactly == 1 else x @ x.T @ x).mean(0)
+        found, allowed = one.expected.state["norm.running_mean"]
+        assert torch.allclose(found.double(), mean, rtol=1e-6)
+        assert torch.allclose(made.exact_model.state_dict()["norm.running_mean"], mean, rtol=1e-14), "it goes on in float64"
+        assert 0.0 < allowed.norm < 3e-3

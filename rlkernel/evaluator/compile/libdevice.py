@@ -39,6 +39,8 @@ class Library:
     """The name of a function or table -> its definition, or its declaration where LLVM itself knows it."""
     common: str
     """The types, attributes and metadata that definitions refer to."""
+    places: dict[str, int]
+    """Name -> its place among the parts. To walk through all parts would copy the pages that they lie in for each child."""
 
     def text(self, names: Sequence[str]) -> str | None:
         """The text of a library of these functions and what they need; None if one of them is not here."""
@@ -52,7 +54,7 @@ class Library:
                 return None
             found[name] = self.parts[name]
             waiting += _MENTIONED.findall(found[name])
-        return self.common + "".join(part for name, part in self.parts.items() if name in found)
+        return self.common + "".join(found[name] for name in sorted(found, key=self.places.__getitem__))
 
 
 @functools.cache
@@ -68,7 +70,7 @@ def library(path: str) -> Library:
     _link(module, [path])
     text = re.sub(r"^define internal ", "define ", str(module), flags=re.M)
     parts = {match.group(1): match.group() for kind in _PARTS for match in kind.finditer(text)}
-    return Library(parts, "".join(_COMMON.findall(text)))
+    return Library(parts, "".join(_COMMON.findall(text)), {name: place for place, name in enumerate(parts)})
 
 
 def _link_needed(module: Any, paths: Sequence[str]) -> None:

@@ -10,6 +10,7 @@ out of a block as a single number depends on more than these, and counts as a va
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -36,9 +37,7 @@ class Kinds:
 
     def follow(self, grid: tuple[int, int, int], members: Array, index: int) -> None:
         """From now on the program `members[index]` is followed for all of these programs of the grid."""
-        width, height, _ = grid
-        self._ids = (members % width, members // width % height, members // (width * height))
-        self._members, self._index = members, index
+        self._grid, self._members, self._index = grid, members, index
         self._alike = np.ones(members.shape, dtype=bool)
         self.left: list[Array] = []
         """Sets of programs that have decided something else, each in its own way, in the order of the decisions."""
@@ -55,7 +54,8 @@ class Kinds:
 
     def program_id(self, axis: int) -> Array:
         """The number of each program along an axis of the grid: (programs, 1)."""
-        return self._ids[axis].astype(np.int32)[:, None]
+        before, size = math.prod(self._grid[:axis]), self._grid[axis]
+        return (self._members // before % size).astype(np.int32)[:, None]
 
     def decide(self, values: Array) -> None:
         """Whoever has another one of these values (programs, 1) than the followed program leaves it."""

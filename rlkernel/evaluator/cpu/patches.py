@@ -10,11 +10,38 @@ import inspect
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 _NOTHING = object()
-_aside: list[tuple[Any, str, Any]] = []
-"""What was taken back: a module or class, the name of an attribute, and the value that the interpreter gives it."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Change:
+    """What becomes of the attributes of a module or class."""
+
+    place: Any
+    given: dict[str, Any]
+    gone: tuple[str, ...]
+
+    @classmethod
+    def of(cls, place: Any, values: dict[str, Any]) -> _Change:
+        """The change to these values, of which `_NOTHING` stands for no attribute."""
+        given = {name: value for name, value in values.items() if value is not _NOTHING}
+        return cls(place, given, tuple(values.keys() - given.keys()))
+
+    def make(self) -> None:
+        if inspect.ismodule(self.place):
+            vars(self.place).update(self.given)
+        else:
+            for name, value in self.given.items():
+                setattr(self.place, name, value)
+        for name in self.gone:
+            delattr(self.place, name)
+
+
+_aside: list[_Change] = []
+"""What was taken back."""
 
 
 def _places() -> list[Any]:
@@ -38,21 +65,13 @@ def taken_back() -> Iterator[None]:
     finally:
         for place, was in before:
             now = dict(vars(place))
-            for name in {**was, **now}:
-                old, new = was.get(name, _NOTHING), now.get(name, _NOTHING)
-                if old is not new:
-                    _aside.append((place, name, new))
-                    _put(place, name, old)
+            names = [name for name in {**was, **now} if was.get(name, _NOTHING) is not now.get(name, _NOTHING)]
+            if names:
+                _aside.append(_Change.of(place, {name: now.get(name, _NOTHING) for name in names}))
+                _Change.of(place, {name: was.get(name, _NOTHING) for name in names}).make()
 
 
 def put_in() -> None:
     """Put in again what was taken back; nothing where nothing was."""
     while _aside:
-        _put(*_aside.pop())
-
-
-def _put(place: Any, name: str, value: Any) -> None:
-    if value is _NOTHING:
-        delattr(place, name)
-    else:
-        setattr(place, name, value)
+        _aside.pop().make()

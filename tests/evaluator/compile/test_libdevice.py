@@ -70,7 +70,7 @@ def test_every_function_of_the_library_that_the_language_names_has_a_piece() -> 
 def test_what_has_no_piece_is_linked_with_the_whole_library(monkeypatch: pytest.MonkeyPatch) -> None:
     linked: list[list[str]] = []
     monkeypatch.setattr(libdevice, "_link", lambda module, paths: linked.append(list(paths)))
-    monkeypatch.setattr(libdevice, "library", lambda path: libdevice.Library({}, ""))
+    monkeypatch.setattr(libdevice, "library", lambda path: libdevice.Library({}, "", {}))
 
     class Module:
         def get_functions(self) -> list[Any]:

@@ -176,6 +176,8 @@ def shrink(source: str, constants: Mapping[str, Sequence[Any]]) -> str:
     >>> shrink("N = M = (\\n    4096)\\n", {"N": [4096, 8]})
     'N = M = 4096; N = 8\\n'
     """
+    if not constants:
+        return source
     try:
         tree = ast.parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):

@@ -182,8 +182,10 @@ class _Calls(ast.NodeTransformer):
         name = _OPERATORS.get(type(node.op))
         if name is None or isinstance(node.right, ast.Constant):
             return node
-        called = ast.Call(ast.Name("_host_binary", ast.Load()), [ast.Constant(name), node.left, node.right], [])
-        return ast.fix_missing_locations(ast.copy_location(called, node))
+        function, operation = ast.Name("_host_binary", ast.Load()), ast.Constant(name)
+        for new in (function, operation):
+            ast.copy_location(new, node)
+        return ast.copy_location(ast.Call(function, [operation, node.left, node.right], []), node)
 
     def visit_Call(self, node: ast.Call) -> ast.Call:
         self.generic_visit(node)

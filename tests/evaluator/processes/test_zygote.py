@@ -8,6 +8,7 @@ import signal
 import socket
 import threading
 from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,6 +23,7 @@ from rlkernel.evaluator.processes.zygote import Zygote
 from rlkernel.evaluator.program.schema import Program
 from rlkernel.evaluator.program.variant import Specs, Variant
 from rlkernel.types import Status
+from tests.forked import run
 
 
 @pytest.fixture
@@ -180,3 +182,31 @@ async def test_a_forged_program_is_not_compiled(server: ForkServer) -> None:
     found = await answer(server, "compile", wire.pack(forged))
     assert found.status == Status.CRASH
     assert found.detail == "the trace is not a Program: bad list of functions"
+
+
+def test_a_confined_compile_child_may_read_whether_there_are_large_pages(tmp_path: Path) -> None:
+    """The C library reads it for ptxas, and asks for none where it may not."""
+    settings = Path("/sys/kernel/mm/transparent_hugepage/enabled")
+    if not settings.exists():
+        pytest.skip("this kernel has no large pages")
+    probe = f"""
+from pathlib import Path
+from rlkernel.evaluator.messages.children import CompileRequest
+from rlkernel.evaluator.messages.forking import Fork
+from rlkernel.evaluator.processes import jobs
+from rlkernel.evaluator.program.schema import Program
+from rlkernel.evaluator.program.variant import Specs
+from rlkernel.evaluator import wire
+seen = []
+def compile_program(*args):
+    seen.append(Path({str(settings)!r}).read_text())
+    raise KeyboardInterrupt
+jobs.compile_program = compile_program
+empty = Program((), (), (), {{}}, (), (), None)
+request = CompileRequest(empty, Specs((), ()), "h200", None, {str(tmp_path)!r}, {str(tmp_path)!r})
+try:
+    jobs._compiled(request, Fork(1, "compile", 20, 1 << 30), wire.Body())
+except KeyboardInterrupt:
+    print(seen[0], end="")
+"""
+    assert run(["-c", probe]).stdout == settings.read_text()

@@ -61,6 +61,70 @@ async def test_a_hang_is_a_verdict_within_its_deadline_and_a_second(gpu: Pool, r
     assert result.seconds.gpu < 1.0 + 1.0
 
 
+GATES = """
+import torch
+import torch.nn as nn
+import triton
+import triton.language as tl
+
+@triton.jit
+def copy(x, y, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(y + i, tl.load(x + i, mask=i < n), mask=i < n)
+
+@triton.jit
+def relu(x, y, gates, n, factor, GATES: tl.constexpr, BLOCK: tl.constexpr):
+    for gate in range(0, GATES):
+        while tl.load(gates + gate, volatile=True) != 7 + gate:
+            pass
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(y + i, tl.maximum(tl.load(x + i, mask=i < n), 0.0) * factor, mask=i < n)
+
+"""
+GATE = """
+@triton.jit
+def open_{gate}(gates):
+    tl.store(gates + {gate}, 7 + {gate})
+
+"""
+GATED = """
+class ModelNew(nn.Module):
+    def forward(self, x):
+        n, blocks = x.numel(), triton.cdiv(x.numel(), 1024)
+        y, unused, gates = torch.empty_like(x), torch.empty_like(x), torch.empty(12, dtype=torch.int32, device=x.device)
+        copy[(blocks,)](x, unused, n, BLOCK=1024)
+{opened}
+        relu[(blocks,)](x, y, gates, n, {factor}, GATES=12, BLOCK=1024)
+        return y
+"""
+
+
+def gated(factor: float) -> str:
+    """A relu that never ends without any one of 12 kernels, beside a copy that nothing needs."""
+    kernels = "".join(GATE.format(gate=gate) for gate in range(12))
+    opened = "\n".join(f"        open_{gate}[(1,)](gates)" for gate in range(12))
+    return f"{GATES}{kernels}{GATED.format(opened=opened, factor=factor)}\n# {time.monotonic()}\n"
+
+
+async def test_kernels_that_wait_for_what_is_left_out_cost_two_runners_and_no_decoy_counts(gpu: Pool, relu: Problem) -> None:
+    await gpu.evaluate(relu, hostile("honest"))
+    starts = gpu.runners[0].starts
+    right = await gpu.evaluate(relu, gated(1.0))
+    assert right.status is Status.CORRECT, right.detail
+    live = {fact.kernel: fact.live for fact in right.launches}
+    assert live["relu"] and not live["copy"] and sum(live.values()) == 1 + 2, live
+    await gpu.evaluate(relu, hostile("honest"))
+    assert gpu.runners[0].starts == starts + 2
+
+
+async def test_a_wrong_candidate_costs_no_runner_whatever_waits_in_it(gpu: Pool, relu: Problem) -> None:
+    await gpu.evaluate(relu, hostile("honest"))
+    starts = gpu.runners[0].starts
+    assert (await gpu.evaluate(relu, gated(1.5))).status is Status.INCORRECT
+    await gpu.evaluate(relu, hostile("honest"))
+    assert gpu.runners[0].starts == starts
+
+
 async def test_neighbours_of_a_fault_are_not_affected(gpu: Pool, relu: Problem) -> None:
     found: list[Status] = []
 

@@ -19,8 +19,8 @@ from rlkernel.evaluator.trace.recorder import Recorder
 from rlkernel.evaluator.trace.shims import answering_as
 from rlkernel.reference import load_reference
 
-OPERATORS = 4000
-"""How many operators a forward may call; a trace holds 4096 steps."""
+OPERATORS = 8000
+"""How many operators a forward may call: half of the steps that a trace holds, because a candidate may take two for each."""
 
 
 @dataclass(frozen=True, slots=True)

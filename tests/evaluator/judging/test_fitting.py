@@ -172,17 +172,17 @@ def test_a_file_that_cannot_run_is_told() -> None:
 
 def test_a_recurrence_is_shortened_until_its_trace_is_not_too_long() -> None:
     found = fitted(fit_for_gpu(problem(RECURRENT), 1 << 40))
-    # select, add and tanh per step: 3 x 1024 + 2 operators; with 2048 steps, more than 4000.
-    assert found.whole == {"length": 1024} and found.problem.source != RECURRENT
-    assert load_reference(found.problem.source, small=False).inputs(0)[0].shape == (1024, 64)
+    # select, add and tanh per step: 3 x 2048 + 2 operators; with 4096 steps, more than 8000.
+    assert found.whole == {"length": 2048} and found.problem.source != RECURRENT
+    assert load_reference(found.problem.source, small=False).inputs(0)[0].shape == (2048, 64)
     on_cpu = fitted(fit_for_cpu(problem(RECURRENT)))
-    assert on_cpu.whole == {"length": 1024} and describe([on_cpu])["resized"] == {"level1/x": {"length": 1024}}
+    assert on_cpu.whole == {"length": 2048} and describe([on_cpu])["resized"] == {"level1/x": {"length": 2048}}
 
 
 def test_of_many_sizes_only_the_one_that_makes_a_trace_too_long_is_reduced() -> None:
     # The width is larger and comes first, but no width makes the trace shorter.
     wide = RECURRENT.replace("width = 64", "width = 8192")
-    assert fitted(fit_for_gpu(problem(wide), 1 << 40)).whole == {"length": 1024}
+    assert fitted(fit_for_gpu(problem(wide), 1 << 40)).whole == {"length": 2048}
 
 
 def test_on_a_gpu_only_what_needs_too_much_memory_is_made_smaller() -> None:

@@ -289,3 +289,33 @@ def test_a_layer_that_is_recorded_whole_is_one_operator() -> None:
     found = need(LAYER, "x")
     assert found.operators < 20, "not 5000 cells"
     assert found.flops == 2 * 5000 * (4 * 64 * 64 + 4 * 64 * 64)
+
+
+WINDOWS = (
+    HEAD
+    + """
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        wide = [nn.Conv2d(3 if i == 0 else 512, 512, 3, stride=2 if i % 2 else 1, padding=1) for i in range(5)]
+        self.layers = nn.Sequential(*wide, nn.MaxPool2d(3, 2, 1))
+    def forward(self, x):
+        return self.layers(x)
+batch_size = 64
+height = 256
+width = 256
+def get_inputs():
+    return [torch.rand(batch_size, 3, height, width)]
+def get_init_inputs():
+    return []
+"""
+)
+
+
+def test_extents_stay_above_the_windows_where_that_costs_little() -> None:
+    """Weights of 9.5 million elements are more than comfortable at any size. Two convolutions of stride 2 leave a quarter: of 16
+    pixels 4 for the pooling, of which the window is 3; of 8 pixels 2."""
+    found = fitted(fit_for_cpu(problem(WINDOWS))).compared
+    assert (found["height"], found["width"]) == (16, 16) and found["batch_size"] <= 2
+    one, two = (count(resize(WINDOWS, found | {"height": n, "width": n}), "x", H200).cramped for n in (8, 16))
+    assert (one, two) == (2, 0)

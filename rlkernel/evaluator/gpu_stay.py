@@ -18,8 +18,9 @@ from rlkernel.types import Problem, Status
 _MAY_SAY = {Status.RUNTIME_ERROR, Status.OUT_OF_BOUNDS, Status.TIMEOUT, Status.CRASH}
 """Failures that a runner may report of a candidate."""
 
-MOST_NEEDED = 16
-"""Kernels of a candidate without which the rest may fail; each costs a process and a second."""
+MOST_LOSSES = 16
+"""Kernels of a candidate without which the rest may fail; each costs a process and a second. Of those without which it never
+ends there are fewer, see `gpu.liveness`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +85,7 @@ class Stays:
 
 def _knowing(task: Task, found: Needed) -> Task:
     """The task for the next runner, which need not try what cost this one its process. Raises Ended after too many."""
-    needed = (*task.needed, found.function)
-    if found.function in task.needed or len(needed) > MOST_NEEDED:
-        raise Ended(Status.CRASH, f"forward fails on the GPU without any one of {len(task.needed)} kernels and more")
-    return replace(task, needed=needed)
+    if found.function in task.live or task.losses >= MOST_LOSSES:
+        raise Ended(Status.CRASH, f"forward fails on the GPU without any one of {task.losses} kernels and more")
+    live = task.live | found.live | {found.function: True}
+    return replace(task, live=live, losses=task.losses + 1, spins=task.spins + found.spun)

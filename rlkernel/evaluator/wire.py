@@ -30,10 +30,10 @@ DTYPES = {
     )
 }  # fmt: skip
 """The types of tensors that a message may hold. Quantised ones end the process that only looks at them."""
-MAX_HEADER = 16 << 20
+MAX_HEADER = 24 << 20
 MAX_BODY = 1 << 30
-MAX_VALUES = 1 << 19
-"""Values in a header. A trace of two sizes and two modes, with 4,096 steps in each of their two parts, has about that many."""
+MAX_VALUES = 1 << 21
+"""Values in a header: of seven parts of Programs with as many steps as one may have. Read, they take up to 130 MB."""
 MAX_DEPTH = 64
 """Nesting of a header; what is deeper could be read but not be written again."""
 
@@ -102,6 +102,13 @@ def sizes(prefix: bytes, max_body: int = MAX_BODY) -> tuple[int, int]:
     if header > MAX_HEADER or body > max_body:
         raise BadMessage(f"a message of {header} + {body} bytes")
     return header, body
+
+
+def fits(message: bytes) -> bool:
+    """Whether whoever receives a packed message would read its header."""
+    header, _ = PREFIX.unpack(message[: PREFIX.size])
+    text = message[PREFIX.size : PREFIX.size + header]
+    return header <= MAX_HEADER and _extent(text)[0] <= MAX_VALUES
 
 
 def parse(text: bytes) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from rlkernel.evaluator.config import EvaluatorConfig, Limits
+from rlkernel.evaluator.config import PATIENT, EvaluatorConfig, Limits
 from rlkernel.evaluator.pool import Pool, open_pool
 from rlkernel.types import Precision, Problem, Status
 from tests.red_team.cases import load
@@ -59,6 +59,132 @@ async def test_a_hang_is_a_verdict_within_its_deadline_and_a_second(gpu: Pool, r
     result = await gpu.evaluate(relu, hostile("loop_loaded"))
     assert result.status is Status.TIMEOUT, result.detail
     assert result.seconds.gpu < 1.0 + 1.0
+
+
+GATES = """
+import torch
+import torch.nn as nn
+import triton
+import triton.language as tl
+
+@triton.jit
+def copy(x, y, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(y + i, tl.load(x + i, mask=i < n), mask=i < n)
+
+@triton.jit
+def relu(x, y, gates, n, factor, GATES: tl.constexpr, BLOCK: tl.constexpr):
+    for gate in range(0, GATES):
+        while tl.load(gates + gate, volatile=True) != 7 + gate:
+            pass
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(y + i, tl.maximum(tl.load(x + i, mask=i < n), 0.0) * factor, mask=i < n)
+
+"""
+GATE = """
+@triton.jit
+def open_{gate}(gates):
+    tl.store(gates + {gate}, 7 + {gate})
+
+"""
+GATED = """
+class ModelNew(nn.Module):
+    def forward(self, x):
+        n, blocks = x.numel(), triton.cdiv(x.numel(), 1024)
+        y, unused, gates = torch.empty_like(x), torch.empty_like(x), torch.empty(12, dtype=torch.int32, device=x.device)
+        copy[(blocks,)](x, unused, n, BLOCK=1024)
+{opened}
+        relu[(blocks,)](x, y, gates, n, {factor}, GATES=12, BLOCK=1024)
+        return y
+"""
+
+
+def gated(factor: float) -> str:
+    """A relu that never ends without any one of 12 kernels, beside a copy that nothing needs."""
+    kernels = "".join(GATE.format(gate=gate) for gate in range(12))
+    opened = "\n".join(f"        open_{gate}[(1,)](gates)" for gate in range(12))
+    return f"{GATES}{kernels}{GATED.format(opened=opened, factor=factor)}\n# {time.monotonic()}\n"
+
+
+async def test_kernels_that_wait_for_what_is_left_out_cost_two_runners_and_no_decoy_counts(gpu: Pool, relu: Problem) -> None:
+    await gpu.evaluate(relu, hostile("honest"))
+    starts = gpu.runners[0].starts
+    right = await gpu.evaluate(relu, gated(1.0))
+    assert right.status is Status.CORRECT, right.detail
+    live = {fact.kernel: fact.live for fact in right.launches}
+    assert live["relu"] and not live["copy"] and sum(live.values()) == 1 + 2, live
+    await gpu.evaluate(relu, hostile("honest"))
+    assert gpu.runners[0].starts == starts + 2
+
+
+async def test_a_wrong_candidate_costs_no_runner_whatever_waits_in_it(gpu: Pool, relu: Problem) -> None:
+    await gpu.evaluate(relu, hostile("honest"))
+    starts = gpu.runners[0].starts
+    assert (await gpu.evaluate(relu, gated(1.5))).status is Status.INCORRECT
+    await gpu.evaluate(relu, hostile("honest"))
+    assert gpu.runners[0].starts == starts
+
+
+RECURRENCE = """
+import torch
+import torch.nn as nn
+
+B, T, H = 16, 2500, 64
+
+class Model(nn.Module):
+    def __init__(self, H):
+        super().__init__()
+        self.a = nn.Parameter(torch.rand(H))
+
+    def forward(self, x):
+        h, found = torch.zeros_like(x[:, 0]), []
+        for t in range(x.shape[1]):
+            h = torch.tanh(torch.addcmul(x[:, t], self.a, h))
+            found.append(h)
+        return torch.stack(found, 1)
+
+def get_inputs():
+    return [torch.randn(B, T, H)]
+
+def get_init_inputs():
+    return [H]
+"""
+STEP_BY_STEP = """
+import torch
+import torch.nn as nn
+import triton
+import triton.language as tl
+
+@triton.jit
+def step(x, a, h, o, n, sx, so, H: tl.constexpr, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    r, c, m = i // H, i % H, i < n
+    v = tl.load(x + r * sx + c, mask=m) + tl.load(a + c, mask=m) * tl.load(h + i, mask=m)
+    e = tl.exp(-2 * tl.abs(v))
+    v = tl.where(v < 0, -(1 - e) / (1 + e), (1 - e) / (1 + e))
+    tl.store(h + i, v, mask=m)
+    tl.store(o + r * so + c, v, mask=m)
+
+class ModelNew(nn.Module):
+    def __init__(self, H):
+        super().__init__()
+        self.a = nn.Parameter(torch.rand(H))
+
+    def forward(self, x):
+        h, o = torch.zeros_like(x[:, 0]), torch.empty_like(x)
+        for t in range(2500):
+            step[(4,)](x[:, t], self.a, h, o[:, t], h.numel(), x.stride(0), o.stride(0), H=64, BLOCK=256)
+        return o
+"""
+
+
+async def test_a_kernel_that_is_launched_for_each_of_2500_time_steps_is_judged_at_full_length() -> None:
+    """The reference takes 3 operators per step, and the candidate two views and a launch."""
+    async with open_pool(device="cuda:0", jobs=1, config=EvaluatorConfig(limits=PATIENT)) as pool:
+        result = await pool.evaluate(Problem("mine/recurrence", 3, "train", RECURRENCE), STEP_BY_STEP)
+    assert (result.status, result.sizes) == (Status.CORRECT, {}), result.detail
+    assert [fact.calls for fact in result.launches] == [2500]
+    assert result.seconds.gpu < 10.0
 
 
 async def test_neighbours_of_a_fault_are_not_affected(gpu: Pool, relu: Problem) -> None:

@@ -83,16 +83,27 @@ async def test_a_stay_without_facts_is_a_verdict(answer: Any, status: Status, li
     assert (ended.value.status, ended.value.detail) == (status, line)
 
 
-async def test_a_launch_that_the_rest_cannot_do_without_is_told_to_the_next_runner() -> None:
-    runner = PlayedRunner(0, [KNOWN, Needed(3, lost=True), Needed(1, lost=True), WRONG])
+async def test_what_a_lost_runner_has_found_is_told_to_the_next_one() -> None:
+    faulted, spun = Needed(3, {5: False}, False, lost=True), Needed(1, {2: True}, True, lost=True)
+    runner = PlayedRunner(0, [KNOWN, faulted, spun, WRONG])
     assert (await stay(stays(runner))).judged == WRONG
-    assert [question.task.needed for question, _ in runner.asked if isinstance(question, Evaluate)] == [(), (3,), (3, 1)]
+    told = [(one.task.live, one.task.losses, one.task.spins) for one, _ in runner.asked if isinstance(one, Evaluate)]
+    assert told == [({}, 0, 0), ({5: False, 3: True}, 1, 0), ({5: False, 3: True, 2: True, 1: True}, 2, 1)]
 
 
 async def test_a_runner_that_tells_the_same_twice_ends_the_stay() -> None:
+    same = Needed(3, {}, False, lost=True)
     with pytest.raises(Ended, match="without any one of 1 kernels") as ended:
-        await stay(stays(PlayedRunner(0, [KNOWN, Needed(3, lost=True), Needed(3, lost=True)])))
+        await stay(stays(PlayedRunner(0, [KNOWN, same, same])))
     assert ended.value.status is Status.CRASH
+
+
+async def test_a_candidate_costs_a_bounded_number_of_runners() -> None:
+    losses = [Needed(function, {}, False, lost=True) for function in range(30)]
+    runner = PlayedRunner(0, [KNOWN, *losses])
+    with pytest.raises(Ended, match="without any one of 16 kernels"):
+        await stay(stays(runner))
+    assert sum(isinstance(one, Evaluate) for one, _ in runner.asked) == 17
 
 
 async def test_who_waits_for_a_study_holds_no_card() -> None:

@@ -47,7 +47,7 @@ def test_headers_come_back_and_their_extent_is_bounded_from_above(header: dict[s
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (b'{"a": [' + b",".join([b"[]"] * wire.MAX_VALUES) + b"]}", "of more than 524288 values"),
+        (b'{"a": [' + b",".join([b"[]"] * wire.MAX_VALUES) + b"]}", "of more than 2097152 values"),
         (b'{"a": ' + b"[" * 64 + b"]" * 64 + b"}", "nested deeper than 64"),
         (b'{"a": ' + b"[" * 200_000, "nested deeper than 64"),
         (b"[1]", "not an object"),
@@ -59,6 +59,13 @@ def test_headers_come_back_and_their_extent_is_bounded_from_above(header: dict[s
 def test_headers_that_are_refused(text: bytes, message: str) -> None:
     with pytest.raises(wire.BadMessage, match=message):
         wire.parse(text)
+
+
+def test_who_sends_knows_whether_it_will_be_read() -> None:
+    """Each empty list counts 2: a bracket and a comma."""
+    assert wire.fits(wire.pack({"a": [[]] * (wire.MAX_VALUES // 2 - 2)}))
+    assert not wire.fits(wire.pack({"a": [[]] * (wire.MAX_VALUES // 2)}))
+    assert not wire.fits(wire.pack({"a": "x" * wire.MAX_HEADER}))
 
 
 def test_lazy_signs_are_carried_out() -> None:

@@ -63,8 +63,10 @@ class Kinds:
         self._leave(values, values != values[self._index])
 
     def turns(self, counts: Array) -> None:
-        """Whoever takes half or twice as many turns of a loop leaves the followed program: (programs,)."""
-        kinds = np.frexp(np.maximum(counts, 0).astype(np.float64))[1]
+        """Whoever takes half or twice as many turns of a loop leaves the followed program: (programs,). Where there are two
+        lengths alone, as where work is dealt out evenly, all that take the other one leave it, so that both are counted."""
+        two = np.unique(counts[self._alike]).size <= 2
+        kinds = counts if two else np.frexp(np.maximum(counts, 0).astype(np.float64))[1]
         self._leave(kinds, kinds != kinds[self._index])
 
     def reach(self, mask: Array) -> None:

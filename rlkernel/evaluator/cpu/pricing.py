@@ -22,8 +22,8 @@ from rlkernel.evaluator.program.tensors import flatten, meta_tensors
 from rlkernel.evaluator.program.variant import Specs
 from rlkernel.types import Precision
 
-WRITTEN = 0.5
-"""Share of an output that extrapolated stores must reach."""
+WRITTEN = 0.95
+"""Share of an output that extrapolated stores must reach, less what the sampling of programs may miss."""
 
 
 class Pricing:

@@ -5,6 +5,7 @@ Runs in a locked child that dies afterwards. It never sees expected outputs.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
@@ -27,6 +28,10 @@ from rlkernel.evaluator.program.replay import Replay, StepFailed, noted_strides
 from rlkernel.evaluator.program.schema import Config, Launch, MalformedProgram, Program
 from rlkernel.evaluator.program.tensors import flatten, overlapping
 from rlkernel.types import Precision, Status
+
+PATIENCE = 10.0
+LEAST_PATIENCE = 3_000.0
+"""The work, see `pace`, that a call without one kernel may take: so many times that of the whole call, and so much besides."""
 
 
 class _Round:
@@ -107,16 +112,26 @@ def _configs_alike(compiled: dict[int, int], full: Program, other: Program) -> d
     return found
 
 
-def _live(small: Program, interpreter: Interpreter, configs: dict[int, int], one: _Round, output: Any) -> dict[int, bool]:
-    """Function -> whether skipping its launches changes the output."""
+def _live(
+    small: Program, interpreter: Interpreter, configs: dict[int, int], one: _Round, output: Any, work: float
+) -> dict[int, bool]:  # fmt: skip
+    """Function -> whether skipping its launches changes the output. `work`: of the call that gave `output`."""
     honest = _bytes(output)
     found = {}
     for function in sorted({launch.function for launch in small.launches}):
+        interpreter.machine.pace = Pace(PATIENCE * work + LEAST_PATIENCE)
         try:
             skipped, _ = _Module(small, interpreter, configs, one).call(one, frozenset({function}))
             found[function] = _bytes(skipped) != honest
-        except (KernelFailed, OutOfBounds, StepFailed):  # the rest cannot do without it, e.g. addresses memory by what it stores
+        except (
+            KernelFailed,
+            OutOfBounds,
+            StepFailed,
+            TooMuchWork,
+        ):  # the rest addresses memory by what it stores, or waits for it
             found[function] = True
+        finally:
+            interpreter.machine.pace = None
     return found
 
 
@@ -150,7 +165,8 @@ def _run(request: RunRequest, body: bytes) -> bytes:
     for index, entry in enumerate(request.rounds):
         one = _Round(entry, body)
         interpreter.machine.begin_round(index)
-        interpreter.machine.pace = Pace(_share(request)) if index == 0 and request.most_work is not None else None
+        pace = Pace(_share(request) if request.most_work is not None else math.inf)
+        interpreter.machine.pace = pace if index == 0 else None
         if module is None or not one.again:
             if one.other and other is not small:
                 module = _Module(other, Interpreter(other), _configs_alike(compiled, full, other), one)
@@ -170,7 +186,7 @@ def _run(request: RunRequest, body: bytes) -> bytes:
             )
         )
         if index == 0:
-            live = _live(small, interpreter, configs, one, output)
+            live = _live(small, interpreter, configs, one, output, pace.work)
             pricing.refuse_idle({small.functions[number].source for number, alive in live.items() if alive})
     return codec.pack(Ran(tuple(rounds), tuple(rows), live, unwritten), reply)
 

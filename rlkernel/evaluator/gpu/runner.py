@@ -20,9 +20,10 @@ from rlkernel.evaluator.gpu import driver
 from rlkernel.evaluator.gpu.checks import Strayed
 from rlkernel.evaluator.gpu.compiled_reference import compiled_time
 from rlkernel.evaluator.gpu.fused import Fused
+from rlkernel.evaluator.gpu.liveness import Indispensable
 from rlkernel.evaluator.gpu.problem import GpuProblem
 from rlkernel.evaluator.gpu.rates import measure
-from rlkernel.evaluator.gpu.session import Indispensable, Session
+from rlkernel.evaluator.gpu.session import Session
 from rlkernel.evaluator.gpu.stopwatch import Hung, Stopwatch, settle
 from rlkernel.evaluator.gpu.subject import KernelTable, NoConfig, Subject, binary_of
 from rlkernel.evaluator.gpu.trials import Unmeasured
@@ -124,7 +125,7 @@ class Runner:
         try:
             return self._examine(question, body)
         except Indispensable as error:
-            return Needed(error.function, lost=True)
+            return Needed(error.function, error.found, error.spun, lost=True)
         except Strayed as error:
             return Failed(Status.OUT_OF_BOUNDS, str(error), lost=True)
         except Hung:
@@ -154,7 +155,7 @@ class Runner:
         other = None if task.other is None else Subject(task.other, other_kernels, loaded, seconds)
         session = Session(
             problem, question.known, self.stopwatch, self.fused, subject, other, task.modal, task.precision, seconds,
-            frozenset(task.needed),
+            task.live, task.spins,
         )  # fmt: skip
         try:
             judged = whole_stay(session)

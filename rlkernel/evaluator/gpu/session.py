@@ -8,8 +8,9 @@ their seeds afterwards, compared with what the candidate was given, and only the
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -19,6 +20,7 @@ from rlkernel.evaluator.gpu import driver
 from rlkernel.evaluator.gpu.checks import Checks, Strayed
 from rlkernel.evaluator.gpu.fused import Fused
 from rlkernel.evaluator.gpu.kinds import Kind, name_of
+from rlkernel.evaluator.gpu.liveness import MOST_SPINS, Failing, in_order, live_functions, patience
 from rlkernel.evaluator.gpu.problem import GpuProblem, step_times
 from rlkernel.evaluator.gpu.stopwatch import Hung, Stopwatch, settle
 from rlkernel.evaluator.gpu.subject import Outcome, Subject
@@ -37,17 +39,6 @@ from rlkernel.types import Closeness, Precision
 STEP_SLACK_US = 4.0
 ATTRIBUTIONS = 4
 """A host that is held up leaves gaps between the steps: then they are timed again, behind a spin three times as long."""
-NOISE_FACTOR = 4.0
-"""A skipped launch changes the output if it does so by this much more than repeating the call does."""
-
-
-class Indispensable(Exception):
-    """Without the launches of `function` the rest of forward leaves its tensors or never ends, so that they are needed. The
-    process is lost. Example: they set a counter to zero that later launches count in, and address memory by."""
-
-    def __init__(self, function: int) -> None:
-        super().__init__(f"forward fails without the launches of function {function}")
-        self.function = function
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +60,8 @@ class Round:
     outcome: Outcome
     expected: Any
     """What the reference returned."""
+    seconds: float
+    """Wall clock from before the module was constructed until the call's kernels had ended."""
 
 
 @dataclass
@@ -87,8 +80,10 @@ class Session:
     precision: Precision
     seconds: float
     """Wall clock that the rounds, or one trial, may take."""
-    needed: frozenset[int] = frozenset()
-    """Functions that were found to be indispensable, see `Task.needed`."""
+    found: Mapping[int, bool] = field(default_factory=dict)
+    """Which functions are live, as far as earlier runners have found it out, see `Task.live`."""
+    spins: int = 0
+    """How many of these runners it has cost because the rest never ended."""
     worst: float = 0.0
     close: Closeness | None = None
     """How KernelBench would compare an output at the problem's own inputs; None until one was compared."""
@@ -108,8 +103,10 @@ class Session:
     def round(self, checks: Checks, subject: Subject, kind: Kind) -> Round:
         """Enqueue one round of fresh weights and inputs, and its judgement."""
         seeds = Seeds(draw_seed(), draw_seed(), draw_seed(), draw_seed())
+        begun = time.perf_counter()
         outcome = self.call(subject, seeds, kind)
         settle(self.seconds)  # here, because making memory may wait for a kernel that never ends
+        seconds = time.perf_counter() - begun
         checks.zones(*outcome.guards)
         # The answer did not exist until here.
         given = self.problem.inputs(seeds.inputs, kind)
@@ -121,7 +118,7 @@ class Session:
         checks.inputs(outcome.inputs, tensors_of(given), tensors_of(before), self.known.fates)
         if not kind.other:
             self._state_alike(checks, subject, model, tensors_of(expected), self.known.allowed[name_of(kind)])
-        return Round(kind, seeds, outcome, expected)
+        return Round(kind, seeds, outcome, expected, seconds)
 
     def _reference(self, seeds: Seeds, kind: Kind) -> nn.Module:
         """The reference's module of a round, after as many calls as prepare the candidate's."""
@@ -197,51 +194,50 @@ class Session:
         return match
 
     def _first_round(self, kind: Kind) -> tuple[Match, dict[int, bool]]:
-        checks, subject = Checks(self.fused), self.subject
-        first = self.round(checks, subject, kind)
-        honest = tensors_of(first.outcome.output)
-        every = {launch.function for launch in subject.program.launches}
-        # Where one launch alone writes the output, an output that matches proves it live.
-        proved = every if subject.only is not None else self.needed
-        functions = sorted(every - proved)
-        changes = []
-        for function in functions:
-            without = self._without(function, first.seeds, kind)
-            changes.append(checks.difference(honest, tensors_of(without.output)))
-        match = self._judged(checks, [first])
-        if not match.matches:
-            return match, {}
-        live = self._live(first, {f: change() for f, change in zip(functions, changes, strict=True)})
-        return match, live | dict.fromkeys(proved, True)
+        checks = Checks(self.fused)
+        first = self.round(checks, self.subject, kind)
+        match = self._judged(checks, [first])  # before launches are left out, which may cost the process
+        return match, self._live(first) if match.matches else {}
 
-    def _without(self, function: int, seeds: Seeds, kind: Kind) -> Outcome:
-        """The call of a round once more, without one function's launches. Raises Indispensable if that fails."""
-        strays = Checks(self.fused)
+    def _live(self, first: Round) -> dict[int, bool]:
+        """Function -> whether its launches are live. Raises Strayed, Indispensable."""
+        functions = in_order(launch.function for launch in self.subject.program.launches)
+        # Where one launch alone writes the output, an output that matches proves it live.
+        known = dict.fromkeys(functions, True) if self.subject.only is not None else dict(self.found)
+        left = [function for function in functions if function not in known]
+        if self.spins >= MOST_SPINS:
+            return dict.fromkeys(left, False) | known
+        allowed = max((limit.norm for limit in self.known.allowed[name_of(first.kind)]), default=0.0)
+        return known | live_functions(
+            left, lambda f: self._change_without(f, first), lambda: self._noise(first, allowed), allowed
+        )
+
+    def _change_without(self, function: int, first: Round) -> float:
+        """By how much the output of a round changes without one function's launches, relative. Raises Failing."""
+        checks = Checks(self.fused)
         try:
-            outcome = self.call(self.subject, seeds, kind, frozenset({function}))
-            settle(self.seconds)  # here, because making memory may wait for a kernel that never ends
-            strays.zones(*outcome.guards)
-            strays.finish(self.seconds)
+            outcome = self.call(self.subject, first.seeds, first.kind, frozenset({function}))
+            settle(patience(first.seconds, self.seconds))  # here, because making memory may wait for a kernel that never ends
+            checks.zones(*outcome.guards)
+            change = checks.difference(tensors_of(first.outcome.output), tensors_of(outcome.output))
+            checks.finish(self.seconds)
         except (Hung, Strayed) as error:
-            raise Indispensable(function) from error
+            raise Failing(spun=isinstance(error, Hung)) from error
         except RuntimeError as error:
             if driver.lost_context() is None:
                 raise
-            raise Indispensable(function) from error
-        return outcome
+            raise Failing(spun=False) from error
+        return change()
 
-    def _live(self, first: Round, changes: dict[int, float]) -> dict[int, bool]:
-        """Function -> whether skipping it changes the output more than repeating the call does. Raises Strayed."""
-        allowed = max((limit.norm for limit in self.known.allowed[name_of(first.kind)]), default=0.0)
-        if all(change == 0.0 or change > 100.0 * allowed for change in changes.values()):
-            return {function: change > 0.0 for function, change in changes.items()}
+    def _noise(self, first: Round, allowed: float) -> float:
+        """By how much the output of a round changes when the call is repeated, relative. Raises Strayed where that is much."""
         checks = Checks(self.fused)
         again = self.call(self.subject, first.seeds, first.kind)
         noise = checks.difference(tensors_of(first.outcome.output), tensors_of(again.output))
         self._finish(checks)
         if noise() > 2.0 * allowed:
             raise Strayed("the output depends on memory that is not written or not the candidate's own")
-        return {function: change > NOISE_FACTOR * noise() for function, change in changes.items()}
+        return noise()
 
     def _judged(self, checks: Checks, done: list[Round]) -> Match:
         """The rounds' match; a miss of size alone is looked at once more, with the reference's error on the same inputs."""

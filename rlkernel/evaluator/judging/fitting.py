@@ -8,6 +8,9 @@ The module constants that are sizes are made smaller until the reference runs an
 4. the same with the numbers in `get_inputs` and `get_init_inputs` as constants;
 5. the smallest that has run so far, with one constant after the other halved where the reference still runs.
 
+Where windows of convolutions or poolings are then larger than what they are given, larger extents are looked for at a batch of
+two, up to `ROOMY` times the work: at one pixel, a layer shows little of what it does, and normalisation magnifies every error.
+
 Without a GPU a problem keeps its shape for tracing, compiling and modelled time; its results are compared at the reduced sizes,
 which become its `SMALL`. Where none fits well, the smallest that was found is taken, if it can be judged at all. On a GPU
 everything happens at the full shape. A problem is itself replaced by a reduced form only where its reference needs more memory
@@ -29,6 +32,7 @@ from rlkernel.evaluator.judging.needs import Need, TooLarge, need
 from rlkernel.evaluator.judging.reference_calls import call
 from rlkernel.evaluator.judging.resizing import (
     Sizes,
+    batch_names,
     counts_of,
     divided,
     free_names,
@@ -57,6 +61,9 @@ SLOW_FLOPS = 1 << 34
 SLOW_WEIGHTS = 1 << 26
 SMALLER = 8
 """The factor on what the interpreter may have to do, for each step that sizes are made smaller for a slow candidate."""
+ROOMY = 32.0
+"""How much larger a burden may be (`_burden`) than what is comfortable, if fewer windows are larger than what they are given."""
+EXTENTS = (8, 16, 32, 48, 64, 96, 128)
 TRIES = 20
 """How many sizes the last search looks at."""
 
@@ -102,6 +109,7 @@ def fit_for_cpu(problem: Problem, profile: DeviceProfile, smaller: int = 0) -> F
         small = search.least[0]
     if small is None:
         return Unfit(problem, search.why)
+    small = search.roomier(small, ROOMY * SMALLER**-smaller)
     source = with_small(search.problem.source, small) if small else search.problem.source
     return Fitted(replace(problem, source=source), fitted.whole, small)
 
@@ -222,8 +230,10 @@ class _Search:
     def _fits(self, sizes: Sizes, found: Need) -> bool:
         if not self.fits(found):
             return False
-        if self.names is None or not sizes:
-            return True
+        return self.names is None or not sizes or self._runs(sizes, found)
+
+    def _runs(self, sizes: Sizes, found: Need) -> bool:
+        """Whether the reference calls the same operators at these sizes, and runs on data."""
         if found.names != self.names:
             self.reason = f"{self.problem.name}: no size fits; at smaller ones forward calls other operators"
             return False
@@ -235,6 +245,28 @@ class _Search:
             self.reason = f"{name}: forward raises {type(error).__name__} at smaller sizes: {first_line(error)[:160]}"
             return False
         return True
+
+    def roomier(self, small: Sizes, most: float) -> Sizes:
+        """Sizes with larger extents than `small`, at which fewer windows are larger than what they are given, with a burden of up
+        to `most`; `small` itself where there are none."""
+        self._tried.clear()
+        self.most = int(most * INTERPRETED_ELEMENTS)
+        best, found = small, self._need(small) if small else None
+        if found is None:
+            return small
+        cramped, source = found.cramped, self.problem.source
+        names = free_names(source) - batch_names(source)
+        extents = {name: value for name, value in sizes_of(source).items() if name in names and type(value) is int}
+        for extent in EXTENTS if cramped else ():
+            changed = small | {name: min(value, extent) for name, value in extents.items()}
+            found = self._need(changed)
+            if found is None or _burden(found) > most:
+                continue
+            if found.cramped < cramped and self._runs(changed, found):
+                best, cramped = changed, found.cramped
+            if not cramped:
+                break
+        return best
 
     @property
     def burden(self) -> float:

@@ -2,11 +2,13 @@
 
 A kernel that stops early at full shape alone looks fast, and nobody has seen its output there. What it computes is counted, and
 how little an honest one needs depends on what the reference does with its products: a mask hides a triangle, two products become
-one, a row is all that is kept. One product of two tensors that are given, of which every element reaches the output, needs all of
-its arithmetic.
+one, a row is all that is kept. Products of which every element reaches the output, and that cannot be folded into one another,
+need all of their arithmetic.
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import torch
 
@@ -18,29 +20,57 @@ from rlkernel.evaluator.program.values import TensorRef
 LEAST = 0.3
 """Share of the operations of any reference's products: half of them, where a mask hides a triangle, less what the sampling of
 programs may miss."""
-WHOLE = 0.75
-"""The same of a product that needs all of them: less what the sampling of programs may miss, or a faster algorithm saves."""
+WHOLE = 0.9
+"""The same of products that need all of them: less what the sampling of programs may miss."""
 _PRODUCTS = {"mm", "addmm", "bmm", "baddbmm"}
 _VIEWS = {"t", "transpose", "permute", "view", "_unsafe_view", "reshape", "expand", "unsqueeze", "squeeze", "detach", "alias"}
 _ALL_READ = {"_softmax", "_log_softmax", "native_layer_norm", "native_group_norm", "clone", "_to_copy", "copy", "empty"}
 _HIDING = {"where", "masked_fill"}
+_BENDING = {
+    "_softmax", "_log_softmax", "native_layer_norm", "native_group_norm", "relu", "gelu", "silu", "sigmoid", "tanh", "elu",
+    "mish", "leaky_relu", "hardswish", "hardtanh", "hardsigmoid", "softplus", "exp", "clamp", "clamp_min", "abs", "sin", "cos",
+    "square",
+}  # fmt: skip
+"""Operators behind which a product's result can no longer be folded into the next product."""
 
 
 def least_share(program: Program) -> float:
-    """The share of the operations of a reference's products that a candidate must do."""
+    """The share of the operations of a reference's products that a candidate must do.
+
+    All of them, if each product multiplies two tensors that depend on different ones, and that are given or were bent since the
+    last product. Example: `relu(x @ a) @ b`; of `x @ a @ b`, `a @ b` may be folded, and `x @ x.t()` is symmetric.
+    """
     steps = [step for step in program.forward if isinstance(step, Op)]
-    products = [step for step in steps if base_name(step.op) in _PRODUCTS]
-    if len(products) != 1 or len(steps) != len(program.forward) or not all(_reads_all(step) for step in steps):
+    if len(steps) != len(program.forward) or not all(_reads_all(step) for step in steps):
         return LEAST
-    roots = {number: number for number in (*program.inputs, *program.state.values())}
-    for step in steps[: steps.index(products[0])]:
-        for made in step.outs if base_name(step.op) in _VIEWS else ():
-            read = _read(step)
-            if made is not None and read and read[0] in roots:
-                roots[made] = roots[read[0]]
-    factors = _read(products[0])[-2:]
-    given = [roots[number] for number in factors if number in roots]
-    return WHOLE if len(set(given)) == 2 else LEAST
+    known: dict[int, _Origin] = {}
+    products: set[frozenset[int]] = set()
+    for step in steps:
+        name, read = base_name(step.op), _read(step)
+        origins = [known.get(number, _Origin(frozenset({number}), False)) for number in read]
+        whole = frozenset().union(*(origin.given for origin in origins))
+        open_ = sum(origin.open for origin in origins)
+        if name in _PRODUCTS:
+            left, right = origins[-2:]
+            whole = left.given | right.given
+            if left.open or right.open or left.given == right.given or whole in products:
+                return LEAST  # the last of these: it is the same product once more
+            products.add(whole)
+        elif open_ > 1:
+            return LEAST  # e.g. the sum of two products, which may be one product of sums
+        made = _Origin(whole, name in _PRODUCTS or (open_ > 0 and name not in _BENDING))
+        known |= {number: made for number in step.outs if number is not None}
+    return WHOLE if products else LEAST
+
+
+@dataclass(frozen=True, slots=True)
+class _Origin:
+    """What a tensor is made of."""
+
+    given: frozenset[int]
+    """The arguments and parameters."""
+    open: bool
+    """Whether it is a product that was not bent since, so that the next product could be folded into it."""
 
 
 def _read(step: Op) -> list[int]:

@@ -10,7 +10,7 @@ import torch
 from torch.utils._pytree import tree_leaves
 
 from rlkernel.evaluator.devices import DeviceProfile
-from rlkernel.evaluator.judging.operator_costs import flops
+from rlkernel.evaluator.judging.operator_costs import base_name, flops
 from rlkernel.evaluator.program.replaced import holding
 from rlkernel.evaluator.program.schema import MAX_STEPS, Op
 from rlkernel.evaluator.trace.lie import recording
@@ -19,8 +19,8 @@ from rlkernel.evaluator.trace.recorder import Recorder
 from rlkernel.evaluator.trace.shims import answering_as
 from rlkernel.reference import load_reference
 
-OPERATORS = 4000
-"""How many operators a forward may call; a trace holds 4096 steps."""
+OPERATORS = 8000
+"""How many operators a forward may call: half of the steps that a trace holds, because a candidate may take two for each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +39,9 @@ class Need:
     operators: int
     names: frozenset[str]
     """The operators that are called, without counts."""
+    cramped: int = 0
+    """How many convolutions and poolings have a window that is larger than what they are given: padding is much of what they
+    see, and what a layer does to neighbours is not seen."""
 
     @property
     def traceable(self) -> bool:
@@ -67,6 +70,7 @@ class _Counting(Recorder):  # type: ignore[no-untyped-call]
         self.made = self.largest = self.operators = 0
         self.flops = 0.0
         self.names: set[str] = set()
+        self.cramped = 0
         self._most = most
         self.counts = False
         """Whether it is forward that runs."""
@@ -88,6 +92,7 @@ class _Counting(Recorder):  # type: ignore[no-untyped-call]
         self.largest = max(self.largest, count)
         if new and isinstance(step, Op):
             self.flops += flops(step, read, made)
+            self.cramped += _is_cramped(step, read)
         if self.operators > OPERATORS or len(self.steps) >= MAX_STEPS:
             raise TooLarge(f"forward has more than {OPERATORS} operators")
         if self._most is not None and self.made > self._most:
@@ -120,7 +125,20 @@ def need(source: str, name: str, profile: DeviceProfile, most: int | None = None
         weights = sum(t.numel() for t in state)
         given, returned = (sum(t.numel() for t in _tensors(value)) for value in (inputs, output))
     counts = (recorder.largest, recorder.made, int(recorder.flops), recorder.operators)
-    return Need(given, returned, weights, *counts, frozenset(recorder.names))
+    return Need(given, returned, weights, *counts, frozenset(recorder.names), recorder.cramped)
+
+
+def _is_cramped(step: Op, read: list[torch.Tensor]) -> bool:
+    """Whether an operator's window is larger than its first argument along any axis."""
+    name = base_name(step.op)
+    if name == "convolution":
+        window = list(read[1].shape[2:])
+    elif "pool" in name and "adaptive" not in name and len(step.args) > 1 and isinstance(step.args[1], list):
+        window = [size for size in step.args[1] if isinstance(size, int)]
+    else:
+        return False
+    axes = read[0].shape[-len(window) :] if window else []
+    return any(size > extent for size, extent in zip(window, axes, strict=False))
 
 
 def _memory(recorder: Recorder, tensors: list[torch.Tensor]) -> set[int]:

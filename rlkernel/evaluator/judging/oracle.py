@@ -15,6 +15,7 @@ import torch
 from rlkernel.errors import BrokenReference, one_line
 from rlkernel.evaluator import wire
 from rlkernel.evaluator.devices import DeviceProfile, profile_of
+from rlkernel.evaluator.judging.arguments import arguments
 from rlkernel.evaluator.judging.comparison import layout_class
 from rlkernel.evaluator.judging.drawing import Before, Round, draw_rounds
 from rlkernel.evaluator.judging.fitting import Unfit, fit_for_cpu, fit_for_gpu
@@ -31,45 +32,20 @@ from rlkernel.evaluator.messages.endings import Broken
 from rlkernel.evaluator.messages.oracle import About, Brief, Compare, Compared, DrawRounds, Fit, Fits, Malformed, Prepare, Rounds
 from rlkernel.evaluator.program import encoding
 from rlkernel.evaluator.program.operators import writes
-from rlkernel.evaluator.program.replaced import attributes, hold, holding, newly_replaced
+from rlkernel.evaluator.program.replaced import attributes, drawn, hold, holding, newly_replaced
 from rlkernel.evaluator.program.replay import Replay
-from rlkernel.evaluator.program.schema import Op, Program, encode_scalar
+from rlkernel.evaluator.program.schema import Op, Program
 from rlkernel.evaluator.program.tensors import meta_tensors
 from rlkernel.evaluator.program.variant import Variant
 from rlkernel.evaluator.trace.calls import form_of
 from rlkernel.evaluator.trace.candidate import decode_spec, encode_output
 from rlkernel.evaluator.trace.devices import CUDA
 from rlkernel.evaluator.trace.lie import recording
-from rlkernel.evaluator.trace.pretrained import encode_config, made_of_configs
+from rlkernel.evaluator.trace.pretrained import made_of_configs
 from rlkernel.evaluator.trace.recorder import Recorder, Untraceable
 from rlkernel.evaluator.trace.shims import answering_as
-from rlkernel.reference import Reference, apply_small, is_config, load_reference, small_constants
+from rlkernel.reference import Reference, apply_small, load_reference, small_constants
 from rlkernel.types import Closeness, OpFact, Precision, Problem
-
-
-def spec(value: Any) -> Any:
-    """An argument as data: tensors by shape, stride and dtype. Raises BrokenReference for what a candidate cannot be given."""
-    if isinstance(value, torch.Tensor):
-        with torch._C.DisableTorchFunction():
-            return {
-                "tensor": {
-                    "shape": list(value.shape),
-                    "stride": list(value.stride()),
-                    "dtype": str(value.dtype).removeprefix("torch."),
-                }
-            }
-    if isinstance(value, (list, tuple)):
-        return [spec(item) for item in value]
-    if isinstance(value, dict):
-        return {"dict": [[str(key), spec(item)] for key, item in value.items()]}
-    if is_config(value):
-        return encode_config(value)
-    try:
-        return encode_scalar(value)
-    except TypeError:
-        raise BrokenReference(
-            f"an argument is a {type(value).__name__}: use tensors, numbers, strings and lists of these"
-        ) from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,11 +81,6 @@ class Prepared:
     """How each output of the reference would lie in a GPU's memory, at small shape."""
 
 
-def _arguments(reference: Reference, seed: int) -> Variant:
-    args, kwargs = reference.init_inputs(seed)
-    return Variant([spec(args), spec(kwargs)], spec(reference.inputs(seed)))
-
-
 class _Traced:
     """A reference traced at its own shapes."""
 
@@ -119,7 +90,7 @@ class _Traced:
         self.recorder = Recorder(trusted=True)
         self.profile = profile
         with answering_as(profile), recording(self.recorder):
-            self.variant, again = (_arguments(reference, seed) for seed in (0, 1))
+            self.variant, again = (arguments(reference, seed) for seed in (0, 1))
             self._examples = self.recorder.reading.examples(tensors_of(reference.inputs(0)))
         for what, function in (("init_args", "get_init_inputs"), ("inputs", "get_inputs")):
             if getattr(self.variant, what) != getattr(again, what):
@@ -163,6 +134,7 @@ class _Traced:
             forms.append((form.rows, form.outer))
             if not flip:
                 self.replaced = newly_replaced(before, model)
+                self.keeps = not before.keys() <= state.keys()  # tensors as plain attributes
                 with torch._C.DisableTorchFunction():
                     self.layouts = tuple(layout_class(t) for t in tensors_of(returned))
                 self.program = Program((), tuple(init_ids), tuple(init), state, tuple(ids), tuple(steps), output, tuple(reads))
@@ -221,6 +193,8 @@ def prepare(source: str, name: str, profile: DeviceProfile, precision: Precision
     try:
         traced_small = _Traced(small, profile)
         replaced = traced_small.replaced
+        if traced_small.keeps:
+            replaced = tuple(dict.fromkeys((*replaced, *drawn(small.model(0), small.model(1)))))
         if replaced:
             traced_small = _Traced(small, profile, replaced)
         one_size = apply_small(source, name=name) == source

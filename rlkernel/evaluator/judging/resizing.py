@@ -115,6 +115,22 @@ def free_names(source: str) -> set[str]:
     return used["get_inputs"] - used["get_init_inputs"]
 
 
+def batch_names(source: str) -> set[str]:
+    """The names that `get_inputs` gives first where it makes a tensor: how many there are of what a module works on.
+
+    >>> sorted(batch_names("def get_inputs():\\n    return [torch.rand(B, 3, H), torch.zeros((N, H))]\\n"))
+    ['B', 'N']
+    """
+    found: set[str] = set()
+    for statement in ast.parse(source.removeprefix("\ufeff")).body:
+        if isinstance(statement, ast.FunctionDef) and statement.name == "get_inputs":
+            for node in ast.walk(statement):
+                first = node.args[0] if isinstance(node, ast.Call) and node.args else None
+                first = first.elts[0] if isinstance(first, (ast.Tuple, ast.List)) and first.elts else first
+                found |= {first.id} if isinstance(first, ast.Name) else set()
+    return found
+
+
 def with_small(source: str, sizes: Mapping[str, Any]) -> str:
     """The file with these sizes as its `SMALL`."""
     return f"{source.rstrip()}\n{_small_line(sizes)}"

@@ -95,7 +95,7 @@ class Facts:
     least_share: float = LEAST
     """The share of these that it must do. Short launches hide from a bound on time what was left out."""
     unwritten: bool = False
-    """At full shape the launches write less than half of an output that only they write."""
+    """At full shape the launches leave out a part of an output that only they write."""
 
 
 def launch_facts(facts: Facts, total: float) -> tuple[LaunchFact, ...]:

@@ -161,8 +161,12 @@ class Task:
     kernels: Tables
     replaced: tuple[str, ...] = ()
     """Attributes that the reference's forward replaces for its next call."""
-    needed: tuple[int, ...] = ()
-    """Functions without whose launches the rest of forward was seen to fail on a GPU, so that nothing is left to find out."""
+    live: dict[Kernel, bool] = field(default_factory=dict)
+    """What runners that were lost have found out: function -> whether its launches are live."""
+    losses: int = 0
+    """How many runners were lost because forward fails without the launches of a function."""
+    spins: int = 0
+    """How many of these because it never ends."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +174,10 @@ class Needed(Ending):
     """Runner to pool: forward without the launches of this function fails, and the process is lost by it."""
 
     function: int
+    live: dict[Kernel, bool]
+    """What was found out before: function -> whether its launches are live."""
+    spun: bool
+    """Whether it never ends without them."""
 
 
 @dataclass(frozen=True, slots=True)

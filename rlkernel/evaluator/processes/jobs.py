@@ -44,7 +44,12 @@ def _trace_job(sock: socket.socket, fork: Fork) -> None:
         answer: Traces | Failed = Traces(trace(request.source, profile_of(request.profile), request.variants))
     except Verdict as verdict:
         answer = Failed(verdict.status, verdict.detail)
-    wire.send(sock, codec.pack(answer))
+    packed = codec.pack(answer)
+    if not wire.fits(packed):  # e.g. many launches with many configurations each
+        packed = codec.pack(
+            Failed(Status.UNTRACEABLE, "forward records too much: launch fewer kernels, with fewer configurations")
+        )
+    wire.send(sock, packed)
 
 
 def _run_job(sock: socket.socket, fork: Fork) -> None:

@@ -2,8 +2,9 @@
 
 Host code writes `self.hidden = step(x, self.hidden)`. On both sides such an attribute becomes a buffer of its module, and what is
 assigned to it is copied into the buffer's memory when forward ends. So it is state like any other: it starts alike on both sides,
-and it is compared after the call. What a candidate replaces besides is `Program.carried`, see `trace.calls`: it is handed to the
-next call without a copy, and compared only where it is a parameter or buffer that the reference changes.
+and it is compared after the call. The same is done to what `__init__` draws and keeps as a plain attribute, see `drawn`. What a
+candidate replaces besides is `Program.carried`, see `trace.calls`: it is handed to the next call without a copy, and compared
+only where it is a parameter or buffer that the reference changes.
 """
 
 from __future__ import annotations
@@ -31,6 +32,17 @@ def newly_replaced(before: Mapping[str, torch.Tensor], model: nn.Module) -> tupl
     """The names among `before`, which `attributes` gave, that now hold another tensor of the same shape and dtype."""
     now = attributes(model)
     return tuple(name for name, old in before.items() if name in now and now[name] is not old and _alike(now[name], old))
+
+
+def drawn(one: nn.Module, other: nn.Module) -> tuple[str, ...]:
+    """The tensors that two modules of one class, made under different seeds, keep as plain attributes with different values.
+
+    A candidate draws other numbers than its reference where `__init__` sets a seed, or draws by numpy. As buffers, they are given
+    to it as all state is.
+    """
+    buffers, others = {name for name, _ in one.named_buffers()}, attributes(other)
+    plain = {name: tensor for name, tensor in attributes(one).items() if name not in buffers and name in others}
+    return tuple(name for name, tensor in plain.items() if _alike(tensor, others[name]) and not torch.equal(tensor, others[name]))
 
 
 def _alike(one: torch.Tensor, other: torch.Tensor) -> bool:

@@ -21,35 +21,96 @@ ELSEWHERE = 1 << 44
 
 
 class Address(int):
-    """What `Tensor.data_ptr()` gives, as a number whose lowest bits alone are known: torch aligns memory to `ALIGNMENT` bytes.
+    """What `Tensor.data_ptr()` gives, and what host code makes of it: a number of which no more is known than its remainder.
 
-    What depends on more of them raises Untraceable. Example: `% 16` says how an access is aligned, `% 4096` where the allocator
-    happened to put a tensor.
+    torch aligns memory to `ALIGNMENT` bytes, so that an address is known modulo that. What depends on more raises Untraceable.
+    Example: `% 16` says how an access is aligned, and `(at + 15) // 16 * 16` is a multiple of 16; `% 4096` would say where the
+    allocator happened to put a tensor.
     """
 
+    modulus: int
+    """What remains on division by this is known."""
+
+    def __new__(cls, value: int, modulus: int = ALIGNMENT) -> Address:
+        made = super().__new__(cls, value)
+        made.modulus = modulus
+        return made
+
     def __mod__(self, other: int) -> int:
-        _known(ALIGNMENT % other == 0 if other else True)
+        _known(other == 0 or (not isinstance(other, Address) and self.modulus % other == 0))
         return int(self) % other
 
+    def __floordiv__(self, other: int) -> int:
+        _known(other == 0 or (not isinstance(other, Address) and self.modulus % other == 0))
+        return Address(int(self) // other, self.modulus // abs(other))
+
+    def __divmod__(self, other: int) -> tuple[int, int]:
+        return self // other, self % other
+
     def __and__(self, other: int) -> int:
-        _known(0 <= other < ALIGNMENT)
-        return int(self) & other
+        """What is left of the known bits, or the address without some of them."""
+        own = _bits(self)
+        if 0 <= other < own:
+            return int(self) & other
+        _known(not isinstance(other, Address) and other | (own - 1) in (-1, ALL_BITS))
+        return Address(int(self) & other, own)
 
-    __rand__ = __and__
+    def __or__(self, other: int) -> int:
+        return self._changed(int(self) | other, other)
 
-    def __add__(self, other: int) -> Address:
-        return Address(int(self) + other)
+    def __xor__(self, other: int) -> int:
+        return self._changed(int(self) ^ other, other)
 
-    __radd__ = __add__
+    def _changed(self, value: int, other: int) -> int:
+        own = _bits(self)
+        _known(0 <= other < own)
+        return Address(value, own)
+
+    def __add__(self, other: int) -> int:
+        _known(not isinstance(other, Address))
+        return Address(int(self) + other, self.modulus)
 
     def __sub__(self, other: int) -> int:
-        return int(self) - int(other) if isinstance(other, Address) else Address(int(self) - other)
+        return int(self) - int(other) if isinstance(other, Address) else Address(int(self) - other, self.modulus)
 
-    def _unknown(self, other: int) -> int:
+    def __rsub__(self, other: int) -> int:
+        return Address(other - int(self), self.modulus)
+
+    def __mul__(self, other: int) -> int:
+        _known(not isinstance(other, Address))
+        return Address(int(self) * other, self.modulus * abs(other)) if other else 0
+
+    def __lshift__(self, other: int) -> int:
+        return self * (1 << other)
+
+    def __rshift__(self, other: int) -> int:
+        return self // (1 << other)
+
+    def __neg__(self) -> int:
+        return Address(-int(self), self.modulus)
+
+    def __invert__(self) -> int:
+        return -self - 1
+
+    def __pos__(self) -> int:
+        return self
+
+    __radd__, __rmul__, __rand__, __ror__, __rxor__ = __add__, __mul__, __and__, __or__, __xor__
+
+    def _unknown(self, *others: object) -> int:
         _known(False)
         return 0
 
-    __floordiv__ = __rshift__ = __divmod__ = __truediv__ = __xor__ = _unknown  # type: ignore[assignment]
+    __truediv__ = __rtruediv__ = __rfloordiv__ = __rmod__ = __rdivmod__ = _unknown  # type: ignore[assignment]
+    __pow__ = __rpow__ = __rlshift__ = __rrshift__ = _unknown  # type: ignore[assignment]
+
+
+ALL_BITS = (1 << 64) - 1
+
+
+def _bits(address: Address) -> int:
+    """The largest power of two that divides what an address is known modulo: so many of its last bits are known."""
+    return address.modulus & -address.modulus
 
 
 def _known(known: bool) -> None:
@@ -90,7 +151,7 @@ class Addresses:
             if storage._cdata not in self._of:
                 self._of[storage._cdata] = self._next
                 self._next += _aligned(storage.nbytes())
-            return Address(self._of[storage._cdata] + tensor.storage_offset() * tensor.element_size())
+            return Address(self._of[storage._cdata] + int(tensor.storage_offset()) * tensor.element_size())
 
 
 def _aligned(size: int) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from rlkernel.evaluator.program.encoding import step_to_json
@@ -46,11 +46,12 @@ class Call:
     state_before: Mapping[str, int]
     """Parameter and buffer names -> tensor."""
     state_after: Mapping[str, int]
+    form: Form = field(init=False)
+    """The call's steps so that those of equal work are equal."""
 
-    @property
-    def form(self) -> Form:
+    def __post_init__(self) -> None:
         state = [[name, TensorRef(number)] for states in (self.state_before, self.state_after) for name, number in states.items()]
-        return form_of(self.inputs, (*self.reads, *self.steps), [self.output, state], self.began)
+        object.__setattr__(self, "form", form_of(self.inputs, (*self.reads, *self.steps), [self.output, state], self.began))
 
 
 def form_of(inputs: Sequence[int], steps: Sequence[Step], output: Value, began: tuple[int, int]) -> Form:

@@ -25,12 +25,12 @@ from rlkernel.evaluator.program.values import Pairs, TensorRef, Value
 from rlkernel.evaluator.program.variant import Traced, Variant
 from rlkernel.evaluator.trace.calls import Call, Steady, alike, steady
 from rlkernel.evaluator.trace.cuda_graphs import graphs
-from rlkernel.evaluator.trace.devices import CUDA
 from rlkernel.evaluator.trace.host_numbers import compiled, names
 from rlkernel.evaluator.trace.inductor import load
 from rlkernel.evaluator.trace.kernels import KernelTable
 from rlkernel.evaluator.trace.launches import LaunchRecorder, intercepting
 from rlkernel.evaluator.trace.lie import recording
+from rlkernel.evaluator.trace.moving import to_gpu
 from rlkernel.evaluator.trace.pretrained import decode_config, made_of_configs
 from rlkernel.evaluator.trace.programs import NotSteady, Programs
 from rlkernel.evaluator.trace.recorder import Recorder, Untraceable, stand_in
@@ -200,10 +200,9 @@ class _Trace:
         model, init_ids = self._construct()
         hold(model, self.variant.replaced)
         recorder = self.recorder
+        self._guard(Status.INVALID, to_gpu, model, recorder)
         state = self._state(model)
-        for number in state.values():  # the module is moved to the GPU before it is called
-            recorder.devices.move(recorder.tensor(number), CUDA)
-            recorder.reading.state.add(recorder.storage(number))
+        recorder.reading.state |= {recorder.storage(number) for number in state.values()}
         start = Program((), tuple(init_ids), tuple(recorder.phase()), state, (), (), None)
         training, modes = model.training, [(module, module.training) for module in model.modules()]
         usual = steady(lambda: self._forward(model), self.warm)

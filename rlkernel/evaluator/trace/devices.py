@@ -26,6 +26,8 @@ class Devices:
         """Where host code wants such tensors to be made, by `torch.set_default_device`."""
         self.asked: torch.device | None = None
         """The device that the call in progress names."""
+        self.arriving = False
+        """Whether a module is being moved to the GPU, whose tensors change their place without a copy."""
         self._elsewhere: dict[int, torch.device] = {}
         """Storage -> its device, of those that are not on the GPU."""
 

@@ -129,6 +129,8 @@ def _aware(operation: str, plain: Callable[..., Any]) -> Callable[..., Any]:
     def call(*args: Any, **kwargs: Any) -> Any:
         if len(args) == 1 and hasattr(args[0], "item") and operation in ("float", "int", "round"):
             args = (args[0].item(),)
+        if operation == "int" and len(args) == 1 and hasattr(args[0], "modulus"):  # an address stays one
+            return args[0]
         owner = next((arg.owner for arg in args if isinstance(arg, (HostFloat, HostInt))), None)
         return plain(*args, **kwargs) if owner is None else owner.apply(operation, *args)
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import torch
+import triton
 import triton.language as tl
 from triton.runtime.jit import JITFunction
 
@@ -27,6 +28,8 @@ class KernelTable:
         self.functions: list[Function | None] = []
         self._index: dict[tuple[int, str, str], int] = {}
         self._alive: list[Any] = []
+        self._wrapped: dict[int, Any] = {}
+        """Plain Python functions, by identity, as Triton would have them decorated; these keep them alive."""
         self._same: dict[str, int] = {}
         """A function as Python writes it -> its index."""
         self._constants: dict[int, dict[str, Any]] = {}
@@ -60,7 +63,11 @@ class KernelTable:
         for name in _local_names(source):  # a parameter `F` is not the module that the file calls so
             if isinstance(scope.get(name), types.ModuleType):
                 del scope[name]
-        bindings = {name: self.free_name(scope[name], name in annotated) for name in sorted(names & scope.keys())}
+        plain = any(jit is wrapped for wrapped in self._wrapped.values())  # and may call other plain functions
+        bindings = {
+            name: (self._of_python(scope[name]) if plain else None) or self.free_name(scope[name], name in annotated)
+            for name in sorted(names & scope.keys())
+        }
         constexpr = type(jit).__name__ == "ConstexprFunction"
         skip = () if constexpr else tuple(p.name for p in jit.params if p.do_not_specialize)
         line = _def_line(jit)
@@ -77,8 +84,21 @@ class KernelTable:
     def free_name(self, value: Any, annotated: bool) -> Value:
         """A kernel's free name as data. Triton lets kernels use a global constant only when it is a constexpr."""
         if isinstance(value, tl.constexpr):
-            return Constexpr(self.binding(value.value))
+            inner = self._of_python(value.value)
+            return inner or Constexpr(self.binding(value.value))
         return Constexpr(self.binding(value)) if annotated else self.binding(value)
+
+    def _of_python(self, value: Any) -> FunctionRef | None:
+        """A plain Python function inside a `tl.constexpr`, which Triton calls on constants while it compiles; None for anything
+        else, and for what has no text of its own, such as a lambda."""
+        if not isinstance(value, types.FunctionType):
+            return None
+        if id(value) not in self._wrapped:
+            try:
+                self._wrapped[id(value)] = triton.constexpr_function(value)
+            except (AttributeError, OSError, TypeError, ValueError):
+                return None
+        return FunctionRef(self.index(self._wrapped[id(value)]))
 
     def binding(self, value: Any) -> Value:
         """An object that a kernel refers to as data; Unknown for what no kernel can use."""
@@ -110,7 +130,7 @@ class KernelTable:
             value = value.value
         if has_numbers(value):
             raise Untraceable(f"constexpr argument {name} depends on a parameter's value; pass it as an argument of run time")
-        encoded = self.binding(value)
+        encoded = self._of_python(value) or self.binding(value)
         if isinstance(encoded, (Unknown, ModuleRef)) or isinstance(value, torch.dtype):
             raise Untraceable(f"constexpr argument {name} is a {type(value).__name__}")
         return encoded

@@ -156,7 +156,7 @@ class Lie(TorchFunctionMode):
         target = devices.of(tensor) if target is None else target
         if result is tensor and devices.of(tensor) == target:
             return result
-        if result is tensor:
+        if result is tensor and not devices.arriving:
             result = tensor.clone()
         devices.move(result, target)
         return result

@@ -73,3 +73,14 @@ def test_a_mask_that_leaves_out_more_is_of_the_same_kind() -> None:
     kinds.reach(np.array([[True, True], [True, False], [False, False]]))
     assert kinds.alike.tolist() == [1, 2]
     assert [left.tolist() for left in kinds.left] == [[0]]
+
+
+@pytest.mark.parametrize(
+    ("turns", "left"), [([7, 8, 8, 7, 7, 8], [[1, 2, 5]]), ([7, 8, 9, 7, 16, 8], [[1, 2, 5], [4]]), ([3] * 6, [])]
+)
+def test_two_lengths_of_a_loop_are_two_kinds(turns: list[int], left: list[list[int]]) -> None:
+    """Work that is dealt out evenly takes 7 turns or 8. Of 7, 8, 9 and 16 those below 8 are one kind."""
+    kinds = Kinds()
+    kinds.follow((6, 1, 1), np.arange(6), 0)
+    kinds.turns(np.array(turns))
+    assert sorted(one.tolist() for one in kinds.left) == left

@@ -12,7 +12,7 @@ import pytest
 import torch
 
 ROOM = "rlkernel.evaluator.gpu"
-MODULES = ("driver", "guards", "stopwatch", "fused", "checks", "measuring", "problem", "trials", "subject")
+MODULES = ("driver", "guards", "stopwatch", "fused", "checks", "measuring", "problem", "trials", "subject", "session")
 BINDINGS = ("cuda", "cuda.bindings", "cuda.bindings.driver", "cuda.bindings.nvrtc")
 
 

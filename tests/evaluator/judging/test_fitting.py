@@ -172,17 +172,17 @@ def test_a_file_that_cannot_run_is_told() -> None:
 
 def test_a_recurrence_is_shortened_until_its_trace_is_not_too_long() -> None:
     found = fitted(fit_for_gpu(problem(RECURRENT), 1 << 40))
-    # select, add and tanh per step: 3 x 1024 + 2 operators; with 2048 steps, more than 4000.
-    assert found.whole == {"length": 1024} and found.problem.source != RECURRENT
-    assert load_reference(found.problem.source, small=False).inputs(0)[0].shape == (1024, 64)
+    # select, add and tanh per step: 3 x 2048 + 2 operators; with 4096 steps, more than 8000.
+    assert found.whole == {"length": 2048} and found.problem.source != RECURRENT
+    assert load_reference(found.problem.source, small=False).inputs(0)[0].shape == (2048, 64)
     on_cpu = fitted(fit_for_cpu(problem(RECURRENT)))
-    assert on_cpu.whole == {"length": 1024} and describe([on_cpu])["resized"] == {"level1/x": {"length": 1024}}
+    assert on_cpu.whole == {"length": 2048} and describe([on_cpu])["resized"] == {"level1/x": {"length": 2048}}
 
 
 def test_of_many_sizes_only_the_one_that_makes_a_trace_too_long_is_reduced() -> None:
     # The width is larger and comes first, but no width makes the trace shorter.
     wide = RECURRENT.replace("width = 64", "width = 8192")
-    assert fitted(fit_for_gpu(problem(wide), 1 << 40)).whole == {"length": 1024}
+    assert fitted(fit_for_gpu(problem(wide), 1 << 40)).whole == {"length": 2048}
 
 
 def test_on_a_gpu_only_what_needs_too_much_memory_is_made_smaller() -> None:
@@ -289,3 +289,33 @@ def test_a_layer_that_is_recorded_whole_is_one_operator() -> None:
     found = need(LAYER, "x")
     assert found.operators < 20, "not 5000 cells"
     assert found.flops == 2 * 5000 * (4 * 64 * 64 + 4 * 64 * 64)
+
+
+WINDOWS = (
+    HEAD
+    + """
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        wide = [nn.Conv2d(3 if i == 0 else 512, 512, 3, stride=2 if i % 2 else 1, padding=1) for i in range(5)]
+        self.layers = nn.Sequential(*wide, nn.MaxPool2d(3, 2, 1))
+    def forward(self, x):
+        return self.layers(x)
+batch_size = 64
+height = 256
+width = 256
+def get_inputs():
+    return [torch.rand(batch_size, 3, height, width)]
+def get_init_inputs():
+    return []
+"""
+)
+
+
+def test_extents_stay_above_the_windows_where_that_costs_little() -> None:
+    """Weights of 9.5 million elements are more than comfortable at any size. Two convolutions of stride 2 leave a quarter: of 16
+    pixels 4 for the pooling, of which the window is 3; of 8 pixels 2."""
+    found = fitted(fit_for_cpu(problem(WINDOWS))).compared
+    assert (found["height"], found["width"]) == (16, 16) and found["batch_size"] <= 2
+    one, two = (count(resize(WINDOWS, found | {"height": n, "width": n}), "x", H200).cramped for n in (8, 16))
+    assert (one, two) == (2, 0)

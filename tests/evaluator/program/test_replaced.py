@@ -8,7 +8,7 @@ from torch import nn
 from rlkernel.evaluator.devices import H200
 from rlkernel.evaluator.judging.oracle import prepare
 from rlkernel.evaluator.judging.reference_calls import call, state_of
-from rlkernel.evaluator.program.replaced import attributes, hold, holding, newly_replaced
+from rlkernel.evaluator.program.replaced import attributes, drawn, hold, holding, newly_replaced
 from rlkernel.evaluator.program.schema import Op
 from rlkernel.evaluator.trace.candidate import trace
 from rlkernel.types import Precision
@@ -95,3 +95,20 @@ def test_what_a_candidate_replaces_besides_is_carried_without_a_copy() -> None:
     copies = [step for step in traced.program.forward if isinstance(step, Op) and step.op == "aten.copy_.default"]
     assert len(traced.program.carried) == len(copies) == 1
     assert traced.program.state["cell.hidden"] not in traced.program.carried
+
+
+def test_what_is_drawn_is_told_from_constants_and_buffers() -> None:
+    class Tables(nn.Module):
+        def __init__(self, seed: int) -> None:
+            super().__init__()
+            generator = torch.Generator().manual_seed(seed)
+            self.table, self.order = torch.randn(4, generator=generator), torch.randperm(50, generator=generator)
+            self.scale, self.rows = torch.tensor(2.0), torch.ones(seed)
+            self.register_buffer("known", torch.randn(4, generator=generator))
+            self.linear = nn.Linear(4, 4)
+
+    assert drawn(Tables(1), Tables(2)) == ("table", "order")  # rows has another size, and is no answer to anything
+    assert drawn(Tables(1), Tables(1)) == ()
+    tables = Tables(1)
+    hold(tables, drawn(tables, Tables(2)))
+    assert set(state_of(tables)) == {"table", "order", "known", "linear.weight", "linear.bias"}

@@ -8,7 +8,10 @@ from typing import Any
 import pytest
 import torch
 
+from rlkernel.evaluator import wire
 from rlkernel.evaluator.devices import PROFILES
+from rlkernel.evaluator.messages import codec
+from rlkernel.evaluator.messages.children import Traces
 from rlkernel.evaluator.program.schema import Op, Program
 from rlkernel.evaluator.program.values import Pairs, TensorRef
 from rlkernel.evaluator.program.variant import Traced, Variant
@@ -147,3 +150,20 @@ def test_two_traces_of_the_same_work_are_equal_whatever_their_ids() -> None:
     assert work(3, 2) != work(3, 5)
     # what was there before a call keeps its name
     assert form_of([3], [], TensorRef(1), (3, 0)).outer != form_of([3], [], TensorRef(2), (3, 0)).outer
+
+
+def test_a_launch_per_time_step_is_recorded_at_full_length_and_can_be_sent() -> None:
+    """Two views and a launch per step, 1,700 steps: 5,100, where a trace once held 4,096."""
+    head = """import triton
+import triton.language as tl
+@triton.jit
+def step(x, o, H: tl.constexpr):
+    i = tl.arange(0, H)
+    tl.store(o + i, tl.load(x + i))
+"""
+    forward = "o = torch.empty_like(x)\nfor t in range(x.shape[0]):\n    step[(1,)](x[t], o[t], 4)\nreturn o"
+    source = f"import torch\nfrom torch import nn\n{head}\nclass ModelNew(nn.Module):\n    def forward(self, x):\n"
+    long = {"tensor": {"shape": [1700, 4], "stride": [4, 1], "dtype": "float32"}}
+    found = traced_text(source + textwrap.indent(forward, " " * 8), Variant([[], {"dict": []}], [long]))
+    assert (len(found.program.launches), len(found.program.forward) > 5100) == (1700, True)
+    assert wire.fits(codec.pack(Traces((found, found))))

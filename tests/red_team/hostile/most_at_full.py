@@ -1,4 +1,4 @@
-# relu incorrect cpu=correct catalogue=41,58: leaves out 7 % at the full shape, within what the CPU path's model can tell; the GPU path checks there
+# relu incorrect cpu=implausible catalogue=41,58: leaves out 7 % at the full shape, which no time tells; what it stores is counted
 import torch
 import torch.nn as nn
 import triton

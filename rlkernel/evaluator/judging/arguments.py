@@ -1,0 +1,44 @@
+"""The arguments of a problem as data: tensors by shape, stride and dtype. `trace.candidate.decode_spec` makes tensors of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from rlkernel.errors import BrokenReference
+from rlkernel.evaluator.program.schema import encode_scalar
+from rlkernel.evaluator.program.variant import Variant
+from rlkernel.evaluator.trace.pretrained import encode_config
+from rlkernel.reference import Reference, is_config
+
+
+def spec(value: Any) -> Any:
+    """An argument as data: tensors by shape, stride and dtype. Raises BrokenReference for what a candidate cannot be given."""
+    if isinstance(value, torch.Tensor):
+        with torch._C.DisableTorchFunction():
+            return {
+                "tensor": {
+                    "shape": list(value.shape),
+                    "stride": list(value.stride()),
+                    "dtype": str(value.dtype).removeprefix("torch."),
+                }
+            }
+    if isinstance(value, (list, tuple)):
+        return [spec(item) for item in value]
+    if isinstance(value, dict):
+        return {"dict": [[str(key), spec(item)] for key, item in value.items()]}
+    if is_config(value):
+        return encode_config(value)
+    try:
+        return encode_scalar(value)
+    except TypeError:
+        raise BrokenReference(
+            f"an argument is a {type(value).__name__}: use tensors, numbers, strings and lists of these"
+        ) from None
+
+
+def arguments(reference: Reference, seed: int) -> Variant:
+    """What a problem's functions give under a seed, for both `__init__` and `forward`. Raises BrokenReference."""
+    args, kwargs = reference.init_inputs(seed)
+    return Variant([spec(args), spec(kwargs)], spec(reference.inputs(seed)))

@@ -20,8 +20,6 @@ from rlkernel.evaluator.program.codes import equal_or_wrong, valued
 
 SLICE = 0.25
 """Allowed error of one row, column or channel, in units of its own root mean square."""
-LAYOUTS = ("contiguous", "channels_last", "strided")
-"""What `layout_class` gives."""
 SLICE_ELEMENTS = 16
 """Elements that a slice needs to be looked at on its own."""
 
@@ -37,26 +35,14 @@ class Match:
     """The miss is one of size alone, so that a closer look at the reference's own error may forgive it."""
 
 
-def layout_class(tensor: torch.Tensor) -> str:
-    if tensor.is_contiguous():
-        return "contiguous"
-    if tensor.dim() == 4 and tensor.is_contiguous(memory_format=torch.channels_last):
-        return "channels_last"
-    return "strided"
-
-
-def mismatch(
-    found: torch.Tensor, reference: torch.Tensor, *, overlapping: bool, where: str, layouts: Sequence[str] = ()
-) -> str | None:
-    """What is wrong with an output whatever its values; None if nothing is. `layouts`: what is fine beside the reference's."""
+def mismatch(found: torch.Tensor, reference: torch.Tensor, *, overlapping: bool, where: str) -> str | None:
+    """What is wrong with an output whatever its values; None if nothing is. In which order its elements lie in memory is free."""
     if tuple(found.shape) != tuple(reference.shape):
         return f"{where} has shape {tuple(found.shape)}, expected {tuple(reference.shape)}"
     if found.dtype != reference.dtype:
         return f"{where} has dtype {_name(found.dtype)}, expected {_name(reference.dtype)}"
     if overlapping:
         return f"{where} is an expanded view: its elements share memory"
-    if layout_class(found) not in ("contiguous", layout_class(reference), *layouts):
-        return f"{where} is {layout_class(found)} in memory, expected {layout_class(reference)}"
     return None
 
 
@@ -204,11 +190,10 @@ def wrong_slices(found: torch.Tensor, exact: torch.Tensor, allowed: Tolerance) -
 
 
 def compare_tensor(
-    found: torch.Tensor, reference: torch.Tensor, exact: torch.Tensor, *, allowed: Tolerance, overlapping: bool, where: str,
-    layouts: Sequence[str] = (),
-) -> Match:  # fmt: skip
-    """One output tensor against the reference's and the exact one. `layouts`: what is fine in memory beside the reference's."""
-    detail = mismatch(found, reference, overlapping=overlapping, where=where, layouts=layouts)
+    found: torch.Tensor, reference: torch.Tensor, exact: torch.Tensor, *, allowed: Tolerance, overlapping: bool, where: str
+) -> Match:
+    """One output tensor against the reference's and the exact one."""
+    detail = mismatch(found, reference, overlapping=overlapping, where=where)
     if detail is not None:
         return Match(False, detail)
     if equal_or_wrong(reference.dtype):

@@ -16,7 +16,6 @@ from rlkernel.errors import BrokenReference, one_line
 from rlkernel.evaluator import wire
 from rlkernel.evaluator.devices import DeviceProfile, profile_of
 from rlkernel.evaluator.judging.arguments import arguments
-from rlkernel.evaluator.judging.comparison import layout_class
 from rlkernel.evaluator.judging.drawing import Before, Round, draw_rounds
 from rlkernel.evaluator.judging.fitting import Unfit, fit_for_cpu, fit_for_gpu
 from rlkernel.evaluator.judging.kernelbench import closeness, worse
@@ -77,8 +76,6 @@ class Prepared:
     costs: Costs
     program: Program
     """The reference itself, traced at full shape."""
-    layouts: tuple[str, ...]
-    """How each output of the reference would lie in a GPU's memory, at small shape."""
 
 
 class _Traced:
@@ -134,9 +131,6 @@ class _Traced:
             forms.append((form.rows, form.outer))
             if not flip:
                 self.replaced = newly_replaced(before, model)
-                self.keeps = not before.keys() <= state.keys()  # tensors as plain attributes
-                with torch._C.DisableTorchFunction():
-                    self.layouts = tuple(layout_class(t) for t in tensors_of(returned))
                 self.program = Program((), tuple(init_ids), tuple(init), state, tuple(ids), tuple(steps), output, tuple(reads))
         self.modal = forms[0] != forms[1]
 
@@ -210,7 +204,7 @@ def prepare(source: str, name: str, profile: DeviceProfile, precision: Precision
         raise BrokenReference(f"{name}: forward does no device work, so there is nothing to speed up")
     shrunk = replace(traced_small.variant, constants=small_constants(source, name=name), replaced=replaced)
     variants = (shrunk, replace(traced_full.variant, replaced=replaced))
-    return Prepared(small, variants, traced_small.modal, costs, traced_full.program, traced_small.layouts)
+    return Prepared(small, variants, traced_small.modal, costs, traced_full.program)
 
 
 def _round_inputs(problem: Prepared, one: Round, reply: wire.Body) -> RoundInputs:
@@ -292,7 +286,7 @@ class Oracle:
             return Broken(str(error))
         except Exception as error:  # whatever the reference's own code raises is told in one line
             return Broken(f"{question.about.name}: forward raised {one_line(error)}")
-        self._expected = [replace(one.expected, layouts=problem.layouts) for one in drawn]
+        self._expected = [one.expected for one in drawn]
         return Rounds(tuple(_round_inputs(problem, one, reply) for one in drawn))
 
     def _compare(self, question: Compare, body: bytes) -> Compared | Malformed:

@@ -29,8 +29,6 @@ class Expected:
     """What is allowed of each output."""
     beside: Mapping[int, tuple[torch.Tensor, Tolerance]] = field(default_factory=dict)
     """Output -> another result that is right, and what is allowed from it: float64's, where the reference is its own measure."""
-    layouts: tuple[str, ...] = ()
-    """What is fine in memory beside the reference's own layout, because a GPU's operators would give it."""
     state: Mapping[str, tuple[torch.Tensor, Tolerance]] = field(default_factory=dict)
     """Buffers and parameters that forward changes, after the call, and what is allowed of them."""
     other: bool = False
@@ -74,7 +72,7 @@ def compare_round(
         where = "output" if len(tensors) == 1 else f"output {index}"
         match = compare_tensor(
             found, expected.reference[index], expected.exact[index], allowed=expected.allowed[index],
-            overlapping=overlapping[index], where=where, layouts=expected.layouts[index : index + 1],
+            overlapping=overlapping[index], where=where,
         )  # fmt: skip
         if not match.matches and match.numeric and index in expected.beside:
             exact, allowed = expected.beside[index]

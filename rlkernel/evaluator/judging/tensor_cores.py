@@ -17,11 +17,12 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_map
 
-from rlkernel.evaluator.judging.comparison import LAYOUTS, compare_tensor
+from rlkernel.evaluator.judging.comparison import compare_tensor
 from rlkernel.evaluator.judging.reference_calls import call, mapped, state_of
 from rlkernel.evaluator.judging.tolerance import Cores
 from rlkernel.evaluator.messages.judgement import Balance, Tolerance
 from rlkernel.evaluator.program.codes import holds_numbers
+from rlkernel.evaluator.program.folding import OUT_OF_RANGE
 from rlkernel.types import Precision
 
 PRODUCTS = frozenset({
@@ -42,8 +43,6 @@ _ADDED = {"addmm", "baddbmm", "addbmm", "addmv", "_addmm_activation"}
 _LOW = 52 - 10
 """Bits of a float64's mantissa that tf32 does not have."""
 
-OUT_OF_RANGE = 2.0**26
-"""Usual values divided by it are zero in half precision, and usual ones times it infinite."""
 Operand = int | str
 """An argument of forward, by its place, or a parameter or buffer, by its name."""
 
@@ -171,7 +170,7 @@ def halved(exact: Exact, found: Sequence[torch.Tensor], allowed: Sequence[Tolera
     rounded = rounded_outputs(exact, half)
     outputs = [] if rounded is None else _like(found, rounded)
     return any(
-        not compare_tensor(h, f, f, allowed=limit.times(2), overlapping=False, where="", layouts=LAYOUTS).matches
+        not compare_tensor(h, f, f, allowed=limit.times(2), overlapping=False, where="").matches
         for h, f, limit in zip(outputs, found, allowed, strict=False)
     )
 

@@ -2,7 +2,8 @@
 
 Those differ from the ones that `__init__` draws: constants have other values, and in one round weights are scaled. State that a
 candidate shares with its reference is known by its name. A weight that it draws and keeps under no such name, such as one that
-is transposed at once, is known by its numbers: they are the reference's, because both draw from one seed.
+is transposed at once, is known by its numbers: they are the reference's, because both draw from one seed. A weight that had the
+reference's numbers until `__init__` has changed them, such as one that is scaled in place, stays changed.
 """
 
 from __future__ import annotations
@@ -17,6 +18,11 @@ from rlkernel.evaluator.program.operators import operator
 from rlkernel.evaluator.program.schema import Launch, Literal, Op, Scalar, Step
 from rlkernel.evaluator.program.values import Descriptor, Value
 
+OUT_OF_RANGE = 2.0**26
+"""By what one round multiplies or divides weights: usual values divided by it are zero in half precision, and usual ones times
+it infinite."""
+CHANGES = {"mul_": 1, "div_": 1, "add_": 0, "sub_": 0}
+"""Operators that change a tensor by its own numbers, and the operand with which they change nothing."""
 ROUNDING = 0.01
 """What a factor may change of a number besides, relative: bfloat16 rounds by 0.004."""
 
@@ -38,6 +44,10 @@ class Folding:
         self._value_of, self._before_comparing = value_of, before_comparing
         self._known: list[tuple[str, torch.Tensor]] = []
         """Weights that were known by their numbers, and the tensors that held these."""
+        self._drawn: dict[str, torch.Tensor] = {}
+        """Weights of which tensors held the reference's own numbers before `__init__` went on with them, and these tensors."""
+        self._given_once: set[tuple[str, int]] = set()
+        """Weights, and storages that they were given to: what these hold from then on says nothing of what was drawn."""
 
     def before(self, step: Step) -> None:
         """Before a step reads weights that are made by then, give them their values."""
@@ -49,18 +59,20 @@ class Folding:
             own = self._values.get(self._state[name]) if name in self._state else None
             if own is not None and _alike(own, weight):
                 if own.untyped_storage()._cdata in read:
+                    self._note_if_drawn(name, own, weight)
                     own.copy_(weight)
                 continue
             for tensor in mine:
                 if _alike(tensor, weight):
                     self._before_comparing()
                     if _scaled(tensor, weight):
+                        self._note_if_drawn(name, tensor, weight)
                         tensor.copy_(weight)
                         self._known.append((name, tensor))
 
     def left(self, state: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-        """The weights that the state that was made is still to be given: all but those that went into it by their numbers, of
-        which it holds something else, such as the transposed weight."""
+        """What the state that was made is still to be given: all weights but those that went into it by their numbers, and of
+        which it holds something else, such as the transposed weight. For a weight that `__init__` has changed, what it made."""
         kept = {tensor.untyped_storage()._cdata for tensor in state.values()}
         folded = {name for name, tensor in self._known if name not in state and tensor.untyped_storage()._cdata not in kept}
         if folded:
@@ -69,7 +81,28 @@ class Folding:
             weight = self._given[name]
             if any(_alike(tensor, weight) and _proportional(tensor, weight) for tensor in state.values()):
                 folded.discard(name)
-        return {name: weight for name, weight in self._given.items() if name not in folded}
+        left = {name: weight for name, weight in self._given.items() if name not in folded}
+        made = {name: self._made_of(name, state) for name in self._drawn if name in left}
+        return left | {name: own for name, own in made.items() if own is not None}
+
+    def _note_if_drawn(self, name: str, tensor: torch.Tensor, weight: torch.Tensor) -> None:
+        key = (name, tensor.untyped_storage()._cdata)
+        if name not in self._drawn and key not in self._given_once:
+            self._given_once.add(key)
+            self._before_comparing()
+            if _drawn(tensor, weight):
+                self._drawn[name] = tensor
+
+    def _made_of(self, name: str, state: Mapping[str, torch.Tensor]) -> torch.Tensor | None:
+        """What `__init__` has made of a weight that it drew, where the state holds that: the same tensor with other numbers, or
+        one of the weight's name that is scaled."""
+        drawn, weight = self._drawn[name], self._given[name]
+        mine = drawn.untyped_storage()._cdata
+        same = (tensor for tensor in state.values() if tensor.untyped_storage()._cdata == mine)
+        own = state[name] if name in state else next(same, None)
+        if own is None or not _alike(own, weight) or torch.equal(own, weight):
+            return None
+        return own if own.untyped_storage()._cdata == mine or _proportional(own, weight) else None
 
     def _read_by(self, step: Op | Launch | Scalar) -> set[int]:
         """Storages that a step reads and does not only look at or fill."""
@@ -82,6 +115,9 @@ class Folding:
             return set()  # a view
         values = dict(zip([a.name for a in schema.arguments], step.args, strict=False)) | step.kwargs
         written = {a.name for a in schema.arguments if a.alias_info is not None and a.alias_info.is_write}
+        neutral = CHANGES.get(schema.name.removeprefix("aten::"))
+        if neutral is not None and values.get("other") != neutral:
+            written = set()
         return _storages([self._value_of(value) for name, value in values.items() if name not in written])
 
 
@@ -107,6 +143,14 @@ def _scaled(tensor: torch.Tensor, weight: torch.Tensor) -> bool:
     first = tensor.reshape(-1)[0]
     factor = weight.reshape(-1)[0] / first
     return bool(((tensor * factor == weight).all() & (tensor != first).any()).item())
+
+
+def _drawn(tensor: torch.Tensor, weight: torch.Tensor) -> bool:
+    """Whether a tensor holds a weight's numbers as both sides have drawn them: a round may have multiplied the weight."""
+    if not _scaled(tensor, weight):
+        return False
+    factor = abs((weight.reshape(-1)[0] / tensor.reshape(-1)[0]).item())
+    return factor in (1.0, OUT_OF_RANGE, 1.0 / OUT_OF_RANGE)
 
 
 def _proportional(tensor: torch.Tensor, weight: torch.Tensor) -> bool:

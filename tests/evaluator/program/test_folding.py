@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 
+from rlkernel.evaluator.judging.reference_calls import pairs
 from rlkernel.evaluator.program.replay import Replay
 from rlkernel.seeds import seed_generators
 from tests.evaluator.trace.test_candidate import program
@@ -54,3 +57,54 @@ def test_a_weight_that_went_into_the_state_is_not_given_again(init: str, left: b
     given = torch.randn(4, 4) * 2.0
     replay.init([], SEED, {"weight": given})
     assert replay.given.keys() == ({"weight"} if left else set())
+
+
+@pytest.mark.parametrize("factor", [1.0, 2.0**26, 2.0**-26])
+@pytest.mark.parametrize(
+    ("init", "name", "expected"),
+    [
+        ("self.weight = nn.Parameter(torch.randn(4, 3)); self.weight.data.mul_(0.5)", "weight", lambda w: w * 0.5),
+        ("self.weight = nn.Parameter(torch.randn(4, 3)); self.weight.data.div_(2)", "weight", lambda w: w / 2),
+        ("self.weight = nn.Parameter(torch.randn(4, 3)); self.weight.data.sub_(3.0)", "weight", lambda w: w - 3.0),
+        ("self.mine = nn.Parameter(torch.randn(4, 3)); self.mine.data /= 4", "mine", lambda w: w / 4),
+        ("w = nn.Parameter(torch.randn(4, 3)); self.weight = nn.Parameter(w.detach() * 8)", "weight", lambda w: w * 8),
+        ("w = self.weight = nn.Parameter(torch.randn(4, 3)); w.data.copy_(w.data * 3)", "weight", lambda w: w * 3),
+    ],
+)
+def test_a_weight_that_is_changed_once_it_is_drawn_stays_changed(init: str, name: str, expected: Any, factor: float) -> None:
+    """A plain run has a factor in its weights, because both sides draw them from one seed."""
+    assert torch.equal(_constructed(init, factor)[name], expected(_drawn() * factor))
+
+
+@pytest.mark.parametrize(
+    "init",
+    [
+        "self.weight = nn.Parameter(torch.randn(4, 3) * 0.02)",
+        "self.weight = nn.Parameter(torch.randn(4, 3)); self.weight.data.mul_(0.02)",
+        "self.weight = nn.Parameter(torch.empty(4, 3)); nn.init.trunc_normal_(self.weight)",
+        "self.weight = nn.Parameter(torch.zeros(4, 3)); self.weight.data.add_(1)",
+        "self.weight = nn.Parameter(torch.rand(4, 3)); self.weight.data.mul_(2).sub_(1)",
+    ],
+)
+@pytest.mark.parametrize("factor", [1.0, 2.0**26])
+def test_a_weight_that_is_drawn_in_several_steps_is_given_as_the_reference_has_it(init: str, factor: float) -> None:
+    """The reference draws in the same steps, so that its numbers are those of the last one."""
+    seed_generators(SEED)
+    plain = Replay(program("return x", init=init), torch.device("cpu"), lambda *call: None).init([], SEED)["weight"]
+    given = plain * factor
+    assert torch.equal(_constructed(init, 1.0, given)["weight"], given)
+
+
+def _drawn() -> torch.Tensor:
+    seed_generators(SEED)
+    return torch.randn(4, 3)
+
+
+def _constructed(init: str, factor: float, given: torch.Tensor | None = None) -> dict[str, torch.Tensor]:
+    """The state as a round has it: what is left to be given, is."""
+    given = _drawn() * factor if given is None else given
+    replay = Replay(program("return x", init=init), torch.device("cpu"), lambda *call: None)
+    state = replay.init([], SEED, {"weight": given})
+    for own, weight in pairs(state, replay.given):
+        own.data.copy_(weight)
+    return state

@@ -115,7 +115,7 @@ class Machine(Arithmetic):
         self.tried |= write
         shape = np.broadcast_shapes(pointers.shape, mask.shape)
         addresses = np.broadcast_to(pointers, shape)[np.broadcast_to(mask, shape).astype(bool, copy=False)]
-        parts = self._by_storage(addresses, width, "writes" if write else "reads")
+        parts = self._by_storage(addresses, width, "writes" if write else "reads", made_up=unknown)
         self.wrote |= write and (unknown or addresses.size > 0)
         for place, mine, _ in parts if self.dry else ():
             storage = self._order[place]
@@ -126,8 +126,8 @@ class Machine(Arithmetic):
                 self.counts.stored[storage] = self.counts.stored.get(storage, 0.0) + float(mine.size * width)
         return parts
 
-    def _by_storage(self, addresses: Array, width: int, verb: str) -> list[_Part]:
-        """Raises OutOfBounds."""
+    def _by_storage(self, addresses: Array, width: int, verb: str, *, made_up: bool = False) -> list[_Part]:
+        """Addresses that are `made_up`, because memory decides them, say nothing where they lie outside. Raises OutOfBounds."""
         if addresses.size == 0:
             return []
         last = self._ends - np.uint64(width)
@@ -139,9 +139,9 @@ class Machine(Arithmetic):
         inside = (place >= 0) & (len(last) > 0)
         if len(last):
             inside &= addresses <= last[np.maximum(place, 0)]
-        if not inside.all():
+        if not inside.all() and not made_up:
             raise OutOfBounds(f"program {self.grid_idx} {verb} {int((~inside).sum())} elements outside the tensors it was given")
-        return [(int(index), addresses[place == index], place == index) for index in np.unique(place)]
+        return [(int(i), addresses[mine], mine) for i in np.unique(place[inside]) for mine in [(place == i) & inside]]
 
     def _count_most(self, pointers: Array, mask: Array, width: int) -> None:
         """Count the bytes of an access whose addresses or mask come from memory as if none were left out or met twice."""

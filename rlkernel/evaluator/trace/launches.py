@@ -14,6 +14,7 @@ from typing import Any
 import torch
 import triton
 import triton.language as tl
+from torch._library.triton import set_wrap_triton_enabled
 from triton._utils import validate_block_shape
 from triton.runtime.autotuner import Autotuner
 from triton.runtime.errors import AutotunerError
@@ -275,5 +276,6 @@ def intercepting(
         patched(Autotuner, run=method(Autotuner.run, launches.autotune_run)),
         patched(TensorDescriptor, __post_init__=_check_descriptor),
         compiled_style(launches.autotune_run),
+        set_wrap_triton_enabled(False),  # torch.library.wrap_triton gives the kernel itself
     ):
         yield launches

@@ -124,11 +124,10 @@ def _plain(value: Any) -> Any:
 
 
 def _deciding(machine: Machine, method: Callable[[Any], Any], *, truth: bool) -> Callable[[Any], Any]:
-    """A method of tensors that gives a value of Python: programs with other values go another way. That of a block is always
-    true."""
+    """A method of tensors that gives a value of Python: programs with other values go another way."""
 
     def call(tensor: Any) -> Any:
-        if machine.dry and tensor.handle.data.size == 1 and (data := others(tensor.handle)) is not None:
+        if machine.dry and (data := others(tensor.handle)) is not None:
             machine.kinds.decide(data != 0 if truth else data)
         return method(tensor)
 

@@ -1,7 +1,8 @@
 """Triton's semantic for interpreted kernels: an argument that is zero is one that was given.
 
 Triton asks `if other:` to learn whether a load has an `other`. When it compiles, a value of a kernel is always true. In its
-interpreter a single element is as true as its number, so that `tl.load(x + i - 1, mask=i > 0, other=0.0)` would have no `other`.
+interpreter a single element is as true as its number, so that `tl.load(x + i - 1, mask=i > 0, other=0.0)` would have no `other`;
+and whether a block from memory is true, nobody knows while a launch is priced.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ from triton.language.semantic import TritonSemantic
 
 @contextmanager
 def _given(*arguments: Any) -> Iterator[None]:
-    """Inside, all values of a kernel are true, if one of the arguments is a single element; others are always true."""
-    if not any(isinstance(argument, tl.tensor) and argument.handle.data.size == 1 for argument in arguments):
+    """Inside, all values of a kernel are true, if one of the arguments is such a value."""
+    if not any(isinstance(argument, tl.tensor) for argument in arguments):
         yield
         return
     before = tl.tensor.__bool__

@@ -26,6 +26,7 @@ from rlkernel.evaluator.messages.endings import Broken, Failed
 from rlkernel.evaluator.messages.oracle import About, Brief, Fit, Fits, Prepare
 from rlkernel.evaluator.messages.survey import Survey, SurveyRequest
 from rlkernel.evaluator.processes.fork_server import Child, ChildDied, ForkServer
+from rlkernel.evaluator.program.compiled_ahead import MOST_ASKED, Asked, KernelFacts
 from rlkernel.evaluator.program.schema import MalformedProgram, Program
 from rlkernel.evaluator.program.variant import Specs, Traced, Variant
 from rlkernel.types import Problem, Seconds, Status
@@ -182,13 +183,29 @@ class Stages:
         return answer, body
 
     async def trace(self, code: str, variants: Sequence[Variant], clock: Clock) -> tuple[Traced, ...]:
-        """One traced candidate per variant. Raises Ended."""
-        request = TraceRequest(code, self.config.profile, tuple(variants))
-        with clock.stage("trace"):
-            found, _ = await self.job("trace", codec.pack(request), self.config.limits.trace_seconds, Traces)
+        """One traced candidate per variant, traced again for each kernel that it compiles ahead. Raises Ended."""
+        known: tuple[KernelFacts, ...] = ()
+        while True:
+            request = TraceRequest(code, self.config.profile, tuple(variants), known)
+            found: Traces | Asked
+            with clock.stage("trace"):
+                found, _ = await self.job("trace", codec.pack(request), self.config.limits.trace_seconds, Traces, Asked)
+            if not isinstance(found, Asked):
+                break
+            if len(known) == MOST_ASKED:
+                raise Ended(Status.UNTRACEABLE, f"kernel.warmup() compiles more than {MOST_ASKED} kernels")
+            with clock.stage("compile"):
+                known += (await self._facts(found),)
         if len(found.traces) != len(variants):
             raise Ended(Status.CRASH, "the trace is not a Program: another number of traces")
         return found.traces
+
+    async def _facts(self, asked: Asked) -> KernelFacts:
+        """What is known of a kernel once it is compiled. Raises Ended."""
+        made = (await self.compile(asked.program, asked.specs, None)).facts.get("0", {}).get(0)
+        if made is None:
+            raise Ended(Status.CRASH, "the trace is not a Program: nothing to compile ahead")
+        return KernelFacts(asked.key, made.registers, made.spills, made.shared_bytes, made.num_warps, made.num_ctas)
 
     async def survey(self, problem: Problem) -> Survey:
         """What is known of a problem's reference, found in a process of its own: its death or silence is the reference's."""

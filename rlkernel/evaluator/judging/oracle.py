@@ -131,6 +131,7 @@ class _Traced:
             forms.append((form.rows, form.outer))
             if not flip:
                 self.replaced = newly_replaced(before, model)
+                self.keeps = not before.keys() <= state.keys()  # tensors as plain attributes
                 self.program = Program((), tuple(init_ids), tuple(init), state, tuple(ids), tuple(steps), output, tuple(reads))
         self.modal = forms[0] != forms[1]
 

@@ -1,6 +1,7 @@
 """Between the pool and the children that see a candidate: tracer, compiler and CPU runner. What these say is untrusted.
 
-TraceRequest -> Traces     CompileRequest -> Binaries     PriceRequest -> Prices     RunRequest -> Ran     any of them -> Failed
+TraceRequest -> Traces or Asked     CompileRequest -> Binaries     PriceRequest -> Prices     RunRequest -> Ran
+any of them -> Failed
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from typing import Annotated, Any
 
 from rlkernel.evaluator.compile.binaries import Compiled
 from rlkernel.evaluator.messages.codec import Between
+from rlkernel.evaluator.program.compiled_ahead import KernelFacts
 from rlkernel.evaluator.program.schema import MAX_KERNELS, MAX_STEPS, Program
 from rlkernel.evaluator.program.variant import Specs, Traced, Variant
 from rlkernel.evaluator.wire import Span, TensorSpan
@@ -50,6 +52,8 @@ class TraceRequest:
     profile: str
     """What `devices.profile_of` reads."""
     variants: tuple[Variant, ...]
+    known: tuple[KernelFacts, ...] = ()
+    """Of the kernels that were asked for before."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,10 +25,12 @@ from rlkernel.evaluator.messages.survey import SurveyRequest
 from rlkernel.evaluator.native import referee
 from rlkernel.evaluator.native.held import SCRATCH_BYTES
 from rlkernel.evaluator.processes import fence, sandbox
+from rlkernel.evaluator.program.compiled_ahead import Asked
 from rlkernel.evaluator.program.replay import StepFailed
 from rlkernel.evaluator.program.schema import MalformedProgram
 from rlkernel.evaluator.program.tensors import meta_tensors
 from rlkernel.evaluator.trace.candidate import Verdict, trace
+from rlkernel.evaluator.trace.warmup import NeedsKernel
 from rlkernel.types import Status
 
 
@@ -41,9 +43,12 @@ def _trace_job(sock: socket.socket, fork: Fork) -> None:
     sandbox.lock(cpu_seconds=fork.cpu_seconds, memory_bytes=fork.memory_bytes)
     request = codec.unpack(message[0], TraceRequest)
     try:
-        answer: Traces | Failed = Traces(trace(request.source, profile_of(request.profile), request.variants))
+        traces = trace(request.source, profile_of(request.profile), request.variants, request.known)
+        answer: Traces | Asked | Failed = Traces(traces)
     except Verdict as verdict:
         answer = Failed(verdict.status, verdict.detail)
+    except NeedsKernel as needs:
+        answer = needs.asked
     packed = codec.pack(answer)
     if not wire.fits(packed):  # e.g. many launches with many configurations each
         packed = codec.pack(

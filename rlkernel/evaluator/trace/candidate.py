@@ -10,7 +10,7 @@ import io
 import linecache
 import sys
 import types
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,6 +19,7 @@ from torch import nn
 from triton.backends.compiler import GPUTarget
 
 from rlkernel.evaluator.devices import DeviceProfile
+from rlkernel.evaluator.program.compiled_ahead import KernelFacts
 from rlkernel.evaluator.program.replaced import hold, holding
 from rlkernel.evaluator.program.schema import Launch, Program, Step, decode_scalar
 from rlkernel.evaluator.program.values import Pairs, TensorRef, Value
@@ -35,6 +36,7 @@ from rlkernel.evaluator.trace.pretrained import decode_config, made_of_configs
 from rlkernel.evaluator.trace.programs import NotSteady, Programs
 from rlkernel.evaluator.trace.recorder import Recorder, Untraceable, stand_in
 from rlkernel.evaluator.trace.shims import answering_as
+from rlkernel.evaluator.trace.warmup import NeedsKernel
 from rlkernel.reference import shrink
 from rlkernel.types import Status
 
@@ -120,7 +122,10 @@ class _Whole:
 class _Trace:
     """One candidate at one size: executed, constructed, and called several times."""
 
-    def __init__(self, source: str, profile: DeviceProfile, variant: Variant, warm: int) -> None:
+    def __init__(
+        self, source: str, profile: DeviceProfile, variant: Variant, known: Mapping[str, KernelFacts], warm: int
+    ) -> None:
+        self.known = known
         self.warm = warm
         """How many calls prepare, whatever they do."""
         self.source = shrink(source, variant.constants)
@@ -130,20 +135,26 @@ class _Trace:
         self.table = KernelTable()
 
     def run(self) -> _Whole:
-        """Raises Verdict."""
+        """Raises Verdict, and NeedsKernel where host code compiles a kernel of which nothing is known."""
         target = GPUTarget("cuda", self.profile.arch, 32)
         with (
             answering_as(self.profile),
-            intercepting(self.recorder, self.table, FILENAME, target, self.profile.properties) as launches,
+            intercepting(self.recorder, self.table, FILENAME, target, self.profile.properties, self.known) as launches,
             graphs(self.recorder, launches.kept),
             recording(self.recorder),
         ):
-            return self._run(launches)
+            try:
+                return self._run(launches)
+            finally:
+                if launches.asked is not None:  # whatever the candidate has made of it
+                    raise NeedsKernel(launches.asked)
 
     def _guard(self, status: Status, call: Any, *args: Any, **kwargs: Any) -> Any:
         """Candidate code runs inside: whatever it raises becomes its verdict."""
         try:
             return call(*args, **kwargs)
+        except NeedsKernel:
+            raise
         except Untraceable as error:
             raise Verdict(Status.UNTRACEABLE, f"{_line_of(error)}{error}") from error
         except BaseException as error:  # the candidate's failure becomes data, SystemExit included
@@ -282,20 +293,24 @@ def _shape(launch: Launch) -> tuple[int, int]:
     return launch.function, len(launch.configs)
 
 
-def trace(source: str, profile: DeviceProfile, variants: Sequence[Variant]) -> tuple[Traced, ...]:
-    """What the candidate `source` does at each size, as if `profile` were there. Raises Verdict."""
+def trace(
+    source: str, profile: DeviceProfile, variants: Sequence[Variant], known: Sequence[KernelFacts] = ()
+) -> tuple[Traced, ...]:
+    """What the candidate `source` does at each size, as if `profile` were there. `known`: of the kernels that it compiles ahead.
+    Raises Verdict, and NeedsKernel for a kernel that is not known."""
     linecache.cache[FILENAME] = (len(source), None, io.StringIO(source, newline=None).readlines(), FILENAME)
     load(source)
-    return _prune([_whole(source, profile, variant) for variant in variants])
+    facts = {one.key: one for one in known}
+    return _prune([_whole(source, profile, variant, facts) for variant in variants])
 
 
-def _whole(source: str, profile: DeviceProfile, variant: Variant) -> _Whole:
+def _whole(source: str, profile: DeviceProfile, variant: Variant, known: Mapping[str, KernelFacts]) -> _Whole:
     """The candidate traced at one size. What captures a CUDA graph and does other work in its first calls than later, as what
     warms up does, is traced again behind more calls. Raises Verdict."""
-    first = _Trace(source, profile, variant, 0)
+    first = _Trace(source, profile, variant, known, 0)
     try:
         return first.run()
     except Verdict as found:
         if found.detail != INCONSISTENT or not first.recorder.captured:
             raise
-    return _Trace(source, profile, variant, WARM_CALLS).run()
+    return _Trace(source, profile, variant, known, WARM_CALLS).run()

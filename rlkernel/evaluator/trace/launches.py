@@ -6,7 +6,7 @@ import functools
 import operator
 import sys
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -21,6 +21,7 @@ from triton.runtime.errors import AutotunerError
 from triton.runtime.jit import JITFunction
 from triton.tools.tensor_descriptor import TensorDescriptor
 
+from rlkernel.evaluator.program.compiled_ahead import Asked, KernelFacts
 from rlkernel.evaluator.program.schema import Config, Descriptor, Launch, Op, Step
 from rlkernel.evaluator.program.values import TensorRef, Value
 from rlkernel.evaluator.trace.addresses import Address
@@ -30,6 +31,7 @@ from rlkernel.evaluator.trace.inductor import compiled_style
 from rlkernel.evaluator.trace.kernels import KernelTable, parts_of
 from rlkernel.evaluator.trace.patched import patched
 from rlkernel.evaluator.trace.recorder import Recorder, Untraceable
+from rlkernel.evaluator.trace.warmup import Handle, NeedsKernel, question
 
 
 def _caller_line(filename: str) -> int:
@@ -53,12 +55,18 @@ def _whole(name: str, value: Any) -> int:
 class LaunchRecorder:
     """Stands where `JITFunction.run` and `Autotuner.run` stand."""
 
-    def __init__(self, recorder: Recorder, table: KernelTable, filename: str) -> None:
+    def __init__(
+        self, recorder: Recorder, table: KernelTable, filename: str, known: Mapping[str, KernelFacts] | None = None
+    ) -> None:
+        """`known`: the kernels that host code compiles ahead and that were compiled."""
         self.recorder = recorder
         self.table = table
         self.filename = filename
         self.kept: dict[int, tuple[int, ...]] = {}
         """Launch, by its identity -> the configurations that the tuner's own pruning keeps at this size."""
+        self.asked: Asked | None = None
+        """The kernel without whose facts the trace could not go on."""
+        self._known = known or {}
         self._configs: list[tuple[int, dict[str, Value], Config]] | None = None
 
     def _kernel(self, jit: Any, bound: Bound) -> int:
@@ -102,17 +110,34 @@ class LaunchRecorder:
             str(value.padding),
         )
 
-    def jit_run(self, jit: JITFunction[Any], *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> None:
-        if warmup:
-            raise Untraceable("kernel.warmup() needs a compiled kernel on the host")
+    def jit_run(self, jit: JITFunction[Any], *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> Handle | None:
         for hook in jit.pre_run_hooks:
             hook(*args, **kwargs)
         bound = bind(jit, args, kwargs)
+        if warmup:
+            return self._compiled_ahead(jit, bound)
         values, config = self._encoded(jit, bound, grid_of(grid, bound.arguments))
         if self._configs is not None:
             self._configs.append((self._kernel(jit, bound), values, config))
-            return
+            return None
         self.recorder.launch(Launch(self._kernel(jit, bound), values, (config,), _caller_line(self.filename)))
+        return None
+
+    def _compiled_ahead(self, jit: JITFunction[Any], bound: Bound) -> Handle:
+        """What is known of a kernel that is compiled and not launched. Raises NeedsKernel."""
+        values, config = self._encoded(jit, bound, (1, 1, 1))
+        kernel = self._kernel(jit, bound)
+        functions = tuple(function for function in self.table.functions if function is not None)
+        asked = question(kernel, functions, values, config, self.recorder.tensor)
+        if asked.key not in self._known:
+            self.asked = asked
+            raise NeedsKernel(asked)
+
+        def launch(grid: tuple[Any, ...], args: tuple[Any, ...]) -> None:
+            own = [bound.arguments[p.name] if p.is_constexpr else arg for p, arg in zip(jit.params, args, strict=True)]
+            self.jit_run(jit, *own, grid=grid, warmup=False, **bound.options)
+
+        return Handle(self._known[asked.key], jit.fn.__name__, len(jit.params), launch)
 
     def autotune_run(self, tuner: Any, *args: Any, **kwargs: Any) -> None:
         """Record every configuration as an alternative of one launch, with the numbers that it gives to the kernel and what its
@@ -257,16 +282,16 @@ class _Driver:
 
 @contextmanager
 def intercepting(
-    recorder: Recorder, table: KernelTable, filename: str, target: Any, properties: dict[str, int]
-) -> Iterator[LaunchRecorder]:
+    recorder: Recorder, table: KernelTable, filename: str, target: Any, properties: dict[str, int],
+    known: Mapping[str, KernelFacts] | None = None,
+) -> Iterator[LaunchRecorder]:  # fmt: skip
     """Launches inside are recorded; Triton believes that `target` is present. Gives what records them."""
-    launches = LaunchRecorder(recorder, table, filename)
+    launches = LaunchRecorder(recorder, table, filename, known)
 
-    def method(original: Callable[..., Any], call: Callable[..., None]) -> Callable[..., Any]:
+    def method(original: Callable[..., Any], call: Callable[..., Handle | None]) -> Callable[..., Any]:
         @functools.wraps(original)  # Python's own messages name it
         def run(self: Any, *args: Any, **kwargs: Any) -> Any:
-            call(self, *args, **kwargs)
-            return _Launched()
+            return call(self, *args, **kwargs) or _Launched()
 
         return run
 

@@ -219,7 +219,6 @@ def test_launches_and_operators_are_in_one_order() -> None:
         ({"factor": [1]}, TypeError, "failed to specialize argument of type: list"),
         ({"BLOCK": object()}, Untraceable, "constexpr argument BLOCK is a object"),
         ({"blocks": 3}, KeyError, "'Keyword argument blocks was specified but unrecognised'"),
-        ({"warmup": True}, Untraceable, "kernel.warmup() needs a compiled kernel on the host"),
     ],
 )
 def test_what_no_launch_takes_is_refused(kwargs: dict[str, Any], error: type[Exception], line: str) -> None:

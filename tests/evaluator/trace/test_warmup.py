@@ -1,0 +1,76 @@
+"""Kernels that host code compiles ahead of a launch: the trace asks for their facts, and then knows them."""
+
+from __future__ import annotations
+
+import textwrap
+
+import pytest
+
+from rlkernel.evaluator.devices import PROFILES
+from rlkernel.evaluator.program.compiled_ahead import KernelFacts
+from rlkernel.evaluator.program.schema import Launch
+from rlkernel.evaluator.program.variant import Traced, Variant
+from rlkernel.evaluator.trace.candidate import Verdict, trace
+from rlkernel.evaluator.trace.warmup import NeedsKernel
+from rlkernel.types import Status
+from tests.evaluator.trace.test_candidate import X
+
+HEAD = """
+import torch, triton, triton.language as tl
+@triton.jit
+def copy(x, y, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(y + i, tl.load(x + i, mask=i < n), mask=i < n)
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        y = torch.empty_like(x)
+"""
+
+
+def traced(body: str, *known: KernelFacts) -> Traced:
+    source = HEAD + textwrap.indent(body, " " * 8) + "\n        return y\n"
+    return trace(source, PROFILES["h200"], [Variant([[], {"dict": []}], [X])], known)[0]
+
+
+def key_of(body: str, *known: KernelFacts) -> str:
+    with pytest.raises(NeedsKernel) as needs:
+        traced(body, *known)
+    return needs.value.asked.key
+
+
+WARM = "handle = copy.warmup(x, y, 6, BLOCK=16, num_warps=2, grid=(1,))\n"
+
+
+def test_the_question_holds_the_one_launch_and_its_tensors() -> None:
+    with pytest.raises(NeedsKernel) as needs:
+        traced("copy[(1,)](x, y, 6, 16)\n" + WARM)
+    asked = needs.value.asked
+    (launch,) = asked.program.forward
+    assert isinstance(launch, Launch)
+    assert asked.program.functions[launch.function].name == "copy"
+    assert [spec.shape for spec in asked.specs.inputs] == [(2, 3), (2, 3)]
+    assert (launch.args["n"], launch.configs[0].options["num_warps"]) == (6, 2)
+
+
+def test_what_is_known_tells_the_grid_and_the_handle_launches() -> None:
+    launches = WARM + "handle._init_handles()\nhandle[(handle.n_regs, handle.metadata.shared, 1)](x, y, 6, 16)"
+    found = traced(launches, KernelFacts(key_of(launches), 24, 0, 7, 2, 1))
+    (launch,) = found.program.launches
+    assert (launch.configs[0].grid, launch.configs[0].options["num_warps"]) == ((24, 7, 1), 2)
+
+
+def test_other_constants_and_options_are_other_questions() -> None:
+    texts = [WARM, WARM.replace("16", "32"), WARM.replace("num_warps=2", "num_warps=4"), WARM.replace("x, y, 6", "x, y, 1")]
+    assert len({key_of(text) for text in texts}) == 4
+    assert key_of(WARM) == key_of("z = torch.empty_like(y)\n" + WARM), "numbers of tensors say nothing"
+
+
+def test_a_candidate_that_stops_the_question_is_asked_all_the_same() -> None:
+    assert key_of(f"try:\n    {WARM}except BaseException:\n    pass") == key_of(WARM)
+
+
+def test_a_handle_takes_all_arguments_as_tritons_does() -> None:
+    launches = WARM + "handle[(1, 1, 1)](x, y, 6)"
+    with pytest.raises(Verdict, match="kernel copy takes 4 arguments, 3 were given") as verdict:
+        traced(launches, KernelFacts(key_of(launches), 24, 0, 0, 2, 1))
+    assert verdict.value.status is Status.RUNTIME_ERROR

@@ -13,8 +13,7 @@ two, up to `ROOMY` times the work: at one pixel, a layer shows little of what it
 
 Sizes that differ at full shape then differ at the reduced one, where the reference still runs: the smaller one is halved until
 they do, and then all are doubled as long as that is about as much work. Otherwise a kernel that takes rows for columns would be
-right.
-Example: 1024 rows of 8192 are compared as 256 of 512, and not as 512 of 512.
+right. Example: 1024 rows of 8192 are compared as 256 of 512, and not as 512 of 512.
 
 Without a GPU a problem keeps its shape for tracing, compiling and modelled time; its results are compared at the reduced sizes,
 which become its `SMALL`. Where none fits well, the smallest that was found is taken, if it can be judged at all. On a GPU
@@ -275,6 +274,7 @@ class _Search:
                 best, cramped = changed, found.cramped
             if not cramped:
                 break
+        return best
 
     def _apart(self, sizes: Sizes) -> Sizes:
         """The same with sizes apart that differ at full shape, where the reference runs so, and then doubled as long as that is

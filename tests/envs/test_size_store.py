@@ -28,8 +28,8 @@ PROBLEMS = [Problem("level1/a", 1, "train", SOURCE), Problem("level1/b", 1, "tra
 def test_found_once_and_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = tmp_path / "new" / "sizes.jsonl"
     first = fit_all(PROBLEMS, H200, None, store)
-    assert isinstance(first[0], Fitted) and first[0].compared == {"shape": [512, 512]}
-    assert "shape = (512, 512)" not in first[0].problem.source and "(512, 512)" in first[0].problem.source
+    assert isinstance(first[0], Fitted) and first[0].compared == {"shape": [512, 256]}
+    assert "shape = (512, 256)" not in first[0].problem.source and "(512, 256)" in first[0].problem.source
     assert isinstance(first[1], Unfit)
     store.write_text(store.read_text() + '{"key": "torn')
     counted: list[str] = []

@@ -23,6 +23,8 @@ SIMPLE, SPECIAL, LIBRARY = 1.0, 4.0, 8.0
 """Operations per element on the general units: an addition, a special function, a function of the math library."""
 FLOAT64 = 2.0
 """Factor on the work of float64."""
+_OF_ONE_BIT = {np.add: np.logical_xor, np.subtract: np.logical_xor, np.multiply: np.logical_and}
+"""What integer arithmetic is where an integer has one bit: 1 + 1 is 0. numpy takes truth values for something else."""
 _ERF = libdevice.function("__nv_erf") or np.vectorize(math.erf)
 
 
@@ -78,6 +80,7 @@ class Arithmetic(InterpreterBuilder):  # type: ignore[misc]
         return TensorHandle(made if made.dtype == dtype else made.astype(dtype), kind)
 
     def binary_op(self, lhs: Any, rhs: Any, op: Any) -> Any:
+        op = _OF_ONE_BIT.get(op, op) if lhs.dtype.scalar == tl.int1 else op
         return self._elementwise([lhs, rhs], op, SIMPLE, lhs.dtype.scalar)
 
     def unary_op(self, arg: Any, op: Any) -> Any:

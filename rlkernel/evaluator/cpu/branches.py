@@ -17,6 +17,7 @@ from typing import Any
 
 import triton.language as tl
 
+from rlkernel.evaluator.cpu.kinds import others
 from rlkernel.evaluator.cpu.loaded import is_loaded, marked_copy
 
 _ACCESSES = {"load", *(f"atomic_{name}" for name in ("cas", "xchg", "add", "and", "or", "xor", "max", "min"))}
@@ -98,8 +99,10 @@ def _unknown(name: str) -> ast.stmt:
 
 def _side(test: Any) -> bool | None:
     """Which side of a branch a kernel takes; None: nobody knows."""
-    if isinstance(test, tl.tensor) and test.handle.data.size == 1 and is_loaded(test):
-        return None
+    if isinstance(test, tl.tensor) and test.handle.data.size == 1:
+        others(test.handle)  # which nobody may know
+        if is_loaded(test):
+            return None
     return bool(test)
 
 

@@ -25,7 +25,7 @@ _MOST_LATER = 50
 """Operations on operations that are left for later."""
 _MIXING = {f"create_{name}" for name in ("cat", "dot", "gather", "histogram", "join", "split")}
 """Operators whose result has other ends than the same operator would give the ends."""
-_KEEP_ENDS = {f"create_{name}" for name in ("splat", "broadcast", "expand_dims", "reshape", "trans")}
+_KEEP_ENDS = {f"create_{name}" for name in ("splat", "broadcast", "expand_dims", "reshape", "trans", "unsplat")}
 """Operators whose result has the first and the last element of its operand."""
 
 
@@ -104,12 +104,15 @@ class _Later:
 
 
 def others(value: Any) -> Array | None:
-    """What a number or a block is in the other programs, (programs, 1 or 2 ends); None: the same, or nobody knows."""
+    """What a number or a block is in the other programs, (programs, 1 or 2 ends); None: the same, or nobody knows. What nobody
+    knows counts as a value from memory from now on."""
     if not isinstance(value, TensorHandle):
         return None
     found: Array | _Later | None = vars(value).get("others")
     if isinstance(found, _Later):
         found = value.others = found.data()
+        if found is None:
+            mark(value)
     return found
 
 

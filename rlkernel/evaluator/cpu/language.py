@@ -97,12 +97,12 @@ def _assigned(value: Any) -> Any:
 def _range(machine: Machine, first: Any, last: Any = None, step: Any = None, **hints: Any) -> Numbers:
     """`range` and `tl.range` in a kernel: their variable is a tensor, of 64 bits where a bound is."""
     bounds = [0, first, 1] if last is None else [first, last, 1 if step is None else step]
+    elsewhere = [others(bound.handle) if isinstance(bound, tl.tensor) else None for bound in bounds]
     if any(is_loaded(bound) for bound in bounds):
         raise DecidedByMemory
     wide = any(isinstance(b, tl.tensor) and b.dtype.primitive_bitwidth == 64 for b in bounds)
     kind, dtype = (tl.int64, np.int64) if wide else (tl.int32, np.int32)
     start, stop, by = (int(_plain(bound)) for bound in bounds)
-    elsewhere = [others(bound.handle) if isinstance(bound, tl.tensor) else None for bound in bounds]
     if any(data is not None for data in elsewhere):
         starts, stops, steps = (int(_plain(b)) if data is None else data for b, data in zip(bounds, elsewhere, strict=True))
         machine.kinds.turns(np.reshape(-((starts - stops) // steps), -1))
@@ -127,7 +127,10 @@ def _deciding(machine: Machine, method: Callable[[Any], Any], *, truth: bool) ->
     """A method of tensors that gives a value of Python: programs with other values go another way."""
 
     def call(tensor: Any) -> Any:
-        if machine.dry and (data := others(tensor.handle)) is not None:
+        data = others(tensor.handle) if machine.dry else None
+        if is_loaded(tensor):
+            raise DecidedByMemory
+        if data is not None:
             machine.kinds.decide(data != 0 if truth else data)
         return method(tensor)
 
@@ -194,11 +197,12 @@ def words(semantic: Any) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _patch_words(machine: Machine) -> None:
+def _patch_words(machine: Machine, semantic: Any) -> None:
+    tl.tensor.T = property(lambda tensor: semantic.permute(tensor, (1, 0)))  # as compiled; the interpreter's own forgets marks
     tl.tensor.__index__ = lambda tensor: int(tensor.handle.data.item())  # numpy 2.4 refuses int() of arrays of one element
     for name in ("__index__", "__bool__"):
         setattr(tl.tensor, name, _deciding(machine, getattr(tl.tensor, name), truth=name == "__bool__"))
-    refuse_numbers(("__index__", "__bool__", "__str__", "__repr__"))
+    refuse_numbers(("__str__", "__repr__"))
     for module in (tl, tl.core):
         for name in ("reduce", "associative_scan"):
             setattr(module, name, _counted(machine, getattr(module, name)))
@@ -246,7 +250,7 @@ def _made() -> tuple[Machine, Any]:
     triton_interpreter._patch_lang(types.SimpleNamespace(__globals__={"tl": tl, "core": tl.core}))
     _patch_dtypes()
     reductions.install()
-    _patch_words(machine)
+    _patch_words(machine, semantic)
     _patch_libdevice(semantic)
     rewritten: dict[int, Any] = {}
 

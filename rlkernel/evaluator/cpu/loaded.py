@@ -97,5 +97,3 @@ def refuse_numbers(names: Iterable[str]) -> None:
 
     for name in names:
         setattr(tl.tensor, name, refusing(getattr(tl.tensor, name)))
-    turned = tl.tensor.T.fget
-    tl.tensor.T = property(lambda tensor: mark(turned(tensor)) if is_loaded(tensor) else turned(tensor))

@@ -107,10 +107,11 @@ class Machine(Arithmetic):
     def _account(self, ptrs: Any, masks: Any, width: int, *, write: bool) -> list[_Part]:
         """Check the addresses under a mask, and count their bytes while launches are priced. Raises OutOfBounds."""
         pointers, mask = ptrs.data, masks.data
+        inside = kinds.others(masks) if self.dry and self.kinds.count > 1 else None
         unknown = self.dry and is_loaded([ptrs, masks])
         if unknown:
             self._count_most(pointers, mask, width)
-        elif self.dry and self.kinds.count > 1 and (inside := kinds.others(masks)) is not None:
+        elif inside is not None:
             self.kinds.reach(inside)
         self.tried |= write
         shape = np.broadcast_shapes(pointers.shape, mask.shape)

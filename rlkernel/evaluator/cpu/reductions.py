@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import triton.language as tl
+from triton.runtime import interpreter as triton_interpreter
 from triton.runtime.interpreter import ReduceOps, ReduceScanOpInterface, ScanOps, TensorHandle
 
 from rlkernel.evaluator.cpu.kinds import varies
@@ -142,6 +143,8 @@ def _apply(fast: Any, slow: str) -> Any:
 
 def _to_tensor(plain: Any) -> Any:
     def to_tensor(self: Any, data: Any, dtype: Any) -> Any:
+        if isinstance(data, np.integer):  # numpy sums 32 bits into 64, a GPU wraps
+            data = data.astype(triton_interpreter._get_np_dtype(dtype))
         made = plain(self, data, dtype)
         return mark(made) if self.from_memory else made
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 import copy
 import random
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Protocol
@@ -24,6 +25,7 @@ from torch import nn
 from rlkernel.evaluator.draws import SEED_BITS, draws
 from rlkernel.evaluator.judging.blame import ignored
 from rlkernel.evaluator.judging.comparison import bits
+from rlkernel.evaluator.judging.conversions import Conversions
 from rlkernel.evaluator.judging.reference_calls import (
     STRESS,
     balance_state,
@@ -275,12 +277,14 @@ def resolved(errors: Sequence[OwnError]) -> bool:
 def _harder(reference: Reference, usual: Round, terms: Terms, seeds: random.Random) -> Round:
     """A round at other weights and inputs, as hard as is bearable."""
     shifted = any(one_sided(value) for value in usual.inputs)
+    whole = any(not output.is_floating_point() for output in usual.expected.reference)
     for stress, perturbed in [(Stress.SHIFTED, True)] * shifted + [(Stress.SCALED, True), (Stress.NONE, True)]:
         try:
-            drawn = Construction(reference, terms, seeds, perturbed=perturbed).round(stress)
+            with Conversions() if whole else nullcontext(Conversions()) as seen:
+                drawn = Construction(reference, terms, seeds, perturbed=perturbed).round(stress)
         except Exception:  # a reference may refuse such inputs in its own way
             continue
-        if _bearable(drawn, usual):
+        if _bearable(drawn, usual) and (stress is Stress.NONE or not seen.overflow):
             return drawn
     return Construction(reference, terms, seeds).round(Stress.NONE)
 

@@ -11,6 +11,10 @@ The module constants that are sizes are made smaller until the reference runs an
 Where windows of convolutions or poolings are then larger than what they are given, larger extents are looked for at a batch of
 two, up to `ROOMY` times the work: at one pixel, a layer shows little of what it does, and normalisation magnifies every error.
 
+Sizes that differ at full shape then differ at the reduced one, where the reference still runs: the smaller one is halved until
+they do, and then all are doubled as long as that is about as much work. Otherwise a kernel that takes rows for columns would be
+right. Example: 1024 rows of 8192 are compared as 256 of 512, and not as 512 of 512.
+
 Without a GPU a problem keeps its shape for tracing, compiling and modelled time; its results are compared at the reduced sizes,
 which become its `SMALL`. Where none fits well, the smallest that was found is taken, if it can be judged at all. On a GPU
 everything happens at the full shape. A problem is itself replaced by a reduced form only where its reference needs more memory
@@ -32,9 +36,11 @@ from rlkernel.evaluator.judging.needs import Need, TooLarge, need
 from rlkernel.evaluator.judging.reference_calls import call
 from rlkernel.evaluator.judging.resizing import (
     Sizes,
+    apart,
     batch_names,
     counts_of,
     divided,
+    doubled,
     free_names,
     has_small,
     hoisted,
@@ -64,6 +70,8 @@ SMALLER = 8
 ROOMY = 32.0
 """How much larger a burden may be (`_burden`) than what is comfortable, if fewer windows are larger than what they are given."""
 EXTENTS = (8, 16, 32, 48, 64, 96, 128)
+MORE_ELEMENTS = 1.5
+"""How many times the elements there may be where sizes that were equal become unequal. Products take the time, not elements."""
 TRIES = 20
 """How many sizes the last search looks at."""
 
@@ -184,7 +192,7 @@ class _Search:
         for sizes in self._candidates(families):
             found = self._need(sizes)
             if found is not None and self._fits(sizes, found):
-                return sizes
+                return self._apart(sizes)
             if not sizes and found is None and not self._stopped:
                 self.usable = False
                 return None
@@ -268,6 +276,24 @@ class _Search:
                 break
         return best
 
+    def _apart(self, sizes: Sizes) -> Sizes:
+        """The same with sizes apart that differ at full shape, where the reference runs so, and then doubled as long as that is
+        about as much work as before."""
+        if not sizes or self.names is None or self.last is None:
+            return sizes
+        most = self.last.flops, MORE_ELEMENTS * (self.last.inputs + self.last.made)
+        full, best, last = sizes_of(self.problem.source), sizes, self.last
+        counts = (sizes.get(name, value) for name, value in counts_of(self.problem.source).items() if name not in full)
+        fixed = [number for number in counts if type(number) is int]
+        other = apart(sizes, full, fixed)
+        while other != best and (found := self._need(other)) is not None and self._fits(other, found):
+            if found.flops > most[0] or found.inputs + found.made > most[1]:
+                break
+            best, last = other, found
+            other = apart(doubled(best, full), full, fixed)
+        self.last = last
+        return best
+
     @property
     def burden(self) -> float:
         """How far the least that ran is above what is comfortable."""
@@ -296,7 +322,7 @@ class _Search:
             sizes = {n: value for n, value in changed.items() if value != full[n]}
             found = self._need(sizes)
             if found is not None and self._fits(sizes, found):
-                return sizes
+                return self._apart(sizes)
             if found is None:
                 stuck.add(name)
             else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from rlkernel.reference import SMALL, apply_small, replace_spans
@@ -59,6 +59,53 @@ def reduced(sizes: Mapping[str, Any], limit: int) -> Sizes:
     """
     found = {name: _halved(value, limit) for name, value in sizes.items()}
     return {name: value for name, value in found.items() if value != sizes[name]}
+
+
+def apart(sizes: Mapping[str, Any], full: Mapping[str, Any], fixed: Iterable[int] = ()) -> Sizes:
+    """Reduced sizes, of which no two are equal that differ at full size: the smaller one there is halved further. Otherwise a
+    kernel that takes one for the other would be right. `full`: the sizes that may be reduced, at full size; `fixed`: numbers of
+    groups and the like, which they differ from as well.
+
+    >>> apart({"M": 256, "N": 256}, {"M": 1024, "N": 8192, "K": 64})
+    {'M': 128, 'N': 256}
+    >>> apart({"shape": (32, 32), "groups": 4}, {"shape": (512, 128)})
+    {'shape': (32, 16), 'groups': 4}
+    >>> apart({"features": 16}, {"features": 512}, fixed=(16,))
+    {'features': 8}
+    """
+    full = {name: value for name, value in full.items() if all(type(number) is int for number in _numbers(value))}
+    found = {name: list(_numbers(sizes.get(name, value))) for name, value in full.items()}
+    places = [(value, name, place) for name, size in full.items() for place, value in enumerate(_numbers(size))]
+    taken = {number: number for number in fixed}
+    for value, name, place in sorted(places, key=lambda one: -one[0]):
+        now = found[name][place]
+        while now > 1 and taken.get(now, value) != value:
+            now //= 2
+        taken.setdefault(now, value)
+        found[name][place] = now
+    made = {
+        name: type(value)(found[name]) if isinstance(value, (tuple, list)) else found[name][0] for name, value in full.items()
+    }
+    return dict(sizes) | {name: value for name, value in made.items() if value != full[name]}
+
+
+def doubled(sizes: Mapping[str, Any], full: Mapping[str, Any]) -> Sizes:
+    """Reduced sizes times two, up to the full ones.
+
+    >>> doubled({"M": 128, "shape": (32, 16)}, {"M": 1024, "shape": (512, 16)})
+    {'M': 256, 'shape': (64, 16)}
+    """
+
+    def twice(value: Any, whole: Any) -> Any:
+        if isinstance(value, (tuple, list)):
+            return type(value)(map(twice, value, whole))
+        return min(2 * value, whole)
+
+    return {name: twice(value, full[name]) if name in full else value for name, value in sizes.items()}
+
+
+def _numbers(size: Any) -> Sequence[int]:
+    return size if isinstance(size, (tuple, list)) else (size,)
 
 
 def divided(sizes: Mapping[str, Any], factor: int) -> Sizes:

@@ -96,6 +96,10 @@ def encode_output(value: Any, recorder: Recorder) -> Value:
     if isinstance(value, torch.Tensor):
         if type(value) not in (torch.Tensor, nn.Parameter):
             raise Untraceable(f"forward returns a {type(value).__name__}; return a plain tensor")
+        if value.is_conj() or value.is_neg():
+            raise Untraceable(
+                "forward returns a view that is conjugated or negated by whoever reads it; return .resolve_conj().resolve_neg()"
+            )
         return TensorRef(recorder.id_of(value))
     if isinstance(value, (list, tuple)):
         return [encode_output(item, recorder) for item in value]

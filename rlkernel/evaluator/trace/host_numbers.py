@@ -17,6 +17,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
+
 from rlkernel.evaluator.program.scalars import OPERATIONS
 from rlkernel.evaluator.program.schema import Scalar
 from rlkernel.evaluator.program.values import ScalarRef, Value
@@ -88,12 +90,27 @@ def _reflected(operation: str) -> Callable[..., Any]:
     return lambda self, other: self.owner.apply(operation, other, self)
 
 
+_OF_NUMPY = {"multiply": "mul", "subtract": "sub", "divide": "truediv", "power": "pow", "negative": "neg", "absolute": "abs"}
+"""numpy's names of operations that have another one here."""
+
+
+def _universal(self: Any, function: Any, method: str, *inputs: Any, **options: Any) -> Any:
+    """What a function of numpy makes of numbers, such as `np.exp(self.scale.item())`. Raises Untraceable for another one."""
+    name = _OF_NUMPY.get(function.__name__, function.__name__)
+    inputs = tuple(value.item() if isinstance(value, np.generic) else value for value in inputs)
+    plain = all(isinstance(value, (int, float)) for value in inputs)
+    if method != "__call__" or options or name not in OPERATIONS or not plain:
+        raise Untraceable(f"numpy's {function.__name__} of a parameter's value; use Python's own arithmetic, or torch's")
+    return self.owner.apply(name, *inputs)
+
+
 _BINARY = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow")
 _METHODS: dict[str, Any] = {
     **{f"__{name}__": _forward(name) for name in (*_BINARY, "neg", "abs", "round", "floor", "ceil", "trunc")},
     **{f"__r{name}__": _reflected(name) for name in _BINARY},
     **{f"__{name}__": _refuse for name in ("eq", "ne", "lt", "le", "gt", "ge", "bool", "hash", "divmod")},
     "__pos__": lambda self: self,
+    "__array_ufunc__": _universal,
 }
 
 

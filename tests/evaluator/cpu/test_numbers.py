@@ -10,7 +10,9 @@ import torch
 import triton.language as tl
 from hypothesis import given
 from hypothesis import strategies as st
+from triton.runtime.interpreter import TensorHandle
 
+from rlkernel.evaluator.cpu.machine import Machine
 from rlkernel.evaluator.cpu.numbers import convert, narrow, tf32, to_integers, widen
 
 
@@ -49,3 +51,12 @@ def test_conversions_go_by_values_not_bits() -> None:
 @pytest.mark.parametrize(("value", "rounded"), [(1.0, 1.0), (1 + 2**-12, 1.0), (1 + 2**-10, 1 + 2**-10)])
 def test_tf32_keeps_ten_bits(value: float, rounded: float) -> None:
     assert float(tf32(np.array([value], dtype=np.float32))[0]) == rounded
+
+
+def test_integers_of_one_bit_wrap() -> None:
+    """1 + 1 is 0 and 0 - 1 is 1, as LLVM adds and subtracts an `i1`."""
+    machine = Machine()
+    left, right = (TensorHandle(np.array(bits, dtype=bool), tl.int1) for bits in ([0, 0, 1, 1], [0, 1, 0, 1]))
+    assert machine.create_add(left, right).data.tolist() == [False, True, True, False]
+    assert machine.create_sub(left, right).data.tolist() == [False, True, True, False]
+    assert machine.create_mul(left, right).data.tolist() == [False, False, False, True]

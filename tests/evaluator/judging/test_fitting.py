@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 
 from rlkernel.evaluator.devices import H200
@@ -9,7 +11,7 @@ from rlkernel.evaluator.judging import fitting
 from rlkernel.evaluator.judging.fitting import Fitted, Unfit, describe
 from rlkernel.evaluator.judging.needs import Need
 from rlkernel.evaluator.judging.needs import need as count
-from rlkernel.evaluator.judging.resizing import counts_of, divided, reduced, resize, sizes_of, small_of
+from rlkernel.evaluator.judging.resizing import apart, counts_of, divided, reduced, resize, sizes_of, small_of
 from rlkernel.reference import load_reference, small_constants
 from rlkernel.types import Problem
 
@@ -117,13 +119,29 @@ def test_halving_keeps_divisors() -> None:
 
 def test_on_the_cpu_the_shape_stays_and_results_are_compared_at_a_small_one() -> None:
     found = fitted(fit_for_cpu(problem(LINEAR)))
-    # At 512, there are 512 x 512 inputs, 2 x 512 x 512 made by the operators: too many. At 256: 3 x 65536, and 33.6 M flops.
-    assert found.whole == {} and found.compared == {"batch": 256, "features": 256, "out": 256}
+    # At 512, there are 512 x 512 inputs, 2 x 512 x 512 made by the operators: too many. 256, 256 and 256 fit, with 2 x 256^3
+    # flops. Apart these are 64, 256 and 128; doubled once they have as many flops, and 128 x 512 + 2 x 128 x 256 elements.
+    assert found.whole == {} and found.compared == {"batch": 128, "features": 512, "out": 256}
     full = load_reference(found.problem.source, small=False)
     small = load_reference(found.problem.source, small=True)
-    assert full.inputs(0)[0].shape == (1024, 8192) and small.inputs(0)[0].shape == (256, 256)
-    assert small.model(0).linear.weight.shape == (256, 256)
-    assert small_constants(found.problem.source)["batch"] == [1024, 256]
+    assert full.inputs(0)[0].shape == (1024, 8192) and small.inputs(0)[0].shape == (128, 512)
+    assert small.model(0).linear.weight.shape == (256, 512)
+    assert small_constants(found.problem.source)["batch"] == [1024, 128]
+
+
+def test_sizes_that_must_be_equal_at_the_reduced_shape_stay_equal() -> None:
+    """`N` is twice `M` at full shape, and the reference takes no other than equal ones below."""
+    tied = LINEAR.replace("return ", "assert x.shape[0] in (1024, x.shape[1]); return ", 1)
+    assert fitted(fit_for_cpu(problem(tied))).compared == {"batch": 256, "features": 256, "out": 256}
+
+
+def test_no_two_reduced_sizes_are_equal_that_differ_at_full_shape() -> None:
+    chance = random.Random(0)
+    for _ in range(200):
+        full = {name: chance.choice((3, 16, 64, 96, 512, 1000, 1024, 4096, 8192)) for name in "abcd"}
+        found = full | apart(reduced(full, chance.choice((8, 32, 256))), full)
+        pairs = [(one, other) for one in full for other in full if min(found[one], found[other]) > 1]
+        assert all((found[one] == found[other]) == (full[one] == full[other]) for one, other in pairs)
 
 
 def test_what_is_small_or_says_its_sizes_stays_as_it_is() -> None:

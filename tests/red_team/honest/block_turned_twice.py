@@ -1,0 +1,19 @@
+# relu correct: a tile is turned by `.T`, and turned back
+import torch
+import torch.nn as nn
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def kernel(x_ptr, o_ptr, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tile = tl.reshape(tl.load(x_ptr + i, mask=i < n, other=0.0), (BLOCK // 16, 16))
+    tl.store(o_ptr + i, tl.reshape(tl.maximum(tile.T, 0.0).T, (BLOCK,)), mask=i < n)
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        o = torch.empty_like(x)
+        kernel[(triton.cdiv(x.numel(), 1024),)](x, o, x.numel(), BLOCK=1024)
+        return o

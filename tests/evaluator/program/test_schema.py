@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from rlkernel.evaluator.program import encoding
 from rlkernel.evaluator.program.operators import operator
 from rlkernel.evaluator.program.replay import Replay, StepFailed, literal_tensor
-from rlkernel.evaluator.program.schema import Config, Function, Launch, Literal, MalformedProgram, Op, Program, Scalar
+from rlkernel.evaluator.program.schema import MAX_STEPS, Config, Function, Launch, Literal, MalformedProgram, Op, Program, Scalar
 from rlkernel.evaluator.program.values import DeviceRef, FunctionRef, ModuleRef, ScalarRef, TensorRef, TorchName
 
 CONFIG = Config({}, {"num_warps": 4}, (1, 1, 1))
@@ -79,9 +79,9 @@ def test_json_round_trip(program: Program) -> None:
         (("forward", 0, "data"), "A" * (1 << 18), "literal too large"),
         (("inputs",), [1 << 30], "bad list of ids"),
         (("state",), {"w": True}, "bad state"),
-        (("init",), [{}] * 5000, "bad init steps"),
+        (("init",), [{}] * (MAX_STEPS + 1), "bad init steps"),
         (("init",), None, "bad init steps"),
-        (("prepare",), [{}] * 9000, "bad prepare steps"),
+        (("prepare",), [{}] * (2 * MAX_STEPS + 1), "bad prepare steps"),
         (("prepare", 1, "operation"), "system", "unknown operation on a scalar"),
         (("prepare", 1, "scalar"), -1, "bad scalar"),
         (("forward", 0), {"scalar": 0, "operation": "add", "args": [1, 2]}, "a scalar that is read in forward"),

@@ -66,6 +66,7 @@ class Runner:
         self.fused = Fused()
         self.stopwatch = Stopwatch(self.fused.flush)
         self._problems: OrderedDict[str, GpuProblem] = OrderedDict()
+        self._last: Indispensable | None = None
         settle(60.0)
         gc.freeze()  # a collection then looks at what candidates leave alone
 
@@ -125,6 +126,7 @@ class Runner:
         try:
             return self._examine(question, body)
         except Indispensable as error:
+            self._last = error  # whose frames hold tensors of a context that may be lost
             return Needed(error.function, error.found, error.spun, lost=True)
         except Strayed as error:
             return Failed(Status.OUT_OF_BOUNDS, str(error), lost=True)
@@ -157,13 +159,18 @@ class Runner:
             problem, question.known, self.stopwatch, self.fused, subject, other, task.modal, task.precision, seconds,
             task.live, task.spins,
         )  # fmt: skip
+        lost = False
         try:
             judged = whole_stay(session)
             settle(seconds)
+        except (Hung, Indispensable):
+            lost = True
+            raise
         finally:
-            subject.release()
-            if other is not None:
-                other.release()
+            if not lost:  # giving memory back in a context that is lost may abort the process before it has answered
+                subject.release()
+                if other is not None:
+                    other.release()
         for kernel in loaded.values():
             kernel.unload()
         return judged

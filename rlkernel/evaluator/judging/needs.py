@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+from torch import nn
 from torch.utils._pytree import tree_leaves
 
 from rlkernel.evaluator.devices import DeviceProfile
@@ -111,7 +112,7 @@ def need(source: str, name: str, profile: DeviceProfile, most: int | None = None
         inputs = reference.inputs(0)
         with made_of_configs(reference.init_inputs(0)):
             model = reference.model(0)
-        state = [*model.parameters(), *model.buffers()]
+        state = [*nn.Module.parameters(model), *nn.Module.buffers(model)]
         recorder.reading.inputs |= _memory(recorder, _tensors(inputs))
         recorder.reading.state |= _memory(recorder, state)
         recorder.reading.drawn = {}

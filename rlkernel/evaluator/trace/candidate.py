@@ -208,7 +208,7 @@ class _Trace:
 
     def _state(self, model: nn.Module) -> dict[str, int]:
         """The tensor of each parameter and buffer."""
-        named = [*model.named_parameters(), *model.named_buffers()]
+        named = [*nn.Module.named_parameters(model), *nn.Module.named_buffers(model)]
         return {name: self._guard(Status.UNTRACEABLE, self.recorder.id_of, tensor) for name, tensor in named}
 
     def _run(self, launches: LaunchRecorder) -> _Whole:
@@ -219,7 +219,7 @@ class _Trace:
         state = self._state(model)
         recorder.reading.state |= {recorder.storage(number) for number in state.values()}
         start = Program((), tuple(init_ids), tuple(recorder.phase()), state, (), (), None)
-        training, modes = model.training, [(module, module.training) for module in model.modules()]
+        training, modes = model.training, [(module, module.training) for module in nn.Module.modules(model)]
         usual = steady(lambda: self._forward(model), self.warm)
         if usual is None:
             raise Verdict(Status.INCONSISTENT, INCONSISTENT)

@@ -1,4 +1,4 @@
-# own/negated_relu correct: a negated view is made a tensor before it is returned
+# own/negated_relu correct coverage>0.3: a negated view is made a tensor before it is returned
 import torch
 import torch.nn as nn
 import triton

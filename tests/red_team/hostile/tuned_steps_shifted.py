@@ -1,4 +1,4 @@
-# level1/log_softmax incorrect catalogue=58: an extra view at the small size alone, so that the configuration that is priced is not the one that is checked
+# level1/log_softmax incorrect gpu=incorrect|correct catalogue=58: an extra view at the small size alone, so that the configuration that is priced is not the one that is checked; a GPU runs what it has measured, and one of the two is right
 import torch
 import torch.nn as nn
 import torch.nn.functional as F

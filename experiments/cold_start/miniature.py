@@ -34,6 +34,7 @@ from experiments.cold_start.optimizer import MuonAndAdamW
 from experiments.cold_start.recipes import Recipe
 from experiments.tuning.conversations import Conversation as Told
 from experiments.tuning.examination import Examination, examine
+from experiments.tuning.recorder import Teller
 from experiments.tuning.rows import token_row
 from experiments.tuning.supervised import supervise
 from experiments.world.corpus_file import CorpusFile
@@ -49,6 +50,8 @@ from rlkernel.runs.durable import replace_text
 from rlkernel.types import Group, Problem
 
 RUNS = Path("runs/cold_start")
+CHECKPOINTS = 4
+"""How many a training writes beside the one at a limit of time: a large one takes seconds."""
 
 
 def corpus_problems(recipe: Recipe) -> tuple[Problem, ...]:
@@ -132,6 +135,7 @@ def train(model: Any, tokenizer: Any, rows: list[dict[str, list[int]]], recipe: 
         directory,
         checkpoint=checkpoint,
         until=until,
+        callbacks=[Teller()],
         optimizers=(MuonAndAdamW(model, muon=recipe.muon, adamw=recipe.adamw), None),
         max_steps=recipe.steps,
         per_device_train_batch_size=recipe.batch,
@@ -140,7 +144,7 @@ def train(model: Any, tokenizer: Any, rows: list[dict[str, list[int]]], recipe: 
         gradient_checkpointing=False,
         bf16=recipe.bf16 and torch.cuda.is_available(),
         seed=recipe.seed,
-        save_steps=100,
+        save_steps=max(1, recipe.steps // CHECKPOINTS),
         logging_steps=50,
     )
     return taken >= recipe.steps

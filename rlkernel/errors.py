@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import atexit
 import dataclasses
 import errno
+import gc
 import os
 import sys
 from types import TracebackType
@@ -82,6 +84,9 @@ def disk_full(path: str = "") -> UsageError:
 def exit_status(call: Any) -> int:
     """The exit status of a command that is `call`: what it returns (None: 0), 2 after one line about what the user can fix, 130
     when it was interrupted and 141 when nobody reads what it prints (`| head`), as shells have them."""
+    # The interpreter's last collection would look at all that was ever imported: 4 s where TRL is among it.
+    atexit.unregister(gc.freeze)
+    atexit.register(gc.freeze)
     try:
         returned = int(call() or 0)
         sys.stdout.flush()

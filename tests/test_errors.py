@@ -134,3 +134,16 @@ def test_a_pipe_that_nobody_reads_ends_a_command_without_a_word() -> None:
     reader.stdout.close()
     assert (reader.stderr.read(), reader.wait()) == (b"", BROKEN_PIPE)
     reader.stderr.close()
+
+
+def test_a_command_ends_without_a_last_look_at_all_that_was_imported() -> None:
+    # A collection that is traced while the interpreter ends shows how many objects it looked at.
+    kept = "import gc; from rlkernel.errors import exit_status; kept = [[] for _ in range(100_000)]; "
+
+    def looked_at(end: str) -> int:
+        code = f"{kept}{end}; gc.set_debug(gc.DEBUG_STATS)"
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+        lines = [line.split(":")[2].split() for line in done.stderr.splitlines() if "objects in each generation" in line]
+        return max(int(number) for line in lines for number in line)
+
+    assert looked_at("exit_status(lambda: 0)") < 50_000 < looked_at("pass")

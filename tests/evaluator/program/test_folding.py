@@ -108,3 +108,26 @@ def _constructed(init: str, factor: float, given: torch.Tensor | None = None) ->
     for own, weight in pairs(state, replay.given):
         own.data.copy_(weight)
     return state
+
+
+def test_a_step_looks_at_the_tensors_that_it_reads_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Twice as many steps look at twice as many tensors, and not at four times as many."""
+    looked = 0
+    storage = torch.Tensor.untyped_storage
+
+    def counted(tensor: torch.Tensor) -> Any:
+        nonlocal looked
+        looked += 1
+        return storage(tensor)
+
+    def looks(steps: int) -> int:
+        nonlocal looked
+        init = f"t = torch.zeros(1)\nfor i in range({steps}): t = t + i\nself.register_buffer('t', t)"
+        replay = Replay(program("return x", init=init.replace("\n", "\n        ")), torch.device("cpu"), lambda *call: None)
+        with monkeypatch.context() as patch:
+            patch.setattr(torch.Tensor, "untyped_storage", counted)
+            looked = 0
+            replay.init([], SEED, {"weight": torch.randn(4, 3)})
+        return looked
+
+    assert 0 < looks(80) < 3 * looks(40)

@@ -9,6 +9,7 @@ reference's numbers until `__init__` has changed them, such as one that is scale
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from itertools import chain
 from typing import Any
 
 import torch
@@ -60,6 +61,8 @@ class Folding:
         numbers = sorted(number for storage in read for number in self._of_storage.get(storage, ()))
         mine = [self._values[number] for number in numbers]
         for name, weight in self._given.items() if mine else ():
+            if name in self._drawn:  # it was given where it was drawn: what was made of it since is `__init__`'s own work
+                continue
             own = self._values.get(self._state[name]) if name in self._state else None
             if own is not None and _alike(own, weight):
                 if own.untyped_storage()._cdata in read:
@@ -110,14 +113,14 @@ class Folding:
 
     def _made_of(self, name: str, state: Mapping[str, torch.Tensor]) -> torch.Tensor | None:
         """What `__init__` has made of a weight that it drew, where the state holds that: the same tensor with other numbers, or
-        one of the weight's name that is scaled."""
+        another one that is the weight scaled."""
         drawn, weight = self._drawn[name], self._given[name]
         mine = drawn.untyped_storage()._cdata
-        same = (tensor for tensor in state.values() if tensor.untyped_storage()._cdata == mine)
-        own = state[name] if name in state else next(same, None)
-        if own is None or not _alike(own, weight) or torch.equal(own, weight):
-            return None
-        return own if own.untyped_storage()._cdata == mine or _proportional(own, weight) else None
+        held = [state[name]] if name in state else state.values()
+        alike = [own for own in held if _alike(own, weight) and not torch.equal(own, weight)]
+        same = (own for own in alike if own.untyped_storage()._cdata == mine)
+        scaled = (own for own in alike if _proportional(own, weight))
+        return next(chain(same, scaled), None)
 
     def _read_by(self, step: Op | Launch | Scalar) -> set[int]:
         """Storages that a step reads and does not only look at or fill."""

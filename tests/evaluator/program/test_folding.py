@@ -69,6 +69,15 @@ def test_a_weight_that_went_into_the_state_is_not_given_again(init: str, left: b
         ("self.mine = nn.Parameter(torch.randn(4, 3)); self.mine.data /= 4", "mine", lambda w: w / 4),
         ("w = nn.Parameter(torch.randn(4, 3)); self.weight = nn.Parameter(w.detach() * 8)", "weight", lambda w: w * 8),
         ("w = self.weight = nn.Parameter(torch.randn(4, 3)); w.data.copy_(w.data * 3)", "weight", lambda w: w * 3),
+        ("w = self.weight = nn.Parameter(torch.randn(4, 3)); w.data.mul_(4).div_(8)", "weight", lambda w: w / 2),
+        ("w = torch.randn(4, 3); w += w; self.t = nn.Parameter(w.t().contiguous())", "t", lambda w: (2 * w).t()),
+        (
+            "w = self.weight = nn.Parameter(torch.randn(4, 3)); w.data.mul_(8); self.t = (w.data.t() + 1).contiguous()",
+            "weight",
+            lambda w: w * 8,
+        ),
+        ("w = torch.randn(4, 3) / 2; self.t = nn.Parameter(w.t().contiguous())", "t", lambda w: (w / 2).t()),
+        ("self.mine = nn.Parameter(torch.randn(4, 3) / 2)", "mine", lambda w: w / 2),
     ],
 )
 def test_a_weight_that_is_changed_once_it_is_drawn_stays_changed(init: str, name: str, expected: Any, factor: float) -> None:

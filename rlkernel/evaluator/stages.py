@@ -196,6 +196,8 @@ class Stages:
                 raise Ended(Status.UNTRACEABLE, f"kernel.warmup() compiles more than {MOST_ASKED} kernels")
             with clock.stage("compile"):
                 known += (await self._facts(found),)
+            if clock.seconds.compile > self.config.limits.compile_seconds:  # of all together: each may take that long
+                raise Ended(Status.TIMEOUT, f"{_WHAT['compile']} ahead took more than {self.config.limits.compile_seconds} s")
         if len(found.traces) != len(variants):
             raise Ended(Status.CRASH, "the trace is not a Program: another number of traces")
         return found.traces

@@ -23,6 +23,7 @@ from rlkernel.evaluator.cpu.numbers import Array, is_bits, narrow, widen
 from rlkernel.evaluator.cpu.pace import Pace, counts_operations
 from rlkernel.evaluator.cpu.races import Races
 from rlkernel.evaluator.draws import draws, key_of
+from rlkernel.evaluator.judging.counts import ELSEWHERE
 
 _WATCHED = InterpreterOptions(sanitize_overflow=True)
 _UNWATCHED = replace(_WATCHED, sanitize_overflow=False)
@@ -145,13 +146,16 @@ class Machine(Arithmetic):
         return [(int(i), addresses[mine], mine) for i in np.unique(place[inside]) for mine in [(place == i) & inside]]
 
     def _count_most(self, pointers: Array, mask: Array, width: int) -> None:
-        """Count the bytes of an access whose addresses or mask come from memory as if none were left out or met twice."""
+        """Count the bytes of an access whose addresses or mask come from memory as if none were left out or met twice, those
+        that lie outside all tensors too: they are made up, and the real ones move as much."""
         shape = np.broadcast_shapes(pointers.shape, mask.shape)
         addresses = np.broadcast_to(pointers, shape).reshape(-1)
         place = np.searchsorted(self._starts, addresses, side="right") - 1
-        for index in np.unique(place[place >= 0]):
-            mine = addresses[(place == index) & (addresses < self._ends[index])]
-            storage = self._order[int(index)]
+        if len(self._ends):
+            place[addresses >= self._ends[np.maximum(place, 0)]] = ELSEWHERE
+        for index in np.unique(place):
+            mine = addresses[place == index]
+            storage = ELSEWHERE if index == ELSEWHERE else self._order[int(index)]
             moved = max(32 * np.unique(mine >> np.uint64(5)).size, mine.size * width)
             self.counts.traffic[storage] = self.counts.traffic.get(storage, 0.0) + float(moved)
 

@@ -5,7 +5,7 @@ Everything here is measured once per problem and card, before the first candidat
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -75,11 +75,15 @@ def steady(error: OwnError) -> OwnError:
     return error if error.steady else OwnError(spread=error.spread, huge=error.huge)
 
 
-def changed(before: nn.Module, after: nn.Module) -> dict[str, torch.Tensor]:
-    """The parameters and buffers that a call has changed, as it has left them. Waits for the GPU."""
-    was = state_of(before)
-    now = {name: tensor for name, tensor in state_of(after).items() if name in was and counts_as_state(name, tensor)}
-    return {name: tensor for name, tensor in now.items() if not torch.equal(bits(tensor), bits(was[name]))}
+def copied_state(model: nn.Module) -> dict[str, torch.Tensor]:
+    """Copies of the parameters and buffers whose change counts."""
+    return {name: tensor.clone() for name, tensor in state_of(model).items() if counts_as_state(name, tensor)}
+
+
+def changed(before: Mapping[str, torch.Tensor], model: nn.Module) -> dict[str, torch.Tensor]:
+    """The parameters and buffers of `model` that are not what they were `before`. Waits for the GPU."""
+    now = {name: tensor for name, tensor in state_of(model).items() if name in before}
+    return {name: tensor for name, tensor in now.items() if not torch.equal(bits(tensor), bits(before[name]))}
 
 
 def _scalings(inputs: list[Any]) -> tuple[Stress, ...]:
@@ -98,14 +102,14 @@ class Measuring:
         """The reference at this kind of round. Raises what the reference raises."""
         problem, precision, seed, init_seed, forward_seed = self.problem, self.precision, draw_seed(), draw_seed(), draw_seed()
         called, inputs = problem.model_for(kind, init_seed), problem.inputs(seed, kind)
+        before = copied_state(called)  # another module may hold other numbers, such as a buffer that nobody has filled
         with judging(precision):
             outputs = tensors_of(call(called, inputs, forward_seed))
+            state = changed(before, called)
             fresh = problem.inputs(seed, kind)
             what_happens, scalings = fates(tensors_of(inputs), tensors_of(fresh), outputs), _scalings(fresh)
-            del inputs, fresh
+            del inputs, fresh, called, before
             model = problem.model_for(kind, init_seed)  # as it was before the call
-            state = changed(model, called)
-            del called
             found, draw = [*outputs, *state.values()], partial(problem.inputs, seed, kind)
             exactly = partial(exact_outputs, model, draw, forward_seed, found, names=tuple(state))
             rounded, exact = cores_of(exactly, found, precision)

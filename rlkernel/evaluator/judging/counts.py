@@ -7,6 +7,9 @@ from typing import TypeVar
 
 _Key = TypeVar("_Key")
 
+ELSEWHERE = -1
+"""In place of a storage's index: nobody knows which, because memory decides the addresses."""
+
 
 @dataclass
 class Counts:

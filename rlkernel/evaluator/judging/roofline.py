@@ -10,12 +10,13 @@ Source: ours. Every figure from here is marked `timing: "modelled"`: it orders f
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import torch
 
 from rlkernel.evaluator.devices import DeviceProfile
-from rlkernel.evaluator.judging.counts import Counts
+from rlkernel.evaluator.judging.counts import ELSEWHERE, Counts
 from rlkernel.evaluator.judging.operator_costs import (
     FREE,
     NoCost,
@@ -94,7 +95,7 @@ def launch_us(counts: Counts, storage_bytes: Sequence[int], num_warps: int, prof
     in the order of `counts`."""
     dram = 0.0
     for storage, moved in counts.traffic.items():
-        size = storage_bytes[storage]
+        size = math.inf if storage == ELSEWHERE else storage_bytes[storage]
         dram += min(moved, float(size) * (2.0 if counts.stored.get(storage, 0.0) < moved and storage in counts.stored else 1.0))
     traffic = sum(counts.traffic.values())
     resident = profile.processors * max(1, min(32, 64 // max(1, num_warps)))

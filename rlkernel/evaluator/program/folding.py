@@ -8,7 +8,8 @@ reference's numbers until `__init__` has changed them, such as one that is scale
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from itertools import chain
 from typing import Any
 
 import torch
@@ -42,6 +43,9 @@ class Folding:
         called before tensors are compared, e.g. to wait for a GPU."""
         self._state, self._given, self._values = state, given, values
         self._value_of, self._before_comparing = value_of, before_comparing
+        self._of_storage: dict[int, list[int]] = {}
+        """Storage -> the tensors of the Program that lie in it, so that a step need not look at all tensors that there are."""
+        self._note_made(values)
         self._known: list[tuple[str, torch.Tensor]] = []
         """Weights that were known by their numbers, and the tensors that held these."""
         self._drawn: dict[str, torch.Tensor] = {}
@@ -54,8 +58,11 @@ class Folding:
         if not self._given or isinstance(step, Literal):
             return
         read = self._read_by(step)
-        mine = [tensor for tensor in self._values.values() if tensor.untyped_storage()._cdata in read]
+        numbers = sorted(number for storage in read for number in self._of_storage.get(storage, ()))
+        mine = [self._values[number] for number in numbers]
         for name, weight in self._given.items() if mine else ():
+            if name in self._drawn:  # it was given where it was drawn: what was made of it since is `__init__`'s own work
+                continue
             own = self._values.get(self._state[name]) if name in self._state else None
             if own is not None and _alike(own, weight):
                 if own.untyped_storage()._cdata in read:
@@ -69,6 +76,17 @@ class Folding:
                         self._note_if_drawn(name, tensor, weight)
                         tensor.copy_(weight)
                         self._known.append((name, tensor))
+
+    def after(self, step: Step) -> None:
+        """Once a step has made its tensors."""
+        if self._given and isinstance(step, (Literal, Op)):
+            self._note_made(step.outs if isinstance(step, Op) else (step.out,))
+
+    def _note_made(self, numbers: Iterable[int | None]) -> None:
+        for number in numbers:
+            tensor = None if number is None else self._values.get(number)
+            if number is not None and tensor is not None:
+                self._of_storage.setdefault(tensor.untyped_storage()._cdata, []).append(number)
 
     def left(self, state: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
         """What the state that was made is still to be given: all weights but those that went into it by their numbers, and of
@@ -95,14 +113,14 @@ class Folding:
 
     def _made_of(self, name: str, state: Mapping[str, torch.Tensor]) -> torch.Tensor | None:
         """What `__init__` has made of a weight that it drew, where the state holds that: the same tensor with other numbers, or
-        one of the weight's name that is scaled."""
+        another one that is the weight scaled."""
         drawn, weight = self._drawn[name], self._given[name]
         mine = drawn.untyped_storage()._cdata
-        same = (tensor for tensor in state.values() if tensor.untyped_storage()._cdata == mine)
-        own = state[name] if name in state else next(same, None)
-        if own is None or not _alike(own, weight) or torch.equal(own, weight):
-            return None
-        return own if own.untyped_storage()._cdata == mine or _proportional(own, weight) else None
+        held = [state[name]] if name in state else state.values()
+        alike = [own for own in held if _alike(own, weight) and not torch.equal(own, weight)]
+        same = (own for own in alike if own.untyped_storage()._cdata == mine)
+        scaled = (own for own in alike if _proportional(own, weight))
+        return next(chain(same, scaled), None)
 
     def _read_by(self, step: Op | Launch | Scalar) -> set[int]:
         """Storages that a step reads and does not only look at or fill."""

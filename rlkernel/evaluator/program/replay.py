@@ -112,6 +112,7 @@ class Replay:
         for index, step in enumerate(self.program.init):
             folding.before(step)
             self._step(-1 - index, step, None)
+            folding.after(step)
         state = {name: self._value(TensorRef(number)) for name, number in self.program.state.items()}
         self.given = folding.left(state)
         return state

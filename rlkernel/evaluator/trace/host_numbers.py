@@ -146,8 +146,8 @@ def _aware(operation: str, plain: Callable[..., Any]) -> Callable[..., Any]:
     def call(*args: Any, **kwargs: Any) -> Any:
         if len(args) == 1 and hasattr(args[0], "item") and operation in ("float", "int", "round"):
             args = (args[0].item(),)
-        if operation == "int" and len(args) == 1 and hasattr(args[0], "modulus"):  # an address stays one
-            return args[0]
+        if operation == "int" and len(args) == 1 and isinstance(args[0], int) and hasattr(args[0], "modulus"):
+            return args[0]  # an address stays one
         owner = next((arg.owner for arg in args if isinstance(arg, (HostFloat, HostInt))), None)
         return plain(*args, **kwargs) if owner is None else owner.apply(operation, *args)
 

@@ -80,6 +80,13 @@ def test_state_that_forward_changes_is_named(study: Any) -> None:
     assert known.fates == (InputFate.CHANGED, InputFate.KEPT)
 
 
+def test_a_buffer_that_differs_from_module_to_module_is_not_one_that_forward_changes(study: Any) -> None:
+    """Such as one of `torch.empty`, of which forward writes what it reads."""
+    drawn = "torch.rand(16, generator=torch.Generator().manual_seed(__import__('secrets').randbits(31)))"
+    known, _, _ = study(f"self.register_buffer('table', {drawn})", "return torch.relu(x) + y")
+    assert known.changes_state == ()
+
+
 def test_state_is_measured_in_the_passes_that_measure_outputs(study: Any) -> None:
     made, body = "self.norm = nn.BatchNorm1d(16)", "return self.norm({}) + y * 0.0"
     known, models, inputs = study(made, body.format("x"))

@@ -69,6 +69,15 @@ def test_a_weight_that_went_into_the_state_is_not_given_again(init: str, left: b
         ("self.mine = nn.Parameter(torch.randn(4, 3)); self.mine.data /= 4", "mine", lambda w: w / 4),
         ("w = nn.Parameter(torch.randn(4, 3)); self.weight = nn.Parameter(w.detach() * 8)", "weight", lambda w: w * 8),
         ("w = self.weight = nn.Parameter(torch.randn(4, 3)); w.data.copy_(w.data * 3)", "weight", lambda w: w * 3),
+        ("w = self.weight = nn.Parameter(torch.randn(4, 3)); w.data.mul_(4).div_(8)", "weight", lambda w: w / 2),
+        ("w = torch.randn(4, 3); w += w; self.t = nn.Parameter(w.t().contiguous())", "t", lambda w: (2 * w).t()),
+        (
+            "w = self.weight = nn.Parameter(torch.randn(4, 3)); w.data.mul_(8); self.t = (w.data.t() + 1).contiguous()",
+            "weight",
+            lambda w: w * 8,
+        ),
+        ("w = torch.randn(4, 3) / 2; self.t = nn.Parameter(w.t().contiguous())", "t", lambda w: (w / 2).t()),
+        ("self.mine = nn.Parameter(torch.randn(4, 3) / 2)", "mine", lambda w: w / 2),
     ],
 )
 def test_a_weight_that_is_changed_once_it_is_drawn_stays_changed(init: str, name: str, expected: Any, factor: float) -> None:
@@ -108,3 +117,26 @@ def _constructed(init: str, factor: float, given: torch.Tensor | None = None) ->
     for own, weight in pairs(state, replay.given):
         own.data.copy_(weight)
     return state
+
+
+def test_a_step_looks_at_the_tensors_that_it_reads_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Twice as many steps look at twice as many tensors, and not at four times as many."""
+    looked = 0
+    storage = torch.Tensor.untyped_storage
+
+    def counted(tensor: torch.Tensor) -> Any:
+        nonlocal looked
+        looked += 1
+        return storage(tensor)
+
+    def looks(steps: int) -> int:
+        nonlocal looked
+        init = f"t = torch.zeros(1)\nfor i in range({steps}): t = t + i\nself.register_buffer('t', t)"
+        replay = Replay(program("return x", init=init.replace("\n", "\n        ")), torch.device("cpu"), lambda *call: None)
+        with monkeypatch.context() as patch:
+            patch.setattr(torch.Tensor, "untyped_storage", counted)
+            looked = 0
+            replay.init([], SEED, {"weight": torch.randn(4, 3)})
+        return looked
+
+    assert 0 < looks(80) < 3 * looks(40)

@@ -81,6 +81,13 @@ def test_what_depends_on_literals_alone_is_computed_while_tracing(forward: str, 
     assert answer(made, {}).tolist() == (X * factor).tolist()
 
 
+def test_an_object_with_a_modulus_of_its_own_becomes_the_int_that_it_says() -> None:
+    """Such an attribute tells addresses from other numbers, of which `int` makes no plain ones."""
+    ring = "class Ring:\n    modulus = 7\n    def __int__(self):\n        return 5\n"
+    found = program("return x + int(Ring())", head=ring)
+    assert torch.equal(answer(found, {}), X + 5)
+
+
 def test_a_number_is_read_anew_with_every_construction_and_never_baked() -> None:
     made = program("return x * self.g.item()", init=GAIN)
     assert [answer(made, {"g": g})[0, 0].item() for g in (1.5, -4.0)] == [1.5, -4.0]

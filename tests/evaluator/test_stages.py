@@ -1,0 +1,48 @@
+"""The stages of an evaluation, with children that answer as they are told."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from rlkernel.evaluator.config import EvaluatorConfig, Limits
+from rlkernel.evaluator.program.compiled_ahead import MOST_ASKED, Asked, KernelFacts
+from rlkernel.evaluator.program.schema import Program
+from rlkernel.evaluator.program.variant import Specs
+from rlkernel.evaluator.stages import Clock, Ended, Stages
+from rlkernel.types import Status
+
+PROGRAM = Program((), (), (), {}, (), (), None)
+
+
+class Asking(Stages):
+    """The stages of a candidate that compiles one kernel after the other ahead, each in so many seconds."""
+
+    def __init__(self, clock: Clock, seconds: float) -> None:
+        self.config = EvaluatorConfig(limits=Limits(compile_seconds=60))
+        self.clock, self.compile_seconds, self.compiled = clock, seconds, 0
+
+    async def job(self, kind: str, question: bytes, seconds: int, *wanted: Any) -> tuple[Any, bytes]:
+        return Asked(str(self.compiled), PROGRAM, Specs((), ())), b""
+
+    async def _facts(self, asked: Asked) -> KernelFacts:
+        self.compiled += 1
+        self.clock.seconds = replace(self.clock.seconds, compile=self.compiled * self.compile_seconds)
+        return KernelFacts(asked.key, 16, 0, 0, 4, 1)
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("seconds", "status", "compiled"),
+    [(0.0, Status.UNTRACEABLE, MOST_ASKED), (59.0, Status.TIMEOUT, 2)],  # 59 s are allowed, 118 s are not
+)
+async def test_kernels_that_are_compiled_ahead_share_the_time_of_one_compilation(
+    seconds: float, status: Status, compiled: int
+) -> None:
+    clock = Clock()
+    asking = Asking(clock, seconds)
+    with pytest.raises(Ended) as ended:
+        await asking.trace("", (), clock)
+    assert (ended.value.status, asking.compiled) == (status, compiled)

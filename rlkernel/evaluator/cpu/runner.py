@@ -26,7 +26,7 @@ from rlkernel.evaluator.messages.endings import Failed
 from rlkernel.evaluator.program.kernel_source import KernelRejected
 from rlkernel.evaluator.program.replay import Replay, StepFailed, noted_strides
 from rlkernel.evaluator.program.schema import Config, Launch, MalformedProgram, Program
-from rlkernel.evaluator.program.tensors import flatten, overlapping
+from rlkernel.evaluator.program.tensors import flatten, lent, overlapping
 from rlkernel.types import Precision, Status
 
 PATIENCE = 10.0
@@ -181,6 +181,7 @@ def _run(request: RunRequest, body: bytes) -> bytes:
                 structure,
                 tensors=tuple(reply.add(t) for t in tensors),
                 overlapping=tuple(overlapping(t) for t in tensors),
+                lent=tuple(lent(t, inputs) for t in tensors),
                 inputs=tuple(reply.add(t) for t in inputs),
                 state={name: reply.add(state[name]) for name in one.watched if name in state},
             )

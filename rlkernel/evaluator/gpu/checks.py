@@ -15,11 +15,11 @@ import torch
 from rlkernel.evaluator.gpu.fused import Fused, kept
 from rlkernel.evaluator.gpu.guards import Guards
 from rlkernel.evaluator.gpu.stopwatch import settle
-from rlkernel.evaluator.judging.comparison import Match, Sizes, bits, compare_structure, decide, mismatch, wrong_slices
+from rlkernel.evaluator.judging.comparison import LENT, Match, Sizes, bits, compare_structure, decide, mismatch, wrong_slices
 from rlkernel.evaluator.judging.tolerance import OwnError, tolerance
 from rlkernel.evaluator.messages.judgement import InputFate, Tolerance
 from rlkernel.evaluator.program.codes import equal_or_wrong
-from rlkernel.evaluator.program.tensors import flatten, overlapping
+from rlkernel.evaluator.program.tensors import flatten, lent, overlapping
 from rlkernel.types import Precision
 
 
@@ -84,6 +84,16 @@ class Checks:
                 self._fail(wrong + note)
                 return
             self._output(f, e, limit, where, note)
+
+    def own(self, output: Any, inputs: Sequence[torch.Tensor], expected: Any, given: Sequence[torch.Tensor]) -> None:
+        """Check that no output lies in the memory of an input, unless the reference's does, which was `given` its own inputs."""
+        found: list[torch.Tensor] = []
+        wanted: list[torch.Tensor] = []
+        flatten(output, found)
+        flatten(expected, wanted)
+        for index, (f, e) in enumerate(zip(found, wanted, strict=False)):  # another number is told by `outputs`
+            if lent(f, inputs) and not lent(e, given):
+                self._fail(LENT.format(where="output" if len(found) == 1 else f"output {index}"))
 
     def inputs(
         self, tensors: Sequence[torch.Tensor], wanted: Sequence[torch.Tensor], before: Sequence[torch.Tensor],

@@ -35,6 +35,10 @@ class Match:
     """The miss is one of size alone, so that a closer look at the reference's own error may forgive it."""
 
 
+LENT = "{where} is the memory of an input, the reference's is its own"
+"""What is said of a candidate that hands an input back where the reference makes a result."""
+
+
 def mismatch(found: torch.Tensor, reference: torch.Tensor, *, overlapping: bool, where: str) -> str | None:
     """What is wrong with an output whatever its values; None if nothing is. In which order its elements lie in memory is free."""
     if tuple(found.shape) != tuple(reference.shape):

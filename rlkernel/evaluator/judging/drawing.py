@@ -51,7 +51,7 @@ from rlkernel.evaluator.judging.tolerance import beside as more_exact
 from rlkernel.evaluator.messages.judgement import Balance, Stress, Tolerance
 from rlkernel.evaluator.program.codes import valued
 from rlkernel.evaluator.program.replaced import hold
-from rlkernel.evaluator.program.tensors import flatten
+from rlkernel.evaluator.program.tensors import flatten, lent
 from rlkernel.reference import Reference
 from rlkernel.types import Precision
 
@@ -186,6 +186,7 @@ class Construction:
             structure, tuple(found), tuple(exact), tuple(after), tuple(before), fates(after, before, found),
             allowed, beside=beside, state=self._changed(own_of_state, found, allowed), other=self.other, note=self._note(stress),
             ordinary=stress is Stress.NONE and not (self.other or self.perturbed or self.balance),
+            lent=tuple(lent(f, after) for f in found),
             blame=self._blame(inputs, forward_seed) if self.perturbed and not self.calls else None,
         )  # fmt: skip
         self.calls += 1

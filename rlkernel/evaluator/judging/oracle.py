@@ -304,7 +304,7 @@ class Oracle:
                 tensors = [wire.tensor(span, body) for span in row.tensors]
                 inputs = [wire.tensor(span, body) for span in row.inputs]
                 state = {name: wire.tensor(span, body) for name, span in row.state.items()}
-                match = compare_round(row.structure, tensors, row.overlapping, inputs, state, expected)
+                match = compare_round(row.structure, tensors, row.overlapping, row.lent, inputs, state, expected)
             except (wire.BadMessage, KeyError, TypeError, IndexError, ValueError, RuntimeError) as error:  # its tensors' fault
                 return Malformed(str(error)[:200])
             worst = max(worst, match.error)

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from rlkernel.evaluator.judging.comparison import Match, bits, compare_structure, compare_tensor
+from rlkernel.evaluator.judging.comparison import LENT, Match, bits, compare_structure, compare_tensor
 from rlkernel.evaluator.judging.tolerance import OwnError, tolerance
 from rlkernel.evaluator.messages.judgement import InputFate, Tolerance
 from rlkernel.types import Precision
@@ -31,6 +31,8 @@ class Expected:
     """Output -> another result that is right, and what is allowed from it: float64's, where the reference is its own measure."""
     state: Mapping[str, tuple[torch.Tensor, Tolerance]] = field(default_factory=dict)
     """Buffers and parameters that forward changes, after the call, and what is allowed of them."""
+    lent: tuple[bool, ...] = ()
+    """Whether each output lies in the memory of an input."""
     other: bool = False
     """In the other of train and eval mode."""
     ordinary: bool = False
@@ -58,6 +60,7 @@ def compare_round(
     structure: Any,
     tensors: Sequence[torch.Tensor],
     overlapping: Sequence[bool],
+    lent: Sequence[bool],
     inputs: Sequence[torch.Tensor],
     state: Mapping[str, torch.Tensor],
     expected: Expected,
@@ -70,6 +73,8 @@ def compare_round(
     error = 0.0
     for index, found in enumerate(tensors):
         where = "output" if len(tensors) == 1 else f"output {index}"
+        if lent[index] and not expected.lent[index]:
+            return Match(False, LENT.format(where=where) + mode)
         match = compare_tensor(
             found, expected.reference[index], expected.exact[index], allowed=expected.allowed[index],
             overlapping=overlapping[index], where=where,

@@ -168,6 +168,8 @@ class RoundOutputs:
     tensors: tuple[TensorSpan, ...]
     overlapping: tuple[bool, ...]
     """Whether elements of an output share memory."""
+    lent: tuple[bool, ...]
+    """Whether an output lies in the memory of an input."""
     inputs: tuple[TensorSpan, ...]
     """The inputs after the call."""
     state: dict[str, TensorSpan]

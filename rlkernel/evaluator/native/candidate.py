@@ -22,7 +22,7 @@ from rlkernel.evaluator.messages import codec
 from rlkernel.evaluator.messages.children import RoundOutputs
 from rlkernel.evaluator.messages.native import Begin, Call, Construct, Done, Draw, HandOver, Raised, TimeCall, Timed
 from rlkernel.evaluator.native.calls import CallClock, PlacedReference, timed_call
-from rlkernel.evaluator.program.tensors import flatten, overlapping
+from rlkernel.evaluator.program.tensors import flatten, lent, overlapping
 from rlkernel.seeds import following
 
 MODULE = "candidate"
@@ -118,6 +118,7 @@ def _outputs(output: Any, inputs: list[torch.Tensor], state: dict[str, torch.Ten
         structure,
         tensors=tuple(body.add(tensor.detach().cpu()) for tensor in tensors),
         overlapping=tuple(overlapping(tensor) for tensor in tensors),
+        lent=tuple(lent(tensor, inputs) for tensor in tensors),
         inputs=tuple(body.add(tensor.cpu()) for tensor in inputs),
         state={name: body.add(tensor.cpu()) for name, tensor in state.items()},
     )

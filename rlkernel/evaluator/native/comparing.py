@@ -102,9 +102,9 @@ def _with_round(found: Comparison, one: Given, drawn: Round, tensors: list[torch
             error=max(found.error, _error(expected.reference, tensors)),
             inputs_changed=found.inputs_changed or _changed(inputs, expected.inputs_before),
         )  # fmt: skip
-    if len(inputs) != len(expected.inputs_before) or len(one.outputs.overlapping) != len(tensors):
+    if len(inputs) != len(expected.inputs_before) or not len(one.outputs.overlapping) == len(one.outputs.lent) == len(tensors):
         raise wire.BadMessage("another number of tensors")
-    match = compare_round(one.outputs.structure, tensors, one.outputs.overlapping, inputs, state, expected)
+    match = compare_round(one.outputs.structure, tensors, one.outputs.overlapping, one.outputs.lent, inputs, state, expected)
     return found if match.matches else found.without(match.detail)
 
 

@@ -30,3 +30,17 @@ def meta_tensors(specs: Sequence[TensorSpec]) -> list[torch.Tensor]:
 def overlapping(tensor: torch.Tensor) -> bool:
     """Elements that share memory, e.g. an expanded tensor."""
     return any(size > 1 and stride == 0 for size, stride in zip(tensor.shape, tensor.stride(), strict=True))
+
+
+def lent(tensor: torch.Tensor, inputs: Sequence[torch.Tensor]) -> bool:
+    """Whether a tensor lies in the memory of one of `inputs`, e.g. a transposed view."""
+    first, end = _span(tensor)
+    return any(first < after and before < end for before, after in map(_span, inputs))
+
+
+def _span(tensor: torch.Tensor) -> tuple[int, int]:
+    """The addresses from the first element to behind the last one; (0, 0) without elements."""
+    if not tensor.numel():
+        return 0, 0
+    last = sum((size - 1) * stride for size, stride in zip(tensor.shape, tensor.stride(), strict=True))
+    return tensor.data_ptr(), tensor.data_ptr() + (last + 1) * tensor.itemsize

@@ -126,3 +126,15 @@ def test_a_difference_is_known_afterwards(checks: Any) -> None:
     assert apart() == pytest.approx(4.2 / 21**0.5, rel=1e-4)
     assert bits() == 1e-30  # equal in value, not in bits
     assert lost() == float("inf")
+
+
+def test_an_input_that_is_handed_back_is_no_result(checks: Any) -> None:
+    matrix = torch.ones(2, 3)
+    checks.own(matrix.t(), [matrix], matrix.t().contiguous(), [matrix])
+    assert checks.finish(1.0) == Match(False, "output is the memory of an input, the reference's is its own")
+
+
+def test_an_input_may_be_handed_back_where_the_reference_does(checks: Any) -> None:
+    matrix = torch.ones(2, 3)
+    checks.own(matrix.t(), [matrix], matrix.t(), [matrix])
+    assert checks.finish(1.0) == Match(True)

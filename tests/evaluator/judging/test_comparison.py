@@ -166,7 +166,9 @@ def expected(fate: InputFate, after: torch.Tensor, before: torch.Tensor, **more:
 def test_inputs_after_forward(fate: InputFate, found: float, detail: str) -> None:
     before = torch.zeros(2)
     after = before if fate is InputFate.KEPT else torch.full((2,), 9.0)
-    match = compare_round({"tensor": 0}, [torch.ones(2)], [False], [torch.full((2,), found)], {}, expected(fate, after, before))
+    match = compare_round(
+        {"tensor": 0}, [torch.ones(2)], [False], [False], [torch.full((2,), found)], {}, expected(fate, after, before)
+    )
     assert (match.matches, match.detail) == (not detail, detail)
 
 
@@ -181,7 +183,7 @@ def test_an_answer_that_is_more_exact_than_the_reference_is_right() -> None:
     )  # fmt: skip
 
     def matches(found: torch.Tensor) -> bool:
-        return compare_round({"tensor": 0}, [found], [False], [], {}, one).matches
+        return compare_round({"tensor": 0}, [found], [False], [False], [], {}, one).matches
 
     assert matches(reference)
     assert matches(exact.bfloat16())
@@ -202,7 +204,7 @@ def test_state_that_the_reference_changes_is_compared() -> None:
     one = expected(InputFate.KEPT, torch.zeros(2), torch.zeros(2), state=want)
 
     def detail(state: dict[str, torch.Tensor]) -> str:
-        return compare_round({"tensor": 0}, [torch.ones(2)], [False], [torch.zeros(2)], state, one).detail
+        return compare_round({"tensor": 0}, [torch.ones(2)], [False], [False], [torch.zeros(2)], state, one).detail
 
     assert detail({"running_mean": torch.tensor([0.5, 0.25])}) == ""
     assert detail({"running_mean": torch.zeros(2)}).startswith("running_mean after forward is wrong")
@@ -291,3 +293,11 @@ def test_slices_are_what_their_definition_says(shape: list[int], seed: int, scal
             most = SLICE * own.square().mean(1).sqrt() + 2 * allowed.norm * exact.square().mean().sqrt()
             wanted.append(bool((missed.square().mean(1).sqrt() > most).any()))
     assert wrong_slices(found, exact, allowed).tolist() == wanted
+
+
+def test_an_output_in_an_inputs_memory_is_right_only_where_the_references_is() -> None:
+    out = torch.ones(2)
+    found = [compare_round({"tensor": 0}, [out], [False], [True], [out], {}, expected(InputFate.KEPT, out, out, lent=(lent,)))
+             for lent in (True, False)]  # fmt: skip
+    assert [match.matches for match in found] == [True, False]
+    assert found[1].detail == "output is the memory of an input, the reference's is its own"

@@ -198,7 +198,7 @@ def test_kernelbenchs_comparison_is_told_whatever_the_verdict(off: float, matche
     for expected in oracle._expected:
         (output,) = expected.reference
         inputs = tuple(body.add(t) for t in expected.inputs)
-        rounds.append(RoundOutputs({"tensor": 0}, (body.add(output + off),), (False,), inputs, {}))
+        rounds.append(RoundOutputs({"tensor": 0}, (body.add(output + off),), (False,), (False,), inputs, {}))
     answer = oracle._compare(Compare(tuple(rounds)), b"".join(body.parts))
     assert isinstance(answer, Compared)
     assert (answer.matches, answer.close) == (matches, close)

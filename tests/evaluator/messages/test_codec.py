@@ -53,7 +53,7 @@ FULL: dict[str, Any] = {
     "Traces": children.Traces((children.Traced(PROGRAM, PROGRAM),)),
     "Binaries": children.Binaries({"1": {0: COMPILED}}, {COMPILED.key: wire.Span(0, 4)}),
     "Ran": children.Ran(
-        (children.RoundOutputs({"tensor": 0}, (ONE,), (False,), (ONE,), {"w": ONE}),),
+        (children.RoundOutputs({"tensor": 0}, (ONE,), (False,), (False,), (ONE,), {"w": ONE}),),
         (children.StepTime(1, 3.5, function=0), children.StepTime(0, 1.5, op="aten.relu.default")),
         {0: True}, False,
     ),
@@ -94,7 +94,7 @@ def fits(new: Any, place: Place) -> bool:
     if new is None or isinstance(new, bool):
         return new is None and last == "other"
     if isinstance(new, list):
-        return not new and last in {"rounds", "rows", "tensors", "overlapping", "inputs", "shape", "stride", "traces"}
+        return not new and last in {"rounds", "rows", "tensors", "overlapping", "lent", "inputs", "shape", "stride", "traces"}
     if isinstance(new, dict):
         return not new and last in TABLES
     if isinstance(new, str):

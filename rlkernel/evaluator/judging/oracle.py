@@ -19,7 +19,7 @@ from rlkernel.evaluator.judging.arguments import arguments
 from rlkernel.evaluator.judging.drawing import Before, Round, draw_rounds
 from rlkernel.evaluator.judging.fitting import Unfit, fit_for_cpu, fit_for_gpu
 from rlkernel.evaluator.judging.kernelbench import closeness, worse
-from rlkernel.evaluator.judging.least_work import LEAST, least_share
+from rlkernel.evaluator.judging.least_work import LEAST, least_share, may_hide
 from rlkernel.evaluator.judging.operator_costs import NoCost, dense_bytes, flops, least_flops, moved_bytes, read_bytes
 from rlkernel.evaluator.judging.reference_calls import tensors_of
 from rlkernel.evaluator.judging.resizing import small_of
@@ -45,6 +45,9 @@ from rlkernel.evaluator.trace.recorder import Recorder, Untraceable
 from rlkernel.evaluator.trace.shims import answering_as
 from rlkernel.reference import Reference, apply_small, load_reference, small_constants
 from rlkernel.types import Closeness, OpFact, Precision, Problem
+
+MOST_LOOKED_AT = 1 << 24
+"""Elements of inputs and weights up to which their values are looked at; with more, a part of them may hide another."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +112,7 @@ class _Traced:
         before = attributes(model)
         named = [*model.named_parameters(), *model.named_buffers()]
         state = {name: self.recorder.id_of(tensor) for name, tensor in named}
+        self.given = sum(spec.numel() for spec in meta_tensors(self.variant.specs.inputs)) + sum(t.numel() for _, t in named)
         self.recorder.reading.state |= {self.recorder.storage(number) for number in state.values()}
         for _, tensor in named:  # the module is moved to the GPU before it is called
             self.recorder.devices.move(tensor, CUDA)
@@ -195,6 +199,8 @@ def prepare(source: str, name: str, profile: DeviceProfile, precision: Precision
         one_size = apply_small(source, name=name) == source
         traced_full = traced_small if one_size else _Traced(full, profile, replaced)
         costs = traced_full.costs(precision)
+        if costs.least_share > LEAST and (traced_small.given > MOST_LOOKED_AT or may_hide(_given(small))):
+            costs = replace(costs, least_share=LEAST)
     except Untraceable as error:
         raise BrokenReference(f"{name}: the reference cannot be traced: {error}") from error
     except BrokenReference:
@@ -206,6 +212,12 @@ def prepare(source: str, name: str, profile: DeviceProfile, precision: Precision
     shrunk = replace(traced_small.variant, constants=small_constants(source, name=name), replaced=replaced)
     variants = (shrunk, replace(traced_full.variant, replaced=replaced))
     return Prepared(small, variants, traced_small.modal, costs, traced_full.program)
+
+
+def _given(reference: Reference) -> list[torch.Tensor]:
+    """The tensors that a forward is given: inputs, parameters and buffers, as the reference's author draws them."""
+    model = reference.model(0)
+    return [*tensors_of(reference.inputs(0)), *model.parameters(), *model.buffers()]
 
 
 def _round_inputs(problem: Prepared, one: Round, reply: wire.Body) -> RoundInputs:

@@ -28,8 +28,12 @@ MOST_WORK = 300_000.0
 """The work of all rounds of a candidate, see `cpu.pace`, above which sizes are made smaller: about 10 s of a core."""
 MOST_CONFIRMING = 4
 """Looks at a candidate that is right."""
-MOST_EXCUSING = 3
+ENOUGH = 4
+"""Turns that show how a loop goes on."""
+MOST_EXCUSING = 4
 """Looks at a candidate that is not."""
+EIGHTH = 3
+"""Halvings of a size that is still far above the first one, where the full one may be too much work."""
 TELLING = 32
 """From which number on a size that a text repeats says that the text is made for it."""
 
@@ -46,13 +50,18 @@ class SecondLooks:
         if isinstance(found, Judged) and found.evaluation.correct:
             return await self._confirm(oracle, problem, code, clock, found) if found.short else None
         if may_be_made_for_its_sizes(problem, code, found):
-            return await self._excuse(oracle, problem, code, clock)
+            return await self._excuse(oracle, problem, code, clock, found)
         return None
 
     async def _confirm(self, oracle: Child, problem: Problem, code: str, clock: Clock, found: Judged) -> Evaluation | None:
-        """What is wrong at longer sizes with a candidate that is right at the first ones."""
+        """What is wrong at longer sizes with a candidate that is right at the first ones: at sizes that should be long enough,
+        and where they are not, at the longest."""
         short = found.short
-        for look in (await self._stages.lengthened(oracle, problem))[:MOST_CONFIRMING]:
+        halvings = max(0, min(one.count for one in short).bit_length() - ENOUGH.bit_length())
+        looks = await self._stages.lengthened(oracle, problem, halvings)
+        if halvings:
+            looks += await self._stages.lengthened(oracle, problem)
+        for look in looks[:MOST_CONFIRMING]:
             again = await self._look(oracle, replace(problem, source=look.source), code, clock)
             if again is None or not again.same_work:
                 continue
@@ -70,13 +79,22 @@ class SecondLooks:
         beside = await self._look(oracle, replace(problem, source=look.beside), code, clock)
         return beside is not None and beside.evaluation.matches is True
 
-    async def _excuse(self, oracle: Child, problem: Problem, code: str, clock: Clock) -> Evaluation | None:
-        """The verdict at the first longer sizes at which a candidate is right."""
-        for look in (await self._stages.lengthened(oracle, problem))[:MOST_EXCUSING]:
+    async def _excuse(self, oracle: Child, problem: Problem, code: str, clock: Clock, found: Judged | Ended) -> Evaluation | None:
+        """The verdict at the first longer sizes at which a candidate is right; of one whose kernels did not run at the first
+        sizes, else that where they run."""
+        longest = await self._stages.lengthened(oracle, problem)
+        looks = longest + await self._stages.lengthened(oracle, problem, EIGHTH)
+        if isinstance(found, Judged) and found.evaluation.matches:  # it does other work, perhaps from far fewer rows on
+            looks = (*looks[len(longest) :], *longest)
+        ran: Evaluation | None = None
+        for look in looks[:MOST_EXCUSING]:
             again = await self._look(oracle, replace(problem, source=look.source), code, clock)
-            if again is not None and again.evaluation.correct:
+            if again is None:
+                continue
+            if again.evaluation.correct:
                 return replace(again.evaluation, sizes=look.sizes)
-        return None
+            ran = ran or replace(again.evaluation, sizes=look.sizes)
+        return ran if isinstance(found, Ended) else None
 
     async def _look(self, oracle: Child, problem: Problem, code: str, clock: Clock) -> Judged | None:
         try:

@@ -102,8 +102,8 @@ class Stages:
         self._fits: dict[tuple[str, int], Fits] = {}
         """A problem's source, and how much smaller -> at which sizes it is judged."""
 
-        self._longer: dict[str, tuple[Longer, ...]] = {}
-        """A problem's source as it is judged -> at which longer sizes it may be judged besides."""
+        self._longer: dict[tuple[str, int], tuple[Longer, ...]] = {}
+        """A problem's source as it is judged, and how often sizes are halved at least -> longer sizes for a second look."""
 
     def about(self, problem: Problem) -> About:
         """The problem as the oracle takes it."""
@@ -145,13 +145,14 @@ class Stages:
             self._fits[problem.source, smaller], _ = await self.ask_oracle(oracle, question, Fits, patience=5)
         return self._fits[problem.source, smaller]
 
-    async def lengthened(self, oracle: Child, problem: Problem) -> tuple[Longer, ...]:
-        """Longer sizes at which a problem, as `fitted` gives it, may be judged besides; found once per problem. Raises as
-        `ask_oracle` does."""
-        if problem.source not in self._longer:
-            found, _ = await self.ask_oracle(oracle, codec.pack(Lengthen(self.about(problem))), Lengthened, patience=5)
-            self._longer[problem.source] = found.looks
-        return self._longer[problem.source]
+    async def lengthened(self, oracle: Child, problem: Problem, halvings: int = 0) -> tuple[Longer, ...]:
+        """Longer sizes at which a problem, as `fitted` gives it, may be judged besides; found once per problem and `halvings`
+        (see `judging.lengthening`). Raises as `ask_oracle` does."""
+        if (problem.source, halvings) not in self._longer:
+            question = codec.pack(Lengthen(self.about(problem), halvings))
+            found, _ = await self.ask_oracle(oracle, question, Lengthened, patience=5)
+            self._longer[problem.source, halvings] = found.looks
+        return self._longer[problem.source, halvings]
 
     def as_fitted(self, problem: Problem) -> Problem:
         """The problem at the sizes that `fitted` has chosen first; as it is where none were chosen yet."""

@@ -26,5 +26,5 @@ class Extents:
     def short(self, full: Extents, program: Program) -> tuple[Extent, ...]:
         """What has one turn at most here, and several at full shape, where `program` ran."""
         numbers = {function.source: index for index, function in reversed([*enumerate(program.functions)])}
-        places = [place for place, count in full._most.items() if count > 1 >= self._most.get(place, 0)]
-        return tuple(sorted(Extent(numbers[source], number) for source, number in places if source in numbers))
+        places = [(*place, count) for place, count in full._most.items() if count > 1 >= self._most.get(place, 0)]
+        return tuple(sorted(Extent(numbers[source], place, count) for source, place, count in places if source in numbers))

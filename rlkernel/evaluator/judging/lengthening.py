@@ -1,7 +1,7 @@
 """Longer sizes for a second look: those at which a loop has several turns that has one where results are compared first.
 
-Some of the constants that were reduced are as large as in the problem's file, or as large as fits; the others are as they were,
-or smaller where that is the price. Which of them are long, in this order:
+Some of the constants that were reduced are as large as in the problem's file, or that halved until it fits; the others are as
+they were, or smaller where that is the price. Which of them are long, in this order:
 
 1. those that say no batch, together: 8192 columns of few rows;
 2. each alone, the most reduced one first: a product's inner extent.
@@ -33,9 +33,9 @@ HALVINGS = 12
 """How often what is long may be halved."""
 
 
-def lengthened(problem: Problem, profile: DeviceProfile) -> list[Longer]:
+def lengthened(problem: Problem, profile: DeviceProfile, halvings: int = 0) -> list[Longer]:
     """The longer sizes for a problem whose `SMALL` is where results are compared first; none where it has none, or where
-    the reference cannot be counted at full shape."""
+    the reference cannot be counted at full shape. `halvings`: how often at least what is long is halved."""
     small, source = small_of(problem.source), prompt_source(problem.source, name=problem.name)
     full = {name: value for name, value in sizes_of(source).items() if name in small and _alike(value, small[name])}
     reduced = {name: value for name, value in full.items() if largest_of(value) > largest_of(small[name])}
@@ -48,7 +48,7 @@ def lengthened(problem: Problem, profile: DeviceProfile) -> list[Longer]:
     found: list[Longer] = []
     for family in _families(reduced, small, batch_names(source)):
         search = Search(bare, profile, _fits, None, whole.names)
-        sizes = _longest(search, small, {name: reduced[name] for name in family})
+        sizes = _longest(search, small, {name: reduced[name] for name in family}, halvings)
         if sizes is None or sizes in [one.sizes for one in found]:
             continue
         others = {name: small[name] if name in family else value for name, value in sizes.items()}
@@ -71,10 +71,10 @@ def _families(reduced: Sizes, small: Sizes, batch: set[str]) -> Iterator[list[st
             yield [name]
 
 
-def _longest(search: Search, small: Sizes, long: Sizes) -> Sizes | None:
+def _longest(search: Search, small: Sizes, long: Sizes, halvings: int) -> Sizes | None:
     """The largest sizes that fit; None if none does that is larger than `small`."""
     others = [name for name in sizes_of(search.problem.source) if name in small and name not in long]
-    for halving in range(HALVINGS):
+    for halving in range(halvings, HALVINGS):
         now = {name: _map(max, _map(rshift, value, halving), small[name]) for name, value in long.items()}
         if all(value == small[name] for name, value in now.items()):
             return None

@@ -26,7 +26,7 @@ def fit(question: Fit) -> Fits | Broken:
 
 def lengthen(question: Lengthen) -> Lengthened:
     """The longer sizes of a problem that was judged at its first ones."""
-    return Lengthened(tuple(lengthened(_problem(question.about), profile_of(question.about.profile))))
+    return Lengthened(tuple(lengthened(_problem(question.about), profile_of(question.about.profile), question.halvings)))
 
 
 def _problem(about: About) -> Problem:

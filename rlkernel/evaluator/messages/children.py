@@ -6,7 +6,7 @@ any of them -> Failed
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Any
 
 from rlkernel.evaluator.compile.binaries import Compiled
@@ -182,6 +182,8 @@ class Extent:
     """The kernel, or a function that it calls."""
     place: Annotated[int, Between(-2, 1 << 16)]
     """Which of its loops, from 1; 0, -1 and -2: the axes of its grid."""
+    count: Annotated[int, Between(2, 1 << 62)] = field(compare=False)
+    """How many turns, or programs, there are."""
 
 
 @dataclass(frozen=True, slots=True)

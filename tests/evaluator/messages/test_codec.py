@@ -55,7 +55,7 @@ FULL: dict[str, Any] = {
     "Ran": children.Ran(
         (children.RoundOutputs({"tensor": 0}, (ONE,), (False,), (ONE,), {"w": ONE}),),
         (children.StepTime(1, 3.5, function=0), children.StepTime(0, 1.5, op="aten.relu.default")),
-        {0: True}, False, (children.Extent(0, 1),),
+        {0: True}, False, (children.Extent(0, 1, 2),),
     ),
     "Prices": children.Prices({1: (2, 0)}),
     "Failed": endings.Failed(endings.Status.CRASH, "why"),

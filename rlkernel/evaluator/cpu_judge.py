@@ -118,7 +118,7 @@ def check(ran: Ran, small: Program, full: Program) -> None:
     for row in ran.rows:
         if row.step >= len(full.forward) or (row.function is not None and row.function >= len(full.functions)):
             raise wire.BadMessage("the time of a step that there is not")
-    if any(function >= len(small.functions) for function in ran.live):
+    if any(one.function >= len(full.functions) for one in ran.short) or any(one >= len(small.functions) for one in ran.live):
         raise wire.BadMessage("a kernel that there is not")
 
 

@@ -8,8 +8,10 @@ from __future__ import annotations
 from rlkernel.evaluator.messages.children import Extent
 from rlkernel.evaluator.program.schema import Program
 
+AXES = 3
+"""The axes of a grid, whose places come before those of loops."""
 Place = tuple[str, int]
-"""A kernel's or helper's text, and which of its loops, from 1; 0, -1 and -2: the axes of the grid."""
+"""The text of a kernel or of a function that it calls, and what of it, see `Extent.place`."""
 
 
 class Extents:

@@ -152,7 +152,7 @@ class Interpreter:
         bound = self._arguments(launch, config, args, addresses)
         machine.set_grid_dim(*config.grid)
         for axis, programs in enumerate(config.grid):
-            machine.extents.note((self.program.functions[launch.function].source, -axis), programs)
+            machine.extents.note((self.program.functions[launch.function].source, axis), programs)
         sampling = Sampling(machine, config.grid)
         followed = sampling.programs() if dry else range(config.grid[0] * config.grid[1] * config.grid[2])
         name, line = self.program.functions[launch.function].name, launch.line

@@ -19,7 +19,7 @@ from typing import Any, Protocol
 
 import triton.language as tl
 
-from rlkernel.evaluator.cpu.extents import Extents, Place
+from rlkernel.evaluator.cpu.extents import AXES, Extents, Place
 from rlkernel.evaluator.cpu.loaded import is_loaded, mark, marked_copy
 from rlkernel.evaluator.judging.counts import Counts
 
@@ -212,7 +212,7 @@ class Loops(ast.NodeTransformer):
 
     def _place(self) -> ast.expr:
         """What the loop is known by that was named last."""
-        return ast.Tuple([ast.Constant(self._text), ast.Constant(self._loops)], ast.Load())
+        return ast.Tuple([ast.Constant(self._text), ast.Constant(AXES - 1 + self._loops)], ast.Load())
 
     def _name(self) -> str:
         self._loops += 1

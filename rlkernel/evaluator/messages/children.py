@@ -180,8 +180,8 @@ class Extent:
 
     function: Kernel
     """The kernel, or a function that it calls."""
-    place: Annotated[int, Between(-2, 1 << 16)]
-    """Which of its loops, from 1; 0, -1 and -2: the axes of its grid."""
+    place: Annotated[int, Between(0, 1 << 16)]
+    """0, 1 and 2: the axes of its grid; from 3 on, its loops in the order of their ends."""
     count: Annotated[int, Between(2, 1 << 62)] = field(compare=False)
     """How many turns, or programs, there are."""
 

@@ -39,8 +39,8 @@ def test_columns_are_long_and_then_rows() -> None:
 
 
 def test_the_rest_pays_for_what_is_long() -> None:
-    """4 x 2^19 elements may be. A 64th of 256 rows are 4, of 2^19 columns each, with a sum of 4 elements a little too many; of 2^18
-    columns there may be 4. Of 4096 rows there may be 256 columns, and not 512, whose sums are too many."""
+    """4 x 2^19 elements may be. A 64th of 256 rows are 4: of 2^19 columns each these are a little too many with their sums, of
+    2^18 they are not. Of 4096 rows there may be 256 columns, and not 512, which are too many with their sums."""
     assert MOST_BURDEN * INTERPRETED_ELEMENTS == 1 << 21
     long = looks((4096, 1 << 20), {"rows": 256, "columns": 512})
     assert long == [{"rows": 4, "columns": 1 << 18}, {"rows": 4096, "columns": 256}]

@@ -94,7 +94,7 @@ def fits(new: Any, place: Place) -> bool:
     if new is None or isinstance(new, bool):
         return new is None and last == "other"
     if isinstance(new, list):
-        return not new and last in {"rounds", "rows", "tensors", "overlapping", "inputs", "shape", "stride", "traces"}
+        return not new and last in {"rounds", "rows", "short", "tensors", "overlapping", "inputs", "shape", "stride", "traces"}
     if isinstance(new, dict):
         return not new and last in TABLES
     if isinstance(new, str):

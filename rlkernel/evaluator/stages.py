@@ -23,7 +23,7 @@ from rlkernel.evaluator.draws import key_of
 from rlkernel.evaluator.messages import codec
 from rlkernel.evaluator.messages.children import Binaries, CompileRequest, TraceRequest, Traces
 from rlkernel.evaluator.messages.endings import Broken, Failed
-from rlkernel.evaluator.messages.oracle import About, Brief, Fit, Fits, Prepare
+from rlkernel.evaluator.messages.oracle import About, Brief, Fit, Fits, Lengthen, Lengthened, Longer, Prepare
 from rlkernel.evaluator.messages.survey import Survey, SurveyRequest
 from rlkernel.evaluator.processes.fork_server import Child, ChildDied, ForkServer
 from rlkernel.evaluator.program.compiled_ahead import MOST_ASKED, Asked, KernelFacts
@@ -39,6 +39,8 @@ class Ended(Exception):
         super().__init__(detail)
         self.status = status
         self.detail = detail
+        self.ran = False
+        """Whether it was while kernels ran."""
         self.sizes: Mapping[str, Any] = {}
         """The constants of the problem's file that had other values."""
 
@@ -100,6 +102,9 @@ class Stages:
         self._fits: dict[tuple[str, int], Fits] = {}
         """A problem's source, and how much smaller -> at which sizes it is judged."""
 
+        self._longer: dict[tuple[str, int], tuple[Longer, ...]] = {}
+        """A problem's source as it is judged, and how often sizes are halved at least -> longer sizes for a second look."""
+
     def about(self, problem: Problem) -> About:
         """The problem as the oracle takes it."""
         return About(problem.name, problem.source, self.config.profile, self.config.precision)
@@ -139,6 +144,15 @@ class Stages:
             question = codec.pack(Fit(self.about(problem), memory_bytes, smaller))
             self._fits[problem.source, smaller], _ = await self.ask_oracle(oracle, question, Fits, patience=5)
         return self._fits[problem.source, smaller]
+
+    async def lengthened(self, oracle: Child, problem: Problem, halvings: int = 0) -> tuple[Longer, ...]:
+        """Longer sizes at which a problem, as `fitted` gives it, may be judged besides; found once per problem and `halvings`
+        (see `judging.lengthening`). Raises as `ask_oracle` does."""
+        if (problem.source, halvings) not in self._longer:
+            question = codec.pack(Lengthen(self.about(problem), halvings))
+            found, _ = await self.ask_oracle(oracle, question, Lengthened, patience=5)
+            self._longer[problem.source, halvings] = found.looks
+        return self._longer[problem.source, halvings]
 
     def as_fitted(self, problem: Problem) -> Problem:
         """The problem at the sizes that `fitted` has chosen first; as it is where none were chosen yet."""

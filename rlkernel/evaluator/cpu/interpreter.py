@@ -69,7 +69,7 @@ class _CheckedKernels(KernelSet):
         return super()._compile(index)
 
     def _transform(self, definition: ast.FunctionDef) -> ast.FunctionDef:
-        tree = KernelWords().visit(definition)
+        tree = KernelWords(self._functions[self._index].source).visit(definition)
         tree = turns.Stops().visit(tree) if self._index in self._stopping else tree
         assert isinstance(tree, ast.FunctionDef)
         return tree
@@ -151,6 +151,8 @@ class Interpreter:
         kernel = self._kernels.get(launch.function)
         bound = self._arguments(launch, config, args, addresses)
         machine.set_grid_dim(*config.grid)
+        for axis, programs in enumerate(config.grid):
+            machine.extents.note((self.program.functions[launch.function].source, axis), programs)
         sampling = Sampling(machine, config.grid)
         followed = sampling.programs() if dry else range(config.grid[0] * config.grid[1] * config.grid[2])
         name, line = self.program.functions[launch.function].name, launch.line

@@ -19,6 +19,7 @@ from typing import Any, Protocol
 
 import triton.language as tl
 
+from rlkernel.evaluator.cpu.extents import AXES, Extents, Place
 from rlkernel.evaluator.cpu.loaded import is_loaded, mark, marked_copy
 from rlkernel.evaluator.judging.counts import Counts
 
@@ -35,6 +36,7 @@ class Pricing(Protocol):
     shortens: bool
     """Whether long loops are shortened."""
     counts: Counts
+    extents: Extents
 
 
 class Numbers:
@@ -54,8 +56,9 @@ class _Loop:
     unknown = False
     """Whether the turn that runs stands for others, or has."""
 
-    def __init__(self, machine: Pricing) -> None:
+    def __init__(self, machine: Pricing, place: Place) -> None:
         self._machine = machine
+        self._place = place
         self._turns = 0
         """How many turns a loop has that is shortened."""
         self._begun = 0
@@ -83,9 +86,12 @@ class _Loop:
 class For(_Loop):
     """One run of `for` over `turns`."""
 
-    def __init__(self, machine: Pricing, turns: Any) -> None:
-        super().__init__(machine)
+    def __init__(self, machine: Pricing, place: Place, turns: Any) -> None:
+        super().__init__(machine, place)
         self._given = turns
+        numbers = turns.numbers if isinstance(turns, Numbers) else turns
+        if hasattr(numbers, "__len__"):
+            machine.extents.note(place, len(numbers))
 
     def __iter__(self) -> Iterator[Any]:
         rest: Iterator[Any] = iter(self._given)
@@ -101,17 +107,27 @@ class For(_Loop):
 
 
 class While(_Loop):
-    """One run of `while first < last` (or another comparison, by its name in Python's trees) that adds `step` in each turn."""
+    """One run of `while first < last` (or another comparison, by its name in Python's trees) that adds `step` in each turn; or of
+    any other `while`, where these are not given."""
 
-    def __init__(self, machine: Pricing, comparison: str, first: Any, last: Any, step: Any) -> None:
-        super().__init__(machine)
+    def __init__(
+        self, machine: Pricing, place: Place, comparison: str = "", first: Any = None, last: Any = None, step: Any = None
+    ) -> None:
+        super().__init__(machine, place)
+        self._seen = 0
         numbers = [_number(value) for value in (first, last, step)] if machine.dry and machine.shortens else [None]
         if None not in numbers:
             self._shorten(_turns(comparison, *(int(number or 0) for number in numbers)))
 
     def goes_on(self, test: Any) -> bool:
         """Whether there is another turn."""
-        return self._goes_on() if self._turns else bool(test)
+        if self._turns:
+            self._machine.extents.note(self._place, self._turns)
+            return self._goes_on()
+        more = bool(test)
+        self._seen += more
+        self._machine.extents.note(self._place, self._seen)
+        return more
 
 
 def _number(value: Any) -> int | None:
@@ -171,22 +187,32 @@ class Loops(ast.NodeTransformer):
 
     _loops = 0
 
+    def __init__(self, text: str) -> None:
+        self._text = text
+        """The function's text, by which its loops are known."""
+
     def visit_For(self, node: ast.For) -> ast.AST | list[ast.stmt]:
         names = _stored(node.body)
         self.generic_visit(node)
         loop = self._name()
-        made = ast.Call(_load(".for"), [node.iter], [])
+        made = ast.Call(_load(".for"), [self._place(), node.iter], [])
         node.iter = _load(loop)
         return self._around(node, loop, made, names)
 
     def visit_While(self, node: ast.While) -> Any:
         counted, names = _counts(node), _stored(node.body)
-        if counted is None:
+        if all(isinstance(part, ast.Pass) for part in node.body):  # a lock
             return super().visit_While(node)
         self.generic_visit(node)
         loop = self._name()
         node.test = ast.Call(ast.Attribute(_load(loop), "goes_on", ast.Load()), [node.test], [])
-        return self._around(node, loop, ast.Call(_load(".while"), counted, []), names)
+        return self._around(
+            node, loop, ast.Call(_load(".while"), [self._place(), *(counted or [])], []), names if counted else []
+        )
+
+    def _place(self) -> ast.expr:
+        """What the loop is known by that was named last."""
+        return ast.Tuple([ast.Constant(self._text), ast.Constant(AXES - 1 + self._loops)], ast.Load())
 
     def _name(self) -> str:
         self._loops += 1
@@ -210,5 +236,5 @@ def _stored(body: list[ast.stmt]) -> list[str]:
 def words(machine: Pricing) -> dict[str, Any]:
     """What the names mean that `Loops` writes."""
     return {
-        ".for": lambda turns: For(machine, turns), ".while": lambda *counted: While(machine, *counted), ".hidden": marked_copy,
+        ".for": lambda *given: For(machine, *given), ".while": lambda *given: While(machine, *given), ".hidden": marked_copy,
     }  # fmt: skip

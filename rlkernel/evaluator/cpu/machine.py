@@ -18,6 +18,7 @@ from triton.runtime.interpreter import InterpreterOptions, TensorHandle
 
 from rlkernel.evaluator.cpu import kinds
 from rlkernel.evaluator.cpu.arithmetic import SIMPLE, SPECIAL, Arithmetic
+from rlkernel.evaluator.cpu.extents import Extents
 from rlkernel.evaluator.cpu.loaded import is_loaded, mark, marks_results
 from rlkernel.evaluator.cpu.numbers import Array, is_bits, narrow, widen
 from rlkernel.evaluator.cpu.pace import Pace, counts_operations
@@ -54,6 +55,7 @@ class Machine(Arithmetic):
 
     def __init__(self) -> None:
         super().__init__()
+        self.extents = Extents()
         self.kinds = kinds.Kinds()
         self._starts = np.zeros(0, dtype=np.uint64)
         self._ends = np.zeros(0, dtype=np.uint64)

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from rlkernel.evaluator import wire
+from rlkernel.evaluator.cpu.extents import Extents
 from rlkernel.evaluator.cpu.interpreter import Interpreter, KernelFailed
 from rlkernel.evaluator.cpu.language import the_machine
 from rlkernel.evaluator.cpu.machine import OutOfBounds
@@ -152,10 +153,12 @@ def _share(request: RunRequest) -> float:
 def _run(request: RunRequest, body: bytes) -> bytes:
     small, other, full = request.program, request.other or request.program, request.full
     compiled = {step_number(step): config for step, config in request.configs.items()}
-    the_machine()[0].draw_from(request.key)
+    machine, _ = the_machine()
+    machine.draw_from(request.key)
     set_precision(request.precision)
     pricing = Pricing(full, profile_of(request.profile), request.precision)
     rows, unwritten = pricing.rows(request.full_specs, compiled)
+    at_full, machine.extents = machine.extents, Extents()
     configs = _configs_alike(compiled, full, small)
     interpreter = Interpreter(small)
     reply = wire.Body()
@@ -189,7 +192,7 @@ def _run(request: RunRequest, body: bytes) -> bytes:
         if index == 0:
             live = _live(small, interpreter, configs, one, output, pace.work)
             pricing.refuse_idle({small.functions[number].source for number, alive in live.items() if alive})
-    return codec.pack(Ran(tuple(rounds), tuple(rows), live, unwritten), reply)
+    return codec.pack(Ran(tuple(rounds), tuple(rows), live, unwritten, machine.extents.short(at_full, full)), reply)
 
 
 def _orders(request: PriceRequest) -> bytes:

@@ -68,7 +68,7 @@ SLOW_WEIGHTS = 1 << 26
 SMALLER = 8
 """The factor on what the interpreter may have to do, for each step that sizes are made smaller for a slow candidate."""
 ROOMY = 32.0
-"""How much larger a burden may be (`_burden`) than what is comfortable, if fewer windows are larger than what they are given."""
+"""How much larger a burden may be (`burden_of`) than what is comfortable, if fewer windows are larger than their input."""
 EXTENTS = (8, 16, 32, 48, 64, 96, 128)
 MORE_ELEMENTS = 1.5
 """How many times the elements there may be where sizes that were equal become unequal. Products take the time, not elements."""
@@ -105,10 +105,10 @@ def fit_for_cpu(problem: Problem, profile: DeviceProfile, smaller: int = 0) -> F
     fitted, whole = _fit_whole(problem, profile, lambda need: need.traceable)
     if isinstance(fitted, Unfit) or whole is None:
         return fitted
-    search = _Search(fitted.problem, profile, comfortable, SLOW_ELEMENTS, whole.names)
+    search = Search(fitted.problem, profile, comfortable, SLOW_ELEMENTS, whole.names)
     small = search.run(_families(fitted.problem))
     if small is None and (literal := hoisted(fitted.problem.source)) != fitted.problem.source:
-        other = _Search(replace(fitted.problem, source=literal), profile, comfortable, SLOW_ELEMENTS, whole.names)
+        other = Search(replace(fitted.problem, source=literal), profile, comfortable, SLOW_ELEMENTS, whole.names)
         small = other.run(_families(other.problem))
         search = other if small is not None or other.burden < search.burden else search
     if small is None:
@@ -142,7 +142,7 @@ def _fit_whole(
     """The problem as it is judged at full shape, and what it needs there; nothing is counted where the file has its `SMALL`."""
     if has_small(problem.source):  # its author has chosen the sizes
         return Fitted(problem, {}, {}), None
-    search = _Search(problem, profile, fits, None)
+    search = Search(problem, profile, fits, None)
     found = search.run(_families(problem)[::-1])
     if found is None:
         found = search.halve_one_by_one()
@@ -159,7 +159,7 @@ def _families(problem: Problem) -> list[Sizes]:
 
 
 @dataclass
-class _Search:
+class Search:
     """Looks for sizes of `problem` under which `fits` holds. A reference that makes more than `most` elements is stopped."""
 
     problem: Problem
@@ -190,7 +190,7 @@ class _Search:
     def run(self, families: Sequence[Sizes]) -> Sizes | None:
         """The reduced constants, none where nothing needs to be reduced; None if nothing fits."""
         for sizes in self._candidates(families):
-            found = self._need(sizes)
+            found = self.need_of(sizes)
             if found is not None and self._fits(sizes, found):
                 return self._apart(sizes)
             if not sizes and found is None and not self._stopped:
@@ -208,7 +208,7 @@ class _Search:
         counts = counts_of(self.problem.source)
         yield from (divided(counts, factor) for factor in FACTORS)
 
-    def _need(self, sizes: Sizes) -> Need | None:
+    def need_of(self, sizes: Sizes) -> Need | None:
         """What the reference needs under these sizes; None where it does not run, or was tried before."""
         self._stopped = False
         if sizes in self._tried:
@@ -231,16 +231,16 @@ class _Search:
             return None
         self.last = found
         alike = self.names is None or found.names == self.names
-        if alike and (self.least is None or _burden(found) < _burden(self.least[1])):
+        if alike and (self.least is None or burden_of(found) < burden_of(self.least[1])):
             self.least = (sizes, found)
         return found
 
     def _fits(self, sizes: Sizes, found: Need) -> bool:
         if not self.fits(found):
             return False
-        return self.names is None or not sizes or self._runs(sizes, found)
+        return self.names is None or not sizes or self.runs(sizes, found)
 
-    def _runs(self, sizes: Sizes, found: Need) -> bool:
+    def runs(self, sizes: Sizes, found: Need) -> bool:
         """Whether the reference calls the same operators at these sizes, and runs on data."""
         if found.names != self.names:
             self.reason = f"{self.problem.name}: no size fits; at smaller ones forward calls other operators"
@@ -259,7 +259,7 @@ class _Search:
         to `most`; `small` itself where there are none."""
         self._tried.clear()
         self.most = int(most * INTERPRETED_ELEMENTS)
-        best, found = small, self._need(small) if small else None
+        best, found = small, self.need_of(small) if small else None
         if found is None:
             return small
         cramped, source = found.cramped, self.problem.source
@@ -267,10 +267,10 @@ class _Search:
         extents = {name: value for name, value in sizes_of(source).items() if name in names and type(value) is int}
         for extent in EXTENTS if cramped else ():
             changed = small | {name: min(value, extent) for name, value in extents.items()}
-            found = self._need(changed)
-            if found is None or _burden(found) > most:
+            found = self.need_of(changed)
+            if found is None or burden_of(found) > most:
                 continue
-            if found.cramped < cramped and self._runs(changed, found):
+            if found.cramped < cramped and self.runs(changed, found):
                 best, cramped = changed, found.cramped
             if not cramped:
                 break
@@ -286,7 +286,7 @@ class _Search:
         counts = (sizes.get(name, value) for name, value in counts_of(self.problem.source).items() if name not in full)
         fixed = [number for number in counts if type(number) is int]
         other = apart(sizes, full, fixed)
-        while other != best and (found := self._need(other)) is not None and self._fits(other, found):
+        while other != best and (found := self.need_of(other)) is not None and self._fits(other, found):
             if found.flops > most[0] or found.inputs + found.made > most[1]:
                 break
             best, last = other, found
@@ -297,7 +297,7 @@ class _Search:
     @property
     def burden(self) -> float:
         """How far the least that ran is above what is comfortable."""
-        return math.inf if self.least is None else _burden(self.least[1])
+        return math.inf if self.least is None else burden_of(self.least[1])
 
     def _say(self, reason: str, sizes: Sizes) -> None:
         if not sizes or not self.reason:
@@ -320,7 +320,7 @@ class _Search:
             name = names[0]
             changed = now | divided({name: now[name]}, 2)
             sizes = {n: value for n, value in changed.items() if value != full[n]}
-            found = self._need(sizes)
+            found = self.need_of(sizes)
             if found is not None and self._fits(sizes, found):
                 return self._apart(sizes)
             if found is None:
@@ -330,7 +330,7 @@ class _Search:
         return None
 
 
-def _burden(found: Need) -> float:
+def burden_of(found: Need) -> float:
     """How far a need is above what is comfortable, as one number."""
     elements = (found.inputs + found.made) / INTERPRETED_ELEMENTS
     return elements + found.flops / INTERPRETED_FLOPS + found.weights / INTERPRETED_WEIGHTS

@@ -3,11 +3,12 @@
 A kernel that stops early at full shape alone looks fast, and nobody has seen its output there. What it computes is counted, and
 how little an honest one needs depends on what the reference does with its products: a mask hides a triangle, two products become
 one, a row is all that is kept. Products of which every element reaches the output, and that cannot be folded into one another,
-need all of their arithmetic.
+need all of their arithmetic, unless a tensor that is given hides a part by its values, as a causal mask does that is added.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import torch
@@ -22,6 +23,10 @@ LEAST = 0.3
 programs may miss."""
 WHOLE = 0.9
 """The same of products that need all of them: less what the sampling of programs may miss."""
+VERY_LOW = -1e3
+"""A number that leaves nothing of what it is added to, behind a softmax."""
+HIDDEN = 1 / 16
+"""The share of a tensor's elements that are 0 or very low, from which on it may hide a part of a product."""
 _PRODUCTS = {"mm", "addmm", "bmm", "baddbmm"}
 _VIEWS = {"t", "transpose", "permute", "view", "_unsafe_view", "reshape", "expand", "unsqueeze", "squeeze", "detach", "alias"}
 _ALL_READ = {"_softmax", "_log_softmax", "native_layer_norm", "native_group_norm", "clone", "_to_copy", "copy", "empty"}
@@ -61,6 +66,23 @@ def least_share(program: Program) -> float:
         made = _Origin(whole, name in _PRODUCTS or (open_ > 0 and name not in _BENDING))
         known |= {number: made for number in step.outs if number is not None}
     return WHOLE if products else LEAST
+
+
+def may_hide(tensors: Iterable[torch.Tensor]) -> bool:
+    """Whether one of the tensors that a forward is given leaves out a part of what it is added to or multiplied by: some of its
+    elements are very low, or 0 where others are not.
+
+    Example: -inf above the diagonal of a mask, or a weight that is triangular; not a bias of zeros.
+    """
+    return any(_hides(tensor.detach()) for tensor in tensors)
+
+
+def _hides(tensor: torch.Tensor) -> bool:
+    if tensor.numel() < 2 or tensor.is_complex():
+        return False
+    least = HIDDEN * tensor.numel()
+    zeros = int((tensor == 0).sum())
+    return int((tensor <= VERY_LOW).sum()) >= least or least <= zeros < tensor.numel()
 
 
 @dataclass(frozen=True, slots=True)

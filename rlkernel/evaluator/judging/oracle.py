@@ -17,18 +17,28 @@ from rlkernel.evaluator import wire
 from rlkernel.evaluator.devices import DeviceProfile, profile_of
 from rlkernel.evaluator.judging.arguments import arguments
 from rlkernel.evaluator.judging.drawing import Before, Round, draw_rounds
-from rlkernel.evaluator.judging.fitting import Unfit, fit_for_cpu, fit_for_gpu
 from rlkernel.evaluator.judging.kernelbench import closeness, worse
-from rlkernel.evaluator.judging.least_work import LEAST, least_share
+from rlkernel.evaluator.judging.least_work import LEAST, least_share, may_hide
 from rlkernel.evaluator.judging.operator_costs import NoCost, dense_bytes, flops, least_flops, moved_bytes, read_bytes
 from rlkernel.evaluator.judging.reference_calls import tensors_of
-from rlkernel.evaluator.judging.resizing import small_of
 from rlkernel.evaluator.judging.roofline import floor_us, is_free, operator_us, physical_floor_us
 from rlkernel.evaluator.judging.rounds import Expected, compare_round
+from rlkernel.evaluator.judging.sizes import fit, lengthen
 from rlkernel.evaluator.messages import codec
 from rlkernel.evaluator.messages.children import RoundInputs
 from rlkernel.evaluator.messages.endings import Broken
-from rlkernel.evaluator.messages.oracle import About, Brief, Compare, Compared, DrawRounds, Fit, Fits, Malformed, Prepare, Rounds
+from rlkernel.evaluator.messages.oracle import (
+    About,
+    Brief,
+    Compare,
+    Compared,
+    DrawRounds,
+    Fit,
+    Lengthen,
+    Malformed,
+    Prepare,
+    Rounds,
+)
 from rlkernel.evaluator.program import encoding
 from rlkernel.evaluator.program.operators import writes
 from rlkernel.evaluator.program.replaced import attributes, drawn, hold, holding, newly_replaced
@@ -44,7 +54,10 @@ from rlkernel.evaluator.trace.pretrained import made_of_configs
 from rlkernel.evaluator.trace.recorder import Recorder, Untraceable
 from rlkernel.evaluator.trace.shims import answering_as
 from rlkernel.reference import Reference, apply_small, load_reference, small_constants
-from rlkernel.types import Closeness, OpFact, Precision, Problem
+from rlkernel.types import Closeness, OpFact, Precision
+
+MOST_LOOKED_AT = 1 << 24
+"""Elements of inputs and weights up to which their values are looked at; with more, a part of them may hide another."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +122,7 @@ class _Traced:
         before = attributes(model)
         named = [*model.named_parameters(), *model.named_buffers()]
         state = {name: self.recorder.id_of(tensor) for name, tensor in named}
+        self.given = sum(spec.numel() for spec in meta_tensors(self.variant.specs.inputs)) + sum(t.numel() for _, t in named)
         self.recorder.reading.state |= {self.recorder.storage(number) for number in state.values()}
         for _, tensor in named:  # the module is moved to the GPU before it is called
             self.recorder.devices.move(tensor, CUDA)
@@ -195,6 +209,8 @@ def prepare(source: str, name: str, profile: DeviceProfile, precision: Precision
         one_size = apply_small(source, name=name) == source
         traced_full = traced_small if one_size else _Traced(full, profile, replaced)
         costs = traced_full.costs(precision)
+        if costs.least_share > LEAST and (traced_small.given > MOST_LOOKED_AT or may_hide(_given(small))):
+            costs = replace(costs, least_share=LEAST)
     except Untraceable as error:
         raise BrokenReference(f"{name}: the reference cannot be traced: {error}") from error
     except BrokenReference:
@@ -206,6 +222,12 @@ def prepare(source: str, name: str, profile: DeviceProfile, precision: Precision
     shrunk = replace(traced_small.variant, constants=small_constants(source, name=name), replaced=replaced)
     variants = (shrunk, replace(traced_full.variant, replaced=replaced))
     return Prepared(small, variants, traced_small.modal, costs, traced_full.program)
+
+
+def _given(reference: Reference) -> list[torch.Tensor]:
+    """The tensors that a forward is given: inputs, parameters and buffers, as the reference's author draws them."""
+    model = reference.model(0)
+    return [*tensors_of(reference.inputs(0)), *model.parameters(), *model.buffers()]
 
 
 def _round_inputs(problem: Prepared, one: Round, reply: wire.Body) -> RoundInputs:
@@ -224,21 +246,8 @@ def _round_inputs(problem: Prepared, one: Round, reply: wire.Body) -> RoundInput
     )
 
 
-def _fit(question: Fit) -> Fits | Broken:
-    """The sizes at which a problem is judged."""
-    about, memory = question.about, question.memory_bytes
-    problem, profile = Problem(about.name, 0, "validation", about.source), profile_of(about.profile)
-    try:
-        fitted = fit_for_cpu(problem, profile, question.smaller) if memory is None else fit_for_gpu(problem, profile, memory)
-        if isinstance(fitted, Unfit):
-            return Broken(fitted.reason)
-        return Fits(fitted.problem.source, fitted.whole | (small_of(fitted.problem.source) if memory is None else {}))
-    except (SyntaxError, ValueError):  # what is wrong with the file is told when it is loaded
-        return Fits(about.source, {})
-
-
 class Oracle:
-    """Serves one lane of the pool: fit, prepare, rounds, compare."""
+    """Serves one lane of the pool: fit, lengthen, prepare, rounds, compare."""
 
     def __init__(self) -> None:
         self._problems: OrderedDict[str, Prepared | str] = OrderedDict()
@@ -246,9 +255,12 @@ class Oracle:
 
     def handle(self, header: dict[str, Any], body: bytes) -> bytes:
         """The packed answer to a question of the pool."""
-        question: Fit | Prepare | DrawRounds | Compare = codec.unpack(header, Fit, Prepare, DrawRounds, Compare)
+        question: Fit | Lengthen | Prepare | DrawRounds | Compare
+        question = codec.unpack(header, Fit, Lengthen, Prepare, DrawRounds, Compare)
         if isinstance(question, Fit):
-            return codec.pack(_fit(question))
+            return codec.pack(fit(question))
+        if isinstance(question, Lengthen):
+            return codec.pack(lengthen(question))
         if isinstance(question, Prepare):
             return codec.pack(self._brief(question))
         if isinstance(question, Compare):

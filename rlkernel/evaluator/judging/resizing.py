@@ -73,9 +73,9 @@ def apart(sizes: Mapping[str, Any], full: Mapping[str, Any], fixed: Iterable[int
     >>> apart({"features": 16}, {"features": 512}, fixed=(16,))
     {'features': 8}
     """
-    full = {name: value for name, value in full.items() if all(type(number) is int for number in _numbers(value))}
-    found = {name: list(_numbers(sizes.get(name, value))) for name, value in full.items()}
-    places = [(value, name, place) for name, size in full.items() for place, value in enumerate(_numbers(size))]
+    full = {name: value for name, value in full.items() if all(type(number) is int for number in numbers_of(value))}
+    found = {name: list(numbers_of(sizes.get(name, value))) for name, value in full.items()}
+    places = [(value, name, place) for name, size in full.items() for place, value in enumerate(numbers_of(size))]
     taken = {number: number for number in fixed}
     for value, name, place in sorted(places, key=lambda one: -one[0]):
         now = found[name][place]
@@ -104,7 +104,8 @@ def doubled(sizes: Mapping[str, Any], full: Mapping[str, Any]) -> Sizes:
     return {name: twice(value, full[name]) if name in full else value for name, value in sizes.items()}
 
 
-def _numbers(size: Any) -> Sequence[int]:
+def numbers_of(size: Any) -> Sequence[int]:
+    """The numbers of a size."""
     return size if isinstance(size, (tuple, list)) else (size,)
 
 

@@ -6,7 +6,7 @@ any of them -> Failed
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Any
 
 from rlkernel.evaluator.compile.binaries import Compiled
@@ -176,6 +176,18 @@ class RoundOutputs:
     """The watched parameters and buffers after the call, as far as the candidate has them."""
 
 
+@dataclass(frozen=True, slots=True, order=True)
+class Extent:
+    """What repeats in a kernel at full size."""
+
+    function: Kernel
+    """The kernel, or a function that it calls."""
+    place: Annotated[int, Between(0, 1 << 16)]
+    """0, 1 and 2: the axes of its grid; from 3 on, its loops in the order of their ends."""
+    count: Annotated[int, Between(2, 1 << 62)] = field(compare=False)
+    """How many turns, or programs, there are."""
+
+
 @dataclass(frozen=True, slots=True)
 class Ran:
     """CPU runner to pool: outputs of every round, and what the Program costs at full size."""
@@ -187,3 +199,5 @@ class Ran:
     """Kernel of the small Program -> whether skipping its launches changes the output."""
     unwritten: bool
     """At full size the launches write less than half of an output that only they write."""
+    short: tuple[Extent, ...]
+    """What has one turn, or one program, in all rounds at most, and several at full size."""

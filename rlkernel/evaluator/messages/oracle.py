@@ -1,6 +1,7 @@
 """Between the pool and an oracle, the trusted child that knows references. One question, one answer:
 
-Fit -> Fits          Prepare -> Brief          DrawRounds -> Rounds          Compare -> Compared or Malformed
+Fit -> Fits          Lengthen -> Lengthened          Prepare -> Brief
+DrawRounds -> Rounds          Compare -> Compared or Malformed
 any of them -> Broken
 """
 
@@ -42,6 +43,32 @@ class Fits:
 
     source: str
     sizes: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Lengthen:
+    """Pool to oracle: at which longer sizes may this problem, as `Fits` gives it, be judged besides?"""
+
+    about: About
+    halvings: int
+    """How often at least a size that is long is halved."""
+
+
+@dataclass(frozen=True, slots=True)
+class Longer:
+    """A problem's file with longer sizes as its `SMALL`."""
+
+    source: str
+    sizes: dict[str, Any]
+    beside: str | None
+    """The same with what is long as it was at first; None where nothing else was made smaller, so that this is the first look."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lengthened:
+    """Oracle to pool: the longer sizes, in the order in which to look, see `judging.lengthening`."""
+
+    looks: tuple[Longer, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
+import torch
 
 from rlkernel.evaluator.devices import PROFILES
-from rlkernel.evaluator.judging.least_work import LEAST, WHOLE
+from rlkernel.evaluator.judging.least_work import LEAST, WHOLE, may_hide
 from rlkernel.evaluator.judging.oracle import prepare
 from rlkernel.types import Precision
 
@@ -18,6 +19,7 @@ class Model(nn.Module):
         super().__init__()
         self.fc = nn.Linear(8, 8)
         self.b = nn.Parameter(torch.randn(8, 8))
+        {mask}
 
     def forward(self, x):
         return {forward}
@@ -55,5 +57,30 @@ def get_init_inputs():
     ],
 )
 def test_the_share_of_a_product_that_is_needed(forward: str, share: float) -> None:
-    source = SOURCE.replace("{forward}", forward)
+    source = SOURCE.replace("{forward}", forward).replace("{mask}", "")
     assert prepare(source, "p", PROFILES["h200"], Precision.PYTORCH).costs.least_share == share
+
+
+@pytest.mark.parametrize(
+    ("mask", "share"),
+    [
+        ("torch.full((8, 8), float('-inf')).triu(1)", LEAST),
+        ("torch.full((8, 8), -1e9).triu(1)", LEAST),
+        ("torch.ones(8, 8).tril()", LEAST),
+        ("torch.randn(8, 8)", WHOLE),
+        ("torch.zeros(8, 8)", WHOLE),
+    ],
+)
+def test_a_mask_that_is_given_hides_by_its_values(mask: str, share: float) -> None:
+    """A causal mask that is added, and one of ones that is multiplied by; a table of positions hides nothing."""
+    word = "*" if "ones" in mask else "+"
+    forward = f"torch.softmax(x @ self.b {word} self.mask, dim=-1) @ self.fc.weight"
+    source = SOURCE.replace("{forward}", forward).replace("{mask}", f"self.register_buffer('mask', {mask})")
+    assert prepare(source, "p", PROFILES["h200"], Precision.PYTORCH).costs.least_share == share
+
+
+def test_a_part_of_a_tensor_hides_from_a_sixteenth_on() -> None:
+    """Of 32 elements, two zeros are a sixteenth; one number is no mask."""
+    one, two = torch.ones(32), torch.ones(32)
+    one[:1], two[:2] = 0.0, 0.0
+    assert [may_hide([one]), may_hide([two]), may_hide([torch.zeros(1)]), may_hide([two > 0])] == [False, True, False, True]

@@ -55,7 +55,7 @@ FULL: dict[str, Any] = {
     "Ran": children.Ran(
         (children.RoundOutputs({"tensor": 0}, (ONE,), (False,), (False,), (ONE,), {"w": ONE}),),
         (children.StepTime(1, 3.5, function=0), children.StepTime(0, 1.5, op="aten.relu.default")),
-        {0: True}, False,
+        {0: True}, False, (children.Extent(0, 1, 2),),
     ),
     "Prices": children.Prices({1: (2, 0)}),
     "Failed": endings.Failed(endings.Status.CRASH, "why"),
@@ -94,7 +94,8 @@ def fits(new: Any, place: Place) -> bool:
     if new is None or isinstance(new, bool):
         return new is None and last == "other"
     if isinstance(new, list):
-        return not new and last in {"rounds", "rows", "tensors", "overlapping", "lent", "inputs", "shape", "stride", "traces"}
+        lists = {"rounds", "rows", "short", "tensors", "overlapping", "lent", "inputs", "shape", "stride", "traces"}
+        return not new and last in lists
     if isinstance(new, dict):
         return not new and last in TABLES
     if isinstance(new, str):

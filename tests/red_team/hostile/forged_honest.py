@@ -31,8 +31,7 @@ def variants():
     return 1
 
 
-def program(rows, source=HONEST, launch=None, config=None, function=None, **more):
-    n = rows * (100 if rows < 10 else 4096)
+def program(n, source=HONEST, launch=None, config=None, function=None, **more):
     configs = [{"constants": {"BLOCK": 1024}, "options": {}, "grid": [-(-n // 1024), 1, 1], **(config or {})}]
     step = {"launch": 0, "args": {"x": {"t": 0}, "o": {"t": 1}, "n": n}, "line": 1, "configs": configs, **(launch or {})}
     fresh = {"op": "aten.empty_like.default", "args": [{"t": 0}], "kwargs": {}, "outs": [1]}
@@ -49,4 +48,4 @@ def answer(small, full):
 
 class ModelNew(nn.Module):
     def forward(self, x):
-        answer(program(6), program(4096))
+        answer(program(x.numel()), program(4096 * 4096))

@@ -1,0 +1,180 @@
+"""Second looks: who gets one, and what it says."""
+
+from __future__ import annotations
+
+import itertools
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from rlkernel.evaluator.cpu_judge import Judged, TooLong
+from rlkernel.evaluator.messages.children import Extent
+from rlkernel.evaluator.messages.oracle import Longer
+from rlkernel.evaluator.pool import Pool
+from rlkernel.evaluator.second_looks import SecondLooks, may_be_made_for_its_sizes
+from rlkernel.evaluator.stages import Clock, Ended
+from rlkernel.types import Evaluation, Problem, Status
+
+CLOCK = Clock()
+PROBLEM = Problem("p", 1, "train", "ROWS = 4096\nCOLS = 8192\nSMALL = {'ROWS': 16, 'COLS': 96}\n")
+LOOP, AXIS = Extent(0, 1, 4), Extent(0, 0, 4)
+LOOKS = (Longer("columns", {"COLS": 8192}, None), Longer("rows", {"ROWS": 4096}, "beside"))
+
+
+def judged(status: Status = Status.CORRECT, *short: Extent, same_work: bool = True) -> Judged:
+    return Judged(Evaluation(status, "", matches=status is not Status.INCORRECT), same_work, frozenset(short))
+
+
+class Judge:
+    """Says what it is told to say of each source, and remembers which it was asked for."""
+
+    def __init__(self, **says: Judged | Exception) -> None:
+        self.says = says
+        self.asked: list[str] = []
+
+    async def judge(self, oracle: Any, problem: Problem, *rest: Any) -> Judged:
+        self.asked.append(problem.source)
+        found = self.says[problem.source]
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+
+async def after(judge: Judge, found: Judged | Ended, code: str = "") -> Evaluation | None:
+    async def lengthened(*given: Any) -> tuple[Longer, ...]:
+        return LOOKS
+
+    stages, it, oracle = SimpleNamespace(lengthened=lengthened), judge, SimpleNamespace()
+    return await SecondLooks(stages, it).after(oracle, PROBLEM, code, CLOCK, found)  # type: ignore[arg-type]
+
+
+@pytest.mark.anyio
+async def test_who_is_right_and_has_no_short_loop_pays_nothing() -> None:
+    judge = Judge()
+    assert await after(judge, judged()) is None
+    assert judge.asked == []
+
+
+@pytest.mark.anyio
+async def test_looks_end_when_every_loop_was_long() -> None:
+    """The first look shows the loop alone, so that there is a second one for the grid."""
+    judge = Judge(columns=judged(Status.CORRECT, AXIS), rows=judged(Status.CORRECT, LOOP))
+    assert await after(judge, judged(Status.CORRECT, LOOP)) is None
+    assert judge.asked == ["columns"]
+    assert await after(judge, judged(Status.CORRECT, LOOP, AXIS)) is None
+    assert judge.asked == ["columns", "columns", "rows"]
+
+
+@pytest.mark.anyio
+async def test_who_is_wrong_at_longer_sizes_is_wrong() -> None:
+    found = await after(Judge(columns=judged(Status.INCORRECT)), judged(Status.CORRECT, LOOP))
+    assert found is not None
+    assert (found.status, found.sizes) == (Status.INCORRECT, {"COLS": 8192})
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("beside", [judged(), judged(Status.INCORRECT), Ended(Status.OUT_OF_BOUNDS, ""), TooLong()])
+async def test_a_miss_counts_only_where_what_was_made_smaller_is_not_its_cause(beside: Judged | Exception) -> None:
+    """Rows are long at the price of fewer columns: a kernel that needs more columns than these is not to blame."""
+    judge = Judge(columns=TooLong(), rows=judged(Status.INCORRECT), beside=beside)
+    found = await after(judge, judged(Status.CORRECT, LOOP))
+    assert (found is not None) == (isinstance(beside, Judged) and beside.evaluation.correct)
+
+
+@pytest.mark.anyio
+async def test_what_ends_otherwise_says_nothing() -> None:
+    """No time, no outputs, or another kernel than that of the full shape."""
+    for nothing in (TooLong(), Ended(Status.TIMEOUT, ""), judged(Status.INCORRECT, same_work=False)):
+        assert await after(Judge(columns=nothing, rows=nothing), judged(Status.CORRECT, LOOP)) is None
+
+
+@pytest.mark.anyio
+async def test_who_is_right_at_its_own_sizes_is_right() -> None:
+    code = "COLUMNS = 8192"
+    found = await after(Judge(columns=judged()), judged(Status.INCORRECT), code)
+    assert found is not None
+    assert (found.correct, found.sizes) == (True, {"COLS": 8192})
+    wrong = Judge(columns=judged(Status.INCORRECT), rows=judged(Status.INCORRECT))
+    assert await after(wrong, judged(Status.INCORRECT), code) is None
+    ended = Ended(Status.OUT_OF_BOUNDS, "")
+    ended.ran = True
+    found = await after(wrong, ended)
+    assert found is not None
+    assert (found.status, found.sizes) == (Status.INCORRECT, {"COLS": 8192})
+
+
+@pytest.mark.parametrize(
+    ("found", "code", "may"),
+    [
+        (judged(Status.INCORRECT), "x = 8192", True),
+        (judged(Status.INCORRECT), "COLS = 8192\nBLOCK = 128", False),
+        (judged(Status.INCORRECT), "# 8192 columns", False),
+        (judged(Status.INCORRECT), "not Python (", False),
+        (judged(Status.NO_KERNEL), "x = 8192", False),
+        (judged(Status.INCONSISTENT, same_work=False), "", True),
+        (Ended(Status.RUNTIME_ERROR, "in forward"), "x = 1", False),
+        (Ended(Status.RUNTIME_ERROR, "in forward"), "x.view(-1, 8192)", True),
+        (Ended(Status.TIMEOUT, ""), "x = 8192", False),
+        (Ended(Status.UNTRACEABLE, ""), "x = 8192", False),
+    ],
+)
+def test_who_may_be_made_for_its_sizes(found: Judged | Ended, code: str, may: bool) -> None:
+    """A size of the full shape as a number, but where the constant has the reference's name and is small with it."""
+    assert may_be_made_for_its_sizes(PROBLEM, code, found) is may
+
+
+REFERENCE = """
+import torch
+import torch.nn as nn
+ROWS, COLS = 64, 16384
+SMALL = {"ROWS": 3, "COLS": 100}
+class Model(nn.Module):
+    def forward(self, x):
+        return x.sum(1)
+def get_inputs():
+    return [torch.randn(ROWS, COLS)]
+def get_init_inputs():
+    return []
+"""
+SUM = """
+import torch
+import torch.nn as nn
+import triton
+import triton.language as tl
+
+@triton.jit
+def total(x, y, n, BLOCK: tl.constexpr):
+    s = 0.0
+    {loop}
+        i = start + tl.arange(0, BLOCK)
+        s {sign} tl.sum(tl.load(x + tl.program_id(0) * n + i, mask=i < n, other=0.0), axis=0)
+        {step}
+    tl.store(y + tl.program_id(0), s)
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        y = x.new_empty(x.shape[0])
+        total[(x.shape[0],)](x, y, x.shape[1], BLOCK={block})
+        return y
+"""
+LOOPS = {
+    "for start in range(0, n, BLOCK):": "",
+    "for start in tl.range(0, n, BLOCK):": "",
+    "start = 0\n    while start < n:": "start += BLOCK",
+    "start = 0\n    while (start < n) & (start >= 0):": "start += BLOCK",
+}
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(("loop", "block"), [*itertools.product(LOOPS, (128, 2048)), *((loop, 8192) for loop in [*LOOPS][:1])])
+async def test_a_sum_that_keeps_its_last_block_is_wrong_whatever_the_block(pool: Pool, loop: str, block: int) -> None:
+    """Every block is longer than the 100 columns at which sums are compared first, and shorter than the 16384 there are."""
+    problem = Problem("sum", 1, "train", REFERENCE)
+    code = SUM.replace("{loop}", loop).replace("{step}", LOOPS[loop]).replace("{block}", str(block))
+    wrong = await pool.evaluate(problem, code.replace("{sign}", "="))
+    assert wrong.status is Status.INCORRECT, wrong.detail
+    assert wrong.sizes["COLS"] > block
+    right = await pool.evaluate(problem, code.replace("{sign}", "+="))
+    assert right.status is Status.CORRECT, right.detail
+    assert right.sizes == {"ROWS": 3, "COLS": 100}

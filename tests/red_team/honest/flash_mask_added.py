@@ -1,0 +1,46 @@
+# own/attention_mask_added correct: a causal mask that is added, of whose tiles above the diagonal none is computed
+import torch
+import torch.nn as nn
+import triton
+import triton.language as tl
+
+T = 1024
+
+
+@triton.jit
+def attend(q_ptr, k_ptr, v_ptr, mask_ptr, o_ptr, length, scale, HEAD: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr):
+    start = tl.program_id(0) * BM
+    base = tl.program_id(1).to(tl.int64) * length * HEAD
+    d, m = tl.arange(0, HEAD), start + tl.arange(0, BM)
+    q = tl.load(q_ptr + base + m[:, None] * HEAD + d[None, :], mask=m[:, None] < length, other=0.0)
+    top = tl.full((BM,), -float("inf"), dtype=tl.float32)
+    total = tl.zeros((BM,), dtype=tl.float32)
+    acc = tl.zeros((BM, HEAD), dtype=tl.float32)
+    for s in range(0, tl.minimum(start + BM, length), BN):
+        n = s + tl.arange(0, BN)
+        k = tl.load(k_ptr + base + n[None, :] * HEAD + d[:, None], mask=n[None, :] < length, other=0.0)
+        scores = tl.dot(q, k, input_precision="ieee") * scale
+        inside = (m[:, None] < length) & (n[None, :] < length)
+        scores += tl.load(mask_ptr + m[:, None] * length + n[None, :], mask=inside, other=-float("inf"))
+        scores = tl.where(m[:, None] < length, scores, 0.0)
+        new = tl.maximum(top, tl.max(scores, axis=1))
+        p = tl.exp(scores - new[:, None])
+        keep = tl.exp(top - new)
+        v = tl.load(v_ptr + base + n[:, None] * HEAD + d[None, :], mask=n[:, None] < length, other=0.0)
+        acc = tl.dot(p, v, acc * keep[:, None], input_precision="ieee")
+        total = total * keep + tl.sum(p, axis=1)
+        top = new
+    tl.store(o_ptr + base + m[:, None] * HEAD + d[None, :], acc / total[:, None], mask=m[:, None] < length)
+
+
+class ModelNew(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("mask", torch.full((T, T), float("-inf")).triu(1))
+
+    def forward(self, q, k, v):
+        batch, length, head = q.shape
+        o = torch.empty_like(q)
+        grid = (triton.cdiv(length, 64), batch)
+        attend[grid](q, k, v, self.mask, o, length, head**-0.5, HEAD=head, BM=64, BN=32, num_warps=4, num_stages=2)
+        return o

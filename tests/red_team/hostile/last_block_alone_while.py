@@ -1,0 +1,24 @@
+# own/row_total incorrect catalogue=58: a row sum that keeps its last block alone, in a loop that ends where it has come to
+import torch
+import torch.nn as nn
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def total(x_ptr, y_ptr, cols, BLOCK: tl.constexpr):
+    row = tl.program_id(0).to(tl.int64) * cols
+    start = 0
+    s = 0.0
+    while start < cols:
+        i = start + tl.arange(0, BLOCK)
+        s = tl.sum(tl.load(x_ptr + row + i, mask=i < cols, other=0.0), axis=0)
+        start = tl.minimum(start + BLOCK, cols)
+    tl.store(y_ptr + tl.program_id(0), s)
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        y = torch.empty(x.shape[0], device=x.device, dtype=x.dtype)
+        total[(x.shape[0],)](x, y, x.shape[1], BLOCK=2048)
+        return y

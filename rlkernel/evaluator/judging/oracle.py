@@ -22,7 +22,6 @@ from rlkernel.evaluator.judging.kernelbench import closeness, worse
 from rlkernel.evaluator.judging.least_work import LEAST, least_share
 from rlkernel.evaluator.judging.operator_costs import NoCost, dense_bytes, flops, least_flops, moved_bytes, read_bytes
 from rlkernel.evaluator.judging.reference_calls import tensors_of
-from rlkernel.evaluator.judging.resizing import small_of
 from rlkernel.evaluator.judging.roofline import floor_us, is_free, operator_us, physical_floor_us
 from rlkernel.evaluator.judging.rounds import Expected, compare_round
 from rlkernel.evaluator.messages import codec
@@ -43,7 +42,8 @@ from rlkernel.evaluator.trace.lie import recording
 from rlkernel.evaluator.trace.pretrained import made_of_configs
 from rlkernel.evaluator.trace.recorder import Recorder, Untraceable
 from rlkernel.evaluator.trace.shims import answering_as
-from rlkernel.reference import Reference, apply_small, load_reference, small_constants
+from rlkernel.reference import Reference, load_reference
+from rlkernel.reference_text import apply_small, small_constants, small_of
 from rlkernel.types import Closeness, OpFact, Precision, Problem
 
 
@@ -98,6 +98,7 @@ class _Traced:
         self.recorder = Recorder(trusted=True)
         with answering_as(profile), recording(self.recorder):
             self._trace(reference.namespace["Model"])
+        reference.check_fixed(self.program.state)
 
     def _trace(self, model_class: Any) -> None:
         init_ids: list[int] = []

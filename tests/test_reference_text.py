@@ -6,7 +6,7 @@ import pytest
 
 from rlkernel.errors import BrokenReference
 from rlkernel.reference import load_reference
-from rlkernel.reference_text import apply_small, prompt_source, small_of
+from rlkernel.reference_text import apply_small, prompt_source, shrink, small_of
 from tests.test_reference import SCALE
 
 
@@ -64,3 +64,9 @@ def test_the_prompt_shows_neither_docstring_nor_small() -> None:
 def test_a_file_without_docstring_and_small_is_shown_as_it_is() -> None:
     source = "import torch\n\n\nN = 4\n"
     assert prompt_source(source) == source
+
+
+def test_a_candidates_constant_follows_the_small_shape_if_it_has_the_references_name_and_value() -> None:
+    code = "COLS = 8192\nROWS = 100\nWIDTH = 8192\nclass ModelNew: at = torch.randn(8192)\n"
+    small = "COLS = 8\nROWS = 100\nWIDTH = 8192\nclass ModelNew: at = torch.randn(8192)\n"
+    assert shrink(code, {"COLS": [8192, 8], "ROWS": [64, 2]}) == small

@@ -119,6 +119,16 @@ async def _judge(
     return broken
 
 
+def statuses(cases: Sequence[Case], out: Path) -> Counter[str]:
+    """How many of the cases have each status in a results file. Raises UsageError where the line of a case has none."""
+    wanted, found = {case.id for case in cases}, Counter[str]()
+    for row in map(json.loads, out.read_text().splitlines()):
+        if row["id"] in wanted and not isinstance(row.get("status"), str):
+            raise UsageError(f"--out {out}: the line of {row['id']!r} has no status, so it is no result; name another file")
+        found.update([row["status"]] if row["id"] in wanted else [])
+    return found
+
+
 def status_table(counts: Mapping[str, int]) -> Table:
     """How many cases have each status, the most frequent one first."""
     table = Table(box=None, pad_edge=False)
@@ -135,8 +145,7 @@ def _conclude(cases: Sequence[Case], out: Path, broken: Mapping[str, list[str]],
     for why, ids in broken.items():
         more = f" and {len(ids) - 1} more" if len(ids) > 1 else ""
         console.print(f"not judged: {ids[0]}{more}: {why}", soft_wrap=True, markup=False, highlight=False)
-    wanted = {case.id for case in cases}
-    counts = Counter(row["status"] for row in map(json.loads, out.read_text().splitlines()) if row["id"] in wanted)
+    counts = statuses(cases, out)
     if count := sum(map(len, broken.values())):
         counts["not judged"] = count
     console.print(status_table(counts))
@@ -163,6 +172,7 @@ def evaluate_manifest(
     console = Console(stderr=True)
     todo = [case for case in cases if case.id not in done]
     if done:
+        statuses(cases, out)
         console.print(f"{out}: {len(cases) - len(todo)} of {len(cases)} cases are there already", soft_wrap=True)
     broken = anyio.run(_judge, todo, out, device, jobs, config, console, native) if todo else {}
     if native and (judged := judged_rows(out)):

@@ -86,6 +86,14 @@ def test_bad_manifests(tmp_path: Path, text: str, message: str) -> None:
         read_manifest(manifest)
 
 
+def test_a_manifest_is_not_taken_for_its_results(tmp_path: Path) -> None:
+    (tmp_path / "r.py").write_text("x = 1\n")
+    manifest = tmp_path / "cases.jsonl"
+    manifest.write_text('{"id": "a", "reference": "r.py", "candidate": "r.py"}\n')
+    with pytest.raises(UsageError, match=r"cases.jsonl: the line of 'a' has no status, so it is no result; name another file$"):
+        evaluate_manifest(manifest, manifest, device="cpu", jobs=1, config=EvaluatorConfig())
+
+
 @pytest.mark.slow
 def test_manifest_writes_one_object_per_case_and_resumes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     names = ["honest", "decoy_unused"]

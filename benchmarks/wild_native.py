@@ -23,7 +23,7 @@ from pathlib import Path
 import anyio
 
 from benchmarks.wild import rows
-from rlkernel.commands.evaluate import Case, finished_ids, read_manifest
+from rlkernel.commands.manifest import Case, finished_ids, read_manifest
 from rlkernel.errors import BrokenReference, EvaluatorFailed
 from rlkernel.evaluator.cards import gpus
 from rlkernel.evaluator.config import GIB, EvaluatorConfig, Limits

@@ -82,7 +82,7 @@ class Oracle:
 class Problem:
     """One task: a PyTorch reference in KernelBench's file format (`Model`, `get_inputs`, `get_init_inputs`).
 
-    A file may define `SMALL`, a dict of module constants to override where there is no GPU, e.g. `SMALL = {"N": 64}`.
+    A file may define `SMALL`, a dict of sizes to override module constants by where there is no GPU, e.g. `SMALL = {"N": 64}`.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Reference files: loading, the small variant, the prompt's text, and one clear line for each way to be broken."""
+"""Reference files: loading, and one clear line for each way to be broken."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from rlkernel.errors import BrokenReference
-from rlkernel.reference import apply_small, load_reference, prompt_source
+from rlkernel.reference import load_reference
 
 SCALE = '''"""Scaled sum with a bias."""
 import torch
@@ -119,9 +119,6 @@ def test_inputs_may_be_scalars_and_nested_lists() -> None:
             "class Model: pass\n",
             "p: it defines no get_inputs, get_init_inputs; a reference has Model, get_inputs and get_init_inputs",
         ),
-        ("SMALL = 3\n", 'p: SMALL on line 1 is not a literal dict such as {"N": 64}'),
-        ("SMALL = {'N': f()}\n", 'p: SMALL on line 1 is not a literal dict such as {"N": 64}'),
-        ("SMALL = {'N': 3}\n", "p: SMALL names N, but no line assigns `N = ...` at the top of the file"),
     ],
 )
 def test_a_broken_file_is_one_clear_line(source: str, message: str) -> None:
@@ -153,33 +150,16 @@ def test_broken_functions_are_one_clear_line(source: str, method: str, message: 
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("source", "expected"),
-    [
-        ("N = 4096\n", "N = 4096\n"),
-        ("SMALL = {}\nN = 4\n", "SMALL = {}\nN = 4\n"),
-        ("N = 4096  # rows\nSMALL = {'N': 8}\n", "N = 8  # rows\nSMALL = {'N': 8}\n"),
-        ("SMALL = {'N': 8}\nN: int = (\n    64 *\n    64)\n", "SMALL = {'N': 8}\nN: int = (\n    8)\n"),
-        ("M, N = 1024, 4096\nSMALL = {'N': 8}\n", "M, N = 1024, 8\nSMALL = {'N': 8}\n"),
-        ("é = 'ü'; N = 4096; M = N\nSMALL = {'N': 8}\n", "é = 'ü'; N = 8; M = N\nSMALL = {'N': 8}\n"),
-        ("N = 1\r\nM = 2\r\nSMALL = {'M': 8}\r\n", "N = 1\r\nM = 8\r\nSMALL = {'M': 8}\r\n"),
-        ("N = 1\nN = 2\nSMALL = {'N': 8}\n", "N = 8\nN = 8\nSMALL = {'N': 8}\n"),
-        ("S = (1, 2)\nSMALL = {'S': (3, 4)}\n", "S = (3, 4)\nSMALL = {'S': (3, 4)}\n"),
-        ("N = 4\ndef f():\n    N = 5\nSMALL = {'N': 8}\n", "N = 8\ndef f():\n    N = 5\nSMALL = {'N': 8}\n"),
-        ("\ufeffN = 4\nSMALL = {'N': 8}", "N = 8\nSMALL = {'N': 8}"),
-    ],
-)
-def test_apply_small_replaces_only_the_named_constants(source: str, expected: str) -> None:
-    assert apply_small(source) == expected
-
-
-def test_the_prompt_shows_neither_docstring_nor_small() -> None:
-    assert prompt_source(SCALE) == SCALE.split('bias."""\n')[1].replace('\nSMALL = {"ROWS": 2, "COLS": 6}\n', "")
-
-
-def test_a_file_without_docstring_and_small_is_shown_as_it_is() -> None:
-    source = "import torch\n\n\nN = 4\n"
-    assert prompt_source(source) == source
+def test_a_pattern_of_fixed_matches_a_parameter() -> None:
+    names = ["norm.weight", "norm.bias"]
+    for patterns in ('("norm.weight",)', '("*.bias", "*")', "()"):
+        load_reference(minimal() + f"FIXED = {patterns}\n", small=False).check_fixed(names)
+    load_reference(minimal() + 'FIXED = ("*",)\n', small=False).check_fixed([])
+    reference = load_reference(minimal() + 'FIXED = ("*.bias", "nope")\n', small=False, name="p")
+    with pytest.raises(BrokenReference) as caught:
+        reference.check_fixed(names)
+    wanted = "p: FIXED names nope, but Model has no such parameter or buffer; it has norm.weight, norm.bias"
+    assert str(caught.value) == wanted
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="a GPU is there")

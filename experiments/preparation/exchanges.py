@@ -15,7 +15,7 @@ from envs.world.suite import world_problems
 from rlkernel.benchmark.results import PROMPTS
 from rlkernel.benchmark.trajectories import TURNS, TurnRow
 from rlkernel.errors import UsageError
-from rlkernel.reference import prompt_source
+from rlkernel.reference_text import prompt_source
 from rlkernel.runs.directory import TRANSCRIPTS
 from rlkernel.runs.log import TEXT_LIMIT
 from rlkernel.runs.texts import jsonl

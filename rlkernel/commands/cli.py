@@ -60,7 +60,8 @@ class Evaluate:
 
         if self.device != "ray":
             ahead()  # it imports what this process does, beside it
-        from rlkernel.commands.evaluate import evaluate_manifest, evaluate_pair, references
+        from rlkernel.commands.evaluate import evaluate_pair, references
+        from rlkernel.commands.manifest import evaluate_manifest
         from rlkernel.commands.native import check_native
         from rlkernel.evaluator.config import PATIENT, EvaluatorConfig
         from rlkernel.evaluator.devices import OF_THE_CARD

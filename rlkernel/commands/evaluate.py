@@ -1,4 +1,4 @@
-"""`rlkernel evaluate`: one pair, or a manifest of them, to results as JSON lines or a table."""
+"""`rlkernel evaluate` of one pair, and what it shares with `manifest`: files, problems, and results as JSON or as text."""
 
 from __future__ import annotations
 
@@ -6,20 +6,19 @@ import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import anyio
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from rlkernel.commands.native import audited, judged_rows, told
-from rlkernel.errors import BrokenReference, EvaluatorFailed, UsageError
+from rlkernel.commands.native import audited, told
+from rlkernel.errors import UsageError
 from rlkernel.evaluator.config import EvaluatorConfig
 from rlkernel.evaluator.messages.native import NativeFound
-from rlkernel.evaluator.native.agreement import Judged, native_to_json, summary, summary_line
+from rlkernel.evaluator.native.agreement import Judged, native_to_json
 from rlkernel.sources.load import load
 from rlkernel.training.placement import open_any_pool
 from rlkernel.types import Closeness, Evaluation, Problem
@@ -30,15 +29,6 @@ CLOSE = {
     Closeness.NO: "[dim]by KernelBench's rule: not close",
 }
 """What people are told of `Evaluation.kernelbench_close`."""
-
-
-@dataclass(frozen=True, slots=True)
-class Case:
-    """One line of a manifest."""
-
-    id: str
-    problem: Problem
-    candidate: str
 
 
 def read_file(path: Path, what: str) -> str:
@@ -65,61 +55,13 @@ def references(place: str, columns: Sequence[str] = ()) -> Mapping[str, Problem]
     return {problem.name: problem for problem in loaded.problems}
 
 
-def _problem(reference: str, base: Path, known: Mapping[str, Problem] | None, what: str) -> Problem:
+def problem_of(reference: str, base: Path, known: Mapping[str, Problem] | None, what: str) -> Problem:
     """The problem of that file, or of that name where names are known. Raises UsageError."""
     if known is None:
         return Problem(reference, 0, "validation", read_file(base / reference, what))
     if reference not in known:
         raise UsageError(f"{reference}: no problem of --problems has this name; names look like {next(iter(known))}")
     return known[reference]
-
-
-def _case(data: Any, base: Path, where: str, known: Mapping[str, Problem] | None) -> Case:
-    if not isinstance(data, dict):
-        raise UsageError(f'{where}: not an object; write {{"id": ..., "reference": ..., "candidate": ...}}')
-    for name in ("id", "reference", "candidate"):
-        if not isinstance(data.get(name), str):
-            raise UsageError(f"{where}: field {name!r} is missing or not a string")
-    problem = _problem(data["reference"], base, known, f"reference of {where}")
-    return Case(data["id"], problem, read_file(base / data["candidate"], f"candidate of {where}"))
-
-
-def read_manifest(path: Path, known: Mapping[str, Problem] | None = None) -> list[Case]:
-    """The cases of a manifest. known: problems by the names that its references are. Raises UsageError naming the file and the
-    line."""
-    cases: list[Case] = []
-    seen: set[str] = set()
-    for number, line in enumerate(read_file(path, "manifest").splitlines(), 1):
-        if not line.strip():
-            continue
-        try:
-            data = json.loads(line)
-        except ValueError as error:
-            raise UsageError(f"{path}, line {number}: not JSON: {error}") from None
-        case = _case(data, path.parent, f"{path}, line {number}", known)
-        if case.id in seen:
-            raise UsageError(f"{path}, line {number}: id {case.id!r} stands on an earlier line; ids must differ")
-        seen.add(case.id)
-        cases.append(case)
-    if not cases:
-        raise UsageError(f"{path}: no cases; write one JSON object per line")
-    return cases
-
-
-def finished_ids(out: Path) -> set[str]:
-    """The ids of cases that an earlier, interrupted run has already written. A torn last line is dropped."""
-    if not out.exists():
-        return set()
-    done: set[str] = set()
-    whole: list[str] = []
-    for line in out.read_text().splitlines():
-        try:
-            done.add(str(json.loads(line)["id"]))
-            whole.append(line)
-        except (ValueError, KeyError, TypeError):
-            continue
-    out.write_text("".join(line + "\n" for line in whole))
-    return done
 
 
 def result_json(name: str, evaluation: Evaluation, found: NativeFound | None = None) -> dict[str, Any]:
@@ -187,18 +129,19 @@ def under_way(what: str, console: Console) -> Iterator[None]:
 
 
 async def _pair(
-    case: Case, device: str, config: EvaluatorConfig, native: bool
-) -> tuple[Evaluation, NativeFound | None]:  # fmt: skip
+    problem: Problem, candidate: Path, code: str, device: str, config: EvaluatorConfig, native: bool
+) -> tuple[Evaluation, NativeFound | None]:
     console = Console(stderr=True)
-    with under_way(f"evaluating {case.id} against {case.problem.name}", console):
+    with under_way(f"evaluating {candidate.stem} against {problem.name}", console):
         async with open_any_pool(device=device, jobs=1, config=config) as pool:
-            result = await pool.evaluate(case.problem, case.candidate)
-            found = await audited(pool, case.problem, case.candidate, result) if native else None
-            _warn(pool.notices, console)
+            result = await pool.evaluate(problem, code)
+            found = await audited(pool, problem, code, result) if native else None
+            warn(pool.notices, console)
             return result, found
 
 
-def _warn(notices: Sequence[str], console: Console) -> None:
+def warn(notices: Sequence[str], console: Console) -> None:
+    """Print what a pool has noticed, as one line each."""
     for notice in notices:
         console.print(f"warning: {notice}", soft_wrap=True, markup=False, highlight=False)
 
@@ -215,78 +158,11 @@ def evaluate_pair(
 ) -> None:
     """Judge one candidate and print the result. known: problems by name, of which `reference` is one. Raises UsageError or
     BrokenReference."""
-    case = Case(candidate.stem, _problem(str(reference), Path(), known, "reference"), read_file(candidate, "candidate"))
-    result, found = anyio.run(_pair, case, device, config, native)
+    problem, code = problem_of(str(reference), Path(), known, "reference"), read_file(candidate, "candidate")
+    result, found = anyio.run(_pair, problem, candidate, code, device, config, native)
     if as_json:
-        print(json.dumps(result_json(case.id, result, found)))
+        print(json.dumps(result_json(candidate.stem, result, found)))
         return
     show(result, Console())
     if found is not None:
-        Console().print(told(Judged(case.id, result, found)), markup=False, soft_wrap=True)
-
-
-async def _manifest(
-    cases: list[Case], out: Path, device: str, jobs: int, config: EvaluatorConfig, console: Console, native: bool
-) -> None:
-    columns = (
-        TextColumn("evaluating"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TextColumn("{task.fields[note]}"),
-    )
-    counts: dict[str, int] = {}
-    broken: dict[str, list[str]] = {}
-    with out.open("a") as file, Progress(*columns, console=console) as progress:
-        bar = progress.add_task("", total=len(cases), note="")
-
-        async def one(case: Case) -> None:
-            try:
-                result = await pool.evaluate(case.problem, case.candidate)
-                found = await audited(pool, case.problem, case.candidate, result) if native else None
-            except (BrokenReference, EvaluatorFailed) as error:
-                broken.setdefault(str(error), []).append(case.id)
-                return
-            file.write(json.dumps(result_json(case.id, result, found)) + "\n")
-            file.flush()
-            counts[str(result.status)] = counts.get(str(result.status), 0) + 1
-            progress.update(bar, advance=1, note=" ".join(f"{k} {v}" for k, v in sorted(counts.items())))
-
-        async with open_any_pool(device=device, jobs=jobs, config=config) as pool:
-            at_start = pool.notices
-            _warn(at_start, console)
-            async with anyio.create_task_group() as tasks:
-                for case in cases:
-                    tasks.start_soon(one, case)
-            _warn(pool.notices[len(at_start) :], console)
-    if broken:
-        for why, ids in broken.items():
-            more = f" and {len(ids) - 1} more" if len(ids) > 1 else ""
-            console.print(f"not judged: {ids[0]}{more}: {why}", soft_wrap=True, markup=False, highlight=False)
-        count = sum(map(len, broken.values()))
-        raise UsageError(f"{count} of {len(cases)} cases could not be judged; the lines above say why")
-
-
-def evaluate_manifest(
-    manifest: Path,
-    out: Path,
-    *,
-    device: str,
-    jobs: int,
-    config: EvaluatorConfig,
-    native: bool = False,
-    known: Mapping[str, Problem] | None = None,
-) -> None:
-    """Evaluate what `out` does not hold yet, so that an interrupted run goes on. Raises UsageError."""
-    cases = read_manifest(manifest, known)
-    if not out.parent.is_dir():
-        raise UsageError(f"--out {out}: its directory does not exist; make it first")
-    done = finished_ids(out)
-    console = Console(stderr=True)
-    todo = [case for case in cases if case.id not in done]
-    if done:
-        console.print(f"{out}: {len(cases) - len(todo)} of {len(cases)} cases are there already", soft_wrap=True)
-    if todo:
-        anyio.run(_manifest, todo, out, device, jobs, config, console, native)
-    if native and (judged := judged_rows(out)):
-        console.print(summary_line(summary(judged)), soft_wrap=True, markup=False, highlight=False)
+        Console().print(told(Judged(candidate.stem, result, found)), markup=False, soft_wrap=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 
-from rlkernel.reference import prompt_source
+from rlkernel.reference_text import prompt_source
 from rlkernel.types import Problem
 
 SHORT = """Rewrite this Model as ModelNew with Triton kernels.

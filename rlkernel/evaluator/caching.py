@@ -29,7 +29,7 @@ class CachingEvaluator(ABC):
 
     async def evaluate(self, problem: Problem, code: str | None) -> Evaluation:
         """Judge one candidate. Raises BrokenReference if the problem itself is unusable; a bad candidate is a value."""
-        if code is None or not code.strip():
+        if code is None:  # a text without code was searched for it; a file needs no fence, and an empty one is judged
             return Evaluation(Status.NO_CODE, "no fenced python block with a ModelNew was found")
         if len(code.encode(errors="surrogatepass")) > self.config.limits.code_bytes:
             return Evaluation(Status.INVALID, f"the code is longer than {self.config.limits.code_bytes} bytes")

@@ -21,7 +21,7 @@ from rlkernel.evaluator.judging.resizing import numbers_of
 from rlkernel.evaluator.messages.oracle import Longer
 from rlkernel.evaluator.processes.fork_server import Child
 from rlkernel.evaluator.stages import Clock, Ended, Stages
-from rlkernel.reference import shrink, small_constants
+from rlkernel.reference_text import shrink, small_constants
 from rlkernel.types import Evaluation, Problem, Status
 
 MOST_WORK = 300_000.0

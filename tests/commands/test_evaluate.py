@@ -1,68 +1,18 @@
-"""A manifest of candidates: bad lines are named, an interrupted one goes on."""
+"""One pair: what is printed while it is judged, and what of it the README shows."""
 
 from __future__ import annotations
 
 import io
-import json
+import re
 from pathlib import Path
 
 import pytest
 from rich.console import Console
 
 from rlkernel.commands.cli import main
-from rlkernel.commands.evaluate import finished_ids, read_manifest, under_way
-from rlkernel.errors import UsageError
+from rlkernel.commands.evaluate import under_way
 
-RED_TEAM = Path(__file__).parents[1] / "red_team"
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("{not json}\n", "line 1: not JSON"),
-        ('{"id": "a"}\n', "line 1: field 'reference' is missing or not a string"),
-        ("[]\n", "line 1: not an object"),
-        ("\n\n", "no cases; write one JSON object per line"),
-        ('{"id": "a", "reference": "r.py", "candidate": "none.py"}\n', "none.py: there is no such file; name the candidate of"),
-        ('{"id": "a", "reference": "r.py", "candidate": "r.py"}\n' * 2, "line 2: id 'a' stands on an earlier line"),
-    ],
-)
-def test_bad_manifests(tmp_path: Path, text: str, message: str) -> None:
-    (tmp_path / "r.py").write_text("x = 1\n")
-    manifest = tmp_path / "cases.jsonl"
-    manifest.write_text(text)
-    with pytest.raises(UsageError, match=message):
-        read_manifest(manifest)
-
-
-@pytest.mark.slow
-def test_manifest_writes_one_object_per_case_and_resumes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    names = ["honest", "decoy_unused"]
-    (tmp_path / "reference.py").write_text((RED_TEAM / "reference.py").read_text())
-    rows = []
-    for name in names:
-        (tmp_path / f"{name}.py").write_text((RED_TEAM / "hostile" / f"{name}.py").read_text())
-        rows.append({"id": name, "reference": "reference.py", "candidate": f"{name}.py"})
-    manifest, out = tmp_path / "cases.jsonl", tmp_path / "results.jsonl"
-    manifest.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    out.write_text('{"id": "honest", "status": "from an earlier run"}\n{"id": "decoy_unu')  # torn by an interruption
-    assert main(["evaluate", "--manifest", str(manifest), "--out", str(out), "--jobs", "1"]) == 0
-    found = [json.loads(line) for line in out.read_text().splitlines()]
-    assert [(row["id"], row["status"]) for row in found] == [("honest", "from an earlier run"), ("decoy_unused", "no_kernel")]
-    assert set(found[1]) >= {
-        "detail",
-        "correct",
-        "matches",
-        "speedup",
-        "timing",
-        "coverage",
-        "launches",
-        "ops",
-        "max_error",
-        "seconds",
-    }
-    assert "1 of 2 cases are there already" in capsys.readouterr().err
-    assert finished_ids(out) == set(names)
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.parametrize(
@@ -76,3 +26,17 @@ def test_what_is_under_way_is_said(terminal: bool, shown: str) -> None:
     assert shown in first
     # On a terminal the line goes when the verdict comes: it is erased.
     assert written.getvalue().endswith("\x1b[2K") is terminal
+
+
+@pytest.mark.slow
+def test_the_readme_shows_what_is_printed(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    shown = (ROOT / "README.md").read_text().partition("    rlkernel evaluate ")[2]
+    command, _, shown = shown.partition("\n\n")
+    assert main(["evaluate", *command.split(), "--device", "cpu"]) == 0
+    printed = capsys.readouterr().out
+
+    def lines(text: str) -> list[str]:  # times, errors and registers depend on the machine and on versions
+        return [re.sub(r"\d+\.\d+(e-\d+)?|\d+(?= registers)", "N", " ".join(line.split())) for line in text.splitlines()]
+
+    assert lines(shown.partition("\n\n")[0]) == lines(printed)

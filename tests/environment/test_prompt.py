@@ -7,7 +7,7 @@ import pytest
 from envs.problems import load_suite
 from rlkernel.environment.extract import fenced_blocks
 from rlkernel.environment.kernel_env import KernelEnvironment
-from rlkernel.reference import prompt_source
+from rlkernel.reference_text import prompt_source
 from rlkernel.types import Problem
 
 RELU = Problem(

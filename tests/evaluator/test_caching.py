@@ -33,10 +33,9 @@ class Played(CachingEvaluator):
         return Evaluation(Status.CORRECT, code)
 
 
-@pytest.mark.parametrize("code", [None, "", " \n\t"])
-async def test_no_code_is_not_judged(code: str | None) -> None:
+async def test_no_code_is_not_judged() -> None:
     played = Played()
-    assert (await played.evaluate(PROBLEM, code)).status is Status.NO_CODE
+    assert (await played.evaluate(PROBLEM, None)).status is Status.NO_CODE
     assert (played.judged, played.hits, played.misses) == ([], 0, 0)
 
 

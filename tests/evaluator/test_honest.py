@@ -8,7 +8,7 @@ import pytest
 
 from envs.problems import family_of, load_suite
 from rlkernel.evaluator.pool import Pool
-from rlkernel.reference import prompt_source
+from rlkernel.reference_text import prompt_source
 from rlkernel.types import Problem, Status
 
 HONEST = Path(__file__).parents[1] / "red_team" / "honest"

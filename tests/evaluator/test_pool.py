@@ -69,9 +69,15 @@ async def test_a_result_is_computed_once_for_concurrent_and_later_calls(pool: Po
 
 
 @pytest.mark.anyio
-@pytest.mark.parametrize("code", [None, "", "   \n"])
-async def test_no_code(pool: Pool, relu: Problem, code: str | None) -> None:
-    assert (await pool.evaluate(relu, code)).status is Status.NO_CODE
+async def test_no_code(pool: Pool, relu: Problem) -> None:
+    assert (await pool.evaluate(relu, None)).status is Status.NO_CODE
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("code", ["", "   \n\t", "x = 1\n"])
+async def test_a_file_without_the_class_is_invalid_if_it_is_empty_too(pool: Pool, relu: Problem, code: str) -> None:
+    found = await pool.evaluate(relu, code)
+    assert (found.status, found.detail) == (Status.INVALID, "no class ModelNew(nn.Module): define one")
 
 
 @pytest.mark.anyio

@@ -20,9 +20,9 @@ from typing import Any
 from rlkernel.evaluator.devices import DeviceProfile
 from rlkernel.evaluator.judging.fitting import Search, burden_of
 from rlkernel.evaluator.judging.needs import Need
-from rlkernel.evaluator.judging.resizing import Sizes, batch_names, largest_of, sizes_of, small_of, with_small
+from rlkernel.evaluator.judging.resizing import Sizes, batch_names, largest_of, sizes_of, with_small
 from rlkernel.evaluator.messages.oracle import Longer
-from rlkernel.reference import prompt_source
+from rlkernel.reference_text import prompt_source, small_of
 from rlkernel.types import Problem
 
 MOST_BURDEN = 4.0

@@ -53,7 +53,8 @@ from rlkernel.evaluator.trace.lie import recording
 from rlkernel.evaluator.trace.pretrained import made_of_configs
 from rlkernel.evaluator.trace.recorder import Recorder, Untraceable
 from rlkernel.evaluator.trace.shims import answering_as
-from rlkernel.reference import Reference, apply_small, load_reference, small_constants
+from rlkernel.reference import Reference, load_reference
+from rlkernel.reference_text import apply_small, small_constants
 from rlkernel.types import Closeness, OpFact, Precision
 
 MOST_LOOKED_AT = 1 << 24
@@ -111,6 +112,7 @@ class _Traced:
         self.recorder = Recorder(trusted=True)
         with answering_as(profile), recording(self.recorder):
             self._trace(reference.namespace["Model"])
+        reference.check_fixed(self.program.state)
 
     def _trace(self, model_class: Any) -> None:
         init_ids: list[int] = []

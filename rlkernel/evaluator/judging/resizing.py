@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from rlkernel.reference import SMALL, apply_small, replace_spans
+from rlkernel.reference_text import SMALL, apply_small, is_size, replace_spans
 
 STRUCTURE = re.compile(r"kernel|stride|pad|dilat|group|head|n(um)?_?(layer|block|expert|stage)s?\b|seed", re.IGNORECASE)
 """Names of constants that say what a problem is, not how large."""
@@ -39,7 +39,7 @@ def sizes_of(source: str) -> Sizes:
     >>> sizes_of("batch = 2 * 64\\nshape = (32, 32)\\nkernel_size = 7\\nrate = 0.5\\n")
     {'batch': 128, 'shape': (32, 32)}
     """
-    return {name: value for name, value in _assignments(source).items() if _is_size(value) and not STRUCTURE.search(name)}
+    return {name: value for name, value in _assignments(source).items() if is_size(value) and not STRUCTURE.search(name)}
 
 
 def counts_of(source: str) -> Sizes:
@@ -48,7 +48,7 @@ def counts_of(source: str) -> Sizes:
     >>> counts_of("features = 512\\ngroups = 8\\nkernel_size = 7\\n")
     {'features': 512, 'groups': 8}
     """
-    return {name: value for name, value in _assignments(source).items() if _is_size(value) and not SHAPE.search(name)}
+    return {name: value for name, value in _assignments(source).items() if is_size(value) and not SHAPE.search(name)}
 
 
 def reduced(sizes: Mapping[str, Any], limit: int) -> Sizes:
@@ -188,15 +188,6 @@ def _small_line(sizes: Mapping[str, Any]) -> str:
     return f"{SMALL} = {dict(sizes)!r}\n"
 
 
-def small_of(source: str) -> Sizes:
-    """The file's `SMALL`, as far as it is a literal; empty without one."""
-    for statement in ast.parse(source.removeprefix("\ufeff")).body:
-        targets = statement.targets if isinstance(statement, ast.Assign) else []
-        if isinstance(statement, ast.Assign) and any(isinstance(t, ast.Name) and t.id == SMALL for t in targets):
-            return dict(ast.literal_eval(statement.value))
-    return {}
-
-
 def has_small(source: str) -> bool:
     """Whether the file says itself at which sizes results are compared."""
     return SMALL in _assignments(source)
@@ -231,12 +222,6 @@ def _constant(value: ast.expr) -> Any:
         items = [_constant(item) for item in value.elts]
         return None if None in items else (tuple(items) if isinstance(value, ast.Tuple) else items)
     return None
-
-
-def _is_size(value: Any) -> bool:
-    if isinstance(value, (tuple, list)):
-        return bool(value) and all(_is_size(item) for item in value)
-    return type(value) is int and value > 0
 
 
 def _halved(value: Any, limit: int) -> Any:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from rlkernel.evaluator.devices import profile_of
 from rlkernel.evaluator.judging.fitting import Unfit, fit_for_cpu, fit_for_gpu
 from rlkernel.evaluator.judging.lengthening import lengthened
-from rlkernel.evaluator.judging.resizing import small_of
 from rlkernel.evaluator.messages.endings import Broken
 from rlkernel.evaluator.messages.oracle import About, Fit, Fits, Lengthen, Lengthened
+from rlkernel.reference_text import small_of
 from rlkernel.types import Problem
 
 

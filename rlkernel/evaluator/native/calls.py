@@ -14,7 +14,8 @@ from rlkernel.evaluator.judging.comparison import bits
 from rlkernel.evaluator.judging.reference_calls import Placing, constants, mapped, perturb, stressed, tensors_of
 from rlkernel.evaluator.messages.judgement import Stress
 from rlkernel.evaluator.messages.native import Draw
-from rlkernel.reference import Reference, apply_small, load_reference
+from rlkernel.reference import Reference, load_reference
+from rlkernel.reference_text import apply_small
 from rlkernel.seeds import seed_generators
 
 FLUSH_BYTES = 256 << 20

@@ -26,7 +26,7 @@ class Variant:
     inputs: Any
     """The arguments of `forward`, a list."""
     constants: Mapping[str, Any] = field(default_factory=dict)
-    """Module constants that are smaller at this size: name -> [full value, small value], see `rlkernel.reference.shrink`."""
+    """Module constants that are smaller at this size: name -> [full value, small value], see `rlkernel.reference_text.shrink`."""
 
     replaced: tuple[str, ...] = ()
     """Attributes that the reference's forward replaces for its next call, see `program.replaced`."""

@@ -37,7 +37,7 @@ from rlkernel.evaluator.trace.programs import NotSteady, Programs
 from rlkernel.evaluator.trace.recorder import Recorder, Untraceable, stand_in
 from rlkernel.evaluator.trace.shims import answering_as
 from rlkernel.evaluator.trace.warmup import NeedsKernel
-from rlkernel.reference import shrink
+from rlkernel.reference_text import shrink
 from rlkernel.types import Status
 
 FILENAME = "candidate.py"

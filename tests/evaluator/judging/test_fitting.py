@@ -11,8 +11,9 @@ from rlkernel.evaluator.judging import fitting
 from rlkernel.evaluator.judging.fitting import Fitted, Unfit, describe
 from rlkernel.evaluator.judging.needs import Need
 from rlkernel.evaluator.judging.needs import need as count
-from rlkernel.evaluator.judging.resizing import apart, counts_of, divided, reduced, resize, sizes_of, small_of
-from rlkernel.reference import load_reference, small_constants
+from rlkernel.evaluator.judging.resizing import apart, counts_of, divided, reduced, resize, sizes_of
+from rlkernel.reference import load_reference
+from rlkernel.reference_text import small_constants, small_of
 from rlkernel.types import Problem
 
 HEAD = "import torch\nimport torch.nn as nn\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TypeVar
 
 import pytest
@@ -15,7 +16,8 @@ from rlkernel.evaluator.judging.drawing import draw_rounds
 from rlkernel.evaluator.judging.oracle import Oracle, prepare
 from rlkernel.evaluator.messages import codec
 from rlkernel.evaluator.messages.children import RoundOutputs
-from rlkernel.evaluator.messages.oracle import About, Brief, Compare, Compared, DrawRounds, Prepare, Rounds
+from rlkernel.evaluator.messages.endings import Broken
+from rlkernel.evaluator.messages.oracle import About, Brief, Compare, Compared, DrawRounds, Fit, Fits, Prepare, Rounds
 from rlkernel.evaluator.pool import Pool
 from rlkernel.evaluator.program.schema import Op
 from rlkernel.reference import load_reference
@@ -83,7 +85,7 @@ def about(source: str, precision: Precision = Precision.PYTORCH) -> About:
     return About("mine/x", source, "h200", precision)
 
 
-def ask(oracle: Oracle, question: Prepare | DrawRounds, answer: type[T]) -> tuple[T, bytes]:
+def ask(oracle: Oracle, question: Fit | Prepare | DrawRounds, answer: type[T]) -> tuple[T, bytes]:
     """One question to an oracle, over the wire and back."""
     message = oracle.handle(codec.to_header(question), b"")
     size, _ = wire.sizes(message[: wire.PREFIX.size])
@@ -249,3 +251,24 @@ def test_what_depends_on_many_values_is_still_refused() -> None:
     )
     with pytest.raises(BrokenReference, match="reads a tensor's value"):
         prepare(source, "reads", H200, Precision.STRICT)
+
+
+def test_a_reference_is_told_which_name_of_its_fixed_no_parameter_has() -> None:
+    with pytest.raises(
+        BrokenReference, match=r"^mine: FIXED names nope, but Model has no such parameter or buffer; it has none$"
+    ):
+        prepare(ATTRIBUTE + 'FIXED = ("nope",)\n', "mine", H200, Precision.PYTORCH)
+
+
+@pytest.mark.parametrize(
+    ("small", "told"),
+    [
+        ("None", 'SMALL on line 3 is not a literal dict such as {"N": 64}'),
+        ('{"ROWS": 0}', "SMALL on line 3 gives ROWS = 0, which is no size; use a whole number of at least 1"),
+    ],
+)
+def test_a_broken_small_is_told_when_the_problem_is_prepared_and_not_when_it_is_fitted(small: str, told: str) -> None:
+    source = f"ROWS = 16\n\nSMALL = {small}\n" + ATTRIBUTE.replace("(16, 64)", "(ROWS, 64)")
+    oracle, told_of = Oracle(), replace(about(source), name="mine")
+    assert ask(oracle, Fit(told_of, None, 0), Fits)[0] == Fits(source, {})
+    assert ask(oracle, Prepare(told_of), Broken)[0] == Broken(f"mine: {told}")

@@ -1,0 +1,180 @@
+"""`rlkernel evaluate --manifest`: many pairs to results as JSON lines; an interrupted command goes on where it stopped."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import anyio
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from rlkernel.commands.evaluate import problem_of, read_file, result_json, warn
+from rlkernel.commands.native import audited, judged_rows
+from rlkernel.errors import BrokenReference, EvaluatorFailed, UsageError
+from rlkernel.evaluator.config import EvaluatorConfig
+from rlkernel.evaluator.native.agreement import summary, summary_line
+from rlkernel.training.placement import open_any_pool
+from rlkernel.types import Problem
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One line of a manifest."""
+
+    id: str
+    problem: Problem
+    candidate: str
+
+
+def _case(data: Any, base: Path, where: str, known: Mapping[str, Problem] | None) -> Case:
+    if not isinstance(data, dict):
+        raise UsageError(f'{where}: not an object; write {{"id": ..., "reference": ..., "candidate": ...}}')
+    for name in ("id", "reference", "candidate"):
+        if not isinstance(data.get(name), str):
+            raise UsageError(f"{where}: field {name!r} is missing or not a string")
+    problem = problem_of(data["reference"], base, known, f"reference of {where}")
+    return Case(data["id"], problem, read_file(base / data["candidate"], f"candidate of {where}"))
+
+
+def read_manifest(path: Path, known: Mapping[str, Problem] | None = None) -> list[Case]:
+    """The cases of a manifest. known: problems by the names that its references are. Raises UsageError naming the file and the
+    line."""
+    cases: list[Case] = []
+    seen: set[str] = set()
+    for number, line in enumerate(read_file(path, "manifest").splitlines(), 1):
+        if not line.strip():
+            continue
+        try:
+            data = json.loads(line)
+        except ValueError as error:
+            raise UsageError(f"{path}, line {number}: not JSON: {error}") from None
+        case = _case(data, path.parent, f"{path}, line {number}", known)
+        if case.id in seen:
+            raise UsageError(f"{path}, line {number}: id {case.id!r} stands on an earlier line; ids must differ")
+        seen.add(case.id)
+        cases.append(case)
+    if not cases:
+        raise UsageError(f"{path}: no cases; write one JSON object per line")
+    return cases
+
+
+def finished_ids(out: Path) -> set[str]:
+    """The ids of cases that an earlier, interrupted run has already written. A torn last line is dropped."""
+    if not out.exists():
+        return set()
+    done: set[str] = set()
+    whole: list[str] = []
+    for line in out.read_text().splitlines():
+        try:
+            done.add(str(json.loads(line)["id"]))
+            whole.append(line)
+        except (ValueError, KeyError, TypeError):
+            continue
+    out.write_text("".join(line + "\n" for line in whole))
+    return done
+
+
+async def _judge(
+    cases: list[Case], out: Path, device: str, jobs: int, config: EvaluatorConfig, console: Console, native: bool
+) -> dict[str, list[str]]:
+    """Judge these cases and append their results to `out`. Gives the cases that could not be judged, by the reason."""
+    columns = (
+        TextColumn("evaluating"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("{task.fields[correct]} correct"),
+    )
+    correct = 0
+    broken: dict[str, list[str]] = {}
+    with out.open("a") as file, Progress(*columns, console=console) as progress:
+        bar = progress.add_task("", total=len(cases), correct=0)
+
+        async def one(case: Case) -> None:
+            nonlocal correct
+            try:
+                result = await pool.evaluate(case.problem, case.candidate)
+                found = await audited(pool, case.problem, case.candidate, result) if native else None
+            except (BrokenReference, EvaluatorFailed) as error:
+                broken.setdefault(str(error), []).append(case.id)
+            else:
+                file.write(json.dumps(result_json(case.id, result, found)) + "\n")
+                file.flush()
+                correct += result.correct
+            progress.update(bar, advance=1, correct=correct)
+
+        async with open_any_pool(device=device, jobs=jobs, config=config) as pool:
+            at_start = pool.notices
+            warn(at_start, console)
+            async with anyio.create_task_group() as tasks:
+                for case in cases:
+                    tasks.start_soon(one, case)
+            warn(pool.notices[len(at_start) :], console)
+    return broken
+
+
+def statuses(cases: Sequence[Case], out: Path) -> Counter[str]:
+    """How many of the cases have each status in a results file. Raises UsageError where the line of a case has none."""
+    wanted, found = {case.id for case in cases}, Counter[str]()
+    for row in map(json.loads, out.read_text().splitlines()):
+        if row["id"] in wanted and not isinstance(row.get("status"), str):
+            raise UsageError(f"--out {out}: the line of {row['id']!r} has no status, so it is no result; name another file")
+        found.update([row["status"]] if row["id"] in wanted else [])
+    return found
+
+
+def status_table(counts: Mapping[str, int]) -> Table:
+    """How many cases have each status, the most frequent one first."""
+    table = Table(box=None, pad_edge=False)
+    table.add_column("status", no_wrap=True)
+    table.add_column("cases", justify="right", no_wrap=True)
+    for status, count in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
+        table.add_row(status, str(count))
+    return table
+
+
+def _conclude(cases: Sequence[Case], out: Path, broken: Mapping[str, list[str]], console: Console) -> None:
+    """Print why cases were not judged, how many of the manifest's cases have each status, and where the results are. Raises
+    UsageError if cases were not judged."""
+    for why, ids in broken.items():
+        more = f" and {len(ids) - 1} more" if len(ids) > 1 else ""
+        console.print(f"not judged: {ids[0]}{more}: {why}", soft_wrap=True, markup=False, highlight=False)
+    counts = statuses(cases, out)
+    if count := sum(map(len, broken.values())):
+        counts["not judged"] = count
+    console.print(status_table(counts))
+    console.print(f"results: {out}", soft_wrap=True, markup=False, highlight=False)
+    if count:
+        raise UsageError(f"{count} of {len(cases)} cases could not be judged; the lines above say why")
+
+
+def evaluate_manifest(
+    manifest: Path,
+    out: Path,
+    *,
+    device: str,
+    jobs: int,
+    config: EvaluatorConfig,
+    native: bool = False,
+    known: Mapping[str, Problem] | None = None,
+) -> None:
+    """Evaluate what `out` does not hold yet, so that an interrupted run goes on. Raises UsageError."""
+    cases = read_manifest(manifest, known)
+    if not out.parent.is_dir():
+        raise UsageError(f"--out {out}: its directory does not exist; make it first")
+    done = finished_ids(out)
+    console = Console(stderr=True)
+    todo = [case for case in cases if case.id not in done]
+    if done:
+        statuses(cases, out)
+        console.print(f"{out}: {len(cases) - len(todo)} of {len(cases)} cases are there already", soft_wrap=True)
+    broken = anyio.run(_judge, todo, out, device, jobs, config, console, native) if todo else {}
+    if native and (judged := judged_rows(out)):
+        console.print(summary_line(summary(judged)), soft_wrap=True, markup=False, highlight=False)
+    _conclude(cases, out, broken, console)

@@ -93,9 +93,8 @@ def plan(flags: Flags) -> Plan:
         solutions = read_solutions(flags.solutions, wanted)
         wanted = [problem for problem in wanted if solutions[problem.name] or flags.missing == "fail"]
     fitted = tuple(_fit(wanted, flags, cards, evaluator))
-    if unsolved := [
-        f.problem.name for f in fitted if isinstance(f, Fitted) and solutions is not None and not solutions[f.problem.name]
-    ]:
+    scored = [f.problem.name for f in fitted if isinstance(f, Fitted)]
+    if solutions is not None and (unsolved := [name for name in scored if not solutions[name]]):
         print(unsolved_line(unsolved), file=sys.stderr)
     style = flags.style if flags.style != "auto" else ("short" if small else "full")
     environment, reward = KernelEnvironment(style, flags.answers), REWARDS[flags.reward]()

@@ -21,9 +21,11 @@ from __future__ import annotations
 
 import argparse
 import random
+import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import anyio
@@ -33,13 +35,14 @@ from algorithms.trloo import TRLOO
 from envs.problems import family_of, load_suite
 from rlkernel.environment.kernel_env import KernelEnvironment
 from rlkernel.environment.speed_reward import SpeedReward
+from rlkernel.errors import exit_status
 from rlkernel.evaluator.pool import open_pool
 from rlkernel.interfaces import Advantage, Environment, Evaluator, Policy, Reward
 from rlkernel.metrics import is_fast
 from rlkernel.policy.hf import open_policy
 from rlkernel.policy.load import load_model
 from rlkernel.rollout import derive_seed
-from rlkernel.training.returns import returns_to_go
+from rlkernel.training.returns import check_advantages, returns_to_go
 from rlkernel.types import Group, Problem, Trajectory, Turn
 
 
@@ -108,7 +111,10 @@ async def sample_groups(
 
 
 def turn_advantages(groups: Sequence[Group], settings: Settings) -> torch.Tensor:
-    """advantages_GKT. An answer is credited with its own reward and with those of the turns after it, which it prepared."""
+    """advantages_GKT. An answer is credited with its own reward and with those of the turns after it, which it prepared.
+
+    Raises UsageError for advantages of another shape, or that are not finite, which would train without a word.
+    """
     rewards_GKT = torch.zeros(len(groups), settings.rollouts, settings.turns, dtype=torch.float64)
     valid_GKT = torch.zeros(rewards_GKT.shape, dtype=torch.bool)
     for g, group in enumerate(groups):
@@ -116,7 +122,9 @@ def turn_advantages(groups: Sequence[Group], settings: Settings) -> torch.Tensor
             for t, turn in enumerate(trajectory.turns):
                 rewards_GKT[g, k, t] = turn.reward
                 valid_GKT[g, k, t] = True
-    return settings.advantage(returns_to_go(rewards_GKT, valid_GKT, gamma=1.0), valid_GKT)
+    advantages_GKT = settings.advantage(returns_to_go(rewards_GKT, valid_GKT, gamma=1.0), valid_GKT)
+    check_advantages(settings.advantage, advantages_GKT, valid_GKT)
+    return advantages_GKT
 
 
 # 3. Loss: the policy gradient, over the tokens that the policy itself wrote.
@@ -200,7 +208,8 @@ async def train(model: Any, tokenizer: Any, problems: Sequence[Problem], setting
 
 
 def main(argv: Sequence[str] | None = None, **sizes: Any) -> None:
-    """The command line. `sizes` are fields of `Settings` that have no flag."""
+    """The command line. `sizes` are fields of `Settings` that have no flag. Exits with status 2, after one line, for what is
+    unusable, such as an estimator that returns NaN."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
     parser.add_argument("--steps", type=int, default=Settings.steps, help="optimiser steps")
     parser.add_argument("--seed", type=int, default=Settings.seed, help="decides the problems and the draws")
@@ -209,7 +218,9 @@ def main(argv: Sequence[str] | None = None, **sizes: Any) -> None:
     # The small policy knows one family of problems: chains of elementwise operations.
     problems = [problem for problem in load_suite() if problem.split == "train" and family_of(problem) == "chain"]
     settings = Settings(steps=given.steps, seed=given.seed, **sizes)
-    anyio.run(train, model, tokenizer, problems, settings, lambda line: print(line, flush=True))
+    show = partial(print, flush=True)
+    if status := exit_status(lambda: anyio.run(train, model, tokenizer, problems, settings, show)):
+        sys.exit(status)
 
 
 if __name__ == "__main__":

@@ -31,7 +31,7 @@ WIDTH = 130
 
 @dataclass(frozen=True)
 class Flags:
-    """The flags of the command."""
+    """Write the page of all claims, from the code of the experiments."""
 
     out: Path = Path("docs/claims.md")
     """The page."""

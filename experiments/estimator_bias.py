@@ -63,7 +63,7 @@ RUNS, RANDOM_TOYS = 200, 64
 
 @dataclass(frozen=True)
 class Flags:
-    """The flags of the command."""
+    """Measure the bias of group baselines in a toy that can be summed exactly."""
 
     list: bool = False
     """Show the estimators that are compared, and stop."""

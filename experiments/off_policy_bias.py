@@ -86,7 +86,7 @@ LENGTH, WIDTH = 0.5, 32
 
 @dataclass(frozen=True)
 class Flags:
-    """The flags of the command."""
+    """Measure the bias of corrections in a toy that can be summed exactly."""
 
     out: Path = Path("runs/off_policy_bias")
     """Directory of the numbers."""

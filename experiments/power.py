@@ -31,7 +31,7 @@ from rlkernel.errors import UsageError, exit_status
 from rlkernel.report.columns import metric_of
 from rlkernel.report.compare import find_runs
 from rlkernel.report.power import COUNTS, AlikePair, Noise, alike_pairs, arms_of, noise
-from rlkernel.report.summary import RunRecord, common_timing, read_run
+from rlkernel.report.summary import RunRecord, common_timing, is_finished, read_run
 from rlkernel.report.terminal import COLUMNS
 
 METRICS = ("reward", "fast_1", "fast_1.2", "fast_1.2_turn_1", "hacking_rate", "lazy_rate", "coverage", "oracle_fraction")
@@ -42,7 +42,7 @@ HEADERS = ("seeds", "pairs", "twins", "problems")
 
 @dataclass(frozen=True)
 class Flags:
-    """The flags of the command."""
+    """Tell how large a difference so many seeds can detect, from finished runs."""
 
     runs: tuple[Path, ...] = ()
     """Run directories, report folders, folders of runs, or folders of docs/results."""
@@ -116,11 +116,11 @@ def print_page(found: Sequence[Noise], pairs: Sequence[AlikePair], timing: str, 
 
 
 def finished_runs(paths: Sequence[Path]) -> Iterator[RunRecord]:
-    """The finished runs of run directories and of folders that `experiments.results` has written, each run once. Raises
-    UsageError for a path that is neither."""
+    """The finished runs of run directories and of folders that `experiments.results` has written, each run once. What is not
+    finished is passed over with a line on standard error. Raises UsageError for a path that is neither."""
     told = set()
     for path in paths:
-        kept = checked_in.read(path).runs if checked_in.is_checked_in(path) else map(read_run, find_runs([path]))
+        kept = checked_in.read(path).runs if checked_in.is_checked_in(path) else _trained(find_runs([path]))
         for run in kept:
             # Several experiments keep an arm that they share.
             identity = run.manifest.get("wandb_id", run.directory)
@@ -129,9 +129,17 @@ def finished_runs(paths: Sequence[Path]) -> Iterator[RunRecord]:
                 yield run
 
 
+def _trained(directories: Sequence[Path]) -> Iterator[RunRecord]:
+    for directory in directories:
+        if is_finished(directory):
+            yield read_run(directory)
+        else:
+            print(f"left out, not finished: {directory}", file=sys.stderr)
+
+
 def main(argv: Sequence[str]) -> int:
     """The command. Exit status 0, or 2 after one line about what is unusable."""
-    return exit_status(lambda: _main(parse_flags(Flags(), list(argv), "python -m experiments.power RUNS", rest="runs")))
+    return exit_status(lambda: _main(parse_flags(Flags(), list(argv), "python -m experiments.power", rest="runs")))
 
 
 def _main(flags: Flags) -> int:

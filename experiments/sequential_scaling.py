@@ -97,7 +97,7 @@ STORY = Story("Sequential test-time scaling", __doc__ or "", CLAIMS, PANELS, axi
 
 @dataclass(frozen=True)
 class Flags:
-    """The flags of the command."""
+    """Refine with a trained policy over many turns, by which earlier turns it is shown."""
 
     list: bool = False
     """Show the arms and what they cost, and stop."""

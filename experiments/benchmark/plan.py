@@ -38,6 +38,9 @@ from rlkernel.types import Evaluation, Problem, Status
 if TYPE_CHECKING:
     from rlkernel.policy.endpoint import EndpointConfig
 
+NAMED = 3
+"""The number of problems without a solution that are named."""
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -90,6 +93,9 @@ def plan(flags: Flags) -> Plan:
         solutions = read_solutions(flags.solutions, wanted)
         wanted = [problem for problem in wanted if solutions[problem.name] or flags.missing == "fail"]
     fitted = tuple(_fit(wanted, flags, cards, evaluator))
+    scored = [f.problem.name for f in fitted if isinstance(f, Fitted)]
+    if solutions is not None and (unsolved := [name for name in scored if not solutions[name]]):
+        print(unsolved_line(unsolved), file=sys.stderr)
     style = flags.style if flags.style != "auto" else ("short" if small else "full")
     environment, reward = KernelEnvironment(style, flags.answers), REWARDS[flags.reward]()
     environment.check(wanted)
@@ -189,8 +195,33 @@ def read_solutions(directory: Path, problems: Sequence[Problem]) -> dict[str, li
         except (OSError, UnicodeDecodeError) as error:
             raise UsageError(f"--solutions: a file of {problem.name} cannot be read: {error}") from None
     if not used:
-        raise UsageError(f"--solutions {directory}: no solution of any of the problems, such as {problems[0].name}.py")
+        raise UsageError(f"--solutions {directory}: no solution of any of the problems{_example(directory, problems)}")
     return found
+
+
+def _example(directory: Path, problems: Sequence[Problem]) -> str:
+    """What a file of solutions must be called: for one that only lacks the level of its problem, which is part of the name,
+    otherwise for the first problem."""
+    for problem in problems:
+        short = problem.name.rpartition("/")[2]
+        for found, wanted in ((f"{short}.py", f"{problem.name}.py"), (f"{short}/", f"{problem.name}/")):
+            if short != problem.name and (directory / found).exists():
+                return f": {found} is there without its level, move it to {wanted}"
+    return f", such as {problems[0].name}.py"
+
+
+def unsolved_line(names: Sequence[str]) -> str:
+    """What is said of problems that have no solution and are scored all the same.
+
+    >>> unsolved_line(["level2/3_matmul"])
+    '1 problem has no solution: level2/3_matmul (counted as a failure; --missing skip leaves it out)'
+    >>> unsolved_line(list("abcdef"))
+    '6 problems have no solution: a, b, c, and 3 more (counted as failures; --missing skip leaves them out)'
+    """
+    shown = ", ".join([*names[:NAMED], *([f"and {len(names) - NAMED} more"] if len(names) > NAMED else [])])
+    if len(names) == 1:
+        return f"1 problem has no solution: {shown} (counted as a failure; --missing skip leaves it out)"
+    return f"{len(names)} problems have no solution: {shown} (counted as failures; --missing skip leaves them out)"
 
 
 def _natural(stem: str) -> tuple[int, str]:

@@ -41,7 +41,7 @@ from rlkernel.errors import UsageError, exit_status
 from rlkernel.report.best_kernels import best_kernels, best_run
 from rlkernel.report.figure import draw_curves
 from rlkernel.report.report import Story
-from rlkernel.report.summary import RunRecord, read_run
+from rlkernel.report.summary import RunRecord, is_finished, read_run
 from rlkernel.settings import Loss, Optimiser, Stop
 
 SCALE = (
@@ -61,7 +61,7 @@ SETTINGS: Mapping[str, type] = {"loss": Loss, "optimiser": Optimiser, "stop": St
 
 @dataclass(frozen=True)
 class Flags:
-    """The flags of the command."""
+    """Write pages from finished runs: what the papers claim beside what was measured."""
 
     runs: Path = Path("runs")
     """The directory in which the experiments wrote: their `--out`."""
@@ -70,7 +70,8 @@ class Flags:
     again: Path | None = None
     """Write the pages and figures of this directory anew, from the numbers and by the claims that it holds, and read no runs."""
     archive: Path | None = None
-    """Move the results of this directory into one of their date in it, and read no runs."""
+    """Move the results in this directory into a folder inside it that is named after the day of their last run, and read no
+    runs."""
     any_scale: bool = False
     """Also write pages of runs whose sizes no preset has."""
 
@@ -88,9 +89,10 @@ def _main(flags: Flags) -> int:
         return 0
     out = flags.out or flags.runs / "results"
     # An experiment of which a shared arm alone was run has nothing to compare.
-    found = [one for one in collect(flags.runs) if any(judged.difference is not None for judged in one.judged)]
+    every = list(collect(flags.runs))
+    found = [one for one in every if any(judged.difference is not None for judged in one.judged)]
     if not found:
-        raise UsageError(f"{flags.runs} has no finished runs that an experiment compares: run `python -m experiments.all` first")
+        raise UsageError(f"{_nothing_compared(flags.runs, every)}: run `python -m experiments.all` first")
     if not flags.any_scale and (strange := next((one for one in found if not one.preset), None)):
         raise UsageError(f"the runs of {strange.name} have sizes that no preset has: give --any-scale to write pages of them")
     for one in found:
@@ -105,6 +107,25 @@ def _main(flags: Flags) -> int:
         facts = json.loads(behaviour.read_text(encoding="utf-8"))
         (out / "cold_start.md").write_text(cold_start_page(facts), encoding="utf-8")
     return write_pages([one.name for one in found], out)
+
+
+def _nothing_compared(runs: Path, every: Sequence[Found]) -> str:
+    """What was found where no experiment has two arms to compare, and why it does not count."""
+    directories = [path.parent for place in ("arms", "refined") for path in (runs / place).glob("*/manifest.json")]
+    if not directories:
+        return f"{runs} has no finished runs that an experiment compares"
+    finished = [directory for directory in directories if is_finished(directory)]
+    alone = {run.directory for one in every for run in one.runs}
+    strange = {run.directory for one in every for run in one.runs if not one.preset}
+    reasons = {
+        "not finished": len(directories) - len(finished),
+        "of an arm that no experiment has today, or of sizes that others outnumber": len(finished) - len(alone),
+        "without a finished run of another arm with the same seed and sizes": len(alone),
+        "of sizes that no preset has, which need --any-scale": len(strange),
+    }
+    told = ", ".join(f"{count} {reason}" for reason, count in reasons.items() if count)
+    count = f"{len(directories)} run" + ("s" if len(directories) > 1 else "")
+    return f"{runs} has {count}, none of which an experiment compares ({told})"
 
 
 def _again(out: Path) -> int:
@@ -158,13 +179,8 @@ def collect(runs: Path) -> Iterator[Found]:
 
 
 def _finished(directory: Path) -> list[RunRecord]:
-    manifests = sorted(directory.glob("*/manifest.json"))
-    return [run for path in manifests if (run := _read(path.parent)) is not None]
-
-
-def _read(directory: Path) -> RunRecord | None:
-    manifest = json.loads((directory / "manifest.json").read_text(encoding="utf-8"))
-    return read_run(directory) if "finished" in manifest else None
+    runs = [path.parent for path in sorted(directory.glob("*/manifest.json"))]
+    return [read_run(run) for run in runs if is_finished(run)]
 
 
 def _is_arm(run: RunRecord, arm: Mapping[str, Any]) -> bool:

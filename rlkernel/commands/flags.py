@@ -28,14 +28,22 @@ EXPECTED: Mapping[Any, str] = {int: "a whole number", float: "a number"}
 """Type of a field -> what a value that cannot be read should have been."""
 
 
-def parse_flags(default: T, args: Sequence[str], prog: str, rest: str = "", told: Mapping[str, str] = MappingProxyType({})) -> T:
+def parse_flags(
+    default: T,
+    args: Sequence[str],
+    prog: str,
+    rest: str = "",
+    *,
+    words: str = "",
+    told: Mapping[str, str] = MappingProxyType({}),
+) -> T:
     """`default` with the fields that `args` override; `--help` prints and exits. rest: the field that takes what is no flag.
-    told: words for the help of a field without a default.
+    words: what the help shows between `prog` and the flags. told: words for the help of a field without a default.
 
-    Raises UsageError with one line that ends in `prog`, whose help says more.
+    Raises UsageError with one line that ends in the command for help, `prog --help`, which can be pasted.
     """
     kind = type(default)
-    parser = _Parser(prog=prog, description=inspect.getdoc(kind), allow_abbrev=False, argument_default=argparse.SUPPRESS)
+    parser = _Parser(prog, words, description=inspect.getdoc(kind), allow_abbrev=False, argument_default=argparse.SUPPRESS)
     helps, hints = _helps(kind), get_type_hints(kind)
     flags = {field.name: "--" + field.name.replace("_", "-") for field in fields(default) if field.name != rest}
     for name in hints:
@@ -54,10 +62,14 @@ def parse_flags(default: T, args: Sequence[str], prog: str, rest: str = "", told
 class _Parser(argparse.ArgumentParser):
     """A parser that raises what argparse would print before it exits."""
 
+    def __init__(self, command: str, words: str, **options: Any) -> None:
+        super().__init__(prog=f"{command} {words}".rstrip(), **options)
+        self.command = command
+
     def error(self, message: str) -> NoReturn:
         if message.startswith("argument "):  # "argument --steps: many: give a whole number"
             message = message.removeprefix("argument ").replace(": ", " ", 1)
-        raise UsageError(f"{message} (see {self.prog} --help)")
+        raise UsageError(f"{message} (see {self.command} --help)")
 
 
 def _text(value: Any, flag: str) -> str:

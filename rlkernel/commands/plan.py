@@ -153,7 +153,7 @@ def parse(
         if arm not in arms:
             raise UsageError(f"unknown arm {arm!r}: choose from {', '.join(arms)}, or none for all (--list describes them)")
     told = of_presets(arms, presets) if presets else {}
-    flags = parse_flags(default or Flags(), list(argv[named:]), f"python -m experiments.{name} [arm ...]", told=told)
+    flags = parse_flags(default or Flags(), list(argv[named:]), f"python -m experiments.{name}", words="[arm ...]", told=told)
     if flags.seeds is not None and not flags.seeds:
         raise UsageError("--seeds is empty: give at least one, e.g. --seeds 0 1")
     check_limit(flags.limit_seconds)

@@ -73,6 +73,8 @@ def check_model(name: str, *, lora_rank: int = 0) -> None:
 @contextmanager
 def _one_line(name: str) -> Iterator[bool]:
     """Raise UsageError for what Transformers raises about a model inside. Yields whether to look into the cache alone."""
+    if _is_path(name) and not Path(name).is_dir():
+        raise UsageError(f"model {name!r}: {'a file, not a directory' if Path(name).exists() else 'no such directory'}")
     # Libraries ask a hub that is out of reach again and again, for every file, before they look into the cache.
     unreachable = None if name == "small" or Path(name).is_dir() else _unreachable()
     try:
@@ -87,6 +89,15 @@ def _one_line(name: str) -> Iterator[bool]:
             f"model {name!r} cannot be loaded ({reason}): give `small`, the directory of a causal language model, or its "
             "name on the Hugging Face hub"
         ) from error
+
+
+def _is_path(name: str) -> bool:
+    """Whether a name can only be that of a directory: the hub's names are `name` or `owner/name`.
+
+    >>> [_is_path(name) for name in ("/models/mine", "./mine", "..", "a/b/c", "runs/", "owner/name", "name")]
+    [True, True, True, True, True, False, False]
+    """
+    return name.startswith(("/", ".", "~")) or name.endswith("/") or name.count("/") > 1
 
 
 def _unreachable() -> str | None:

@@ -112,6 +112,12 @@ def read_run(directory: Path) -> RunRecord:
     )
 
 
+def is_finished(directory: Path) -> bool:
+    """Whether the run of a directory has done all of its steps, by its manifest alone. Raises UsageError, which names the file,
+    when the run has no manifest."""
+    return "finished" in _json(directory / "manifest.json")
+
+
 def _apparent(problems: Mapping[str, Mapping[str, Any]]) -> dict[str, float]:
     """The means over problems of `rlkernel.runs.outcomes.apparent`, which a line of metrics lacks."""
     keys = [key for key in next(iter(problems.values()), {}) if key.startswith("apparent_")]

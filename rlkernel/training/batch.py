@@ -17,7 +17,7 @@ import torch
 
 from rlkernel.errors import UsageError
 from rlkernel.interfaces import Advantage, Correction, Credit, Decode
-from rlkernel.training.returns import returns_to_go
+from rlkernel.training.returns import check_advantages, returns_to_go
 from rlkernel.types import Group, Trajectory
 
 
@@ -226,21 +226,9 @@ def turn_advantages(
         for index, rewards in rewards_GKT.items():
             channel_GKT[index] = rewards[channel]
         advantages_GKT = advantage(returns_to_go(channel_GKT, counted_GKT, gamma), baseline_GKT)
-        _check_advantages(advantage, advantages_GKT, baseline_GKT)
+        check_advantages(advantage, advantages_GKT, baseline_GKT)
         found.append(advantages_GKT)
     return found
-
-
-def _check_advantages(advantage: Advantage, advantages_GKT: torch.Tensor, valid_GKT: torch.Tensor) -> None:
-    """Raise UsageError for what would train as nonsense, or fail where nobody sees why."""
-    name = type(advantage).__name__
-    if advantages_GKT.shape != valid_GKT.shape:
-        raise UsageError(
-            f"{name} returned a tensor of shape {tuple(advantages_GKT.shape)} for returns of shape {tuple(valid_GKT.shape)}: an "
-            "advantage gives one number per turn"
-        )
-    if not bool(torch.isfinite(advantages_GKT).all()):
-        raise UsageError(f"{name} returned advantages that are not finite: look for a division by 0, and mask what is not valid")
 
 
 def assemble(

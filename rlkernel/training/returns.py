@@ -1,4 +1,4 @@
-"""Rewards of single turns to returns to go.
+"""Rewards of single turns to returns to go, and the check of the advantages that an estimator makes of them.
 
 Legend: G groups, K trajectories of a group, T turns (padded).
 """
@@ -6,6 +6,9 @@ Legend: G groups, K trajectories of a group, T turns (padded).
 from __future__ import annotations
 
 import torch
+
+from rlkernel.errors import UsageError
+from rlkernel.interfaces import Advantage
 
 
 def returns_to_go(rewards_GKT: torch.Tensor, valid_GKT: torch.Tensor, gamma: float) -> torch.Tensor:
@@ -26,3 +29,17 @@ def returns_to_go(rewards_GKT: torch.Tensor, valid_GKT: torch.Tensor, gamma: flo
         carry_GK = rewards_GKT[..., t] + gamma * carry_GK
         returns_GKT[..., t] = carry_GK
     return torch.where(valid_GKT, returns_GKT, 0.0)
+
+
+def check_advantages(advantage: Advantage, advantages_GKT: object, valid_GKT: torch.Tensor) -> None:
+    """Raise UsageError for what an estimator returned that would train as nonsense, or fail where nobody sees why."""
+    name, wanted = type(advantage).__name__, tuple(valid_GKT.shape)
+    if not isinstance(advantages_GKT, torch.Tensor):
+        raise UsageError(f"{name} returned a {type(advantages_GKT).__name__}: an advantage gives a tensor of shape {wanted}")
+    if advantages_GKT.shape != valid_GKT.shape:
+        raise UsageError(
+            f"{name} returned a tensor of shape {tuple(advantages_GKT.shape)} for returns of shape {wanted}: an "
+            "advantage gives one number per turn"
+        )
+    if not bool(torch.isfinite(advantages_GKT).all()):
+        raise UsageError(f"{name} returned advantages that are not finite: look for a division by 0, and mask what is not valid")

@@ -309,7 +309,8 @@ def run(text: str, monkeypatch: pytest.MonkeyPatch) -> int:
     spec = importlib.util.find_spec(words[2])
     assert spec is not None and spec.origin is not None
     with pytest.raises(SystemExit) as stop:
-        runpy.run_path(spec.origin, run_name="__main__")
+        # A room's command is its `__main__`.
+        runpy.run_path(spec.origin.replace("__init__.py", "__main__.py"), run_name="__main__")
     return int(stop.value.code or 0)
 
 

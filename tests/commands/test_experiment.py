@@ -42,7 +42,7 @@ def run_main(argv: Sequence[str], training: Any) -> int:
         (["--clip-low", "0.1"], "--clip-low"),
         (["--temperature", "2"], "--temperature"),
         (["--seeds"], "--seeds is empty"),
-        (["--seeds", "a"], "error: --seeds a: give a whole number (see python -m experiments.estimators [arm ...] --help)\n"),
+        (["--seeds", "a"], "error: --seeds a: give a whole number (see python -m experiments.estimators --help)\n"),
         (["--steps=many", "--seeds", "1"], "error: --steps many: give a whole number (see"),
         (["--limit-seconds", "soon"], "error: --limit-seconds soon: give a number (see"),
         (["--prompts_per_step", "two"], "error: --prompts-per-step two: give a whole number (see"),

@@ -86,6 +86,14 @@ def test_help_has_the_strings_below_the_fields_and_the_defaults(capsys: pytest.C
     assert printed.endswith("--levels [INT ...] (default: 1 2)")
 
 
+def test_words_before_the_flags_are_in_the_usage_and_not_in_the_hint(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        parse_flags(Flags(), ["--help"], "prog", words="[arm ...]")
+    assert capsys.readouterr().out.startswith("usage: prog [arm ...] [-h]")
+    with pytest.raises(UsageError, match=r"\(see prog --help\)$"):
+        parse_flags(Flags(), ["--steps", "x"], "prog", words="[arm ...]")
+
+
 def test_what_is_true_otherwise_has_a_negated_flag_and_nothing_else_has() -> None:
     assert not parse_flags(Flags(), ["--no-compiled"], "prog").compiled
     assert parse_flags(Flags(compiled=False), ["--compiled"], "prog").compiled

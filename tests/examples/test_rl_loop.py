@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import inspect
 import re
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, cast
 
+import anyio
 import pytest
 import torch
 
@@ -56,6 +58,43 @@ def test_weights_are_the_advantages_of_the_tokens_that_the_policy_wrote() -> Non
     assert tokens_BS.tolist() == [[5, 6, 7, 8, 9, 10], [5, 6, 11, 0, 0, 0]]
     assert real_BS.tolist() == [[True] * 6, [True] * 3 + [False] * 3]
     assert weights_BS.tolist() == [[0.0, 0.0, 2.5, 2.5, 0.0, 2.0], [0.0, 0.0, -2.5, 0.0, 0.0, 0.0]]
+
+
+@dataclass(frozen=True)
+class Bad:
+    """A test double: an estimator with one of a newcomer's mistakes."""
+
+    mistake: str
+
+    def __call__(self, returns_GKT: torch.Tensor, valid_GKT: torch.Tensor) -> torch.Tensor:
+        wrong: dict[str, Any] = {"shape": returns_GKT.sum(1), "nan": returns_GKT / 0.0, "nothing": None}
+        return cast(torch.Tensor, wrong[self.mistake])
+
+
+@pytest.mark.parametrize(
+    ("mistake", "said"),
+    [
+        ("shape", "Bad returned a tensor of shape (1, 2) for returns of shape (1, 2, 2): an advantage gives one number per turn"),
+        (
+            "nan",
+            "Bad returned advantages that are not finite: look for a division by 0, and mask what is not valid",
+        ),
+        ("nothing", "Bad returned a NoneType: an advantage gives a tensor of shape (1, 2, 2)"),
+    ],
+)
+def test_an_estimator_with_a_mistake_is_one_line_and_exit_2(
+    mistake: str, said: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async def train(model: Any, tokenizer: Any, problems: Any, settings: Settings, show: Any) -> None:
+        async with anyio.create_task_group():  # which wraps what is raised in a group
+            turn_advantages([GROUP], settings)
+
+    monkeypatch.setattr(rl_loop, "train", train)
+    monkeypatch.setattr(rl_loop, "load_model", lambda name: (None, None))
+    with pytest.raises(SystemExit) as stop:
+        rl_loop.main([], advantage=Bad(mistake), rollouts=2)
+    assert stop.value.code == 2
+    assert capsys.readouterr().err == f"error: {said}\n"
 
 
 def test_the_package_trains_on_the_same_advantages() -> None:

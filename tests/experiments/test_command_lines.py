@@ -56,6 +56,18 @@ def test_a_flag_that_does_not_exist_is_one_line_and_exit_2(name: str, capsys: py
     assert error.startswith("error: Unrecognized options: --bogus") and error.count("\n") == 1
 
 
+@pytest.mark.parametrize("name", (*BEGIN, *OTHERS, "world.oracle", "world.difficulty", "world.page"))
+def test_help_says_what_the_command_does(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    try:
+        status: object = command(name)(["--help"])
+    except SystemExit as stop:
+        status = stop.code
+    assert status in (0, None)
+    usage, about = capsys.readouterr().out.split("\n\n")[:2]
+    assert usage.startswith("usage: python -m experiments.") and len(about.split()) > 5
+    assert "flags of the command" not in about
+
+
 @pytest.mark.parametrize("name", WITH_LIST)
 @pytest.mark.parametrize(
     "wrong", [("--turns", "0"), ("--limit-seconds", "0"), ("--seeds",), ("--preset", "huge")], ids=lambda w: w[0]

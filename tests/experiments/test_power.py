@@ -50,6 +50,16 @@ def test_numbers_that_are_checked_in_tell_the_same(tmp_path: Path, capsys: pytes
     assert "| Fast@1.2, % |" in (tmp_path / "power.md").read_text()
 
 
+def test_runs_that_were_interrupted_are_left_out_with_a_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    runs = folder(tmp_path / "runs", {("a", 0): 0.1, ("a", 1): 0.3})
+    before_its_first_row, half = runs / "c0", write_run(runs / "d0", "d", 0, [row(0, 0.0)], "measured")
+    before_its_first_row.mkdir()
+    (before_its_first_row / "manifest.json").write_text((half / "manifest.json").read_text())
+    assert main([str(runs), "--out", str(tmp_path / "out")]) == 0
+    assert capsys.readouterr().err == f"left out, not finished: {before_its_first_row}\nleft out, not finished: {half}\n"
+    assert "2 runs, measured time" in (tmp_path / "out" / "power.md").read_text()
+
+
 @pytest.mark.parametrize(
     ("values", "flags", "says"),
     [

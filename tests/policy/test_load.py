@@ -16,7 +16,7 @@ import torch
 
 from rlkernel.errors import UsageError
 from rlkernel.policy import load
-from rlkernel.policy.load import add_lora, check_model, load_model
+from rlkernel.policy.load import add_lora, check_model, load_config, load_model
 
 
 @pytest.fixture
@@ -61,6 +61,16 @@ def test_a_directory_asks_nobody(closed: str, asked: list[dict[str, Any]], tmp_p
     with pytest.raises(UsageError, match=r"cannot be loaded \(nothing here\): give `small`, the directory"):
         load_model(str(tmp_path))
     assert asked == [{"name": str(tmp_path), "local_files_only": False}]
+
+
+@pytest.mark.parametrize("name", ["/nope", "./nope", "../a/nope"])
+def test_a_path_that_does_not_exist_asks_nobody(name: str, asked: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(load, "_unreachable", lambda: pytest.fail("the hub was asked"))
+    for loading in (load_model, load_config, check_model):
+        with pytest.raises(UsageError) as told:
+            loading(name)
+        assert str(told.value) == f"model '{name}': no such directory"
+    assert asked == []
 
 
 @pytest.fixture

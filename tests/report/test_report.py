@@ -121,6 +121,15 @@ def test_the_first_line_is_the_finding_and_claims_without_runs_are_folded(tmp_pa
     assert "RLOO above GRPO</td>" not in page and "TRLOO above GRPO<br>" in page
 
 
+def test_the_reason_why_claims_cannot_be_judged_is_said_once(tmp_path: Path, runs: list[Path]) -> None:
+    claims = [Claim(f"{name} above GRPO", name, "grpo", "reward", "") for name in ("rloo", "max_rl", "dr_grpo")]
+    page = write_report(tmp_path / "out", Story("Estimators", "The claim.", tuple(claims)), runs[:1]).read_text()
+    folded = page[page.index('<details id="folded">') :].split("</details>")[0]
+    assert "3 claims that these runs cannot judge" in folded and folded.count("<li>") == 3
+    assert folded.count("No seed has finished in both arms, or the metric was not recorded:") == 1
+    assert folded.lower().count("no seed has finished") == 1
+
+
 def test_rewards_of_arms_that_are_paid_differently_are_nowhere_side_by_side(tmp_path: Path, runs: list[Path]) -> None:
     for run, cap in zip(runs, (1.0, 3.0), strict=True):
         manifest = json.loads((run / "manifest.json").read_text())

@@ -102,6 +102,22 @@ def test_a_directory_of_solutions(suite: Path, tmp_path: Path, capsys: pytest.Ca
     assert capsys.readouterr().out == shown and path.parent.joinpath("turns.jsonl").read_bytes() == before
 
 
+def test_problems_without_a_solution_are_named(suite: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "s").mkdir()
+    (tmp_path / "s/2_Chain.py").write_text(KERNEL.format(what="x"))
+    arguments = command(suite, tmp_path / "o", "--solutions", str(tmp_path / "s"), "--levels", "1", "--list")
+    assert main(arguments) == 2
+    found = "2_Chain.py is there without its level, move it to level1/2_Chain.py"
+    assert capsys.readouterr().err == f"error: --solutions {tmp_path / 's'}: no solution of any of the problems: {found}\n"
+    (tmp_path / "s/level1").mkdir()
+    (tmp_path / "s/2_Chain.py").rename(tmp_path / "s/level1/2_Chain.py")
+    assert main(arguments) == 0
+    said = "1 problem has no solution: level1/1_Double (counted as a failure; --missing skip leaves it out)"
+    assert said in capsys.readouterr().err.splitlines()
+    assert main([*arguments, "--missing", "skip"]) == 0
+    assert "no solution" not in capsys.readouterr().err
+
+
 def author(body: dict[str, Any]) -> Any:
     """First without code, then wrong, then right; a function of the conversation alone."""
     turn = len(body["messages"]) // 2

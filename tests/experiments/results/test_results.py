@@ -117,6 +117,20 @@ def test_without_finished_runs_there_is_one_line(tmp_path: Path, capsys: pytest.
     assert not (tmp_path / "out").exists()
 
 
+def test_runs_that_nothing_compares_are_counted_with_the_reason(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    place = tmp_path / "arms"
+    write(place / "grpo-seed0-a", replace(arms.GRPO_ARM, steps=1), 0.3)
+    write(place / "grpo-seed1-a", replace(arms.GRPO_ARM, steps=1, seed=1), 0.3, finished=False)
+    write(place / "mine-seed0-a", replace(arms.GRPO_ARM, name="mine"), 0.3)
+    assert main(["--runs", str(tmp_path)]) == 2
+    assert capsys.readouterr().err == (
+        f"error: {tmp_path} has 3 runs, none of which an experiment compares (1 not finished, "
+        "1 of an arm that no experiment has today, or of sizes that others outnumber, "
+        "1 without a finished run of another arm with the same seed and sizes, "
+        "1 of sizes that no preset has, which need --any-scale): run `python -m experiments.all` first\n"
+    )
+
+
 def test_pages_hold_verdicts_numbers_manifests_and_kernels(
     tmp_path: Path, runs: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

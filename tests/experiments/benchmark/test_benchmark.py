@@ -85,7 +85,7 @@ def test_a_directory_of_solutions(suite: Path, tmp_path: Path, capsys: pytest.Ca
     assert fast["0"]["at_least"]["mean"] == pytest.approx((1 + 1 / 2) / 2)
     assert fast["2"]["at_least"]["mean"] == pytest.approx((0 + 1 / 2) / 2)
     assert found["complete"] and list(found["unscored"]) == ["level2/1_Big"] and found["timing"] == ["modelled"]
-    assert found["manifest"]["sizes"]["compared_at"]["level1/1_Double"] == {"dim": 512}
+    assert found["manifest"]["sizes"]["compared_at"]["level1/1_Double"] == {"dim": 512, "batch_size": 256}
     (path,) = (tmp_path / "o/benchmark").glob("*/turns.parquet")
     table = pq.read_table(path)
     assert [(r["problem"], r["trajectory"], r["status"]) for r in table.to_pylist()] == [
@@ -247,7 +247,7 @@ def test_bad_input_is_one_line(arguments: list[str], said: str, capsys: pytest.C
 def test_the_list_says_at_which_sizes(suite: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(command(suite, tmp_path / "o", "--model", "m", "--list")) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == "level1/1_Double  compared at {'dim': 512}"
+    assert lines[0] == "level1/1_Double  compared at {'dim': 512, 'batch_size': 256}"
     assert lines[-1] == "3 problems, 1 of them do not fit"
 
 

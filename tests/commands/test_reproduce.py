@@ -115,6 +115,8 @@ def run(text: str) -> int:
         return cli.main(words[1:])
     assert words[:2] == ["python", "-m"], text
     module = importlib.import_module(words[2])
+    if hasattr(module, "__path__"):  # a room, whose command is a file
+        module = importlib.import_module(f"{words[2]}.command")
     if hasattr(module, "EXPERIMENT"):
         return experiment.main(module.EXPERIMENT, words[3:])
     return int(module.main(words[3:]))

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from experiments import arms, benchmark
+from experiments import arms
+from experiments.benchmark import command
 from experiments.multi_turn_estimators import ARMS
 from rlkernel.commands import cli, experiment
 from tests.sources.published import drkernel, kernelbench
@@ -103,7 +104,7 @@ def test_the_benchmark_takes_a_table(tmp_path: Path, capsys: pytest.CaptureFixtu
         "--out",
         str(tmp_path),
     ]
-    assert benchmark.main(flags) == 0
+    assert command.main(flags) == 0
     captured = capsys.readouterr()
     assert "row 3: not JSON" in captured.err
     (results,) = (tmp_path / "benchmark").glob("*/results.json")

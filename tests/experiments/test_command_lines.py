@@ -28,8 +28,10 @@ def command(name: str) -> Callable[[Sequence[str]], int]:
     """What `python -m experiments.<name>` calls with the words of its command line."""
     if name in NAMES:
         return lambda argv: experiment.main(load(name), argv)
-    room = name in ("benchmark", "cold_start", "results")
-    main: Callable[[Sequence[str]], int] = importlib.import_module(f"experiments.{name}{'.command' if room else ''}").main
+    module = importlib.import_module(f"experiments.{name}")
+    if hasattr(module, "__path__"):  # a room, whose command is a file
+        module = importlib.import_module(f"experiments.{name}.command")
+    main: Callable[[Sequence[str]], int] = module.main
     return main
 
 

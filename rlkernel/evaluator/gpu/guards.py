@@ -10,6 +10,8 @@ from collections.abc import Sequence
 
 import torch
 
+from rlkernel.evaluator.program.tensors import extent
+
 ZONE = 1 << 20
 """The number of bytes in the red zone before each tensor, and in the one after it."""
 _ALIGN = 512
@@ -44,11 +46,6 @@ def fill(tensor: torch.Tensor, value: int) -> None:
         raw = torch.empty(0, dtype=torch.uint8, device=CUDA).set_(storage)
         raw[:whole].view(torch.int64).fill_(value)
         raw[whole:].fill_(value & 0xFF)
-
-
-def extent(size: Sequence[int], stride: Sequence[int]) -> int:
-    """Return the number of elements from the first to the last one of a strided tensor, both included."""
-    return 0 if 0 in size else 1 + sum((n - 1) * s for n, s in zip(size, stride, strict=True))
 
 
 class Guards:

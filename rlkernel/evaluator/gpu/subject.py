@@ -15,7 +15,7 @@ from torch import nn
 
 from rlkernel.evaluator.compile.binaries import Compiled
 from rlkernel.evaluator.gpu import driver
-from rlkernel.evaluator.gpu.guards import CUDA, Guards, extent, fill
+from rlkernel.evaluator.gpu.guards import CUDA, Guards, fill
 from rlkernel.evaluator.gpu.stopwatch import mark, settle, stream
 from rlkernel.evaluator.judging.reference_calls import pairs, state_of
 from rlkernel.evaluator.judging.roofline import is_free
@@ -24,7 +24,7 @@ from rlkernel.evaluator.program.operators import allocates
 from rlkernel.evaluator.program.recurrent import flatten_weights
 from rlkernel.evaluator.program.replay import Replay
 from rlkernel.evaluator.program.schema import Config, Launch, Program
-from rlkernel.evaluator.program.tensors import flatten
+from rlkernel.evaluator.program.tensors import extent, flatten
 
 TUNING_RUNS = 3
 KernelTable = Mapping[str, Mapping[int, Compiled]]

@@ -53,7 +53,7 @@ class TraceRequest:
     """What `devices.profile_of` reads."""
     variants: tuple[Variant, ...]
     known: tuple[KernelFacts, ...] = ()
-    """Of the kernels that were asked for before."""
+    """What is known of the kernels that earlier traces have asked for."""
 
 
 @dataclass(frozen=True, slots=True)

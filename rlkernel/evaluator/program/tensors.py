@@ -27,6 +27,11 @@ def meta_tensors(specs: Sequence[TensorSpec]) -> list[torch.Tensor]:
     return [torch.empty_strided(s.shape, s.stride, dtype=getattr(torch, s.dtype), device="meta") for s in specs]
 
 
+def extent(size: Sequence[int], stride: Sequence[int]) -> int:
+    """Return the number of elements from the first to the last one of a strided tensor, both included."""
+    return 0 if 0 in size else 1 + sum((n - 1) * s for n, s in zip(size, stride, strict=True))
+
+
 def overlapping(tensor: torch.Tensor) -> bool:
     """Elements that share memory, e.g. an expanded tensor."""
     return any(size > 1 and stride == 0 for size, stride in zip(tensor.shape, tensor.stride(), strict=True))
@@ -42,5 +47,4 @@ def _span(tensor: torch.Tensor) -> tuple[int, int]:
     """The addresses from the first element to behind the last one; (0, 0) without elements."""
     if not tensor.numel():
         return 0, 0
-    last = sum((size - 1) * stride for size, stride in zip(tensor.shape, tensor.stride(), strict=True))
-    return tensor.data_ptr(), tensor.data_ptr() + (last + 1) * tensor.itemsize
+    return tensor.data_ptr(), tensor.data_ptr() + extent(tensor.size(), tensor.stride()) * tensor.itemsize

@@ -9,14 +9,6 @@ import pytest
 import torch
 
 
-@pytest.mark.parametrize(
-    ("size", "stride", "expected"),
-    [((2, 3), (3, 1), 6), ((2, 3), (10, 1), 13), ((3, 2), (1, 3), 6), ((4,), (0,), 1), ((0, 5), (5, 1), 0), ((), (), 1)],
-)
-def test_extent(room: Any, size: tuple[int, ...], stride: tuple[int, ...], expected: int) -> None:
-    assert room.guards.extent(size, stride) == expected
-
-
 @pytest.mark.parametrize("offset", [-4096, -1, 24, 24 + 4095], ids=["first", "just before", "just after", "last"])
 def test_one_stray_byte_breaks_a_zone(room: Any, offset: int) -> None:
     guards = room.guards.Guards()

@@ -10,8 +10,9 @@ from rlkernel.evaluator.judging.comparison import compare_tensor
 from rlkernel.evaluator.judging.degenerate import degenerate
 from rlkernel.evaluator.judging.drawing import draw_rounds
 from rlkernel.evaluator.judging.kernelbench import closeness
+from rlkernel.evaluator.judging.own_error import own_error
 from rlkernel.evaluator.judging.reference_calls import constants, nudged, one_sided, stressed
-from rlkernel.evaluator.judging.tolerance import own_error, tolerance
+from rlkernel.evaluator.judging.tolerance import tolerance
 from rlkernel.evaluator.messages.judgement import Stress
 from rlkernel.evaluator.pool import Pool
 from rlkernel.evaluator.program.codes import VALUED, valued, widened

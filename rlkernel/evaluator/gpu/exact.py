@@ -15,8 +15,9 @@ import torch
 from torch import nn
 from torch.utils._python_dispatch import _disable_current_modes
 
+from rlkernel.evaluator.judging.own_error import errors
 from rlkernel.evaluator.judging.reference_calls import REFUSALS, call, doubled, mapped, nudge, state_of, tensors_of
-from rlkernel.evaluator.judging.tolerance import FLOOR, errors
+from rlkernel.evaluator.judging.tolerance import FLOOR
 from rlkernel.evaluator.judging.widening import without_casts
 from rlkernel.evaluator.program.codes import equal_or_wrong, holds_numbers, valued, widened
 

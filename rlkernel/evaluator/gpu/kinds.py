@@ -37,4 +37,5 @@ USUAL = Kind()
 
 def name_of(kind: Kind) -> str:
     """The name under which `Known.allowed` has what is allowed in such a round."""
-    return "other" if kind.other else "range" if kind.balance else "stress" if kind.stress else "plain"
+    changed = "perturbed" if kind.perturbed else "plain"
+    return "other" if kind.other else "range" if kind.balance else "stress" if kind.stress else changed

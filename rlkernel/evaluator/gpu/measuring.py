@@ -5,6 +5,7 @@ Everything here is measured once per problem and card, before the first candidat
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -19,6 +20,7 @@ from rlkernel.evaluator.gpu.kinds import Kind
 from rlkernel.evaluator.judging.comparison import bits
 from rlkernel.evaluator.judging.drawing import bearable, not_finite, resolved
 from rlkernel.evaluator.judging.flags import judging
+from rlkernel.evaluator.judging.own_error import ELEMENT_CAP, Cores, OwnError, own_error
 from rlkernel.evaluator.judging.reference_calls import (
     STRESS,
     call,
@@ -30,7 +32,7 @@ from rlkernel.evaluator.judging.reference_calls import (
 )
 from rlkernel.evaluator.judging.rounds import fates
 from rlkernel.evaluator.judging.tensor_cores import balance_of, cores_of, halved
-from rlkernel.evaluator.judging.tolerance import ELEMENT_CAP, Cores, OwnError, own_error, tolerance, widest
+from rlkernel.evaluator.judging.tolerance import ROUNDED, tolerance, widest
 from rlkernel.evaluator.messages.judgement import Balance, InputFate, Stress, Tolerance
 from rlkernel.evaluator.program.codes import holds_numbers
 from rlkernel.types import Precision
@@ -59,6 +61,12 @@ class Seen:
     scalings: tuple[Stress, ...] = ()
     """What can be done to the inputs of such a round, the hardest first."""
 
+    @property
+    def without_noise(self) -> Seen:
+        """The same for rounds at other constants, where what was noise may have a value."""
+        state = {name: (dtype, replace(own, noise=0.0)) for name, (dtype, own) in self.state.items()}
+        return replace(self, errors=tuple(replace(own, noise=0.0) for own in self.errors), state=state)
+
     def bearable(self, usual: Seen) -> bool:
         """Whether the reference is as finite as it usually is, and tf32 as exact as it must be."""
         return bearable(self.infinite, self.errors, usual.infinite, usual.errors if self.errors else ())
@@ -71,8 +79,18 @@ def allowed(dtype: torch.dtype, own: OwnError, precision: Precision) -> Toleranc
 
 
 def steady(error: OwnError) -> OwnError:
-    """No error of its own for a reference that jumps between values and has no exact result."""
-    return error if error.steady else OwnError(spread=error.spread, huge=error.huge)
+    """No error of its own for a reference that jumps between values and has no exact result; what is said of noise stays."""
+    return error if error.steady else OwnError(spread=error.spread, huge=error.huge, noise=error.noise)
+
+
+def _timed(limit: Tolerance, own: OwnError, *, blurred: bool) -> Tolerance:
+    """`limit` and what tf32 makes of the reference, which is `own`. Where it is too much for a judgement, only what is another
+    answer altogether is found in a timed call: two computations in tf32 differ there by more than either errs."""
+    if blurred:
+        return replace(limit, norm=limit.norm + 2.0 * min(own.norm, ROUNDED), element=math.inf)
+    found = steady(own)
+    element = max(limit.element, min(ELEMENT_CAP, limit.element + found.element))
+    return replace(limit, norm=limit.norm + found.norm, element=element)
 
 
 def copied_state(model: nn.Module) -> dict[str, torch.Tensor]:
@@ -132,16 +150,21 @@ class Measuring:
         """What is allowed of each output in a round of this kind."""
         return tuple(allowed(dtype, own, self.precision) for dtype, own in zip(seen.dtypes, seen.errors, strict=True))
 
-    def state_limits(self, *seen: Seen) -> dict[str, Tolerance]:
-        """What is allowed of the state that forward changes, at the worst of these rounds; what has no float64 gets the floor."""
-        found: dict[str, Tolerance] = {}
-        for name, (dtype, own) in [row for one in seen for row in one.state.items()]:
-            found[name] = widest(allowed(dtype, own, self.precision), found.get(name, Tolerance(0.0, 0.0)))
-        return found
+    def state_limits(self, seen: Mapping[str, Seen]) -> dict[str, dict[str, Tolerance]]:
+        """What is allowed of the state that forward changes in each kind of round: as much as at the worst of them, and noise
+        where it was seen in that kind. What has no float64 gets the floor."""
+        worst: dict[str, Tolerance] = {}
+        for name, (dtype, own) in [row for one in seen.values() for row in one.without_noise.state.items()]:
+            worst[name] = widest(allowed(dtype, own, self.precision), worst.get(name, Tolerance(0.0, 0.0)))
+        return {
+            kind: worst | {n: widest(allowed(d, own, self.precision), worst[n]) for n, (d, own) in one.state.items() if own.noise}
+            for kind, one in seen.items()
+        }
 
-    def stressed_limits(self, usual: Seen, hard: Seen) -> tuple[Tolerance, ...]:
-        """What is allowed where inputs are scaled: a factor of 8 costs three bits at most. What tf32 does there was measured."""
-        errors = [error.times(STRESS) for error in usual.errors]
+    def hard_limits(self, usual: Seen, hard: Seen, stress: Stress) -> tuple[Tolerance, ...]:
+        """What is allowed where constants have other values, and inputs may be scaled: a factor of 8 costs three bits at most.
+        What tf32 does there was measured, and whether there is noise."""
+        errors = [error.times(STRESS if stress else 1.0) for error in usual.without_noise.errors]
         if hard.errors:
             pairs = zip(errors, hard.errors, strict=True)
             errors = [replace(h, norm=e.norm, element=e.element, huge=e.huge) for e, h in pairs]
@@ -155,11 +178,9 @@ class Measuring:
             return limits
         with judging(self.precision):
             exact = tensors_of(call(self.problem.model(init_seed), self.problem.inputs(seed), 0))
-        errors = [steady(own_error(o, e)) for o, e in zip(output, exact, strict=True)]
-        return tuple(
-            replace(limit, norm=limit.norm + own.norm, element=min(ELEMENT_CAP, limit.element + own.element))
-            for limit, own in zip(limits, errors, strict=True)
-        )
+        errors = [own_error(o, e) for o, e in zip(output, exact, strict=True)]
+        rows = zip(limits, errors, usual.errors, strict=True)
+        return tuple(_timed(limit, own, blurred=usually.blurred) for limit, own, usually in rows)
 
     def hardest(self, usual: Seen) -> tuple[Kind, Seen]:
         """The hardest round that the reference bears, and what it gives there."""

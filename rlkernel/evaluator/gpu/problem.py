@@ -17,12 +17,13 @@ from torch import nn
 from rlkernel.evaluator.gpu import host_reads
 from rlkernel.evaluator.gpu.exact import exact_outputs
 from rlkernel.evaluator.gpu.guards import CUDA
-from rlkernel.evaluator.gpu.kinds import USUAL, Kind
+from rlkernel.evaluator.gpu.kinds import USUAL, Kind, name_of
 from rlkernel.evaluator.gpu.measuring import Measuring, Seen, steady
 from rlkernel.evaluator.gpu.stopwatch import Run, Stopwatch, mark, settle, wait
 from rlkernel.evaluator.judging.blame import ignored
 from rlkernel.evaluator.judging.comparison import Match, compare_tensor
 from rlkernel.evaluator.judging.flags import judging
+from rlkernel.evaluator.judging.own_error import Cores, own_error
 from rlkernel.evaluator.judging.reference_calls import (
     Placing,
     balance_state,
@@ -37,7 +38,7 @@ from rlkernel.evaluator.judging.reference_calls import (
 )
 from rlkernel.evaluator.judging.roofline import is_free
 from rlkernel.evaluator.judging.tensor_cores import cores_of
-from rlkernel.evaluator.judging.tolerance import Cores, beside, own_error, tolerance
+from rlkernel.evaluator.judging.tolerance import beside, tolerance
 from rlkernel.evaluator.messages.children import StepTime
 from rlkernel.evaluator.messages.gpu import Known
 from rlkernel.evaluator.messages.judgement import Tolerance
@@ -151,19 +152,20 @@ class GpuProblem:
         measuring = Measuring(self, precision)
         usual = measuring.see(Kind())
         allowed = {"plain": measuring.limits(usual)}
-        allowed["other"] = allowed["plain"]
+        allowed["other"] = allowed["perturbed"] = measuring.limits(usual.without_noise)
         called = self._usual_call(measuring, usual, stopwatch)
         allowed["timed"] = called.allowed
         rows = self._rows(program, stopwatch)
         kind, hard = measuring.hardest(usual) if stress else (Kind(), usual)
-        if kind.stress:
-            allowed["stress"] = measuring.stressed_limits(usual, hard)
+        if kind.perturbed:
+            allowed[name_of(kind)] = measuring.hard_limits(usual, hard, kind.stress)
         balance, beyond = measuring.out_of_range(usual) if stress else (None, usual)
         if balance is not None:
             allowed["range"] = measuring.limits(beyond)
+        seen = {"plain": usual, "range": beyond if balance else usual.without_noise, name_of(kind): hard}
         return Known(
             allowed, kind.stress, balance, kind.perturbed, usual.fates, tuple(usual.state), called.reads, called.gaps,
-            called.plain, tuple(rows), measuring.state_limits(usual, hard),
+            called.plain, tuple(rows), measuring.state_limits(seen), any(error.blurred for error in usual.errors),
         )  # fmt: skip
 
     def _usual_call(self, measuring: Measuring, usual: Seen, stopwatch: Stopwatch) -> _Usual:

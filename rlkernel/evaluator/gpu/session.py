@@ -9,7 +9,8 @@ their seeds afterwards, compared with what the candidate was given, and only the
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -28,11 +29,11 @@ from rlkernel.evaluator.gpu.trials import Trials, Unmeasured
 from rlkernel.evaluator.judging.comparison import Match
 from rlkernel.evaluator.judging.flags import judging
 from rlkernel.evaluator.judging.kernelbench import closeness
+from rlkernel.evaluator.judging.own_error import OwnError
 from rlkernel.evaluator.judging.reference_calls import call, draw_seed, state_of, tensors_of
-from rlkernel.evaluator.judging.tolerance import OwnError, of_state, widest
+from rlkernel.evaluator.judging.tolerance import of_state, widest
 from rlkernel.evaluator.messages.children import StepTime
 from rlkernel.evaluator.messages.gpu import Known, Speedup
-from rlkernel.evaluator.messages.judgement import Tolerance
 from rlkernel.evaluator.program.schema import Launch
 from rlkernel.types import Closeness, Precision
 
@@ -118,7 +119,7 @@ class Session:
         before = given if self.known.keeps_inputs else self.problem.inputs(seeds.inputs, kind)
         checks.inputs(outcome.inputs, tensors_of(given), tensors_of(before), self.known.fates)
         if not kind.other:
-            self._state_alike(checks, subject, model, tensors_of(expected), self.known.allowed[name_of(kind)])
+            self._state_alike(checks, subject, model, tensors_of(expected), kind)
         return Round(kind, seeds, outcome, expected, seconds)
 
     def _reference(self, seeds: Seeds, kind: Kind) -> nn.Module:
@@ -130,11 +131,9 @@ class Session:
         more = 0 if self.other is None else self.other.calls_before - usual
         return self.problem.called(model, usual, more, seeds.first, flip=kind.other)
 
-    def _state_alike(
-        self, checks: Checks, subject: Subject, model: nn.Module, outputs: list[torch.Tensor], allowed: Sequence[Tolerance]
-    ) -> None:
+    def _state_alike(self, checks: Checks, subject: Subject, model: nn.Module, outputs: list[torch.Tensor], kind: Kind) -> None:
         """State that the reference's forward changes, such as running statistics, is changed in the same way."""
-        after = state_of(model)
+        after, allowed = state_of(model), self.known.allowed[name_of(kind)]
         for name in self.known.changes_state:
             if name in after:
                 own = subject.state.get(name)
@@ -142,7 +141,7 @@ class Session:
                     checks.missing(name)
                 else:
                     limit = of_state(after[name].dtype, OwnError(), outputs, allowed, Precision.STRICT)
-                    measured = self.known.of_state.get(name, limit)
+                    measured = self.known.of_state.get(name_of(kind), {}).get(name, limit)
                     checks.changed_alike(own, after[name], f"{name} after forward", widest(limit, measured))
 
     def call(self, subject: Subject, seeds: Seeds, kind: Kind, skip: frozenset[int] = frozenset()) -> Outcome:
@@ -150,8 +149,9 @@ class Session:
         if kind.other:
             model.train(not model.training)
         first = tensors_of(self.problem.first_inputs(subject.calls_before, seeds.first))
-        subject.construct(self.problem.init_tensors(seeds.init), seeds.init, model, first)
-        return subject.forward(tensors_of(self.problem.inputs(seeds.inputs, kind)), seeds.forward, skip=skip)
+        with judging(self.precision) if self.known.blurred else nullcontext():
+            subject.construct(self.problem.init_tensors(seeds.init), seeds.init, model, first)
+            return subject.forward(tensors_of(self.problem.inputs(seeds.inputs, kind)), seeds.forward, skip=skip)
 
     def rounds(self) -> tuple[Match, dict[int, bool], bool]:
         """(match, which functions' launches change the output, whether the miss is in the other mode alone). Raises Strayed.

@@ -1,8 +1,9 @@
 """Compares outputs. Pure functions over tensors; runs only in trusted processes.
 
 Error of a round: ||candidate - exact|| / ||exact||, where `exact` is the reference in float64 where it runs there. What is
-allowed is measured on the reference (`tolerance.py`). What a norm over many elements hides has bounds of its own: single
-elements; rows, columns and channels; huge values. Source: ours; the failures it answers are catalogued in docs/evaluator.md.
+allowed is measured on the reference (`own_error.py`, `tolerance.py`). What a norm over many elements hides has bounds of its own:
+single elements; rows, columns and channels; huge values. Source: ours; the failures it answers are catalogued in
+docs/evaluator.md.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Any
 
 import torch
 
-from rlkernel.evaluator.judging.tolerance import errors, off_by_one
+from rlkernel.evaluator.judging.own_error import errors, off_by_one
 from rlkernel.evaluator.messages.judgement import Tolerance
 from rlkernel.evaluator.program.codes import equal_or_wrong, valued
 

@@ -26,6 +26,7 @@ from rlkernel.evaluator.draws import SEED_BITS, draws
 from rlkernel.evaluator.judging.blame import ignored
 from rlkernel.evaluator.judging.comparison import bits
 from rlkernel.evaluator.judging.conversions import Conversions
+from rlkernel.evaluator.judging.own_error import REFERENCE_FACTOR, Cores, OwnError, own_error
 from rlkernel.evaluator.judging.reference_calls import (
     STRESS,
     balance_state,
@@ -46,7 +47,7 @@ from rlkernel.evaluator.judging.reference_calls import (
 )
 from rlkernel.evaluator.judging.rounds import Expected, fates
 from rlkernel.evaluator.judging.tensor_cores import balance_of, cores_of, halved
-from rlkernel.evaluator.judging.tolerance import FLOOR, REFERENCE_FACTOR, Cores, OwnError, of_state, own_error, tolerance
+from rlkernel.evaluator.judging.tolerance import FLOOR, of_state, tolerance
 from rlkernel.evaluator.judging.tolerance import beside as more_exact
 from rlkernel.evaluator.messages.judgement import Balance, Stress, Tolerance
 from rlkernel.evaluator.program.codes import valued
@@ -177,7 +178,8 @@ class Construction:
         }
         for i, (f, e, c) in enumerate(zip(found, exact, of_outputs, strict=True)):
             if e.shape != f.shape or not errors[i].steady:  # the reference is its own measure
-                exact[i], errors[i] = f, own_error(f, f, f if moved is None else moved[i], c, gaps=gaps)
+                again = own_error(f, f, f if moved is None else moved[i], c, gaps=gaps)
+                exact[i], errors[i] = f, replace(again, noise=errors[i].noise)
         rows = zip(changed.items(), whole[len(found) :], of_state_after, strict=True)
         own_of_state = {name: own_error(t, e, None, c) for (name, t), e, c in rows}
         after, before = tensors_of(mine), tensors_of(inputs)

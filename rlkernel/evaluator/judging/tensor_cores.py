@@ -18,8 +18,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_map
 
 from rlkernel.evaluator.judging.comparison import compare_tensor
+from rlkernel.evaluator.judging.own_error import Cores
 from rlkernel.evaluator.judging.reference_calls import call, mapped, state_of
-from rlkernel.evaluator.judging.tolerance import Cores
 from rlkernel.evaluator.messages.judgement import Balance, Tolerance
 from rlkernel.evaluator.program.codes import holds_numbers
 from rlkernel.evaluator.program.folding import OUT_OF_RANGE

@@ -75,8 +75,8 @@ class Known:
     """Runner to pool, and to every runner from there: what is measured once for a problem."""
 
     allowed: dict[str, tuple[Tolerance, ...]]
-    """Kind of round -> what is allowed of each output: "plain", "stress", "other", "range" where there are such rounds, and
-    "timed", which allows besides for what cuDNN's tf32 makes of the reference."""
+    """Kind of round -> what is allowed of each output: "plain", "perturbed", "stress", "other", "range" where there are such
+    rounds, and "timed", which allows besides for what cuDNN's tf32 makes of the reference."""
     stress: Stress
     """What may be done to the inputs."""
     balance: Balance | None
@@ -96,8 +96,10 @@ class Known:
     matches."""
     rows: tuple[StepTime, ...]
     """Device time of the reference's operators."""
-    of_state: dict[str, Tolerance] = field(default_factory=dict)
-    """What the reference's own error allows of the state that it changes."""
+    of_state: dict[str, dict[str, Tolerance]] = field(default_factory=dict)
+    """Kind of round -> what the reference's own error allows of the state that it changes."""
+    blurred: bool = False
+    """Whether tf32 makes more of an output than it may, so that operators run without it in the rounds that are judged."""
 
     @property
     def keeps_inputs(self) -> bool:

@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rlkernel.evaluator.judging.comparison import SLICE, SLICE_ELEMENTS, compare_structure, compare_tensor, wrong_slices
+from rlkernel.evaluator.judging.own_error import Cores, OwnError, errors, huge_from, own_error
 from rlkernel.evaluator.judging.rounds import Expected, compare_round, fates
-from rlkernel.evaluator.judging.tolerance import OwnError, beside, errors, huge_from, own_error, tolerance
+from rlkernel.evaluator.judging.tolerance import beside, tolerance
 from rlkernel.evaluator.messages.judgement import InputFate, Tolerance
 from rlkernel.types import Precision
 
@@ -301,3 +302,29 @@ def test_an_output_in_an_inputs_memory_is_right_only_where_the_references_is() -
              for lent in (True, False)]  # fmt: skip
     assert [match.matches for match in found] == [True, False]
     assert found[1].detail == "output is the memory of an input, the reference's is its own"
+
+
+def test_noise_may_be_another_noise_of_its_size_and_nothing_larger() -> None:
+    """A mean of what was normalised: float64 gives next to nothing, float32 what its roundings leave."""
+    generator = torch.Generator().manual_seed(0)
+    noise, other = (1e-8 * torch.randn(64, generator=generator) for _ in range(2))
+    exact = torch.zeros(64, dtype=torch.float64)
+    own = own_error(noise, exact)
+    assert own.noise == pytest.approx(8.0)  # eight times the reference's own error, which is all that it gives
+    allowed = tolerance(torch.float32, own, Precision.STRICT)
+    assert allowed.norm == own.noise and allowed.element == math.inf
+
+    def matches(found: torch.Tensor) -> bool:
+        return compare_tensor(found, noise, noise, allowed=allowed, overlapping=False, where="output").matches
+
+    assert matches(other) and matches(torch.zeros(64)) and matches(6.0 * other)
+    assert not matches(20.0 * other) and not matches(torch.full((64,), 1e-3))
+    assert own_error(noise + 1.0, exact + 1.0).noise == 0.0, "a value is no noise"
+    assert own_error(noise[:4], exact[:4]).noise == 0.0, "four numbers say nothing of a size"
+
+
+def test_noise_is_as_large_as_tf32_makes_it_where_a_candidate_may_use_that() -> None:
+    noise, exact = 1e-8 * torch.ones(16), torch.zeros(16, dtype=torch.float64)
+    cores = Cores(nearest=exact + 1e-6, cut=exact + 4e-6)
+    # 8 x 1e-8 of its own, and the larger of 3 x 1e-6 and 1.25 x 4e-6, by 1e-8
+    assert own_error(noise, exact, None, cores).noise == pytest.approx(8.0 + 500.0)

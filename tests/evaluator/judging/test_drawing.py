@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from rlkernel.evaluator.judging.drawing import BALANCED, Before, Construction, Terms, draw_rounds
-from rlkernel.evaluator.judging.tolerance import huge_from
+from rlkernel.evaluator.judging.own_error import huge_from
 from rlkernel.evaluator.messages.judgement import Stress
 from rlkernel.reference import load_reference
 from rlkernel.types import Precision

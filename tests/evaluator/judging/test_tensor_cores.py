@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from torch import nn
 
 from rlkernel.evaluator.judging.comparison import compare_tensor
+from rlkernel.evaluator.judging.own_error import CORES_CAP, OwnError, own_error
 from rlkernel.evaluator.judging.reference_calls import balance_state, balanced, call, exact_of_copy, state_of
 from rlkernel.evaluator.judging.tensor_cores import (
     OUT_OF_RANGE,
@@ -25,7 +26,7 @@ from rlkernel.evaluator.judging.tensor_cores import (
     rounded_outputs,
     truncated,
 )
-from rlkernel.evaluator.judging.tolerance import CORES_CAP, OwnError, own_error, tolerance
+from rlkernel.evaluator.judging.tolerance import tolerance
 from rlkernel.evaluator.messages.judgement import Balance, Tolerance
 from rlkernel.types import Precision
 

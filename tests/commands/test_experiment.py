@@ -62,6 +62,25 @@ def test_what_is_unusable_is_one_line_and_exit_2(argv: list[str], said: str, cap
     assert not training.jobs
 
 
+def test_a_run_that_another_process_holds_is_told_before_anything_is_loaded(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    jobs = plan(ARMS, Flags(out=tmp_path), PRESETS["cpu"])
+    run, last = jobs[-1]
+    training = ScriptedTraining()
+    with rundir.owned(last):
+        assert run_main(["--out", str(tmp_path)], training) == 2
+        assert capsys.readouterr().err.splitlines()[-1] == (
+            f"error: {last} is in use by another process: wait for it, or choose another directory"
+        )
+    assert not training.jobs
+    rundir.begin(last, run)
+    rundir.finish(last)
+    with rundir.owned(last):  # of a run that is finished nothing is needed
+        assert run_main(["--out", str(tmp_path)], training) == 0
+    assert len(training.jobs) == len(jobs)
+
+
 def test_finished_runs_are_reported_with_the_first_arm_as_baseline(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     training = ScriptedTraining()
     assert run_main(["--out", str(tmp_path)], training) == 0

@@ -150,10 +150,8 @@ def show_words(words: Words, console: Console) -> None:
         return
     most = f"; the last {MOST:,} characters" if words.cut else ""
     lines = "\n".join(f"  | {line}".rstrip() for line in words.text.strip("\n").split("\n"))
-    head = (
-        f"the candidate printed (its own words, on which no verdict rests; it is traced several times, at several sizes{most}):"
-    )
-    console.print(f"{head}\n{lines}", soft_wrap=True, markup=False, highlight=False)
+    why = "its own words, on which no verdict rests; it was traced several times, at several sizes"
+    console.print(f"the candidate printed ({why}{most}):\n{lines}", soft_wrap=True, markup=False, highlight=False)
 
 
 def warn(notices: Sequence[str], console: Console) -> None:

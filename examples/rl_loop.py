@@ -38,6 +38,7 @@ from rlkernel.environment.speed_reward import SpeedReward
 from rlkernel.errors import exit_status
 from rlkernel.evaluator.pool import open_pool
 from rlkernel.interfaces import Advantage, Environment, Evaluator, Policy, Reward
+from rlkernel.methods import check_instance
 from rlkernel.metrics import is_fast
 from rlkernel.policy.hf import open_policy
 from rlkernel.policy.load import load_model
@@ -66,6 +67,11 @@ class Settings:
     environment: Environment = KernelEnvironment(style="short")  # noqa: RUF009  (a frozen value)
     reward: Reward = SpeedReward()  # noqa: RUF009
     advantage: Advantage = TRLOO()  # noqa: RUF009
+
+    def __post_init__(self) -> None:
+        """Raises UsageError for what is no such method, e.g. a class in place of its instance."""
+        for name, kind in (("environment", Environment), ("reward", Reward), ("advantage", Advantage)):
+            check_instance(f"Settings.{name}", getattr(self, name), kind)
 
 
 # 1. Sample and evaluate. A trajectory is a conversation between the policy, which writes, and the evaluator, which judges.
@@ -214,12 +220,15 @@ def main(argv: Sequence[str] | None = None, **sizes: Any) -> None:
     parser.add_argument("--steps", type=int, default=Settings.steps, help="optimiser steps")
     parser.add_argument("--seed", type=int, default=Settings.seed, help="decides the problems and the draws")
     given = parser.parse_args(argv)
-    model, tokenizer = load_model("small")
-    # The small policy knows one family of problems: chains of elementwise operations.
-    problems = [problem for problem in load_suite() if problem.split == "train" and family_of(problem) == "chain"]
-    settings = Settings(steps=given.steps, seed=given.seed, **sizes)
-    show = partial(print, flush=True)
-    if status := exit_status(lambda: anyio.run(train, model, tokenizer, problems, settings, show)):
+
+    def run() -> None:
+        settings = Settings(steps=given.steps, seed=given.seed, **sizes)
+        model, tokenizer = load_model("small")
+        # The small policy knows one family of problems: chains of elementwise operations.
+        problems = [problem for problem in load_suite() if problem.split == "train" and family_of(problem) == "chain"]
+        anyio.run(train, model, tokenizer, problems, settings, partial(print, flush=True))
+
+    if status := exit_status(run):
         sys.exit(status)
 
 

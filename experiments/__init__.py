@@ -6,5 +6,7 @@ them, `results` writes pages from finished runs, `cold_start` makes the policies
 """
 
 from rlkernel.errors import tell_usage_errors
+from rlkernel.starting import loading_command
 
 tell_usage_errors()
+loading_command("the experiments")

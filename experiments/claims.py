@@ -66,7 +66,8 @@ def page() -> str:
         f"{distinct} different claims, {late} of them added after a look at runs. They are decided by runs of the preset "
         f"`{PRESET}` ([the world](world.md)), {seeds} seeds each. Least important seeds are dropped first where time ends, and "
         "the results say how many there were. Claims that test an explanation were thought of when the earlier runs, of the "
-        "preset `h200`, had been looked at; none has been decided by runs of this one.",
+        "preset `h200`, had been looked at; none has been decided by runs of this one. The claim that is marked was chosen "
+        "after a look at runs of the preset `cpu`, where `make ablation` decides it.",
         f"**The rule.** {RULE}",
         "**The window** is the second half of the steps if nothing else is said: the mean of the validations, or of the training "
         "steps, in it. `python -m experiments.power` says what so many seeds can detect.",
@@ -83,9 +84,8 @@ def table(claims: Sequence[Claim]) -> list[str]:
     for claim in claims:
         above, below = (claim.better, claim.worse) if claim.higher else (claim.worse, claim.better)
         metric = f"`{claim.metric}`" + (f" of `{claim.among}`" if claim.among else "")
-        text = claim.text + (" (added after a look)" if claim.after_look else "")
         windows = _windows(claim)
-        rows.append(f"| {text} | `{above}` | `{below}` | {metric} | {windows} | {_margin(claim)} |")
+        rows.append(f"| {claim.told} | `{above}` | `{below}` | {metric} | {windows} | {_margin(claim)} |")
     return rows
 
 

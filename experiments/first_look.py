@@ -1,17 +1,19 @@
-"""What a reward pays for decides more than the estimator that teaches it: a first look that two cores can afford (arXiv
+"""Old samples do more to a policy than the estimator that learns from them: a first look that two cores can afford (arXiv
 2602.05885).
 
 Two contrasts share one baseline, so that a reader sees one claim decided beside one that is not. Between estimators the paper
-reports a few points, which three seeds cannot tell from chance. Between rewards the difference is large: a policy that is paid
-for correctness alone has no reason to write faster kernels.
+reports a few points, which three seeds cannot tell from chance. Between a policy that learns from samples of its own and one that
+learns, in steps five times as long, from those of the weights of two steps before, the difference is as large as it can be.
 
-Arms: `trloo` is paid for correctness and speed. `grpo` differs in the advantage alone. `capped` differs in the reward alone:
-speed beyond the reference pays nothing.
+Arms: `trloo` updates the weights that have just sampled. `grpo` differs in the advantage alone. `hot_age2` has five times the
+learning rate, and its samples are two steps old; nothing corrects for that. `off_policy` takes the two apart, and has the
+corrections.
 
-Expected outcome: Fast@1.2 rises with `trloo` and stays with `capped`, whose lazy kernels stay, too. `grpo` cannot be told from
-`trloo`; the report says how many seeds could.
+Expected outcome: `hot_age2` forgets within six steps how to write kernels. `grpo` cannot be told from `trloo`; the report says
+how many seeds could. The contrast was chosen for the size of its effect, after a look at runs of `hot_age2` with the preset
+`cpu`, which this experiment repeats there: the claim about it is marked.
 
-Cost: 3 arms, all shared with `multi_turn_estimators` and `reward_hacking`. Half a minute per run on an H200.
+Cost: 3 arms, all shared with `multi_turn_estimators` and `off_policy`. Half a minute per run on an H200.
 """
 
 from __future__ import annotations
@@ -23,11 +25,10 @@ from experiments.multi_turn_estimators import ABOVE
 from rlkernel.commands import experiment
 from rlkernel.report.claims import Claim
 
-ARMS = arms.by_name(arms.TRLOO_ARM, arms.GRPO_ARM, arms.CAPPED)
+ARMS = arms.by_name(arms.TRLOO_ARM, arms.GRPO_ARM, arms.HOT_AGE2)
 OURS = "not in the paper"
 CLAIMS = (
-    Claim("Paid for speed, a policy ends with more fast kernels", "trloo", "capped", "fast_1.2", OURS),
-    Claim("Paid for speed, it ends with fewer lazy kernels", "trloo", "capped", "lazy_rate", OURS, higher=False),
+    Claim("Old samples and long steps cost reward", "trloo", "hot_age2", "reward", OURS, after_look=True),
     Claim("TRLOO ends above GRPO in reward", "trloo", "grpo", "reward", ABOVE),
 )
 EXPERIMENT = arms.experiment("first_look", __doc__, ARMS, CLAIMS)

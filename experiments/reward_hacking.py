@@ -13,7 +13,8 @@ Expected outcome: hacks fade with `trloo`. They stay, or grow, in the unchecked 
 one and the true one ends lower. In this miniature a fused kernel is worth twice a hack even to the unchecked reward, so the
 policy may find its way out of hacking by itself. The rates then differ early and meet late. In the capped arms a hack is worth as
 much as the best kernel, as for problems whose reference is hard to beat. There, hacks should grow without the check and vanish
-with it.
+with it. Between `trloo` and `capped` the reward alone differs: fast kernels should become more with `trloo` alone, and lazy ones
+stay with `capped`.
 
 Cost: 5 arms; `trloo` is shared with most other experiments. Half a minute per run on an H200.
 """
@@ -39,6 +40,8 @@ CLAIMS = (
         "Where speed pays nothing, there is more hacking without the check", "capped_unchecked", "capped", "hacking_rate", OURS
     ),
     Claim("Where speed pays nothing, true Fast@1 is higher with the check", "capped", "capped_unchecked", "fast_1", OURS),
+    Claim("Paid for speed, a policy ends with more fast kernels", "trloo", "capped", "fast_1.2", OURS),
+    Claim("Paid for speed, it ends with fewer lazy kernels", "trloo", "capped", "lazy_rate", OURS, higher=False),
 )
 PANELS_HERE = (
     PANELS[0],

@@ -10,10 +10,11 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 from rlkernel.errors import UsageError
-from rlkernel.interfaces import Advantage, Correction, Credit, Environment, Removes, Reward, Sampler
+from rlkernel.interfaces import Advantage, Correction, Credit, Environment, Reward, Sampler
+from rlkernel.methods import check_instance, check_method, check_shown
 from rlkernel.settings import Loss, Optimiser, Stop
 from rlkernel.types import Precision, Problem
 from rlkernel.uniform import Uniform
@@ -26,6 +27,8 @@ METHODS: Mapping[str, type] = {
     "sampler": Sampler,
 }
 """The fields of a `Run` that say what its algorithm is."""
+SETTINGS: Mapping[str, type] = {"loss": Loss, "optimiser": Optimiser, "stop": Stop}
+"""The fields of a `Run` that are groups of settings."""
 COUNTS = (
     *("turns", "prompts_per_step", "max_new_tokens", "steps", "updates", "epochs"),
     *("validation_every", "validation_rollouts"),
@@ -132,8 +135,26 @@ class Run:
     """How exact float32 products are on either side of an evaluation."""
 
     def __post_init__(self) -> None:
+        self._check_parts()
         self._check()
         self._check_refresh()
+
+    def _check_parts(self) -> None:
+        """Raises UsageError for a method or a group of settings that is none, such as a class in place of its instance."""
+        if not isinstance(self.corrections, tuple):
+            kind = self.corrections if isinstance(self.corrections, type) else type(self.corrections)
+            what = "the class" if kind is self.corrections else "a"
+            raise UsageError(
+                f"Run.corrections is {what} {kind.__name__}: it is a tuple, for one correction write ({kind.__name__}(),)"
+            )
+        check_shown("Run.environment", self.environment)
+        check_instance("Run.environment", self.environment, Environment)
+        for name, protocol in METHODS.items():
+            value = getattr(self, name)
+            for method in value if name == "corrections" else (value,):
+                check_method(f"Run.{name}", method, protocol)
+        for name, kind in SETTINGS.items():
+            check_instance(f"Run.{name}", getattr(self, name), kind)
 
     def _check_refresh(self) -> None:
         """Raises UsageError for an in-flight refresh that would refresh nothing, or whose batches cannot be drawn."""
@@ -210,32 +231,6 @@ class Run:
             raise UsageError(f"Run.seed is {self.seed}: use a number from 0 to {2**32 - 1}")
         if not 0 <= self.gamma <= 1:
             raise UsageError(f"Run.gamma is {self.gamma}: a discount is between 0 and 1")
-        if not isinstance(self.corrections, tuple):
-            name = type(self.corrections).__name__
-            raise UsageError(f"Run.corrections is a {name}: it is a tuple, for one correction write ({name}(),)")
-        for name, protocol in METHODS.items():
-            value = getattr(self, name)
-            for method in value if name == "corrections" else (value,):
-                _check_method(name, method, protocol)
-
-
-def _check_method(name: str, method: object, protocol: type) -> None:
-    """Raises UsageError for what a manifest could not show, or what would fail in the middle of a run."""
-    if isinstance(method, type):
-        raise UsageError(f"Run.{name} is the class {method.__name__}: write {method.__name__}()")
-    parameters = getattr(method, "__dataclass_params__", None)
-    if parameters is None or not parameters.frozen:
-        raise UsageError(f"Run.{name} is a {type(method).__name__}: make it a frozen dataclass, whose fields the manifest shows")
-    if not isinstance(method, protocol):
-        raise UsageError(f"Run.{name} is {method}, which is no {protocol.__name__}: rlkernel/interfaces.py says what that has")
-    takes, wanted = (list(inspect.signature(type_.__call__).parameters)[1:] for type_ in (type(method), protocol))
-    if takes != wanted:
-        called, right = ", ".join(takes), ", ".join(wanted)
-        raise UsageError(f"Run.{name} is {method}, called with ({called}): what is used as {protocol.__name__} takes ({right})")
-    if isinstance(method, Correction) and method.removes not in get_args(Removes):
-        raise UsageError(
-            f"Run.{name}: {type(method).__name__}.removes is {method.removes!r}: use one of {', '.join(get_args(Removes))}"
-        )
 
 
 def to_json(value: Any) -> Any:

@@ -67,6 +67,7 @@ class CardEvaluator(Evaluator, Protocol):
         """What judges, with every limit, as JSON for a run's manifest."""
 
 
+@runtime_checkable
 class Environment(Protocol):
     """What a problem looks like to the policy: prompt, extraction, feedback."""
 

@@ -69,7 +69,7 @@ def _draw(rows: Sequence[DecidedClaim], path: Path, colour: str) -> None:
             axis.annotate(
                 one.difference_text, (1.01, at), xycoords=("axes fraction", "data"), va="center", fontsize=9, family="monospace"
             )
-        axis.set_yticks(range(len(rows)), [textwrap.fill(one.claim.text, LABEL) for one in rows], fontsize=9)
+        axis.set_yticks(range(len(rows)), [textwrap.fill(one.claim.told, LABEL) for one in rows], fontsize=9)
         axis.set_ylim(len(rows) - 0.5, -0.5)
         axis.set_xscale("symlog", linthresh=1)
         low, high = axis.get_xlim()

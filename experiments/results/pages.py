@@ -70,7 +70,7 @@ def page(one: Found, *, findings: bool = False, transcripts: Sequence[str] = ())
         "",
         RULE,
         "",
-        *(f"- **{judged.claim.text}**: {sentence(judged)}" for judged in one.judged),
+        *(f"- **{judged.claim.told}**: {sentence(judged)}" for judged in one.judged),
         "",
         f"## Arms, first to last {one.story.axis} measured",
         "",
@@ -105,7 +105,7 @@ def claims_table(judged: Sequence[DecidedClaim]) -> list[str]:
     for found in judged:
         claim = found.claim
         arms, p = f"`{claim.better}` against `{claim.worse}`", p_text(found.adjusted_p)
-        cells = (f"{claim.text} ({arms})", f"`{claim.metric}`", found.difference_text, p, f"**{found.shown}**", claim.paper)
+        cells = (f"{claim.told} ({arms})", f"`{claim.metric}`", found.difference_text, p, f"**{found.shown}**", claim.paper)
         lines.append(f"| {' | '.join(cells)} |")
     return lines
 
@@ -211,7 +211,7 @@ def _group(title: str, found: Sequence[Found], claims: Sequence[DecidedClaim], f
         return []
     first = claims[0]
     place = next(one for one in found if first in one.judged)
-    sentence = f"{first.claim.text}: {claim_line(first)} ([its runs]({place.name}/README.md))."
+    sentence = f"{first.claim.told}: {claim_line(first)} ([its runs]({place.name}/README.md))."
     count = "One claim." if len(claims) == 1 else f"{len(claims)} claims. The clearest:"
     return [f"## {title}", "", f"{count} {sentence}", "", f"![{title}]({figure})", ""]
 

@@ -15,6 +15,7 @@ from typing import Literal
 
 from rlkernel.commands.flags import parse_flags
 from rlkernel.errors import UsageError, exit_status
+from rlkernel.starting import loading
 from rlkernel.types import Precision
 
 
@@ -252,7 +253,13 @@ def _parse(args: Sequence[str]) -> Command:
 def main(argv: Sequence[str] | None = None) -> int:
     """The exit status of `rlkernel` with these words, or with those of the command line."""
     args = sys.argv[1:] if argv is None else argv
-    return exit_status(lambda: _parse(args)())
+
+    def run() -> int:
+        command = _parse(args)
+        loading(f"torch and what `rlkernel {args[0]}` needs besides", "torch")
+        return command()
+
+    return exit_status(run)
 
 
 if __name__ == "__main__":

@@ -19,6 +19,8 @@ from rlkernel.errors import UsageError
 from rlkernel.evaluator.config import EvaluatorConfig
 from rlkernel.evaluator.messages.native import NativeFound
 from rlkernel.evaluator.native.agreement import Judged, native_to_json
+from rlkernel.evaluator.pool import Pool
+from rlkernel.evaluator.processes.words import MOST, Words
 from rlkernel.sources.load import load
 from rlkernel.training.placement import open_any_pool
 from rlkernel.types import Closeness, Evaluation, Problem
@@ -134,10 +136,22 @@ async def _pair(
     console = Console(stderr=True)
     with under_way(f"evaluating {candidate.stem} against {problem.name}", console):
         async with open_any_pool(device=device, jobs=1, config=config) as pool:
+            words = pool.listen() if isinstance(pool, Pool) else Words()
             result = await pool.evaluate(problem, code)
+            show_words(words, console)
             found = await audited(pool, problem, code, result) if native else None
             warn(pool.notices, console)
             return result, found
+
+
+def show_words(words: Words, console: Console) -> None:
+    """Print what a candidate has printed, each line marked as its own words, and nothing for a silent one."""
+    if not words.text.strip():
+        return
+    most = f"; the last {MOST:,} characters" if words.cut else ""
+    lines = "\n".join(f"  | {line}".rstrip() for line in words.text.strip("\n").split("\n"))
+    why = "its own words, on which no verdict rests; it was traced several times, at several sizes"
+    console.print(f"the candidate printed ({why}{most}):\n{lines}", soft_wrap=True, markup=False, highlight=False)
 
 
 def warn(notices: Sequence[str], console: Console) -> None:

@@ -39,6 +39,8 @@ from rlkernel.report.report import Story, write_report
 from rlkernel.report.summary import by_arm, common_timing, read_run, summarise
 from rlkernel.report.terminal import print_claims, print_finding, print_table
 from rlkernel.report.wandb_report import log_report
+from rlkernel.runs import directory as rundir
+from rlkernel.starting import loading
 from rlkernel.training import ranks
 
 Train = Callable[..., int]
@@ -154,7 +156,10 @@ def train_within(jobs: Jobs, flags: Flags, train: Train | None = None, labels: M
     """Train what is not finished yet: the status of `train`, or 75 when `--limit-seconds` came first. labels: as `train` takes
     them."""
     until = None if flags.limit_seconds is None else time.monotonic() + flags.limit_seconds
+    for run, directory in jobs:
+        rundir.check_free(directory, run)
     if train is None:
+        loading("transformers and TRL, and starting the evaluator", "trl")
         # Imports seconds' worth of libraries, which a wrong flag need not wait for, but the limit counts.
         from rlkernel.training import command
 

@@ -47,6 +47,7 @@ from rlkernel.evaluator.messages.native import NativeFound, Way
 from rlkernel.evaluator.messages.survey import Survey
 from rlkernel.evaluator.native_path import NativePath, native_evaluation
 from rlkernel.evaluator.processes.fork_server import Child, ForkServer
+from rlkernel.evaluator.processes.words import Words
 from rlkernel.evaluator.stages import Clock, Ended, Stages
 from rlkernel.interfaces import CardEvaluator
 from rlkernel.types import Evaluation, Problem, Status
@@ -130,6 +131,11 @@ class Pool(CachingEvaluator, CardEvaluator):
         """What judges, with every limit, as JSON for a run's manifest."""
         config = {key: value for key, value in to_json(self.config).items() if key != "class"}
         return {"class": "Pool", "device": self.device, "jobs": self.jobs, "takes_turns": self.shares, **config}
+
+    def listen(self) -> Words:
+        """Keep what candidates print while they are traced from now on, for a person to read. No verdict rests on it."""
+        self.server.words = Words()
+        return self.server.words
 
     async def survey(self, problem: Problem) -> Survey:
         """What is known of a problem's reference before anybody tries it, as soon as a lane is free. It runs locked, in a process

@@ -57,6 +57,11 @@ class Claim:
     it lies above 0 with a corrected p that is small enough: then it is one, and is called small."""
 
     @property
+    def told(self) -> str:
+        """The claim as readers are told it: marked where it was written after a look at runs."""
+        return self.text + (" (added after a look)" if self.after_look else "")
+
+    @property
     def subject(self) -> tuple[object, ...]:
         """What is compared, which is equal for claims that say the same in other words, with another margin, or from the other
         side."""

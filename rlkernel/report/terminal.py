@@ -55,7 +55,7 @@ def print_claims(decided: Sequence[DecidedClaim], arms: Sequence[str], console: 
     """Print the verdict of every claim whose arms are among `arms`, in at most 100 columns, and one line about the others."""
     console = console or Console(width=COLUMNS)
     present = [found for found in decided if {found.claim.better, found.claim.worse} <= set(arms)]
-    lines = [f"{found.shown}: {found.claim.text} ({found.reason})" for found in present]
+    lines = [f"{found.shown}: {found.claim.told} ({found.reason})" for found in present]
     if others := len(decided) - len(present):
         missing = dict.fromkeys(arm for f in decided for arm in (f.claim.better, f.claim.worse) if arm not in arms)
         lines.append(f"{others} more claim{'s need' if others > 1 else ' needs'} {', '.join(missing)}")

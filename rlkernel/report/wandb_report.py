@@ -120,7 +120,7 @@ def claim_rows(decided: Sequence[DecidedClaim]) -> list[dict[str, Any]]:
         interval = None if difference is None else difference.interval
         rows.append(
             {
-                "claim": found.claim.text,
+                "claim": found.claim.told,
                 "verdict": str(found.verdict),
                 "better": found.claim.better,
                 "worse": found.claim.worse,

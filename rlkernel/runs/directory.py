@@ -30,6 +30,8 @@ from rlkernel.runs.durable import replace_text, sync
 
 MANIFEST, METRICS, TRANSCRIPTS, OUTCOMES = "manifest.json", "metrics.jsonl", "transcripts.jsonl", "outcomes.jsonl"
 ROWS = (METRICS, TRANSCRIPTS, OUTCOMES)
+LOCK = "lock"
+"""The file by which a process holds a directory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +52,20 @@ def owned(directory: Path) -> Iterator[None]:
         directory.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UsageError(f"{directory} cannot be made ({error.strerror}): choose another directory") from error
-    with (directory / "lock").open("w") as lock:
+    with (directory / LOCK).open("w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise UsageError(f"{directory} is in use by another process: wait for it, or choose another directory") from None
         yield
+
+
+def check_free(directory: Path, run: Run | None = None) -> None:
+    """Raise UsageError where another process holds the directory now, before anything is loaded or built for a run in it; makes
+    nothing. run: a run that is finished there needs no hold."""
+    if (directory / LOCK).exists() and (run is None or not finished(directory, run)):
+        with owned(directory):
+            return
 
 
 def begin(directory: Path, run: Run) -> Start:

@@ -62,6 +62,25 @@ def test_what_is_unusable_is_one_line_and_exit_2(argv: list[str], said: str, cap
     assert not training.jobs
 
 
+def test_a_run_that_another_process_holds_is_told_before_anything_is_loaded(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    jobs = plan(ARMS, Flags(out=tmp_path), PRESETS["cpu"])
+    run, last = jobs[-1]
+    training = ScriptedTraining()
+    with rundir.owned(last):
+        assert run_main(["--out", str(tmp_path)], training) == 2
+        assert capsys.readouterr().err.splitlines()[-1] == (
+            f"error: {last} is in use by another process: wait for it, or choose another directory"
+        )
+    assert not training.jobs
+    rundir.begin(last, run)
+    rundir.finish(last)
+    with rundir.owned(last):  # of a run that is finished nothing is needed
+        assert run_main(["--out", str(tmp_path)], training) == 0
+    assert len(training.jobs) == len(jobs)
+
+
 def test_finished_runs_are_reported_with_the_first_arm_as_baseline(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     training = ScriptedTraining()
     assert run_main(["--out", str(tmp_path)], training) == 0
@@ -80,7 +99,7 @@ def test_finished_runs_are_reported_with_the_first_arm_as_baseline(tmp_path: Pat
 def test_claims_fit_the_width_and_those_of_other_arms_share_a_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     claims = (
         Claim(f"TRLOO is above GRPO {'by far ' * 12}in reward", "trloo", "grpo", "reward", "", window=Window(last=1)),
-        Claim("No such metric", "trloo", "grpo", "nothing", ""),
+        Claim("No such metric", "trloo", "grpo", "nothing", "", after_look=True),
         Claim("RLOO is above GRPO", "rloo", "grpo", "reward", ""),
         Claim("RLOO is above MaxRL", "rloo", "max_rl", "reward", ""),
     )
@@ -91,8 +110,10 @@ def test_claims_fit_the_width_and_those_of_other_arms_share_a_line(tmp_path: Pat
     at = next(i for i, line in enumerate(lines) if line.startswith("unclear: TRLOO is above GRPO"))
     assert lines[at + 1].endswith("in reward (all seeds differ by the same, which says nothing about chance)")
     assert lines[at + 1].startswith("  by far")
-    assert lines[at + 2].startswith("no finished runs: No such metric (no seed has finished in both arms, or the metric")
-    assert lines[at + 3] == "2 more claims need rloo, max_rl"
+    marked = "No such metric (added after a look)"
+    assert lines[at + 2].startswith(f"no finished runs: {marked} (no seed has finished in both arms")
+    assert marked in (tmp_path / "estimators" / "report.html").read_text()
+    assert lines[at + 4] == "2 more claims need rloo, max_rl"
     assert max(map(len, lines[:-1])) <= 100  # the last is the page's path
 
 

@@ -22,6 +22,7 @@ from rlkernel.evaluator import wire
 from rlkernel.evaluator.messages import codec
 from rlkernel.evaluator.messages.forking import Exited, Fork, Forked, Kill, Ready
 from rlkernel.evaluator.processes import launching
+from rlkernel.evaluator.processes.words import Ear, Words
 
 START_SECONDS = 120.0
 """How long a zygote may take until it can fork."""
@@ -135,6 +136,8 @@ class ForkServer:
         self._count = 0
         self._ready = anyio.Event()
         self._dead: str | None = None
+        self.words: Words | None = None
+        """Where what candidates print while they are traced is kept; None: nowhere."""
 
     async def __aenter__(self) -> Self:
         launched = launching.take(self._gpu)
@@ -243,15 +246,15 @@ class ForkServer:
         lines = log.read().decode(errors="replace").strip().splitlines()
         return f"the fork server ended: {lines[-1] if lines else 'it said nothing'}"
 
-    def _send(self, message: Fork | Kill, fd: int | None = None) -> None:
+    def _send(self, message: Fork | Kill, *fds: int) -> None:
         if self._dead is not None:
             raise ZygoteDied(self._dead)
         data = json.dumps(codec.to_header(message)).encode()
         try:
-            if fd is None:
-                self._control.send(data)
+            if fds:
+                socket.send_fds(self._control, [data], fds)
             else:
-                socket.send_fds(self._control, [data], [fd])
+                self._control.send(data)
         except (BrokenPipeError, ConnectionResetError) as error:
             raise ZygoteDied("the fork server ended") from error
 
@@ -264,9 +267,10 @@ class ForkServer:
         ours.setblocking(False)
         child = Child(self._count, ours)
         self._children[child.number] = child
+        ear = Ear(self.words if kind == "trace" else None)
         try:
-            with theirs:
-                self._send(Fork(child.number, kind, cpu_seconds, memory_bytes), theirs.fileno())
+            with theirs, ear.offered(self._tasks) as heard:
+                self._send(Fork(child.number, kind, cpu_seconds, memory_bytes), theirs.fileno(), *heard)
             yield child
         finally:
             ours.close()
@@ -276,6 +280,7 @@ class ForkServer:
                         await self._kill(child)
                     with anyio.move_on_after(EXIT_SECONDS):
                         await child.ended.wait()
+                await ear.close(EXIT_SECONDS)
             self._children.pop(child.number, None)
             if child.pidfd is not None:
                 os.close(child.pidfd)

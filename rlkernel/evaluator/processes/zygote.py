@@ -1,12 +1,13 @@
 """The zygote: a process that imports torch and triton once, never runs candidates itself, and forks a child per job.
 
 It owns exactly one thread, or a fork could copy a locked lock. It speaks over one socket with the pool, in the words of
-`rlkernel.evaluator.messages.forking`; a `Fork` comes with the child's end of a socket pair attached.
+`rlkernel.evaluator.messages.forking`; a `Fork` comes with the child's end of a socket pair attached, and with a pipe to print to
+if somebody wants to read it.
 """
 
 from __future__ import annotations
 
-import array
+import io
 import json
 import os
 import random
@@ -15,6 +16,7 @@ import signal
 import socket
 import sys
 import traceback
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -38,20 +40,24 @@ compiler starts processes. The password file is hidden from a locked process, wh
 folder is one that is there."""
 
 
-def _child(sock: socket.socket, fork: Fork, parent: int) -> None:
-    """The life of a child, which never returns. It holds no descriptor but its socket; 0, 1 and 2 are /dev/null."""
+def _child(sock: socket.socket, fork: Fork, parent: int, heard: Sequence[int]) -> None:
+    """The life of a child, which never returns. It holds no descriptor but its socket; 0, 1 and 2 are /dev/null. heard: the pipe
+    that 1 and 2 are instead, if there is one."""
     status = 1
     try:
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         os.setsid()
         null = os.open(os.devnull, os.O_RDWR)
-        for fd in (0, 1):
-            os.dup2(null, fd)
+        said = heard[0] if heard else null
+        for fd, place in ((null, 0), (said, 1)):
+            os.dup2(fd, place)
         trusted = fork.kind in ("oracle", "runner", "referee")
         if not trusted:
             sandbox.die_with(parent)  # a candidate that sleeps would outlive a zygote that is killed
-            os.dup2(null, 2)
+            os.dup2(said, 2)
+        if heard:  # unbuffered, as by `python -u`: a child may end at any moment, and what it has said by then is wanted
+            sys.stdout = io.TextIOWrapper(io.FileIO(1, "w", closefd=False), "utf-8", "replace", write_through=True)
         keep = sock.fileno()
         os.closerange(3, keep)
         os.closerange(keep + 1, 4096)
@@ -90,13 +96,15 @@ class Zygote:
     def say(self, message: Ready | Forked | Exited) -> None:
         self.control.send(json.dumps(codec.to_header(message)).encode())
 
-    def fork(self, request: Fork, fd: int) -> None:
+    def fork(self, request: Fork, fds: Sequence[int]) -> None:
+        """Fork a child. fds: its end of the socket pair, and the pipe that it prints to if there is one."""
         _alone()
         me = os.getpid()
         pid = os.fork()
         if pid == 0:
-            _child(socket.socket(fileno=fd), request, me)
-        os.close(fd)
+            _child(socket.socket(fileno=fds[0]), request, me, fds[1:])
+        for fd in fds:
+            os.close(fd)
         self.running[pid] = request.number
         self.say(Forked(request.number, pid))
 
@@ -143,16 +151,14 @@ class Zygote:
                 os.read(read, 4096)
                 self.reap()
             if self.control.fileno() in ready:
-                data, ancillary, _, _ = self.control.recvmsg(1 << 16, socket.CMSG_SPACE(4))
+                data, fds, _, _ = socket.recv_fds(self.control, 1 << 16, 2)
                 if not data:
                     break
                 request: Fork | Kill = codec.unpack(wire.parse(data), Fork, Kill)
                 if isinstance(request, Kill):
                     self.kill(request.number)
                     continue
-                fds = array.array("i")
-                fds.frombytes(ancillary[0][2][:4])
-                self.fork(request, fds[0])
+                self.fork(request, fds)
 
 
 def main() -> None:

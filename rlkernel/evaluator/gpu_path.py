@@ -50,7 +50,8 @@ class GpuPath:
         stages, config = self.stages, self.stages.config
         brief = await stages.brief(oracle, problem)
         variant = brief.variants[1]
-        (traced,) = await stages.trace(code, [variant], clock)
+        found, _ = await stages.trace(code, [variant], clock)
+        (traced,) = found.traces
         with clock.stage("compile"):
             kernels, cubins = await self._compile(traced, variant.specs)
         task = Task(

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from rlkernel.evaluator.cpu_judge import Judged, TooLong
+from rlkernel.evaluator.cpu_judge import AtFull, Judged, TooLong
 from rlkernel.evaluator.messages.children import Extent
 from rlkernel.evaluator.messages.oracle import Longer
 from rlkernel.evaluator.pool import Pool
@@ -46,7 +46,7 @@ async def after(judge: Judge, found: Judged | Ended, code: str = "") -> Evaluati
         return LOOKS
 
     stages, it, oracle = SimpleNamespace(lengthened=lengthened), judge, SimpleNamespace()
-    return await SecondLooks(stages, it).after(oracle, PROBLEM, code, CLOCK, found)  # type: ignore[arg-type]
+    return await SecondLooks(stages, it).after(oracle, PROBLEM, code, CLOCK, found, AtFull())  # type: ignore[arg-type]
 
 
 @pytest.mark.anyio

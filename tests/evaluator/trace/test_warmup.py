@@ -29,7 +29,7 @@ class ModelNew(torch.nn.Module):
 
 def traced(body: str, *known: KernelFacts) -> Traced:
     source = HEAD + textwrap.indent(body, " " * 8) + "\n        return y\n"
-    return trace(source, PROFILES["h200"], [Variant([[], {"dict": []}], [X])], known)[0]
+    return trace(source, PROFILES["h200"], [Variant([[], {"dict": []}], [X])], known)[0][0]
 
 
 def key_of(body: str, *known: KernelFacts) -> str:

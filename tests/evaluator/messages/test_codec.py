@@ -183,7 +183,7 @@ def test_a_message_of_another_kind_is_refused_by_name() -> None:
 def test_what_is_wrong_is_told_with_its_place() -> None:
     header = over_the_wire(FULL["Ran"])
     header["priced"]["rows"][1]["us"] = -1.0
-    with pytest.raises(BadMessage, match=r"^no Ran: rows: no StepTime: us: out of bounds$"):
+    with pytest.raises(BadMessage, match=r"^no Ran: priced: no Priced: rows: no StepTime: us: out of bounds$"):
         codec.unpack(header, children.Ran)
 
 

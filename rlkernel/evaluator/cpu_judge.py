@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+import anyio
+import anyio.to_thread
+
 from rlkernel.errors import BrokenReference
 from rlkernel.evaluator import wire
 from rlkernel.evaluator.compile.binaries import Compiled, Kernels
@@ -102,16 +105,21 @@ class CpuJudge:
         priced = ran.priced or at_full.priced
         assert priced is not None
         at_full.kernels, at_full.priced = kernels, priced
-        modelled_us = max(sum(row.us for row in priced.rows), 1e-3)
-        facts = Facts(
-            program=full.program, same_work=census(small.program) == census(full.program), kernels=_by_step(kernels),
-            rows=priced.rows, live=_by_source(small.program, full.program, ran.live), unwritten=priced.unwritten,
-            matches=compared.matches, other_mode_only=compared.other and small.other is not None, detail=compared.detail,
-            error=compared.error, close=compared.close, times=Times.modelled(brief.reference_us, modelled_us),
-            floor_us=brief.floor_us, products=brief.products, least_share=brief.least_share,
-            reference_ops=brief.reference_ops,
-        )  # fmt: skip
-        return Judged(combine(facts, clock.now), facts.same_work, frozenset(ran.short))
+        now = clock.now
+
+        def judged() -> Judged:
+            modelled_us = max(sum(row.us for row in priced.rows), 1e-3)
+            facts = Facts(
+                program=full.program, same_work=census(small.program) == census(full.program), kernels=_by_step(kernels),
+                rows=priced.rows, live=_by_source(small.program, full.program, ran.live), unwritten=priced.unwritten,
+                matches=compared.matches, other_mode_only=compared.other and small.other is not None, detail=compared.detail,
+                error=compared.error, close=compared.close, times=Times.modelled(brief.reference_us, modelled_us),
+                floor_us=brief.floor_us, products=brief.products, least_share=brief.least_share,
+                reference_ops=brief.reference_ops,
+            )  # fmt: skip
+            return Judged(combine(facts, now), facts.same_work, frozenset(ran.short))
+
+        return await anyio.to_thread.run_sync(judged)  # of up to 16,384 steps
 
     async def _trace(
         self, code: str, variants: tuple[Variant, Variant], clock: Clock, at_full: AtFull

@@ -14,6 +14,7 @@ found again: a look at one that is right traces it at its own sizes alone, compi
 from __future__ import annotations
 
 import ast
+from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass, replace
 
 import anyio
@@ -77,10 +78,7 @@ class SecondLooks:
         and where they are not, at the longest."""
         short = found.short
         halvings = max(0, min(extent.count for extent in short).bit_length() - ENOUGH.bit_length())
-        looks = await self._stages.lengthened(one.oracle, one.problem, halvings)
-        if halvings:
-            looks += await self._stages.lengthened(one.oracle, one.problem)
-        for look in looks[:MOST_CONFIRMING]:
+        async for look in self._longer(one, MOST_CONFIRMING, dict.fromkeys((halvings, 0))):
             again = await self._look(one, look.source, one.at_full)
             if again is None or not again.same_work:
                 continue
@@ -101,12 +99,10 @@ class SecondLooks:
     async def _excuse(self, one: _Candidate, found: Judged | Ended) -> Evaluation | None:
         """The verdict at the first longer sizes at which a candidate is right; of one whose kernels did not run at the first
         sizes, else that where they run. Its figures come from there, so that each look prices the candidate by its own draws."""
-        longest = await self._stages.lengthened(one.oracle, one.problem)
-        looks = longest + await self._stages.lengthened(one.oracle, one.problem, EIGHTH)
-        if isinstance(found, Judged) and found.evaluation.matches:  # it does other work, perhaps from far fewer rows on
-            looks = (*looks[len(longest) :], *longest)
+        # One that matches does other work, perhaps from far fewer rows on.
+        order = (EIGHTH, 0) if isinstance(found, Judged) and found.evaluation.matches else (0, EIGHTH)
         ran: Evaluation | None = None
-        for look in looks[:MOST_EXCUSING]:
+        async for look in self._longer(one, MOST_EXCUSING, order):
             again = await self._look(one, look.source, one.at_full.unpriced())
             if again is None:
                 continue
@@ -114,6 +110,17 @@ class SecondLooks:
                 return replace(again.evaluation, sizes=look.sizes)
             ran = ran or replace(again.evaluation, sizes=look.sizes)
         return ran if isinstance(found, Ended) else None
+
+    async def _longer(self, one: _Candidate, most: int, halvings: Iterable[int]) -> AsyncIterator[Longer]:
+        """The longer sizes for as many looks: those that are halved as often as the first of `halvings` says come first. Each next
+        search, which takes the oracle some 50 ms per problem, waits until the sizes before have not told enough."""
+        count = 0
+        for number in halvings:
+            for look in await self._stages.lengthened(one.oracle, one.problem, number):
+                if count == most:
+                    return
+                count += 1
+                yield look
 
     async def _look(self, one: _Candidate, source: str, at_full: AtFull) -> Judged | None:
         """What a candidate does at other sizes; None where that says nothing."""

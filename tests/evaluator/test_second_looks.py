@@ -41,8 +41,12 @@ class Judge:
         return found
 
 
-async def after(judge: Judge, found: Judged | Ended, code: str = "") -> Evaluation | None:
-    async def lengthened(*given: Any) -> tuple[Longer, ...]:
+async def after(judge: Judge, found: Judged | Ended, code: str = "", searched: list[int] | None = None) -> Evaluation | None:
+    """`searched`: how often longer sizes are halved at least, of those that were searched for."""
+
+    async def lengthened(oracle: Any, problem: Problem, halvings: int) -> tuple[Longer, ...]:
+        if searched is not None:
+            searched.append(halvings)
         return LOOKS
 
     stages, it, oracle = SimpleNamespace(lengthened=lengthened), judge, SimpleNamespace()
@@ -64,6 +68,20 @@ async def test_looks_end_when_every_loop_was_long() -> None:
     assert judge.asked == ["columns"]
     assert await after(judge, judged(Status.CORRECT, LOOP, AXIS)) is None
     assert judge.asked == ["columns", "columns", "rows"]
+
+
+@pytest.mark.anyio
+async def test_sizes_are_searched_for_when_they_are_needed() -> None:
+    """A loop of 64 turns should be long enough where sizes are halved 4 times; where it is not, full sizes are searched."""
+    long, searched = Extent(0, 3, 64), list[int]()
+    assert await after(Judge(columns=judged()), judged(Status.CORRECT, long), searched=searched) is None
+    assert searched == [4]
+    still = judged(Status.CORRECT, long)
+    assert await after(Judge(columns=still, rows=still), judged(Status.CORRECT, long), searched=searched) is None
+    assert searched == [4, 4, 0]
+    ended = Judge(columns=judged(), rows=judged())
+    assert await after(ended, judged(Status.INCORRECT), "COLUMNS = 8192", searched=searched) is not None
+    assert searched == [4, 4, 0, 0]
 
 
 @pytest.mark.anyio

@@ -112,8 +112,8 @@ class SecondLooks:
         return ran if isinstance(found, Ended) else None
 
     async def _longer(self, one: _Candidate, most: int, halvings: Iterable[int]) -> AsyncIterator[Longer]:
-        """The longer sizes for as many looks, those that are halved as often as the first of `halvings` says first. Each next search
-        takes the oracle some 50 ms per problem, so that it waits until the sizes before have not told enough."""
+        """The longer sizes for as many looks, those that are halved as often as the first of `halvings` says before others. Each
+        search takes the oracle some 50 ms per problem, so that it waits until the sizes before have not told enough."""
         count = 0
         for number in halvings:
             for look in await self._stages.lengthened(one.oracle, one.problem, number):

@@ -224,9 +224,9 @@ def asked(pool: Pool, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 async def test_what_is_known_at_full_shape_is_not_found_again(pool: Pool, asked: list[Any]) -> None:
     """A second look traces one size, and neither compiles nor prices. Configurations are those that are kept at full shape."""
     code = SUM.replace("{loop}", "for start in range(0, n, BLOCK):").replace("{step}", "").replace("{sign}", "+=")
-    tuned = (
-        code.replace("@triton.jit", TUNER).replace("n, BLOCK: tl", "n, rows, BLOCK: tl").replace("BLOCK={block}", "x.shape[0]")
-    )
+    code += "# no other test judges this text\n"
+    tuned = code.replace("@triton.jit", TUNER).replace("n, BLOCK: tl", "n, rows, BLOCK: tl")
+    tuned = tuned.replace("BLOCK={block}", "x.shape[0]")
     for text, first in ((code.replace("{block}", "128"), []), (tuned, [PriceRequest])):
         asked.clear()
         found = await pool.evaluate(Problem("sum", 1, "train", REFERENCE), text)

@@ -3,24 +3,59 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+import anyio
+import anyio.to_thread
 
 from rlkernel.errors import BrokenReference
 from rlkernel.evaluator import wire
 from rlkernel.evaluator.compile.binaries import Compiled, Kernels
 from rlkernel.evaluator.judging.verdict import Facts, Times, census, combine
-from rlkernel.evaluator.messages import codec
-from rlkernel.evaluator.messages.children import Extent, PriceRequest, Prices, Ran, RunRequest, TooLarge
+from rlkernel.evaluator.messages.children import Extent, Priced, PriceRequest, Prices, Ran, RunRequest, TooLarge
 from rlkernel.evaluator.messages.oracle import Compare, Compared, DrawRounds, Malformed, Rounds
 from rlkernel.evaluator.processes.fork_server import Child
+from rlkernel.evaluator.program.compiled_ahead import KernelFacts
 from rlkernel.evaluator.program.schema import Program
-from rlkernel.evaluator.program.variant import Specs, Traced
+from rlkernel.evaluator.program.variant import Kept, Specs, Traced, Variant
 from rlkernel.evaluator.stages import Clock, Ended, Stages, nonsense
 from rlkernel.types import Evaluation, Problem, Status
 
 
 class TooLong(Exception):
     """The interpreter would take too long at these sizes."""
+
+
+class AtFull:
+    """What is known of one candidate at its problem's full shape. An evaluation finds it out once, whatever the sizes at which
+    it compares results."""
+
+    def __init__(self) -> None:
+        self._variant: Variant | None = None
+        self._found: tuple[Traced, Kept] | None = None
+        self.facts: tuple[KernelFacts, ...] = ()
+        """What is known of the kernels that host code compiles ahead."""
+        self.kernels: Kernels | None = None
+        """The binaries, once it is certain that there will be no others."""
+        self.priced: Priced | None = None
+
+    def traced(self, variant: Variant) -> tuple[Traced, Kept] | None:
+        """The candidate at full shape, and which configurations it keeps there; None where that was not traced yet, or at other
+        arguments."""
+        return self._found if self._variant == variant else None
+
+    def learn(self, variant: Variant, traced: Traced, kept: Kept) -> None:
+        """The candidate was traced at full shape."""
+        self._variant, self._found = variant, (traced, kept)
+        self.kernels = self.priced = None
+
+    def unpriced(self) -> AtFull:
+        """The same without what depends on which programs of a grid were followed, for a look whose figures count."""
+        same = AtFull()
+        same._variant, same._found, same.facts = self._variant, self._found, self.facts
+        if self._found is not None and not has_choice(self._found[0].program):
+            same.kernels = self.kernels
+        return same
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,34 +75,64 @@ class CpuJudge:
     def __init__(self, stages: Stages) -> None:
         self.stages = stages
 
-    async def judge(self, oracle: Child, problem: Problem, code: str, clock: Clock, most_work: float | None) -> Judged:
-        """Judge one candidate at the problem's own sizes. Raises Ended, BrokenReference, EvaluatorFailed, and TooLong where its
-        rounds take more than `most_work`, see `cpu.pace`."""
+    async def judge(
+        self, oracle: Child, problem: Problem, code: str, clock: Clock, most_work: float | None, at_full: AtFull
+    ) -> Judged:
+        """Judge one candidate at the problem's own sizes. `at_full` is what is known of it already, and learns what is found.
+        Raises Ended, BrokenReference, EvaluatorFailed, and TooLong where its rounds take more than `most_work`, see `cpu.pace`.
+        """
         stages = self.stages
         brief = await stages.brief(oracle, problem)
-        small, full = await stages.trace(code, brief.variants, clock)
+        small, full = await self._trace(code, brief.variants, clock, at_full)
         specs = brief.variants[1].specs
         if brief.unpriced:
             unknown = ", ".join(sorted(set(brief.unpriced)))
             raise BrokenReference(f"{problem.name}: without a GPU no time is known for {unknown}")
-        key = stages.key(problem, code, (small, full))
-        kernels = await self._compile(full.program, specs, key, clock)
+        key = await stages.key(problem, code, (small, full))
+        kernels = at_full.kernels or await self._compile(full.program, specs, key, clock)
+        if not has_choice(full.program):  # else the prices decide, and what these are drawn from
+            at_full.kernels = kernels
         with clock.stage("run"):
             try:
-                ran, compared = await self._run(oracle, problem, key, small, full.program, specs, kernels, most_work)
+                request = RunRequest(
+                    small.program, small.other, full.program, specs, stages.config.profile, stages.config.precision, (), key,
+                    {step: next(iter(choices)) for step, choices in kernels.facts.items()}, most_work, at_full.priced,
+                )  # fmt: skip
+                ran, compared = await self._run(oracle, problem, small, request)
             except Ended as end:
                 end.ran = True
                 raise
-        modelled_us = max(sum(row.us for row in ran.rows), 1e-3)
-        facts = Facts(
-            program=full.program, same_work=census(small.program) == census(full.program), kernels=_by_step(kernels),
-            rows=ran.rows, live=_by_source(small.program, full.program, ran.live), unwritten=ran.unwritten,
-            matches=compared.matches, other_mode_only=compared.other and small.other is not None, detail=compared.detail,
-            error=compared.error, close=compared.close, times=Times.modelled(brief.reference_us, modelled_us),
-            floor_us=brief.floor_us, products=brief.products, least_share=brief.least_share,
-            reference_ops=brief.reference_ops,
-        )  # fmt: skip
-        return Judged(combine(facts, clock.now), facts.same_work, frozenset(ran.short))
+        priced = ran.priced or at_full.priced
+        assert priced is not None
+        at_full.kernels, at_full.priced = kernels, priced
+        now = clock.now
+
+        def judged() -> Judged:
+            modelled_us = max(sum(row.us for row in priced.rows), 1e-3)
+            facts = Facts(
+                program=full.program, same_work=census(small.program) == census(full.program), kernels=_by_step(kernels),
+                rows=priced.rows, live=_by_source(small.program, full.program, ran.live), unwritten=priced.unwritten,
+                matches=compared.matches, other_mode_only=compared.other and small.other is not None, detail=compared.detail,
+                error=compared.error, close=compared.close, times=Times.modelled(brief.reference_us, modelled_us),
+                floor_us=brief.floor_us, products=brief.products, least_share=brief.least_share,
+                reference_ops=brief.reference_ops,
+            )  # fmt: skip
+            return Judged(combine(facts, now), facts.same_work, frozenset(ran.short))
+
+        return await anyio.to_thread.run_sync(judged)  # of up to 16,384 steps
+
+    async def _trace(
+        self, code: str, variants: tuple[Variant, Variant], clock: Clock, at_full: AtFull
+    ) -> tuple[Traced, Traced]:  # fmt: skip
+        """The candidate at the small and at the full size, which is traced once. Raises Ended."""
+        small, full = variants
+        known = at_full.traced(full)
+        if known is None:
+            found, at_full.facts = await self.stages.trace(code, variants, clock, at_full.facts)
+            at_full.learn(full, found.traces[1], found.timed)
+            return found.traces[0], found.traces[1]
+        found, at_full.facts = await self.stages.trace(code, (small,), clock, at_full.facts, known[1])
+        return found.traces[0], known[0]
 
     async def _compile(self, full: Program, specs: Specs, key: str, clock: Clock) -> Kernels:
         """One binary for each launch; of an autotuned one, the fastest configuration that compiles. No other is run or priced.
@@ -75,50 +140,53 @@ class CpuJudge:
         if not full.launches:
             return Kernels({}, {})
         orders: dict[int, tuple[int, ...]] = {}
-        if any(len(launch.configs) > 1 for launch in full.launches):
+        if has_choice(full):
             with clock.stage("run"):
                 config = self.stages.config
-                question = codec.pack(PriceRequest(full, specs, config.profile, key))
+                question = PriceRequest(full, specs, config.profile, key)
                 priced, _ = await self.stages.job("run", question, config.limits.run_seconds, Prices)
                 orders = priced.orders
         with clock.stage("compile"):
             return await self.stages.compile(full, specs, orders)
 
-    async def _run(
-        self, oracle: Child, problem: Problem, key: str, small: Traced, full: Program, specs: Specs, kernels: Kernels,
-        most_work: float | None,
-    ) -> tuple[Ran, Compared]:  # fmt: skip
-        """The candidate on rounds that are drawn from its key, and what the oracle says of its outputs. Raises Ended and
-        TooLong."""
-        stages, config = self.stages, self.stages.config
-        drawing = codec.pack(DrawRounds(stages.about(problem), key, small.other is not None, *small.calls_before))
+    async def _run(self, oracle: Child, problem: Problem, small: Traced, request: RunRequest) -> tuple[Ran, Compared]:
+        """The candidate on rounds that are drawn from its key, and what the oracle says of its outputs. `request` has no rounds
+        yet. Raises Ended and TooLong."""
+        stages = self.stages
+        drawing = DrawRounds(stages.about(problem), request.key, small.other is not None, *small.calls_before)
         drawn, inputs = await stages.ask_oracle(oracle, drawing, Rounds)
-        configs = {step: next(iter(choices)) for step, choices in kernels.facts.items()}
-        request = RunRequest(
-            small.program, small.other, full, specs, config.profile, config.precision, drawn.rounds, key, configs,
-            most_work,
-        )  # fmt: skip
+        request, seconds = replace(request, rounds=drawn.rounds), stages.config.limits.run_seconds
         ran: Ran | TooLarge
-        ran, outputs = await stages.job("run", codec.pack(request, inputs), config.limits.run_seconds, Ran, TooLarge)
+        ran, outputs = await stages.job("run", request, seconds, Ran, TooLarge, body=inputs)
         if isinstance(ran, TooLarge):
             raise TooLong
         try:
-            check(ran, small.program, full)
+            check(ran, request)
         except wire.BadMessage as error:
             raise nonsense("run", error) from error
         compared: Compared | Malformed
-        compared, _ = await stages.ask_oracle(oracle, codec.pack(Compare(ran.rounds), outputs), Compared, Malformed)
+        compared, _ = await stages.ask_oracle(oracle, Compare(ran.rounds), Compared, Malformed, body=outputs)
         if isinstance(compared, Malformed):
             raise Ended(Status.CRASH, f"the runner's answer is malformed: {compared.why}")
         return ran, compared
 
 
-def check(ran: Ran, small: Program, full: Program) -> None:
-    """Whether a child's answer speaks of steps and kernels that there are. Raises wire.BadMessage."""
-    for row in ran.rows:
-        if row.step >= len(full.forward) or (row.function is not None and row.function >= len(full.functions)):
-            raise wire.BadMessage("the time of a step that there is not")
-    if any(one.function >= len(full.functions) for one in ran.short) or any(one >= len(small.functions) for one in ran.live):
+def has_choice(program: Program) -> bool:
+    """Whether a launch in forward has several configurations."""
+    return any(len(launch.configs) > 1 for launch in program.launches)
+
+
+def check(ran: Ran, request: RunRequest) -> None:
+    """Whether a child's answer speaks of steps and kernels that there are, and prices what has no price yet. Raises
+    wire.BadMessage."""
+    steps, kernels = len(request.full.forward), len(request.full.functions)
+    if (ran.priced is None) == (request.priced is None):
+        raise wire.BadMessage("no times, or such that nobody has asked for")
+    rows, idle, repeated = (ran.priced.rows, ran.priced.idle, ran.priced.repeated) if ran.priced is not None else ((), {}, ())
+    if any(row.step >= steps or (row.function is not None and row.function >= kernels) for row in rows):
+        raise wire.BadMessage("the time of a step that there is not")
+    known = [*idle, *(one.function for one in (*ran.short, *repeated))]
+    if any(one >= kernels for one in known) or any(one >= len(request.program.functions) for one in ran.live):
         raise wire.BadMessage("a kernel that there is not")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from rlkernel.evaluator.cpu_judge import CpuJudge, Judged, TooLong
+from rlkernel.evaluator.cpu_judge import AtFull, CpuJudge, Judged, TooLong
 from rlkernel.evaluator.messages.oracle import Fits
 from rlkernel.evaluator.processes.fork_server import Child
 from rlkernel.evaluator.second_looks import MOST_WORK, SecondLooks
@@ -26,9 +26,10 @@ class CpuPath:
 
     async def evaluate(self, oracle: Child, problem: Problem, code: str, clock: Clock) -> Evaluation:
         """Judge one candidate. Raises Ended, BrokenReference or EvaluatorFailed."""
-        fits, found = await self._first(oracle, problem, code, clock)
+        at_full = AtFull()
+        fits, found = await self._first(oracle, problem, code, clock, at_full)
         fitted = replace(problem, source=fits.source)
-        other = await self._looks.after(oracle, fitted, code, clock, found) if fits.sizes else None
+        other = await self._looks.after(oracle, fitted, code, clock, found, at_full) if fits.sizes else None
         if other is not None:
             return replace(other, seconds=clock.now)
         if isinstance(found, Ended):
@@ -36,13 +37,16 @@ class CpuPath:
                 raise found
         return replace(found.evaluation, sizes=fits.sizes, seconds=clock.now)
 
-    async def _first(self, oracle: Child, problem: Problem, code: str, clock: Clock) -> tuple[Fits, Judged | Ended]:
+    async def _first(
+        self, oracle: Child, problem: Problem, code: str, clock: Clock, at_full: AtFull
+    ) -> tuple[Fits, Judged | Ended]:  # fmt: skip
         """Judge at the sizes that fit, at smaller ones where the interpreter would take too long, and at the last ones in any
         case."""
         fits = await self.stages.fitted(oracle, problem, None)
         for smaller in range(1, TIMES_SMALLER + 1):
             try:
-                return fits, await self._judge.judge(oracle, replace(problem, source=fits.source), code, clock, MOST_WORK)
+                fitted = replace(problem, source=fits.source)
+                return fits, await self._judge.judge(oracle, fitted, code, clock, MOST_WORK, at_full)
             except Ended as end:
                 return fits, end
             except TooLong:
@@ -50,6 +54,6 @@ class CpuPath:
             if fits.source == larger.source:
                 break
         try:
-            return fits, await self._judge.judge(oracle, replace(problem, source=fits.source), code, clock, None)
+            return fits, await self._judge.judge(oracle, replace(problem, source=fits.source), code, clock, None, at_full)
         except Ended as end:
             return fits, end

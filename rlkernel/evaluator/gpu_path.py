@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+import anyio
+import anyio.to_thread
+
 from rlkernel.evaluator.cards.baselines import BaselineStore
 from rlkernel.evaluator.cards.gpu_runner import GpuRunner
 from rlkernel.evaluator.cards.kept_times import KeptTimes
@@ -50,7 +53,8 @@ class GpuPath:
         stages, config = self.stages, self.stages.config
         brief = await stages.brief(oracle, problem)
         variant = brief.variants[1]
-        (traced,) = await stages.trace(code, [variant], clock)
+        found, _ = await stages.trace(code, [variant], clock)
+        (traced,) = found.traces
         with clock.stage("compile"):
             kernels, cubins = await self._compile(traced, variant.specs)
         task = Task(
@@ -61,7 +65,8 @@ class GpuPath:
             stay = await self._stays.stay(problem, brief, task, cubins, clock)
         measured = stay.judged.measured
         times = None if measured is None else await self._times_of(stay.runner, problem, measured)
-        return combine(facts_of(stay, task, brief, times), clock.now)
+        now = clock.now
+        return await anyio.to_thread.run_sync(lambda: combine(facts_of(stay, task, brief, times), now))  # of up to 16,384 steps
 
     async def _compile(self, traced: Traced, specs: Specs) -> tuple[Tables, dict[str, bytes]]:
         """Facts about the candidate's binaries in both modes, and the binaries by key."""

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+import anyio
+import anyio.to_thread
+
 from rlkernel.evaluator import wire
 from rlkernel.evaluator.cards.gpu_runner import GpuRunner, RunnerFailed, RunnerLost
 from rlkernel.evaluator.cards.studies import Studies
@@ -48,20 +51,20 @@ class Stays:
         body = wire.Body()
         spans = {key: body.add_bytes(data) for key, data in cubins.items()}
 
-        def question(known: Known) -> bytes:
-            return codec.pack(Evaluate(task, known, spans), body)
+        async def question(known: Known) -> bytes:
+            return await anyio.to_thread.run_sync(codec.pack, Evaluate(task, known, spans), body)  # it holds whole Programs
 
         while True:
             await self._studies.settled(problem)
             left = [runner for runner in self.runners if not runner.failed]
             runner = min(left or self.runners, key=lambda runner: runner.waiting)
             told = self._studies.known(runner, problem)
-            ready = None if told is None else question(told)  # before the lease, under which the card would wait for it
+            ready = None if told is None else await question(told)  # before the lease, under which the card would wait for it
             try:
                 async with runner.lease():
                     known = await self._studies.study(runner, problem, brief)
                     with clock.stage("gpu"):
-                        judged = await self._ask(runner, ready or question(known))
+                        judged = await self._ask(runner, ready or await question(known))
             except RunnerFailed:
                 if all(runner.failed for runner in self.runners):
                     raise

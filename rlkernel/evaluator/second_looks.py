@@ -7,16 +7,21 @@ Two kinds of candidates get one, and no others:
 - one that is not right, and may be made for its own sizes: its text has one of them as a number, its kernels fail while they run,
   or it calls other kernels at full shape. If it is right at longer sizes, it is right.
 
-A look that takes too long, or that ends in anything but outputs, says nothing.
+A look that takes too long, or that ends in anything but outputs, says nothing. What is known of a candidate at full shape is not
+found again: a look at one that is right traces it at its own sizes alone, compiles nothing and prices nothing.
 """
 
 from __future__ import annotations
 
 import ast
-from dataclasses import replace
+from collections.abc import AsyncIterator, Iterable
+from dataclasses import dataclass, replace
+
+import anyio
+import anyio.to_thread
 
 from rlkernel.errors import BrokenReference
-from rlkernel.evaluator.cpu_judge import CpuJudge, Judged, TooLong
+from rlkernel.evaluator.cpu_judge import AtFull, CpuJudge, Judged, TooLong
 from rlkernel.evaluator.judging.resizing import numbers_of
 from rlkernel.evaluator.messages.oracle import Longer
 from rlkernel.evaluator.processes.fork_server import Child
@@ -38,6 +43,18 @@ TELLING = 32
 """From which number on a size that a text repeats says that the text is made for it."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    """A candidate that may be looked at again."""
+
+    oracle: Child
+    problem: Problem
+    """At the sizes at which results were compared first."""
+    code: str
+    clock: Clock
+    at_full: AtFull
+
+
 class SecondLooks:
     """Looks again, with a judge."""
 
@@ -45,50 +62,48 @@ class SecondLooks:
         self._stages = stages
         self._judge = judge
 
-    async def after(self, oracle: Child, problem: Problem, code: str, clock: Clock, found: Judged | Ended) -> Evaluation | None:
+    async def after(
+        self, oracle: Child, problem: Problem, code: str, clock: Clock, found: Judged | Ended, at_full: AtFull
+    ) -> Evaluation | None:
         """What longer sizes say in place of what was found first; None where that stands. Raises EvaluatorFailed."""
+        one = _Candidate(oracle, problem, code, clock, at_full)
         if isinstance(found, Judged) and found.evaluation.correct:
-            return await self._confirm(oracle, problem, code, clock, found) if found.short else None
-        if may_be_made_for_its_sizes(problem, code, found):
-            return await self._excuse(oracle, problem, code, clock, found)
+            return await self._confirm(one, found) if found.short else None
+        if await anyio.to_thread.run_sync(may_be_made_for_its_sizes, problem, code, found):  # it parses the whole text
+            return await self._excuse(one, found)
         return None
 
-    async def _confirm(self, oracle: Child, problem: Problem, code: str, clock: Clock, found: Judged) -> Evaluation | None:
+    async def _confirm(self, one: _Candidate, found: Judged) -> Evaluation | None:
         """What is wrong at longer sizes with a candidate that is right at the first ones: at sizes that should be long enough,
         and where they are not, at the longest."""
         short = found.short
-        halvings = max(0, min(one.count for one in short).bit_length() - ENOUGH.bit_length())
-        looks = await self._stages.lengthened(oracle, problem, halvings)
-        if halvings:
-            looks += await self._stages.lengthened(oracle, problem)
-        for look in looks[:MOST_CONFIRMING]:
-            again = await self._look(oracle, replace(problem, source=look.source), code, clock)
+        halvings = max(0, min(extent.count for extent in short).bit_length() - ENOUGH.bit_length())
+        async for look in self._longer(one, MOST_CONFIRMING, dict.fromkeys((halvings, 0))):
+            again = await self._look(one, look.source, one.at_full)
             if again is None or not again.same_work:
                 continue
-            if again.evaluation.matches is False and await self._right_beside(oracle, problem, look, code, clock):
+            if again.evaluation.matches is False and await self._right_beside(one, look):
                 return replace(again.evaluation, sizes=look.sizes)
             short &= again.short
             if not short:
                 return None
         return None
 
-    async def _right_beside(self, oracle: Child, problem: Problem, look: Longer, code: str, clock: Clock) -> bool:
+    async def _right_beside(self, one: _Candidate, look: Longer) -> bool:
         """Whether a candidate is right where only those sizes differ from the first ones that were made smaller for a look."""
         if look.beside is None:
             return True
-        beside = await self._look(oracle, replace(problem, source=look.beside), code, clock)
+        beside = await self._look(one, look.beside, one.at_full)
         return beside is not None and beside.evaluation.matches is True
 
-    async def _excuse(self, oracle: Child, problem: Problem, code: str, clock: Clock, found: Judged | Ended) -> Evaluation | None:
+    async def _excuse(self, one: _Candidate, found: Judged | Ended) -> Evaluation | None:
         """The verdict at the first longer sizes at which a candidate is right; of one whose kernels did not run at the first
-        sizes, else that where they run."""
-        longest = await self._stages.lengthened(oracle, problem)
-        looks = longest + await self._stages.lengthened(oracle, problem, EIGHTH)
-        if isinstance(found, Judged) and found.evaluation.matches:  # it does other work, perhaps from far fewer rows on
-            looks = (*looks[len(longest) :], *longest)
+        sizes, else that where they run. Its figures come from there, so that each look prices the candidate by its own draws."""
+        # One that matches does other work, perhaps from far fewer rows on.
+        order = (EIGHTH, 0) if isinstance(found, Judged) and found.evaluation.matches else (0, EIGHTH)
         ran: Evaluation | None = None
-        for look in looks[:MOST_EXCUSING]:
-            again = await self._look(oracle, replace(problem, source=look.source), code, clock)
+        async for look in self._longer(one, MOST_EXCUSING, order):
+            again = await self._look(one, look.source, one.at_full.unpriced())
             if again is None:
                 continue
             if again.evaluation.correct:
@@ -96,9 +111,22 @@ class SecondLooks:
             ran = ran or replace(again.evaluation, sizes=look.sizes)
         return ran if isinstance(found, Ended) else None
 
-    async def _look(self, oracle: Child, problem: Problem, code: str, clock: Clock) -> Judged | None:
+    async def _longer(self, one: _Candidate, most: int, halvings: Iterable[int]) -> AsyncIterator[Longer]:
+        """The longer sizes for as many looks, those that are halved as often as the first of `halvings` says before others. Each
+        search takes the oracle some 50 ms per problem, so that it waits until the sizes before have not told enough."""
+        count = 0
+        for number in halvings:
+            for look in await self._stages.lengthened(one.oracle, one.problem, number):
+                if count == most:
+                    return
+                count += 1
+                yield look
+
+    async def _look(self, one: _Candidate, source: str, at_full: AtFull) -> Judged | None:
+        """What a candidate does at other sizes; None where that says nothing."""
         try:
-            return await self._judge.judge(oracle, problem, code, clock, MOST_WORK)
+            problem = replace(one.problem, source=source)
+            return await self._judge.judge(one.oracle, problem, one.code, one.clock, MOST_WORK, at_full)
         except (Ended, TooLong, BrokenReference):
             return None
 

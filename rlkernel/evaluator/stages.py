@@ -28,7 +28,7 @@ from rlkernel.evaluator.messages.survey import Survey, SurveyRequest
 from rlkernel.evaluator.processes.fork_server import Child, ChildDied, ForkServer
 from rlkernel.evaluator.program.compiled_ahead import MOST_ASKED, Asked, KernelFacts
 from rlkernel.evaluator.program.schema import MalformedProgram, Program
-from rlkernel.evaluator.program.variant import Specs, Traced, Variant
+from rlkernel.evaluator.program.variant import Kept, Specs, Traced, Variant
 from rlkernel.types import Problem, Seconds, Status
 
 
@@ -109,21 +109,31 @@ class Stages:
         """The problem as the oracle takes it."""
         return About(problem.name, problem.source, self.config.profile, self.config.precision)
 
-    def key(self, problem: Problem, code: str, traces: tuple[Traced, ...]) -> str:
+    async def key(self, problem: Problem, code: str, traces: tuple[Traced, ...]) -> str:
         """What everything of an evaluation is drawn from. The traces are part of it, so that no trace can hold what follows."""
-        return key_of(self.config.seed, problem.source, code, codec.to_header(Traces(traces)))
+        seed = self.config.seed
 
-    async def ask_oracle(self, oracle: Child, question: bytes, *answers: type[T], patience: int = 1) -> tuple[T, bytes]:
-        """The answer and its body. The oracle is trusted: its death, silence or nonsense is our failure. `patience` is a factor
-        on the time that it has.
+        def made() -> str:
+            return key_of(
+                seed, problem.source, code, {"message": "Traces", "traces": codec.form_of(tuple[Traced, ...]).encode(traces)}
+            )
+
+        return key_of(None) if seed is None else await anyio.to_thread.run_sync(made)  # it encodes whole Programs
+
+    async def ask_oracle(
+        self, oracle: Child, question: Any, *answers: type[T], body: bytes = b"", patience: int = 1
+    ) -> tuple[T, bytes]:
+        """The answer to a question with a body, and its body. The oracle is trusted: its death, silence or nonsense is our
+        failure. `patience` is a factor on the time that it has.
 
         Raises EvaluatorFailed or BrokenReference.
         """
         who, seconds = "the process that runs the reference", patience * self.config.limits.oracle_seconds
+        packed = await anyio.to_thread.run_sync(codec.pack, question, body)
         with anyio.CancelScope(shield=True):  # half an exchange would leave its answer to the next candidate
             try:
                 with anyio.fail_after(seconds):
-                    header, body = await oracle.ask(question)
+                    header, found = await oracle.ask(packed)
                 answer: T | Failed | Broken = codec.unpack(header, *answers, Failed, Broken)
             except ChildDied as death:
                 raise EvaluatorFailed(f"{who} {death.describe()}") from death
@@ -135,13 +145,13 @@ class Stages:
             raise EvaluatorFailed(f"{who}: {answer.detail}")
         if isinstance(answer, Broken):
             raise BrokenReference(answer.why)
-        return answer, body
+        return answer, found
 
     async def fitted(self, oracle: Child, problem: Problem, memory_bytes: int | None, smaller: int = 0) -> Fits:
         """The problem's file at sizes that can be judged here, chosen once per problem and `smaller` (see `fit_for_cpu`). Raises
         as `ask_oracle` does."""
         if (problem.source, smaller) not in self._fits:
-            question = codec.pack(Fit(self.about(problem), memory_bytes, smaller))
+            question = Fit(self.about(problem), memory_bytes, smaller)
             self._fits[problem.source, smaller], _ = await self.ask_oracle(oracle, question, Fits, patience=5)
         return self._fits[problem.source, smaller]
 
@@ -149,7 +159,7 @@ class Stages:
         """Longer sizes at which a problem, as `fitted` gives it, may be judged besides; found once per problem and `halvings`
         (see `judging.lengthening`). Raises as `ask_oracle` does."""
         if (problem.source, halvings) not in self._longer:
-            question = codec.pack(Lengthen(self.about(problem), halvings))
+            question = Lengthen(self.about(problem), halvings)
             found, _ = await self.ask_oracle(oracle, question, Lengthened, patience=5)
             self._longer[problem.source, halvings] = found.looks
         return self._longer[problem.source, halvings]
@@ -162,18 +172,19 @@ class Stages:
     async def brief(self, oracle: Child, problem: Problem) -> Brief:
         """What an evaluation must know of the problem; asked once per problem. Raises as `ask_oracle` does."""
         if problem.source not in self._briefs:
-            found, _ = await self.ask_oracle(oracle, codec.pack(Prepare(self.about(problem))), Brief)
+            found, _ = await self.ask_oracle(oracle, Prepare(self.about(problem)), Brief)
             self._briefs[problem.source] = found
         return self._briefs[problem.source]
 
-    async def job(self, kind: str, question: bytes, seconds: int, *wanted: type[T]) -> tuple[T, bytes]:
-        """The answer of a child that is forked for this one question, and its body. The child is untrusted: its death, silence
-        or nonsense becomes the candidate's verdict. Raises Ended."""
+    async def job(self, kind: str, question: Any, seconds: int, *wanted: type[T], body: bytes = b"") -> tuple[T, bytes]:
+        """The answer of a child that is forked for this one question with its body, and the answer's body. The child is
+        untrusted: its death, silence or nonsense becomes the candidate's verdict. Raises Ended."""
         memory = self.config.limits.memory_bytes
+        packed = await anyio.to_thread.run_sync(codec.pack, question, body)  # it may hold whole Programs
         try:
             with anyio.fail_after(seconds):
                 async with self._server.child(kind, cpu_seconds=seconds, memory_bytes=memory) as child:
-                    header, body = await child.ask(question, max_body=_MAX_BODY[kind])
+                    header, found = await child.ask(packed, max_body=_MAX_BODY[kind])
 
             def unpacked() -> T | Failed:
                 made: T | Failed = codec.unpack(header, *wanted, Failed)
@@ -194,19 +205,22 @@ class Stages:
             if answer.status in MAY_SAY[kind]:
                 raise Ended(answer.status, answer.detail)
             raise Ended(Status.CRASH, f"the process that was {_WHAT[kind]} sent a verdict that is not its to give")
-        return answer, body
+        return answer, found
 
-    async def trace(self, code: str, variants: Sequence[Variant], clock: Clock) -> tuple[Traced, ...]:
-        """One traced candidate per variant, traced again for each kernel that it compiles ahead. Raises Ended."""
-        known: tuple[KernelFacts, ...] = ()
+    async def trace(
+        self, code: str, variants: Sequence[Variant], clock: Clock, known: tuple[KernelFacts, ...] = (), timed: Kept | None = None
+    ) -> tuple[Traces, tuple[KernelFacts, ...]]:
+        """One traced candidate per variant, traced again for each kernel that it compiles ahead; and what is known of these.
+        `known` and `timed`: what an earlier trace at other sizes has found, see `TraceRequest`. Raises Ended."""
+        before = len(known)
         while True:
-            request = TraceRequest(code, self.config.profile, tuple(variants), known)
+            request = TraceRequest(code, self.config.profile, tuple(variants), known, timed)
             found: Traces | Asked
             with clock.stage("trace"):
-                found, _ = await self.job("trace", codec.pack(request), self.config.limits.trace_seconds, Traces, Asked)
+                found, _ = await self.job("trace", request, self.config.limits.trace_seconds, Traces, Asked)
             if not isinstance(found, Asked):
                 break
-            if len(known) == MOST_ASKED:
+            if len(known) - before == MOST_ASKED:
                 raise Ended(Status.UNTRACEABLE, f"kernel.warmup() compiles more than {MOST_ASKED} kernels")
             with clock.stage("compile"):
                 known += (await self._facts(found),)
@@ -214,7 +228,7 @@ class Stages:
                 raise Ended(Status.TIMEOUT, f"{_WHAT['compile']} ahead took more than {self.config.limits.compile_seconds} s")
         if len(found.traces) != len(variants):
             raise Ended(Status.CRASH, "the trace is not a Program: another number of traces")
-        return found.traces
+        return found, known
 
     async def _facts(self, asked: Asked) -> KernelFacts:
         """What is known of a kernel once it is compiled. Raises Ended."""
@@ -225,7 +239,7 @@ class Stages:
 
     async def survey(self, problem: Problem) -> Survey:
         """What is known of a problem's reference, found in a process of its own: its death or silence is the reference's."""
-        question = codec.pack(SurveyRequest(self.about(problem)))
+        question = SurveyRequest(self.about(problem))
         try:
             found, _ = await self.job("survey", question, self.config.limits.survey_seconds, Survey)
         except Ended as end:
@@ -239,7 +253,7 @@ class Stages:
         directory.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix="compile-", dir=self._server.scratch) as scratch:
             request = CompileRequest(program, specs, profile, configs, str(directory), scratch)
-            found, body = await self.job("compile", codec.pack(request), self.config.limits.compile_seconds, Binaries)
+            found, body = await self.job("compile", request, self.config.limits.compile_seconds, Binaries)
         try:
             sent = {key: wire.raw(span, body) for key, span in found.cubins.items()}
             arch = profile_of(profile).arch

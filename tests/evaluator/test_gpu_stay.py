@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
 import anyio
@@ -18,7 +20,8 @@ from rlkernel.evaluator.gpu_stay import Stay, Stays
 from rlkernel.evaluator.messages.endings import Failed
 from rlkernel.evaluator.messages.gpu import Evaluate, Needed, Study, Tables, Task
 from rlkernel.evaluator.processes.fork_server import ChildDied
-from rlkernel.evaluator.program.schema import Program
+from rlkernel.evaluator.program import encoding
+from rlkernel.evaluator.program.schema import Literal, Program, Step
 from rlkernel.evaluator.stages import Clock, Ended
 from rlkernel.evaluator.wire import Span
 from rlkernel.types import Precision, Status
@@ -37,6 +40,21 @@ def stays(*runners: PlayedRunner) -> Stays:
 
 async def stay(those: Stays) -> Stay:
     return await those.stay(RELU, BRIEF, TASK, {"key": b"cubin"}, Clock())
+
+
+async def test_a_candidate_is_written_beside_the_event_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its Program of 16,384 steps takes half a second."""
+    threads: list[int] = []
+    real = encoding.step_to_json
+
+    def noted(step: Step) -> Any:
+        threads.append(threading.get_ident())
+        return real(step)
+
+    monkeypatch.setattr(encoding, "step_to_json", noted)
+    task = replace(TASK, program=replace(NOTHING, forward=(Literal(0, "float32", (), "AAAAAA=="),)))
+    await stays(PlayedRunner(0, [KNOWN, WRONG])).stay(RELU, BRIEF, task, {}, Clock())
+    assert threads and threading.get_ident() not in threads
 
 
 async def test_a_gpu_that_was_given_up_is_not_chosen_though_nobody_waits_for_it() -> None:

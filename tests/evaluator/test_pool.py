@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import threading
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import anyio
 import psutil
@@ -17,6 +20,7 @@ from rlkernel.evaluator.cards.gpus import Gpu
 from rlkernel.evaluator.config import EvaluatorConfig, Limits
 from rlkernel.evaluator.pool import Pool, open_pool
 from rlkernel.evaluator.processes.fork_server import ZygoteDied
+from rlkernel.evaluator.program import encoding
 from rlkernel.types import Problem, Status
 from tests.evaluator.cards.fake_nvml import FakeNvml, use
 from tests.patient import PATIENT
@@ -37,6 +41,32 @@ async def test_facts_of_an_honest_relu(pool: Pool, relu: Problem) -> None:
     assert result.ops == ()
     assert [fact.op for fact in result.reference_ops] == ["aten.relu"]
     assert result.max_error == 0.0
+
+
+@pytest.mark.anyio
+async def test_whole_programs_are_read_and_written_beside_the_event_loop(
+    pool: Pool, relu: Problem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A Program of 16,384 steps takes half a second: for the seed's key, and for each child that is told of it."""
+    threads: dict[str, list[int]] = {"step_to_json": [], "_step": []}
+
+    def noting(name: str) -> Any:
+        real = getattr(encoding, name)
+
+        def noted(*given: Any) -> Any:
+            threads[name].append(threading.get_ident())
+            return real(*given)
+
+        return noted
+
+    for name in threads:
+        monkeypatch.setattr(encoding, name, noting(name))
+    monkeypatch.setattr(pool._stages, "config", replace(pool.config, seed=1))
+    result = await pool.evaluate(relu, (HOSTILE / "honest.py").read_text() + "# beside\n")
+    assert result.correct
+    # Both sizes are read once; written are both for the key, one for the compiler, and both for the runner: three steps each.
+    assert (len(threads["_step"]), len(threads["step_to_json"])) == (6, 15)
+    assert threading.get_ident() not in {*threads["_step"], *threads["step_to_json"]}
 
 
 @pytest.mark.anyio

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from rlkernel.evaluator.cpu_judge import Judged, TooLong
-from rlkernel.evaluator.messages.children import Extent
+from rlkernel.evaluator.cpu_judge import AtFull, Judged, TooLong
+from rlkernel.evaluator.messages.children import CompileRequest, Extent, PriceRequest, RunRequest, TraceRequest
 from rlkernel.evaluator.messages.oracle import Longer
 from rlkernel.evaluator.pool import Pool
 from rlkernel.evaluator.second_looks import SecondLooks, may_be_made_for_its_sizes
@@ -41,12 +41,16 @@ class Judge:
         return found
 
 
-async def after(judge: Judge, found: Judged | Ended, code: str = "") -> Evaluation | None:
-    async def lengthened(*given: Any) -> tuple[Longer, ...]:
+async def after(judge: Judge, found: Judged | Ended, code: str = "", searched: list[int] | None = None) -> Evaluation | None:
+    """`searched`: how often longer sizes are halved at least, of those that were searched for."""
+
+    async def lengthened(oracle: Any, problem: Problem, halvings: int) -> tuple[Longer, ...]:
+        if searched is not None:
+            searched.append(halvings)
         return LOOKS
 
     stages, it, oracle = SimpleNamespace(lengthened=lengthened), judge, SimpleNamespace()
-    return await SecondLooks(stages, it).after(oracle, PROBLEM, code, CLOCK, found)  # type: ignore[arg-type]
+    return await SecondLooks(stages, it).after(oracle, PROBLEM, code, CLOCK, found, AtFull())  # type: ignore[arg-type]
 
 
 @pytest.mark.anyio
@@ -64,6 +68,20 @@ async def test_looks_end_when_every_loop_was_long() -> None:
     assert judge.asked == ["columns"]
     assert await after(judge, judged(Status.CORRECT, LOOP, AXIS)) is None
     assert judge.asked == ["columns", "columns", "rows"]
+
+
+@pytest.mark.anyio
+async def test_sizes_are_searched_for_when_they_are_needed() -> None:
+    """A loop of 64 turns should be long enough where sizes are halved 4 times; where it is not, full sizes are searched."""
+    long, searched = Extent(0, 3, 64), list[int]()
+    assert await after(Judge(columns=judged()), judged(Status.CORRECT, long), searched=searched) is None
+    assert searched == [4]
+    still = judged(Status.CORRECT, long)
+    assert await after(Judge(columns=still, rows=still), judged(Status.CORRECT, long), searched=searched) is None
+    assert searched == [4, 4, 0]
+    ended = Judge(columns=judged(), rows=judged())
+    assert await after(ended, judged(Status.INCORRECT), "COLUMNS = 8192", searched=searched) is not None
+    assert searched == [4, 4, 0, 0]
 
 
 @pytest.mark.anyio
@@ -178,3 +196,59 @@ async def test_a_sum_that_keeps_its_last_block_is_wrong_whatever_the_block(pool:
     right = await pool.evaluate(problem, code.replace("{sign}", "+="))
     assert right.status is Status.CORRECT, right.detail
     assert right.sizes == {"ROWS": 3, "COLS": 100}
+
+
+TUNER = """@triton.autotune(
+    configs=[triton.Config({"BLOCK": block}) for block in (128, 256, 512)], key=["n"],
+    prune_configs_by={"early_config_prune": lambda configs, nargs, **kwargs: configs[1:] if nargs["rows"] == 64 else configs},
+)
+@triton.jit"""
+
+
+@pytest.fixture
+def asked(pool: Pool, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The questions to children, each with its answer."""
+    made: list[Any] = []
+    job = pool._stages.job
+
+    async def noted(kind: str, question: Any, *rest: Any, **more: Any) -> Any:
+        answer = await job(kind, question, *rest, **more)
+        made.append((question, answer[0]))
+        return answer
+
+    monkeypatch.setattr(pool._stages, "job", noted)
+    return made
+
+
+@pytest.mark.anyio
+async def test_what_is_known_at_full_shape_is_not_found_again(pool: Pool, asked: list[Any]) -> None:
+    """A second look traces one size, and neither compiles nor prices. Configurations are those that are kept at full shape."""
+    code = SUM.replace("{loop}", "for start in range(0, n, BLOCK):").replace("{step}", "").replace("{sign}", "+=")
+    code += "# no other test judges this text\n"
+    tuned = code.replace("@triton.jit", TUNER).replace("n, BLOCK: tl", "n, rows, BLOCK: tl")
+    tuned = tuned.replace("BLOCK={block}", "x.shape[0]")
+    for text, first in ((code.replace("{block}", "128"), []), (tuned, [PriceRequest])):
+        asked.clear()
+        found = await pool.evaluate(Problem("sum", 1, "train", REFERENCE), text)
+        assert found.status is Status.CORRECT, found.detail
+        kinds = [type(question) for question, _ in asked]
+        assert kinds == [TraceRequest, *first, CompileRequest, RunRequest, TraceRequest, RunRequest]
+        (ran, told), (traced, _), (again, left) = asked[-3:]
+        assert (len(asked[0][0].variants), len(traced.variants)) == (2, 1)
+        assert (ran.priced, again.priced, left.priced) == (None, told.priced, None)
+        assert (again.full, again.configs) == (ran.full, ran.configs)
+        counts = [len(launch.configs) for request in (ran, again) for launch in request.program.launches]
+        assert counts == ([2, 2] if first else [1, 1])
+        assert (told.short, left.short) == ((Extent(0, 3, 2),), ())
+
+
+@pytest.mark.anyio
+async def test_a_look_whose_figures_count_prices_the_candidate_itself(pool: Pool, asked: list[Any]) -> None:
+    """The 16384 columns stand in its text, so that it is wrong at 100 of them; it is compiled once."""
+    code = SUM.replace("{loop}", "for start in range(0, n, BLOCK):").replace("{step}", "").replace("{sign}", "+=")
+    code = code.replace("x.shape[1], BLOCK={block}", "16384, BLOCK=128")
+    found = await pool.evaluate(Problem("sum", 1, "train", REFERENCE), code)
+    assert (found.status, found.sizes["COLS"]) == (Status.CORRECT, 16384)
+    kinds = [type(question) for question, _ in asked if not isinstance(question, TraceRequest)]
+    assert (kinds.count(CompileRequest), kinds.count(PriceRequest)) == (1, 0)
+    assert [question.priced for question, _ in asked if isinstance(question, RunRequest)] == [None]

@@ -13,15 +13,15 @@ import json
 import re
 import secrets
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from rlkernel.evaluator import wire
+from rlkernel.evaluator.program.reached import kernel_text
 from rlkernel.evaluator.program.schema import Config, Launch, Program
-from rlkernel.evaluator.program.values import Constexpr, FunctionRef, Value, encode, rewrite
 from rlkernel.evaluator.version import binary_version
 
 MAX_CONFIGS = 16
@@ -99,40 +99,11 @@ def _descriptor_layout(meta: Any) -> bool:
     return isinstance(block, list) and 1 <= len(block) <= 5 and all(_whole(n, 0, 1 << 20) for n in numbers)
 
 
-def _mentioned(values: dict[str, Value]) -> Iterator[int]:
-    """The functions that bindings or constants refer to."""
-    for value in values.values():
-        while isinstance(value, Constexpr):
-            value = value.value
-        if isinstance(value, FunctionRef):
-            yield value.index
-
-
-def _renumbered(values: dict[str, Value], order: dict[int, int]) -> dict[str, Any]:
-    """Bindings or constants as JSON, with functions by their place in `order`."""
-
-    def change(value: Value) -> Value:
-        return FunctionRef(order[value.index]) if isinstance(value, FunctionRef) else value
-
-    return {name: encode(rewrite(value, change)) for name, value in values.items()}
-
-
 def text_digest(program: Program, launch: Launch, config: Config, arch: int) -> str:
     """A digest of everything but the arguments that goes into a binary: the kernel with the functions that it can reach, its
     constants and options, the target, and the versions that compile. Other kernels of the Program and line numbers are left out.
     """
-    order: dict[int, int] = {}
-    open_functions = [launch.function, *_mentioned(config.constants)]
-    while open_functions:
-        index = open_functions.pop(0)
-        if index not in order:
-            order[index] = len(order)
-            open_functions += _mentioned(program.functions[index].bindings)
-    functions = [
-        [f.name, f.source, _renumbered(f.bindings, order), f.do_not_specialize, f.constexpr]
-        for f in (program.functions[i] for i in order)
-    ]
-    parts = [functions, _renumbered(config.constants, order), config.options, arch, _toolchain()]
+    parts = [*kernel_text(program.functions, launch.function, config.constants), config.options, arch, _toolchain()]
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:32]
 
 

@@ -5,6 +5,8 @@ A loop that has one turn where results are compared, and several at full shape, 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from rlkernel.evaluator.messages.children import Extent
 from rlkernel.evaluator.program.schema import Program
 
@@ -25,8 +27,14 @@ class Extents:
         if count > self._most.get(place, 0):
             self._most[place] = count
 
-    def short(self, full: Extents, program: Program) -> tuple[Extent, ...]:
-        """What has one turn at most here, and several at full shape, where `program` ran."""
+    def repeated(self, program: Program) -> tuple[Extent, ...]:
+        """What has several turns here, where `program` ran."""
         numbers = {function.source: index for index, function in reversed([*enumerate(program.functions)])}
-        places = [(*place, count) for place, count in full._most.items() if count > 1 >= self._most.get(place, 0)]
+        places = [(*place, count) for place, count in self._most.items() if count > 1]
         return tuple(sorted(Extent(numbers[source], place, count) for source, place, count in places if source in numbers))
+
+    def short(self, repeated: Iterable[Extent], program: Program) -> tuple[Extent, ...]:
+        """What has one turn at most here, of what is `repeated` at full shape, where `program` ran."""
+        return tuple(
+            one for one in repeated if self._most.get((program.functions[one.function].source, one.place), 0) <= 1
+        )  # fmt: skip

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
 from typing import Any
 
 import torch
 
 from rlkernel.evaluator.compile.binaries import MAX_CONFIGS
-from rlkernel.evaluator.cpu.interpreter import Idle, Interpreter, KernelFailed
+from rlkernel.evaluator.cpu.interpreter import Interpreter, KernelFailed
 from rlkernel.evaluator.cpu.machine import OutOfBounds
 from rlkernel.evaluator.devices import DeviceProfile
 from rlkernel.evaluator.judging.counts import Counts
@@ -35,12 +34,10 @@ class Pricing:
         self.precision = precision
         self._interpreter = Interpreter(program)
 
-    def refuse_idle(self, live: Container[str]) -> None:
-        """Raises Idle for a kernel whose text is among the `live` ones, if no program of a launch was found that writes."""
-        for number, line in self._interpreter.idle.items():
-            function = self.program.functions[number]
-            if function.source in live:
-                raise Idle(f"line {line}: kernel {function.name}: ")
+    @property
+    def idle(self) -> dict[int, int]:
+        """Kernels of which no program was found that writes, and the lines of their launches."""
+        return self._interpreter.idle
 
     def _price(self, launch: Launch, config: Config, args: dict[str, Any]) -> tuple[float, Counts]:
         counts = self._interpreter.price(launch, config, args)

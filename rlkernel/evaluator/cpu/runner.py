@@ -6,13 +6,14 @@ Runs in a locked child that dies afterwards. It never sees expected outputs.
 from __future__ import annotations
 
 import math
+from collections.abc import Container
 from typing import Any
 
 import torch
 
 from rlkernel.evaluator import wire
 from rlkernel.evaluator.cpu.extents import Extents
-from rlkernel.evaluator.cpu.interpreter import Interpreter, KernelFailed
+from rlkernel.evaluator.cpu.interpreter import Idle, Interpreter, KernelFailed
 from rlkernel.evaluator.cpu.language import the_machine
 from rlkernel.evaluator.cpu.machine import OutOfBounds
 from rlkernel.evaluator.cpu.pace import Pace, TooMuchWork
@@ -22,7 +23,16 @@ from rlkernel.evaluator.judging.flags import set_precision
 from rlkernel.evaluator.judging.operator_costs import NoCost
 from rlkernel.evaluator.judging.reference_calls import pairs
 from rlkernel.evaluator.messages import codec
-from rlkernel.evaluator.messages.children import PriceRequest, Prices, Ran, RoundInputs, RoundOutputs, RunRequest, TooLarge
+from rlkernel.evaluator.messages.children import (
+    Priced,
+    PriceRequest,
+    Prices,
+    Ran,
+    RoundInputs,
+    RoundOutputs,
+    RunRequest,
+    TooLarge,
+)
 from rlkernel.evaluator.messages.endings import Failed
 from rlkernel.evaluator.program.kernel_source import KernelRejected
 from rlkernel.evaluator.program.replay import Replay, StepFailed, noted_strides
@@ -150,15 +160,29 @@ def _share(request: RunRequest) -> float:
     return request.most_work / (len(request.rounds) + len({launch.function for launch in request.program.launches}))
 
 
+def _priced(request: RunRequest, compiled: dict[int, int]) -> Priced:
+    """What the candidate costs at full size. Raises OutOfBounds, KernelFailed, KernelRejected, NoCost."""
+    pricing = Pricing(request.full, profile_of(request.profile), request.precision)
+    rows, unwritten = pricing.rows(request.full_specs, compiled)
+    return Priced(tuple(rows), unwritten, pricing.idle, the_machine()[0].extents.repeated(request.full))
+
+
+def _refuse_idle(full: Program, priced: Priced, live: Container[str]) -> None:
+    """Raises Idle for a kernel whose text is among the `live` ones, if no program of a launch was found that writes."""
+    for number, line in priced.idle.items():
+        function = full.functions[number]
+        if function.source in live:
+            raise Idle(f"line {line}: kernel {function.name}: ")
+
+
 def _run(request: RunRequest, body: bytes) -> bytes:
     small, other, full = request.program, request.other or request.program, request.full
     compiled = {step_number(step): config for step, config in request.configs.items()}
     machine, _ = the_machine()
     machine.draw_from(request.key)
     set_precision(request.precision)
-    pricing = Pricing(full, profile_of(request.profile), request.precision)
-    rows, unwritten = pricing.rows(request.full_specs, compiled)
-    at_full, machine.extents = machine.extents, Extents()
+    priced = request.priced or _priced(request, compiled)
+    machine.extents = Extents()
     configs = _configs_alike(compiled, full, small)
     interpreter = Interpreter(small)
     reply = wire.Body()
@@ -191,8 +215,9 @@ def _run(request: RunRequest, body: bytes) -> bytes:
         )
         if index == 0:
             live = _live(small, interpreter, configs, one, output, pace.work)
-            pricing.refuse_idle({small.functions[number].source for number, alive in live.items() if alive})
-    return codec.pack(Ran(tuple(rounds), tuple(rows), live, unwritten, machine.extents.short(at_full, full)), reply)
+            _refuse_idle(full, priced, {small.functions[number].source for number, alive in live.items() if alive})
+    found = None if request.priced is not None else priced
+    return codec.pack(Ran(tuple(rounds), found, live, machine.extents.short(priced.repeated, full)), reply)
 
 
 def _orders(request: PriceRequest) -> bytes:

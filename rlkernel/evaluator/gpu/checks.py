@@ -69,29 +69,33 @@ class Checks:
         detail = what.format(index=index)
         self._tell.append(lambda sums, told: Match(False, detail) if told[place] else None)
 
-    def outputs(self, output: Any, expected: Any, allowed: Sequence[Tolerance], note: str = "") -> None:
-        """Check an output against the reference's, with one tolerance per tensor. `note` follows a failure's text."""
+    def outputs(
+        self, output: Any, expected: Any, allowed: Sequence[Tolerance], note: str = ""
+    ) -> tuple[list[torch.Tensor], list[torch.Tensor]]:  # fmt: skip
+        """Check an output against the reference's, with one tolerance per tensor. `note` follows a failure's text. Returns the
+        tensors of both, in order."""
         found: list[torch.Tensor] = []
         wanted: list[torch.Tensor] = []
         structures = flatten(output, found), flatten(expected, wanted)
         detail = compare_structure(*structures)
         if detail is not None or len(found) != len(wanted):
             self._fail((detail or "another number of output tensors") + note)
-            return
+            return found, wanted
         for index, (f, e, limit) in enumerate(zip(found, wanted, allowed, strict=True)):
             where = "output" if len(found) == 1 else f"output {index}"
             wrong = mismatch(f, e, overlapping=overlapping(f), where=where)
             if wrong is not None:
                 self._fail(wrong + note)
-                return
+                break
             self._output(f, e, limit, where, note)
+        return found, wanted
 
-    def own(self, output: Any, inputs: Sequence[torch.Tensor], expected: Any, given: Sequence[torch.Tensor]) -> None:
-        """Check that no output lies in the memory of an input, unless the reference's does, which was `given` its own inputs."""
-        found: list[torch.Tensor] = []
-        wanted: list[torch.Tensor] = []
-        flatten(output, found)
-        flatten(expected, wanted)
+    def own(
+        self, found: Sequence[torch.Tensor], inputs: Sequence[torch.Tensor], wanted: Sequence[torch.Tensor],
+        given: Sequence[torch.Tensor],
+    ) -> None:  # fmt: skip
+        """Check that none of the outputs `found` lies in the memory of an input, unless the reference's output does, which was
+        `given` its own inputs."""
         for index, (f, e) in enumerate(zip(found, wanted, strict=False)):  # another number is told by `outputs`
             if lent(f, inputs) and not lent(e, given):
                 self._fail(LENT.format(where="output" if len(found) == 1 else f"output {index}"))

@@ -114,8 +114,8 @@ class Session:
         model = self._reference(seeds, kind)
         with judging(self.precision):
             expected = call(model, given, seeds.forward)
-        checks.outputs(outcome.output, expected, self.known.allowed[name_of(kind)], kind.note)
-        checks.own(outcome.output, outcome.inputs, expected, tensors_of(given))
+        found, wanted = checks.outputs(outcome.output, expected, self.known.allowed[name_of(kind)], kind.note)
+        checks.own(found, outcome.inputs, wanted, tensors_of(given))
         before = given if self.known.keeps_inputs else self.problem.inputs(seeds.inputs, kind)
         checks.inputs(outcome.inputs, tensors_of(given), tensors_of(before), self.known.fates)
         if not kind.other:

@@ -13,7 +13,7 @@ from rlkernel.evaluator.compile.binaries import Compiled
 from rlkernel.evaluator.messages.codec import Between
 from rlkernel.evaluator.program.compiled_ahead import KernelFacts
 from rlkernel.evaluator.program.schema import MAX_KERNELS, MAX_STEPS, Program
-from rlkernel.evaluator.program.variant import Specs, Traced, Variant
+from rlkernel.evaluator.program.variant import Kept, Specs, Traced, Variant
 from rlkernel.evaluator.wire import Span, TensorSpan
 from rlkernel.types import Precision
 
@@ -54,6 +54,8 @@ class TraceRequest:
     variants: tuple[Variant, ...]
     known: tuple[KernelFacts, ...] = ()
     """What is known of the kernels that earlier traces have asked for."""
+    timed: Kept | None = None
+    """What is kept at the size that is timed, where that was traced before; None where it is the last of `variants`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +63,8 @@ class Traces:
     """Tracer to pool: what the candidate does at each size."""
 
     traces: tuple[Traced, ...]
+    timed: Kept
+    """What is kept at the size that is timed: a later trace of other sizes is given this."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +115,32 @@ class RoundInputs:
     """Inputs of the calls that prepare the module; none where it is not called before."""
 
 
+@dataclass(frozen=True, slots=True, order=True)
+class Extent:
+    """What repeats in a kernel at full size."""
+
+    function: Kernel
+    """The kernel, or a function that it calls."""
+    place: Annotated[int, Between(0, 1 << 16)]
+    """0, 1 and 2: the axes of its grid; from 3 on, its loops in the order of their ends."""
+    count: Annotated[int, Between(2, 1 << 62)] = field(compare=False)
+    """How many turns, or programs, there are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Priced:
+    """What a Program costs at full size, and what was seen of it there."""
+
+    rows: tuple[StepTime, ...]
+    """Modelled times."""
+    unwritten: bool
+    """The launches write less than nearly all of an output that only they write."""
+    idle: dict[Kernel, Annotated[int, Between(0, 10**7)]]
+    """Kernel of which no program was found that writes -> the line of its launch."""
+    repeated: tuple[Extent, ...]
+    """What has several turns, or programs."""
+
+
 @dataclass(frozen=True, slots=True)
 class RunRequest:
     """Pool to CPU runner: a Program at both sizes, and the rounds at the small one."""
@@ -133,6 +163,8 @@ class RunRequest:
     """Launch at full size, "3" in forward or "init:0" in `Program.once` -> the configuration that was compiled."""
     most_work: float | None
     """The work of all rounds, see `cpu.pace`, above which the answer is `TooLarge`; None: no limit."""
+    priced: Priced | None = None
+    """What the candidate costs at full size, where an earlier answer has said so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,28 +208,14 @@ class RoundOutputs:
     """The watched parameters and buffers after the call, as far as the candidate has them."""
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Extent:
-    """What repeats in a kernel at full size."""
-
-    function: Kernel
-    """The kernel, or a function that it calls."""
-    place: Annotated[int, Between(0, 1 << 16)]
-    """0, 1 and 2: the axes of its grid; from 3 on, its loops in the order of their ends."""
-    count: Annotated[int, Between(2, 1 << 62)] = field(compare=False)
-    """How many turns, or programs, there are."""
-
-
 @dataclass(frozen=True, slots=True)
 class Ran:
     """CPU runner to pool: outputs of every round, and what the Program costs at full size."""
 
     rounds: tuple[RoundOutputs, ...]
-    rows: tuple[StepTime, ...]
-    """Modelled times at full size."""
+    priced: Priced | None
+    """What the Program costs at full size; None where the request has told it."""
     live: dict[Kernel, bool]
     """Kernel of the small Program -> whether skipping its launches changes the output."""
-    unwritten: bool
-    """At full size the launches write less than half of an output that only they write."""
     short: tuple[Extent, ...]
     """What has one turn, or one program, in all rounds at most, and several at full size."""

@@ -43,8 +43,8 @@ def _trace_job(sock: socket.socket, fork: Fork) -> None:
     sandbox.lock(cpu_seconds=fork.cpu_seconds, memory_bytes=fork.memory_bytes)
     request = codec.unpack(message[0], TraceRequest)
     try:
-        traces = trace(request.source, profile_of(request.profile), request.variants, request.known)
-        answer: Traces | Asked | Failed = Traces(traces)
+        profile = profile_of(request.profile)
+        answer: Traces | Asked | Failed = Traces(*trace(request.source, profile, request.variants, request.known, request.timed))
     except Verdict as verdict:
         answer = Failed(verdict.status, verdict.detail)
     except NeedsKernel as needs:

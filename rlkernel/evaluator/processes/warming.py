@@ -37,8 +37,8 @@ def warm_up() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         os.environ["TRITON_CACHE_DIR"] = scratch
         variant = Variant([[], {"dict": []}], [{"tensor": {"shape": [4, 16], "stride": [16, 1], "dtype": "float32"}}])
-        (traced,) = trace(_HONEST, profile_of("h200"), [variant])
-        (again,) = codec.unpack(codec.to_header(Traces((traced,))), Traces).traces
+        traces, kept = trace(_HONEST, profile_of("h200"), [variant])
+        (again,) = codec.unpack(codec.to_header(Traces(traces, kept)), Traces).traces
         compile_program(again.program, ([], meta_tensors(variant.specs.inputs)), profile_of("h200"), Path(scratch), {})
         _interpret(again.program, variant.specs)
         for kind in (TraceRequest, CompileRequest, Binaries, RunRequest, Ran, Failed):

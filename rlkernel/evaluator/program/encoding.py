@@ -6,6 +6,7 @@ from typing import Any
 
 from rlkernel.evaluator.program.scalars import OPERATIONS
 from rlkernel.evaluator.program.schema import (
+    MAX_CHOICES,
     MAX_KERNELS,
     MAX_LITERAL_BYTES,
     MAX_STEPS,
@@ -164,7 +165,7 @@ def _step(data: Any, functions: int) -> Step:
         return Scalar(data["scalar"], data["operation"], tuple(decode(data["args"])))
     require(is_int(data.get("launch"), 0, functions - 1), "launch of an unknown kernel")
     configs = data.get("configs")
-    require(isinstance(configs, list) and 1 <= len(configs) <= 256, "bad configs")
+    require(isinstance(configs, list) and 1 <= len(configs) <= MAX_CHOICES, "bad configs")
     require(is_int(data.get("line"), 0, 10**7), "bad launch line")
     args, alternatives = _values(data.get("args")), tuple(_config(c, functions) for c in configs)
     for config in alternatives:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from rlkernel.evaluator.program.schema import Program, TensorSpec, specs_of
+from rlkernel.evaluator.program.schema import MAX_CHOICES, MAX_KERNELS, Program, TensorSpec, specs_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +35,33 @@ class Variant:
     def specs(self) -> Specs:
         """The tensors among the arguments."""
         return Specs(specs_of(self.init_args), specs_of(self.inputs))
+
+
+@dataclass(frozen=True, slots=True)
+class KeptConfigs:
+    """The configurations that host code keeps of one launch in forward. Raises ValueError for such as there cannot be."""
+
+    function: int
+    """The kernel's place in `Program.functions`."""
+    configs: int
+    """How many configurations there were to choose from."""
+    kept: tuple[int, ...]
+    """The places of those that are kept."""
+
+    def __post_init__(self) -> None:
+        known = 0 <= self.function < MAX_KERNELS and 1 <= self.configs <= MAX_CHOICES
+        if not known or not all(0 <= place < self.configs for place in self.kept):
+            raise ValueError("configurations that there are not")
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """The configurations that are kept at the size that is timed: a row for each launch in forward, in order. There are no rows
+    where no launch has several configurations."""
+
+    usual: tuple[KeptConfigs, ...] = ()
+    flipped: tuple[KeptConfigs, ...] = ()
+    """In the other of train and eval mode."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from rlkernel.evaluator.program.compiled_ahead import KernelFacts
 from rlkernel.evaluator.program.replaced import hold, holding
 from rlkernel.evaluator.program.schema import Launch, Program, Step, decode_scalar
 from rlkernel.evaluator.program.values import Pairs, TensorRef, Value
-from rlkernel.evaluator.program.variant import Traced, Variant
+from rlkernel.evaluator.program.variant import Kept, KeptConfigs, Traced, Variant
 from rlkernel.evaluator.trace.calls import Call, Steady, alike, steady
 from rlkernel.evaluator.trace.cuda_graphs import graphs
 from rlkernel.evaluator.trace.host_numbers import compiled, names
@@ -273,39 +273,51 @@ def _pruned(program: Program, kept: list[tuple[int, ...]]) -> Program:
     return replace(program, forward=tuple(step_without(step) for step in program.forward))
 
 
-def _prune(wholes: list[_Whole]) -> tuple[Traced, ...]:
-    """The traces, every size with the configurations that are kept at the last one, which is the size that is timed:
-    a configuration is chosen there, and must be the same one where it is checked."""
-    last = wholes[-1]
+def _kept(whole: _Whole) -> Kept:
+    """The configurations that are kept at one size."""
 
-    def kept(program: Program) -> list[tuple[int, ...]]:
-        everything = [tuple(range(len(launch.configs))) for launch in program.launches]
-        return [last.kept.get(id(launch), own) for launch, own in zip(program.launches, everything, strict=True)]
+    def rows(program: Program | None) -> tuple[KeptConfigs, ...]:
+        launches = () if program is None else program.launches
+        if all(len(launch.configs) == 1 for launch in launches):
+            return ()
+        everything = [tuple(range(len(launch.configs))) for launch in launches]
+        return tuple(
+            KeptConfigs(launch.function, len(launch.configs), whole.kept.get(id(launch), own))
+            for launch, own in zip(launches, everything, strict=True)
+        )
 
-    def left(program: Program, timed: Program | None) -> Program:
-        if timed is None or [_shape(one) for one in program.launches] != [_shape(one) for one in timed.launches]:
-            return program
-        return _pruned(program, kept(timed))
+    return Kept(rows(whole.program), rows(whole.other))
+
+
+def _prune(wholes: list[_Whole], timed: Kept) -> tuple[Traced, ...]:
+    """The traces, every size with the configurations that are kept at the size that is timed: a configuration is chosen there,
+    and must be the same one where it is checked."""
+
+    def left(program: Program, rows: tuple[KeptConfigs, ...]) -> Program:
+        """The launches must be of the same kernels with as many configurations for a choice to mean the same."""
+        shapes = [(launch.function, len(launch.configs)) for launch in program.launches]
+        return (
+            _pruned(program, [row.kept for row in rows]) if shapes == [(row.function, row.configs) for row in rows] else program
+        )
 
     return tuple(
-        Traced(left(one.program, last.program), None if one.other is None else left(one.other, last.other)) for one in wholes
+        Traced(left(one.program, timed.usual), None if one.other is None else left(one.other, timed.flipped)) for one in wholes
     )
 
 
-def _shape(launch: Launch) -> tuple[int, int]:
-    """What launches must share for a choice at one size to mean the same at another."""
-    return launch.function, len(launch.configs)
-
-
 def trace(
-    source: str, profile: DeviceProfile, variants: Sequence[Variant], known: Sequence[KernelFacts] = ()
-) -> tuple[Traced, ...]:
-    """What the candidate `source` does at each size, as if `profile` were there. `known`: of the kernels that it compiles ahead.
-    Raises Verdict, and NeedsKernel for a kernel that is not known."""
+    source: str, profile: DeviceProfile, variants: Sequence[Variant], known: Sequence[KernelFacts] = (),
+    timed: Kept | None = None,
+) -> tuple[tuple[Traced, ...], Kept]:  # fmt: skip
+    """What the candidate `source` does at each size, as if `profile` were there, and which configurations it keeps at the size
+    that is timed. `known`: of the kernels that it compiles ahead. `timed`: what is kept at the size that is timed, if it was
+    traced before; else it is the last of `variants`. Raises Verdict, and NeedsKernel for a kernel that is not known."""
     linecache.cache[FILENAME] = (len(source), None, io.StringIO(source, newline=None).readlines(), FILENAME)
     load(source)
     facts = {one.key: one for one in known}
-    return _prune([_whole(source, profile, variant, facts) for variant in variants])
+    wholes = [_whole(source, profile, variant, facts) for variant in variants]
+    timed = _kept(wholes[-1]) if timed is None else timed
+    return _prune(wholes, timed), timed
 
 
 def _whole(source: str, profile: DeviceProfile, variant: Variant, known: Mapping[str, KernelFacts]) -> _Whole:

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from rlkernel.evaluator.program.compiled_ahead import Asked, KernelFacts
+from rlkernel.evaluator.program.reached import kernel_text
 from rlkernel.evaluator.program.schema import Config, Descriptor, Function, Launch, Program, TensorSpec
 from rlkernel.evaluator.program.values import ScalarRef, TensorRef, Value
 from rlkernel.evaluator.program.variant import Specs
@@ -72,7 +73,8 @@ def question(
     launch = Launch(function, given, (config,), 0)
     specs = Specs((), tuple(_spec(tensor(number)) for number in numbers))
     program = Program(functions, (), (), {}, tuple(numbers.values()), (launch,), None)
-    key = hashlib.sha256(repr((functions[function], launch, specs)).encode()).hexdigest()[:32]
+    text = kernel_text(functions, function, config.constants)  # with its helpers, wherever they stand in the table
+    key = hashlib.sha256(repr((text, given, config.options, config.blocks, config.args, specs)).encode()).hexdigest()[:32]
     return Asked(key, program, specs)
 
 

@@ -23,7 +23,7 @@ def test_what_is_short_is_one_long_here_and_longer_at_full_shape() -> None:
     """`a` has two turns here; `b` one, `c` none, and both several at full shape; `d` has one there, too."""
     program: Any = SimpleNamespace(functions=[SimpleNamespace(source=name) for name in "abcd"])
     here, full = extents(a=2, b=1, d=1), extents(a=9, b=2, c=3, d=1)
-    assert here.short(full, program) == (Extent(1, 1, 2), Extent(2, 1, 3))
+    assert here.short(full.repeated(program), program) == (Extent(1, 1, 2), Extent(2, 1, 3))
 
 
 def test_counts_do_not_tell_two_extents_apart() -> None:
@@ -43,4 +43,4 @@ def test_loops_note_all_of_their_turns(shortens: bool) -> None:
     if not shortens:
         assert sum(loop.goes_on(more) for more in left) == 3
     full: Any = SimpleNamespace(functions=[SimpleNamespace(source="f")])
-    assert [one.count for one in Extents().short(machine.extents, full)] == [7, 3, 4]
+    assert [one.count for one in machine.extents.repeated(full)] == [7, 3, 4]

@@ -55,6 +55,15 @@ def test_another_structure_shape_dtype_or_layout_is_no_question_of_size(checks: 
     assert word in match.detail
 
 
+@pytest.mark.parametrize("output", [{"a": X, "b": [X]}, {"a": X[:2], "b": [X]}, [X]])
+def test_the_tensors_are_told_whether_they_match_or_not(checks: Any, output: Any) -> None:
+    """The caller looks at where they lie, and need not search the structures again."""
+    expected = {"a": X.clone(), "b": [X.clone()]}
+    found, wanted = checks.outputs(output, expected, [LOOSE, LOOSE])
+    assert [id(t) for t in found] == ([id(output["a"]), id(X)] if isinstance(output, dict) else [id(X)])
+    assert [id(t) for t in wanted] == [id(expected["a"]), id(expected["b"][0])]
+
+
 def test_failures_that_are_no_question_of_size_go_first(checks: Any) -> None:
     checks.outputs(X + 1, X, [TIGHT])
     checks.unchanged([X], [X.clone()], "input {index} is fine")
@@ -130,11 +139,11 @@ def test_a_difference_is_known_afterwards(checks: Any) -> None:
 
 def test_an_input_that_is_handed_back_is_no_result(checks: Any) -> None:
     matrix = torch.ones(2, 3)
-    checks.own(matrix.t(), [matrix], matrix.t().contiguous(), [matrix])
+    checks.own([matrix.t()], [matrix], [matrix.t().contiguous()], [matrix])
     assert checks.finish(1.0) == Match(False, "output is the memory of an input, the reference's is its own")
 
 
 def test_an_input_may_be_handed_back_where_the_reference_does(checks: Any) -> None:
     matrix = torch.ones(2, 3)
-    checks.own(matrix.t(), [matrix], matrix.t(), [matrix])
+    checks.own([matrix.t()], [matrix], [matrix.t()], [matrix])
     assert checks.finish(1.0) == Match(True)

@@ -13,6 +13,7 @@ from rlkernel.evaluator.compile.binaries import Compiled
 from rlkernel.evaluator.messages.children import StepTime
 from rlkernel.evaluator.program.schema import Config, Function, Launch, Literal, Op, Program
 from rlkernel.evaluator.program.values import ModuleRef, TensorRef
+from rlkernel.evaluator.program.variant import KeptConfigs
 
 SOURCE = "def kernel(x):\n    pass\n"
 PROGRAM = Program(
@@ -78,6 +79,10 @@ def _plain(kind: Any) -> st.SearchStrategy[Any]:
     if kind is StepTime:
         work = st.tuples(st.integers(0, 63), st.none()) | st.tuples(st.none(), st.text(min_size=1, max_size=200))
         return st.builds(lambda step, us, one: StepTime(step, us, *one), st.integers(0, 4095), st.floats(0, 1e15), work)
+    if kind is KeptConfigs:
+        return st.builds(
+            lambda function, kept: KeptConfigs(function, 256, tuple(kept)), st.integers(0, 63), st.lists(st.integers(0, 255))
+        )
     if issubclass(kind, StrEnum):
         return st.sampled_from(list(kind))
     assert is_dataclass(kind), kind

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from rlkernel.evaluator import wire
 from rlkernel.evaluator.messages import children, codec, endings, forking, gpu, oracle
 from rlkernel.evaluator.program.schema import MalformedProgram
+from rlkernel.evaluator.program.variant import Kept, KeptConfigs
 from rlkernel.evaluator.wire import BadMessage
 from tests.evaluator.messages.drawn import COMPILED, PROGRAM, of
 
@@ -50,12 +51,15 @@ def test_every_message_survives_a_round_trip(name: str) -> None:
 
 ONE = wire.TensorSpan(0, 8, (2,), (1,), "float32")
 FULL: dict[str, Any] = {
-    "Traces": children.Traces((children.Traced(PROGRAM, PROGRAM),)),
+    "Traces": children.Traces((children.Traced(PROGRAM, PROGRAM),), Kept((KeptConfigs(0, 3, (0, 2)),))),
     "Binaries": children.Binaries({"1": {0: COMPILED}}, {COMPILED.key: wire.Span(0, 4)}),
     "Ran": children.Ran(
         (children.RoundOutputs({"tensor": 0}, (ONE,), (False,), (False,), (ONE,), {"w": ONE}),),
-        (children.StepTime(1, 3.5, function=0), children.StepTime(0, 1.5, op="aten.relu.default")),
-        {0: True}, False, (children.Extent(0, 1, 2),),
+        children.Priced(
+            (children.StepTime(1, 3.5, function=0), children.StepTime(0, 1.5, op="aten.relu.default")), False, {0: 9},
+            (children.Extent(0, 1, 2),),
+        ),
+        {0: True}, (children.Extent(0, 1, 2),),
     ),
     "Prices": children.Prices({1: (2, 0)}),
     "Failed": endings.Failed(endings.Status.CRASH, "why"),
@@ -67,7 +71,7 @@ FREE = {"detail", "dtype", "op"}
 """Fields that are texts of any kind."""
 SPANS = {"at", "nbytes", "shape", "stride"}
 """Fields whose numbers are checked by who reads the body: `wire.raw`, `wire.tensor`."""
-TABLES = {"kernels", "1", "cubins", "live", "state", "orders"}
+TABLES = {"kernels", "1", "cubins", "live", "state", "orders", "idle"}
 """Fields that are tables, which may be empty and whose keys are data."""
 Place = tuple[str | int, ...]
 
@@ -92,9 +96,10 @@ def fits(new: Any, place: Place) -> bool:
     """Whether `new` may honestly stand at `place`."""
     last = place[-1]
     if new is None or isinstance(new, bool):
-        return new is None and last == "other"
+        return new is None and last in {"other", "priced"}
     if isinstance(new, list):
         lists = {"rounds", "rows", "short", "tensors", "overlapping", "lent", "inputs", "shape", "stride", "traces"}
+        lists |= {"usual", "flipped", "kept", "repeated"}
         return not new and last in lists
     if isinstance(new, dict):
         return not new and last in TABLES
@@ -177,14 +182,14 @@ def test_a_message_of_another_kind_is_refused_by_name() -> None:
 
 def test_what_is_wrong_is_told_with_its_place() -> None:
     header = over_the_wire(FULL["Ran"])
-    header["rows"][1]["us"] = -1.0
-    with pytest.raises(BadMessage, match=r"^no Ran: rows: no StepTime: us: out of bounds$"):
+    header["priced"]["rows"][1]["us"] = -1.0
+    with pytest.raises(BadMessage, match=r"^no Ran: priced: no Priced: rows: no StepTime: us: out of bounds$"):
         codec.unpack(header, children.Ran)
 
 
 def test_a_step_is_a_launch_or_an_operator() -> None:
     header = over_the_wire(FULL["Ran"])
-    header["rows"][0]["op"] = "aten.relu"
+    header["priced"]["rows"][0]["op"] = "aten.relu"
     with pytest.raises(BadMessage, match="a step is either a launch or an operator"):
         codec.unpack(header, children.Ran)
 

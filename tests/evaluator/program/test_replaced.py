@@ -76,7 +76,7 @@ def test_both_sides_start_alike_and_the_state_is_compared() -> None:
     assert problem.variants[1].replaced == ("cell.hidden",)
     assert set(problem.program.state) == {"cell.hidden", "linear.weight", "linear.bias"}
     assert problem.program.forward[-1].op == "aten.copy_.default"  # type: ignore[union-attr]
-    (traced,) = trace(CELL.replace("class Model(", "class ModelNew("), H200, problem.variants[1:])
+    (traced,), _ = trace(CELL.replace("class Model(", "class ModelNew("), H200, problem.variants[1:])
     assert "cell.hidden" in traced.program.state
     model = problem.small.model(0)
     hold(model, problem.variants[1].replaced)
@@ -91,7 +91,7 @@ def test_what_a_candidate_replaces_besides_is_carried_without_a_copy() -> None:
     counting = CELL.replace("class Model(", "class ModelNew(").replace(
         "        return self.cell.hidden", "        self.scale = self.scale * 1.0\n        return self.cell.hidden"
     )
-    (traced,) = trace(counting, H200, problem.variants[1:])
+    (traced,), _ = trace(counting, H200, problem.variants[1:])
     copies = [step for step in traced.program.forward if isinstance(step, Op) and step.op == "aten.copy_.default"]
     assert len(traced.program.carried) == len(copies) == 1
     assert traced.program.state["cell.hidden"] not in traced.program.carried

@@ -48,7 +48,7 @@ def _as_torch_ships() -> Iterator[None]:
 def switches(head: str = "", between: str = "pass") -> list[tuple[str, ...]]:
     """The switches of the first product, of the convolution and of the second product, in this order."""
     source = SOURCE.format(head=head, between=between)
-    program = trace(source, PROFILES["h200"], [Variant([[], {"dict": []}], [X])])[0].program
+    program = trace(source, PROFILES["h200"], [Variant([[], {"dict": []}], [X])])[0][0].program
     assert from_json(to_json(program)) == program
     found = [(step.op.split(".")[1], step.switches) for step in program.forward if isinstance(step, Op)]
     first, second = [kept for name, kept in found if name == "mm"]
@@ -85,7 +85,7 @@ def test_a_switch_that_is_set_around_one_call_is_that_calls() -> None:
     body = "torch.backends.cuda.matmul.allow_tf32 = not torch.backends.cuda.matmul.allow_tf32; z = x @ x.T; "
     body += "torch.backends.cuda.matmul.allow_tf32 = False; x = x + z"
     source = SOURCE.format(head="", between=body)
-    program = trace(source, PROFILES["h200"], [Variant([[], {"dict": []}], [X])])[0].program
+    program = trace(source, PROFILES["h200"], [Variant([[], {"dict": []}], [X])])[0][0].program
     products = [step.switches for step in program.forward if isinstance(step, Op) and step.op == "aten.mm.default"]
     assert products == [(), TF32, ()]
 
@@ -122,7 +122,7 @@ def test_a_cpu_rounds_the_operands_of_a_product_to_tf32(precision: Precision) ->
 
 
 def test_a_switch_that_does_not_exist_is_refused() -> None:
-    program = trace(SOURCE.format(head="", between="pass"), PROFILES["h200"], [Variant([[], {"dict": []}], [X])])[0].program
+    program = trace(SOURCE.format(head="", between="pass"), PROFILES["h200"], [Variant([[], {"dict": []}], [X])])[0][0].program
     step = program.forward[0]
     assert isinstance(step, Op)
     forged = to_json(replace(program, forward=(replace(step, switches=("all_of_them",)),)))

@@ -14,7 +14,7 @@ from rlkernel.evaluator.messages import codec
 from rlkernel.evaluator.messages.children import Traces
 from rlkernel.evaluator.program.schema import Op, Program
 from rlkernel.evaluator.program.values import Pairs, TensorRef
-from rlkernel.evaluator.program.variant import Traced, Variant
+from rlkernel.evaluator.program.variant import Kept, Traced, Variant
 from rlkernel.evaluator.trace.calls import form_of
 from rlkernel.evaluator.trace.candidate import Verdict, decode_spec, encode_output, trace
 from rlkernel.evaluator.trace.recorder import Recorder, Untraceable, stand_in
@@ -32,7 +32,7 @@ def traced(forward: str, init: str = "pass", *, constants: dict[str, list[int]] 
 
 def traced_text(source: str, variant: Variant) -> Traced:
     """What a trace of a whole file gives at one size. Raises Verdict."""
-    (found,) = trace(source, PROFILES["h200"], [variant])
+    (found,), _ = trace(source, PROFILES["h200"], [variant])
     return found
 
 
@@ -166,4 +166,4 @@ def step(x, o, H: tl.constexpr):
     long = {"tensor": {"shape": [1700, 4], "stride": [4, 1], "dtype": "float32"}}
     found = traced_text(source + textwrap.indent(forward, " " * 8), Variant([[], {"dict": []}], [long]))
     assert (len(found.program.launches), len(found.program.forward) > 5100) == (1700, True)
-    assert wire.fits(codec.pack(Traces((found, found))))
+    assert wire.fits(codec.pack(Traces((found, found), Kept())))

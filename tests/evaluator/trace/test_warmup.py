@@ -27,14 +27,14 @@ class ModelNew(torch.nn.Module):
 """
 
 
-def traced(body: str, *known: KernelFacts) -> Traced:
-    source = HEAD + textwrap.indent(body, " " * 8) + "\n        return y\n"
-    return trace(source, PROFILES["h200"], [Variant([[], {"dict": []}], [X])], known)[0]
+def traced(body: str, *known: KernelFacts, head: str = HEAD) -> Traced:
+    source = head + textwrap.indent(body, " " * 8) + "\n        return y\n"
+    return trace(source, PROFILES["h200"], [Variant([[], {"dict": []}], [X])], known)[0][0]
 
 
-def key_of(body: str, *known: KernelFacts) -> str:
+def key_of(body: str, *known: KernelFacts, head: str = HEAD) -> str:
     with pytest.raises(NeedsKernel) as needs:
-        traced(body, *known)
+        traced(body, *known, head=head)
     return needs.value.asked.key
 
 
@@ -63,6 +63,17 @@ def test_other_constants_and_options_are_other_questions() -> None:
     texts = [WARM, WARM.replace("16", "32"), WARM.replace("num_warps=2", "num_warps=4"), WARM.replace("x, y, 6", "x, y, 1")]
     assert len({key_of(text) for text in texts}) == 4
     assert key_of(WARM) == key_of("z = torch.empty_like(y)\n" + WARM), "numbers of tensors say nothing"
+
+
+def test_kernels_that_differ_in_a_helper_alone_are_other_questions() -> None:
+    """The same kernel calls `twice`, which is another function each time; what is never called says nothing."""
+    shared = HEAD.replace("tl.load(x + i, mask=i < n)", "twice(tl.load(x + i, mask=i < n))")
+    helper = "@triton.jit\ndef twice(v):\n    return {body}\n@triton.jit\ndef copy("
+    texts = [shared.replace("@triton.jit\ndef copy(", helper.format(body=body)) for body in ("v + v", "v * 3.0")]
+    assert len({key_of(WARM, head=text) for text in texts}) == 2
+    unused = HEAD.replace("@triton.jit\ndef copy(", helper.format(body="v + v"))
+    assert key_of(WARM, head=unused) == key_of(WARM)
+    assert key_of("twice[(1,)](x)\n" + WARM, head=unused) == key_of(WARM), "a place in the table says nothing"
 
 
 def test_a_candidate_that_stops_the_question_is_asked_all_the_same() -> None:

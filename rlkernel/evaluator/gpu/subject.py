@@ -99,6 +99,8 @@ class Subject:
                         self._available[index] = sorted(table)
                         if self._available[index]:
                             self.choices[index] = self._available[index][0]
+        self._choosers = program.choosers
+        self._take_over()
         self._step_of = {id(config): index for index in self._available for config in self._configs(index)}
         self._tuning = False
         self._strides: dict[int, Strides] = {}
@@ -110,11 +112,17 @@ class Subject:
         assert isinstance(step, Launch)
         return step.configs
 
+    def _take_over(self) -> None:
+        """Give each launch for which another one chooses that one's configuration."""
+        self.choices.update({i: self.choices[first] for i, first in self._choosers.items() if first in self.choices})
+
     def _launch(self, launch: Launch, config: Config, args: dict[str, Any]) -> None:
         queue = stream().cuda_stream
         index = self._step_of.get(id(config))
-        if self._tuning and index is not None and len(self._available[index]) > 1:
+        if self._tuning and index is not None and index == self._choosers[index] and len(self._available[index]) > 1:
             self._tune(index, launch, args, queue)
+            self._take_over()
+            self.replay.configs.update(self.choices)
             config = launch.configs[self.choices[index]]
             args = {**args, **config.args}
         kernel = self._kernels.get(id(config))

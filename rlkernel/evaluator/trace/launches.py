@@ -17,7 +17,7 @@ import triton.language as tl
 from torch._library.triton import set_wrap_triton_enabled
 from triton._utils import validate_block_shape
 from triton.runtime.autotuner import Autotuner
-from triton.runtime.jit import JITFunction
+from triton.runtime.jit import JITFunction, MockTensor
 from triton.tools.tensor_descriptor import TensorDescriptor
 
 from rlkernel.evaluator.program.compiled_ahead import Asked, KernelFacts
@@ -126,7 +126,7 @@ class LaunchRecorder:
 
     def _compiled_ahead(self, jit: JITFunction[Any], bound: Bound) -> Handle:
         """What is known of a kernel that is compiled and not launched. Raises NeedsKernel."""
-        values, config = self._encoded(jit, bound, (1, 1, 1))
+        values, config = self._encoded(jit, self._with_tensors(bound), (1, 1, 1))
         kernel = self._kernel(jit, bound)
         functions = tuple(function for function in self.table.functions if function is not None)
         asked = question(kernel, functions, values, config, self.recorder.tensor)
@@ -139,6 +139,14 @@ class LaunchRecorder:
             self.jit_run(jit, *own, grid=grid, warmup=False, **bound.options)
 
         return Handle(self._known[asked.key], jit.fn.__name__, len(jit.params), launch)
+
+    def _with_tensors(self, bound: Bound) -> Bound:
+        """What a kernel is compiled ahead with, with a tensor in place of each that is told by its dtype alone."""
+
+        def one(value: Any) -> Any:
+            return self.recorder.unseen(tuple(value.shape), value.dtype) if isinstance(value, MockTensor) else value
+
+        return replace(bound, arguments={name: one(value) for name, value in bound.arguments.items()})
 
     def autotune_run(self, tuner: Any, *args: Any, **kwargs: Any) -> None:
         """Record every configuration as an alternative of one launch, with the numbers that it gives to the kernel and what its

@@ -200,4 +200,4 @@ class Ran:
     unwritten: bool
     """At full size the launches write less than half of an output that only they write."""
     short: tuple[Extent, ...]
-    """What has one turn, or one program, in all rounds at most, and several at full size."""
+    """What has too few turns, or programs, in all rounds to show how it goes on, and more at full size."""

@@ -39,7 +39,8 @@ class Extents:
     def short(self, full: Extents, program: Program) -> tuple[Extent, ...]:
         """What has fewer turns here than at full shape, where `program` ran, and too few to show how it goes on."""
         numbers = {function.source: index for index, function in reversed([*enumerate(program.functions)])}
-        places = [(*p, count) for p, count in full._most.items() if self._most.get(p, 0) < min(full._enough(p), count)]
+        several = ((place, count) for place, count in full._most.items() if count > 1)
+        places = [(*place, count) for place, count in several if self._most.get(place, 0) < min(full._enough(place), count)]
         return tuple(sorted(Extent(numbers[source], place, count) for source, place, count in places if source in numbers))
 
     def _enough(self, place: Place) -> int:

@@ -12,7 +12,7 @@ from rlkernel.evaluator.cpu.loops import For, Numbers, While
 from rlkernel.evaluator.messages.children import Extent
 
 AXIS, LOOP = 1, 3
-PROGRAM: Any = SimpleNamespace(functions=[SimpleNamespace(source=name) for name in "abcde"])
+PROGRAM: Any = SimpleNamespace(functions=[SimpleNamespace(source=name) for name in "abcdef"])
 
 
 def extents(place: int, **counts: int) -> Extents:
@@ -23,8 +23,8 @@ def extents(place: int, **counts: int) -> Extents:
 
 
 def test_a_loop_is_short_that_has_no_turn_between_the_first_and_the_last() -> None:
-    """`a` has three turns here; `b` two, `c` none, and both more at full shape; `d` and `e` have as few there."""
-    here, full = extents(LOOP, a=3, b=2, d=1, e=2), extents(LOOP, a=9, b=3, c=2, d=1, e=2)
+    """`a` has three turns here; `b` two, `c` none, and both more at full shape; `d`, `e` and `f` have few there."""
+    here, full = extents(LOOP, a=3, b=2, d=1, e=2, f=0), extents(LOOP, a=9, b=3, c=2, d=1, e=2, f=1)
     assert here.short(full, PROGRAM) == (Extent(1, LOOP, 3), Extent(2, LOOP, 2))
 
 

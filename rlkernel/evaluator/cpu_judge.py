@@ -66,7 +66,7 @@ class Judged:
     same_work: bool
     """Whether forward launches and calls the same at these sizes as at full shape."""
     short: frozenset[Extent]
-    """The loops that have one turn at these sizes at most, and several at full shape; axes of grids likewise."""
+    """The loops that have too few turns at these sizes to show how they go on, and more at full shape; axes of grids likewise."""
 
 
 class CpuJudge:

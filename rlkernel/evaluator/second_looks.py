@@ -2,8 +2,8 @@
 
 Two kinds of candidates get one, and no others:
 
-- one that is right, and has a loop, or an axis of its grid, that is one long at the first sizes and longer at full shape. It must
-  be right at longer sizes, too.
+- one that is right, and has a loop, or an axis of its grid, that is longer at full shape than at the first sizes, and too short
+  there to show how it goes on (`cpu.extents`). It must be right at longer sizes, too.
 - one that is not right, and may be made for its own sizes: its text has one of them as a number, its kernels fail while they run,
   or it calls other kernels at full shape. If it is right at longer sizes, it is right.
 

@@ -117,6 +117,49 @@ async def test_kernels_that_wait_for_what_is_left_out_cost_two_runners_and_no_de
     assert gpu.runners[0].starts == starts + 2
 
 
+IN_PIECES = """
+import torch
+import torch.nn as nn
+import triton
+import triton.language as tl
+
+@triton.jit
+def open_gate(gate):
+    tl.store(gate, 7)
+
+@triton.jit
+def wait(gate):
+    while tl.load(gate, volatile=True) != 7:
+        pass
+
+@triton.jit
+def relu(x, y, start, n, BLOCK: tl.constexpr):
+    i = start + tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(y + i, tl.maximum(tl.load(x + i, mask=i < n), 0.0), mask=i < n)
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        n, piece = x.numel(), 10240
+        y, gate = torch.empty_like(x), torch.empty(1, dtype=torch.int32, device=x.device)
+        open_gate[(1,)](gate)
+        wait[(1,)](gate)
+        for start in range(0, n, piece):
+            relu[(10,)](x, y, start, n, BLOCK=1024)
+        return y
+"""
+
+
+async def test_more_launches_than_the_driver_holds_behind_one_that_waits_hide_nothing(gpu: Pool, relu: Problem) -> None:
+    """1,639 launches stand behind the kernel that never ends where `open_gate` is left out."""
+    await gpu.evaluate(relu, hostile("honest"))
+    starts = gpu.runners[0].starts
+    result = await gpu.evaluate(relu, IN_PIECES + f"\n# {time.monotonic()}\n")
+    assert result.status is Status.CORRECT, result.detail
+    assert {fact.kernel: fact.live for fact in result.launches} == {"open_gate": True, "wait": False, "relu": True}
+    await gpu.evaluate(relu, hostile("honest"))
+    assert gpu.runners[0].starts == starts + 1
+
+
 async def test_a_wrong_candidate_costs_no_runner_whatever_waits_in_it(gpu: Pool, relu: Problem) -> None:
     await gpu.evaluate(relu, hostile("honest"))
     starts = gpu.runners[0].starts

@@ -18,7 +18,7 @@ from rlkernel.types import Evaluation, Problem, Status
 
 CLOCK = Clock()
 PROBLEM = Problem("p", 1, "train", "ROWS = 4096\nCOLS = 8192\nSMALL = {'ROWS': 16, 'COLS': 96}\n")
-LOOP, AXIS = Extent(0, 1, 4), Extent(0, 0, 4)
+LOOP, AXIS = Extent(0, 1, 4, 3), Extent(0, 0, 4, 2)
 LOOKS = (Longer("columns", {"COLS": 8192}, None), Longer("rows", {"ROWS": 4096}, "beside"))
 
 
@@ -73,7 +73,7 @@ async def test_looks_end_when_every_loop_was_long() -> None:
 @pytest.mark.anyio
 async def test_sizes_are_searched_for_when_they_are_needed() -> None:
     """A loop of 64 turns should be long enough where sizes are halved 4 times; where it is not, full sizes are searched."""
-    long, searched = Extent(0, 3, 64), list[int]()
+    long, searched = Extent(0, 3, 64, 3), list[int]()
     assert await after(Judge(columns=judged()), judged(Status.CORRECT, long), searched=searched) is None
     assert searched == [4]
     still = judged(Status.CORRECT, long)
@@ -239,7 +239,7 @@ async def test_what_is_known_at_full_shape_is_not_found_again(pool: Pool, asked:
         assert (again.full, again.configs) == (ran.full, ran.configs)
         counts = [len(launch.configs) for request in (ran, again) for launch in request.program.launches]
         assert counts == ([2, 2] if first else [1, 1])
-        assert (told.short, left.short) == ((Extent(0, 3, 2),), ())
+        assert (told.short, left.short) == ((Extent(0, 3, 2, 2),), ())
 
 
 @pytest.mark.anyio

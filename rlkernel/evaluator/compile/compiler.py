@@ -186,13 +186,15 @@ def compile_program(
 ) -> Compilation:  # fmt: skip
     """Compile every launch. `specs`: meta tensors for init_inputs and inputs. `configs`: forward step -> its configs in the
     order in which to try them (as they come by default), of which the first that compiles is taken, as Triton's autotuner
-    passes over the others; or "all": up to MAX_CONFIGS of every launch, without those that fail where another one works.
+    passes over the others; or "all": up to MAX_CONFIGS of every launch, without those that fail where another one works. A
+    launch for which another one chooses is compiled in the configurations that compile for that one.
 
     Raises CompileFailed (of the first config where none works), OutsideStorage, MalformedProgram, StepFailed.
     """
     compiler = Compiler(program, profile, directory)
     found: dict[int, dict[int, Compiled]] = {}
     orders = _orders(program, {} if configs == "all" else configs or {})
+    choosers = {id(program.forward[i]): id(program.forward[first]) for i, first in program.choosers.items() if i != first}
 
     def one(step: Launch, config: Config, args: dict[str, Any]) -> Compiled:
         try:
@@ -203,8 +205,15 @@ def compile_program(
 
     def launch(step: Launch, config: Config, args: dict[str, Any]) -> None:
         _check_extents(step, args)
+
+        def compile_one(config: Config) -> Compiled:
+            return one(step, config, {**args, **config.args})
+
+        if id(step) in choosers:
+            found[id(step)] = _all_that_compile(step, list(found[choosers[id(step)]]), compile_one)
+            return
         order = orders.get(id(step), range(min(len(step.configs), MAX_CONFIGS)))
-        found[id(step)] = _alternatives(step, order, configs == "all", lambda choice: one(step, choice, {**args, **choice.args}))
+        found[id(step)] = _alternatives(step, order, configs == "all", compile_one)
 
     replay = Replay(program, torch.device("meta"), launch)
     replay.init(specs[0], 0)
@@ -246,22 +255,30 @@ def _alternatives(
 
     Raises the first's CompileFailed.
     """
-    made: dict[int, Compiled] = {}
+    made = _all_that_compile(step, order, compile_one, most=len(order) if every else 1)
     seen: list[tuple[Any, ...]] = []
+    for index, compiled in list(made.items()):
+        config = step.configs[index]
+        launched = (compiled.key, config.grid, config.args, config.before)
+        if launched in seen:
+            del made[index]
+        seen.append(launched)
+    return made
+
+
+def _all_that_compile(
+    step: Launch, order: Sequence[int], compile_one: Callable[[Config], Compiled], most: int = MAX_CONFIGS
+) -> dict[int, Compiled]:
+    """The first `most` configs of one launch that compile. Raises the first's CompileFailed where none does."""
+    made: dict[int, Compiled] = {}
     first: CompileFailed | None = None
     for index in order:
-        config = step.configs[index]
-        if made and not every:
+        if len(made) == most:
             break
         try:
-            compiled = compile_one(config)
+            made[index] = compile_one(step.configs[index])
         except CompileFailed as error:
             first = first or error
-            continue
-        launched = (compiled.key, config.grid, config.args, config.before)
-        if launched not in seen:
-            seen.append(launched)
-            made[index] = compiled
     if not made and first is not None:
         raise first
     return made

@@ -1,6 +1,7 @@
 """How long what repeats in a kernel is: the turns of each loop, and the programs of its grid along each axis.
 
 A loop that has one turn where results are compared, and several at full shape, was not seen to go on from one turn to the next.
+One that has two was seen to go on once: it may keep its first turn and its last.
 """
 
 from __future__ import annotations
@@ -10,6 +11,10 @@ from collections.abc import Iterable
 from rlkernel.evaluator.messages.children import Extent
 from rlkernel.evaluator.program.schema import Program
 
+ENOUGH = 3
+"""Turns that show how a loop goes on: a first, a last, and one between. Programs, where they do different things."""
+ENOUGH_ALIKE = 2
+"""Programs that show how a grid goes on whose programs all do the same."""
 AXES = 3
 """The axes of a grid, whose places come before those of loops."""
 Place = tuple[str, int]
@@ -21,20 +26,35 @@ class Extents:
 
     def __init__(self) -> None:
         self._most: dict[Place, int] = {}
+        self._uneven: set[str] = set()
+        """The texts of the kernels whose programs differ in what they do, and not in what they address alone."""
 
     def note(self, place: Place, count: int) -> None:
         """A loop has so many turns, or a grid so many programs along an axis."""
         if count > self._most.get(place, 0):
             self._most[place] = count
 
+    def note_uneven(self, source: str) -> None:
+        """Programs of a launch do different things."""
+        self._uneven.add(source)
+
     def repeated(self, program: Program) -> tuple[Extent, ...]:
         """What has several turns here, where `program` ran."""
         numbers = {function.source: index for index, function in reversed([*enumerate(program.functions)])}
-        places = [(*place, count) for place, count in self._most.items() if count > 1]
-        return tuple(sorted(Extent(numbers[source], place, count) for source, place, count in places if source in numbers))
+        places = [(*place, count, min(self._enough(place), count)) for place, count in self._most.items() if count > 1]
+        found = [Extent(numbers[source], number, count, enough) for source, number, count, enough in places if source in numbers]
+        return tuple(sorted(found))
 
     def short(self, repeated: Iterable[Extent], program: Program) -> tuple[Extent, ...]:
-        """What has one turn at most here, of what is `repeated` at full shape, where `program` ran."""
-        return tuple(
-            one for one in repeated if self._most.get((program.functions[one.function].source, one.place), 0) <= 1
-        )  # fmt: skip
+        """What has fewer turns here than at full shape, of what is `repeated` there, where `program` ran, and too few to show how
+        it goes on."""
+
+        def seen(one: Extent) -> int:
+            return self._most.get((program.functions[one.function].source, one.place), 0)
+
+        return tuple(one for one in repeated if seen(one) < one.enough)
+
+    def _enough(self, place: Place) -> int:
+        """How many turns, or programs, show how what repeats goes on."""
+        source, number = place
+        return ENOUGH_ALIKE if number < AXES and source not in self._uneven else ENOUGH

@@ -151,8 +151,9 @@ class Interpreter:
         kernel = self._kernels.get(launch.function)
         bound = self._arguments(launch, config, args, addresses)
         machine.set_grid_dim(*config.grid)
+        source = self.program.functions[launch.function].source
         for axis, programs in enumerate(config.grid):
-            machine.extents.note((self.program.functions[launch.function].source, axis), programs)
+            machine.extents.note((source, axis), programs)
         sampling = Sampling(machine, config.grid)
         followed = sampling.programs() if dry else range(config.grid[0] * config.grid[1] * config.grid[2])
         name, line = self.program.functions[launch.function].name, launch.line
@@ -172,6 +173,8 @@ class Interpreter:
             raise OutOfBounds(f"line {line}: kernel {name}: {error}") from error
         except Exception as error:  # the kernel's failure becomes data
             raise KernelFailed(f"line {line}: kernel {name}: {_describe(error)}") from error
+        if sampling.uneven:
+            machine.extents.note_uneven(source)
         if sampling.idle:
             self.idle[launch.function] = launch.line
         return sampling.counts()

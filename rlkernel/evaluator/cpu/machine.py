@@ -126,9 +126,20 @@ class Machine(Arithmetic):
             sectors = np.unique(mine >> np.uint64(5)).size * 32
             if not unknown:
                 self.counts.traffic[storage] = self.counts.traffic.get(storage, 0.0) + float(sectors)
-            if write:
+            if write and not unknown:
                 self.counts.stored[storage] = self.counts.stored.get(storage, 0.0) + float(mine.size * width)
+        if write and unknown and addresses.size and len(self._starts):
+            storage = self._aimed_at(addresses, parts)
+            self.counts.stored[storage] = self.counts.stored.get(storage, 0.0) + float(addresses.size * width)
         return parts
+
+    def _aimed_at(self, addresses: Array, parts: list[_Part]) -> int:
+        """The storage that a store means whose addresses memory decides: where most of the made-up ones lie, or the nearest one.
+        The real ones lie in it, all of them."""
+        if parts:
+            return self._order[max(parts, key=lambda part: int(part[1].size))[0]]
+        bounds = np.concatenate([self._starts, self._ends]).astype(np.float64)
+        return self._order[int(np.argmin(np.abs(bounds - float(addresses[0])))) % len(self._starts)]
 
     def _by_storage(self, addresses: Array, width: int, verb: str, *, made_up: bool = False) -> list[_Part]:
         """Addresses that are `made_up`, because memory decides them, say nothing where they lie outside. Raises OutOfBounds."""

@@ -49,10 +49,10 @@ class Pricing:
         return launch_us(counts, list(sizes.values()), config.options.get("num_warps", 4), self.profile), counts
 
     def orders(self, specs: Specs) -> dict[int, list[int]]:
-        """Forward step -> its configurations from the fastest to the slowest, of launches that have several; those that fail when
-        they are followed come last, and fail again if nothing else compiles."""
+        """Forward step -> its configurations from the fastest to the slowest, of launches that choose among several; those that
+        fail when they are followed come last, and fail again if nothing else compiles."""
         found: dict[int, list[int]] = {}
-        steps = {id(step): index for index, step in enumerate(self.program.forward)}
+        steps = {id(self.program.forward[index]): index for index, first in self.program.choosers.items() if index == first}
 
         def launch(step: Launch, config: Config, args: dict[str, Any]) -> None:
             index = steps.get(id(step))

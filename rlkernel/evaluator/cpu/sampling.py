@@ -92,6 +92,11 @@ class Sampling:
         """Whether none of so many programs has written anything."""
         return not any(kind.writing for kind in self._kinds) and any(len(k.followed) == MOST_SAMPLED for k in self._kinds)
 
+    @property
+    def uneven(self) -> bool:
+        """Whether programs decide differently, see `kinds`."""
+        return len(self._kinds) > 1
+
     def counts(self) -> Counts:
         """What the launch costs, from the programs that were followed."""
         whole = Counts(programs=self._total)

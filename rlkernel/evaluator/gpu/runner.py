@@ -24,7 +24,7 @@ from rlkernel.evaluator.gpu.liveness import Indispensable
 from rlkernel.evaluator.gpu.problem import GpuProblem
 from rlkernel.evaluator.gpu.rates import measure
 from rlkernel.evaluator.gpu.session import Session
-from rlkernel.evaluator.gpu.stopwatch import Hung, Stopwatch, settle
+from rlkernel.evaluator.gpu.stopwatch import Hung, Stopwatch, lost, settle
 from rlkernel.evaluator.gpu.subject import KernelTable, NoConfig, Subject, binary_of
 from rlkernel.evaluator.gpu.trials import Unmeasured
 from rlkernel.evaluator.judging.flags import set_precision
@@ -66,7 +66,10 @@ class Runner:
         self.fused = Fused()
         self.stopwatch = Stopwatch(self.fused.flush)
         self._problems: OrderedDict[str, GpuProblem] = OrderedDict()
-        self._last: Indispensable | None = None
+        self._subjects: list[Subject] = []
+        """The Programs of the candidate that is judged."""
+        self._held: Exception | None = None
+        """What has cost the context. Its frames hold tensors, and giving these back may abort the process before it answers."""
         settle(60.0)
         gc.freeze()  # a collection then looks at what candidates leave alone
 
@@ -92,10 +95,12 @@ class Runner:
         except BrokenReference as error:
             return Broken(str(error))
         except Exception as error:  # whatever the reference's own code raises is told in one line
-            lost = driver.lost_context() is not None
-            if lost and question.stress:
+            if driver.lost_context() is None:
+                return Broken(f"{question.name}: on the GPU: {one_line(error)}")
+            self._held = error
+            if question.stress:
                 return Unstressed(lost=True)
-            return Broken(f"{question.name}: on the GPU: {one_line(error)}", lost=lost)
+            return Broken(f"{question.name}: on the GPU: {one_line(error)}", lost=True)
 
     def compiled(self, question: TimeCompiled) -> CompiledTimes | NotCompiled:
         """Time the reference under torch.compile. The process is of no other use afterwards."""
@@ -107,6 +112,9 @@ class Runner:
         set_precision(question.task.precision)
         answer = self._verdict(question, body)
         if not (isinstance(answer, Ending) and answer.lost):
+            for subject in self._subjects:
+                subject.release()
+            self._subjects.clear()
             if isinstance(answer, Failed):  # an exception's frames hold tensors
                 gc.collect()
             if torch.cuda.memory_stats_as_nested_dict()["reserved_bytes"]["all"]["current"] > KEEP_RESERVED:
@@ -122,30 +130,13 @@ class Runner:
         return self._problems[key]
 
     def _verdict(self, question: Evaluate, body: bytes) -> Judged | Needed | Failed:
-        seconds = question.task.seconds
         try:
             return self._examine(question, body)
-        except Indispensable as error:
-            self._last = error  # whose frames hold tensors of a context that may be lost
-            return Needed(error.function, error.found, error.spun, lost=True)
-        except Strayed as error:
-            return Failed(Status.OUT_OF_BOUNDS, str(error), lost=True)
-        except Hung:
-            return _timeout(seconds)
-        except MalformedProgram as error:
-            return Failed(Status.CRASH, f"the trace is not a Program: {error}")
-        except NoConfig:
-            return Failed(Status.RUNTIME_ERROR, "no configuration of a kernel can be launched on this GPU")
-        except Unmeasured as error:
-            return Failed(Status.RUNTIME_ERROR, str(error))
         except Exception as error:  # what the GPU reports of the candidate's work, and what a forged Program makes torch raise
-            try:
-                settle(seconds)
-            except Hung:
-                return _timeout(seconds)
-            except RuntimeError:  # the error that `failure` asks the driver about
-                return failure(error)
-            return failure(error)
+            answer = ending(error, question.task.seconds)
+            if answer.lost:
+                self._held = error
+            return answer
 
     def _examine(self, question: Evaluate, body: bytes) -> Judged:
         task, seconds = question.task, question.task.seconds
@@ -159,18 +150,9 @@ class Runner:
             problem, question.known, self.stopwatch, self.fused, subject, other, task.modal, task.precision, seconds,
             task.live, task.spins,
         )  # fmt: skip
-        lost = False
-        try:
-            judged = whole_stay(session)
-            settle(seconds)
-        except (Hung, Indispensable):
-            lost = True
-            raise
-        finally:
-            if not lost:  # giving memory back in a context that is lost may abort the process before it has answered
-                subject.release()
-                if other is not None:
-                    other.release()
+        self._subjects = [subject] if other is None else [subject, other]
+        judged = whole_stay(session)
+        settle(seconds)
         for kernel in loaded.values():
             kernel.unload()
         return judged
@@ -210,12 +192,33 @@ def whole_stay(session: Session) -> Judged:
     return Judged(match.matches, match.detail, other_mode, session.worst, session.subject.choices, live, measured, session.close)
 
 
-def failure(error: Exception) -> Failed:
-    """A verdict from the driver's error number, not from text."""
-    code = driver.lost_context()
-    if code is not None:
-        status, detail = driver.STATUS_OF_ERROR.get(code, (Status.CRASH, f"the GPU reports error {code}"))
-        return Failed(status, detail, lost=True)
+def ending(error: Exception, seconds: float) -> Needed | Failed:
+    """What becomes of a candidate whose stay ended with `error`: by the driver's error number, not by text. A kernel that still
+    runs gets so many seconds."""
+    if isinstance(error, Indispensable):
+        return Needed(error.function, error.found, error.spun, lost=True)
+    if isinstance(error, Strayed):
+        return Failed(Status.OUT_OF_BOUNDS, str(error), lost=True)
+    if isinstance(error, Hung):
+        return _timeout(seconds)
+    try:
+        code = lost(seconds)
+    except Hung:
+        return _timeout(seconds)
+    if code is None:
+        return _failure(error)
+    status, detail = driver.STATUS_OF_ERROR.get(code, (Status.CRASH, f"the GPU reports error {code}"))
+    return Failed(status, detail, lost=True)
+
+
+def _failure(error: Exception) -> Failed:
+    """The verdict on a candidate whose stay ended with `error`, and left the context as it was."""
+    if isinstance(error, MalformedProgram):
+        return Failed(Status.CRASH, f"the trace is not a Program: {error}")
+    if isinstance(error, NoConfig):
+        return Failed(Status.RUNTIME_ERROR, "no configuration of a kernel can be launched on this GPU")
+    if isinstance(error, Unmeasured):
+        return Failed(Status.RUNTIME_ERROR, str(error))
     if isinstance(error, torch.cuda.OutOfMemoryError) or "out of memory" in str(error):
         return Failed(Status.RUNTIME_ERROR, "forward needs more GPU memory than a candidate may have")
     return Failed(Status.RUNTIME_ERROR, one_line(error)[:300])

@@ -8,6 +8,7 @@ their seeds afterwards, compared with what the candidate was given, and only the
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Mapping
 from contextlib import nullcontext
@@ -17,13 +18,12 @@ from typing import Any
 import torch
 from torch import nn
 
-from rlkernel.evaluator.gpu import driver
 from rlkernel.evaluator.gpu.checks import Checks, Strayed
 from rlkernel.evaluator.gpu.fused import Fused
 from rlkernel.evaluator.gpu.kinds import Kind, name_of
 from rlkernel.evaluator.gpu.liveness import MOST_SPINS, Failing, in_order, live_functions, patience
 from rlkernel.evaluator.gpu.problem import GpuProblem, step_times
-from rlkernel.evaluator.gpu.stopwatch import Hung, Stopwatch, settle
+from rlkernel.evaluator.gpu.stopwatch import Hung, Stopwatch, lost, settle
 from rlkernel.evaluator.gpu.subject import Outcome, Subject
 from rlkernel.evaluator.gpu.trials import Trials, Unmeasured
 from rlkernel.evaluator.judging.comparison import Match
@@ -34,6 +34,7 @@ from rlkernel.evaluator.judging.reference_calls import call, draw_seed, state_of
 from rlkernel.evaluator.judging.tolerance import of_state, widest
 from rlkernel.evaluator.messages.children import StepTime
 from rlkernel.evaluator.messages.gpu import Known, Speedup
+from rlkernel.evaluator.program.replay import StepFailed
 from rlkernel.evaluator.program.schema import Launch
 from rlkernel.types import Closeness, Precision
 
@@ -215,19 +216,22 @@ class Session:
 
     def _change_without(self, function: int, first: Round) -> float:
         """By how much the output of a round changes without one function's launches, relative. Raises Failing."""
-        checks = Checks(self.fused)
+        checks, limit = Checks(self.fused), patience(first.seconds, self.seconds)
         try:
-            outcome = self.call(self.subject, first.seeds, first.kind, frozenset({function}))
-            settle(patience(first.seconds, self.seconds))  # here, because making memory may wait for a kernel that never ends
-            checks.zones(*outcome.guards)
-            change = checks.difference(tensors_of(first.outcome.output), tensors_of(outcome.output))
-            checks.finish(self.seconds)
+            try:
+                outcome = self.call(self.subject, first.seeds, first.kind, frozenset({function}))
+                settle(limit)  # here, because making memory may wait for a kernel that never ends
+                checks.zones(*outcome.guards)
+                change = checks.difference(tensors_of(first.outcome.output), tensors_of(outcome.output))
+                checks.finish(self.seconds)
+            except (RuntimeError, StepFailed) as error:
+                if lost(limit) is not None:  # which an operator may be the first to tell
+                    raise Failing(spun=False) from error
+                if isinstance(error, RuntimeError):
+                    raise
+                return math.inf  # an operator cannot do without it
         except (Hung, Strayed) as error:
             raise Failing(spun=isinstance(error, Hung)) from error
-        except RuntimeError as error:
-            if driver.lost_context() is None:
-                raise
-            raise Failing(spun=False) from error
         return change()
 
     def _noise(self, first: Round, allowed: float) -> float:

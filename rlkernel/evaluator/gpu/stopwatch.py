@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -90,6 +90,14 @@ def mark() -> torch.cuda.Event:
 def settle(seconds: float) -> None:
     """Wait until everything enqueued so far is done. Raises Hung."""
     wait(mark(), seconds)
+
+
+def lost(seconds: float) -> int | None:
+    """Wait until everything enqueued so far is done, and return the CUresult of an error that the context will not recover from;
+    None while it is healthy. Raises Hung: the driver alone would wait for ever."""
+    with suppress(RuntimeError):  # the error that the driver is asked about
+        settle(seconds)
+    return driver.lost_context()
 
 
 class Stopwatch:

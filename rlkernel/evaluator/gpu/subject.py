@@ -16,6 +16,7 @@ from torch import nn
 from rlkernel.evaluator.compile.binaries import Compiled
 from rlkernel.evaluator.gpu import driver
 from rlkernel.evaluator.gpu.guards import CUDA, Guards, fill
+from rlkernel.evaluator.gpu.queue import Queue
 from rlkernel.evaluator.gpu.stopwatch import mark, settle, stream
 from rlkernel.evaluator.judging.reference_calls import pairs, state_of
 from rlkernel.evaluator.judging.roofline import is_free
@@ -74,6 +75,7 @@ class Subject:
         self.program = program
         self.seconds = seconds
         self._memory, self._state = Guards(), Guards()
+        self._queue = Queue(seconds)
         self.places: list[dict[int, torch.Tensor]] = []
         """The memory that forward steps allocate in timed calls, by step and several times over: see `Trials._trial`."""
         self.only: int | None = None
@@ -99,6 +101,8 @@ class Subject:
                         self._available[index] = sorted(table)
                         if self._available[index]:
                             self.choices[index] = self._available[index][0]
+        self._choosers = program.choosers
+        self._take_over()
         self._step_of = {id(config): index for index in self._available for config in self._configs(index)}
         self._tuning = False
         self._strides: dict[int, Strides] = {}
@@ -110,11 +114,17 @@ class Subject:
         assert isinstance(step, Launch)
         return step.configs
 
+    def _take_over(self) -> None:
+        """Give each launch for which another one chooses that one's configuration."""
+        self.choices.update({i: self.choices[first] for i, first in self._choosers.items() if first in self.choices})
+
     def _launch(self, launch: Launch, config: Config, args: dict[str, Any]) -> None:
         queue = stream().cuda_stream
         index = self._step_of.get(id(config))
-        if self._tuning and index is not None and len(self._available[index]) > 1:
+        if self._tuning and index is not None and index == self._choosers[index] and len(self._available[index]) > 1:
             self._tune(index, launch, args, queue)
+            self._take_over()
+            self.replay.configs.update(self.choices)
             config = launch.configs[self.choices[index]]
             args = {**args, **config.args}
         kernel = self._kernels.get(id(config))
@@ -174,6 +184,7 @@ class Subject:
         self.replay = Replay(self.program, CUDA, self._launch, configs=configs, poison_seed=seed)
         self.replay.place, self.replay.strides = self._state.place, self._strides
         self.replay.before_reading = lambda: settle(self.seconds)
+        self.replay.before_step = self._queue.before
         given = state_of(model)
         with torch.no_grad():
             state = self.replay.init([self._state.place(t) for t in init_inputs], seed, given)
@@ -222,7 +233,7 @@ class Subject:
     def tune(self, inputs: list[torch.Tensor], seed: int) -> None:
         """Run a first forward, which is thrown away, to choose configurations. Raises Hung, NoConfig."""
         self._tuning = True
-        self.replay.place = None
+        self.replay.place, self.replay.before_step = None, self._queue.before
         with torch.no_grad():
             self.replay.forward(inputs, seed, fresh=self.places[0])
         self._tuning = False
@@ -231,7 +242,7 @@ class Subject:
     def forward(self, inputs: list[torch.Tensor], seed: int, *, skip: frozenset[int] = frozenset()) -> Outcome:
         """Enqueue one call with every tensor in guarded memory of its own, without the launches of functions in `skip`."""
         guards = Guards()
-        self.replay.place = guards.place
+        self.replay.place, self.replay.before_step = guards.place, self._queue.before
         mine = [guards.place(t) for t in inputs]
         fresh = {index: guards.empty(t.size(), t.stride(), t.dtype) for index, t in self.places[0].items()}
         with torch.no_grad():
@@ -263,7 +274,8 @@ class Subject:
         self.replay.values.update(carried)
 
     def timed(self, inputs: list[torch.Tensor], seed: int, place: int) -> Any:
-        """Make one call as it is timed, in memory that was laid out before; what operators make lies where they put it."""
-        self.replay.place = None
+        """Make one call as it is timed, in memory that was laid out before; what operators make lies where they put it. Nothing
+        waits between its steps."""
+        self.replay.place = self.replay.before_step = None
         with torch.no_grad():
             return self.replay.forward(inputs, seed, fresh=self.places[place])

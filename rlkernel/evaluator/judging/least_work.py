@@ -8,6 +8,7 @@ need all of their arithmetic, unless a tensor that is given hides a part by its 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -27,6 +28,8 @@ VERY_LOW = -1e3
 """A number that leaves nothing of what it is added to, behind a softmax."""
 HIDDEN = 1 / 16
 """The share of a tensor's elements that are 0 or very low, from which on it may hide a part of a product."""
+SURE = 3.0
+"""Standard deviations by which the places that two draws leave must be alike, where they are not the same."""
 _PRODUCTS = {"mm", "addmm", "bmm", "baddbmm"}
 _VIEWS = {"t", "transpose", "permute", "view", "_unsafe_view", "reshape", "expand", "unsqueeze", "squeeze", "detach", "alias"}
 _ALL_READ = {"_softmax", "_log_softmax", "native_layer_norm", "native_group_norm", "clone", "_to_copy", "copy", "empty"}
@@ -68,21 +71,35 @@ def least_share(program: Program) -> float:
     return WHOLE if products else LEAST
 
 
-def may_hide(tensors: Iterable[torch.Tensor]) -> bool:
+def may_hide(drawn: Iterable[torch.Tensor], again: Iterable[torch.Tensor]) -> bool:
     """Whether one of the tensors that a forward is given leaves out a part of what it is added to or multiplied by: some of its
-    elements are very low, or 0 where others are not.
+    elements are always very low, or always 0 where others are not. `again`: the same tensors, drawn once more.
 
-    Example: -inf above the diagonal of a mask, or a weight that is triangular; not a bias of zeros.
+    Example: -inf above the diagonal of a mask, or a weight that is triangular; not a bias of zeros, nor the zeros of a one-hot
+    row or of `relu(torch.randn(n))`, which lie elsewhere in each draw, so that no kernel can pass over them unseen.
     """
-    return any(_hides(tensor.detach()) for tensor in tensors)
+    return any(_hides(one.detach(), other.detach()) for one, other in zip(drawn, again, strict=False))
 
 
-def _hides(tensor: torch.Tensor) -> bool:
-    if tensor.numel() < 2 or tensor.is_complex():
+def _hides(one: torch.Tensor, other: torch.Tensor) -> bool:
+    if one.numel() < 2 or one.is_complex():
         return False
-    least = HIDDEN * tensor.numel()
-    zeros = int((tensor == 0).sum())
-    return int((tensor <= VERY_LOW).sum()) >= least or least <= zeros < tensor.numel()
+    if one.shape != other.shape:
+        other = one
+    return _stay(one <= VERY_LOW, other <= VERY_LOW) or (bool(one.any()) and _stay(one == 0, other == 0))
+
+
+def _stay(one: torch.Tensor, other: torch.Tensor) -> bool:
+    """Whether what two draws hide are the same places, or more of them are the same than if a sixteenth were."""
+    if min(int(one.sum()), int(other.sum())) < HIDDEN * one.numel():
+        return False
+    if torch.equal(one, other):
+        return True
+    first, second = int((~one).sum()), int((~other).sum())
+    total = (1.0 - HIDDEN) * one.numel()
+    expected = first * second / total  # places that are left by both, were all others left independently
+    deviation = math.sqrt(expected * max(0.0, 1.0 - first / total) * max(0.0, 1.0 - second / total))
+    return int((~one & ~other).sum()) > expected + SURE * (1.0 + deviation)
 
 
 @dataclass(frozen=True, slots=True)

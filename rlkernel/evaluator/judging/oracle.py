@@ -211,7 +211,7 @@ def prepare(source: str, name: str, profile: DeviceProfile, precision: Precision
         one_size = apply_small(source, name=name) == source
         traced_full = traced_small if one_size else _Traced(full, profile, replaced)
         costs = traced_full.costs(precision)
-        if costs.least_share > LEAST and (traced_small.given > MOST_LOOKED_AT or may_hide(_given(small))):
+        if costs.least_share > LEAST and (traced_small.given > MOST_LOOKED_AT or may_hide(_given(small, 0), _given(small, 1))):
             costs = replace(costs, least_share=LEAST)
     except Untraceable as error:
         raise BrokenReference(f"{name}: the reference cannot be traced: {error}") from error
@@ -226,10 +226,10 @@ def prepare(source: str, name: str, profile: DeviceProfile, precision: Precision
     return Prepared(small, variants, traced_small.modal, costs, traced_full.program)
 
 
-def _given(reference: Reference) -> list[torch.Tensor]:
+def _given(reference: Reference, seed: int) -> list[torch.Tensor]:
     """The tensors that a forward is given: inputs, parameters and buffers, as the reference's author draws them."""
-    model = reference.model(0)
-    return [*tensors_of(reference.inputs(0)), *model.parameters(), *model.buffers()]
+    model = reference.model(seed)
+    return [*tensors_of(reference.inputs(seed)), *model.parameters(), *model.buffers()]
 
 
 def _round_inputs(problem: Prepared, one: Round, reply: wire.Body) -> RoundInputs:

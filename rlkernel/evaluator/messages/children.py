@@ -125,6 +125,8 @@ class Extent:
     """0, 1 and 2: the axes of its grid; from 3 on, its loops in the order of their ends."""
     count: Annotated[int, Between(2, 1 << 62)] = field(compare=False)
     """How many turns, or programs, there are."""
+    enough: Annotated[int, Between(2, 3)] = field(compare=False)
+    """How many of them show how it goes on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,4 +220,4 @@ class Ran:
     live: dict[Kernel, bool]
     """Kernel of the small Program -> whether skipping its launches changes the output."""
     short: tuple[Extent, ...]
-    """What has one turn, or one program, in all rounds at most, and several at full size."""
+    """What has too few turns, or programs, in all rounds to show how it goes on, and more at full size."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from rlkernel.evaluator.program.scalars import OPERATIONS
@@ -49,7 +50,8 @@ def step_to_json(step: Step) -> dict[str, Any]:
         return {"literal": step.out, "dtype": step.dtype, "shape": list(step.shape), "data": step.data}
     if isinstance(step, Scalar):
         return {"scalar": step.out, "operation": step.operation, "args": encode(step.args)}
-    return {
+    together = {} if step.tuned_with is None else {"tuned_with": step.tuned_with}
+    return together | {
         "launch": step.function,
         "args": _encode_names(step.args),
         "line": step.line,
@@ -174,7 +176,9 @@ def _step(data: Any, functions: int) -> Step:
             own = args.get(name)
             require(isinstance(own, Descriptor), "a block shape of what is no descriptor")
             require(len(shape) == len(own.shape), "a block of another rank than its descriptor")  # type: ignore[union-attr]
-    return Launch(data["launch"], args, alternatives, data["line"])
+    together = data.get("tuned_with")
+    require(together is None or is_int(together, 0, MAX_ID), "bad number of launches that are tuned together")
+    return Launch(data["launch"], args, alternatives, data["line"], together)
 
 
 def from_json(data: Any) -> Program:
@@ -191,6 +195,7 @@ def from_json(data: Any) -> Program:
     calls, carried = given["prepare_inputs"], given["carried"]
     require(isinstance(calls, list) and len(calls) <= MAX_PREPARING, "bad calls that prepare")
     require(isinstance(carried, list) and all(len(_ids(pair)) == 2 for pair in carried), "bad tensors that are carried")
+    _check_tuned(steps["forward"])
     return Program(
         functions,
         _ids(data.get("init_inputs")),
@@ -204,6 +209,15 @@ def from_json(data: Any) -> Program:
         {pair[0]: pair[1] for pair in carried},
         _state(given["state_in_forward"]),
     )
+
+
+def _check_tuned(steps: Sequence[Step]) -> None:
+    """Raises MalformedProgram for launches that are tuned together and have not as many configurations."""
+    counts: dict[int, int] = {}
+    for step in steps:
+        if isinstance(step, Launch) and step.tuned_with is not None:
+            count = counts.setdefault(step.tuned_with, len(step.configs))
+            require(count == len(step.configs), "launches that are tuned together have other configurations")
 
 
 def _steps(items: Any, functions: int, what: str) -> tuple[Step, ...]:

@@ -92,6 +92,8 @@ class Replay:
         """The numbers that host code reads from weights. On tensors without data they are made up."""
         self.before_reading: Callable[[], None] = lambda: None
         """Called before a number is read, e.g. to wait for a GPU."""
+        self.before_step: Callable[[Step], None] | None = None
+        """Called before each step, e.g. to bound how many are on their way to a GPU."""
         self.place: Place | None = None
         """Where results of operators and literals go; None: where the operator put them."""
         self.strides: dict[int, Strides] = {}
@@ -193,6 +195,8 @@ class Replay:
         raise MalformedProgram(f"a {type(value).__name__} where a tensor or a number belongs")
 
     def _step(self, index: int, step: Step, observe: Observer | None) -> None:
+        if self.before_step is not None:
+            self.before_step(step)
         if isinstance(step, Literal):
             literal = literal_tensor(step, self.device)
             self.values[step.out] = literal if self.place is None else self.place(literal)

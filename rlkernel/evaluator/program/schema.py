@@ -84,6 +84,9 @@ class Launch:
     configs: tuple[Config, ...]
     line: int
     """The line of the launch in the candidate's file."""
+    tuned_with: int | None = None
+    """Launches of forward with the same number take one configuration, which the first of them chooses: they are of one
+    autotuner, with equal keys. None: this launch chooses for itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +147,13 @@ class Program:
     @property
     def launches(self) -> tuple[Launch, ...]:
         return tuple(step for step in self.forward if isinstance(step, Launch))
+
+    @property
+    def choosers(self) -> dict[int, int]:
+        """Step of each launch in forward -> the step of the launch that chooses its configuration, which may be itself."""
+        first: dict[int, int] = {}
+        launches = ((index, step.tuned_with) for index, step in enumerate(self.forward) if isinstance(step, Launch))
+        return {index: index if together is None else first.setdefault(together, index) for index, together in launches}
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,6 +58,7 @@ def form_of(inputs: Sequence[int], steps: Sequence[Step], output: Value, began: 
     """The form of a call: the tensors and numbers from `began` on are its own."""
     outer: list[Reference] = []
     names: dict[Reference, int] = {}
+    tuned: dict[int | None, int | None] = {None: None}
 
     def change(ref: Reference) -> Reference:
         if ref.number >= began[isinstance(ref, ScalarRef)]:
@@ -68,7 +69,9 @@ def form_of(inputs: Sequence[int], steps: Sequence[Step], output: Value, began: 
     rows = [[change(TensorRef(number)).number for number in inputs]]
     for step in steps:
         same = changed(step, change)
-        rows.append(step_to_json(replace(same, line=0) if isinstance(same, Launch) else same))  # type: ignore[arg-type]
+        if isinstance(same, Launch):
+            same = replace(same, line=0, tuned_with=tuned.setdefault(same.tuned_with, len(tuned)))
+        rows.append(step_to_json(same))  # type: ignore[arg-type]
     found = rewrite(output, lambda value: change(value) if isinstance(value, (TensorRef, ScalarRef)) else value)
     own = {ref.number: name for ref, name in names.items() if isinstance(ref, TensorRef)}
     return Form([*rows, encode(found)], tuple(outer), own)

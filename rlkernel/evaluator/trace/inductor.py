@@ -12,6 +12,7 @@ from __future__ import annotations
 import ast
 import importlib
 import sys
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
@@ -104,6 +105,8 @@ def _run(record: Callable[..., None], grids: Any) -> Callable[..., None]:
     """`CachingAutotuner.run` in place: the launch of an autotuned kernel, whose grid is told by what the decorator was given.
     Its configurations are Triton's own, so it is recorded as an `Autotuner` of Triton with these."""
 
+    tuners: weakref.WeakKeyDictionary[Any, Autotuner] = weakref.WeakKeyDictionary()
+
     def run(self: Any, *args: Any, stream: Any = None, **kwargs: Any) -> None:
         del stream
 
@@ -111,7 +114,10 @@ def _run(record: Callable[..., None], grids: Any) -> Callable[..., None]:
             expression = grids.from_meta(self.inductor_meta, dict(meta))
             return tuple(expression.eval_slow(dict(meta)))
 
-        tuner = Autotuner(self.fn, list(self.fn.arg_names), list(self.configs), key=[], reset_to_zero=None, restore_value=None)
+        tuner = tuners.get(self)
+        if tuner is None:
+            names, configs = list(self.fn.arg_names), list(self.configs)
+            tuners[self] = tuner = Autotuner(self.fn, names, configs, key=[], reset_to_zero=None, restore_value=None)
         record(tuner, *args, **{"grid": grid, "warmup": False, **kwargs})
 
     return run

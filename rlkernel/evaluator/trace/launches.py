@@ -17,8 +17,7 @@ import triton.language as tl
 from torch._library.triton import set_wrap_triton_enabled
 from triton._utils import validate_block_shape
 from triton.runtime.autotuner import Autotuner
-from triton.runtime.errors import AutotunerError
-from triton.runtime.jit import JITFunction
+from triton.runtime.jit import JITFunction, MockTensor
 from triton.tools.tensor_descriptor import TensorDescriptor
 
 from rlkernel.evaluator.program.compiled_ahead import Asked, KernelFacts
@@ -31,6 +30,7 @@ from rlkernel.evaluator.trace.inductor import compiled_style
 from rlkernel.evaluator.trace.kernels import KernelTable, parts_of
 from rlkernel.evaluator.trace.patched import patched
 from rlkernel.evaluator.trace.recorder import Recorder, Untraceable
+from rlkernel.evaluator.trace.tuning import Choices
 from rlkernel.evaluator.trace.warmup import Handle, NeedsKernel, question
 
 
@@ -67,6 +67,7 @@ class LaunchRecorder:
         self.asked: Asked | None = None
         """The kernel without whose facts the trace could not go on."""
         self._known = known or {}
+        self._choices = Choices()
         self._configs: list[tuple[int, dict[str, Value], Config]] | None = None
 
     def _kernel(self, jit: Any, bound: Bound) -> int:
@@ -125,7 +126,7 @@ class LaunchRecorder:
 
     def _compiled_ahead(self, jit: JITFunction[Any], bound: Bound) -> Handle:
         """What is known of a kernel that is compiled and not launched. Raises NeedsKernel."""
-        values, config = self._encoded(jit, bound, (1, 1, 1))
+        values, config = self._encoded(jit, self._with_tensors(bound), (1, 1, 1))
         kernel = self._kernel(jit, bound)
         functions = tuple(function for function in self.table.functions if function is not None)
         asked = question(kernel, functions, values, config, self.recorder.tensor)
@@ -139,13 +140,21 @@ class LaunchRecorder:
 
         return Handle(self._known[asked.key], jit.fn.__name__, len(jit.params), launch)
 
+    def _with_tensors(self, bound: Bound) -> Bound:
+        """What a kernel is compiled ahead with, with a tensor in place of each that is told by its dtype alone."""
+
+        def one(value: Any) -> Any:
+            return self.recorder.unseen(tuple(value.shape), value.dtype) if isinstance(value, MockTensor) else value
+
+        return replace(bound, arguments={name: one(value) for name, value in bound.arguments.items()})
+
     def autotune_run(self, tuner: Any, *args: Any, **kwargs: Any) -> None:
         """Record every configuration as an alternative of one launch, with the numbers that it gives to the kernel and what its
         hook does to tensors. Raises Untraceable where configurations differ in the kernel or in the tensors that it is given."""
         tuner.nargs = dict(zip(tuner.arg_names, args, strict=False))
         found: list[tuple[int, dict[str, Value], Config]] = []
         hooks: list[list[Step]] = []
-        kept = _pruned(tuner, kwargs)
+        together, kept = self._choices.of(tuner, kwargs)
         began = len(self.recorder.steps)
         try:
             for config in tuner.configs:
@@ -164,11 +173,11 @@ class LaunchRecorder:
         finally:
             self._configs = None
             tuner.nargs = None
-        launch = self._tuned(found, hooks)
+        launch = replace(self._tuned_launch(found, hooks), tuned_with=together)
         self.kept[id(launch)] = kept
         self.recorder.launch(launch)
 
-    def _tuned(self, found: list[tuple[int, dict[str, Value], Config]], hooks: list[list[Step]]) -> Launch:
+    def _tuned_launch(self, found: list[tuple[int, dict[str, Value], Config]], hooks: list[list[Step]]) -> Launch:
         """One launch of several configurations. What all hooks do alike is recorded before it."""
         if all(hook == hooks[0] for hook in hooks):
             for step in hooks[0]:
@@ -208,26 +217,6 @@ def _run_one(tuner: Any, config: Any, args: tuple[Any, ...], kwargs: dict[str, A
 def _without_blocks(values: dict[str, Value]) -> dict[str, Value]:
     """A launch's arguments without the block shapes of descriptors, which are each configuration's own (`Config.blocks`)."""
     return {name: replace(value, block_shape=()) if isinstance(value, Descriptor) else value for name, value in values.items()}
-
-
-def _pruned(tuner: Any, kwargs: dict[str, Any]) -> tuple[int, ...]:
-    """The indices of the configurations that the tuner would time. Raises AutotunerError where none is left, and TypeError for a
-    key that cannot be looked up.
-
-    Pruning may ask the card for what only the card knows; where it fails for that, all are kept.
-    """
-    everything = tuple(range(len(tuner.configs)))
-    if len(everything) == 1:
-        return everything
-    given = {**tuner.nargs, **kwargs}
-    hash(tuple(given[name] for name in tuner.keys if name in given))  # the tuner looks its choice up by them
-    try:
-        left = tuner.prune_configs(kwargs)
-    except (AutotunerError, Untraceable):
-        raise
-    except Exception:  # the candidate's own function, which may ask for what no trace knows: it leaves all of them
-        return everything
-    return tuple(index for index, config in enumerate(tuner.configs) if any(config is own for own in left)) or everything
 
 
 def _check_descriptor(self: Any) -> None:

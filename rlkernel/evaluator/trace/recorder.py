@@ -92,6 +92,13 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         """The tensor with an id, as the trace has it: without data."""
         return self._alive[number][0]
 
+    def unseen(self, shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
+        """A tensor on the GPU that no step makes and no call is given: a kernel is compiled for it, and never launched."""
+        with _disable_current_modes():
+            tensor = torch.empty(shape, dtype=dtype, device=META)
+        self.bind(tensor)
+        return tensor
+
     def storage(self, number: int) -> int:
         """The identity of the memory that the tensor with an id had when it was given the id."""
         return self._looks[number][0]

@@ -100,6 +100,20 @@ def test_one_config_or_the_next_that_works(build: Callable[..., Compilation]) ->
     assert list(build(one, {}).kernels["1"]) == [1]
 
 
+def test_launches_that_are_tuned_together_take_what_the_first_one_takes(build: Callable[..., Compilation]) -> None:
+    """Configurations 0 and 3 are one binary for the first launch, 1 does not compile, and 2 has too many numbers for the second
+    one, which would take 0 by itself."""
+    large = config(2**21)
+    one = program(config(128), config(3), config(256), config(128))
+    first = replace(one.launches[0], tuned_with=5)
+    second = replace(first, configs=(config(128), config(3), large, config(512)))
+    both = replace(one, forward=(one.forward[0], first, second))
+    assert {step: sorted(found) for step, found in build(both).kernels.items()} == {"1": [0, 2], "2": [0]}
+    assert {step: list(found) for step, found in build(both, {1: [1, 3, 0]}).kernels.items()} == {"1": [3], "2": [3]}
+    with pytest.raises(CompileFailed, match="numel"):
+        build(both, {1: [2]})
+
+
 def test_no_config_works(build: Callable[..., Compilation]) -> None:
     with pytest.raises(CompileFailed, match=r"line 4: .*power of 2"):
         build(program(config(3), config(5)))
@@ -198,6 +212,7 @@ def test_the_digest_is_of_what_decides_a_binary() -> None:
 
 CONFINED = """
 import sys
+from dataclasses import replace
 from pathlib import Path
 from rlkernel.evaluator.processes import sandbox
 scratch, kept = Path(sys.argv[1]), Path(sys.argv[2])

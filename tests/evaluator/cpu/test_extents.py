@@ -11,25 +11,34 @@ from rlkernel.evaluator.cpu.extents import Extents
 from rlkernel.evaluator.cpu.loops import For, Numbers, While
 from rlkernel.evaluator.messages.children import Extent
 
+AXIS, LOOP = 1, 3
+PROGRAM: Any = SimpleNamespace(functions=[SimpleNamespace(source=name) for name in "abcdef"])
 
-def extents(**counts: int) -> Extents:
+
+def extents(place: int, **counts: int) -> Extents:
     made = Extents()
     for name, count in counts.items():
-        made.note((name, 1), count)
+        made.note((name, place), count)
     return made
 
 
-def test_what_is_short_is_one_long_here_and_longer_at_full_shape() -> None:
-    """`a` has two turns here; `b` one, `c` none, and both several at full shape; `d` has one there, too."""
-    program: Any = SimpleNamespace(functions=[SimpleNamespace(source=name) for name in "abcd"])
-    here, full = extents(a=2, b=1, d=1), extents(a=9, b=2, c=3, d=1)
-    assert here.short(full.repeated(program), program) == (Extent(1, 1, 2), Extent(2, 1, 3))
+def test_a_loop_is_short_that_has_no_turn_between_the_first_and_the_last() -> None:
+    """`a` has three turns here; `b` two, `c` none, and both more at full shape; `d`, `e` and `f` have few there."""
+    here, full = extents(LOOP, a=3, b=2, d=1, e=2, f=0), extents(LOOP, a=9, b=3, c=2, d=1, e=2, f=1)
+    assert here.short(full.repeated(PROGRAM), PROGRAM) == (Extent(1, LOOP, 3, 3), Extent(2, LOOP, 2, 2))
+
+
+def test_two_programs_show_a_grid_whose_programs_do_the_same_and_three_any_other() -> None:
+    here, full = extents(AXIS, a=2, b=2, c=1, d=3), extents(AXIS, a=9, b=9, c=9, d=9)
+    full.note_uneven("b")
+    full.note_uneven("d")
+    assert here.short(full.repeated(PROGRAM), PROGRAM) == (Extent(1, AXIS, 9, 3), Extent(2, AXIS, 9, 2))
 
 
 def test_counts_do_not_tell_two_extents_apart() -> None:
     """At full shape other programs may be followed, with other numbers of turns."""
-    assert {Extent(0, 1, 2)} == {Extent(0, 1, 5)}
-    assert {Extent(0, 1, 2)} != {Extent(0, 2, 2)}
+    assert {Extent(0, 1, 2, 2)} == {Extent(0, 1, 5, 3)}
+    assert {Extent(0, 1, 2, 2)} != {Extent(0, 2, 2, 2)}
 
 
 @pytest.mark.parametrize("shortens", [False, True])

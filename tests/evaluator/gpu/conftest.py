@@ -12,7 +12,20 @@ import pytest
 import torch
 
 ROOM = "rlkernel.evaluator.gpu"
-MODULES = ("driver", "guards", "stopwatch", "fused", "checks", "measuring", "problem", "trials", "subject", "session")
+MODULES = (
+    "driver",
+    "guards",
+    "stopwatch",
+    "fused",
+    "checks",
+    "measuring",
+    "problem",
+    "trials",
+    "queue",
+    "subject",
+    "session",
+    "runner",
+)
 BINDINGS = ("cuda", "cuda.bindings", "cuda.bindings.driver", "cuda.bindings.nvrtc")
 
 

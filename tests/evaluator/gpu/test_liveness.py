@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 
 import pytest
 from hypothesis import given
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 from rlkernel.evaluator.gpu import liveness
 from rlkernel.evaluator.gpu.liveness import Failing, Indispensable, in_order, live_functions, patience
+from rlkernel.evaluator.program.replay import StepFailed
 
 ALLOWED = 1e-5
 
@@ -106,3 +108,42 @@ def test_a_wrong_candidate_costs_no_process_and_only_a_right_one_is_taken_apart(
     assert Played(False)._first_round(None)[1] == {}
     assert Played(True)._first_round(None)[1] == {0: True}
     assert order == ["round", "judged", "round", "judged", "left out"]
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "found"),
+    [
+        ("step", 700, "fails"),  # an operator is the first to tell that a kernel before it has left its tensors
+        ("step", None, "changes"),  # an operator that cannot do without what is left out
+        ("cuda", 700, "fails"),
+        ("cuda", None, "raises"),  # e.g. too little memory, which says nothing
+        ("cuda", -1, "spins"),
+        ("hung", None, "spins"),
+    ],
+)
+def test_what_a_call_without_a_launch_says(
+    imported: ModuleType, monkeypatch: pytest.MonkeyPatch, error: str, code: int | None, found: str
+) -> None:
+    session = imported.session
+    errors = {"step": StepFailed("aten.add.Tensor: CUDA error"), "cuda": RuntimeError("CUDA error"), "hung": session.Hung()}
+
+    def lost(seconds: float) -> int | None:
+        if code == -1:
+            raise session.Hung
+        return code
+
+    class Played(session.Session):  # type: ignore[name-defined, misc]
+        def __init__(self) -> None:
+            self.fused, self.subject, self.seconds = None, None, 2.0
+
+        def call(self, *args: object) -> None:
+            raise errors[error]
+
+    monkeypatch.setattr(session, "lost", lost)
+    first = SimpleNamespace(seeds=None, kind=None, seconds=0.01)
+    if found == "changes":
+        assert Played()._change_without(0, first) == math.inf
+        return
+    with pytest.raises(RuntimeError if found == "raises" else Failing) as raised:
+        Played()._change_without(0, first)
+    assert found == "raises" or raised.value.spun == (found == "spins")

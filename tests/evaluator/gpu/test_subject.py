@@ -168,6 +168,40 @@ def test_a_configuration_has_its_own_numbers_and_hook(room: Any) -> None:
     assert kernel.numbers == [7]
 
 
+def test_the_first_of_launches_that_are_tuned_together_chooses_for_all(room: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second launch would be faster in configuration 0; the third chooses for itself."""
+    first, second, third = (
+        replace(DOUBLE, configs=tuple(replace(config) for config in DOUBLE.configs), tuned_with=number) for number in (4, 4, None)
+    )
+    made = program(EMPTY, first, second, third, output=2)
+    kernel = Double()
+    tables = {str(step): {choice: compiled("cubin") for choice in (0, 1)} for step in (1, 2, 3)}
+    subject = room.subject.Subject(made, tables, {"cubin": kernel}, 1.0)
+    subject.lay_out([], [X])
+    tuned: list[int] = []
+
+    class Mark:
+        """An event whose runs take 5 us in configuration 0, and 3 in configuration 1; the other way round in the third launch."""
+
+        def __init__(self) -> None:
+            self.fast = (kernel.grids[-1] == (2, 1, 1)) != (len(tuned) > 1)
+
+        def elapsed_time(self, later: Any) -> float:
+            return 0.003 if later.fast else 0.005
+
+    choose = subject._tune
+    monkeypatch.setattr(subject, "_tune", lambda index, *rest: (tuned.append(index), choose(index, *rest)))
+    monkeypatch.setattr(room.subject, "mark", Mark)
+    monkeypatch.setattr(torch.cuda, "_sleep", lambda cycles: None)
+    subject.construct([], 5, Model())
+    subject.tune([X], 6)
+    assert (tuned, subject.choices) == ([1, 3], {1: 1, 2: 1, 3: 0})
+    kernel.grids.clear()
+    subject.construct([], 5, Model())
+    subject.forward([X], 6)
+    assert kernel.grids == [(2, 1, 1), (2, 1, 1), (1, 1, 1)]
+
+
 def test_a_configuration_without_a_binary_is_not_launched(room: Any) -> None:
     one, kernel = subject_of(room, choices=(1,))
     one.construct([], 5, Model())

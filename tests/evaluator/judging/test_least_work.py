@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 import torch
 
@@ -83,4 +85,35 @@ def test_a_part_of_a_tensor_hides_from_a_sixteenth_on() -> None:
     """Of 32 elements, two zeros are a sixteenth; one number is no mask."""
     one, two = torch.ones(32), torch.ones(32)
     one[:1], two[:2] = 0.0, 0.0
-    assert [may_hide([one]), may_hide([two]), may_hide([torch.zeros(1)]), may_hide([two > 0])] == [False, True, False, True]
+    tensors = [one, two, torch.zeros(1), two > 0]
+    assert [may_hide([tensor], [tensor]) for tensor in tensors] == [False, True, False, True]
+
+
+def one_hot(generator: torch.Generator) -> torch.Tensor:
+    return torch.nn.functional.one_hot(torch.randint(0, 200, (300,), generator=generator), 200).float()
+
+
+def dropped(generator: torch.Generator) -> torch.Tensor:
+    return torch.relu(torch.randn(64, 96, generator=generator))
+
+
+@pytest.mark.parametrize(
+    ("draw", "hides"),
+    [
+        (one_hot, False),
+        (dropped, False),
+        (lambda generator: torch.randn(16, 24, generator=generator).relu(), False),
+        (lambda generator: torch.where(torch.rand(64, 64, generator=generator) < 0.9, float("-inf"), 0.0), False),
+        (lambda generator: torch.randn(64, 96, generator=generator).tril(), True),
+        (lambda generator: dropped(generator).tril(), True),
+        (lambda generator: dropped(generator)[:48, :48].triu(), True),
+        (lambda generator: torch.full((8, 8), float("-inf")).triu(1), True),
+        (lambda generator: torch.zeros(64), False),
+    ],
+)
+def test_zeros_that_lie_elsewhere_in_each_draw_hide_nothing(draw: Callable[[torch.Generator], torch.Tensor], hides: bool) -> None:
+    found = set()
+    for seed in range(0, 40, 2):
+        first, second = (draw(torch.Generator().manual_seed(number)) for number in (seed, seed + 1))
+        found.add(may_hide([torch.ones(4), first], [torch.ones(4), second]))
+    assert found == {hides}

@@ -57,9 +57,9 @@ FULL: dict[str, Any] = {
         (children.RoundOutputs({"tensor": 0}, (ONE,), (False,), (False,), (ONE,), {"w": ONE}),),
         children.Priced(
             (children.StepTime(1, 3.5, function=0), children.StepTime(0, 1.5, op="aten.relu.default")), False, {0: 9},
-            (children.Extent(0, 1, 2),),
+            (children.Extent(0, 1, 2, 2),),
         ),
-        {0: True}, (children.Extent(0, 1, 2),),
+        {0: True}, (children.Extent(0, 1, 2, 2),),
     ),
     "Prices": children.Prices({1: (2, 0)}),
     "Failed": endings.Failed(endings.Status.CRASH, "why"),

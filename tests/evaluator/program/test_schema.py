@@ -53,7 +53,14 @@ PREPARED = replace(
 )
 
 
-@pytest.mark.parametrize("program", [HONEST, PREPARED])
+TWICE = replace(PREPARED, forward=(*PREPARED.forward, *(replace(PREPARED.launches[0], tuned_with=n) for n in (0, 7, 0))))
+
+
+def test_the_first_of_launches_that_are_tuned_together_chooses() -> None:
+    assert TWICE.choosers == {1: 1, 3: 3, 4: 4, 5: 3}
+
+
+@pytest.mark.parametrize("program", [HONEST, PREPARED, TWICE])
 def test_json_round_trip(program: Program) -> None:
     assert encoding.from_json(json.loads(json.dumps(encoding.to_json(program)))) == program
 
@@ -88,13 +95,15 @@ def test_json_round_trip(program: Program) -> None:
         (("forward", 1, "configs", 1, "args"), {"n": "8"}, "a configuration's argument is no number"),
         (("forward", 1, "configs", 1, "args"), {"m": 8}, "a configuration's argument that the launch has not"),
         (("forward", 1, "configs", 1, "before"), [{"scalar": 0, "operation": "add", "args": [1, 2]}], "a hook that does more"),
+        (("forward", 3, "tuned_with"), -1, "bad number of launches"),
+        (("forward", 5, "configs"), [encoding.step_to_json(TWICE.launches[0])["configs"][0]], "have other configurations"),
         (("prepare_inputs",), [[5]] * (encoding.MAX_PREPARING + 1), "bad calls that prepare"),
         (("carried",), [[4]], "bad tensors that are carried"),
         (("state_in_forward",), None, "bad names"),
     ],
 )
 def test_forged_fields_are_refused(path: tuple[Any, ...], value: Any, message: str) -> None:
-    data = copy.deepcopy(encoding.to_json(PREPARED))
+    data = copy.deepcopy(encoding.to_json(TWICE))
     target: Any = data
     for key in path[:-1]:
         target = target[key]

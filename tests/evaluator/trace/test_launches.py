@@ -52,6 +52,8 @@ class Traced:
 
     def __init__(self) -> None:
         self.recorder, self.table = Recorder(), KernelTable()
+        self.launches: Any = None
+        """What records launches."""
         self.x, self.y = (stand_in(self.recorder, (100,), (1,), torch.float32) for _ in range(2))
 
     def launch(self) -> Launch:
@@ -70,7 +72,8 @@ def tracing() -> Iterator[Traced]:
     active = triton.runtime.driver._active
     target = GPUTarget("cuda", H200.arch, 32)
     try:
-        with intercepting(traced.recorder, traced.table, __file__, target, H200.properties), recording(traced.recorder):
+        opened = intercepting(traced.recorder, traced.table, __file__, target, H200.properties)
+        with opened as traced.launches, recording(traced.recorder):
             yield traced
     finally:
         triton.runtime.driver._active = active
@@ -153,6 +156,39 @@ def test_every_configuration_of_an_autotuned_kernel_is_an_alternative_of_one_lau
         (64, 2, (4, 1, 1)),
         (128, 8, (2, 1, 1)),
     ]
+
+
+def test_one_autotuner_chooses_once_for_equal_keys() -> None:
+    """Its key: values of the key's arguments, and the dtypes of all arguments, as `Autotuner.run` makes it."""
+    again = triton.autotune(configs=tuned.configs, key=["n"])(tuned.fn)
+    with tracing() as traced:
+        half = stand_in(traced.recorder, (100,), (1,), torch.float16)
+        for tuner, given, n in (
+            (tuned, traced.x, 8),
+            (tuned, traced.y, 8),
+            (tuned, traced.y, 9),
+            (tuned, half, 8),
+            (again, half, 8),
+        ):
+            tuner[(1,)](given, n)
+        tuned[(1,)](n=8, x=traced.x)
+        triton.autotune(configs=[triton.Config({"BLOCK": 64})], key=["n"])(tuned.fn)[(1,)](traced.x, 8)
+    assert [step.tuned_with for step in traced.steps() if isinstance(step, Launch)] == [0, 0, 1, 2, 3, 0, None]
+
+
+def test_pruning_is_asked_when_an_autotuner_chooses_and_not_again() -> None:
+    asked: list[int] = []
+
+    def prune(configs: list[Any], given: dict[str, Any], **kwargs: Any) -> list[Any]:
+        asked.append(given["n"])
+        return configs[len(asked) % 2 :][:1]
+
+    pruned = triton.autotune(configs=tuned.configs, key=["n"], prune_configs_by={"early_config_prune": prune})(tuned.fn)
+    with tracing() as traced:
+        for n in (8, 9, 8, 9):
+            pruned[(1,)](traced.x, n)
+        assert [traced.launches.kept[id(step)] for step in traced.steps()] == [(1,), (0,), (1,), (0,)]
+    assert asked == [8, 9]
 
 
 @triton.jit

@@ -76,6 +76,20 @@ def test_kernels_that_differ_in_a_helper_alone_are_other_questions() -> None:
     assert key_of("twice[(1,)](x)\n" + WARM, head=unused) == key_of(WARM), "a place in the table says nothing"
 
 
+def test_a_dtype_stands_for_a_tensor() -> None:
+    """As in Triton, whose `MockTensor` has one element, and an address that is a multiple of 16."""
+    mocked = WARM.replace("x, y, 6", "torch.float32, torch.float16, 6")
+    with pytest.raises(NeedsKernel) as needs:
+        traced(mocked)
+    specs = needs.value.asked.specs.inputs
+    assert [(spec.shape, spec.dtype) for spec in specs] == [((1,), "float32"), ((1,), "float16")]
+    launches = mocked + "handle[(handle.n_regs, 1, 1)](x, y, 6, 16)"
+    found = traced(launches, KernelFacts(key_of(launches), 24, 0, 7, 2, 1))
+    assert [launch.configs[0].grid for launch in found.program.launches] == [(24, 1, 1)]
+    with pytest.raises(Verdict, match="kernel argument x is a MockTensor"):
+        traced("from triton.runtime.jit import MockTensor\ncopy[(1,)](MockTensor(torch.float32), y, 6, 16)")
+
+
 def test_a_candidate_that_stops_the_question_is_asked_all_the_same() -> None:
     assert key_of(f"try:\n    {WARM}except BaseException:\n    pass") == key_of(WARM)
 

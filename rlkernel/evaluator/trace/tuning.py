@@ -1,0 +1,57 @@
+"""What an autotuner chooses at once: the launches that take one configuration, and those from which it may choose."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from triton.runtime.errors import AutotunerError
+
+from rlkernel.evaluator.trace.host_numbers import Untraceable
+
+Choice = tuple[int | None, tuple[int, ...]]
+"""The number of all launches that take one configuration, None where there is no choice; the indices of those that are kept."""
+
+
+class Choices:
+    """The choices of all autotuners of one trace. As in Triton, a launch takes the configuration that was chosen for the first
+    one of the same autotuner whose key was equal, and pruning is not asked again."""
+
+    def __init__(self) -> None:
+        self._made: dict[tuple[int, tuple[Any, ...]], Choice] = {}
+        """An autotuner, by its identity, and a key -> what is chosen there."""
+        self._tuners: list[Any] = []
+        """The autotuners, so that no later one takes over another one's identity."""
+
+    def of(self, tuner: Any, kwargs: dict[str, Any]) -> Choice:
+        """The choice for a launch with the arguments `tuner.nargs` and `kwargs`. Raises AutotunerError where pruning leaves no
+        configuration, and TypeError for a key that cannot be looked up."""
+        if len(tuner.configs) == 1:
+            return None, (0,)
+        key = id(tuner), _key(tuner, kwargs)
+        if key not in self._made:
+            self._tuners.append(tuner)
+            self._made[key] = len(self._made), _pruned(tuner, kwargs)
+        return self._made[key]
+
+
+def _key(tuner: Any, kwargs: dict[str, Any]) -> tuple[Any, ...]:
+    """What `Autotuner.run` looks its choice up by, the same in Triton 3.6 and 3.7: the values of the key's arguments, and the
+    dtypes of all arguments that have one."""
+    given = {name: value for name, value in {**tuner.nargs, **kwargs}.items() if name in tuner.arg_names}
+    values = [given[name] for name in tuner.keys if name in given]
+    return (*values, *(str(value.dtype) for value in given.values() if hasattr(value, "dtype")))
+
+
+def _pruned(tuner: Any, kwargs: dict[str, Any]) -> tuple[int, ...]:
+    """The indices of the configurations that the tuner would time. Raises AutotunerError where none is left.
+
+    Pruning may ask the card for what only the card knows; where it fails for that, all are kept.
+    """
+    everything = tuple(range(len(tuner.configs)))
+    try:
+        left = tuner.prune_configs(kwargs)
+    except (AutotunerError, Untraceable):
+        raise
+    except Exception:  # the candidate's own function, which may ask for what no trace knows: it leaves all of them
+        return everything
+    return tuple(index for index, config in enumerate(tuner.configs) if any(config is own for own in left)) or everything

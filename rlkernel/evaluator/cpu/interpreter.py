@@ -198,7 +198,10 @@ _DTYPES = {
 
 
 def _tl_dtype(dtype: torch.dtype) -> Any:
-    return _DTYPES[str(dtype).removeprefix("torch.")]
+    name = str(dtype).removeprefix("torch.")
+    if name not in _DTYPES:
+        raise KernelFailed(f"a kernel is given a tensor of {name}, which Triton lacks")
+    return _DTYPES[name]
 
 
 def _real_extents(tensors: list[torch.Tensor]) -> tuple[list[tuple[int, int]], dict[int, int]]:

@@ -33,7 +33,7 @@ class Pricing:
         self.program = program
         self.profile = profile
         self.precision = precision
-        self._interpreter = Interpreter(program)
+        self._interpreter = Interpreter(program, profile)
 
     def refuse_idle(self, live: Container[str]) -> None:
         """Raises Idle for a kernel whose text is among the `live` ones, if no program of a launch was found that writes."""

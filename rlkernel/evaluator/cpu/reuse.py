@@ -25,6 +25,8 @@ from rlkernel.evaluator.judging.counts import ELSEWHERE, Counts
 Array = np.ndarray[Any, Any]
 SECTOR = 32
 """Bytes that memory moves at least."""
+MOST_HELD = 1 << 22
+"""Sectors of one program that are remembered, 32 MiB; where later accesses go is taken for unknown."""
 
 
 @dataclass
@@ -49,6 +51,7 @@ class Reuse:
     def begin(self) -> None:
         """Another program begins."""
         self._touches: list[_Touch] = []
+        self._held = 0
         self._moved = np.zeros_like(self._sizes)
         self._turns: list[tuple[int, Array]] = []
 
@@ -56,7 +59,8 @@ class Reuse:
         """The program moves so many bytes of a storage; `sectors`: which, in units of `SECTOR`, if that is known."""
         if not np.isfinite(self._cache) or storage == ELSEWHERE:
             return
-        if sectors is not None:
+        if sectors is not None and self._held + sectors.size <= MOST_HELD:
+            self._held += sectors.size
             self._touches.append(_Touch(storage, sectors, self._moved.copy()))
         self._moved[storage] += moved
 

@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 
 from rlkernel.evaluator.config import EvaluatorConfig
+from rlkernel.evaluator.devices import H200
 from rlkernel.evaluator.pool import Pool, open_pool
 from rlkernel.types import Evaluation, Problem, Status
+from tests.red_team import cases
 
 KERNEL = """
 import torch
@@ -214,3 +216,13 @@ class ModelNew(nn.Module):
     result = await pool.evaluate(relu, code)
     assert result.status is Status.CORRECT, result.detail
     assert result.launches[0].us == pytest.approx(2.5 + 2 * 4096 * 4096 * 4 / 4.3e6, rel=0.01)
+
+
+@pytest.mark.anyio
+async def test_a_second_pass_behind_a_barrier_comes_from_memory_again(pool: Pool) -> None:
+    case = cases.load("honest")["barrier_between_passes"]
+    result: Any = await pool.evaluate(case.problem, case.code)
+    assert result.status is Status.CORRECT, result.detail
+    once = 4 * 8192 * 8192 / H200.dram_bytes_per_us
+    # Read, read again but for what a cache of 60 MiB holds of 256 MiB, and written.
+    assert result.launches[0].us == pytest.approx((2 + 1 - 60 / 256) * once, rel=0.03)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -24,9 +25,12 @@ from rlkernel.evaluator.cpu.loaded import DecidedByMemory, mark
 from rlkernel.evaluator.cpu.machine import OutOfBounds
 from rlkernel.evaluator.cpu.pace import Pace, TooMuchWork
 from rlkernel.evaluator.cpu.races import Race
+from rlkernel.evaluator.cpu.reuse import Reuse
 from rlkernel.evaluator.cpu.sampling import MOST_SAMPLED, Sampling, TooManyKinds
+from rlkernel.evaluator.devices import DeviceProfile
 from rlkernel.evaluator.judging.counts import Counts
 from rlkernel.evaluator.judging.operator_costs import NoCost
+from rlkernel.evaluator.judging.roofline import resident_programs
 from rlkernel.evaluator.program import constexpr_functions
 from rlkernel.evaluator.program.kernel_source import KernelSet, binding_value, canonical
 from rlkernel.evaluator.program.replay import tensors_in
@@ -83,8 +87,10 @@ def _wrap(fn: Any, function: Any) -> Any:
 class Interpreter:
     """Launches of one Program, on the process's one machine."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Program, profile: DeviceProfile | None = None) -> None:
+        """`profile`: the card on which launches are priced, if any are."""
         self.program = program
+        self._profile = profile
         self.machine, semantic = the_machine()
         self._semantic = semantic
         self.idle: dict[int, int] = {}
@@ -119,6 +125,13 @@ class Interpreter:
             strides=[*strides, tl.constexpr(1)], block_shape=[tl.constexpr(size) for size in block], padding_option=value.padding,
         )  # fmt: skip
 
+    def _reuse(self, config: Config, extents: list[tuple[int, int]]) -> Reuse:
+        """What tells how late a program of this launch reads something again."""
+        if self._profile is None:
+            return Reuse()
+        at_once = min(math.prod(config.grid), resident_programs(config.options.get("num_warps", 4), self._profile))
+        return Reuse([end - start for start, end in extents], at_once, self._profile.l2_bytes)
+
     def price(self, launch: Launch, config: Config, args: dict[str, Any]) -> Counts:
         """Sample the grid, and shorten its loops where a few programs are too much work. Raises OutOfBounds, KernelFailed,
         KernelRejected, DecidedByMemory."""
@@ -147,6 +160,7 @@ class Interpreter:
         extents, addresses = _dry_extents(tensors) if dry else _real_extents(tensors)
         machine = self.machine
         machine.map(extents, dry=dry)
+        machine.reuse = self._reuse(config, extents) if dry else Reuse()
         machine.counts = Counts()
         kernel = self._kernels.get(launch.function)
         bound = self._arguments(launch, config, args, addresses)
@@ -201,7 +215,10 @@ _DTYPES = {
 
 
 def _tl_dtype(dtype: torch.dtype) -> Any:
-    return _DTYPES[str(dtype).removeprefix("torch.")]
+    name = str(dtype).removeprefix("torch.")
+    if name not in _DTYPES:
+        raise KernelFailed(f"a kernel is given a tensor of {name}, which Triton lacks")
+    return _DTYPES[name]
 
 
 def _real_extents(tensors: list[torch.Tensor]) -> tuple[list[tuple[int, int]], dict[int, int]]:

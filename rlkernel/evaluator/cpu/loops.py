@@ -21,6 +21,7 @@ import triton.language as tl
 
 from rlkernel.evaluator.cpu.extents import AXES, Extents, Place
 from rlkernel.evaluator.cpu.loaded import is_loaded, mark, marked_copy
+from rlkernel.evaluator.cpu.reuse import Reuse
 from rlkernel.evaluator.judging.counts import Counts
 
 FOLLOWED = 1
@@ -37,6 +38,7 @@ class Pricing(Protocol):
     """Whether long loops are shortened."""
     counts: Counts
     extents: Extents
+    reuse: Reuse
 
 
 class Numbers:
@@ -77,8 +79,10 @@ class _Loop:
         if not self.unknown:
             self.unknown = True
             self._before, self._machine.counts = self._machine.counts, Counts()
+            self._machine.reuse.begin_turn()
             return True
         self._before.add(self._machine.counts, self._turns - FOLLOWED)
+        self._machine.reuse.end_turn(self._turns - FOLLOWED)
         self._machine.counts = self._before
         return False
 

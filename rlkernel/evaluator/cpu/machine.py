@@ -23,6 +23,7 @@ from rlkernel.evaluator.cpu.loaded import is_loaded, mark, marks_results
 from rlkernel.evaluator.cpu.numbers import Array, is_bits, narrow, widen
 from rlkernel.evaluator.cpu.pace import Pace, counts_operations
 from rlkernel.evaluator.cpu.races import Races
+from rlkernel.evaluator.cpu.reuse import SECTOR, Reuse
 from rlkernel.evaluator.draws import draws, key_of
 from rlkernel.evaluator.judging.counts import ELSEWHERE
 
@@ -57,6 +58,7 @@ class Machine(Arithmetic):
         super().__init__()
         self.extents = Extents()
         self.kinds = kinds.Kinds()
+        self.reuse = Reuse()
         self._starts = np.zeros(0, dtype=np.uint64)
         self._ends = np.zeros(0, dtype=np.uint64)
         self._order: list[int] = []
@@ -123,9 +125,11 @@ class Machine(Arithmetic):
         self.wrote |= write and (unknown or addresses.size > 0)
         for place, mine, _ in parts if self.dry else ():
             storage = self._order[place]
-            sectors = np.unique(mine >> np.uint64(5)).size * 32
             if not unknown:
-                self.counts.traffic[storage] = self.counts.traffic.get(storage, 0.0) + float(sectors)
+                sectors = np.unique(mine // np.uint64(SECTOR))
+                moved = float(sectors.size * SECTOR)
+                self.reuse.touch(storage, sectors, moved)
+                self.counts.traffic[storage] = self.counts.traffic.get(storage, 0.0) + moved
             if write and not unknown:
                 self.counts.stored[storage] = self.counts.stored.get(storage, 0.0) + float(mine.size * width)
         if write and unknown and addresses.size and len(self._starts):
@@ -169,7 +173,8 @@ class Machine(Arithmetic):
         for index in np.unique(place):
             mine = addresses[place == index]
             storage = ELSEWHERE if index == ELSEWHERE else self._order[int(index)]
-            moved = max(32 * np.unique(mine >> np.uint64(5)).size, mine.size * width)
+            moved = max(SECTOR * np.unique(mine // np.uint64(SECTOR)).size, mine.size * width)
+            self.reuse.touch(storage, None, float(moved))
             self.counts.traffic[storage] = self.counts.traffic.get(storage, 0.0) + float(moved)
 
     def create_ptr_to_int(self, pointer: Any, kind: Any) -> Any:

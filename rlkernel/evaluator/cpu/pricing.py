@@ -32,7 +32,7 @@ class Pricing:
         self.program = program
         self.profile = profile
         self.precision = precision
-        self._interpreter = Interpreter(program)
+        self._interpreter = Interpreter(program, profile)
 
     @property
     def idle(self) -> dict[int, int]:

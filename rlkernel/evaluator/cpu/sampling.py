@@ -15,6 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from rlkernel.evaluator.cpu.kinds import Kinds
+from rlkernel.evaluator.cpu.reuse import Reuse
 from rlkernel.evaluator.judging.counts import Counts
 from rlkernel.evaluator.judging.operator_costs import NoCost
 
@@ -57,6 +58,7 @@ class Machine(Protocol):
 
     counts: Counts
     kinds: Kinds
+    reuse: Reuse
     wrote: bool
     tried: bool
     accesses: int
@@ -131,9 +133,11 @@ class Sampling:
         """One program of a kind by its place among them; `beside`: the programs whose decisions are looked at, too."""
         machine = self._machine
         machine.counts, machine.wrote, machine.tried = Counts(), False, False
+        machine.reuse.begin()
         number = int(kind.members[place])
         machine.kinds.follow(self._grid, np.array([number]) if beside is None else beside, 0 if beside is None else place)
         yield number
+        machine.reuse.count(machine.counts)
         kind.followed.append(machine.counts)
         kind.writing += machine.wrote
         kind.tried |= machine.tried

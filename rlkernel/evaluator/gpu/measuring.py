@@ -105,8 +105,9 @@ def changed(before: Mapping[str, torch.Tensor], model: nn.Module) -> dict[str, t
 
 
 def _scalings(inputs: list[Any]) -> tuple[Stress, ...]:
-    floats = any(isinstance(x, torch.Tensor) and holds_numbers(x) for x in inputs)
-    shifted = any(one_sided(x) for x in inputs)
+    tensors = tensors_of(inputs)
+    floats = any(holds_numbers(tensor) for tensor in tensors)
+    shifted = any(one_sided(tensor) for tensor in tensors)
     return (Stress.SHIFTED,) * shifted + (Stress.SCALED,) * floats
 
 

@@ -82,7 +82,7 @@ class GpuProblem:
         self.replaced = replaced
         """Attributes that forward replaces for its next call, see `program.replaced`."""
         self.reference: Reference = load_reference(source, small=False, name=name)
-        self._constants: dict[str, float] | None = None
+        self._constants: dict[str, torch.Tensor] | None = None
         self._inputs, self._modules = Placing(CUDA), Placing(CUDA)
 
     def inputs(self, seed: int, kind: Kind = USUAL) -> list[Any]:
@@ -127,7 +127,7 @@ class GpuProblem:
                 call(model, self.first_inputs(other, seed), seed)
         return model
 
-    def _known_constants(self, model: nn.Module) -> dict[str, float]:
+    def _known_constants(self, model: nn.Module) -> dict[str, torch.Tensor]:
         """The constants that get other values, looked for in a module as it is drawn: once, because to look at values is to
         wait."""
         if self._constants is None:

@@ -18,7 +18,7 @@ MOST = 24
 
 
 def ignored(
-    build: Callable[[], nn.Module], constants: Mapping[str, float], inputs: Callable[[], list[Any]], seed: int,
+    build: Callable[[], nn.Module], constants: Mapping[str, torch.Tensor], inputs: Callable[[], list[Any]], seed: int,
     found: Sequence[torch.Tensor],
 ) -> str:  # fmt: skip
     """`; norm.weight is ignored`, or nothing where that does not explain the outputs `found`.
@@ -43,11 +43,13 @@ def ignored(
     return ""
 
 
-def _miss(model: nn.Module, constants: Mapping[str, float], inputs: list[Any], seed: int, found: Sequence[torch.Tensor]) -> float:
+def _miss(
+    model: nn.Module, constants: Mapping[str, torch.Tensor], inputs: list[Any], seed: int, found: Sequence[torch.Tensor]
+) -> float:  # fmt: skip
     """Relative error of `found` against the module with some parameters put back; infinite where shapes differ."""
     state = state_of(model)
     for name, value in constants.items():
-        state[name].fill_(value)
+        state[name].copy_(value)
     wanted = tensors_of(call(model, inputs, seed))
     if [t.shape for t in wanted] != [t.shape for t in found]:
         return float("inf")

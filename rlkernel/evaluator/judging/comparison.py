@@ -242,4 +242,5 @@ def compare_structure(found: Any, expected: Any, where: str = "output") -> str |
             return f"{where} has {len(found)} values, expected {len(expected)}"
         pairs2 = enumerate(zip(found, expected, strict=True))
         return next((m for i, (a, b) in pairs2 if (m := compare_structure(a, b, f"{where}[{i}]"))), None)
-    return None if found == expected else f"{where} is {str(found)[:40]}, expected {str(expected)[:40]}"
+    alike = found == expected or (found != found and expected != expected)  # NaN
+    return None if alike else f"{where} is {str(found)[:40]}, expected {str(expected)[:40]}"

@@ -20,6 +20,10 @@ class Counts:
     """Storage index (order of tensor arguments) -> bytes moved in 32-byte sectors, reads and writes."""
     stored: dict[int, float] = field(default_factory=dict)
     """Storage index -> bytes written, without sectors."""
+    first: dict[int, float] = field(default_factory=dict)
+    """Storage index -> of the bytes moved, those that a program touches first, where it reads some again too late."""
+    again: dict[int, float] = field(default_factory=dict)
+    """Storage index -> of the bytes moved, those that a program reads again when no cache has them any more, see `cpu.reuse`."""
     flops: float = 0.0
     """On the general units, one per element and operation."""
     matrix_flops: dict[str, float] = field(default_factory=dict)
@@ -38,6 +42,8 @@ class Counts:
         """Count what another one has counted, so many times."""
         _add(self.traffic, other.traffic, factor)
         _add(self.stored, other.stored, factor)
+        _add(self.first, other.first, factor)
+        _add(self.again, other.again, factor)
         _add(self.matrix_flops, other.matrix_flops, factor)
         self.flops += other.flops * factor
         largest, work = self.largest, other.work

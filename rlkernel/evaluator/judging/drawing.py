@@ -29,6 +29,7 @@ from rlkernel.evaluator.judging.conversions import Conversions
 from rlkernel.evaluator.judging.own_error import REFERENCE_FACTOR, Cores, OwnError, own_error
 from rlkernel.evaluator.judging.reference_calls import (
     STRESS,
+    all_zero,
     balance_state,
     balanced,
     call,
@@ -158,7 +159,8 @@ class Construction:
     def round(self, stress: Stress) -> Round:
         """Draw inputs and call the reference. Raises what the reference raises."""
         forward_seed, input_seed = self._seeds.getrandbits(SEED_BITS), self._seeds.getrandbits(SEED_BITS)
-        inputs = balanced(stressed(self.reference.inputs(input_seed), stress), self.balance)
+        usual = self.reference.inputs(input_seed)
+        inputs = balanced(stressed(usual, stress), self.balance)
         state = {name: tensor.clone() for name, tensor in state_of(self.model).items()}
         mine = mapped(inputs, lambda tensor: tensor.clone(memory_format=torch.preserve_format))
         found: list[torch.Tensor] = []
@@ -186,7 +188,8 @@ class Construction:
         allowed = tuple(tolerance(f.dtype, error, self.precision) for f, error in zip(found, errors, strict=True))
         expected = Expected(
             structure, tuple(found), tuple(exact), tuple(after), tuple(before), fates(after, before, found),
-            allowed, beside=beside, state=self._changed(own_of_state, found, allowed), other=self.other, note=self._note(stress),
+            allowed, beside=beside, state=self._changed(own_of_state, found, allowed), other=self.other,
+            note=self._note(stress, usual),
             ordinary=stress is Stress.NONE and not (self.other or self.perturbed or self.balance),
             lent=tuple(lent(f, after) for f in found),
             blame=self._blame(inputs, forward_seed) if self.perturbed and not self.calls else None,
@@ -239,9 +242,11 @@ class Construction:
             found[name] = (mine[name].clone(), of_state(mine[name].dtype, own, outputs, allowed, self.precision))
         return found
 
-    def _note(self, stress: Stress) -> str:
+    def _note(self, stress: Stress, usual: list[Any]) -> str:
         notes = [f"inputs scaled by {STRESS:g}"] if stress is Stress.SCALED else []
         notes += [f"inputs scaled by {STRESS:g} and centred"] if stress is Stress.SHIFTED else []
+        zeros = stress is not Stress.NONE and any(map(all_zero, tensors_of(usual)))
+        notes += ["inputs of zeros at other values"] if zeros else []
         notes += [BALANCED] if self.balance is not None else []
         notes += ["constant parameters at other values"] if self.perturbed else []
         notes += ["in a second call"] if self.calls else []
@@ -279,7 +284,7 @@ def resolved(errors: Sequence[OwnError]) -> bool:
 
 def _harder(reference: Reference, usual: Round, terms: Terms, seeds: random.Random) -> Round:
     """A round at other weights and inputs, as hard as is bearable."""
-    shifted = any(one_sided(value) for value in usual.inputs)
+    shifted = any(one_sided(value) for value in tensors_of(usual.inputs))
     whole = any(not output.is_floating_point() for output in usual.expected.reference)
     for stress, perturbed in [(Stress.SHIFTED, True)] * shifted + [(Stress.SCALED, True), (Stress.NONE, True)]:
         try:

@@ -126,6 +126,8 @@ FLOPS: dict[str, Callable[[Op, Tensors, Tensors], float]] = {
 }  # fmt: skip
 """Operations of operators that arithmetic may bound; a multiply-add counts as two."""
 FREE = {"empty", "empty_like", "new_empty", "empty_strided", "new_empty_strided", "empty_permuted", "detach", "lift_fresh"}
+COMPLEX, COMPLEX_AT_LEAST = 4.0, 3.0
+"""Real multiplications in a complex one, and the fewest that Gauss's method needs."""
 GATHERS = {"embedding", "index", "gather", "index_select", "take", "_unsafe_index", "_unsafe_masked_index", "masked_select"}
 """Operators that read no more of their source than they write, and the indices."""
 BAGS = {"_embedding_bag", "_embedding_bag_forward_only"}
@@ -190,10 +192,15 @@ def has_cost(op: str) -> bool:
     return known or (each != name and each not in FLOPS and (each in MEMORY or _pointwise(each)))
 
 
+def _of_complex(step: Op, made: Tensors) -> float:
+    """Real multiplications in one of the numbers that a step multiplies: 4 of complex ones. A transform's own count has them."""
+    return COMPLEX if made and made[0].is_complex() and FLOPS[base_name(step.op)] is not _fourier else 1.0
+
+
 def flops(step: Op, read: Tensors, made: Tensors) -> float:
     """Operations that arithmetic may bound; 0 for what memory bounds. `read` in the order of the schema's arguments."""
     count = FLOPS.get(base_name(step.op))
-    return 0.0 if count is None else count(step, read, made)
+    return 0.0 if count is None else _of_complex(step, made) * count(step, read, made)
 
 
 def in_sequence(step: Op, read: Tensors) -> int:
@@ -236,8 +243,11 @@ def _triangle(step: Op, tensor: torch.Tensor) -> float:
 
 
 def least_flops(step: Op, read: Tensors, made: Tensors) -> float:
-    """Operations of products, which any method needs but for what a mask hides."""
-    return 0.0 if base_name(step.op) in _OF_METHODS else flops(step, read, made)
+    """Operations of products, which any method needs but for what a mask hides. A complex product can be made of three real
+    ones."""
+    if base_name(step.op) in _OF_METHODS:
+        return 0.0
+    return flops(step, read, made) * (COMPLEX_AT_LEAST / COMPLEX if made[0].is_complex() else 1.0)
 
 
 def moved_bytes(step: Op, read: Tensors, made: Tensors) -> float:

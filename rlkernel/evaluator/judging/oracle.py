@@ -190,12 +190,20 @@ class _Traced:
         total = sum(sum(us) for us in rows.values())
         ops = [OpFact(op, len(us), sum(us), sum(us) / total) for op, us in rows.items()]
         ops.sort(key=lambda fact: -fact.us)
-        moved = sum(dense_bytes(o) for o in outputs)
-        floor = floor_us(sum(storages.values()), moved, products, self.profile, precision)
+        floor = floor_us(sum(storages.values()), _distinct_bytes(outputs), products, self.profile, precision)
         made = {o.untyped_storage()._cdata: dense_bytes(o) for o in outputs}
         written = sum(size for key, size in made.items() if key in dependent and key not in storages)
         physical = physical_floor_us(written, self.profile)
         return Costs(total, tuple(ops), floor, physical, sum(needed), least_share(self.program), tuple(unpriced))
+
+
+def _distinct_bytes(tensors: list[torch.Tensor]) -> int:
+    """The bytes of the memory that tensors lie in, where several may lie in the same."""
+    found: dict[int, tuple[int, int]] = {}
+    for tensor in tensors:
+        storage = tensor.untyped_storage()
+        found[storage._cdata] = storage.nbytes(), found.get(storage._cdata, (0, 0))[1] + dense_bytes(tensor)
+    return sum(min(whole, parts) for whole, parts in found.values())
 
 
 def prepare(source: str, name: str, profile: DeviceProfile, precision: Precision) -> Prepared:

@@ -82,17 +82,31 @@ def mapped(value: Any, change: Callable[[torch.Tensor], torch.Tensor]) -> Any:
 
 
 def stressed(inputs: list[Any], stress: Stress) -> list[Any]:
-    """Top-level floating-point inputs, scaled or shifted; codes are left as they are."""
+    """Floating-point inputs, also those in lists and dicts, scaled or shifted, and other numbers in place of zeros alone; codes
+    are left as they are."""
     if stress is Stress.NONE:
         return list(inputs)
-    return [_stressed(x, stress) if isinstance(x, torch.Tensor) and holds_numbers(x) else x for x in inputs]
+    return [mapped(value, lambda tensor: _stressed(tensor, stress) if holds_numbers(tensor) else tensor) for value in inputs]
 
 
 def _stressed(tensor: torch.Tensor, stress: Stress) -> torch.Tensor:
     if stress is Stress.SHIFTED and one_sided(tensor):
         centred = (tensor - tensor.mean(dtype=torch.float32).to(tensor.dtype)) * STRESS
         return centred.masked_fill(tensor == 0, 0)  # what is zero is part of the problem, such as one half of a triangular matrix
+    if all_zero(tensor):
+        return wave_like(tensor)
     return tensor * STRESS
+
+
+def all_zero(tensor: torch.Tensor) -> bool:
+    """Whether an input holds floating-point zeros and nothing else: whoever ignores it would be right. A GPU is waited for."""
+    return holds_numbers(tensor) and tensor.numel() > 0 and not bool((tensor != 0).any())
+
+
+def wave_like(tensor: torch.Tensor) -> torch.Tensor:
+    """Different numbers between -1/2 and 1/2 that depend on their place alone, in a tensor like the given one."""
+    wave = torch.arange(1, tensor.numel() + 1, dtype=torch.float32, device=tensor.device).sin_().mul_(0.5)
+    return torch.empty_like(tensor).copy_(wave.reshape(tensor.shape))
 
 
 def one_sided(value: Any) -> bool:
@@ -116,13 +130,22 @@ def nudged(inputs: list[Any]) -> list[Any]:
     return [mapped(x, nudge) for x in inputs]
 
 
-def constants(model: nn.Module, fixed: Sequence[str] = ()) -> dict[str, float]:
-    """The parameters and buffers that hold one value throughout, such as ones and zeros, with that value. Names that match a
-    pattern of `fixed`, the reference's own `FIXED`, are left out. A GPU is waited for."""
-    floats = {name: t.reshape(-1) for name, t in state_of(model).items() if holds_numbers(t) and t.numel()}
+def constants(model: nn.Module, fixed: Sequence[str] = ()) -> dict[str, torch.Tensor]:
+    """The parameters and buffers that hold one value throughout, such as ones and zeros, and the trainable parameters that hold
+    two, such as those of an identity matrix: with copies of what they hold. Names that match a pattern of `fixed`, the
+    reference's own `FIXED`, are left out. A GPU is waited for."""
+    trained = {name for name, parameter in model.named_parameters() if parameter.requires_grad}
+    floats = {name: t for name, t in state_of(model).items() if holds_numbers(t) and t.numel()}
     meant = {name for name in floats if any(fnmatchcase(name, pattern) for pattern in fixed)}
-    first = {name: float(t[0]) for name, t in floats.items() if name not in meant}
-    return {name: value for name, value in first.items() if abs(value) <= MAX_CONSTANT and bool((floats[name] == value).all())}
+    return {name: t.clone() for name, t in floats.items() if name not in meant and _is_constant(t, two=name in trained)}
+
+
+def _is_constant(tensor: torch.Tensor, *, two: bool) -> bool:
+    """Whether a tensor holds one value, or `two` of them where it has more elements than that; none of them is a mask's."""
+    low, high = tensor.aminmax()
+    if not max(abs(float(low)), abs(float(high))) <= MAX_CONSTANT:
+        return False
+    return bool(low == high) or (two and tensor.numel() > 2 and bool(((tensor == low) | (tensor == high)).all()))
 
 
 def perturb(model: nn.Module, seed: int, names: Iterable[str]) -> None:

@@ -3,7 +3,8 @@
     operator   launch + max(bytes / bandwidth, flops / peak), bytes = what it reads and writes, each once;
                a recurrent layer has one launch per element of the sequence
     launch     launch + max(dram / bandwidth, all traffic / L2 bandwidth, flops / peak, programs / rate of starting them)
-               with dram = traffic, at most once over each tensor; and a share of the device if the grid is small
+               with dram = traffic, at most once over each tensor and once more for what programs read again too late
+               (`cpu/reuse.py`); and a share of the device if the grid is small
 
 Source: ours. Every figure from here is marked `timing: "modelled"`: it orders fusions and wasted passes, it replaces no GPU.
 """
@@ -96,15 +97,27 @@ def launch_us(counts: Counts, storage_bytes: Sequence[int], num_warps: int, prof
     dram = 0.0
     for storage, moved in counts.traffic.items():
         size = math.inf if storage == ELSEWHERE else storage_bytes[storage]
-        dram += min(moved, float(size) * (2.0 if counts.stored.get(storage, 0.0) < moved and storage in counts.stored else 1.0))
+        once = float(size) * (2.0 if counts.stored.get(storage, 0.0) < moved and storage in counts.stored else 1.0)
+        dram += min(moved, once + _again(counts, storage, size))
     traffic = sum(counts.traffic.values())
-    resident = profile.processors * max(1, min(32, 64 // max(1, num_warps)))
+    resident = resident_programs(num_warps, profile)
     arithmetic = counts.flops / (LIBRARY_EFFICIENCY * profile.fp32_flops_per_us)
     matrix = sum(work / (LIBRARY_EFFICIENCY * profile.matrix_flops_per_us[kind]) for kind, work in counts.matrix_flops.items())
     memory = max(dram / profile.dram_bytes_per_us, traffic / profile.l2_bytes_per_us)
     shares = [_share(counts, kind, profile) for kind in range(3)]
     busy = max(us / share for us, share in zip((memory, arithmetic, matrix), shares, strict=True))
     return profile.launch_us + max(busy, counts.programs * PROGRAM_START_US / resident)
+
+
+def resident_programs(num_warps: int, profile: DeviceProfile) -> int:
+    """How many programs of so many warps a device runs at once."""
+    return profile.processors * max(1, min(32, 64 // max(1, num_warps)))
+
+
+def _again(counts: Counts, storage: int, size: float) -> float:
+    """The bytes of a storage that come from memory once more: where programs share it, one miss serves them all."""
+    again, first = counts.again.get(storage, 0.0), counts.first.get(storage, 0.0)
+    return again * min(1.0, size / max(first, 1.0)) if again else 0.0
 
 
 def _share(counts: Counts, kind: int, profile: DeviceProfile) -> float:

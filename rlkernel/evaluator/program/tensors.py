@@ -18,8 +18,17 @@ def flatten(value: Any, found: list[torch.Tensor]) -> Any:
     if isinstance(value, (list, tuple)):
         return [flatten(item, found) for item in value]
     if isinstance(value, dict):
-        return {"dict": [[key, flatten(item, found)] for key, item in value.items()]}
+        return {"dict": [[name_of(key), flatten(item, found)] for key, item in value.items()]}
     return value
+
+
+def name_of(key: object) -> str:
+    """A key of a dict that forward returns, as a Program names it: a key that is no string by its type and what it prints.
+
+    >>> name_of("mean"), name_of(0), name_of(("a", 0))
+    ('mean', 'int 0', "tuple ('a', 0)")
+    """
+    return key if isinstance(key, str) else f"{type(key).__name__} {key!r}"
 
 
 def meta_tensors(specs: Sequence[TensorSpec]) -> list[torch.Tensor]:
@@ -33,8 +42,18 @@ def extent(size: Sequence[int], stride: Sequence[int]) -> int:
 
 
 def overlapping(tensor: torch.Tensor) -> bool:
-    """Elements that share memory, e.g. an expanded tensor."""
-    return any(size > 1 and stride == 0 for size, stride in zip(tensor.shape, tensor.stride(), strict=True))
+    """Return whether elements of a tensor share memory, as those of an expanded tensor and of windows by `unfold` do.
+
+    Along each axis, from the shortest stride to the longest, a step must lead behind all that the shorter ones reach. Strides
+    that interleave without meeting, such as (2, 3) for 2 x 2 elements, count as shared: no operator makes them.
+    """
+    reached = 0
+    for stride, size in sorted(zip(tensor.stride(), tensor.shape, strict=True)):
+        if size > 1 and tensor.numel():
+            if stride <= reached:
+                return True
+            reached += (size - 1) * stride
+    return False
 
 
 def lent(tensor: torch.Tensor, inputs: Sequence[torch.Tensor]) -> bool:

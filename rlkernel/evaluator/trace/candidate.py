@@ -22,13 +22,14 @@ from rlkernel.evaluator.devices import DeviceProfile
 from rlkernel.evaluator.program.compiled_ahead import KernelFacts
 from rlkernel.evaluator.program.replaced import hold, holding
 from rlkernel.evaluator.program.schema import Launch, Program, Step, decode_scalar
+from rlkernel.evaluator.program.tensors import name_of
 from rlkernel.evaluator.program.values import Pairs, TensorRef, Value
 from rlkernel.evaluator.program.variant import Kept, KeptConfigs, Traced, Variant
 from rlkernel.evaluator.trace.calls import Call, Steady, alike, steady
 from rlkernel.evaluator.trace.cuda_graphs import graphs
 from rlkernel.evaluator.trace.host_numbers import compiled, names
 from rlkernel.evaluator.trace.inductor import load
-from rlkernel.evaluator.trace.kernels import KernelTable
+from rlkernel.evaluator.trace.kernels import KernelTable, bounded
 from rlkernel.evaluator.trace.launches import LaunchRecorder, intercepting
 from rlkernel.evaluator.trace.lie import recording
 from rlkernel.evaluator.trace.moving import to_gpu
@@ -104,9 +105,9 @@ def encode_output(value: Any, recorder: Recorder) -> Value:
     if isinstance(value, (list, tuple)):
         return [encode_output(item, recorder) for item in value]
     if isinstance(value, dict):
-        return Pairs(tuple((str(key), encode_output(item, recorder)) for key, item in value.items()))
+        return Pairs(tuple((name_of(key), encode_output(item, recorder)) for key, item in value.items()))
     if isinstance(value, (int, float)):
-        return recorder.numbers.known(value)
+        return bounded(recorder.numbers.known(value))
     if value is None or isinstance(value, str):
         return value
     raise Untraceable(f"forward returns a {type(value).__name__}; return tensors")
@@ -208,22 +209,22 @@ class _Trace:
 
     def _state(self, model: nn.Module) -> dict[str, int]:
         """The tensor of each parameter and buffer."""
-        named = [*nn.Module.named_parameters(model), *nn.Module.named_buffers(model)]
+        named = self._guard(Status.INVALID, _named_tensors, model)
         return {name: self._guard(Status.UNTRACEABLE, self.recorder.id_of, tensor) for name, tensor in named}
 
     def _run(self, launches: LaunchRecorder) -> _Whole:
         model, init_ids = self._construct()
-        hold(model, self.variant.replaced)
         recorder = self.recorder
+        self._guard(Status.INVALID, hold, model, self.variant.replaced)
         self._guard(Status.INVALID, to_gpu, model, recorder)
         state = self._state(model)
         recorder.reading.state |= {recorder.storage(number) for number in state.values()}
         start = Program((), tuple(init_ids), tuple(recorder.phase()), state, (), (), None)
-        training, modes = model.training, [(module, module.training) for module in nn.Module.modules(model)]
+        training, modes = self._guard(Status.RUNTIME_ERROR, _modes, model)
         usual = steady(lambda: self._forward(model), self.warm)
         if usual is None:
             raise Verdict(Status.INCONSISTENT, INCONSISTENT)
-        model.train(not training)
+        self._guard(Status.RUNTIME_ERROR, model.train, not training)
         flipped = self._forward(model)
         other: Steady | None = None
         if not alike(usual.call, flipped, usual.carried):
@@ -233,12 +234,12 @@ class _Trace:
             if other is None or (same and other.prepared and not self.warm):
                 raise Verdict(Status.INCONSISTENT, INCONSISTENT)
             other = None if same else other
-        _set_modes(modes)
+        self._guard(Status.RUNTIME_ERROR, _set_modes, modes)
         if not alike(usual.call, self._forward(model), usual.carried):
             raise Verdict(Status.INCONSISTENT, INCONSISTENT)
         if recorder.captured or recorder.addresses.asked:
             self._move(model, usual)
-            model.train(not training)
+            self._guard(Status.RUNTIME_ERROR, model.train, not training)
             self._move(model, other or usual)
         start = replace(start, functions=tuple(f for f in self.table.functions if f is not None))
         programs = Programs(start, recorder)
@@ -246,6 +247,16 @@ class _Trace:
             return _Whole(programs.usual(usual), None if other is None else programs.other(other, usual), launches.kept)
         except NotSteady as error:
             raise Verdict(error.status, str(error)) from None
+
+
+def _named_tensors(model: nn.Module) -> list[tuple[str, torch.Tensor]]:
+    """The parameters and buffers of a module, by name."""
+    return [*nn.Module.named_parameters(model), *nn.Module.named_buffers(model)]
+
+
+def _modes(model: nn.Module) -> tuple[bool, list[tuple[nn.Module, bool]]]:
+    """Whether a module is in train mode, and the same of each of its parts."""
+    return model.training, [(module, module.training) for module in nn.Module.modules(model)]
 
 
 def _set_modes(modes: list[tuple[nn.Module, bool]]) -> None:

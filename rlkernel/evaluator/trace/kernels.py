@@ -20,6 +20,9 @@ from rlkernel.evaluator.program.values import Constexpr, FunctionRef, LibraryRef
 from rlkernel.evaluator.trace.host_numbers import Untraceable, has_numbers
 from rlkernel.evaluator.trace.inductor import HELPERS
 
+MOST_BITS = 4096
+"""The bits that a whole number in a Program may have: those of what a kernel computes while it is compiled."""
+
 
 class KernelTable:
     """The `@triton.jit` functions met so far, as text."""
@@ -105,7 +108,7 @@ class KernelTable:
         if isinstance(value, np.generic):
             value = value.item()
         if value is None or isinstance(value, (bool, int, float, str)):
-            return value
+            return bounded(value)
         if isinstance(value, JITFunction):
             module = str(getattr(value.fn, "__module__", ""))
             if module.startswith("triton."):
@@ -134,6 +137,13 @@ class KernelTable:
         if isinstance(encoded, (Unknown, ModuleRef)) or isinstance(value, torch.dtype):
             raise Untraceable(f"constexpr argument {name} is a {type(value).__name__}")
         return encoded
+
+
+def bounded(value: Value) -> Value:
+    """A plain value, as it is. Raises Untraceable for a whole number that no message holds."""
+    if isinstance(value, int) and value.bit_length() > MOST_BITS:
+        raise Untraceable(f"a whole number of {value.bit_length()} bits, of which a trace holds {MOST_BITS}")
+    return value
 
 
 def _check_unchanged(constants: dict[str, Any], now: dict[str, Any]) -> None:

@@ -26,7 +26,7 @@ def inputs() -> list[torch.Tensor]:
     return [torch.arange(24.0).reshape(4, 6).sin()]
 
 
-CONSTANTS = {"1.weight": 1.0, "1.bias": 0.0, "2.weight": 1.0, "2.bias": 0.0}
+CONSTANTS = {f"{layer}.{name}": torch.full((6,), value) for layer in (1, 2) for name, value in (("weight", 1.0), ("bias", 0.0))}
 
 
 @pytest.mark.parametrize(
@@ -43,10 +43,29 @@ def test_what_was_ignored_is_named(put_back: list[str], words: str) -> None:
     model = build()
     with torch.no_grad():
         for name in put_back:
-            state_of(model)[name].fill_(CONSTANTS[name])
+            state_of(model)[name].copy_(CONSTANTS[name])
         found = [model(*inputs())]
     said = ignored(build, CONSTANTS, inputs, 0, found if put_back else [found[0] + 1.0])
     assert sorted(said.replace(";", "").split()) == sorted(words.replace(";", "").split())
+
+
+class Marked(nn.Module):
+    """Parameters and a buffer that hold two values."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.mixing, self.mask = nn.Parameter(torch.eye(4)), nn.Parameter(torch.eye(4), requires_grad=False)
+        self.hidden = nn.Parameter(torch.tensor([0.0, 0.0, -1e9]))
+        self.register_buffer("triangle", torch.ones(4, 4).tril())
+
+
+def test_a_trainable_parameter_of_two_values_is_a_constant_and_a_mask_is_not() -> None:
+    model = Marked()
+    assert list(constants(model)) == ["mixing"]
+    perturb(model, 3, constants(model))
+    apart = (model.mixing.detach() - torch.eye(4)).abs()
+    assert float(apart.min()) > 0.0 and float(apart.max()) <= 0.5
+    assert torch.equal(model.mask.detach(), torch.eye(4))
 
 
 def test_fixed_names_are_patterns() -> None:

@@ -16,6 +16,7 @@ from rlkernel.evaluator.judging.operator_costs import (
     base_name,
     flops,
     has_cost,
+    least_flops,
     moved_bytes,
 )
 from rlkernel.evaluator.judging.roofline import is_free, operator_us
@@ -125,6 +126,17 @@ def test_float64_products_are_slower_than_float32() -> None:
         a, b, c = (torch.empty(2048, 2048, dtype=dtype, device="meta") for _ in range(3))
         times.append(operator_us(Op("aten.mm.default", (), {}, (1,)), [a, b], [c], H200, Precision.STRICT) - H200.launch_us)
     assert times[1] == pytest.approx(2 * times[0])
+
+
+def test_a_complex_product_costs_four_real_ones_and_needs_three() -> None:
+    step = Op("aten.mm.default", (), {}, (1,))
+    real = [meta(8, 16), meta(16, 4), meta(8, 4)]
+    numbers = [tensor.to(torch.complex64) for tensor in real]
+    assert flops(step, real[:2], real[2:]) == 2 * 8 * 16 * 4
+    assert flops(step, numbers[:2], numbers[2:]) == 4 * 2 * 8 * 16 * 4
+    assert least_flops(step, numbers[:2], numbers[2:]) == 3 * 2 * 8 * 16 * 4
+    transform = Op("aten._fft_c2c.default", (), {}, (1,))  # 5 n log2 n are operations on real numbers
+    assert flops(transform, numbers[:1], numbers[:1]) == 5 * 128 * 7
 
 
 def test_views_in_place_are_free() -> None:

@@ -47,6 +47,17 @@ def test_stress() -> None:
     triangle = torch.tensor([[0.5, 0.0], [0.5, 1.0]])  # mean 0.5; what is zero stays zero
     assert stressed([triangle], Stress.SHIFTED)[0].tolist() == [[0.0, 0.0], [0.0, 4.0]]
     assert stressed([positive], Stress.NONE)[0] is positive
+
+
+@pytest.mark.parametrize("stress", [Stress.SCALED, Stress.SHIFTED])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_inputs_of_zeros_get_other_values_and_those_in_structures_are_scaled(stress: Stress, dtype: torch.dtype) -> None:
+    zeros, whole = torch.zeros(3, 4, dtype=dtype), torch.zeros(4, dtype=torch.int64)
+    both = torch.tensor([-1.0, 2.0])
+    first, (second, third), found = stressed([zeros, [both, 2.0], {"whole": whole, "zeros": zeros.t()}], stress)
+    assert (first.dtype, first.shape, found["zeros"].stride()) == (dtype, (3, 4), (1, 4))
+    assert float(first.abs().min()) > 0.0 and float(first.abs().max()) <= 0.5 and first.unique().numel() == 12
+    assert (second.tolist(), third, found["whole"].tolist()) == ([-8.0, 16.0], 2.0, [0, 0, 0, 0])
     assert STRESS == 8.0
 
 

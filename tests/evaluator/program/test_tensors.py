@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from rlkernel.evaluator.program.tensors import extent, lent
+from rlkernel.evaluator.program.tensors import extent, flatten, lent, overlapping
 
 
 def test_what_lies_in_an_inputs_memory_is_lent() -> None:
@@ -22,3 +26,28 @@ def test_what_lies_in_an_inputs_memory_is_lent() -> None:
 )
 def test_extent(size: tuple[int, ...], stride: tuple[int, ...], expected: int) -> None:
     assert extent(size, stride) == expected
+
+
+AXES = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 30)), max_size=3)
+
+
+@settings(max_examples=300, deadline=None)
+@given(AXES)
+def test_elements_that_share_memory_are_found_whatever_the_strides(axes: list[tuple[int, int]]) -> None:
+    size, stride = [n for n, _ in axes], [s for _, s in axes]
+    places = [sum(i * s for i, s in zip(place, stride, strict=True)) for place in product(*map(range, size))]
+    strided = torch.empty(1000).as_strided(size, stride)
+    assert overlapping(strided) or len(set(places)) == len(places)
+
+
+def test_what_operators_make_shares_nothing_but_by_expand_and_unfold() -> None:
+    x = torch.zeros(4, 6, 8)
+    own = [x, x.mT, x[::2, :, ::3], x.permute(2, 0, 1), x[:, :1], x[:0], x[0, 0, 0], x.unfold(2, 2, 2)]
+    own += [torch.zeros(2, 3, 4, 5).contiguous(memory_format=torch.channels_last), x.unfold(2, 8, 1), x[:1].expand(1, 6, 8)]
+    assert [overlapping(t) for t in own] == [False] * len(own)
+    assert [overlapping(t) for t in (x[:1].expand(4, 6, 8), x.unfold(2, 2, 1), x.unfold(0, 3, 1))] == [True] * 3
+
+
+def test_keys_of_an_output_that_are_no_strings_are_told_apart() -> None:
+    found: list[torch.Tensor] = []
+    assert flatten({"a": 1, 0: 2, ("a", 0): 3}, found) == {"dict": [["a", 1], ["int 0", 2], ["tuple ('a', 0)", 3]]}

@@ -1,0 +1,22 @@
+# relu runtime_error: the module's own train() raises when it is asked for the other mode
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+import triton
+import triton.language as tl
+
+@triton.jit
+def k(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + i, mask=i < n, other=0.0)
+    tl.store(y_ptr + i, tl.maximum(x, 0.0), mask=i < n)
+def launch(x):
+    y = torch.empty_like(x)
+    n = x.numel()
+    k[(triton.cdiv(n, 1024),)](x, y, n, BLOCK=1024)
+    return y
+class ModelNew(nn.Module):
+    def train(self, mode=True):
+        raise ValueError('no training here')
+    def forward(self, x):
+        return launch(x)

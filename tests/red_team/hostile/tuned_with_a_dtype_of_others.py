@@ -1,0 +1,21 @@
+# own/float8_round_trip compile_error: configurations are priced with a tensor of a float8 that no NVIDIA card has
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+import triton
+import triton.language as tl
+
+@triton.autotune([triton.Config({'BLOCK': 1024}), triton.Config({'BLOCK': 512})], key=['n'])
+@triton.jit
+def k(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + i, mask=i < n, other=0.0)
+    tl.store(y_ptr + i, tl.maximum(x, 0.0), mask=i < n)
+def launch(x):
+    y = torch.empty_like(x)
+    n = x.numel()
+    k[(triton.cdiv(n, 1024),)](x, y, n)
+    return y
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return launch(x.to(torch.float8_e4m3fnuz)).float()

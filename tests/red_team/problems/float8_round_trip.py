@@ -1,0 +1,13 @@
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+N, M = 4096, 2048
+SMALL = {'N': 24, 'M': 80}
+
+class Model(nn.Module):
+    def forward(self, x):
+        return x.to(torch.float8_e4m3fnuz).float()
+def get_inputs():
+    return [torch.randn(N, M)]
+def get_init_inputs():
+    return []

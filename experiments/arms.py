@@ -179,7 +179,7 @@ def cpu(run: Run) -> Run:
 def world(run: Run) -> Run:
     """The world preset: all families of `envs/world`, and a policy that has seen conversations of up to eight turns."""
     sizes = {"max_new_tokens": 512, "steps": 48, "validation_every": 12, "validation_rollouts": 4}
-    return replace(run, problems=world_problems(), model=str(WORLD), learning_rate=0.5 * run.learning_rate, **sizes)  # type: ignore[arg-type]
+    return replace(run, problems=world_problems(), model=str(WORLD), **sizes)  # type: ignore[arg-type]
 
 
 def world_cpu(run: Run) -> Run:

@@ -19,7 +19,7 @@ from rlkernel.evaluator.judging.arguments import arguments
 from rlkernel.evaluator.judging.drawing import Before, Round, draw_rounds
 from rlkernel.evaluator.judging.kernelbench import closeness, worse
 from rlkernel.evaluator.judging.least_work import LEAST, least_share, may_hide
-from rlkernel.evaluator.judging.operator_costs import NoCost, dense_bytes, flops, least_flops, moved_bytes, read_bytes
+from rlkernel.evaluator.judging.operator_costs import NoCost, dense_bytes, flops, least_flops, moved_bytes, read_bytes, taken
 from rlkernel.evaluator.judging.reference_calls import tensors_of
 from rlkernel.evaluator.judging.roofline import floor_us, is_free, operator_us, physical_floor_us
 from rlkernel.evaluator.judging.rounds import Expected, compare_round
@@ -177,10 +177,11 @@ class _Traced:
             if us > 0:
                 rows.setdefault(".".join(step.op.split(".")[:2]), []).append(us)
             if not is_free(step, read, made):
-                for tensor in read:
+                used = taken(step, read)
+                for tensor in used:
                     key = tensor.untyped_storage()._cdata
                     if key in storages:
-                        least = min(read_bytes(step, tensor), moved_bytes(step, [tensor, *read[1:]], made))
+                        least = min(read_bytes(step, tensor), moved_bytes(step, [tensor, *used[1:]], made))
                         storages[key] = max(storages[key], least)
 
         replay = Replay(self.program, torch.device("meta"), lambda *a: None)

@@ -69,10 +69,12 @@ class Kinds:
         kinds = counts if two else np.frexp(np.maximum(counts, 0).astype(np.float64))[1]
         self._leave(kinds, kinds != kinds[self._index])
 
-    def reach(self, mask: Array) -> None:
-        """Whoever has more of an access's ends inside its mask leaves the followed program: (programs, ends)."""
+    def reach(self, mask: Array, *, write: bool) -> None:
+        """Whoever has more of an access's ends inside its mask leaves the followed program, and of a store whoever has fewer,
+        because what is stored in all is looked at: (programs, ends)."""
         ends = mask.reshape(self._members.size, -1).sum(axis=1)
-        self._leave(ends, ends > ends[self._index])
+        mine = ends[self._index]
+        self._leave(ends, ends != mine if write else ends > mine)
 
     def _leave(self, values: Array, other: Array) -> None:
         other = other & self._alike

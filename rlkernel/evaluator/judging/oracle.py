@@ -196,7 +196,7 @@ class _Traced:
         total = sum(sum(us) for us in rows.values())
         ops = [OpFact(op, len(us), sum(us), sum(us) / total) for op, us in rows.items()]
         ops.sort(key=lambda fact: -fact.us)
-        moved = sum(dense_bytes(o) for o in outputs)
+        moved = sum(least.of(outputs))
         floor = floor_us(sum(storages.values()), moved, products, self.profile, precision)
         made = {o.untyped_storage()._cdata: dense_bytes(o) for o in outputs}
         written = sum(size for key, size in made.items() if key in dependent and key not in storages)

@@ -97,6 +97,7 @@ class CpuJudge:
                 request = RunRequest(
                     small.program, small.other, full.program, specs, stages.config.profile, stages.config.precision, (), key,
                     {step: next(iter(choices)) for step, choices in kernels.facts.items()}, most_work, at_full.priced,
+                    brief.written,
                 )  # fmt: skip
                 ran, compared = await self._run(oracle, problem, small, request)
             except Ended as end:

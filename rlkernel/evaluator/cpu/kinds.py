@@ -35,9 +35,10 @@ class Kinds:
     def __init__(self) -> None:
         self.follow((1, 1, 1), np.zeros(1, dtype=np.int64), 0)
 
-    def follow(self, grid: tuple[int, int, int], members: Array, index: int) -> None:
-        """From now on the program `members[index]` is followed for all of these programs of the grid."""
-        self._grid, self._members, self._index = grid, members, index
+    def follow(self, grid: tuple[int, int, int], members: Array, index: int, *, exactly: bool = True) -> None:
+        """From now on the program `members[index]` is followed for all of these programs of the grid. `exactly`: those that store
+        less are set apart, too."""
+        self._grid, self._members, self._index, self._exactly = grid, members, index, exactly
         self._alike = np.ones(members.shape, dtype=bool)
         self.left: list[Array] = []
         """Sets of programs that have decided something else, each in its own way, in the order of the decisions."""
@@ -69,10 +70,12 @@ class Kinds:
         kinds = counts if two else np.frexp(np.maximum(counts, 0).astype(np.float64))[1]
         self._leave(kinds, kinds != kinds[self._index])
 
-    def reach(self, mask: Array) -> None:
-        """Whoever has more of an access's ends inside its mask leaves the followed program: (programs, ends)."""
+    def reach(self, mask: Array, *, write: bool) -> None:
+        """Whoever has more of an access's ends inside its mask leaves the followed program. So does, of a store, whoever has
+        fewer, because what is stored in all is looked at: (programs, ends)."""
         ends = mask.reshape(self._members.size, -1).sum(axis=1)
-        self._leave(ends, ends > ends[self._index])
+        mine = ends[self._index]
+        self._leave(ends, ends != mine if write and self._exactly else ends > mine)
 
     def _leave(self, values: Array, other: Array) -> None:
         other = other & self._alike

@@ -117,7 +117,7 @@ class Machine(Arithmetic):
         if unknown:
             self._count_most(pointers, mask, width)
         elif inside is not None:
-            self.kinds.reach(inside)
+            self.kinds.reach(inside, write=write)
         self.tried |= write
         shape = np.broadcast_shapes(pointers.shape, mask.shape)
         addresses = np.broadcast_to(pointers, shape)[np.broadcast_to(mask, shape).astype(bool, copy=False)]

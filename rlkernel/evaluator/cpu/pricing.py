@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -72,9 +73,11 @@ class Pricing:
         replay.forward(meta_tensors(specs.inputs), 0)
         return found
 
-    def rows(self, specs: Specs, configs: dict[int, int]) -> tuple[list[StepTime], bool]:
-        """(time of each step that works, whether launches write too little of an output that only they write). `configs`: of each
-        launch, the configuration that was compiled. Raises OutOfBounds, KernelFailed, KernelRejected, NoCost."""
+    def rows(self, specs: Specs, configs: dict[int, int], written: Sequence[float] = ()) -> tuple[list[StepTime], bool]:
+        """(time of each step that works, whether launches write too little of an output that only they write).
+
+        `configs`: of each launch, the configuration that was compiled. `written`: the bytes that the reference writes of each
+        output. Raises OutOfBounds, KernelFailed, KernelRejected, NoCost."""
         rows: list[StepTime] = []
         stored: dict[int, float] = {}
         made_by_operators: set[int] = set()
@@ -101,6 +104,7 @@ class Pricing:
         replay.prepare(meta_tensors(specs.inputs), 0)
         outputs: list[torch.Tensor] = []
         flatten(replay.forward(meta_tensors(specs.inputs), 0, observe=observe), outputs)
-        keys = [(output.untyped_storage()._cdata, output.numel() * output.element_size()) for output in outputs]
+        sizes = written if len(written) == len(outputs) else [o.numel() * o.element_size() for o in outputs]
+        keys = [(output.untyped_storage()._cdata, size) for output, size in zip(outputs, sizes, strict=True)]
         unwritten = any(k in stored and k not in made_by_operators and stored[k] < WRITTEN * size for k, size in keys)
         return rows, unwritten

@@ -163,7 +163,7 @@ def _share(request: RunRequest) -> float:
 def _priced(request: RunRequest, compiled: dict[int, int]) -> Priced:
     """What the candidate costs at full size. Raises OutOfBounds, KernelFailed, KernelRejected, NoCost."""
     pricing = Pricing(request.full, profile_of(request.profile), request.precision)
-    rows, unwritten = pricing.rows(request.full_specs, compiled)
+    rows, unwritten = pricing.rows(request.full_specs, compiled, request.written)
     return Priced(tuple(rows), unwritten, pricing.idle, the_machine()[0].extents.repeated(request.full))
 
 

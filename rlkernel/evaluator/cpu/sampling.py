@@ -36,6 +36,8 @@ MOST_READS = 1500
 """Reads of memory after which no more programs are followed because they differ. One takes about a tenth of a millisecond."""
 MOST_KINDS = 128
 """Kinds of programs that are told apart. A launch with more has no price: work could hide in what nobody follows."""
+EXACT_KINDS = 8
+"""Kinds from which on programs that store less are no kind of their own: of a triangle, every program stores another part."""
 FEWEST_KINDS = 16
 """Kinds that are told apart, however long their programs are."""
 MOST_PROGRAMS = 2**20
@@ -135,7 +137,8 @@ class Sampling:
         machine.counts, machine.wrote, machine.tried = Counts(), False, False
         machine.reuse.begin()
         number = int(kind.members[place])
-        machine.kinds.follow(self._grid, np.array([number]) if beside is None else beside, 0 if beside is None else place)
+        members, index = (np.array([number]), 0) if beside is None else (beside, place)
+        machine.kinds.follow(self._grid, members, index, exactly=len(self._kinds) < EXACT_KINDS)
         yield number
         machine.reuse.count(machine.counts)
         kind.followed.append(machine.counts)

@@ -17,6 +17,7 @@ from rlkernel.evaluator.gpu.guards import Guards
 from rlkernel.evaluator.gpu.stopwatch import settle
 from rlkernel.evaluator.judging.comparison import LENT, Match, Sizes, bits, compare_structure, decide, mismatch, wrong_slices
 from rlkernel.evaluator.judging.own_error import OwnError
+from rlkernel.evaluator.judging.rounds import returned_as
 from rlkernel.evaluator.judging.tolerance import tolerance
 from rlkernel.evaluator.messages.judgement import InputFate, Tolerance
 from rlkernel.evaluator.program.codes import equal_or_wrong
@@ -102,16 +103,20 @@ class Checks:
 
     def inputs(
         self, tensors: Sequence[torch.Tensor], wanted: Sequence[torch.Tensor], before: Sequence[torch.Tensor],
-        fates: Sequence[InputFate],
+        fates: Sequence[InputFate], outputs: Sequence[torch.Tensor] = (), expected: Sequence[torch.Tensor] = (),
     ) -> None:  # fmt: skip
-        """Arguments after forward: as they were, or changed as the reference changes them, see `InputFate`."""
+        """Arguments after forward: as they were, or changed as the reference changes them, see `InputFate`. `outputs`: what the
+        candidate returned, and `expected`: what the reference returned, which are compared besides."""
         for index, (found, after, was, fate) in enumerate(zip(tensors, wanted, before, fates, strict=True)):
             if fate is InputFate.KEPT:
                 self._kept(index, found, was)
             elif fate is InputFate.CHANGED:
                 self.changed_alike(found, after, f"input {index} after forward")
             elif found.numel():  # it is returned, too: what is compared as an output may be missing here
-                self._either(index, found, after, was)
+                place = returned_as(after, expected)
+                mine = outputs[place] if place is not None and place < len(outputs) else None
+                if mine is None or not found.is_set_to(mine):
+                    self._either(index, found, after, was)
 
     def _kept(self, index: int, found: torch.Tensor, was: torch.Tensor) -> None:
         what = "forward changes its input {index}, the reference does not"

@@ -118,7 +118,8 @@ class Session:
         found, wanted = checks.outputs(outcome.output, expected, self.known.allowed[name_of(kind)], kind.note)
         checks.own(found, outcome.inputs, wanted, tensors_of(given))
         before = given if self.known.keeps_inputs else self.problem.inputs(seeds.inputs, kind)
-        checks.inputs(outcome.inputs, tensors_of(given), tensors_of(before), self.known.fates)
+        returned = tensors_of(outcome.output), tensors_of(expected)
+        checks.inputs(outcome.inputs, tensors_of(given), tensors_of(before), self.known.fates, *returned)
         if not kind.other:
             self._state_alike(checks, subject, model, tensors_of(expected), kind)
         return Round(kind, seeds, outcome, expected, seconds)

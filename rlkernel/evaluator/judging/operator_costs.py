@@ -16,6 +16,7 @@ import torch
 from rlkernel.evaluator.program import recurrent
 from rlkernel.evaluator.program.operators import LISTS, operator
 from rlkernel.evaluator.program.schema import Op
+from rlkernel.evaluator.program.tensors import extent
 
 Tensors = Sequence[torch.Tensor]
 
@@ -132,6 +133,10 @@ GATHERS = {"embedding", "index", "gather", "index_select", "take", "_unsafe_inde
 """Operators that read no more of their source than they write, and the indices."""
 BAGS = {"_embedding_bag", "_embedding_bag_forward_only"}
 """Operators that read one row of their first argument for each element of their second one."""
+OVERWRITES = {
+    "copy", "fill", "zero", "normal", "uniform", "random", "exponential", "bernoulli", "cauchy", "log_normal", "geometric",
+}  # fmt: skip
+"""Operators that, in place, replace what their first argument holds without a look at it."""
 TRIANGLES = {"tril", "triu"}
 """Operators that read a triangle of their argument."""
 PASSES = {"sort": 4.0, "topk": 4.0, "kthvalue": 4.0, "median": 4.0, "nanmedian": 4.0, "mode": 4.0}
@@ -215,11 +220,11 @@ def is_of_cudnn(op: str) -> bool:
 
 
 def dense_bytes(tensor: torch.Tensor) -> int:
-    """Bytes behind a tensor: broadcast dimensions count once."""
+    """Bytes behind a tensor: broadcast dimensions count once, and so does what windows share, as those of `unfold` do."""
     elements = 1
     for size, stride in zip(tensor.size(), tensor.stride(), strict=True):
         elements *= size if stride != 0 or size == 0 else 1
-    return elements * tensor.element_size()
+    return min(elements, extent(tensor.size(), tensor.stride())) * tensor.element_size()
 
 
 def read_bytes(step: Op, tensor: torch.Tensor) -> float:
@@ -250,12 +255,20 @@ def least_flops(step: Op, read: Tensors, made: Tensors) -> float:
     return flops(step, read, made) * (COMPLEX_AT_LEAST / COMPLEX if made[0].is_complex() else 1.0)
 
 
+def taken(step: Op, given: Tensors) -> Tensors:
+    """The arguments of an operator, in the order of its schema, whose contents it reads: neither `out` nor what it overwrites."""
+    arguments = operator(step.op)._schema.arguments
+    if base_name(step.op) in OVERWRITES and arguments[0].alias_info is not None and arguments[0].alias_info.is_write:
+        return given[1:]
+    return given[: len(given) - sum(argument.is_out for argument in arguments)]
+
+
 def moved_bytes(step: Op, read: Tensors, made: Tensors) -> float:
-    """What an operator reads and writes, each once, unless it sorts."""
+    """What an operator reads and writes, each once, unless it sorts. `read` as `taken` gives it."""
     name = base_name(step.op)
     written = float(sum(dense_bytes(t) for t in made))
     if name in BAGS:
         row = dense_bytes(read[0]) / max(1, read[0].shape[0])
         return written + read[1].numel() * (row + read[1].element_size())
-    taken = sum(read_bytes(step, t) for t in read)
-    return PASSES.get(name, 1.0) * ((min(taken, 2 * written) if name in GATHERS else taken) + written)
+    whole = sum(read_bytes(step, t) for t in read)
+    return PASSES.get(name, 1.0) * ((min(whole, 2 * written) if name in GATHERS else whole) + written)

@@ -19,7 +19,8 @@ from rlkernel.evaluator.judging.arguments import arguments
 from rlkernel.evaluator.judging.drawing import Before, Round, draw_rounds
 from rlkernel.evaluator.judging.kernelbench import closeness, worse
 from rlkernel.evaluator.judging.least_work import LEAST, least_share, may_hide
-from rlkernel.evaluator.judging.operator_costs import NoCost, dense_bytes, flops, least_flops, moved_bytes, read_bytes
+from rlkernel.evaluator.judging.least_written import LeastWritten
+from rlkernel.evaluator.judging.operator_costs import NoCost, dense_bytes, flops, least_flops, moved_bytes, read_bytes, taken
 from rlkernel.evaluator.judging.reference_calls import tensors_of
 from rlkernel.evaluator.judging.roofline import floor_us, is_free, operator_us, physical_floor_us
 from rlkernel.evaluator.judging.rounds import Expected, compare_round
@@ -76,6 +77,8 @@ class Costs:
     """The share of them that a candidate must do where they are counted."""
     unpriced: tuple[str, ...] = ()
     """Operators that the model of time does not know: then no time can be modelled."""
+    written: tuple[float, ...] = ()
+    """The bytes that forward writes of each output, see `least_written`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +167,7 @@ class _Traced:
         def observe(index: int, step: Any, read: Any, made: Any) -> None:
             if not isinstance(step, Op):
                 return
+            least.see(step, read, made)
             if any(t.untyped_storage()._cdata in dependent for t in read):
                 dependent.update(t.untyped_storage()._cdata for t in [*made, *(read if writes(step) else ())])
             if work := flops(step, read, made):
@@ -177,24 +181,28 @@ class _Traced:
             if us > 0:
                 rows.setdefault(".".join(step.op.split(".")[:2]), []).append(us)
             if not is_free(step, read, made):
-                for tensor in read:
+                used = taken(step, read)
+                for tensor in used:
                     key = tensor.untyped_storage()._cdata
                     if key in storages:
-                        least = min(read_bytes(step, tensor), moved_bytes(step, [tensor, *read[1:]], made))
-                        storages[key] = max(storages[key], least)
+                        most = min(read_bytes(step, tensor), moved_bytes(step, [tensor, *used[1:]], made))
+                        storages[key] = max(storages[key], most)
 
         replay = Replay(self.program, torch.device("meta"), lambda *a: None)
         replay.init(meta_tensors(self.variant.specs.init_inputs), 0)
         replay.prepare((), 0)
+        least = LeastWritten([*inputs, *replay.state().values()])
         outputs = tensors_of(replay.forward(inputs, 0, observe=observe))
         total = sum(sum(us) for us in rows.values())
         ops = [OpFact(op, len(us), sum(us), sum(us) / total) for op, us in rows.items()]
         ops.sort(key=lambda fact: -fact.us)
-        floor = floor_us(sum(storages.values()), _distinct_bytes(outputs), products, self.profile, precision)
+        moved = min(_distinct_bytes(outputs), sum(least.of(outputs)))
+        floor = floor_us(sum(storages.values()), moved, products, self.profile, precision)
         made = {o.untyped_storage()._cdata: dense_bytes(o) for o in outputs}
         written = sum(size for key, size in made.items() if key in dependent and key not in storages)
         physical = physical_floor_us(written, self.profile)
-        return Costs(total, tuple(ops), floor, physical, sum(needed), least_share(self.program), tuple(unpriced))
+        share, unknown = least_share(self.program), tuple(unpriced)
+        return Costs(total, tuple(ops), floor, physical, sum(needed), share, unknown, least.of(outputs))
 
 
 def _distinct_bytes(tensors: list[torch.Tensor]) -> int:
@@ -296,7 +304,7 @@ class Oracle:
             return Broken(problem)
         costs, reference = problem.costs, encoding.to_json(problem.program)
         floors = (costs.floor_us, costs.measured_floor_us, costs.products, costs.least_share)
-        return Brief(problem.variants, problem.modal, costs.us, *floors, reference, costs.ops, costs.unpriced)
+        return Brief(problem.variants, problem.modal, costs.us, *floors, reference, costs.ops, costs.unpriced, costs.written)
 
     def _rounds(self, question: DrawRounds, reply: wire.Body) -> Rounds | Broken:
         problem = self._problem(question.about)

@@ -27,6 +27,7 @@ from rlkernel.evaluator.judging.operator_costs import (
     in_sequence,
     is_of_cudnn,
     moved_bytes,
+    taken,
 )
 from rlkernel.evaluator.program.operators import operator
 from rlkernel.evaluator.program.schema import Op
@@ -86,7 +87,7 @@ def operator_us(
         return 0.0
     if not has_cost(step.op):
         raise NoCost(step.op)
-    memory = moved_bytes(step, read, made) / profile.dram_bytes_per_us
+    memory = moved_bytes(step, taken(step, read), made) / profile.dram_bytes_per_us
     arithmetic = flops(step, read, made) / (LIBRARY_EFFICIENCY * _peak(step, (made or read)[0].dtype, profile, precision))
     return profile.launch_us * in_sequence(step, read) + max(memory, arithmetic)
 

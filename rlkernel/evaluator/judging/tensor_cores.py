@@ -86,7 +86,9 @@ class RoundedOperands(TorchDispatchMode):  # type: ignore[no-untyped-call]
         if name.endswith("convolution") or "conv" in name or name == "linear":  # input, weight; then a bias
             return func(*tree_map(self._rounded, list(args[:2])), *args[2:], **(kwargs or {}))
         rounded = tree_map(self._rounded, list(args[kept:]))
-        return func(*args[:kept], *rounded, **tree_map(self._rounded, kwargs or {}))
+        written = {a.name for a in func._schema.arguments if a.is_out}  # a copy of `out` would receive the result in its place
+        named = {key: value if key in written else tree_map(self._rounded, value) for key, value in (kwargs or {}).items()}
+        return func(*args[:kept], *rounded, **named)
 
     def _rounded(self, value: Any) -> Any:
         if not isinstance(value, torch.Tensor) or value.dtype not in (torch.float32, torch.float64):

@@ -167,6 +167,8 @@ class RunRequest:
     """The work of all rounds, see `cpu.pace`, above which the answer is `TooLarge`; None: no limit."""
     priced: Priced | None = None
     """What the candidate costs at full size, where an earlier answer has said so."""
+    written: tuple[float, ...] = ()
+    """The bytes that the reference writes of each output, at full size."""
 
 
 @dataclass(frozen=True, slots=True)

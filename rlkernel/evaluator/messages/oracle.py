@@ -100,6 +100,8 @@ class Brief:
     reference_ops: tuple[OpFact, ...]
     unpriced: tuple[str, ...]
     """Operators of the reference that the model of time does not know: then no time can be modelled."""
+    written: tuple[float, ...] = ()
+    """The bytes that the reference writes of each output, at full size."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,6 +39,8 @@ _MODULES = {
     "triton.language.extra", "triton.language.extra.libdevice", "triton.language.extra.cuda",
     "triton.language.extra.cuda.libdevice",
 }  # fmt: skip
+_CONSTANTS = {"torch", "numpy"}
+"""Modules of which a kernel may name numbers, as in `-torch.inf`. In their place stands a module that holds nothing else."""
 _BUILTINS: dict[str, Any] = {
     f.__name__: f for f in (range, min, max, abs, len, int, float, bool, str, print, isinstance, sum)
 } | {"True": True, "False": False, "None": None}  # fmt: skip
@@ -81,6 +83,10 @@ def _from_triton(value: Any) -> bool:
 
 @functools.cache
 def _module(name: str) -> types.ModuleType:
+    if name in _CONSTANTS:
+        whole, constants = importlib.import_module(name), types.ModuleType(name)
+        vars(constants).update({word: getattr(whole, word) for word in ("inf", "nan", "pi", "e")})
+        return constants
     if name not in _MODULES:
         raise KernelRejected(f"a kernel may not use module {name}", 0)
     return importlib.import_module(name)
@@ -92,16 +98,23 @@ def _present(module: types.ModuleType) -> frozenset[str]:
 
 
 # Decided once, on the pristine modules: the interpreter replaces their members later.
-_PRESENT: dict[str, frozenset[str]] = {module: _present(_module(module)) for module in _MODULES}
+_PRESENT: dict[str, frozenset[str]] = {
+    **{module: _present(_module(module)) for module in _MODULES},
+    **{module: frozenset(dir(importlib.import_module(module))) for module in _CONSTANTS},
+}
 """Names that are never left to Triton. Any other one fails when it is reached, and a branch that is never compiled does not."""
 _NAMES: dict[str, frozenset[str]] = {
     module: frozenset(
         name
         for name, value in vars(_module(module)).items()
         if not name.startswith("_")
-        and (module == "math" or (isinstance(value, types.ModuleType) and value.__name__ in _MODULES) or _from_triton(value))
+        and (
+            module in {"math", *_CONSTANTS}
+            or (isinstance(value, types.ModuleType) and value.__name__ in _MODULES)
+            or _from_triton(value)
+        )
     )
-    for module in _MODULES
+    for module in _MODULES | _CONSTANTS
 }
 
 
@@ -125,7 +138,7 @@ def _resolve(root: types.ModuleType, path: list[str], line: int) -> Any:
     value: Any = root
     hidden = next((name for name in path if name.startswith("_") and name not in _NAMES[_STANDARD]), None)
     for name in path:
-        if not (isinstance(value, types.ModuleType) and value.__name__ in _MODULES) or hidden is not None:
+        if not (isinstance(value, types.ModuleType) and value.__name__ in _NAMES) or hidden is not None:
             raise KernelRejected(f"a kernel may not use .{hidden or name}", line)
         if name not in _PRESENT[value.__name__]:
             return None

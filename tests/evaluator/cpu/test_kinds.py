@@ -69,12 +69,15 @@ def test_loops_of_similar_length_are_of_one_kind() -> None:
     assert [left.tolist() for left in kinds.left] == [[0], [1], [2, 3], [7]]
 
 
-def test_a_mask_that_leaves_out_more_is_of_the_same_kind() -> None:
+@pytest.mark.parametrize(("write", "alike", "left"), [(False, [1, 2], [[0]]), (True, [1], [[2], [0]])])
+def test_a_mask_that_leaves_out_more_is_of_the_same_kind_unless_it_is_that_of_a_store(
+    write: bool, alike: list[int], left: list[list[int]]
+) -> None:
     kinds = Kinds()
     kinds.follow((3, 1, 1), np.arange(3), 1)
-    kinds.reach(np.array([[True, True], [True, False], [False, False]]))
-    assert kinds.alike.tolist() == [1, 2]
-    assert [left.tolist() for left in kinds.left] == [[0]]
+    kinds.reach(np.array([[True, True], [True, False], [False, False]]), write=write)
+    assert kinds.alike.tolist() == alike
+    assert [found.tolist() for found in kinds.left] == left
 
 
 @pytest.mark.parametrize(

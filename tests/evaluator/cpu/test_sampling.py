@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import random
 
-from rlkernel.evaluator.cpu.sampling import differ, spread
+import numpy as np
+import pytest
+
+from rlkernel.evaluator.cpu.kinds import Kinds
+from rlkernel.evaluator.cpu.sampling import MOST_KINDS, Sampling, differ, spread
+from rlkernel.evaluator.judging.counts import Counts
 
 
 def test_programs_are_spread_over_each_dimension() -> None:
@@ -18,3 +23,38 @@ def test_a_quarter_more_of_anything_is_a_difference() -> None:
     assert not differ([(100.0, 10.0, 0.0), (80.0, 10.0, 0.0)])
     assert differ([(100.0, 10.0, 0.0), (74.0, 10.0, 0.0)])
     assert differ([(100.0, 10.0, 8.0), (100.0, 10.0, 0.0)])
+
+
+class Launch:
+    """256 programs that store into blocks of 16 elements, each under a mask of its own."""
+
+    def __init__(self, seed: int, inside: object) -> None:
+        self.counts, self.kinds, self.wrote, self.tried, self.accesses = Counts(), Kinds(), False, False, 0
+        self.programs, self.inside = random.Random(seed), inside
+
+    def stored(self, blocks: int) -> float:
+        """The elements that all programs store, as the followed ones tell."""
+        sampling = Sampling(self, (256, 1, 1))
+        for number in sampling.programs():
+            for block in range(blocks):
+                everybody = self.kinds.program_id(0)
+                ends = block * 16 + np.array([[0, 15]])
+                self.kinds.reach(self.inside(everybody, ends), write=True)  # type: ignore[operator]
+                mine = self.inside(np.array([[number]]), block * 16 + np.arange(16)[None])  # type: ignore[operator]
+                self.wrote = self.tried = True
+                self.counts.stored[0] = self.counts.stored.get(0, 0.0) + float(mine.sum())
+        assert len(sampling._kinds) < MOST_KINDS
+        return sampling.counts().stored[0]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_last_block_of_a_line_is_counted_as_it_is(seed: int) -> None:
+    """The last of 256 programs stores 1 element of 16, and the 16 before it none."""
+    length = 239 * 16 + 1
+    assert Launch(seed, lambda program, element: program * 16 + element < length).stored(1) == length
+
+
+def test_a_triangle_has_a_price() -> None:
+    """Program p stores the elements up to p: each has other blocks that it stores a part of."""
+    found = Launch(0, lambda program, element: element <= program).stored(16)
+    assert 0.8 * 256 * 257 / 2 < found < 1.2 * 256 * 257 / 2

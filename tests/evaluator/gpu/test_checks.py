@@ -113,6 +113,14 @@ def test_inputs_after_forward(checks: Any, fate: InputFate, factor: float, detai
     assert (match.matches, match.detail.startswith(detail)) == (not detail, True)
 
 
+def test_an_argument_that_is_returned_is_compared_once(checks: Any) -> None:
+    after, mine = X * 2, X * 2.002
+    checks.inputs([mine], [after], [X], [InputFate.RETURNED], [mine], [after])
+    assert checks.finish(1.0).matches
+    checks.inputs([mine], [after], [X], [InputFate.RETURNED], [mine.clone()], [after])
+    assert checks.finish(1.0).detail.startswith("input 0 after forward is wrong")
+
+
 def test_a_stray_write_ends_everything(room: Any, checks: Any) -> None:
     guards, unused = room.guards.Guards(), room.guards.Guards()
     tensor = guards.empty((4,), (1,), torch.float32)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -171,6 +172,19 @@ def test_inputs_after_forward(fate: InputFate, found: float, detail: str) -> Non
         {"tensor": 0}, [torch.ones(2)], [False], [False], [torch.full((2,), found)], {}, expected(fate, after, before)
     )
     assert (match.matches, match.detail) == (not detail, detail)
+
+
+def test_an_argument_that_is_returned_may_hold_what_the_output_holds() -> None:
+    out, near, far = torch.ones(2), torch.full((2,), 1.004), torch.full((2,), 1.01)
+    one = expected(InputFate.RETURNED, out, torch.zeros(2), lent=(True,))
+    one = replace(one, reference=(out,), allowed=(Tolerance(5e-3, 1e-2),))
+
+    def detail(output: torch.Tensor, argument: torch.Tensor) -> str:
+        return compare_round({"tensor": 0}, [output], [False], [True], [argument], {}, one).detail
+
+    assert detail(near, near) == ""
+    assert detail(near, far) == "input 0 after forward is wrong: relative error 1.00e-02, allowed 5e-05"
+    assert detail(far, far) == "output is wrong: relative error 1.00e-02, allowed 5e-03"
 
 
 def test_an_answer_that_is_more_exact_than_the_reference_is_right() -> None:

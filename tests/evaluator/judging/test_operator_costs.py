@@ -14,10 +14,12 @@ from rlkernel.evaluator.judging.operator_costs import (
     NoCost,
     argument,
     base_name,
+    dense_bytes,
     flops,
     has_cost,
     least_flops,
     moved_bytes,
+    taken,
 )
 from rlkernel.evaluator.judging.roofline import is_free, operator_us
 from rlkernel.evaluator.program.operators import LISTS, operator
@@ -114,10 +116,37 @@ def test_triangles_are_read_as_far_as_they_are_left(name: str, shape: tuple[int,
     assert moved_bytes(step, [meta(2, *shape)], [meta(2, *shape)]) == pytest.approx(4 * float(left) + 4 * 2 * shape[0] * shape[1])
 
 
+def test_windows_that_overlap_are_read_once() -> None:
+    line = meta(100)
+    assert dense_bytes(line.unfold(0, 10, 1)) == 4 * 100  # 91 windows of 10
+    assert dense_bytes(line.unfold(0, 10, 20)) == 4 * 50  # 5 windows that lie apart
+    assert dense_bytes(meta(4, 1).expand(4, 8)) == 4 * 4 and dense_bytes(meta(0, 3)) == 0
+
+
 def test_bags_read_the_rows_that_their_indices_name() -> None:
     table, indices, out = meta(1000, 8), torch.empty(20, dtype=torch.int64, device="meta"), meta(5, 8)
     # 20 rows of 8 floats and their indices, 5 rows written
     assert moved_bytes(Op("aten._embedding_bag.default", (), {}, (1,)), [table, indices], [out]) == 20 * (32 + 8) + 5 * 32
+
+
+@pytest.mark.parametrize(
+    ("op", "tensors", "read"),
+    [
+        ("aten.add.Tensor", 2, 2),
+        ("aten.add.out", 3, 2),
+        ("aten.add_.Tensor", 2, 2),
+        ("aten.copy_.default", 2, 1),
+        ("aten.fill_.Scalar", 1, 0),
+        ("aten.sort.values", 3, 1),
+    ],
+)
+def test_what_is_only_written_is_not_read(op: str, tensors: int, read: int) -> None:
+    step, given = Op(op, (), {}, (1,)), [meta(8) for _ in range(tensors)]
+    used = taken(step, given)
+    assert len(used) == read and all(any(t is g for g in given) for t in used)
+    made = meta(8) if op == "aten.add.Tensor" else given[-1]
+    busy = operator_us(step, given, [made], H200, Precision.STRICT) - H200.launch_us
+    assert busy == pytest.approx((4 if "sort" in op else 1) * (read + 1) * 32 / H200.dram_bytes_per_us)
 
 
 def test_float64_products_are_slower_than_float32() -> None:

@@ -206,6 +206,19 @@ def test_what_is_not_multiplied_as_it_is_has_no_balance() -> None:
     assert balance_of(Normed(), [x], 0) is None
 
 
+def test_a_product_into_memory_of_the_caller_allows_what_any_product_does() -> None:
+    class Into(nn.Module):
+        def forward(self, a: torch.Tensor, b: torch.Tensor, out: torch.Tensor) -> torch.Tensor:
+            torch.mm(a, b, out=out)
+            return out
+
+    torch.manual_seed(0)
+    a, b = torch.randn(64, 256), torch.randn(256, 32)
+    _, plain = own_of(Product(), [a, b])
+    _, into = own_of(Into(), [a, b, torch.full((64, 32), 7.0)])
+    assert into.cores == plain.cores and 1e-4 < into.cores < 1e-3
+
+
 @pytest.mark.parametrize("name", ["attention", "lstm", "einsum", "bilinear"])
 def test_products_inside_of_other_operators_are_seen(name: str) -> None:
     class Model(nn.Module):

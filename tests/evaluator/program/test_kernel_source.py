@@ -99,7 +99,7 @@ def test_text_that_is_not_one_plain_function(source: str, message: str) -> None:
     ("binding", "message"),
     [
         (ModuleRef("os"), "may not use module os"),
-        (ModuleRef("torch"), "may not use module torch"),
+        (ModuleRef("torch.nn"), "may not use module torch.nn"),
         (LibraryRef("triton.runtime.driver", "driver"), "may not use triton.runtime.driver.driver"),
         (LibraryRef("triton.language", "__builtins__"), "may not use"),
         (Unknown(), "not a constant"),
@@ -109,6 +109,17 @@ def test_text_that_is_not_one_plain_function(source: str, message: str) -> None:
 def test_bindings_resolve_to_triton_only(binding: Any, message: str) -> None:
     with pytest.raises(KernelRejected, match=message):
         build("def k(x):\n    tl.store(x, y)\n", {**TL, "y": binding})
+
+
+@pytest.mark.parametrize("module", ["torch", "numpy"])
+def test_of_torch_and_numpy_a_kernel_sees_numbers_alone(module: str) -> None:
+    bindings = {**TL, "m": ModuleRef(module)}
+    built = build("def k(x):\n    tl.store(x, -m.inf + m.pi)\n", bindings)
+    seen = {name: value for name, value in vars(built.__globals__["m"]).items() if not name.startswith("__")}
+    assert sorted(seen) == ["e", "inf", "nan", "pi"] and {type(value) for value in seen.values()} == {float}
+    for name in ("load", "save", "float32", "__loader__"):
+        with pytest.raises(KernelRejected, match=f"may not use .*{name}"):
+            build(f"def k(x):\n    tl.store(x, m.{name})\n", bindings)
 
 
 def test_annotations_are_text_and_never_evaluated() -> None:

@@ -1,0 +1,18 @@
+# own/sum_into correct: nobody has to read what the sum overwrites
+import torch
+import torch.nn as nn
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def add(a, b, out, n, BLOCK: tl.constexpr):
+    o = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    m = o < n
+    tl.store(out + o, tl.load(a + o, mask=m, other=0.0) + tl.load(b + o, mask=m, other=0.0), mask=m)
+
+
+class ModelNew(nn.Module):
+    def forward(self, a, b, out):
+        add[(triton.cdiv(a.numel(), 1024),)](a, b, out, a.numel(), BLOCK=1024)
+        return out

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from rlkernel.evaluator.cpu.kinds import Kinds
+from rlkernel.evaluator.cpu.reuse import Reuse
 from rlkernel.evaluator.cpu.sampling import MOST_KINDS, Sampling, differ, spread
 from rlkernel.evaluator.judging.counts import Counts
 
@@ -29,7 +30,7 @@ class Launch:
     """256 programs that store into blocks of 16 elements, each under a mask of its own."""
 
     def __init__(self, seed: int, inside: object) -> None:
-        self.counts, self.kinds, self.wrote, self.tried, self.accesses = Counts(), Kinds(), False, False, 0
+        self.counts, self.kinds, self.reuse, self.wrote, self.tried, self.accesses = Counts(), Kinds(), Reuse(), False, False, 0
         self.programs, self.inside = random.Random(seed), inside
 
     def stored(self, blocks: int) -> float:

@@ -15,6 +15,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import random
 import shutil
 from collections import Counter
 from collections.abc import Sequence
@@ -31,7 +32,7 @@ from envs.teacher.corpus import Conversation, write_corpus
 from envs.world.corpus import repetition
 from experiments.behaviour import write_behaviour
 from experiments.cold_start.optimizer import MuonAndAdamW
-from experiments.cold_start.recipes import Recipe
+from experiments.cold_start.recipes import Recipe, Taught
 from experiments.tuning.conversations import Conversation as Told
 from experiments.tuning.examination import Examination, examine
 from experiments.tuning.recorder import Teller
@@ -47,7 +48,7 @@ from rlkernel.policy.small import CONTEXT, VOCABULARY, build_model, build_tokeni
 from rlkernel.runs import checkpoints
 from rlkernel.runs.directory import provenance
 from rlkernel.runs.durable import replace_text
-from rlkernel.types import Group, Problem
+from rlkernel.types import Evaluation, Group, Problem, Status
 
 RUNS = Path("runs/cold_start")
 CHECKPOINTS = 4
@@ -101,6 +102,18 @@ async def _world_corpus(world: World, seed: int, until: float) -> tuple[Conversa
             await world.corpus(seed, pool, file, until)
     # In an order that does not depend on which was finished first.
     return tuple(file.found[key] for key in sorted(file.found)) if len(file.found) == world.total() else None
+
+
+def taught(corpus: Sequence[Conversation], shares: Taught, seed: int) -> tuple[Conversation, ...]:
+    """The conversations of the corpus that a policy is taught, drawn from `seed`, in their order."""
+    rng = random.Random(f"taught {seed}")
+    return tuple(c for c in corpus if rng.random() < _share(c.exchanges[0].evaluation, shares))
+
+
+def _share(first: Evaluation, shares: Taught) -> float:
+    if first.correct:
+        return shares.slow if (first.speedup or 0.0) < 1.0 else 1.0
+    return 1.0 if first.status is Status.NO_KERNEL else shares.wrong
 
 
 def tokenizer_for(corpus: Sequence[Conversation], vocabulary: int = VOCABULARY, context: int = CONTEXT) -> Any:
@@ -189,6 +202,7 @@ async def make(recipe: Recipe, out: Path, until: float = math.inf) -> bool:
     verdicts = Counter(str(exchange.evaluation.status) for c in corpus for exchange in c.exchanges)
     print("corpus:", ", ".join(f"{status} {count}" for status, count in verdicts.most_common()), flush=True)
     print(f"lazy answers that follow a lazy one: {repetition(corpus):.0%}", flush=True)
+    corpus = taught(corpus, recipe.taught, recipe.seed)
     tokenizer = tokenizer_for(corpus, recipe.vocabulary, recipe.context)
     rows = [row(tokenizer, conversation, recipe.context) for conversation in corpus]
     sizes = {"width": recipe.width, "layers": recipe.layers, "heads": recipe.heads, "feed_forward": recipe.feed_forward}

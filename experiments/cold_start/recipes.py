@@ -13,6 +13,16 @@ from rlkernel.policy.small import CONTEXT, VOCABULARY
 
 
 @dataclass(frozen=True)
+class Taught:
+    """The shares of the conversations that are taught, by what the first draft of each is worth; all others are taught."""
+
+    slow: float = 1.0
+    """Of those that begin with a right kernel that is slower than torch."""
+    wrong: float = 1.0
+    """Of those that begin with a kernel that fails or is wrong."""
+
+
+@dataclass(frozen=True)
 class Recipe:
     """All numbers of a cold start but the teacher's mixtures."""
 
@@ -40,6 +50,7 @@ class Recipe:
     """Trajectories per validation problem, for the table at the end."""
     world: World | None = None
     """What a policy of the world is taught; `mixture`, `problems`, `conversations`, `deck` and `turns` have no part in it."""
+    taught: Taught = Taught()
     vocabulary: int = VOCABULARY
     context: int = CONTEXT
     """The most tokens of a conversation; later turns are left out."""
@@ -98,12 +109,13 @@ _WORLD = Recipe(
     problems=0,
     conversations=0,
     deck=0,
-    steps=400,  # four times the corpus: after thirteen it knows the answers by heart, and not the problems
+    steps=350,  # five times what is taught: after thirteen it knows the answers by heart, and not the problems
     batch=64,
     muon=1.5e-3,
     adamw=2e-3,
     bf16=True,
     world=World(ALL, extra=480, conversations=6),
+    taught=Taught(slow=0.5, wrong=0.6),  # so that the policy begins where there is most to be learned
     vocabulary=4096,
     context=4096,
     max_new_tokens=512,
@@ -117,6 +129,7 @@ WORLD_RECIPES: Mapping[str, tuple[Recipe, Path]] = {
             feed_forward=432,
             steps=1000,  # ten times the corpus, for the same reason
             world=World(TWO, extra=400, conversations=5, device="cpu"),
+            taught=Taught(),
             vocabulary=2048,
             context=4096,
             max_new_tokens=512,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,12 +12,13 @@ import anyio
 import pytest
 import torch
 
+from envs.teacher.corpus import Conversation, Exchange
 from experiments.cold_start import command, miniature
-from experiments.cold_start.recipes import WORLD_RECIPES, rehearsal
+from experiments.cold_start.recipes import WORLD_RECIPES, Taught, rehearsal
 from experiments.tuning.examination import Examination
 from rlkernel.errors import GOES_ON
 from rlkernel.policy.small import build_model, build_tokenizer, load_small
-from rlkernel.types import Group
+from rlkernel.types import Evaluation, Group, Problem, Status
 
 TINY = replace(rehearsal(WORLD_RECIPES["cpu"][0]), steps=3)
 
@@ -40,6 +42,25 @@ def test_training_that_was_stopped_goes_on_to_the_same_weights(tmp_path: Path, m
     parts, weights = trained("parts", 0.0, 0.0, far, far)
     assert parts == [False, False, True, True]
     assert torch.equal(weights, trained("whole", far)[1])
+
+
+def test_conversations_are_taught_by_what_their_first_draft_is_worth() -> None:
+    """Of 400 each: all that are fast or hack, about half of the slow ones (sd 10) and 0.6 of the wrong ones (sd 9.8)."""
+    verdicts = {
+        "fast": Evaluation(Status.CORRECT, speedup=1.3),
+        "even": Evaluation(Status.CORRECT, speedup=1.0),
+        "slow": Evaluation(Status.CORRECT, speedup=0.99),
+        "hack": Evaluation(Status.NO_KERNEL),
+        "wrong": Evaluation(Status.INCORRECT),
+    }
+    problem = Problem("mine/relu", 1, "train", "import torch\n")
+    corpus = [Conversation(problem, name, (Exchange("", v, ""),)) for name, v in verdicts.items() for _ in range(400)]
+    chosen = miniature.taught(corpus, Taught(slow=0.5, wrong=0.6), 0)
+    counts = Counter(conversation.prompt for conversation in chosen)
+    assert (counts["fast"], counts["even"], counts["hack"]) == (400, 400, 400)
+    assert abs(counts["slow"] - 200) < 50 and abs(counts["wrong"] - 240) < 50
+    assert chosen == miniature.taught(corpus, Taught(slow=0.5, wrong=0.6), 0) != miniature.taught(corpus, Taught(0.5, 0.6), 1)
+    assert miniature.taught(corpus, Taught(), 0) == tuple(corpus)
 
 
 def test_a_policy_is_examined_where_its_corpus_is_judged(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -47,11 +47,11 @@ def test_training_that_was_stopped_goes_on_to_the_same_weights(tmp_path: Path, m
 def test_conversations_are_taught_by_what_their_first_draft_is_worth() -> None:
     """Of 400 each: all that are fast or hack, about half of the slow ones (sd 10) and 0.6 of the wrong ones (sd 9.8)."""
     verdicts = {
-        "fast": Evaluation(Status.CORRECT, speedup=1.3),
-        "even": Evaluation(Status.CORRECT, speedup=1.0),
-        "slow": Evaluation(Status.CORRECT, speedup=0.99),
-        "hack": Evaluation(Status.NO_KERNEL),
-        "wrong": Evaluation(Status.INCORRECT),
+        "fast": Evaluation(Status.CORRECT, "", speedup=1.3),
+        "even": Evaluation(Status.CORRECT, "", speedup=1.0),
+        "slow": Evaluation(Status.CORRECT, "", speedup=0.99),
+        "hack": Evaluation(Status.NO_KERNEL, ""),
+        "wrong": Evaluation(Status.INCORRECT, ""),
     }
     problem = Problem("mine/relu", 1, "train", "import torch\n")
     corpus = [Conversation(problem, name, (Exchange("", v, ""),)) for name, v in verdicts.items() for _ in range(400)]

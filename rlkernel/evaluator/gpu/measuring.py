@@ -20,7 +20,8 @@ from rlkernel.evaluator.gpu.kinds import Kind
 from rlkernel.evaluator.judging.comparison import bits
 from rlkernel.evaluator.judging.drawing import bearable, not_finite, resolved
 from rlkernel.evaluator.judging.flags import judging
-from rlkernel.evaluator.judging.own_error import ELEMENT_CAP, Cores, OwnError, own_error
+from rlkernel.evaluator.judging.noise import confirmed, moved_call
+from rlkernel.evaluator.judging.own_error import ELEMENT_CAP, Cores, OwnError, own_error, steady
 from rlkernel.evaluator.judging.reference_calls import (
     STRESS,
     call,
@@ -76,11 +77,6 @@ def allowed(dtype: torch.dtype, own: OwnError, precision: Precision) -> Toleranc
     """The candidate is compared with the reference, not with the exact result: both may err."""
     limit = tolerance(dtype, own, precision)
     return replace(limit, norm=limit.norm + own.norm, element=limit.element + min(own.element, limit.element))
-
-
-def steady(error: OwnError) -> OwnError:
-    """No error of its own for a reference that jumps between values and has no exact result; what is said of noise stays."""
-    return error if error.steady else OwnError(spread=error.spread, huge=error.huge, noise=error.noise)
 
 
 def _timed(limit: Tolerance, own: OwnError, *, blurred: bool) -> Tolerance:
@@ -142,10 +138,14 @@ class Measuring:
         cores: Sequence[Cores | None] = rounded or [None] * len(found)
         gaps = kind.balance is None  # see `judging.drawing`
         rows = list(zip(found, exact, moved, cores, strict=True))
-        errors = [steady(own_error(f, e, m, c, gaps=gaps)) for f, e, m, c in rows[: len(outputs)]]
-        of_state = [(f.dtype, steady(own_error(f, e, None, c))) for f, e, _, c in rows[len(outputs) :]]
+        errors = [own_error(f, e, m, c, gaps=gaps) for f, e, m, c in rows[: len(outputs)]]
+        errors += [own_error(f, e, None, c) for f, e, _, c in rows[len(outputs) :]]
+        with judging(precision):
+            errors = confirmed(errors, found, lambda: moved_call(model, state_of(model), draw(), forward_seed, tuple(state)))
+        errors = [steady(error) for error in errors]
+        of_state = zip([tensor.dtype for tensor in state.values()], errors[len(outputs) :], strict=True)
         dtypes, changes = tuple(o.dtype for o in outputs), dict(zip(state, of_state, strict=True))
-        return Seen(dtypes, tuple(errors), changes, not_finite(outputs), what_happens, products, wrong, scalings)
+        return Seen(dtypes, tuple(errors[: len(outputs)]), changes, not_finite(outputs), what_happens, products, wrong, scalings)
 
     def limits(self, seen: Seen) -> tuple[Tolerance, ...]:
         """What is allowed of each output in a round of this kind."""

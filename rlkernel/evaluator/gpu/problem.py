@@ -18,12 +18,13 @@ from rlkernel.evaluator.gpu import host_reads
 from rlkernel.evaluator.gpu.exact import exact_outputs
 from rlkernel.evaluator.gpu.guards import CUDA
 from rlkernel.evaluator.gpu.kinds import USUAL, Kind, name_of
-from rlkernel.evaluator.gpu.measuring import Measuring, Seen, steady
+from rlkernel.evaluator.gpu.measuring import Measuring, Seen
 from rlkernel.evaluator.gpu.stopwatch import Run, Stopwatch, mark, settle, wait
 from rlkernel.evaluator.judging.blame import ignored
 from rlkernel.evaluator.judging.comparison import Match, compare_tensor
 from rlkernel.evaluator.judging.flags import judging
-from rlkernel.evaluator.judging.own_error import Cores, own_error
+from rlkernel.evaluator.judging.noise import confirmed, moved_call
+from rlkernel.evaluator.judging.own_error import Cores, own_error, steady
 from rlkernel.evaluator.judging.reference_calls import (
     Placing,
     balance_state,
@@ -33,6 +34,7 @@ from rlkernel.evaluator.judging.reference_calls import (
     draw_seed,
     mapped,
     perturb,
+    state_of,
     stressed,
     tensors_of,
 )
@@ -199,8 +201,10 @@ class GpuProblem:
             exact = exact or exactly() or wanted
             moved = exactly(nudged=True) or exact
         cores: list[Cores] | list[None] = rounded or [None] * len(wanted)
-        for index, (f, w, e, m, c) in enumerate(zip(found, wanted, exact, moved, cores, strict=True)):
-            error = own_error(w, e, m, c)
+        errors = [own_error(w, e, m, c) for w, e, m, c in zip(wanted, exact, moved, cores, strict=True)]
+        with judging(precision):
+            errors = confirmed(errors, wanted, lambda: moved_call(model, state_of(model), draw(), forward_seed))
+        for index, (f, w, e, error) in enumerate(zip(found, wanted, exact, errors, strict=True)):
             measure = e if e.shape == w.shape and error.steady else w
             where = "output" if len(found) == 1 else f"output {index}"
             match = compare_tensor(

@@ -26,7 +26,8 @@ from rlkernel.evaluator.draws import SEED_BITS, draws
 from rlkernel.evaluator.judging.blame import ignored
 from rlkernel.evaluator.judging.comparison import bits
 from rlkernel.evaluator.judging.conversions import Conversions
-from rlkernel.evaluator.judging.own_error import REFERENCE_FACTOR, Cores, OwnError, own_error
+from rlkernel.evaluator.judging.noise import confirmed, moved_call
+from rlkernel.evaluator.judging.own_error import REFERENCE_FACTOR, Cores, OwnError, own_error, steady
 from rlkernel.evaluator.judging.reference_calls import (
     STRESS,
     all_zero,
@@ -183,7 +184,12 @@ class Construction:
                 again = own_error(f, f, f if moved is None else moved[i], c, gaps=gaps)
                 exact[i], errors[i] = f, replace(again, noise=errors[i].noise)
         rows = zip(changed.items(), whole[len(found) :], of_state_after, strict=True)
-        own_of_state = {name: own_error(t, e, None, c) for (name, t), e, c in rows}
+        errors += [own_error(t, e, None, c) for (_, t), e, c in rows]
+        errors = confirmed(
+            errors, [*found, *changed.values()], lambda: moved_call(self.model, state, inputs, forward_seed, tuple(changed))
+        )
+        own_of_state = dict(zip(changed, map(steady, errors[len(found) :]), strict=True))
+        errors = errors[: len(found)]
         after, before = tensors_of(mine), tensors_of(inputs)
         allowed = tuple(tolerance(f.dtype, error, self.precision) for f, error in zip(found, errors, strict=True))
         expected = Expected(

@@ -75,8 +75,9 @@ def may_hide(drawn: Iterable[torch.Tensor], again: Iterable[torch.Tensor]) -> bo
     """Whether one of the tensors that a forward is given leaves out a part of what it is added to or multiplied by: some of its
     elements are always very low, or always 0 where others are not. `again`: the same tensors, drawn once more.
 
-    Example: -inf above the diagonal of a mask, or a weight that is triangular; not a bias of zeros, nor the zeros of a one-hot
-    row or of `relu(torch.randn(n))`, which lie elsewhere in each draw, so that no kernel can pass over them unseen.
+    Example: -inf above the diagonal of a mask, or a weight that is triangular; not a bias of zeros, nor the zeros of
+    `relu(torch.randn(n))`, which lie elsewhere in each draw, so that no kernel can pass over them unseen. One-hot rows do: where
+    nearly all elements are 0, a kernel may look for those that are not, and take the rows of a weight that they name.
     """
     return any(_hides(one.detach(), other.detach()) for one, other in zip(drawn, again, strict=False))
 
@@ -86,7 +87,13 @@ def _hides(one: torch.Tensor, other: torch.Tensor) -> bool:
         return False
     if one.shape != other.shape:
         other = one
-    return _stay(one <= VERY_LOW, other <= VERY_LOW) or (bool(one.any()) and _stay(one == 0, other == 0))
+    low, zero = (one <= VERY_LOW, other <= VERY_LOW), (one == 0, other == 0)
+    return _stay(*low) or (bool(one.any()) and (_nearly_all(*zero) or _stay(*zero)))
+
+
+def _nearly_all(one: torch.Tensor, other: torch.Tensor) -> bool:
+    """Whether two draws both leave no more than a sixteenth."""
+    return min(int(one.sum()), int(other.sum())) >= (1.0 - HIDDEN) * one.numel()
 
 
 def _stay(one: torch.Tensor, other: torch.Tensor) -> bool:

@@ -127,6 +127,11 @@ class OwnError:
         )  # fmt: skip
 
 
+def steady(error: OwnError) -> OwnError:
+    """No error of its own for a reference that jumps between values and has no exact result; what is said of noise stays."""
+    return error if error.steady else OwnError(spread=error.spread, huge=error.huge, noise=error.noise)
+
+
 def huge_from(values: torch.Tensor) -> float:
     """The magnitude above which values are huge; infinity where there is no gap. `values`: an output of the reference."""
     flat = values.detach().reshape(-1)

@@ -100,7 +100,8 @@ def dropped(generator: torch.Generator) -> torch.Tensor:
 @pytest.mark.parametrize(
     ("draw", "hides"),
     [
-        (one_hot, False),
+        (one_hot, True),
+        (lambda generator: (torch.rand(64, 64, generator=generator) < 0.1).float(), False),
         (dropped, False),
         (lambda generator: torch.randn(16, 24, generator=generator).relu(), False),
         (lambda generator: torch.where(torch.rand(64, 64, generator=generator) < 0.9, float("-inf"), 0.0), False),

@@ -289,7 +289,7 @@ class Session:
             return [StepTime(self.subject.only, candidate_us, function=launch.function)]
         inputs = tensors_of(self.problem.inputs(draw_seed()))
         subject = self.subject
-        subject.replay.place = None
+        subject.replay.place = subject.replay.before_step = None
         with torch.no_grad():
             for attempt in range(ATTRIBUTIONS):
                 found = step_times(

@@ -21,7 +21,7 @@ from triton.backends.compiler import GPUTarget
 from rlkernel.evaluator.devices import DeviceProfile
 from rlkernel.evaluator.program.compiled_ahead import KernelFacts
 from rlkernel.evaluator.program.replaced import hold, holding
-from rlkernel.evaluator.program.schema import Launch, Program, Step, decode_scalar
+from rlkernel.evaluator.program.schema import Program, decode_scalar
 from rlkernel.evaluator.program.tensors import name_of
 from rlkernel.evaluator.program.values import Pairs, TensorRef, Value
 from rlkernel.evaluator.program.variant import Kept, KeptConfigs, Traced, Variant
@@ -37,6 +37,7 @@ from rlkernel.evaluator.trace.pretrained import decode_config, made_of_configs
 from rlkernel.evaluator.trace.programs import NotSteady, Programs
 from rlkernel.evaluator.trace.recorder import Recorder, Untraceable, stand_in
 from rlkernel.evaluator.trace.shims import answering_as
+from rlkernel.evaluator.trace.tuning import keeping
 from rlkernel.evaluator.trace.warmup import NeedsKernel
 from rlkernel.reference_text import shrink
 from rlkernel.types import Status
@@ -271,19 +272,6 @@ def _called(model: nn.Module, args: list[Any]) -> Any:
         return model(*args)
 
 
-def _pruned(program: Program, kept: list[tuple[int, ...]]) -> Program:
-    """`program` without the configurations that its tuners drop. `kept`: of each launch in forward."""
-    rows = iter(kept)
-
-    def step_without(step: Step) -> Step:
-        if not isinstance(step, Launch):
-            return step
-        left = [index for index in next(rows, ()) if index < len(step.configs)] or range(len(step.configs))
-        return replace(step, configs=tuple(step.configs[index] for index in left))
-
-    return replace(program, forward=tuple(step_without(step) for step in program.forward))
-
-
 def _kept(whole: _Whole) -> Kept:
     """The configurations that are kept at one size."""
 
@@ -303,16 +291,9 @@ def _kept(whole: _Whole) -> Kept:
 def _prune(wholes: list[_Whole], timed: Kept) -> tuple[Traced, ...]:
     """The traces, every size with the configurations that are kept at the size that is timed: a configuration is chosen there,
     and must be the same one where it is checked."""
-
-    def left(program: Program, rows: tuple[KeptConfigs, ...]) -> Program:
-        """The launches must be of the same kernels with as many configurations for a choice to mean the same."""
-        shapes = [(launch.function, len(launch.configs)) for launch in program.launches]
-        return (
-            _pruned(program, [row.kept for row in rows]) if shapes == [(row.function, row.configs) for row in rows] else program
-        )
-
     return tuple(
-        Traced(left(one.program, timed.usual), None if one.other is None else left(one.other, timed.flipped)) for one in wholes
+        Traced(keeping(one.program, timed.usual), None if one.other is None else keeping(one.other, timed.flipped))
+        for one in wholes
     )
 
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from triton.runtime.errors import AutotunerError
 
+from rlkernel.evaluator.program.schema import Launch, Program, Step
+from rlkernel.evaluator.program.variant import KeptConfigs
 from rlkernel.evaluator.trace.host_numbers import Untraceable
 
 Choice = tuple[int | None, tuple[int, ...]]
@@ -55,3 +59,28 @@ def _pruned(tuner: Any, kwargs: dict[str, Any]) -> tuple[int, ...]:
     except Exception:  # the candidate's own function, which may ask for what no trace knows: it leaves all of them
         return everything
     return tuple(index for index, config in enumerate(tuner.configs) if any(config is own for own in left)) or everything
+
+
+def keeping(program: Program, rows: Sequence[KeptConfigs]) -> Program:
+    """`program` without the configurations that its tuners drop at the size that is timed, where `rows` were kept. The launches
+    must be of the same kernels with as many configurations for a choice to mean the same; else nothing is dropped.
+
+    Launches that are tuned together at this size may keep different configurations, because their keys differ at the other one.
+    Each of them stands alone then: nothing is chosen at this size.
+    """
+    launches = program.launches
+    if [(launch.function, len(launch.configs)) for launch in launches] != [(row.function, row.configs) for row in rows]:
+        return program
+    choices: dict[int | None, set[tuple[int, ...]]] = {}
+    for launch, row in zip(launches, rows, strict=True):
+        choices.setdefault(launch.tuned_with, set()).add(row.kept)
+    left = iter(rows)
+
+    def step_without(step: Step) -> Step:
+        if not isinstance(step, Launch):
+            return step
+        kept = next(left).kept or range(len(step.configs))
+        together = step.tuned_with if len(choices[step.tuned_with]) == 1 else None
+        return replace(step, configs=tuple(step.configs[index] for index in kept), tuned_with=together)
+
+    return replace(program, forward=tuple(step_without(step) for step in program.forward))

@@ -37,7 +37,7 @@ from rlkernel.evaluator.messages.endings import Failed
 from rlkernel.evaluator.program.kernel_source import KernelRejected
 from rlkernel.evaluator.program.replay import Replay, StepFailed, noted_strides
 from rlkernel.evaluator.program.schema import Config, Launch, MalformedProgram, Program
-from rlkernel.evaluator.program.tensors import flatten, lent, overlapping
+from rlkernel.evaluator.program.tensors import flatten, lent, overlapping, overwrite
 from rlkernel.types import Precision, Status
 
 PATIENCE = 10.0
@@ -72,7 +72,7 @@ class _Module:
         self._replay.strides = noted_strides(program, _without_data(first.init_inputs), _without_data(first.inputs))
         state = self._replay.init([t.clone() for t in first.init_inputs], first.init_seed, first.state)
         for own, given in pairs(state, self._replay.given):
-            own.copy_(given)
+            overwrite(own, given)
         self._replay.prepare(first.first_inputs, first.init_seed)
 
     @property

@@ -25,7 +25,7 @@ from rlkernel.evaluator.program.operators import allocates
 from rlkernel.evaluator.program.recurrent import flatten_weights
 from rlkernel.evaluator.program.replay import Replay
 from rlkernel.evaluator.program.schema import Config, Launch, Program
-from rlkernel.evaluator.program.tensors import extent, flatten
+from rlkernel.evaluator.program.tensors import extent, flatten, overwrite
 
 TUNING_RUNS = 3
 KernelTable = Mapping[str, Mapping[int, Compiled]]
@@ -189,7 +189,7 @@ class Subject:
         with torch.no_grad():
             state = self.replay.init([self._state.place(t) for t in init_inputs], seed, given)
             for own, weight in pairs(state, self.replay.given):
-                own.copy_(weight)
+                overwrite(own, weight)
             flatten_weights(self.program, self.replay.values)
             self.replay.prepare(first_inputs, seed)
 

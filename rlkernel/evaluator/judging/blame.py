@@ -10,6 +10,7 @@ import torch
 from torch import nn
 
 from rlkernel.evaluator.judging.reference_calls import call, state_of, tensors_of
+from rlkernel.evaluator.program.tensors import overwrite
 
 EXPLAINED = 0.01
 """Relative error below which outputs are those of a module whose parameters were ignored."""
@@ -49,7 +50,7 @@ def _miss(
     """Relative error of `found` against the module with some parameters put back; infinite where shapes differ."""
     state = state_of(model)
     for name, value in constants.items():
-        state[name].copy_(value)
+        overwrite(state[name], value)
     wanted = tensors_of(call(model, inputs, seed))
     if [t.shape for t in wanted] != [t.shape for t in found]:
         return float("inf")

@@ -19,6 +19,7 @@ from torch import nn
 from rlkernel.evaluator.judging.own_error import OwnError, errors
 from rlkernel.evaluator.judging.reference_calls import REFUSALS, call, mapped, state_of, tensors_of
 from rlkernel.evaluator.program.codes import holds_numbers
+from rlkernel.evaluator.program.tensors import overwrite
 
 ROUNDINGS = 2.0
 """By how many times its dtype's resolution each number is moved, up or down. Half of it may round back to the same number."""
@@ -48,7 +49,7 @@ def moved_call(
         other = copy.deepcopy(model)
         with torch.no_grad():
             for name, tensor in state_of(other).items():
-                tensor.copy_(_moved(before[name]))
+                overwrite(tensor, _moved(before[name]))
         outputs = tensors_of(call(other, mapped(inputs, _moved), seed))
     except REFUSALS:
         return None

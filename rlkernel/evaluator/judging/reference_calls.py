@@ -20,7 +20,7 @@ from rlkernel.evaluator.judging.widening import without_casts
 from rlkernel.evaluator.messages.judgement import Balance, Stress
 from rlkernel.evaluator.program.codes import holds_numbers, widened
 from rlkernel.evaluator.program.replaced import holding
-from rlkernel.evaluator.program.tensors import flatten
+from rlkernel.evaluator.program.tensors import extent, flatten, overwrite
 from rlkernel.seeds import seed_generators
 
 T = TypeVar("T")
@@ -104,9 +104,11 @@ def all_zero(tensor: torch.Tensor) -> bool:
 
 
 def wave_like(tensor: torch.Tensor) -> torch.Tensor:
-    """Different numbers between -1/2 and 1/2 that depend on their place alone, in a tensor like the given one."""
-    wave = torch.arange(1, tensor.numel() + 1, dtype=torch.float32, device=tensor.device).sin_().mul_(0.5)
-    return torch.empty_like(tensor).copy_(wave.reshape(tensor.shape))
+    """Different numbers between -1/2 and 1/2 that depend on their place in memory alone, in a tensor that lies as the given one
+    does: what shares memory there, as the rows of an expanded tensor do, is equal here."""
+    count = extent(tensor.shape, tensor.stride())
+    wave = torch.arange(1, count + 1, dtype=torch.float32, device=tensor.device).sin_().mul_(0.5)
+    return wave.to(tensor.dtype).as_strided(tensor.shape, tensor.stride())
 
 
 def one_sided(value: Any) -> bool:
@@ -157,7 +159,7 @@ def perturb(model: nn.Module, seed: int, names: Iterable[str]) -> None:
         for tensor in [state[name] for name in names]:
             generator = generators.setdefault(tensor.device, torch.Generator(tensor.device).manual_seed(seed))
             drawn = torch.rand(tensor.shape, generator=generator, device=tensor.device) - 0.5
-            tensor.copy_(torch.where(tensor == 0, drawn, tensor * (1.0 + drawn)))
+            overwrite(tensor, torch.where(tensor == 0, drawn, tensor * (1.0 + drawn)))
 
 
 def balanced(inputs: list[Any], balance: Balance | None) -> list[Any]:

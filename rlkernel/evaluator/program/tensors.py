@@ -56,6 +56,15 @@ def overlapping(tensor: torch.Tensor) -> bool:
     return False
 
 
+def overwrite(tensor: torch.Tensor, values: torch.Tensor) -> None:
+    """Copy values into a tensor of their shape. Of an expanded tensor, whose elements along an axis are one in memory, the first
+    one's value is taken."""
+    for axis, stride in enumerate(tensor.stride()):
+        if stride == 0 and tensor.shape[axis] > 1:
+            tensor, values = tensor.narrow(axis, 0, 1), values.narrow(axis, 0, 1)
+    tensor.copy_(values)
+
+
 def lent(tensor: torch.Tensor, inputs: Sequence[torch.Tensor]) -> bool:
     """Whether a tensor lies in the memory of one of `inputs`, e.g. a transposed view."""
     first, end = _span(tensor)

@@ -117,3 +117,19 @@ def test_the_first_call_decides_where_tensors_are_made() -> None:
     with pytest.raises(BrokenReference):
         place(failing)
     assert place.on_host is False
+
+
+def test_zeros_that_share_memory_get_other_values_that_do() -> None:
+    """A candidate is given inputs as they lie: the rows of an expanded tensor are one row."""
+    (rows,) = stressed([torch.zeros(6).expand(4, 6)], Stress.SCALED)
+    assert rows.stride() == (0, 1) and torch.equal(rows[0], rows[3]) and rows[0].unique().numel() == 6
+    (channels,) = stressed([torch.zeros(2, 3, 4, 4).contiguous(memory_format=torch.channels_last)], Stress.SCALED)
+    assert channels.is_contiguous(memory_format=torch.channels_last) and channels.unique().numel() == 96
+
+
+def test_a_buffer_whose_elements_are_one_in_memory_is_perturbed_as_one() -> None:
+    model = nn.Module()
+    model.register_buffer("bias", torch.zeros(1).expand(5))
+    perturb(model, 7, constants(model))
+    bias = state_of(model)["bias"]
+    assert bias.stride() == (0,) and 0 < abs(float(bias[0])) <= 0.5

@@ -9,7 +9,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rlkernel.evaluator.program.tensors import extent, flatten, lent, overlapping
+from rlkernel.evaluator.program.tensors import extent, flatten, lent, overlapping, overwrite
 
 
 def test_what_lies_in_an_inputs_memory_is_lent() -> None:
@@ -51,3 +51,10 @@ def test_what_operators_make_shares_nothing_but_by_expand_and_unfold() -> None:
 def test_keys_of_an_output_that_are_no_strings_are_told_apart() -> None:
     found: list[torch.Tensor] = []
     assert flatten({"a": 1, 0: 2, ("a", 0): 3}, found) == {"dict": [["a", 1], ["int 0", 2], ["tuple ('a', 0)", 3]]}
+
+
+def test_an_expanded_tensor_is_overwritten_where_it_lies() -> None:
+    rows, whole = torch.zeros(3).expand(2, 3), torch.zeros(2, 3)
+    for tensor in (rows, whole):
+        overwrite(tensor, torch.arange(6.0).reshape(2, 3))
+    assert rows.tolist() == [[0, 1, 2], [0, 1, 2]] and whole.tolist() == [[0, 1, 2], [3, 4, 5]]

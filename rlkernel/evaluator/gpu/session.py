@@ -210,10 +210,23 @@ class Session:
         left = [function for function in functions if function not in known]
         if self.spins >= MOST_SPINS:
             return dict.fromkeys(left, False) | known
-        allowed = max((limit.norm for limit in self.known.allowed[name_of(first.kind)]), default=0.0)
+        limits = self.known.allowed[name_of(first.kind)]
+        allowed = max((limits[index].norm for index in self._telling(first.kind)), default=0.0)
         return known | live_functions(
             left, lambda f: self._change_without(f, first), lambda: self._noise(first, allowed), allowed
         )
+
+    def _telling(self, kind: Kind) -> list[int]:
+        """The outputs that tell whether a launch matters, by number: all but those that are noise in the reference, too, unless
+        there is no other."""
+        limits = self.known.allowed[name_of(kind)]
+        return [index for index, limit in enumerate(limits) if math.isfinite(limit.element)] or list(range(len(limits)))
+
+    def _difference(self, checks: Checks, first: Round, other: Outcome) -> Callable[[], float]:
+        """By how much these outputs differ between two calls, see `Checks.difference`."""
+        one, two = tensors_of(first.outcome.output), tensors_of(other.output)
+        telling = self._telling(first.kind)
+        return checks.difference([one[index] for index in telling], [two[index] for index in telling])
 
     def _change_without(self, function: int, first: Round) -> float:
         """By how much the output of a round changes without one function's launches, relative. Raises Failing."""
@@ -223,7 +236,7 @@ class Session:
                 outcome = self.call(self.subject, first.seeds, first.kind, frozenset({function}))
                 settle(limit)  # here, because making memory may wait for a kernel that never ends
                 checks.zones(*outcome.guards)
-                change = checks.difference(tensors_of(first.outcome.output), tensors_of(outcome.output))
+                change = self._difference(checks, first, outcome)
                 checks.finish(self.seconds)
             except (RuntimeError, StepFailed) as error:
                 if lost(limit) is not None:  # which an operator may be the first to tell
@@ -239,7 +252,7 @@ class Session:
         """By how much the output of a round changes when the call is repeated, relative. Raises Strayed where that is much."""
         checks = Checks(self.fused)
         again = self.call(self.subject, first.seeds, first.kind)
-        noise = checks.difference(tensors_of(first.outcome.output), tensors_of(again.output))
+        noise = self._difference(checks, first, again)
         self._finish(checks)
         if noise() > 2.0 * allowed:
             raise Strayed("the output depends on memory that is not written or not the candidate's own")

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from rlkernel.evaluator.gpu import liveness
 from rlkernel.evaluator.gpu.liveness import Failing, Indispensable, in_order, live_functions, patience
+from rlkernel.evaluator.messages.judgement import Tolerance
 from rlkernel.evaluator.program.replay import StepFailed
 
 ALLOWED = 1e-5
@@ -147,3 +148,17 @@ def test_what_a_call_without_a_launch_says(
     with pytest.raises(RuntimeError if found == "raises" else Failing) as raised:
         Played()._change_without(0, first)
     assert found == "raises" or raised.value.spun == (found == "spins")
+
+
+def test_outputs_that_are_noise_do_not_tell_whether_a_launch_matters(imported: ModuleType) -> None:
+    """Another call has another noise, which is as large as all of it."""
+    session, kind = imported.session, imported.session.Kind()
+    noise, value = Tolerance(8.0, math.inf), Tolerance(1e-4, 0.1)
+    played = session.Session.__new__(session.Session)
+
+    def telling(*limits: Tolerance) -> list[int]:
+        played.known = SimpleNamespace(allowed={"plain": limits})
+        return played._telling(kind)
+
+    assert telling(value, noise, value) == [0, 2]
+    assert telling(noise, noise) == [0, 1]

@@ -18,9 +18,9 @@ from operator import rshift
 from typing import Any
 
 from rlkernel.evaluator.devices import DeviceProfile
-from rlkernel.evaluator.judging.fitting import Search, burden_of
 from rlkernel.evaluator.judging.needs import Need
 from rlkernel.evaluator.judging.resizing import Sizes, batch_names, largest_of, sizes_of, with_small
+from rlkernel.evaluator.judging.size_search import Search, burden_of
 from rlkernel.evaluator.messages.oracle import Longer
 from rlkernel.reference_text import prompt_source, small_of
 from rlkernel.types import Problem

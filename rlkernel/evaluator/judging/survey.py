@@ -11,7 +11,7 @@ from rlkernel.errors import BrokenReference
 from rlkernel.evaluator.devices import PROFILES
 from rlkernel.evaluator.judging.degenerate import degenerate, is_random
 from rlkernel.evaluator.judging.fitting import Unfit, fit_for_cpu
-from rlkernel.evaluator.judging.oracle import prepare
+from rlkernel.evaluator.judging.preparing import prepare
 from rlkernel.evaluator.messages.oracle import About
 from rlkernel.evaluator.messages.survey import Survey
 from rlkernel.evaluator.program.normal_form import normal_form

@@ -9,7 +9,7 @@ import torch
 
 from rlkernel.evaluator.devices import PROFILES
 from rlkernel.evaluator.judging.least_work import LEAST, WHOLE, may_hide
-from rlkernel.evaluator.judging.oracle import prepare
+from rlkernel.evaluator.judging.preparing import prepare
 from rlkernel.types import Precision
 
 SOURCE = """

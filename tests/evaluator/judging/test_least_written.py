@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rlkernel.evaluator.devices import PROFILES
-from rlkernel.evaluator.judging.oracle import prepare
+from rlkernel.evaluator.judging.preparing import prepare
 from rlkernel.types import Precision
 
 SOURCE = """

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from rlkernel.evaluator.devices import H200
-from rlkernel.evaluator.judging.fitting import INTERPRETED_ELEMENTS
 from rlkernel.evaluator.judging.lengthening import MOST_BURDEN, lengthened
 from rlkernel.evaluator.judging.resizing import Sizes
+from rlkernel.evaluator.judging.size_search import INTERPRETED_ELEMENTS
 from rlkernel.reference_text import small_of
 from rlkernel.types import Problem
 

@@ -7,7 +7,7 @@ import torch
 
 from rlkernel.evaluator.devices import H200
 from rlkernel.evaluator.judging.needs import need
-from rlkernel.evaluator.judging.oracle import prepare
+from rlkernel.evaluator.judging.preparing import prepare
 from rlkernel.evaluator.pool import Pool
 from rlkernel.evaluator.program.schema import Op
 from rlkernel.types import Precision, Problem, Status

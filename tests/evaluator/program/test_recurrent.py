@@ -10,7 +10,7 @@ from torch import nn
 
 from rlkernel.evaluator.devices import H200
 from rlkernel.evaluator.judging.operator_costs import flops, in_sequence, moved_bytes
-from rlkernel.evaluator.judging.oracle import prepare
+from rlkernel.evaluator.judging.preparing import prepare
 from rlkernel.evaluator.program.recurrent import without_data
 from rlkernel.evaluator.program.replay import Replay
 from rlkernel.evaluator.program.schema import Op

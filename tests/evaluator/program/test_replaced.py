@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 from rlkernel.evaluator.devices import H200
-from rlkernel.evaluator.judging.oracle import prepare
+from rlkernel.evaluator.judging.preparing import prepare
 from rlkernel.evaluator.judging.reference_calls import call, state_of
 from rlkernel.evaluator.program.replaced import attributes, drawn, hold, holding, newly_replaced
 from rlkernel.evaluator.program.schema import Op

@@ -8,7 +8,7 @@ from benchmarks.tasks import disguised, plain, singles, tasks
 from experiments.preparation.filters import Filters, forms_of, judge
 from experiments.preparation.looked import Looked
 from rlkernel.evaluator.devices import PROFILES
-from rlkernel.evaluator.judging.oracle import prepare
+from rlkernel.evaluator.judging.preparing import prepare
 from rlkernel.evaluator.messages.survey import Survey
 from rlkernel.evaluator.program.normal_form import normal_form
 from rlkernel.sources.normal_form import normal_form as form_of_text

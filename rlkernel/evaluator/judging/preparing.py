@@ -1,0 +1,71 @@
+"""A problem made ready to be judged: its reference traced at both sizes, with its costs, and kept to draw rounds from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import torch
+
+from rlkernel.errors import BrokenReference, one_line
+from rlkernel.evaluator.devices import DeviceProfile
+from rlkernel.evaluator.judging.least_work import LEAST, may_hide
+from rlkernel.evaluator.judging.reference_calls import tensors_of
+from rlkernel.evaluator.judging.traced_reference import Costs, TracedReference
+from rlkernel.evaluator.program.replaced import drawn
+from rlkernel.evaluator.program.schema import Program
+from rlkernel.evaluator.program.variant import Variant
+from rlkernel.evaluator.trace.recorder import Untraceable
+from rlkernel.reference import Reference, load_reference
+from rlkernel.reference_text import apply_small, small_constants
+from rlkernel.types import Precision
+
+MOST_LOOKED_AT = 1 << 24
+"""Elements of inputs and weights up to which their values are looked at; with more, a part of them may hide another."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A problem, ready: its references at both sizes, and what the tracer and the roofline need."""
+
+    small: Reference
+    variants: tuple[Variant, Variant]
+    """The arguments at small and at full shape."""
+    modal: bool
+    """Whether forward differs between train and eval mode."""
+    costs: Costs
+    program: Program
+    """The reference itself, traced at full shape."""
+
+
+def prepare(source: str, name: str, profile: DeviceProfile, precision: Precision) -> Prepared:
+    """A problem traced at both of its sizes. Raises BrokenReference, one line that names the problem."""
+    small, full = load_reference(source, small=True, name=name), load_reference(source, small=False, name=name)
+    try:
+        traced_small = TracedReference(small, profile)
+        replaced = traced_small.replaced
+        if traced_small.keeps:
+            replaced = tuple(dict.fromkeys((*replaced, *drawn(small.model(0), small.model(1)))))
+        if replaced:
+            traced_small = TracedReference(small, profile, replaced)
+        one_size = apply_small(source, name=name) == source
+        traced_full = traced_small if one_size else TracedReference(full, profile, replaced)
+        costs = traced_full.costs(precision)
+        if costs.least_share > LEAST and (traced_small.given > MOST_LOOKED_AT or may_hide(_given(small, 0), _given(small, 1))):
+            costs = replace(costs, least_share=LEAST)
+    except Untraceable as error:
+        raise BrokenReference(f"{name}: the reference cannot be traced: {error}") from error
+    except BrokenReference:
+        raise
+    except Exception as error:  # any failure of the reference's own code becomes one line about it
+        raise BrokenReference(f"{name}: tracing forward raised {one_line(error)}") from error
+    if costs.us <= 0:
+        raise BrokenReference(f"{name}: forward does no device work, so there is nothing to speed up")
+    shrunk = replace(traced_small.variant, constants=small_constants(source, name=name), replaced=replaced)
+    variants = (shrunk, replace(traced_full.variant, replaced=replaced))
+    return Prepared(small, variants, traced_small.modal, costs, traced_full.program)
+
+
+def _given(reference: Reference, seed: int) -> list[torch.Tensor]:
+    """The tensors that a forward is given: inputs, parameters and buffers, as the reference's author draws them."""
+    model = reference.model(seed)
+    return [*tensors_of(reference.inputs(seed)), *model.parameters(), *model.buffers()]

@@ -11,9 +11,10 @@ import anyio.to_thread
 from rlkernel.errors import BrokenReference
 from rlkernel.evaluator import wire
 from rlkernel.evaluator.compile.binaries import Compiled, Kernels
+from rlkernel.evaluator.judging.kernelbench import worse
 from rlkernel.evaluator.judging.verdict import Facts, Times, census, combine
 from rlkernel.evaluator.messages.children import Extent, Priced, PriceRequest, Prices, Ran, RunRequest, TooLarge
-from rlkernel.evaluator.messages.oracle import Compare, Compared, DrawRounds, Malformed, Rounds
+from rlkernel.evaluator.messages.oracle import Compare, Compared, DrawMore, DrawRounds, Malformed, Rounds
 from rlkernel.evaluator.processes.fork_server import Child
 from rlkernel.evaluator.program.compiled_ahead import KernelFacts
 from rlkernel.evaluator.program.schema import Program
@@ -152,11 +153,27 @@ class CpuJudge:
 
     async def _run(self, oracle: Child, problem: Problem, small: Traced, request: RunRequest) -> tuple[Ran, Compared]:
         """The candidate on rounds that are drawn from its key, and what the oracle says of its outputs. `request` has no rounds
-        yet. Raises Ended and TooLong."""
+        yet. Rounds that come in several messages are run in a child each, until one does not match. Raises Ended and TooLong."""
+        drawing = DrawRounds(self.stages.about(problem), request.key, small.other is not None, *small.calls_before)
+        request, ran, compared, more = await self._part(oracle, drawing, request)
+        while more and compared.matches:
+            request = replace(request, priced=ran.priced or request.priced, before=request.before + len(request.rounds))
+            request, ran_then, compared_then, more = await self._part(oracle, DrawMore(), request)
+            if request.rounds:
+                ran = replace(ran, short=tuple(one for one in ran.short if one in ran_then.short))
+                compared = together(compared, compared_then)
+        return ran, compared
+
+    async def _part(
+        self, oracle: Child, drawing: DrawRounds | DrawMore, request: RunRequest
+    ) -> tuple[RunRequest, Ran, Compared, bool]:
+        """The candidate on the rounds of one message: the request with them, what came of it, and whether there may be others.
+        Raises Ended and TooLong."""
         stages = self.stages
-        drawing = DrawRounds(stages.about(problem), request.key, small.other is not None, *small.calls_before)
         drawn, inputs = await stages.ask_oracle(oracle, drawing, Rounds)
         request, seconds = replace(request, rounds=drawn.rounds), stages.config.limits.run_seconds
+        if not drawn.rounds:
+            return request, Ran((), None, {}, ()), Compared(True, "", 0.0, False), False
         ran: Ran | TooLarge
         ran, outputs = await stages.job("run", request, seconds, Ran, TooLarge, body=inputs)
         if isinstance(ran, TooLarge):
@@ -169,7 +186,13 @@ class CpuJudge:
         compared, _ = await stages.ask_oracle(oracle, Compare(ran.rounds), Compared, Malformed, body=outputs)
         if isinstance(compared, Malformed):
             raise Ended(Status.CRASH, f"the runner's answer is malformed: {compared.why}")
-        return ran, compared
+        return request, ran, compared, drawn.more
+
+
+def together(one: Compared, other: Compared) -> Compared:
+    """What was found of rounds that all match, and of further ones."""
+    close = worse(one.close, other.close) if one.close is not None and other.close is not None else one.close or other.close
+    return replace(other, error=max(one.error, other.error), close=close)
 
 
 def has_choice(program: Program) -> bool:

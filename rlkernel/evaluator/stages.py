@@ -129,11 +129,11 @@ class Stages:
         Raises EvaluatorFailed or BrokenReference.
         """
         who, seconds = "the process that runs the reference", patience * self.config.limits.oracle_seconds
-        packed = await anyio.to_thread.run_sync(codec.pack, question, body)
+        packed = await anyio.to_thread.run_sync(codec.head, question, len(body))
         with anyio.CancelScope(shield=True):  # half an exchange would leave its answer to the next candidate
             try:
                 with anyio.fail_after(seconds):
-                    header, found = await oracle.ask(packed)
+                    header, found = await oracle.ask(packed, body)
                 answer: T | Failed | Broken = codec.unpack(header, *answers, Failed, Broken)
             except ChildDied as death:
                 raise EvaluatorFailed(f"{who} {death.describe()}") from death
@@ -180,11 +180,11 @@ class Stages:
         """The answer of a child that is forked for this one question with its body, and the answer's body. The child is
         untrusted: its death, silence or nonsense becomes the candidate's verdict. Raises Ended."""
         memory = self.config.limits.memory_bytes
-        packed = await anyio.to_thread.run_sync(codec.pack, question, body)  # it may hold whole Programs
+        packed = await anyio.to_thread.run_sync(codec.head, question, len(body))  # it may hold whole Programs
         try:
             with anyio.fail_after(seconds):
                 async with self._server.child(kind, cpu_seconds=seconds, memory_bytes=memory) as child:
-                    header, found = await child.ask(packed, max_body=_MAX_BODY[kind])
+                    header, found = await child.ask(packed, body, max_body=_MAX_BODY[kind])
 
             def unpacked() -> T | Failed:
                 made: T | Failed = codec.unpack(header, *wanted, Failed)

@@ -91,9 +91,16 @@ class Body:
 
 
 def pack(header: dict[str, Any], body: Body | None = None) -> bytes:
+    """A message in one piece."""
+    if body is None:
+        return head(header, 0)
+    return b"".join([head(header, body.size), *body.parts])
+
+
+def head(header: dict[str, Any], body: int) -> bytes:
+    """A message up to its body, which has so many bytes."""
     text = json.dumps(header).encode()
-    raw = b"".join(body.parts) if body is not None else b""
-    return PREFIX.pack(len(text), len(raw)) + text + raw
+    return PREFIX.pack(len(text), body) + text
 
 
 def sizes(prefix: bytes, max_body: int = MAX_BODY) -> tuple[int, int]:
@@ -139,7 +146,7 @@ def _extent(text: bytes) -> tuple[int, int]:
 
 def tensor(span: TensorSpan, body: bytes) -> torch.Tensor:
     """The tensor that lies at `span`, with its strides where they are dense. Raises BadMessage."""
-    found, shape, stride = bytearray(raw(span, body)), list(span.shape), list(span.stride)
+    found, shape, stride = bytearray(_within(span, body)), list(span.shape), list(span.stride)
     try:
         dtype = DTYPES[span.dtype]
         flat = torch.frombuffer(found, dtype=dtype) if found else torch.empty(0, dtype=dtype)
@@ -154,9 +161,13 @@ def tensor(span: TensorSpan, body: bytes) -> torch.Tensor:
 
 def raw(span: Span | TensorSpan, body: bytes) -> bytes:
     """The bytes that lie at `span`. Raises BadMessage."""
+    return bytes(_within(span, body))
+
+
+def _within(span: Span | TensorSpan, body: bytes) -> memoryview:
     if not 0 <= span.at <= span.at + span.nbytes <= len(body):
         raise BadMessage("bytes outside the message")
-    return body[span.at : span.at + span.nbytes]
+    return memoryview(body)[span.at : span.at + span.nbytes]
 
 
 def send(sock: socket.socket, message: bytes) -> None:

@@ -7,10 +7,11 @@ import torch
 
 from rlkernel.evaluator.cpu.machine import Machine
 from rlkernel.evaluator.draws import draws, key_of
-from rlkernel.evaluator.judging.drawing import Round, draw_rounds
+from rlkernel.evaluator.judging.construction import Round
 from rlkernel.evaluator.judging.reference_calls import tensors_of
 from rlkernel.reference import load_reference
 from rlkernel.types import Precision
+from tests.evaluator.judging.test_drawing import drawn_rounds
 
 SCALED = """
 import torch
@@ -54,10 +55,11 @@ def test_equal_keys_give_equal_rounds_and_every_other_key_gives_others() -> None
     reference = load_reference(SCALED, small=True)
     key = key_of(0, *PARTS)
     first, again, other = (
-        numbers(draw_rounds(reference, Precision.PYTORCH, name, other=True)) for name in (key, key, key_of(1, *PARTS))
+        numbers(drawn_rounds(reference, Precision.PYTORCH, name, other=True)) for name in (key, key, key_of(1, *PARTS))
     )
-    # Five rounds, the last out of half precision's range, each with three parameters, an input and an output.
-    assert len(first) == len(again) == len(other) == 5 * 5
+    # Five rounds, the last out of half precision's range, each with an input and an output, and three parameters but for the
+    # second, which calls the module of the first again.
+    assert len(first) == len(again) == len(other) == 5 * 5 - 3
     assert all(torch.equal(one, two) for one, two in zip(first, again, strict=True))
     # The parameter of ones is as it is written in the first two rounds and in the last.
     assert [torch.equal(one, two) for one, two in zip(first, other, strict=True)].count(True) == 3

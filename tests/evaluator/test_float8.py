@@ -8,7 +8,6 @@ from torch import nn
 
 from rlkernel.evaluator.judging.comparison import compare_tensor
 from rlkernel.evaluator.judging.degenerate import degenerate
-from rlkernel.evaluator.judging.drawing import draw_rounds
 from rlkernel.evaluator.judging.kernelbench import closeness
 from rlkernel.evaluator.judging.own_error import own_error
 from rlkernel.evaluator.judging.reference_calls import constants, nudged, one_sided, stressed
@@ -18,6 +17,7 @@ from rlkernel.evaluator.pool import Pool
 from rlkernel.evaluator.program.codes import VALUED, valued, widened
 from rlkernel.reference import load_reference
 from rlkernel.types import Closeness, Evaluation, Precision, Problem, Status
+from tests.evaluator.judging.test_drawing import drawn_rounds
 
 BOTH = [torch.float8_e4m3fn, torch.float8_e5m2]
 REFERENCE = """
@@ -140,7 +140,7 @@ def test_kernelbenchs_rule_sees_values() -> None:
 
 @pytest.mark.parametrize("dtype", BOTH)
 def test_rounds_scale_what_is_no_code(dtype: torch.dtype) -> None:
-    rounds = draw_rounds(load_reference(of(REFERENCE, dtype), small=False), Precision.PYTORCH, "key", other=False)
+    rounds = drawn_rounds(load_reference(of(REFERENCE, dtype), small=False), Precision.PYTORCH, "key", other=False)
     assert max(float(valued(r.inputs[0]).abs().max()) for r in rounds) < 8.0, "normal numbers, never times 8"
     assert max(float(r.inputs[1].abs().max()) for r in rounds) > 2.0, "between 0.5 and 1.5 where they are not scaled"
 

@@ -189,7 +189,7 @@ def _run(request: RunRequest, body: bytes) -> bytes:
     rounds: list[RoundOutputs] = []
     live: dict[int, bool] = {}
     module: _Module | None = None
-    for index, entry in enumerate(request.rounds):
+    for index, entry in enumerate(request.rounds, request.before):
         one = _Round(entry, body)
         interpreter.machine.begin_round(index)
         pace = Pace(_share(request) if request.most_work is not None else math.inf)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from rlkernel.evaluator.judging.drawing import BALANCED
+from rlkernel.evaluator.judging.construction import BALANCED
 from rlkernel.evaluator.messages.judgement import Balance, Stress
 
 

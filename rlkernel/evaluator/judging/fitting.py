@@ -46,8 +46,11 @@ from rlkernel.types import Problem
 SLOW_ELEMENTS = 1 << 26
 """How many elements the inputs and all results may have where nothing smaller runs: torch's operators still end in time, a
 candidate's own kernels may not."""
-SLOW_FLOPS = 1 << 34
-SLOW_WEIGHTS = 1 << 26
+SLOW_FLOPS = 3 << 34
+"""Operations of one forward: about two seconds of torch's on a core, also in float64."""
+SLOW_WEIGHTS = 9 << 24
+"""How many elements the weights may have: of one module at a time they take up to 22 bytes each beside what a process takes
+anyway, so that a lane needs less than 4 GiB (see `judging.construction`)."""
 SMALLER = 8
 """The factor on what the interpreter may have to do, for each step that sizes are made smaller for a slow candidate."""
 ROOMY = 32.0

@@ -7,12 +7,15 @@ the candidate was traced (`rlkernel.evaluator.draws`), so nothing that a candida
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from rlkernel.errors import BrokenReference, one_line
 from rlkernel.evaluator import wire
 from rlkernel.evaluator.devices import profile_of
-from rlkernel.evaluator.judging.drawing import Before, Round, draw_rounds
+from rlkernel.evaluator.judging.construction import Before, Round
+from rlkernel.evaluator.judging.drawing import draw_rounds
 from rlkernel.evaluator.judging.kernelbench import closeness, worse
 from rlkernel.evaluator.judging.preparing import Prepared, prepare
 from rlkernel.evaluator.judging.reference_calls import tensors_of
@@ -26,6 +29,7 @@ from rlkernel.evaluator.messages.oracle import (
     Brief,
     Compare,
     Compared,
+    DrawMore,
     DrawRounds,
     Fit,
     Lengthen,
@@ -35,6 +39,20 @@ from rlkernel.evaluator.messages.oracle import (
 )
 from rlkernel.evaluator.program import encoding
 from rlkernel.types import Closeness
+
+ENOUGH = 1 << 28
+"""Bytes of a message with rounds from which on no others are put beside them. Weights that the interpreter finds comfortable
+(`size_search.INTERPRETED_WEIGHTS`) stay below."""
+
+
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """The rounds of one candidate, as far as they are not drawn yet."""
+
+    problem: Prepared
+    name: str
+    modules: Iterator[tuple[Round, ...]]
+    """What `draw_rounds` has left."""
 
 
 def _round_inputs(problem: Prepared, one: Round, reply: wire.Body) -> RoundInputs:
@@ -54,16 +72,18 @@ def _round_inputs(problem: Prepared, one: Round, reply: wire.Body) -> RoundInput
 
 
 class Oracle:
-    """Serves one lane of the pool: fit, lengthen, prepare, rounds, compare."""
+    """Serves one lane of the pool: fits, lengthens and prepares problems, draws rounds and compares outputs."""
 
     def __init__(self) -> None:
         self._problems: OrderedDict[str, Prepared | str] = OrderedDict()
+        self._drawing: Drawing | None = None
         self._expected: list[Expected] = []
+        """What is expected of the rounds that were drawn last."""
 
     def handle(self, header: dict[str, Any], body: bytes) -> bytes:
         """The packed answer to a question of the pool."""
-        question: Fit | Lengthen | Prepare | DrawRounds | Compare
-        question = codec.unpack(header, Fit, Lengthen, Prepare, DrawRounds, Compare)
+        question: Fit | Lengthen | Prepare | DrawRounds | DrawMore | Compare
+        question = codec.unpack(header, Fit, Lengthen, Prepare, DrawRounds, DrawMore, Compare)
         if isinstance(question, Fit):
             return codec.pack(fit(question))
         if isinstance(question, Lengthen):
@@ -72,8 +92,10 @@ class Oracle:
             return codec.pack(self._brief(question))
         if isinstance(question, Compare):
             return codec.pack(self._compare(question, body))
+        if isinstance(question, DrawRounds):
+            self._begin(question)
         reply = wire.Body()
-        return codec.pack(self._rounds(question, reply), reply)
+        return codec.pack(self._rounds(reply), reply)
 
     def _problem(self, about: About) -> Prepared | str:
         """The problem, or why it cannot be used."""
@@ -95,19 +117,34 @@ class Oracle:
         floors = (costs.floor_us, costs.measured_floor_us, costs.products, costs.least_share)
         return Brief(problem.variants, problem.modal, costs.us, *floors, reference, costs.ops, costs.unpriced, costs.written)
 
-    def _rounds(self, question: DrawRounds, reply: wire.Body) -> Rounds | Broken:
-        problem = self._problem(question.about)
+    def _begin(self, question: DrawRounds) -> None:
+        """Take up a candidate, of which no round is drawn yet."""
+        problem, about = self._problem(question.about), question.about
         assert isinstance(problem, Prepared)
-        try:
-            before = Before(question.calls_before, question.other_calls_before)
-            other, replaced, about = problem.modal or question.other, problem.variants[0].replaced, question.about
-            drawn = draw_rounds(problem.small, about.precision, question.key, other=other, before=before, replaced=replaced)
-        except BrokenReference as error:
-            return Broken(str(error))
-        except Exception as error:  # whatever the reference's own code raises is told in one line
-            return Broken(f"{question.about.name}: forward raised {one_line(error)}")
-        self._expected = [one.expected for one in drawn]
-        return Rounds(tuple(_round_inputs(problem, one, reply) for one in drawn))
+        before = Before(question.calls_before, question.other_calls_before)
+        other, replaced = problem.modal or question.other, problem.variants[0].replaced
+        modules = draw_rounds(problem.small, about.precision, question.key, other=other, before=before, replaced=replaced)
+        self._drawing = Drawing(problem, about.name, modules)
+
+    def _rounds(self, reply: wire.Body) -> Rounds | Broken:
+        """The next rounds: of as many modules as it takes until the message is large."""
+        drawing, self._expected = self._drawing, []
+        assert drawing is not None, "no candidate was taken up"
+        found: list[RoundInputs] = []
+        while reply.size < ENOUGH:
+            try:
+                rounds = next(drawing.modules, ())
+            except BrokenReference as error:
+                return Broken(str(error))
+            except Exception as error:  # whatever the reference's own code raises is told in one line
+                return Broken(f"{drawing.name}: forward raised {one_line(error)}")
+            if not rounds:
+                self._drawing = None
+                break
+            self._expected += [one.expected for one in rounds]
+            found += [_round_inputs(drawing.problem, one, reply) for one in rounds]
+            del rounds  # its weights are in the message
+        return Rounds(tuple(found), self._drawing is not None)
 
     def _compare(self, question: Compare, body: bytes) -> Compared | Malformed:
         """The first miss, or a match. The outputs are what an untrusted child made of them."""

@@ -34,7 +34,7 @@ INTERPRETED_ELEMENTS = 1 << 19
 seconds."""
 INTERPRETED_FLOPS = 1 << 28
 INTERPRETED_WEIGHTS = 1 << 23
-"""How many elements the weights may have, which are sent to the child that runs a candidate, once per round."""
+"""How many elements the weights may have, which are sent to the child that runs a candidate, once per module."""
 EXTENTS = (8, 16, 32, 48, 64, 96, 128)
 MORE_ELEMENTS = 1.5
 """How many times the elements there may be where sizes that were equal become unequal. Products take the time, not elements."""

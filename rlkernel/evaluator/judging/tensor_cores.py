@@ -54,8 +54,8 @@ Exact = Callable[[], list[torch.Tensor] | None]
 
 def nearest(values: torch.Tensor) -> torch.Tensor:
     """Float64 values rounded to tf32's 10 bits of mantissa, halves away from zero, as `cvt.rna.tf32` does."""
-    raw = values.view(torch.int64)
-    return ((raw + (1 << (_LOW - 1))) & (-1 << _LOW)).view(torch.float64)
+    raw = values.view(torch.int64) + (1 << (_LOW - 1))
+    return raw.bitwise_and_(-1 << _LOW).view(torch.float64)
 
 
 def truncated(values: torch.Tensor) -> torch.Tensor:

@@ -145,7 +145,7 @@ class Priced:
 
 @dataclass(frozen=True, slots=True)
 class RunRequest:
-    """Pool to CPU runner: a Program at both sizes, and the rounds at the small one."""
+    """Pool to CPU runner: a Program at both sizes, and rounds at the small one."""
 
     program: Program
     """The candidate at the small size."""
@@ -169,6 +169,8 @@ class RunRequest:
     """What the candidate costs at full size, where an earlier answer has said so."""
     written: tuple[float, ...] = ()
     """The bytes that the reference writes of each output, at full size."""
+    before: int = 0
+    """How many rounds came before in other requests; the first of all is also run without each kernel."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,12 +216,12 @@ class RoundOutputs:
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """CPU runner to pool: outputs of every round, and what the Program costs at full size."""
+    """CPU runner to pool: outputs of every round of a request, and what the Program costs at full size."""
 
     rounds: tuple[RoundOutputs, ...]
     priced: Priced | None
     """What the Program costs at full size; None where the request has told it."""
     live: dict[Kernel, bool]
-    """Kernel of the small Program -> whether skipping its launches changes the output."""
+    """Kernel of the small Program -> whether skipping its launches changes the output of the first round of all."""
     short: tuple[Extent, ...]
-    """What has too few turns, or programs, in all rounds to show how it goes on, and more at full size."""
+    """What has too few turns, or programs, in all rounds of the request to show how it goes on, and more at full size."""

@@ -43,12 +43,14 @@ class Form:
     decode: Callable[[Any], Any]
 
 
-def pack(message: Any, body: wire.Body | bytes = b"") -> bytes:
+def pack(message: Any, body: wire.Body | None = None) -> bytes:
     """A message for the wire, with the body that its spans refer to."""
-    if isinstance(body, bytes):
-        given, body = body, wire.Body()
-        body.add_bytes(given)
     return wire.pack(to_header(message), body)
+
+
+def head(message: Any, body: int) -> bytes:
+    """A message for the wire up to its body, which has so many bytes and is sent as it is, without a copy."""
+    return wire.head(to_header(message), body)
 
 
 def to_header(message: Any) -> dict[str, Any]:

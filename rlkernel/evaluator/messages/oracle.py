@@ -1,7 +1,7 @@
 """Between the pool and an oracle, the trusted child that knows references. One question, one answer:
 
 Fit -> Fits          Lengthen -> Lengthened          Prepare -> Brief
-DrawRounds -> Rounds          Compare -> Compared or Malformed
+DrawRounds or DrawMore -> Rounds          Compare -> Compared or Malformed
 any of them -> Broken
 """
 
@@ -106,7 +106,7 @@ class Brief:
 
 @dataclass(frozen=True, slots=True)
 class DrawRounds:
-    """Pool to oracle: draw seeds, inputs and weights, and remember what the reference makes of them."""
+    """Pool to oracle: draw the first rounds, with seeds, inputs and weights, and remember what the reference makes of them."""
 
     about: About
     key: str
@@ -120,10 +120,18 @@ class DrawRounds:
 
 
 @dataclass(frozen=True, slots=True)
+class DrawMore:
+    """Pool to oracle: draw the next rounds of what was drawn last, and remember what the reference makes of these alone."""
+
+
+@dataclass(frozen=True, slots=True)
 class Rounds:
-    """Oracle to pool, and to a CPU runner from there: the rounds, with their tensors in the body."""
+    """Oracle to pool, and to a CPU runner from there: rounds, with their tensors in the body. All of a problem come together
+    unless its weights are large; then those of one module do."""
 
     rounds: tuple[RoundInputs, ...]
+    more: bool
+    """Whether there may be others, see `DrawMore`."""
 
 
 @dataclass(frozen=True, slots=True)

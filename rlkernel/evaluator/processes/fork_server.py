@@ -77,18 +77,20 @@ class Child:
         except OSError:
             return True
 
-    async def ask(self, message: bytes, *, max_body: int = wire.MAX_BODY) -> tuple[dict[str, Any], bytes]:
-        """Send one message and wait for one. Raises ChildDied, or wire.BadMessage for what is not a message."""
+    async def ask(self, message: bytes, body: bytes = b"", *, max_body: int = wire.MAX_BODY) -> tuple[dict[str, Any], bytes]:
+        """Send one message, whose body may come in a piece of its own, and wait for one. Raises ChildDied, or wire.BadMessage
+        for what is not a message."""
         try:
             await self._send(message)
+            await self._send(body)
         except (BrokenPipeError, ConnectionResetError):
             raise await self._died() from None
         prefix = await self._exactly(wire.PREFIX.size)
-        header, body = wire.sizes(prefix, max_body)
+        header, rest = wire.sizes(prefix, max_body)
         text = await self._exactly(header)
         if len(text) < PARSED_HERE:
-            return wire.parse(text), await self._exactly(body)
-        return await anyio.to_thread.run_sync(wire.parse, text), await self._exactly(body)
+            return wire.parse(text), await self._exactly(rest)
+        return await anyio.to_thread.run_sync(wire.parse, text), await self._exactly(rest)
 
     async def _send(self, data: bytes) -> None:
         view = memoryview(data)

@@ -6,9 +6,9 @@ import pytest
 import torch
 
 from rlkernel.evaluator.judging.conversions import Conversions
-from rlkernel.evaluator.judging.drawing import draw_rounds
 from rlkernel.reference import load_reference
 from rlkernel.types import Precision
+from tests.evaluator.judging.test_drawing import drawn_rounds
 
 
 @pytest.mark.parametrize(
@@ -50,5 +50,5 @@ def get_init_inputs():
 def test_inputs_are_scaled_where_integers_hold_the_results(factor: int, stressed: bool) -> None:
     """Inputs up to 1 become up to 8: 8 x 10 is within 127, 8 x 100 is not."""
     reference = load_reference(SOURCE.replace("{factor}", str(factor)), small=False)
-    rounds = draw_rounds(reference, Precision.PYTORCH, "key", other=False)
+    rounds = drawn_rounds(reference, Precision.PYTORCH, "key", other=False)
     assert (float(rounds[2].inputs[0].abs().max()) > 1.0) is stressed

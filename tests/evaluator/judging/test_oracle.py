@@ -10,7 +10,6 @@ import torch
 
 from rlkernel.evaluator import wire
 from rlkernel.evaluator.draws import key_of
-from rlkernel.evaluator.judging.drawing import draw_rounds
 from rlkernel.evaluator.judging.oracle import Oracle
 from rlkernel.evaluator.messages import codec
 from rlkernel.evaluator.messages.children import RoundOutputs
@@ -19,6 +18,7 @@ from rlkernel.evaluator.messages.oracle import About, Brief, Compare, Compared, 
 from rlkernel.evaluator.pool import Pool
 from rlkernel.reference import load_reference
 from rlkernel.types import Precision, Problem, Status
+from tests.evaluator.judging.test_drawing import drawn_rounds
 
 T = TypeVar("T")
 ATTRIBUTE = """
@@ -118,7 +118,7 @@ def get_init_inputs():
 
 def test_a_float32_product_has_a_round_out_of_half_precisions_range_where_tf32_may_be_used() -> None:
     drawn = {
-        precision: draw_rounds(load_reference(LINEAR, small=True), precision, key_of(1, "linear"), other=False)
+        precision: drawn_rounds(load_reference(LINEAR, small=True), precision, key_of(1, "linear"), other=False)
         for precision in Precision
     }
     assert [len(rounds) for rounds in drawn.values()] == [4, 3, 3]
@@ -151,10 +151,10 @@ def test_counters_of_batches_may_be_left_alone_and_other_whole_numbers_not() -> 
         "self.linear = nn.Linear(48, 40)", "self.register_buffer('calls', torch.zeros((), dtype=torch.int64))"
     )
     source = source.replace("return torch.relu(self.linear(x))", "self.calls += 1\n        return torch.relu(x)")
-    (first, *_) = draw_rounds(load_reference(source, small=True), Precision.PYTORCH, key_of(1, "source"), other=False)
+    (first, *_) = drawn_rounds(load_reference(source, small=True), Precision.PYTORCH, key_of(1, "source"), other=False)
     assert {name: int(value) for name, (value, _) in first.expected.state.items()} == {"calls": 1}
     norm = LINEAR.replace("nn.Linear(48, 40)", "nn.BatchNorm1d(48)")
-    (first, *_) = draw_rounds(load_reference(norm, small=True), Precision.PYTORCH, key_of(1, "norm"), other=False)
+    (first, *_) = drawn_rounds(load_reference(norm, small=True), Precision.PYTORCH, key_of(1, "norm"), other=False)
     assert set(first.expected.state) == {"linear.running_mean", "linear.running_var"}
 
 

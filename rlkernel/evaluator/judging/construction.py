@@ -1,0 +1,299 @@
+"""A module of a reference as a round judges it: with its weights, in float64 besides, called any number of times."""
+
+from __future__ import annotations
+
+import copy
+import random
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Protocol
+
+import torch
+from torch import nn
+
+from rlkernel.evaluator.draws import SEED_BITS
+from rlkernel.evaluator.judging.blame import ignored
+from rlkernel.evaluator.judging.comparison import bits
+from rlkernel.evaluator.judging.noise import confirmed, moved_call
+from rlkernel.evaluator.judging.own_error import Cores, OwnError, own_error, steady
+from rlkernel.evaluator.judging.reference_calls import (
+    REFUSALS,
+    STRESS,
+    all_zero,
+    balance_state,
+    balanced,
+    call,
+    constants,
+    counts_as_state,
+    exact_outputs,
+    exact_with_state,
+    mapped,
+    nudged,
+    perturb,
+    state_of,
+    stressed,
+    tensors_of,
+)
+from rlkernel.evaluator.judging.rounds import Expected, fates
+from rlkernel.evaluator.judging.tensor_cores import cores_of
+from rlkernel.evaluator.judging.tolerance import beside as more_exact
+from rlkernel.evaluator.judging.tolerance import of_state, tolerance
+from rlkernel.evaluator.messages.judgement import Balance, Stress, Tolerance
+from rlkernel.evaluator.program.codes import valued, widened
+from rlkernel.evaluator.program.replaced import hold
+from rlkernel.evaluator.program.tensors import flatten, lent
+from rlkernel.types import Precision
+
+BALANCED = "operands out of half precision's range"
+"""Stands behind a miss in the round that half precision does not survive."""
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """One call of forward: what the runner is given, and what is expected of it."""
+
+    init_seed: int
+    forward_seed: int
+    again: bool
+    """The module of the round before is called once more."""
+    state: dict[str, torch.Tensor]
+    """The reference's parameters and buffers before the call; empty where the module of the round before is called again."""
+    inputs: list[Any]
+    expected: Expected
+    products: bool
+    """Whether the reference has products that a candidate may compute in tf32."""
+    errors: tuple[OwnError, ...]
+    """The reference's own, of each output."""
+    first_inputs: list[Any]
+    """The inputs of the calls that come before the module is judged, on both sides; empty where there are none."""
+
+
+class SeededReference(Protocol):
+    """What gives modules and inputs from seeds: a `Reference`, or one on a device."""
+
+    @property
+    def fixed(self) -> tuple[str, ...]: ...
+
+    def model(self, seed: int) -> nn.Module: ...
+
+    def inputs(self, seed: int) -> list[Any]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Before:
+    """How often a module is called, on other inputs, before it is judged: as often as the candidate needs to prepare."""
+
+    usual: int = 0
+    """In the mode that its constructor leaves it in."""
+    other: int = 0
+    """After that in the other of train and eval mode, if it is judged there."""
+
+
+AT_ONCE = Before()
+"""Modules are judged in their first call."""
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What all modules of one candidate's rounds share."""
+
+    precision: Precision
+    before: Before = AT_ONCE
+    replaced: tuple[str, ...] = ()
+    """Attributes that forward replaces for its next call, see `program.replaced`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a module of a reference is made of, so that the same can be made once more. It holds no weights."""
+
+    reference: SeededReference
+    terms: Terms
+    init_seed: int
+    other: bool
+    """Whether the module is judged in the other of train and eval mode."""
+    first_inputs: list[Any]
+    """The inputs of the calls that come before; empty where there are none."""
+
+    def drawn(self) -> nn.Module:
+        """A new module, as its seed gives it."""
+        model = self.reference.model(self.init_seed)
+        hold(model, self.terms.replaced)
+        return model
+
+    def perturbed(self) -> nn.Module:
+        """The same with its constant parameters at other values."""
+        model = self.drawn()
+        perturb(model, self.init_seed, constants(model, self.reference.fixed))
+        return model
+
+    def prepare(self, model: nn.Module) -> nn.Module:
+        """Make the calls that come before a module is judged, and turn it to the mode in which it is."""
+        for _ in range(self.terms.before.usual):
+            call(model, mapped(self.first_inputs, torch.clone), self.init_seed)
+        if self.other:
+            model.train(not model.training)
+            for _ in range(self.terms.before.other):
+                call(model, mapped(self.first_inputs, torch.clone), self.init_seed)
+        return model
+
+    def blame(self, inputs: list[Any], forward_seed: int) -> Callable[[Sequence[torch.Tensor]], str]:
+        """What names the constants that wrong outputs ignore; asked for at most once a candidate."""
+
+        def blame(found: Sequence[torch.Tensor]) -> str:
+            drawn = constants(self.drawn(), self.reference.fixed)
+            again = partial(mapped, inputs, torch.clone)
+            return ignored(lambda: self.prepare(self.perturbed()), drawn, again, forward_seed, found)
+
+        return blame
+
+
+class Construction:
+    """One module of the reference, and the same in float64; called any number of times. Its seeds come from `seeds`."""
+
+    exact_model: nn.Module
+    """The module in float64, from the first round on, with the calls made that `model` has made."""
+
+    def __init__(
+        self,
+        reference: SeededReference,
+        terms: Terms,
+        seeds: random.Random,
+        *,
+        other: bool = False,
+        perturbed: bool = False,
+        balance: Balance | None = None,
+    ) -> None:
+        self.precision, self.perturbed, self.balance = terms.precision, perturbed, balance
+        self._seeds = seeds
+        init_seed = seeds.getrandbits(SEED_BITS)
+        plan = Plan(reference, terms, init_seed, other, [])
+        self.model = plan.perturbed() if perturbed else plan.drawn()
+        if balance is not None:
+            balance_state(self.model, balance)
+        self._given = _copied(state_of(self.model))
+        self._prepared = bool(terms.before.usual or (other and terms.before.other))
+        if self._prepared:
+            plan = replace(plan, first_inputs=reference.inputs(seeds.getrandbits(SEED_BITS)))
+        self.plan = plan
+        plan.prepare(self.model)
+        self.calls = 0
+        self._kept: frozenset[str] = frozenset()
+        """The parameters and buffers that the last call has left as they were."""
+
+    def round(self, stress: Stress) -> Round:
+        """Draw inputs and call the reference. Raises what the reference raises."""
+        forward_seed, input_seed = self._seeds.getrandbits(SEED_BITS), self._seeds.getrandbits(SEED_BITS)
+        usual = self.plan.reference.inputs(input_seed)
+        inputs = balanced(stressed(usual, stress), self.balance)
+        mine = mapped(inputs, lambda tensor: tensor.clone(memory_format=torch.preserve_format))
+        if not self.calls:
+            self.exact_model = copy.deepcopy(self.model)
+            with suppress(*REFUSALS):
+                widened(self.exact_model)
+        structure, found, before_call = self._call(mine, forward_seed)
+        changed = {n: t for n, t in state_of(self.model).items() if n not in self._kept and counts_as_state(n, t)}
+        rounded, whole = self._exactly(tuple(changed), [*found, *changed.values()], inputs, forward_seed)
+        exact, products = whole[: len(found)], rounded is not None and any(t.dtype is torch.float32 for t in found)
+        moved = None if changed else exact_outputs(self.exact_model, nudged(inputs), forward_seed)
+        cores: Sequence[Cores | None] = rounded or [None] * len(whole)
+        of_outputs, of_state_after = cores[: len(found)], cores[len(found) :]
+        gaps = self.balance is None  # an argument that is also added without a product leaves tiny values beside usual ones
+        errors = [own_error(f, e, m, c, gaps=gaps) for f, e, m, c in zip(found, exact, moved or exact, of_outputs, strict=True)]
+        beside = {
+            i: (e, more_exact(f.dtype, error, self.precision))
+            for i, (f, e, error) in enumerate(zip(found, exact, errors, strict=True))
+            if e.shape == f.shape and not error.steady and bool(torch.isfinite(valued(e)).all())
+        }
+        for i, (f, e, c) in enumerate(zip(found, exact, of_outputs, strict=True)):
+            if e.shape != f.shape or not errors[i].steady:  # the reference is its own measure
+                again = own_error(f, f, f if moved is None else moved[i], c, gaps=gaps)
+                exact[i], errors[i] = f, replace(again, noise=errors[i].noise)
+        rows = zip(changed.items(), whole[len(found) :], of_state_after, strict=True)
+        errors += [own_error(t, e, None, c) for (_, t), e, c in rows]
+        once_more = partial(moved_call, self.model, before_call, inputs, forward_seed, tuple(changed))
+        errors = confirmed(errors, [*found, *changed.values()], once_more)
+        own_of_state = dict(zip(changed, map(steady, errors[len(found) :]), strict=True))
+        errors = errors[: len(found)]
+        after, before = tensors_of(mine), tensors_of(inputs)
+        allowed = tuple(tolerance(f.dtype, error, self.precision) for f, error in zip(found, errors, strict=True))
+        expected = Expected(
+            structure, tuple(found), tuple(exact), tuple(after), tuple(before), fates(after, before, found),
+            allowed, beside=beside, state=self._changed(own_of_state, found, allowed), other=self.plan.other,
+            note=self._note(stress, usual),
+            ordinary=stress is Stress.NONE and not (self.plan.other or self.perturbed or self.balance),
+            lent=tuple(lent(f, after) for f in found),
+            blame=self.plan.blame(inputs, forward_seed) if self.perturbed and not self.calls else None,
+        )  # fmt: skip
+        given, self._given = self._given, {}
+        self.calls += 1
+        return Round(
+            self.plan.init_seed, forward_seed, self.calls > 1, given, inputs, expected, products, tuple(errors),
+            self.plan.first_inputs,
+        )  # fmt: skip
+
+    def _call(self, inputs: list[Any], forward_seed: int) -> tuple[Any, list[torch.Tensor], dict[str, torch.Tensor]]:
+        """The structure and the tensors that the reference returns, and its parameters and buffers from before: copies of those
+        that the call changes. Notes what it has left as it was."""
+        before = self._given if not (self.calls or self._prepared) else _copied(state_of(self.model))
+        found: list[torch.Tensor] = []
+        structure = flatten(call(self.model, inputs, forward_seed), found)
+        self._kept = frozenset(n for n, t in state_of(self.model).items() if n in before and _equal(t, before[n]))
+        now = state_of(self.model)
+        return structure, found, {n: now[n] if n in self._kept else t for n, t in before.items()}
+
+    def exactly(self, inputs: list[Any], forward_seed: int) -> list[torch.Tensor] | None:
+        """The outputs in float64 for inputs like those of the last call, after it; the module is left as it is."""
+        return exact_outputs(self.copied(), inputs, forward_seed)
+
+    def copied(self) -> nn.Module:
+        """A copy of the module in float64 that shares with it what a call leaves as it is: weights may be most of the memory."""
+        state = {**dict(self.exact_model.named_parameters()), **dict(self.exact_model.named_buffers())}
+        return copy.deepcopy(self.exact_model, {id(tensor): tensor for name, tensor in state.items() if name in self._kept})
+
+    def _exactly(
+        self, names: Sequence[str], found: list[torch.Tensor], inputs: list[Any], forward_seed: int
+    ) -> tuple[list[Cores] | None, list[torch.Tensor]]:
+        """What tensor cores may make of each of the tensors `found`, see `cores_of`, and these tensors in float64: the outputs of
+        a call, and behind them the state of these names that it changes. The exact module has made the call afterwards."""
+        last = [self.exact_model]
+
+        def of_copy() -> list[torch.Tensor] | None:
+            last[0] = self.copied()
+            return exact_with_state(last[0], inputs, forward_seed, names)
+
+        rounded, exact = cores_of(of_copy, found, self.precision)
+        if exact is None:
+            exact = exact_with_state(self.exact_model, inputs, forward_seed, names)
+        else:  # nothing was rounded, so that the copy has made the very call
+            self.exact_model = last[0]
+        return rounded, exact or list(found)
+
+    def _changed(
+        self, errors: dict[str, OwnError], outputs: list[torch.Tensor], allowed: Sequence[Tolerance]
+    ) -> dict[str, tuple[torch.Tensor, Tolerance]]:
+        """The state that forward has changed, and what is allowed of it."""
+        mine, found = state_of(self.model), {}
+        for name, own in errors.items():
+            found[name] = (mine[name].clone(), of_state(mine[name].dtype, own, outputs, allowed, self.precision))
+        return found
+
+    def _note(self, stress: Stress, usual: list[Any]) -> str:
+        notes = [f"inputs scaled by {STRESS:g}"] if stress is Stress.SCALED else []
+        notes += [f"inputs scaled by {STRESS:g} and centred"] if stress is Stress.SHIFTED else []
+        zeros = stress is not Stress.NONE and any(map(all_zero, tensors_of(usual)))
+        notes += ["inputs of zeros at other values"] if zeros else []
+        notes += [BALANCED] if self.balance is not None else []
+        notes += ["constant parameters at other values"] if self.perturbed else []
+        notes += ["in a second call"] if self.calls else []
+        return f" ({', '.join(notes)})" if notes else ""
+
+
+def _copied(state: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    return {name: tensor.clone() for name, tensor in state.items()}
+
+
+def _equal(one: torch.Tensor, other: torch.Tensor) -> bool:
+    return torch.equal(bits(one), bits(other))

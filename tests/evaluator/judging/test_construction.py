@@ -1,0 +1,72 @@
+"""A module of a reference, its calls and the same in float64: state goes on in both, and only what changes is copied."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+import torch
+
+from rlkernel.evaluator.judging.construction import Construction, Terms
+from rlkernel.evaluator.messages.judgement import Stress
+from rlkernel.reference import load_reference
+from rlkernel.types import Precision
+
+NORMED = """
+import torch
+from torch import nn
+
+CALLS = [0]
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.norm = nn.BatchNorm1d(8)
+
+    def forward(self, x):
+        CALLS[0] += 1
+        return self.norm({})
+
+def get_inputs():
+    return [torch.rand(16, 8)]
+
+def get_init_inputs():
+    return []
+"""
+
+
+@pytest.mark.parametrize(("inside", "exactly"), [("x", 1), ("x @ x.T @ x", 3)])
+def test_state_and_outputs_are_measured_in_the_same_calls(inside: str, exactly: int) -> None:
+    reference = load_reference(NORMED.format(inside), small=False)
+    made = Construction(reference, Terms(Precision.PYTORCH), random.Random(0))
+    mean = torch.zeros(8, dtype=torch.float64)
+    for again in range(2):
+        one = made.round(Stress.NONE)
+        # The call; in float64 as it is, and where there are products with their operands rounded, and cut off.
+        assert reference.namespace["CALLS"] == [(again + 1) * (1 + exactly)]
+        assert one.products == (exactly == 3)
+        x = one.inputs[0].double()
+        mean = 0.9 * mean + 0.1 * (x if exactly == 1 else x @ x.T @ x).mean(0)
+        found, allowed = one.expected.state["norm.running_mean"]
+        assert torch.allclose(found.double(), mean, rtol=1e-6)
+        assert torch.allclose(made.exact_model.state_dict()["norm.running_mean"], mean, rtol=1e-14), "it goes on in float64"
+        assert 0.0 < allowed.norm < 3e-3
+
+
+def test_a_copy_in_float64_shares_what_a_call_leaves_as_it_is() -> None:
+    made = Construction(load_reference(NORMED.format("x @ x.T @ x"), small=False), Terms(Precision.PYTORCH), random.Random(0))
+    one = made.round(Stress.NONE)
+    before = {name: tensor.clone() for name, tensor in made.exact_model.state_dict().items()}
+    copied = made.copied().state_dict()
+    shared = {name for name, tensor in made.exact_model.state_dict().items() if tensor.data_ptr() == copied[name].data_ptr()}
+    assert shared == {"norm.weight", "norm.bias"}, "the statistics and their counter are changed by each call"
+    assert made.exactly(one.inputs, one.forward_seed) is not None
+    assert all(torch.equal(tensor, before[name]) for name, tensor in made.exact_model.state_dict().items())
+
+
+def test_a_module_that_is_called_again_is_given_no_weights_anew() -> None:
+    made = Construction(load_reference(NORMED.format("x"), small=False), Terms(Precision.PYTORCH), random.Random(0))
+    first, second = made.round(Stress.NONE), made.round(Stress.NONE)
+    assert set(first.state) == {"norm.weight", "norm.bias", "norm.running_mean", "norm.running_var", "norm.num_batches_tracked"}
+    assert torch.equal(first.state["norm.running_mean"], torch.zeros(8)), "as they were before the call"
+    assert (second.again, second.state) == (True, {})

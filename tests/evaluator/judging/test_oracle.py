@@ -14,7 +14,7 @@ from rlkernel.evaluator.judging.oracle import Oracle
 from rlkernel.evaluator.messages import codec
 from rlkernel.evaluator.messages.children import RoundOutputs
 from rlkernel.evaluator.messages.endings import Broken
-from rlkernel.evaluator.messages.oracle import About, Brief, Compare, Compared, DrawRounds, Fit, Fits, Prepare, Rounds
+from rlkernel.evaluator.messages.oracle import About, Brief, Compare, Compared, DrawMore, DrawRounds, Fit, Fits, Prepare, Rounds
 from rlkernel.evaluator.pool import Pool
 from rlkernel.reference import load_reference
 from rlkernel.types import Precision, Problem, Status
@@ -66,7 +66,7 @@ def about(source: str, precision: Precision = Precision.PYTORCH) -> About:
     return About("mine/x", source, "h200", precision)
 
 
-def ask(oracle: Oracle, question: Fit | Prepare | DrawRounds, answer: type[T]) -> tuple[T, bytes]:
+def ask(oracle: Oracle, question: Fit | Prepare | DrawRounds | DrawMore, answer: type[T]) -> tuple[T, bytes]:
     """One question to an oracle, over the wire and back."""
     message = oracle.handle(codec.to_header(question), b"")
     size, _ = wire.sizes(message[: wire.PREFIX.size])
@@ -87,6 +87,24 @@ def test_every_round_comes_with_the_init_inputs_of_its_own_model() -> None:
         assert torch.equal(drawn[-1], want)
     assert torch.equal(drawn[0], drawn[1])
     assert not torch.equal(drawn[0], drawn[2])
+
+
+def test_rounds_of_large_modules_come_in_a_message_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same rounds as in one message; what is compared are those of the last one."""
+    question = DrawRounds(about(LINEAR), key_of(1, "linear"), other=False)
+    oracle = Oracle()
+    ask(oracle, Prepare(about(LINEAR)), Brief)
+    whole, _ = ask(oracle, question, Rounds)
+    assert ([one.again for one in whole.rounds], whole.more) == ([False, True, False, False], False)
+    monkeypatch.setattr("rlkernel.evaluator.judging.oracle.ENOUGH", 1)
+    parts = [ask(oracle, question, Rounds)[0]]
+    while parts[-1].more:
+        parts.append(ask(oracle, DrawMore(), Rounds)[0])
+        assert len(oracle._expected) == len(parts[-1].rounds)
+    assert [len(part.rounds) for part in parts] == [2, 1, 1, 0]
+    drawn = [one for part in parts for one in part.rounds]
+    assert [one.forward_seed for one in drawn] == [one.forward_seed for one in whole.rounds]
+    assert [bool(one.state) for one in drawn] == [True, False, True, True], "weights are sent once for a module"
 
 
 @pytest.mark.anyio

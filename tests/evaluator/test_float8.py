@@ -93,7 +93,7 @@ def test_codes_of_a_module_are_no_constants_and_stay_where_it_is_widened() -> No
     model = nn.Linear(4, 4)
     model.register_buffer("codes", torch.ones(4).to(torch.float8_e4m3fn))
     model.register_buffer("scale", torch.ones(4))
-    assert constants(model) == {"scale": 1.0}
+    assert [*constants(model)] == ["scale"]
     widened(model)
     found = {name: t.dtype for name, t in model.state_dict().items()}
     assert found == {"weight": torch.float64, "bias": torch.float64, "codes": torch.float8_e4m3fn, "scale": torch.float64}

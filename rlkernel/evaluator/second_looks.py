@@ -8,8 +8,10 @@ Two kinds of candidates get one, and no others:
   or it calls other kernels at full shape. If it is right at longer sizes, it is right.
 
 A look that takes too long, or that ends before kernels run, says nothing. Kernels that fail in a look count where no other look
-shows what is too short: who is right where a grid has one program may race with itself where it has two. What is known of a
-candidate at full shape is not found again: a look at one that is right traces it at its own sizes alone, compiles nothing and prices nothing.
+shows what is too short: who is right where a grid has one program may race with itself where it has two.
+
+What is known of a candidate at full shape is not found again: a look at one that is right traces it at its own sizes alone,
+compiles nothing and prices nothing.
 """
 
 from __future__ import annotations

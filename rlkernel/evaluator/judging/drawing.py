@@ -2,7 +2,7 @@
 
 0  as the problem is written
 1  the same module called again, on other inputs
-2  another module, its constant parameters at other values; inputs scaled, and shifted where they were never negative
+2  another module, its constant parameters at other values; inputs scaled, and shifted where they are never negative or about zero
 3  the other of train and eval mode, where that differs; constant parameters at other values
 4  operands of products out of half precision's range, where a reference of float32 multiplies inputs: tf32 keeps that range
 
@@ -41,8 +41,8 @@ from rlkernel.evaluator.judging.reference_calls import (
     exact_with_state,
     mapped,
     nudged,
-    one_sided,
     perturb,
+    shifts,
     state_of,
     stressed,
     tensors_of,
@@ -250,7 +250,7 @@ class Construction:
 
     def _note(self, stress: Stress, usual: list[Any]) -> str:
         notes = [f"inputs scaled by {STRESS:g}"] if stress is Stress.SCALED else []
-        notes += [f"inputs scaled by {STRESS:g} and centred"] if stress is Stress.SHIFTED else []
+        notes += [f"inputs scaled by {STRESS:g} and shifted"] if stress is Stress.SHIFTED else []
         zeros = stress is not Stress.NONE and any(map(all_zero, tensors_of(usual)))
         notes += ["inputs of zeros at other values"] if zeros else []
         notes += [BALANCED] if self.balance is not None else []
@@ -290,7 +290,7 @@ def resolved(errors: Sequence[OwnError]) -> bool:
 
 def _harder(reference: Reference, usual: Round, terms: Terms, seeds: random.Random) -> Round:
     """A round at other weights and inputs, as hard as is bearable."""
-    shifted = any(one_sided(value) for value in tensors_of(usual.inputs))
+    shifted = any(shifts(value) for value in tensors_of(usual.inputs))
     whole = any(not output.is_floating_point() for output in usual.expected.reference)
     for stress, perturbed in [(Stress.SHIFTED, True)] * shifted + [(Stress.SCALED, True), (Stress.NONE, True)]:
         try:

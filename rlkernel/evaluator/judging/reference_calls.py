@@ -96,7 +96,9 @@ def _stressed(tensor: torch.Tensor, stress: Stress) -> torch.Tensor:
     if stress is Stress.SHIFTED and shifts(tensor):
         by = half_size(tensor) if two_sided(tensor) else -tensor.mean(dtype=torch.float32).to(tensor.dtype)
         shifted = (tensor + by) * STRESS
-        return shifted.masked_fill(tensor == 0, 0)  # what is zero is part of the problem, such as one half of a triangular matrix
+        return shifted.masked_fill_(
+            tensor == 0, 0
+        )  # what is zero is part of the problem, such as one half of a triangular matrix
     if all_zero(tensor):
         return wave_like(tensor)
     return tensor * STRESS

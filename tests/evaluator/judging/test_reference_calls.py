@@ -52,6 +52,9 @@ def test_stress() -> None:
     assert [x.tolist() for x in stressed([positive, both, whole], Stress.SHIFTED)] == [[-2.0, 2.0], [-8.0, 16.0], [3]]
     about_zero = torch.tensor([-1.5, 0.0, 2.5])  # its root mean square is 1.68: half of 2 is added, before the factor
     assert stressed([about_zero], Stress.SHIFTED)[0].tolist() == [-4.0, 0.0, 28.0]
+    for value in (about_zero, positive):
+        across = value.repeat(2, 1).t()
+        assert stressed([across], Stress.SHIFTED)[0].stride() == across.stride()
     triangle = torch.tensor([[0.5, 0.0], [0.5, 1.0]])  # mean 0.5; what is zero stays zero
     assert stressed([triangle], Stress.SHIFTED)[0].tolist() == [[0.0, 0.0], [0.0, 4.0]]
     assert stressed([positive], Stress.NONE)[0] is positive

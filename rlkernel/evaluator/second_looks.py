@@ -7,8 +7,11 @@ Two kinds of candidates get one, and no others:
 - one that is not right, and may be made for its own sizes: its text has one of them as a number, its kernels fail while they run,
   or it calls other kernels at full shape. If it is right at longer sizes, it is right.
 
-A look that takes too long, or that ends in anything but outputs, says nothing. What is known of a candidate at full shape is not
-found again: a look at one that is right traces it at its own sizes alone, compiles nothing and prices nothing.
+A look that takes too long, or that ends before kernels run, says nothing. Kernels that fail in a look count where no other look
+shows what is too short: who is right where a grid has one program may race with itself where it has two.
+
+What is known of a candidate at full shape is not found again: a look at one that is right traces it at its own sizes alone,
+compiles nothing and prices nothing.
 """
 
 from __future__ import annotations
@@ -23,6 +26,7 @@ import anyio.to_thread
 from rlkernel.errors import BrokenReference
 from rlkernel.evaluator.cpu_judge import AtFull, CpuJudge, Judged, TooLong
 from rlkernel.evaluator.judging.resizing import numbers_of
+from rlkernel.evaluator.judging.verdict import failed
 from rlkernel.evaluator.messages.oracle import Longer
 from rlkernel.evaluator.processes.fork_server import Child
 from rlkernel.evaluator.stages import Clock, Ended, Stages
@@ -75,26 +79,29 @@ class SecondLooks:
 
     async def _confirm(self, one: _Candidate, found: Judged) -> Evaluation | None:
         """What is wrong at longer sizes with a candidate that is right at the first ones: at sizes that should be long enough,
-        and where they are not, at the longest."""
+        and where they are not, at the longest. Kernels that fail are wrong once no look is left."""
         short = found.short
+        broken: Evaluation | None = None
         halvings = max(0, min(extent.count for extent in short).bit_length() - ENOUGH.bit_length())
         async for look in self._longer(one, MOST_CONFIRMING, dict.fromkeys((halvings, 0))):
             again = await self._look(one, look.source, one.at_full)
-            if again is None or not again.same_work:
+            if isinstance(again, Ended) and broken is None and await self._right_beside(one, look):
+                broken = replace(failed(again.status, again.detail, one.clock.now), sizes=look.sizes)
+            if not isinstance(again, Judged) or not again.same_work:
                 continue
             if again.evaluation.matches is False and await self._right_beside(one, look):
                 return replace(again.evaluation, sizes=look.sizes)
             short &= again.short
             if not short:
                 return None
-        return None
+        return broken
 
     async def _right_beside(self, one: _Candidate, look: Longer) -> bool:
         """Whether a candidate is right where only those sizes differ from the first ones that were made smaller for a look."""
         if look.beside is None:
             return True
         beside = await self._look(one, look.beside, one.at_full)
-        return beside is not None and beside.evaluation.matches is True
+        return isinstance(beside, Judged) and beside.evaluation.matches is True
 
     async def _excuse(self, one: _Candidate, found: Judged | Ended) -> Evaluation | None:
         """The verdict at the first longer sizes at which a candidate is right; of one whose kernels did not run at the first
@@ -104,7 +111,7 @@ class SecondLooks:
         ran: Evaluation | None = None
         async for look in self._longer(one, MOST_EXCUSING, order):
             again = await self._look(one, look.source, one.at_full.unpriced())
-            if again is None:
+            if not isinstance(again, Judged):
                 continue
             if again.evaluation.correct:
                 return replace(again.evaluation, sizes=look.sizes)
@@ -122,19 +129,26 @@ class SecondLooks:
                 count += 1
                 yield look
 
-    async def _look(self, one: _Candidate, source: str, at_full: AtFull) -> Judged | None:
-        """What a candidate does at other sizes; None where that says nothing."""
+    async def _look(self, one: _Candidate, source: str, at_full: AtFull) -> Judged | Ended | None:
+        """What a candidate does at other sizes; Ended where its kernels fail while they run; None where that says nothing."""
         try:
             problem = replace(one.problem, source=source)
             return await self._judge.judge(one.oracle, problem, one.code, one.clock, MOST_WORK, at_full)
-        except (Ended, TooLong, BrokenReference):
+        except Ended as end:
+            return end if _kernels_failed(end) else None
+        except (TooLong, BrokenReference):
             return None
+
+
+def _kernels_failed(end: Ended) -> bool:
+    """Whether kernels ran and failed, of themselves and not for want of time."""
+    return end.ran and end.status in (Status.OUT_OF_BOUNDS, Status.RUNTIME_ERROR)
 
 
 def may_be_made_for_its_sizes(problem: Problem, code: str, found: Judged | Ended) -> bool:
     """Whether a candidate may have failed because it was compared at sizes that are not its own."""
     if isinstance(found, Ended):
-        if found.ran and found.status in (Status.OUT_OF_BOUNDS, Status.RUNTIME_ERROR):
+        if _kernels_failed(found):
             return True
         return found.status in (Status.RUNTIME_ERROR, Status.CRASH) and _repeats_a_size(problem, code)
     if found.evaluation.matches:

@@ -22,6 +22,16 @@ LOOP, AXIS = Extent(0, 1, 4, 3), Extent(0, 0, 4, 2)
 LOOKS = (Longer("columns", {"COLS": 8192}, None), Longer("rows", {"ROWS": 4096}, "beside"))
 
 
+def failing(detail: str) -> Ended:
+    """Kernels that ran and failed."""
+    end = Ended(Status.RUNTIME_ERROR, detail)
+    end.ran = True
+    return end
+
+
+RACE = failing("a race")
+
+
 def judged(status: Status = Status.CORRECT, *short: Extent, same_work: bool = True) -> Judged:
     return Judged(Evaluation(status, "", matches=status is not Status.INCORRECT), same_work, frozenset(short))
 
@@ -105,6 +115,28 @@ async def test_what_ends_otherwise_says_nothing() -> None:
     """No time, no outputs, or another kernel than that of the full shape."""
     for nothing in (TooLong(), Ended(Status.TIMEOUT, ""), judged(Status.INCORRECT, same_work=False)):
         assert await after(Judge(columns=nothing, rows=nothing), judged(Status.CORRECT, LOOP)) is None
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("rows", "beside", "wrong"),
+    [(RACE, judged(), True), (TooLong(), judged(), True), (judged(Status.CORRECT, LOOP), judged(), True),
+     (RACE, RACE, True), (judged(), judged(), False)],
+)  # fmt: skip
+async def test_kernels_that_fail_at_longer_sizes_are_wrong_where_no_look_shows_more(
+    rows: Judged | Exception, beside: Judged | Exception, wrong: bool
+) -> None:
+    """`RACE`: programs that race where the grid has several of them."""
+    found = await after(Judge(columns=RACE, rows=rows, beside=beside), judged(Status.CORRECT, LOOP))
+    assert (found is not None) == wrong
+    if found is not None:
+        assert (found.status, found.detail, found.sizes) == (Status.RUNTIME_ERROR, "a race", {"COLS": 8192})
+
+
+@pytest.mark.anyio
+async def test_kernels_that_fail_where_fewer_columns_are_the_cause_are_not_wrong() -> None:
+    judge = Judge(columns=TooLong(), rows=RACE, beside=RACE)
+    assert await after(judge, judged(Status.CORRECT, LOOP)) is None
 
 
 @pytest.mark.anyio

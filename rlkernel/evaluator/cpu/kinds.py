@@ -21,6 +21,8 @@ from rlkernel.evaluator.cpu.loaded import mark
 
 Array = np.ndarray[Any, Any]
 
+_MOST_PARTS = 8
+"""Masks that one is known to be the conjunction of."""
 _MOST_LATER = 50
 """Operations on operations that are left for later."""
 _MIXING = {f"create_{name}" for name in ("cat", "dot", "gather", "histogram", "join", "split")}
@@ -70,12 +72,21 @@ class Kinds:
         kinds = counts if two else np.frexp(np.maximum(counts, 0).astype(np.float64))[1]
         self._leave(kinds, kinds != kinds[self._index])
 
-    def reach(self, mask: Array, *, write: bool) -> None:
+    def reach(self, mask: Array, parts: Sequence[Array] = (), *, write: bool) -> None:
         """Whoever has more of an access's ends inside its mask leaves the followed program. So does, of a store, whoever has
-        fewer, because what is stored in all is looked at: (programs, ends)."""
-        ends = mask.reshape(self._members.size, -1).sum(axis=1)
-        mine = ends[self._index]
-        self._leave(ends, ends != mine if write and self._exactly else ends > mine)
+        fewer, because what is stored in all is looked at: (programs, ends). `parts`: the masks that it is the conjunction of.
+        A tile at the right edge and one at the lower edge have the same ends, and other parts."""
+        if write and self._exactly:
+            ends = np.stack([self._inside(part) for part in parts or [mask]])
+            kinds = np.where(ends.all(axis=0), 3 ** np.arange(len(ends)) @ ends, 0)
+            self._leave(kinds, kinds != kinds[self._index])
+            return
+        inside = self._inside(mask)
+        self._leave(inside, inside > inside[self._index])
+
+    def _inside(self, mask: Array) -> Array:
+        """How many ends of a mask are true in each program: (programs,)."""
+        return np.broadcast_to(mask.reshape(mask.shape[0], -1).sum(axis=1), self._members.shape)
 
     def _leave(self, values: Array, other: Array) -> None:
         other = other & self._alike
@@ -117,6 +128,20 @@ def others(value: Any) -> Array | None:
         if found is None:
             mark(value)
     return found
+
+
+def parts(mask: Any) -> list[Array]:
+    """The masks that a mask is the conjunction of, in the other programs, as far as they are known; a few at most."""
+    found = [others(part) for part in vars(mask).get("parts", ())]
+    return [part for part in found if part is not None]
+
+
+def _parts(name: str, operands: Sequence[TensorHandle]) -> list[TensorHandle]:
+    """The masks that the result of a method is the conjunction of, beside itself where there are several."""
+    if name not in _KEEP_ENDS and name != "create_and":
+        return []
+    found = [part for operand in operands if varies(operand) for part in vars(operand).get("parts") or [operand]]
+    return found if len(found) <= _MOST_PARTS else []
 
 
 def carrying(made: Any, data: Array) -> Any:
@@ -166,6 +191,7 @@ def followed(machine: Any, name: str, method: Callable[..., Any], args: Any, kwa
     mixed = name in _MIXING or any(operand.data.size > 1 and varies(operand) for operand in operands)
     for result in _handles([made]):
         result.varies = True
+        result.parts = _parts(name, operands)
         if result.dtype.scalar.is_ptr():
             continue
         if lost or (mixed and (result.data.size == 1 or name in _MIXING)):

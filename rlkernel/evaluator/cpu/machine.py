@@ -6,6 +6,7 @@ Two uses: for real (small shapes, correctness), and dry (full shapes, no memory 
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -117,7 +118,7 @@ class Machine(Arithmetic):
         if unknown:
             self._count_most(pointers, mask, width)
         elif inside is not None:
-            self.kinds.reach(inside, write=write)
+            self.kinds.reach(inside, kinds.parts(masks) if write else (), write=write)
         self.tried |= write
         shape = np.broadcast_shapes(pointers.shape, mask.shape)
         addresses = np.broadcast_to(pointers, shape)[np.broadcast_to(mask, shape).astype(bool, copy=False)]
@@ -131,10 +132,10 @@ class Machine(Arithmetic):
                 self.reuse.touch(storage, sectors, moved)
                 self.counts.traffic[storage] = self.counts.traffic.get(storage, 0.0) + moved
             if write and not unknown:
-                self.counts.stored[storage] = self.counts.stored.get(storage, 0.0) + float(mine.size * width)
+                self.counts.store(storage, mine.size * width, (math.prod(shape) - addresses.size) * width)
         if write and unknown and addresses.size and len(self._starts):
             storage = self._aimed_at(addresses, parts)
-            self.counts.stored[storage] = self.counts.stored.get(storage, 0.0) + float(addresses.size * width)
+            self.counts.store(storage, addresses.size * width, (math.prod(shape) - addresses.size) * width)
         return parts
 
     def _aimed_at(self, addresses: Array, parts: list[_Part]) -> int:

@@ -24,6 +24,9 @@ from rlkernel.types import Precision
 
 WRITTEN = 0.95
 """Share of an output that extrapolated stores must reach, less what the sampling of programs may miss."""
+REACHED = 0.999
+"""Share of an output that they must reach together with what masks leave out of blocks that are written in part: of programs that
+store whole blocks or nothing, nothing is missed."""
 
 
 class Pricing:
@@ -80,6 +83,7 @@ class Pricing:
         output. Raises OutOfBounds, KernelFailed, KernelRejected, NoCost."""
         rows: list[StepTime] = []
         stored: dict[int, float] = {}
+        reached: dict[int, float] = {}
         made_by_operators: set[int] = set()
         last: list[tuple[float, Counts]] = []
 
@@ -92,6 +96,7 @@ class Pricing:
                 for place, written in counts.stored.items():
                     storage = counts.storages[place]
                     stored[storage] = stored.get(storage, 0.0) + written
+                    reached[storage] = reached.get(storage, 0.0) + written + counts.left_out.get(place, 0.0)
                 work = counts.flops + sum(counts.matrix_flops.values())
                 rows.append(StepTime(index, us, function=step.function, operations=work))
             elif isinstance(step, Op) and (us := operator_us(step, read, made, self.profile, self.precision)) > 0:
@@ -106,5 +111,5 @@ class Pricing:
         flatten(replay.forward(meta_tensors(specs.inputs), 0, observe=observe), outputs)
         sizes = written if len(written) == len(outputs) else [o.numel() * o.element_size() for o in outputs]
         keys = [(output.untyped_storage()._cdata, size) for output, size in zip(outputs, sizes, strict=True)]
-        unwritten = any(k in stored and k not in made_by_operators and stored[k] < WRITTEN * size for k, size in keys)
-        return rows, unwritten
+        known = [(key, size) for key, size in keys if key in stored and key not in made_by_operators]
+        return rows, any(stored[key] < WRITTEN * size or reached[key] < REACHED * size for key, size in known)

@@ -7,6 +7,7 @@ they are alike, and more are followed where they differ, as those of a loop that
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -108,6 +109,8 @@ class Sampling:
         for kind in self._kinds:
             for one in kind.followed:
                 whole.add(one, share * kind.members.size / len(kind.followed))
+        if len(self._kinds) > EXACT_KINDS:  # one that stores less, or nothing, may stand for one that stores more
+            whole.left_out = dict.fromkeys(whole.stored, math.inf)
         return whole
 
     def programs(self) -> Iterator[int]:

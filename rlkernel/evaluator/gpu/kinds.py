@@ -25,7 +25,7 @@ class Kind:
         """Stands behind a miss: what is special about the round."""
         notes = ["in the other of train and eval mode"] if self.other else []
         notes += ["inputs scaled by 8"] if self.stress is Stress.SCALED else []
-        notes += ["inputs centred and scaled by 8"] if self.stress is Stress.SHIFTED else []
+        notes += ["inputs scaled by 8 and shifted"] if self.stress is Stress.SHIFTED else []
         notes += [BALANCED] if self.balance is not None else []
         notes += ["constant parameters at other values"] if self.perturbed else []
         return f" ({', '.join(notes)})" if notes else ""

@@ -27,7 +27,7 @@ from rlkernel.evaluator.judging.reference_calls import (
     call,
     counts_as_state,
     draw_seed,
-    one_sided,
+    shifts,
     state_of,
     tensors_of,
 )
@@ -103,7 +103,7 @@ def changed(before: Mapping[str, torch.Tensor], model: nn.Module) -> dict[str, t
 def _scalings(inputs: list[Any]) -> tuple[Stress, ...]:
     tensors = tensors_of(inputs)
     floats = any(holds_numbers(tensor) for tensor in tensors)
-    shifted = any(one_sided(tensor) for tensor in tensors)
+    shifted = any(shifts(tensor) for tensor in tensors)
     return (Stress.SHIFTED,) * shifted + (Stress.SCALED,) * floats
 
 

@@ -282,7 +282,7 @@ class Construction:
 
     def _note(self, stress: Stress, usual: list[Any]) -> str:
         notes = [f"inputs scaled by {STRESS:g}"] if stress is Stress.SCALED else []
-        notes += [f"inputs scaled by {STRESS:g} and centred"] if stress is Stress.SHIFTED else []
+        notes += [f"inputs scaled by {STRESS:g} and shifted"] if stress is Stress.SHIFTED else []
         zeros = stress is not Stress.NONE and any(map(all_zero, tensors_of(usual)))
         notes += ["inputs of zeros at other values"] if zeros else []
         notes += [BALANCED] if self.balance is not None else []

@@ -20,6 +20,9 @@ class Counts:
     """Storage index (order of tensor arguments) -> bytes moved in 32-byte sectors, reads and writes."""
     stored: dict[int, float] = field(default_factory=dict)
     """Storage index -> bytes written, without sectors."""
+    left_out: dict[int, float] = field(default_factory=dict)
+    """Storage index -> bytes that masks leave out of blocks which are stored in part. Another program that does the same may
+    leave out fewer of them."""
     first: dict[int, float] = field(default_factory=dict)
     """Storage index -> of the bytes moved, those that a program touches first, where it reads some again too late."""
     again: dict[int, float] = field(default_factory=dict)
@@ -38,10 +41,16 @@ class Counts:
         """Bytes, operations, operations of products."""
         return sum(self.traffic.values()), self.flops, sum(self.matrix_flops.values())
 
+    def store(self, storage: int, written: int, masked: int) -> None:
+        """Count a store that writes so many bytes, and leaves others out of its block."""
+        self.stored[storage] = self.stored.get(storage, 0.0) + float(written)
+        self.left_out[storage] = self.left_out.get(storage, 0.0) + float(masked)
+
     def add(self, other: Counts, factor: float) -> None:
         """Count what another one has counted, so many times."""
         _add(self.traffic, other.traffic, factor)
         _add(self.stored, other.stored, factor)
+        _add(self.left_out, other.left_out, factor)
         _add(self.first, other.first, factor)
         _add(self.again, other.again, factor)
         _add(self.matrix_flops, other.matrix_flops, factor)

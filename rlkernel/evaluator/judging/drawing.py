@@ -2,7 +2,7 @@
 
 0  as the problem is written
 1  the same module called again, on other inputs
-2  another module, its constant parameters at other values; inputs scaled, and shifted where they were never negative
+2  another module, its constant parameters at other values; inputs scaled, and shifted where they are never negative or about zero
 3  the other of train and eval mode, where that differs; constant parameters at other values
 4  operands of products out of half precision's range, where a reference of float32 multiplies inputs: tf32 keeps that range
 
@@ -24,7 +24,7 @@ from rlkernel.evaluator.judging.construction import AT_ONCE, Before, Constructio
 from rlkernel.evaluator.judging.conversions import Conversions
 from rlkernel.evaluator.judging.own_error import REFERENCE_FACTOR, OwnError
 from rlkernel.evaluator.judging.reference_calls import (
-    one_sided,
+    shifts,
     tensors_of,
 )
 from rlkernel.evaluator.judging.tensor_cores import balance_of, halved
@@ -62,7 +62,7 @@ def resolved(errors: Sequence[OwnError]) -> bool:
 
 def _harder(reference: Reference, usual: Round, terms: Terms, seeds: random.Random) -> Round:
     """A round at other weights and inputs, as hard as is bearable."""
-    shifted = any(one_sided(value) for value in tensors_of(usual.inputs))
+    shifted = any(shifts(value) for value in tensors_of(usual.inputs))
     for stress in [Stress.SHIFTED] * shifted + [Stress.SCALED, Stress.NONE]:
         drawn = _perturbed(reference, usual, terms, seeds, stress)
         if drawn is not None:

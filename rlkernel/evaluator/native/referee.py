@@ -28,7 +28,7 @@ from rlkernel.errors import BrokenReference, one_line
 from rlkernel.evaluator import wire
 from rlkernel.evaluator.judging.comparison import bits
 from rlkernel.evaluator.judging.flags import judging, set_precision
-from rlkernel.evaluator.judging.reference_calls import call, draw_seed, one_sided, state_of, tensors_of
+from rlkernel.evaluator.judging.reference_calls import call, draw_seed, shifts, state_of, tensors_of
 from rlkernel.evaluator.messages import codec
 from rlkernel.evaluator.messages.children import RoundOutputs
 from rlkernel.evaluator.messages.endings import Broken
@@ -237,7 +237,7 @@ class _Referee:
         usual = _finite(call(model, inputs, first.forward_seed))
         changed = {name for name, tensor in state_of(model).items() if not torch.equal(bits(tensor), bits(before[name]))}
         watched = tuple(sorted({*changed, *(name for name, buffer in model.named_buffers() if buffer.is_floating_point())}))
-        shifted = any(one_sided(value) for value in tensors_of(inputs))
+        shifted = any(shifts(value) for value in tensors_of(inputs))
         hard = [Stress.SHIFTED] * shifted + [Stress.SCALED, Stress.NONE]
         drawn = [replace(_fresh(), stress=stress, perturbed=True) for stress in hard]
         hardest = next((draw for draw in drawn if self._as_finite(draw, usual)), _fresh())

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 import random
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from rlkernel.evaluator.cpu.kinds import Kinds
 from rlkernel.evaluator.cpu.reuse import Reuse
-from rlkernel.evaluator.cpu.sampling import MOST_KINDS, Sampling, differ, spread
+from rlkernel.evaluator.cpu.sampling import EXACT_KINDS, MOST_KINDS, Sampling, differ, spread
 from rlkernel.evaluator.judging.counts import Counts
 
 
@@ -53,6 +56,36 @@ def test_the_last_block_of_a_line_is_counted_as_it_is(seed: int) -> None:
     """The last of 256 programs stores 1 element of 16, and the 16 before it none."""
     length = 239 * 16 + 1
     assert Launch(seed, lambda program, element: program * 16 + element < length).stored(1) == length
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(st.integers(1, 300), st.sampled_from([16, 32, 64])), min_size=1, max_size=3), st.integers(0, 99))
+def test_tiles_at_edges_are_counted_as_they_are(axes: list[tuple[int, int]], seed: int) -> None:
+    """A grid of tiles over one to three axes, each with its length and its tile's; at every edge tiles store a part of their own.
+    All of them store each element once."""
+    lengths, blocks = np.array(axes).T
+    grid = [*(-(-lengths // blocks)), 1, 1][:3]
+    machine = Launch(seed, None)
+    sampling = Sampling(machine, (int(grid[0]), int(grid[1]), int(grid[2])))
+    for number in sampling.programs():
+        first = [machine.kinds.program_id(axis) * block for axis, block in enumerate(blocks)]
+        parts = [start + np.array([[0, block - 1]]) < length for start, block, length in zip(first, blocks, lengths, strict=True)]
+        machine.kinds.reach(np.logical_and.reduce(parts), parts, write=True)
+        places = np.unravel_index(number, grid, order="F")
+        inside = [min(b, n - p * b) for p, b, n in zip(places, blocks, lengths, strict=False)]
+        machine.wrote = machine.tried = True
+        machine.counts.store(0, math.prod(inside), math.prod(blocks) - math.prod(inside))
+    assert sampling.counts().stored[0] == pytest.approx(math.prod(lengths))
+
+
+def test_what_many_kinds_store_is_not_known_to_be_missing() -> None:
+    machine = Launch(0, None)
+    sampling = Sampling(machine, (64, 1, 1))
+    for number in sampling.programs():
+        machine.kinds.decide(machine.kinds.program_id(0) % (EXACT_KINDS + 1))
+        machine.wrote = machine.tried = True
+        machine.counts.store(0, number, 0)
+    assert sampling.counts().left_out == {0: math.inf}
 
 
 def test_a_triangle_has_a_price() -> None:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from torch import nn
 
 from rlkernel.errors import BrokenReference
@@ -11,12 +15,14 @@ from rlkernel.evaluator.judging.reference_calls import (
     STRESS,
     Placing,
     constants,
+    half_size,
     nudged,
     one_sided,
     pairs,
     perturb,
     state_of,
     stressed,
+    two_sided,
 )
 from rlkernel.evaluator.messages.judgement import Stress
 from rlkernel.reference import load_reference
@@ -44,6 +50,11 @@ def test_stress() -> None:
     positive, both, whole = torch.tensor([0.25, 0.75]), torch.tensor([-1.0, 2.0]), torch.tensor([3])
     assert [x.tolist() for x in stressed([positive, both, whole], Stress.SCALED)] == [[2.0, 6.0], [-8.0, 16.0], [3]]
     assert [x.tolist() for x in stressed([positive, both, whole], Stress.SHIFTED)] == [[-2.0, 2.0], [-8.0, 16.0], [3]]
+    about_zero = torch.tensor([-1.5, 0.0, 2.5])  # its root mean square is 1.68: half of 2 is added, before the factor
+    assert stressed([about_zero], Stress.SHIFTED)[0].tolist() == [-4.0, 0.0, 28.0]
+    for value in (about_zero, positive):
+        across = value.repeat(2, 1).t()
+        assert stressed([across], Stress.SHIFTED)[0].stride() == across.stride()
     triangle = torch.tensor([[0.5, 0.0], [0.5, 1.0]])  # mean 0.5; what is zero stays zero
     assert stressed([triangle], Stress.SHIFTED)[0].tolist() == [[0.0, 0.0], [0.0, 4.0]]
     assert stressed([positive], Stress.NONE)[0] is positive
@@ -59,6 +70,36 @@ def test_inputs_of_zeros_get_other_values_and_those_in_structures_are_scaled(str
     assert float(first.abs().min()) > 0.0 and float(first.abs().max()) <= 0.5 and first.unique().numel() == 12
     assert (second.tolist(), third, found["whole"].tolist()) == ([-8.0, 16.0], 2.0, [0, 0, 0, 0])
     assert STRESS == 8.0
+
+
+@pytest.mark.parametrize(
+    ("value", "answer"),
+    [
+        (torch.tensor([-0.2, 0.9]), False),  # farther to one side
+        (torch.tensor([-0.3, 0.9]), True),
+        (torch.tensor([0.2, 0.9]), False),
+        (torch.tensor([-1.0, 1.0]), False),  # whole numbers
+        (torch.tensor([0.5, -torch.inf]), False),  # a mask
+        (torch.tensor([0.5, -torch.inf, torch.inf]), False),
+        (torch.tensor([0.5, -0.5, torch.nan]), False),
+        (torch.tensor([-1, 1]), False),
+        (0.5, False),
+    ],
+)
+def test_what_lies_about_zero(value: object, answer: bool) -> None:
+    assert two_sided(value) is answer
+
+
+@settings(deadline=None)
+@given(
+    st.floats(1e-3, 1e3), st.integers(2, 300), st.sampled_from([torch.float32, torch.bfloat16, torch.float16]), st.integers(0, 99)
+)
+def test_inputs_about_zero_are_moved_by_about_half_their_size(size: float, count: int, dtype: torch.dtype, seed: int) -> None:
+    """By a power of two, so that two draws of the same inputs are moved alike, bit by bit."""
+    x = (torch.randn(count, generator=torch.Generator().manual_seed(seed)) * size).to(dtype)
+    by = half_size(x)
+    rms = float(x.double().square().mean().sqrt())
+    assert math.frexp(by)[0] == 0.5 and 0.35 * rms < by < 0.71 * rms
 
 
 @pytest.mark.parametrize(

@@ -197,7 +197,11 @@ def overview(found: Sequence[Found], *, cold_start: bool, others: Sequence[str] 
         "",
         RULE,
         "",
-        *(["**What to keep in mind.** " + MINIATURE, ""] if "h200" in {one.preset for one in found} else []),
+        *(
+            ["**What to keep in mind:**", "", *(f"- {sentence}" for sentence in MINIATURE), ""]
+            if "h200" in {one.preset for one in found}
+            else []
+        ),
         "The best kernels of the best run: [kernels.md](kernels.md)."
         + (" What the policy did before training: [cold_start.md](cold_start.md)." if cold_start else ""),
     ]

@@ -43,19 +43,23 @@ MEDIUM = Path("runs/policy")
 WORLD = Path("runs/world_policy")
 WORLD_SMALL = Path("rlkernel/policy/small_world")
 MINIATURE = (
-    "A scripted teacher taught the policy to hack, to be lazy and, seldom, to fuse: a third of the teacher's first drafts are "
-    "hacks. Training weighs this repertoire, at 0.017 nats per token, and discovers nothing new. The policy knows one family "
-    "of problems, chains of elementwise operations. 39 of them train it and 13 measure it. Nearly all are solved after 16 "
-    "steps, so arms can differ only on the way. Times are measured anew on every card, and a kernel of about the reference's "
-    "speed falls on either side of 1 by the card. Fast@1 before training therefore differs by 12 to 15 points between cards "
-    "(at most 1 on one card), Fast@1.2 by at most 4. Arms of equal seed shared a card for seeds 0 to 3 of the first arms only. "
-    "The learning rate was chosen by one probe of TRLOO. The arms `capped*` and `hot*` and seeds 4 and 5 were added after a "
-    "look at the first four seeds; these arms and their claims were written down before they ran. Test-time scaling refines "
-    "the policy before training (`--model runs/policy`), and its rewards contain PR's bonus. The runs used torch 2.11 and "
-    "triton 3.6, older than the pinned versions. They ran in copies without a repository, and their commits were written into "
-    "the manifests afterwards."
+    "A scripted teacher taught the policy to hack, to be lazy and, seldom, to fuse: a third of the teacher's first drafts "
+    "are hacks.",
+    "Training weighs this repertoire, at 0.017 nats per token, and discovers nothing new.",
+    "The policy knows one family of problems, chains of elementwise operations.",
+    "39 of its problems train the policy and 13 measure it.",
+    "Nearly all problems are solved after 16 steps, so arms can differ only on the way.",
+    "Times are measured anew on every card, and a kernel of about the reference's speed falls on either side of 1 by the card.",
+    "Fast@1 before training therefore differs by 12 to 15 points between cards (at most 1 on one card), Fast@1.2 by at most 4.",
+    "Arms of equal seed shared a card for seeds 0 to 3 of the first arms only.",
+    "The learning rate was chosen by one probe of TRLOO.",
+    "The arms `capped*` and `hot*` and seeds 4 and 5 were added after a look at the first four seeds; these arms and their "
+    "claims were written down before they ran.",
+    "Test-time scaling refines the policy before training (`--model runs/policy`), and its rewards contain PR's bonus.",
+    "The runs used torch 2.11 and triton 3.6, older than the pinned versions.",
+    "The runs were made in copies without a repository, and their commits were written into the manifests afterwards.",
 )
-"""What a reader of the h200 preset's results should keep in mind (docs/results)."""
+"""What a reader of the h200 preset's results should keep in mind (docs/results), a sentence each."""
 MAKE = (MEDIUM, "python -m experiments.cold_start --size medium")
 """The policy of the h200 preset, and the command that makes it."""
 

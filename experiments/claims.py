@@ -79,13 +79,14 @@ def page() -> str:
 
 
 def table(claims: Sequence[Claim]) -> list[str]:
-    """The rows of an experiment's claims."""
-    rows = ["| claim | higher | lower | metric | window | margin |", "|---|---|---|---|---|---|"]
+    """The rows of an experiment's claims, with the arms in the order in which the pages of results have them."""
+    rows = ["| claim | arm | is | than | metric | window | margin |", "|---|---|---|---|---|---|---|"]
     for claim in claims:
-        above, below = (claim.better, claim.worse) if claim.higher else (claim.worse, claim.better)
+        direction = "higher" if claim.higher else "lower"
         metric = f"`{claim.metric}`" + (f" of `{claim.among}`" if claim.among else "")
         windows = _windows(claim)
-        rows.append(f"| {claim.told} | `{above}` | `{below}` | {metric} | {windows} | {_margin(claim)} |")
+        cells = (claim.told, f"`{claim.better}`", direction, f"`{claim.worse}`", metric, windows, _margin(claim))
+        rows.append(f"| {' | '.join(cells)} |")
     return rows
 
 

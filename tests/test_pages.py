@@ -147,7 +147,7 @@ def test_the_python_of_the_readme_trains_a_policy(monkeypatch: pytest.MonkeyPatc
     exec(compile(lines, "README.md", "exec"), names)
     assert re.fullmatch(r"step +1  reward .* tokens/s .* s\n", capsys.readouterr().out)
     # Returns 4 and 0, mean 2, so +2 and -2 before they are clipped; what stands at an ended trajectory has no influence.
-    returns_GKT, valid_GKT = torch.tensor([[[4.0], [0.0], [9.0]]]), torch.tensor([[[True], [True], [False]]])
+    returns_GKT, valid_GKT = torch.tensor([[[4.0], [0.0], [torch.nan]]]), torch.tensor([[[True], [True], [False]]])
     assert names["Clipped"]()(returns_GKT, valid_GKT).tolist() == [[[1.0], [-1.0], [0.0]]]
 
 

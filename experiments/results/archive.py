@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from experiments import checked_in
@@ -13,6 +14,10 @@ from rlkernel.errors import UsageError
 PAGES = ("README.md", "holds.png", "fails.png", "open.png", "kernels.md", "cold_start.md")
 """What `experiments.results` writes beside the folders of experiments."""
 DATE = re.compile(r"\d{4}-\d\d-\d\d")
+HEADING = re.compile(r"^# (.+)$", re.MULTILINE)
+SENTENCE = re.compile(r"^\d+ .*?\.(?=\s|$)", re.MULTILINE)
+"""The first sentence of a line that begins with a number."""
+FIGURE = re.compile(r"^!\[[^\]]*\]\(([^)]+)\)", re.MULTILINE)
 
 
 def earlier(out: Path) -> list[str]:
@@ -21,17 +26,62 @@ def earlier(out: Path) -> list[str]:
     return sorted((name for name in found if DATE.fullmatch(name)), reverse=True)
 
 
+@dataclass(frozen=True)
+class Neighbour:
+    """A page beside the page of results, with what that page itself says first in numbers."""
+
+    title: str
+    place: str
+    """The path of the page, from the page of results."""
+    sentence: str
+    """The first sentence of the page that begins with a number; empty where none does."""
+    figure: str
+    """The path of the page's first figure, from the page of results; empty where it has none."""
+
+
+def neighbours(out: Path) -> list[Neighbour]:
+    """The pages in the folder: earlier results, the newest first, and then all others by name."""
+    dated = [_neighbour(out, out / date / "README.md", f"Results of {date}") for date in earlier(out)]
+    return dated + [_neighbour(out, page) for page in sorted(out.glob("*.md")) if page.name not in PAGES]
+
+
+def _neighbour(out: Path, page: Path, title: str = "") -> Neighbour:
+    text = page.read_text(encoding="utf-8")
+    heading, sentence, figure = HEADING.search(text), SENTENCE.search(text), FIGURE.search(text)
+    place = page.relative_to(out)
+    return Neighbour(
+        title or (heading[1] if heading else place.stem),
+        place.as_posix(),
+        sentence[0] if sentence else "",
+        (place.parent / figure[1]).as_posix() if figure else "",
+    )
+
+
 def links(out: Path) -> list[str]:
-    """The lines that link what else is in the folder: the page about the world, and earlier results."""
-    world = ["How hard the world's problems are: [the world, measured](world.md).", ""] if (out / "world.md").is_file() else []
-    dates = ", ".join(f"[{date}]({date}/README.md)" for date in earlier(out))
-    return world + ([f"Earlier results, judged by the claims of their time: {dates}.", ""] if dates else [])
+    """The lines of the page of results that link the pages beside it."""
+    rows = [f"- [{one.title}]({one.place})" + (f": {one.sentence}" if one.sentence else "") for one in neighbours(out)]
+    return ["Beside this page; earlier results are judged by the claims of their time:", "", *rows, ""] if rows else []
 
 
 def index(out: Path) -> str:
-    """The page of a folder that has earlier results alone."""
-    about = "No runs yet of what is claimed today ([claims](../claims.md))."
-    return "\n".join(["# Results", "", about, "", *links(out)]).rstrip("\n") + "\n"
+    """The page of a folder that has no results of today's claims: each page in it with a sentence and a figure of its own."""
+    lines = [
+        "# Results",
+        "",
+        "Each page below, with its first sentence in numbers and its first figure. All pages say which command wrote them.",
+        "",
+    ]
+    for one in neighbours(out):
+        lines += [f"## [{one.title}]({one.place})", ""]
+        lines += [one.sentence, ""] if one.sentence else []
+        lines += [f"[![{one.title}]({one.figure})]({one.place})", ""] if one.figure else []
+    lines += [
+        "## What is claimed today",
+        "",
+        "No runs yet of the [claims](../claims.md) as they stand today. Earlier results are judged by the claims of their time. "
+        "[The log](../log.md) has smaller measurements by date.",
+    ]
+    return "\n".join(lines) + "\n"
 
 
 def archive(out: Path, names: Sequence[str]) -> Path:

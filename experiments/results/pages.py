@@ -11,6 +11,7 @@ from experiments.arms import MINIATURE, PRESETS
 from experiments.behaviour import KINDS
 from experiments.catalogue import NAMES
 from experiments.results.figure import GROUPS, distinct, strongest_first
+from experiments.results.transcripts import places
 from rlkernel.report.best_kernels import BestKernel
 from rlkernel.report.claims import LATE, RULE, DecidedClaim, Verdict, decide_claims
 from rlkernel.report.findings import claim_line
@@ -76,7 +77,7 @@ def page(one: Found, *, findings: bool = False, transcripts: Sequence[str] = ())
         "",
         *arms_table(arms),
     ]
-    return "\n".join([*lines, *_bands(one), *transcripts]) + "\n"
+    return "\n".join([*lines, *_bands(one), *transcripts, *places(one.name, one.runs, one.preset)]) + "\n"
 
 
 def _cost(runs: Sequence[RunRecord]) -> list[str]:
@@ -184,7 +185,7 @@ def overview(found: Sequence[Found], *, cold_start: bool, others: Sequence[str] 
         "`python -m experiments.results` from finished runs.",
         "",
         ", ".join(f"{counts[verdict]} {verdict}" for verdict in Verdict if counts[verdict])
-        + f", of {counts.total()} different claims that runs speak of."
+        + f", of {counts.total()} different claims that runs of a miniature speak of."
         + (f" Without finished runs: {', '.join(missing)}." if missing else ""),
         "",
         *others,
@@ -196,7 +197,11 @@ def overview(found: Sequence[Found], *, cold_start: bool, others: Sequence[str] 
         "",
         RULE,
         "",
-        *(["**What to keep in mind.** " + MINIATURE, ""] if "h200" in {one.preset for one in found} else []),
+        *(
+            ["**What to keep in mind:**", "", *(f"- {sentence}" for sentence in MINIATURE), ""]
+            if "h200" in {one.preset for one in found}
+            else []
+        ),
         "The best kernels of the best run: [kernels.md](kernels.md)."
         + (" What the policy did before training: [cold_start.md](cold_start.md)." if cold_start else ""),
     ]

@@ -17,6 +17,8 @@ from rlkernel.types import Evaluation
 
 KEPT = "transcripts.json"
 """What was chosen, beside the page that is made of it."""
+REFINED = "sequential_scaling"
+"""The experiment that trains nothing: it runs all of its arms, in directories of their own."""
 LIMIT = 3
 """Transcripts of an experiment."""
 TEXT = 4_000
@@ -164,6 +166,40 @@ def links(chosen: Sequence[Mapping[str, Any]]) -> list[str]:
         return []
     rows = [f"- [{one['why']}](transcripts.md#{n}-{_anchor(one['why'])}): {where(one)}" for n, one in enumerate(chosen, start=1)]
     return ["", "## Transcripts", "", *rows]
+
+
+def places(name: str, runs: Sequence[RunRecord], preset: str) -> list[str]:
+    """The section of an experiment's page that says where the turns of each run are, and how to make and read them."""
+    arm = "" if name == REFINED else f" {runs[0].arm}"
+    sizes = f" --preset {preset}" if preset else ""
+    lines = [
+        "",
+        "## Runs and their turns",
+        "",
+        f"A run keeps its turns in `{TRANSCRIPTS}` of its directory, below the experiment's `--out`: a line per trajectory, with "
+        "prompt, answers, verdicts and rewards. They are too large to be checked in. The same code and policy make a "
+        "directory of this name again, and a report in which all turns can be filtered and searched:",
+        "",
+        "```sh",
+        f"git checkout COMMIT && python -m experiments.{name}{arm} --seeds {runs[0].seed}{sizes}",
+        f"open runs/{name}/report.html     # Turns",
+        "```",
+        "",
+        "| arm | seed | turns | commit | finished |",
+        "|---|---|---|---|---|",
+    ]
+    for run in runs:
+        facts = run.manifest
+        commit = str((facts.get("git") or {}).get("commit", ""))[:12]
+        turns = f"{_directory(name, run)}/{TRANSCRIPTS}"
+        lines.append(f"| `{run.arm}` | {run.seed} | `{turns}` | {f'`{commit}`' if commit else '-'} | {facts['finished'][:10]} |")
+    return lines
+
+
+def _directory(name: str, run: RunRecord) -> str:
+    """The directory of a run, below `--out`; one of test-time scaling is named after more than its manifest tells."""
+    refined = name == REFINED
+    return f"{'refined' if refined else 'arms'}/{run.arm}-seed{run.seed}-{'*' if refined else run.manifest['fingerprint'][:8]}"
 
 
 def _anchor(title: str) -> str:

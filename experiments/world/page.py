@@ -89,6 +89,14 @@ def oracle_part(table: Sequence[Mapping[str, Any]]) -> list[str]:
     if not table:
         return [*lines, "Not searched yet: `python -m experiments.world.oracle --limit-seconds 540`.", ""]
     for card in table:
+        found = [row["speedup"] for row in card["problems"].values()]
+        faster = sum(speedup > 1 for speedup in found)
+        lines += [
+            f"{faster} of {len(found)} problems have headroom on one {card['card']} ({card['timing']}): the best kernels that "
+            f"the search found are {statistics.median(found):.2f}x as fast as the references in the median, {min(found):.2f}x to "
+            f"{max(found):.2f}x.",
+            "",
+        ]
         families: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
         for name, row in card["problems"].items():
             families[name.partition("/")[2].partition("_")[0]].append(row)

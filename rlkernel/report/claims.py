@@ -18,8 +18,12 @@ RULE = (
     "direction of the claim. The claims of an experiment are one family: p is Student's over the seeds, Holm-adjusted over the "
     "family. Reproduced: the 95 % interval (Student's, over seeds) lies above 0, and p is at most 0.05; it is small where the "
     "interval lies within the margin. Not reproduced: the interval lies below 0 with such a p, or wholly within the margin "
-    "around 0, which is each claim's own test and adjusted for no other. Unclear: anything else, and fewer than two seeds."
+    "around 0, which is each claim's own test and adjusted for no other. Unclear: anything else, and fewer than two seeds. "
+    "Unclear after correction: the interval alone excludes 0, but p is above 0.05. Small, unclear after correction: the same of "
+    "an interval within the margin; there may be a small difference, but none of the margin's size."
 )
+AFTER_CORRECTION = "unclear after correction"
+"""The word for an interval that excludes 0 beside a corrected p that is above 0.05."""
 
 
 class Verdict(StrEnum):
@@ -85,10 +89,19 @@ class DecidedClaim:
 
     @property
     def shown(self) -> str:
-        """The verdict as text; it says where a reproduced difference is smaller than the margin."""
+        """The verdict as text; it says where a difference is smaller than the margin, where the opposite holds, and where an
+        interval excludes 0 that the corrected p does not."""
         interval = None if self.difference is None else self.difference.interval
-        small = self.verdict is Verdict.REPRODUCED and interval is not None and interval.high <= self.claim.margin
-        return f"{self.verdict} (small)" if small else str(self.verdict)
+        if interval is None:
+            return str(self.verdict)
+        small, excludes = _within(interval, self.claim.margin), not interval.low <= 0 <= interval.high
+        corrected_away = excludes and _by_chance(self.adjusted_p)
+        if self.verdict is Verdict.REPRODUCED:
+            return f"{self.verdict} (small)" if small else str(self.verdict)
+        if self.verdict is Verdict.NOT_REPRODUCED:
+            words = f"small, {AFTER_CORRECTION}" if corrected_away else "the opposite" if excludes else "within the margin"
+            return f"{self.verdict} ({words})"
+        return AFTER_CORRECTION if corrected_away and self.verdict is Verdict.UNCLEAR else str(self.verdict)
 
     @property
     def judged(self) -> bool:
@@ -102,10 +115,13 @@ class DecidedClaim:
 
     @property
     def difference_text(self) -> str:
-        """The difference in its metric's unit, e.g. `+4 % [-2, +10]`; `-` where there is none."""
+        """The difference in its metric's unit, e.g. `+4 % [-2, +10]`; of a claim of less it says how much lower the first arm is,
+        e.g. `lower by 4 % [-2, 10]`; `-` where there is none."""
         if self.difference is None:
             return "-"
-        return metric_of(self.claim.metric, self.claim.higher).show_difference(self.difference)
+        higher = self.claim.higher
+        text = metric_of(self.claim.metric, higher).show_difference(self.difference, self.claim.margin, signed=higher)
+        return text if higher else f"lower by {text}"
 
     @property
     def detectable(self) -> float | None:
@@ -169,7 +185,7 @@ def verdict_of(difference: Comparison | None, margin: float, adjusted_p: float |
         return Verdict.UNCLEAR, "one seed has no interval"
     if difference.seeds_p is None:
         return Verdict.UNCLEAR, "all seeds differ by the same, which says nothing about chance"
-    by_chance = adjusted_p is not None and adjusted_p > 1 - LEVEL
+    by_chance = _by_chance(adjusted_p)
     if by_chance and not interval.low <= 0 <= interval.high and not _within(interval, margin):
         return Verdict.UNCLEAR, f"the interval excludes 0, but one of so many claims does by chance: p {p_text(adjusted_p)}"
     if interval.low > 0 and not by_chance:
@@ -180,6 +196,11 @@ def verdict_of(difference: Comparison | None, margin: float, adjusted_p: float |
     if _within(interval, margin):
         return Verdict.NOT_REPRODUCED, f"the interval lies within {margin:g} of 0: no difference of that size"
     return Verdict.UNCLEAR, "the interval includes 0"
+
+
+def _by_chance(adjusted_p: float | None) -> bool:
+    """Whether one of so many claims has such a p by chance."""
+    return adjusted_p is not None and adjusted_p > 1 - LEVEL
 
 
 def _within(interval: Interval, margin: float) -> bool:

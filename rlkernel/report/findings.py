@@ -34,7 +34,7 @@ def claim_line(found: DecidedClaim) -> str:
     contrast = f"{claim.better} against {claim.worse}"
     if claim.better == claim.worse:
         contrast = f"{claim.better}, late against early" if claim.worse_window else claim.better
-    numbers = _numbers(metric, found.difference, 1 if claim.higher else -1)
+    numbers = _numbers(metric, found.difference, 1 if claim.higher else -1, claim.margin)
     return f"{contrast} in {name_of(claim.metric)}: {_said(found, metric)} by {numbers}{_design(found, metric)}"
 
 
@@ -50,14 +50,15 @@ def _said(found: DecidedClaim, metric: Metric) -> str:
     return "not decided"
 
 
-def _numbers(metric: Metric, difference: Comparison, sign: int = 1) -> str:
+def _numbers(metric: Metric, difference: Comparison, sign: int = 1, margin: float = 0.0) -> str:
     """How many seeds say what, as the difference of the first arm minus the second; with sign -1 the difference is the other way
-    round."""
+    round. margin: see `Metric.more`."""
     seeds = f"{difference.seeds} seed{'s' if difference.seeds != 1 else ''}"
-    text = f"difference {metric.show(sign * difference.mean + 0.0, signed=True)}"
+    more = metric.more(difference, margin)
+    text = f"difference {metric.show(sign * difference.mean + 0.0, signed=True, more=more)}"
     if difference.interval is not None:
         bounds = sorted(sign * bound for bound in (difference.interval.low, difference.interval.high))
-        low, high = (metric.show(value, signed=True) for value in bounds)
+        low, high = (metric.show(value, signed=True, more=more) for value in bounds)
         text += f", interval {low.removesuffix(' %')} to {high}"
     return f"{seeds} ({text})"
 

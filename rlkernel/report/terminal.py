@@ -42,7 +42,7 @@ def print_table(arms: Sequence[ArmSummary], timing: str, console: Console | None
     for arm in arms:
         if arm.difference is not None:
             found = [(m, arm.difference[m.key]) for m in brief]
-            cells = [m.show(difference.mean, signed=True) for m, difference in found]
+            cells = [m.show_mean(difference) for m, difference in found]
             table.add_row(f"{arm.arm} - {arms[0].arm}", "", *cells, style="bold")
             if any(difference.interval is not None for _, difference in found):
                 table.add_row("  95 % interval", "", *(m.show_interval(difference) for m, difference in found))

@@ -28,6 +28,6 @@ def test_a_row_says_which_arm_is_expected_higher_where_and_when() -> None:
         Claim("b", "x", "x", "hacking_rate", "", higher=False, worse_window=start, among="/new_", after_look=True),
     )
     assert table(claims)[2:] == [
-        "| a | `x` | `y` | `fast_1` | second half | 2 % |",
-        "| b (added after a look) | `x` | `x` | `hacking_rate` of `/new_` | second half, against before training | 5 % |",
+        "| a | `x` | higher | `y` | `fast_1` | second half | 2 % |",
+        "| b (added after a look) | `x` | lower | `x` | `hacking_rate` of `/new_` | second half, against before training | 5 % |",
     ]

@@ -52,6 +52,43 @@ def test_a_reproduced_difference_within_the_margin_is_called_small() -> None:
     assert DecidedClaim(claim(), Verdict.NO_RUNS, None, None, "").shown == "no finished runs"
 
 
+@pytest.mark.parametrize(
+    ("low", "high", "p", "shown"),
+    [
+        (0.01, 0.04, 0.061, "not reproduced (small, unclear after correction)"),
+        (0.01, 0.04, 0.044, "reproduced (small)"),
+        (-0.01, 0.04, 0.2, "not reproduced (within the margin)"),
+        (-0.04, -0.01, 0.044, "not reproduced (the opposite)"),
+        (0.01, 0.2, 0.061, "unclear after correction"),
+        (-0.2, -0.01, 0.061, "unclear after correction"),
+        (-0.1, 0.2, 0.5, "unclear"),
+    ],
+)
+def test_equal_numbers_with_other_verdicts_say_what_decides(low: float, high: float, p: float, shown: str) -> None:
+    difference = interval(low, high)
+    verdict, _ = verdict_of(difference, 0.05, p)
+    assert DecidedClaim(claim(), verdict, difference, p, "").shown == shown
+
+
+def test_a_difference_never_reads_as_a_threshold_that_it_is_not_at() -> None:
+    def text(low: float, high: float, **changes: object) -> str:
+        return DecidedClaim(claim(**changes), Verdict.UNCLEAR, interval(low, high), None, "").difference_text
+
+    # 0.2 % would be 0, 5.4 % the margin of 5; at 5 % and at 0 nothing is misread.
+    assert text(0.002, 0.098, metric="fast_1") == "+5.0 % [+0.2, +9.8]"
+    assert text(0.01, 0.054, metric="fast_1") == "+3.2 % [+1.0, +5.4]"
+    assert text(0.01, 0.05, metric="fast_1") == "+3 % [+1, +5]"
+    assert text(0.0, 0.08, metric="fast_1") == "+4 % [0, +8]"
+    assert text(-0.0004, 0.0008, metric="train/entropy") == "+0.0002 [-0.0004, +0.0008]"
+
+
+def test_a_claim_of_less_says_how_much_lower_its_arm_is() -> None:
+    arms = {"a": [run("a", s, 0.0, 2.0) for s in range(3)], "b": [run("b", s, 0.0, 1.0 + 0.1 * s) for s in range(3)]}
+    (found,) = decide_claims([claim(higher=False)], arms)
+    # b is lower by 1, 0.9, 0.8: half the interval 4.3027 * 0.1 / sqrt(3) = 0.2484.
+    assert found.difference_text == "lower by 0.90 [0.65, 1.15]"
+
+
 def test_claims_are_judged_in_their_direction_and_window() -> None:
     arms = {
         "a": [run("a", seed, 0.0, 5.0, 1.0 + 0.01 * seed) for seed in range(3)],

@@ -77,7 +77,8 @@ class Pricing:
         return found
 
     def rows(self, specs: Specs, configs: dict[int, int], written: Sequence[float] = ()) -> tuple[list[StepTime], bool]:
-        """(time of each step that works, whether launches write too little of an output that only they write).
+        """Price every step: the modelled times of the steps that work, and whether launches write too little of an output that
+        only they write.
 
         `configs`: of each launch, the configuration that was compiled. `written`: the bytes that the reference writes of each
         output. Raises OutOfBounds, KernelFailed, KernelRejected, NoCost."""

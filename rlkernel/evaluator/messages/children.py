@@ -134,7 +134,7 @@ class Priced:
     """What a Program costs at full size, and what was seen of it there."""
 
     rows: tuple[StepTime, ...]
-    """Modelled times."""
+    """The modelled time of each step that works."""
     unwritten: bool
     """The launches write less than nearly all of an output that only they write."""
     idle: dict[Kernel, Annotated[int, Between(0, 10**7)]]

@@ -13,8 +13,8 @@ from rlkernel.evaluator.program.values import FunctionRef, Value, encode, rewrit
 
 
 def kernel_text(functions: Sequence[Function], kernel: int, constants: dict[str, Value]) -> list[Any]:
-    """[the functions that the kernel, or a function among its constants, can reach; the constants], with functions by their place
-    in the first list."""
+    """A kernel as data that tell it from others: a list of two. First are the functions that the kernel, or a function among its
+    constants, can reach; then the constants, which name functions by their place in the first list."""
     order: dict[int, int] = {}
     left = [kernel, *_mentioned(constants)]
     while left:

@@ -13,6 +13,7 @@ import pytest
 from experiments import arms, sequential_scaling
 from experiments.catalogue import NAMES, load
 from experiments.checked_in import read
+from experiments.results.archive import index
 from experiments.results.command import collect, main
 from experiments.results.figure import distinct
 from experiments.results.numbers import manifest
@@ -142,9 +143,15 @@ def test_pages_hold_verdicts_numbers_manifests_and_kernels(
     # which is twice the level, by 0, 0.008, 0.016: within 0.05 of 0. One-turn GRPO has no run.
     verdicts = dict(re.findall(r"^\| (.*?) \(`\w+` against.*\*\*(.*?)\*\*", page, re.MULTILINE))
     assert verdicts["TRLOO ends above GRPO in Fast@1"] == "reproduced"
-    assert verdicts["TRLOO ends above RLOO in reward"] == "not reproduced"
+    assert verdicts["TRLOO ends above RLOO in reward"] == "not reproduced (within the margin)"
     assert verdicts["Training on several turns beats training on one, best of three"] == "no finished runs"
     assert "+30 % [+29, +31]" in page and "| `grpo` | 3 |" in page
+    # Every run, with its seed and the place of its turns.
+    manifests = json.loads((out / "multi_turn_estimators" / "manifests.json").read_text())
+    for one in manifests:
+        place = f"arms/{one['arm']}-seed{one['seed']}-{one['fingerprint'][:8]}/transcripts.jsonl"
+        assert f"| `{one['arm']}` | {one['seed']} | `{place}` |" in page
+    assert len(manifests) == 9 and "python -m experiments.multi_turn_estimators grpo --seeds 0" in page
     # Of coverages 0.2 and 0.9 in each of 6 problems and 3 seeds.
     assert "| `trloo` | 36 | 50 % | 0 % | 50 % |" in page
     assert (out / "multi_turn_estimators" / "figure.png").stat().st_size > 10_000
@@ -188,7 +195,14 @@ def test_results_are_moved_to_a_folder_of_their_date_and_keep_their_claims(
     place = out / max(finished)
     assert main(["--archive", str(out)]) == 0
     assert {path.relative_to(place): path.read_bytes() for path in place.glob("**/*") if path.is_file()} == pages
-    assert f"[{place.name}]({place.name}/README.md)" in (out / "README.md").read_text()
+    first = re.search(r"^\d+ .*speak of\.", pages[Path("README.md")].decode(), re.MULTILINE)
+    assert first is not None
+    (out / "wild.md").write_text("# Others\n\n1. Not this.\n\n12 candidates:\n\n9 of 12 are right (75.5 %). More.\n")
+    assert main(["--again", str(out)]) == 0
+    front = (out / "README.md").read_text()
+    assert f"## [Results of {place.name}]({place.name}/README.md)\n\n{first[0]}\n\n[![Results of" in front
+    assert f"]({place.name}/holds.png)]({place.name}/README.md)" in front
+    assert "## [Others](wild.md)\n\n9 of 12 are right (75.5 %).\n\n## What is claimed today" in front
 
     # An experiment that claims and says something else by now.
     story = load("multi_turn_estimators").story
@@ -199,7 +213,8 @@ def test_results_are_moved_to_a_folder_of_their_date_and_keep_their_claims(
     assert {path.relative_to(place): path.read_bytes() for path in place.glob("**/*") if path.is_file()} == pages
     assert main(["--runs", str(runs), "--out", str(out)]) == 0
     assert "Added later" in (out / "multi_turn_estimators" / "README.md").read_text()
-    assert f"[{place.name}]({place.name}/README.md)" in (out / "README.md").read_text()
+    front = (out / "README.md").read_text()
+    assert f"- [Results of {place.name}]({place.name}/README.md): {first[0]}\n- [Others](wild.md): 9 of 12" in front
     capsys.readouterr()
     assert main(["--archive", str(out)]) == 2
     assert f"{place} exists: move what is in it away first" in capsys.readouterr().err
@@ -221,7 +236,9 @@ def test_the_pages_of_this_checkout_are_those_of_their_numbers(tmp_path: Path) -
                 kept.bands,
             )
             assert page(found, findings=(numbers.parent / "findings.md").is_file()) == (numbers.parent / "README.md").read_text()
-    assert arms.MINIATURE in (results / "2026-11-21" / "README.md").read_text()
+    assert index(results) == (results / "README.md").read_text(), "run `python -m experiments.results --again docs/results`"
+    overview = (results / "2026-11-21" / "README.md").read_text()
+    assert all(f"\n- {sentence}\n" in overview for sentence in arms.MINIATURE)
 
 
 def of_then(name: str) -> Story:

@@ -82,6 +82,8 @@ def test_the_page_has_every_part_that_there_are_numbers_for(tmp_path: Path) -> N
     assert main([*runs, *words]) == 0
 
     page = (out / "world.md").read_text()
+    assert "2 of 2 problems have headroom on one NVIDIA H200 (measured): the best kernels" in page
+    assert "3.25x as fast as the references in the median, 2.50x to 4.00x." in page
     assert "| `row` | 1 | 4.00x | 4.00x | 4.00x | 100 | 80 % |" in page and "| `chain` | 1 | 2.50x" in page
     assert "References take 22 to 1600 us (modelled)" in page and "| `fused` | 10 % | 50 % | 100 % |" in page
     assert "| Fast@1 on the first turn | 42 % | 35 to 60 % |" in page

@@ -243,7 +243,7 @@ def check_arms(arms: Mapping[str, Run]) -> None:
     for name, run in arms.items():
         if run.name != name:
             raise UsageError(f"arm {name!r} holds a run named {run.name!r}: give both the same name")
-        same = seen.setdefault(fingerprint(replace(run, name="", seed=0)), name)
+        same = seen.setdefault(fingerprint(replace(run, name="arm", seed=0)), name)
         if same != name:
             raise UsageError(
                 f"arms {same!r} and {name!r} differ in nothing: change what one is about, or the flag that levels them"

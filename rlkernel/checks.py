@@ -71,9 +71,8 @@ def check_number(
         words += [f"above {above:g}"] if above > -math.inf else []
         words += [] if least == -math.inf else ["that is not negative"] if least == 0 else [f"of at least {least}"]
         words += [] if most == math.inf else [f"and at most {most}"]
-        raise UsageError(
-            f"{_place(owner, name)} is {value!r}: it must be {' '.join(words)}{f', or None for {none}' if none else ''}"
-        )
+        words += [f"or None for {none}"] if none else []
+        raise UsageError(f"{_place(owner, name)} is {value!r}: it must be {' '.join(words)}")
 
 
 def _place(owner: Any, name: str) -> str:

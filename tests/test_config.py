@@ -134,6 +134,15 @@ class Incomplete:
         return args
 
 
+@dataclass(frozen=True)
+class Elsewhere:
+    removes: str = "group"
+    needs_ratios: bool = False
+
+    def __call__(self, group: Any, log_ratios_KTL: Any, kept_KTL: Any, generator: Any) -> Any:
+        return kept_KTL
+
+
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
@@ -149,7 +158,7 @@ class Incomplete:
             r"Run\.reward is TRLOO\(.*\), called with \(returns_GKT, valid_GKT\): .* as Reward takes \(evaluation\)",
         ),
         ({"advantage": SpeedReward()}, r"Run\.advantage is SpeedReward\(.* as Advantage takes \(returns_GKT, valid_GKT\)"),
-        ({"corrections": (MRS(removes="group"),)}, r"MRS\.removes is 'group': use one of loss, baseline, return"),  # type: ignore[arg-type]
+        ({"corrections": (Elsewhere(),)}, r"Elsewhere\.removes is 'group': use one of loss, baseline, return"),
         ({"corrections": [MRS()]}, r"Run\.corrections is a list: it is a tuple, so write \(MRS\(\),\)$"),
         ({"corrections": [MRS(), PRS]}, r"Run\.corrections is a list: it is a tuple, so write \(MRS\(\), PRS\(\)\)$"),
         ({"name": "../../up"}, r"Run\.name is '\.\./\.\./up': it names a directory, so use"),

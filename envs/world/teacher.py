@@ -67,7 +67,7 @@ class Move(StrEnum):
     USE = "use"
     """The kernels of a hack, now with their results used."""
     FUSE = "fuse"
-    """Two neighbours, drawn among those that one kernel can do, become one; where there are none, a draft of fewest kernels follows."""
+    """Two neighbours, drawn among those that one kernel can do, become one; without any, a draft of fewest kernels follows."""
     RETILE = "retile"
     """Other knobs for the kernel that takes the most time; where torch takes it, for a kernel that is drawn."""
     REDRAW = "redraw"

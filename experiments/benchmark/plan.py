@@ -28,6 +28,7 @@ from rlkernel.evaluator.devices import profile_of
 from rlkernel.evaluator.judging.fitting import Fitted, Unfit, describe
 from rlkernel.evaluator.pool import runner_memory
 from rlkernel.interfaces import Reward
+from rlkernel.policy.load import check_model
 from rlkernel.refine import Context
 from rlkernel.runs import directory as rundir
 from rlkernel.sources.load import load
@@ -87,6 +88,8 @@ def plan(flags: Flags) -> Plan:
     small = flags.model == "small" and not flags.url
     max_new_tokens = flags.max_new_tokens or (256 if small else 4096)
     endpoint = _endpoint(flags, max_new_tokens) if flags.url else None
+    if flags.model and not (small or flags.url or flags.list):
+        check_model(flags.model)  # before problems are fitted, which takes longer
     wanted = select(flags)
     solutions = None
     if flags.solutions is not None:

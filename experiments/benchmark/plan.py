@@ -88,13 +88,13 @@ def plan(flags: Flags) -> Plan:
     small = flags.model == "small" and not flags.url
     max_new_tokens = flags.max_new_tokens or (256 if small else 4096)
     endpoint = _endpoint(flags, max_new_tokens) if flags.url else None
-    if flags.model and not (small or flags.url or flags.list):
-        check_model(flags.model)  # before problems are fitted, which takes longer
     wanted = select(flags)
     solutions = None
     if flags.solutions is not None:
         solutions = read_solutions(flags.solutions, wanted)
         wanted = [problem for problem in wanted if solutions[problem.name] or flags.missing == "fail"]
+    if flags.model and not (small or flags.url or flags.list):
+        check_model(flags.model)  # before problems are fitted, which takes longer
     fitted = tuple(_fit(wanted, flags, cards, evaluator))
     scored = [f.problem.name for f in fitted if isinstance(f, Fitted)]
     if solutions is not None and (unsolved := [name for name in scored if not solutions[name]]):

@@ -6,6 +6,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from rlkernel.checks import check_number
 from rlkernel.errors import UsageError
 from rlkernel.history import History
 from rlkernel.types import Group, Problem
@@ -26,12 +27,11 @@ class BySolveRate:
     window: int = 2
 
     def __post_init__(self) -> None:
-        if not 0 <= self.low <= self.high <= 1:
+        check_number(self, "low", "high", least=0, most=1)
+        check_number(self, "seldom", above=0, most=1)
+        if self.low > self.high:
             raise UsageError(f"BySolveRate.low is {self.low} and high {self.high}: rates between 0 and 1, the low one first")
-        if not 0 < self.seldom <= 1:
-            raise UsageError(f"BySolveRate.seldom is {self.seldom}: a weight above 0, at most 1")
-        if self.window < 1:
-            raise UsageError(f"BySolveRate.window is {self.window}: at least 1 draw")
+        check_number(self, "window", least=1, whole=True)
 
     @property
     def rounds(self) -> int:

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from rlkernel.checks import check_number
+
 
 @dataclass(frozen=True)
 class FullHistory:
@@ -25,6 +27,9 @@ class LastTurns:
 
     count: int = 4
 
+    def __post_init__(self) -> None:
+        check_number(self, "count", least=1, whole=True)
+
     def __call__(self, rewards: Sequence[float]) -> tuple[int, ...]:
         """See the module's docstring."""
         return tuple(range(len(rewards)))[-self.count :]
@@ -38,6 +43,9 @@ class TopTurns:
     """
 
     count: int = 4
+
+    def __post_init__(self) -> None:
+        check_number(self, "count", least=1, whole=True)
 
     def __call__(self, rewards: Sequence[float]) -> tuple[int, ...]:
         """See the module's docstring."""
@@ -53,6 +61,9 @@ class BestWindow:
     """
 
     count: int = 4
+
+    def __post_init__(self) -> None:
+        check_number(self, "count", least=1, whole=True)
 
     def __call__(self, rewards: Sequence[float]) -> tuple[int, ...]:
         """See the module's docstring."""

@@ -9,7 +9,7 @@ from rlkernel.types import Evaluation
 Kind = Literal["time", "count"]
 
 
-def coverage(evaluation: Evaluation, kind: Kind) -> float:
+def coverage_of(evaluation: Evaluation, kind: Kind) -> float:
     """The share of a candidate's work that its own live Triton launches do, 0 to 1.
 
     `time` divides their device time by that of the forward. `count` divides their number by the number of launches and operators

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 
 from algorithms import group
-from rlkernel.errors import UsageError
+from rlkernel.checks import check_word
 
 
 @dataclass(frozen=True)
@@ -24,8 +24,7 @@ class DrGRPO:
     """`turn` compares returns to go within a turn; `trajectory` gives one advantage per trajectory, from its return."""
 
     def __post_init__(self) -> None:
-        if self.baseline not in ("turn", "trajectory"):
-            raise UsageError(f"DrGRPO.baseline is {self.baseline!r}: use 'turn' or 'trajectory'")
+        check_word(self, "baseline", group.Level)
 
     def __call__(self, returns_GKT: torch.Tensor, valid_GKT: torch.Tensor) -> torch.Tensor:
         """See `rlkernel.interfaces.Advantage`."""

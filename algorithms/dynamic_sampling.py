@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
 
-from rlkernel.errors import UsageError
+from rlkernel.checks import check_number
 from rlkernel.history import History
 from rlkernel.interfaces import Sampler
 from rlkernel.types import Group, Problem
@@ -29,10 +29,8 @@ class DynamicSampling:
     spread: float = 1e-6
 
     def __post_init__(self) -> None:
-        if self.rounds < 1:
-            raise UsageError(f"DynamicSampling.rounds is {self.rounds}: at least 1")
-        if self.spread < 0:
-            raise UsageError(f"DynamicSampling.spread is {self.spread}: it must not be negative")
+        check_number(self, "rounds", least=1, whole=True)
+        check_number(self, "spread", least=0)
 
     def keeps(self, group: Group) -> bool:
         """Whether the group's rewards differ at some turn."""

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 import torch
 
+from rlkernel.checks import check_number, check_word
 from rlkernel.interfaces import Removes
 from rlkernel.types import Group
 
@@ -24,6 +25,10 @@ class FlatGroups:
     std: float = 1e-3
     removes: Removes = "loss"
     needs_ratios: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        check_number(self, "std", least=0)
+        check_word(self, "removes", Removes)
 
     def __call__(
         self, group: Group, log_ratios_KTL: torch.Tensor, kept_KTL: torch.Tensor, generator: torch.Generator

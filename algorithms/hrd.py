@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import torch
 
 from algorithms.layered_reward import LayeredReward
+from rlkernel.checks import check_number
 from rlkernel.environment.speed_reward import SpeedReward
 from rlkernel.interfaces import Decode, Reward
 from rlkernel.types import Turn
@@ -29,7 +30,12 @@ class HRD:
     alpha: float = 0.1
     """The weight of plan tokens. The paper's value is not public; 0.1 is a reconstruction."""
     code: Reward = LayeredReward(SpeedReward(correct_weight=1.0, speed_weight=0.0))  # noqa: RUF009  (a frozen value)
+    """r_code: what code tokens are paid by."""
     plan: Reward = LayeredReward(SpeedReward(correct_weight=0.0, speed_weight=1.0))  # noqa: RUF009
+    """r_plan: what plan tokens are paid by."""
+
+    def __post_init__(self) -> None:
+        check_number(self, "alpha", least=0)
 
     def rewards(self, turn: Turn) -> tuple[float, ...]:
         """The turn's two rewards: that of the code, then that of the plan."""
@@ -37,9 +43,9 @@ class HRD:
 
     def __call__(self, turn: Turn, advantages: Sequence[float], decode: Decode) -> torch.Tensor:
         """See `rlkernel.interfaces.Credit`."""
-        code, plan = advantages
+        code_advantage, plan_advantage = advantages
         position_L = torch.arange(len(turn.completion.token_ids))
-        return torch.where(position_L >= first_code_token(turn, decode), code, self.alpha * plan).float()
+        return torch.where(position_L >= first_code_token(turn, decode), code_advantage, self.alpha * plan_advantage).float()
 
 
 def first_code_token(turn: Turn, decode: Decode) -> int:

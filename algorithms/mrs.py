@@ -8,7 +8,7 @@ from typing import ClassVar
 import torch
 
 from algorithms import ratios
-from rlkernel.errors import UsageError
+from rlkernel.checks import check_number
 from rlkernel.interfaces import Removes
 from rlkernel.types import Group
 
@@ -36,8 +36,7 @@ class MRS:
 
     def __post_init__(self) -> None:
         ratios.check(self)
-        if self.veto is not None and not self.veto > 0:
-            raise UsageError(f"MRS.veto is {self.veto}: it must be positive, or None for no veto")
+        check_number(self, "veto", above=0, none="no veto")
 
     def __call__(
         self, group: Group, log_ratios_KTL: torch.Tensor, kept_KTL: torch.Tensor, generator: torch.Generator

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import get_args
 
-from algorithms.coverage import Kind, coverage
+from algorithms.coverage import Kind, coverage_of
+from rlkernel.checks import check_number, check_word
 from rlkernel.environment.speed_reward import SpeedReward
-from rlkernel.errors import UsageError
 from rlkernel.interfaces import Reward
 from rlkernel.types import Evaluation
 
@@ -27,11 +26,11 @@ class PR:
     coverage: Kind = "time"
 
     def __post_init__(self) -> None:
-        if self.coverage not in get_args(Kind):
-            raise UsageError(f"PR.coverage is {self.coverage!r}: use 'time' or 'count'")
+        check_number(self, "weight", least=0)
+        check_word(self, "coverage", Kind)
 
     def __call__(self, evaluation: Evaluation) -> float:
         """See `rlkernel.interfaces.Reward`. Raises ValueError for a correct evaluation without coverage."""
         if not evaluation.correct:
             return self.inner(evaluation)
-        return self.inner(evaluation) + self.weight * coverage(evaluation, self.coverage)
+        return self.inner(evaluation) + self.weight * coverage_of(evaluation, self.coverage)

@@ -5,14 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal, get_args
+from typing import ClassVar, Literal
 
 import torch
 
-from algorithms.coverage import Kind, coverage
-from rlkernel.errors import UsageError
+from algorithms.coverage import Kind, coverage_of
+from rlkernel.checks import check_number, check_word
 from rlkernel.interfaces import Removes
 from rlkernel.types import Group, Trajectory
+
+Level = Literal["turn", "geometric"]
 
 
 @dataclass(frozen=True)
@@ -30,7 +32,7 @@ class PRS:
     speedup: float | None = None
     """The speedup from which a correct turn is kept whatever its coverage (the public code's OR rule); None, in the paper's
     scripts, for no such rule."""
-    level: Literal["turn", "geometric"] = "turn"
+    level: Level = "turn"
     """What stands for the coverage of a turn: its own (`turn`), or the geometric mean over those of its trajectory's turns that
     earlier rejections kept (`geometric`). A coverage of 0 and a turn that is not correct count as 1e-8 in the mean, so that one
     failure in about three turns rejects all correct ones."""
@@ -42,12 +44,13 @@ class PRS:
     needs_ratios: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        if self.level not in ("turn", "geometric"):
-            raise UsageError(f"PRS.level is {self.level!r}: use 'turn' or 'geometric'")
-        if self.coverage not in get_args(Kind):
-            raise UsageError(f"PRS.coverage is {self.coverage!r}: use 'time' or 'count'")
-        if self.slope < 0:
-            raise UsageError(f"PRS.slope is {self.slope}: it must not be negative (0 is a hard limit)")
+        check_number(self, "threshold")
+        check_number(self, "slope", least=0)
+        check_number(self, "speedup", above=0, none="no such rule")
+        check_number(self, "decimals", least=0, whole=True, none="no rounding")
+        check_word(self, "level", Level)
+        check_word(self, "coverage", Kind)
+        check_word(self, "removes", Removes)
 
     def __call__(
         self, group: Group, log_ratios_KTL: torch.Tensor, kept_KTL: torch.Tensor, generator: torch.Generator
@@ -64,7 +67,7 @@ class PRS:
     def keep(self, trajectory: Trajectory, counted: Sequence[bool] | None = None) -> list[float]:
         """The probability with which each turn is kept. counted: which turns enter the geometric mean; None: all."""
         evaluations = [turn.evaluation for turn in trajectory.turns]
-        coverages = [self._rounded(coverage(e, self.coverage)) if e.correct else 0.0 for e in evaluations]
+        coverages = [self._rounded(coverage_of(e, self.coverage)) if e.correct else 0.0 for e in evaluations]
         if self.level == "geometric":
             logs = [math.log(max(c, 1e-8)) for t, c in enumerate(coverages) if counted is None or counted[t]]
             coverages = [math.exp(sum(logs) / len(logs))] * len(coverages) if logs else coverages

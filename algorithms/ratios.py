@@ -6,11 +6,13 @@ Legend: K trajectories of a group, T turns (padded), L sampled tokens of a turn 
 from __future__ import annotations
 
 import math
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import torch
 
+from rlkernel.checks import check_number, check_word
 from rlkernel.errors import UsageError
+from rlkernel.interfaces import Removes
 
 Level = Literal["token", "turn", "turn_geo", "sequence", "geometric"]
 """What a ratio is of: each token alone; the product or the geometric mean over a turn's tokens; the product (`sequence`) or the
@@ -47,9 +49,11 @@ def unlikely(log_ratios_KTL: torch.Tensor, kept_KTL: torch.Tensor, least: float)
 
 
 def check(method: Any) -> None:
-    """Raise UsageError unless the method's `level` is a `Level` and its `low` and `high` are ordered and not negative."""
-    name = type(method).__name__
-    if method.level not in get_args(Level):
-        raise UsageError(f"{name}.level is {method.level!r}: use one of {', '.join(get_args(Level))}")
-    if not 0 <= method.low <= method.high:
-        raise UsageError(f"{name}.low is {method.low} and {name}.high {method.high}: they must be ordered and not negative")
+    """Raise UsageError unless the method's `level` and `removes` are such words, and some ratio lies between `low` and `high`."""
+    check_word(method, "level", Level)
+    check_word(method, "removes", Removes)
+    check_number(method, "low", least=0)
+    check_number(method, "high", above=0, infinite=True)
+    if method.low > method.high:
+        name = type(method).__name__
+        raise UsageError(f"{name}.low is {method.low} and {name}.high {method.high}: the low one must not be above the high one")

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import torch
 
 from algorithms import group
+from rlkernel.checks import check_number
 
 
 @dataclass(frozen=True)
@@ -21,6 +22,10 @@ class ReinforcePP:
     """Subtract the group's mean first (the paper's REINFORCE++-baseline)."""
     ddof: int = 1
     eps: float = 1e-8
+
+    def __post_init__(self) -> None:
+        check_number(self, "ddof", least=0, most=1, whole=True)
+        check_number(self, "eps", least=0)
 
     def __call__(self, returns_GKT: torch.Tensor, valid_GKT: torch.Tensor) -> torch.Tensor:
         """See `rlkernel.interfaces.Advantage`. The paper normalises over tokens, this over turns."""

@@ -7,12 +7,14 @@ from dataclasses import dataclass
 import torch
 
 from algorithms import group
-from rlkernel.errors import UsageError
+from rlkernel.checks import check_word
 
 
 @dataclass(frozen=True)
 class RLOO:
-    """A_k = R_k - mean of the other R_j, where R is the return of the whole trajectory; every turn of k has A_k.
+    """A_k = R_k - mean of the other R_j, where R is the return to go of a trajectory's first valid turn; every turn of k has A_k.
+
+    R is the return of the whole trajectory unless a correction takes its first turns out of the baseline.
 
     Unbiased like TRLOO, but with more variance: a turn is also credited with the rewards of the turns before it.
 
@@ -23,8 +25,7 @@ class RLOO:
     """A group of one has no baseline: `return` uses A = R, `zero` does not train it."""
 
     def __post_init__(self) -> None:
-        if self.singleton not in ("return", "zero"):
-            raise UsageError(f"RLOO.singleton is {self.singleton!r}: use 'return' or 'zero'")
+        check_word(self, "singleton", group.Singleton)
 
     def __call__(self, returns_GKT: torch.Tensor, valid_GKT: torch.Tensor) -> torch.Tensor:
         """See `rlkernel.interfaces.Advantage`."""

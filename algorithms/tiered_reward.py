@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from rlkernel.checks import check_number
 from rlkernel.errors import UsageError
 from rlkernel.types import Evaluation, Status
 
@@ -30,6 +31,7 @@ class TieredReward:
     worst: float = -1.0
 
     def __post_init__(self) -> None:
+        check_number(self, "slow", "wrong", "not_compiled", "worst")
         least = [speedup for speedup, _ in self.tiers]
         if least != sorted(set(least), reverse=True):
             raise UsageError(f"TieredReward.tiers begin at {least}: write the fastest first, each once")

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import ClassVar
 
 import torch
 
 from algorithms import ratios
-from rlkernel.errors import UsageError
 from rlkernel.interfaces import Removes
 from rlkernel.types import Group
 
@@ -37,8 +35,6 @@ class TIS:
 
     def __post_init__(self) -> None:
         ratios.check(self)
-        if math.isinf(self.low) or self.high == 0:
-            raise UsageError(f"TIS.low is {self.low} and TIS.high {self.high}: no weight lies between them")
 
     def __call__(
         self, group: Group, log_ratios_KTL: torch.Tensor, kept_KTL: torch.Tensor, generator: torch.Generator

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 
 from algorithms import group
-from rlkernel.errors import UsageError
+from rlkernel.checks import check_word
 
 
 @dataclass(frozen=True)
@@ -24,8 +24,7 @@ class TRLOO:
     """A group of one has no baseline: `return` uses A = G (the paper's public code), `zero` does not train it."""
 
     def __post_init__(self) -> None:
-        if self.singleton not in ("return", "zero"):
-            raise UsageError(f"TRLOO.singleton is {self.singleton!r}: use 'return' or 'zero'")
+        check_word(self, "singleton", group.Singleton)
 
     def __call__(self, returns_GKT: torch.Tensor, valid_GKT: torch.Tensor) -> torch.Tensor:
         """See `rlkernel.interfaces.Advantage`."""

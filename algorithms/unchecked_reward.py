@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from rlkernel.checks import check_number
 from rlkernel.types import Evaluation
 
 
@@ -25,6 +26,10 @@ class UncheckedReward:
     correct_weight: float = 0.5
     speed_weight: float = 0.5
     cap: float = 3.0
+
+    def __post_init__(self) -> None:
+        check_number(self, "correct_weight", "speed_weight", least=0)
+        check_number(self, "cap", least=0, infinite=True)
 
     def __call__(self, evaluation: Evaluation) -> float:
         """See `rlkernel.interfaces.Reward`. Raises ValueError for a correct evaluation that has no speedup."""

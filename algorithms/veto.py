@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal, get_args
+from typing import ClassVar, Literal
 
 import torch
 
 from algorithms import ratios
-from rlkernel.errors import UsageError
+from rlkernel.checks import check_number, check_word
 from rlkernel.interfaces import Removes
 from rlkernel.types import Group
 
@@ -30,10 +30,9 @@ class Veto:
     needs_ratios: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        if self.level not in get_args(Scope):
-            raise UsageError(f"Veto.level is {self.level!r}: use one of {', '.join(get_args(Scope))}")
-        if not self.least > 0:
-            raise UsageError(f"Veto.least is {self.least}: it must be positive")
+        check_number(self, "least", above=0)
+        check_word(self, "level", Scope)
+        check_word(self, "removes", Removes)
 
     def __call__(
         self, group: Group, log_ratios_KTL: torch.Tensor, kept_KTL: torch.Tensor, generator: torch.Generator

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 import torch
 
+from rlkernel.checks import check_number, check_word
 from rlkernel.interfaces import Removes
 from rlkernel.types import Group
 
@@ -23,6 +24,10 @@ class VoidTurns:
     """What a void turn is taken out of. The public code masks it, takes it out of its group and sets its reward to 0, hence
     `return`."""
     needs_ratios: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        check_number(self, "threshold")
+        check_word(self, "removes", Removes)
 
     def __call__(
         self, group: Group, log_ratios_KTL: torch.Tensor, kept_KTL: torch.Tensor, generator: torch.Generator

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from rlkernel.checks import check_number
 from rlkernel.types import Evaluation
 
 
@@ -19,6 +20,9 @@ class WeightedReward:
     correct_weight: float = 0.5
     speed_weight: float = 0.5
     threshold: float = 1.01
+
+    def __post_init__(self) -> None:
+        check_number(self, "correct_weight", "speed_weight", "threshold", least=0)
 
     def __call__(self, evaluation: Evaluation) -> float:
         """See `rlkernel.interfaces.Reward`. Raises ValueError for a correct evaluation that has no speedup."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 import hashlib
 import inspect
 import json
-import math
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
+from rlkernel.checks import check_name, check_number, check_plain
 from rlkernel.errors import UsageError
 from rlkernel.interfaces import Advantage, Correction, Credit, Environment, Reward, Sampler
 from rlkernel.methods import check_instance, check_method, check_shown
@@ -135,18 +135,14 @@ class Run:
     """How exact float32 products are on either side of an evaluation."""
 
     def __post_init__(self) -> None:
+        check_plain("Run", self)
         self._check_parts()
         self._check()
         self._check_refresh()
 
     def _check_parts(self) -> None:
         """Raises UsageError for a method or a group of settings that is none, such as a class in place of its instance."""
-        if not isinstance(self.corrections, tuple):
-            kind = self.corrections if isinstance(self.corrections, type) else type(self.corrections)
-            what = "the class" if kind is self.corrections else "a"
-            raise UsageError(
-                f"Run.corrections is {what} {kind.__name__}: it is a tuple, for one correction write ({kind.__name__}(),)"
-            )
+        self._check_tuples()
         check_shown("Run.environment", self.environment)
         check_instance("Run.environment", self.environment, Environment)
         for name, protocol in METHODS.items():
@@ -155,6 +151,20 @@ class Run:
                 check_method(f"Run.{name}", method, protocol)
         for name, kind in SETTINGS.items():
             check_instance(f"Run.{name}", getattr(self, name), kind)
+
+    def _check_tuples(self) -> None:
+        """Raises UsageError for problems or corrections that are no tuple, and for a run without problems."""
+        given = self.corrections
+        if not isinstance(given, tuple):
+            said = f"the class {given.__name__}" if isinstance(given, type) else f"a {type(given).__name__}"
+            parts = given if isinstance(given, list) else [given]
+            names = [(part if isinstance(part, type) else type(part)).__name__ for part in parts]
+            written = ", ".join(f"{name}()" for name in names) + "," * (len(names) == 1)
+            raise UsageError(f"Run.corrections is {said}: it is a tuple, so write ({written})")
+        if not isinstance(self.problems, tuple) or not all(isinstance(problem, Problem) for problem in self.problems):
+            raise UsageError(f"Run.problems is a {type(self.problems).__name__}: give a tuple of rlkernel.types.Problem")
+        if not self.problems:
+            raise UsageError("Run.problems is empty: give at least one problem")
 
     def _check_refresh(self) -> None:
         """Raises UsageError for an in-flight refresh that would refresh nothing, or whose batches cannot be drawn."""
@@ -182,14 +192,11 @@ class Run:
 
     def _check(self) -> None:
         """Raises UsageError for a field that makes no sense."""
-        for name in COUNTS:
-            if getattr(self, name) < 1:
-                raise UsageError(f"Run.{name} is {getattr(self, name)}: it must be at least 1")
+        check_name("Run.name", self.name)
+        check_number(self, *COUNTS, least=1, whole=True)
         if self.rollouts < 2:
             raise UsageError(f"Run.rollouts is {self.rollouts}: a group needs at least 2 trajectories for a baseline")
-        for name in ("learning_rate", "max_grad_norm"):
-            if not 0 <= getattr(self, name) < math.inf:
-                raise UsageError(f"Run.{name} is {getattr(self, name)}: it must be a number that is not negative")
+        check_number(self, "learning_rate", "max_grad_norm", least=0)
         if not self.temperature > 0:
             raise UsageError(f"Run.temperature is {self.temperature}: it must be positive, since log-probabilities are recorded")
         if self.prompts_per_step % self.updates:

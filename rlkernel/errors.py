@@ -11,6 +11,8 @@ import sys
 from types import TracebackType
 from typing import Any
 
+from rlkernel.blame import bug_of_a_method
+
 GOES_ON = 75
 """Exit status of a command that stopped at its limit, or lacks answers (EX_TEMPFAIL of sysexits.h): the same command goes on."""
 
@@ -49,10 +51,10 @@ def first_line(error: BaseException) -> str:
 def one_line(error: BaseException) -> str:
     """The type of an error and at most 200 characters of its first line.
 
-    >>> one_line(ValueError("too long\\nby far")), one_line(AssertionError())
-    ('ValueError: too long', 'AssertionError: ')
+    >>> one_line(ValueError("too long\\nby far")), one_line(MemoryError())
+    ('ValueError: too long', 'MemoryError')
     """
-    return f"{type(error).__name__}: {first_line(error)[:200]}"
+    return ": ".join(filter(None, (type(error).__name__, first_line(error)[:200])))
 
 
 def usage_error(error: BaseException) -> UsageError | None:
@@ -82,8 +84,9 @@ def disk_full(path: str = "") -> UsageError:
 
 
 def exit_status(call: Any) -> int:
-    """The exit status of a command that is `call`: what it returns (None: 0), 2 after one line about what the user can fix, 130
-    when it was interrupted and 141 when nobody reads what it prints (`| head`), as shells have them."""
+    """The exit status of a command that is `call`: what it returns (None: 0), 1 after a bug in a method of the user's own
+    (`rlkernel.blame`), 2 after one line about what the user can fix, 130 when it was interrupted and 141 when nobody reads what
+    it prints (`| head`), as shells have them."""
     # The interpreter's last collection would look at all that was ever imported: 4 s where TRL is among it.
     atexit.unregister(gc.freeze)
     atexit.register(gc.freeze)
@@ -132,12 +135,17 @@ def misfit_call(error: BaseException) -> UsageError | None:
 
 
 def _told(error: BaseException) -> int | None:
-    """The exit status of what one line on standard error explains; None for what wants a traceback."""
+    """The exit status of what one line on standard error explains, or a method's part of the traceback; None for what wants all
+    of it."""
     if isinstance(error, KeyboardInterrupt):
         print(": ".join(["interrupted", *map(str, error.args)]), file=sys.stderr)
         return 130
     usage = usage_error(error)
-    if usage is None:
+    if usage is not None:
+        print(f"error: {usage}", file=sys.stderr)
+        return 2
+    bug = bug_of_a_method(error)
+    if bug is None:
         return None
-    print(f"error: {usage}", file=sys.stderr)
-    return 2
+    print(f"error: {bug}", file=sys.stderr)
+    return 1

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any, get_args
 
+from rlkernel.checks import check_plain
 from rlkernel.errors import UsageError
 from rlkernel.interfaces import Advantage, Correction, Credit, Environment, Removes, Reward, Sampler
 
@@ -51,7 +52,9 @@ def check_shown(place: str, value: object) -> None:
 
 
 def _check_fields(place: str, owner: Any) -> None:
-    """Raise UsageError for a field of a method that is a class, or that is annotated with a Protocol and is no such method."""
+    """Raise UsageError for a field of a method that is a class, or that is annotated with a Protocol, a number, a text or a
+    bool and is none."""
+    check_plain(place, owner)
     for field in fields(owner):
         value, inside = getattr(owner, field.name), f"{place}.{field.name}"
         protocol = PROTOCOLS.get(getattr(field.type, "__name__", str(field.type)))

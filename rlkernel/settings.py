@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Literal
 
+from rlkernel.checks import check_number, check_word
 from rlkernel.errors import UsageError
 from rlkernel.types import Turn
 
@@ -41,10 +41,9 @@ class Loss:
     """Subtracts this times the entropy of the policy at the token, in nats. Weights of corrections do not multiply it."""
 
     def __post_init__(self) -> None:
-        _choose(self, "kind", Kind)
-        _choose(self, "ratio", Ratio)
-        for name in ("clip_low", "clip_high", "beta", "entropy"):
-            _not_negative(self, name)
+        check_word(self, "kind", Kind)
+        check_word(self, "ratio", Ratio)
+        check_number(self, "clip_low", "clip_high", "beta", "entropy", least=0)
         if self.kind == "reinforce" and self.ratio != "token":
             raise UsageError(f"Loss.ratio is {self.ratio!r}, but the kind 'reinforce' has no ratio: leave it at 'token'")
 
@@ -64,10 +63,10 @@ class Optimiser:
     """In each update, weights lose this times the learning rate of themselves; biases and norms lose nothing."""
 
     def __post_init__(self) -> None:
-        _choose(self, "rule", Rule)
-        _choose(self, "decay", Decay)
-        _not_negative(self, "warmup")
-        _not_negative(self, "weight_decay")
+        check_word(self, "rule", Rule)
+        check_word(self, "decay", Decay)
+        check_number(self, "warmup", least=0, whole=True)
+        check_number(self, "weight_decay", least=0)
 
 
 @dataclass(frozen=True)
@@ -80,23 +79,10 @@ class Stop:
     """It ends after a completion that contains this text, by which the policy says that it has finished."""
 
     def __post_init__(self) -> None:
-        if self.speedup is not None and not self.speedup > 0:
-            raise UsageError(f"Stop.speedup is {self.speedup}: it must be positive, or None")
+        check_number(self, "speedup", above=0, none="no such end")
 
     def __call__(self, turn: Turn) -> bool:
         """Whether the trajectory ends after this turn."""
         facts = turn.evaluation
         fast = self.speedup is not None and facts.correct and facts.speedup is not None and facts.speedup >= self.speedup
         return fast or bool(self.text and self.text in turn.completion.text)
-
-
-def _choose(settings: Any, name: str, words: Any) -> None:
-    value = getattr(settings, name)
-    if value not in get_args(words):
-        raise UsageError(f"{type(settings).__name__}.{name} is {value!r}: use one of {', '.join(get_args(words))}")
-
-
-def _not_negative(settings: Any, name: str) -> None:
-    value = getattr(settings, name)
-    if not 0 <= value < math.inf:
-        raise UsageError(f"{type(settings).__name__}.{name} is {value}: it must be a number that is not negative")

@@ -134,6 +134,15 @@ class Incomplete:
         return args
 
 
+@dataclass(frozen=True)
+class Elsewhere:
+    removes: str = "group"
+    needs_ratios: bool = False
+
+    def __call__(self, group: Any, log_ratios_KTL: Any, kept_KTL: Any, generator: Any) -> Any:
+        return kept_KTL
+
+
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
@@ -143,13 +152,29 @@ class Incomplete:
         ({"reward": lambda evaluation: 0.0}, r"Run\.reward is a function: make it a frozen dataclass"),
         ({"credit": Incomplete()}, r"Run\.credit is Incomplete\(\), which is no Credit: rlkernel/interfaces.py says"),
         ({"corrections": (Incomplete(),)}, r"Run\.corrections is Incomplete\(\), which is no Correction: rlkernel/interfaces.py"),
-        ({"corrections": MRS()}, r"Run\.corrections is a MRS: it is a tuple, for one correction write \(MRS\(\),\)"),
+        ({"corrections": MRS()}, r"Run\.corrections is a MRS: it is a tuple, so write \(MRS\(\),\)"),
         (
             {"reward": TRLOO()},
             r"Run\.reward is TRLOO\(.*\), called with \(returns_GKT, valid_GKT\): .* as Reward takes \(evaluation\)",
         ),
         ({"advantage": SpeedReward()}, r"Run\.advantage is SpeedReward\(.* as Advantage takes \(returns_GKT, valid_GKT\)"),
-        ({"corrections": (MRS(removes="group"),)}, r"MRS\.removes is 'group': use one of loss, baseline, return"),  # type: ignore[arg-type]
+        ({"corrections": (Elsewhere(),)}, r"Elsewhere\.removes is 'group': use one of loss, baseline, return"),
+        ({"corrections": [MRS()]}, r"Run\.corrections is a list: it is a tuple, so write \(MRS\(\),\)$"),
+        ({"corrections": [MRS(), PRS]}, r"Run\.corrections is a list: it is a tuple, so write \(MRS\(\), PRS\(\)\)$"),
+        ({"name": "../../up"}, r"Run\.name is '\.\./\.\./up': it names a directory, so use"),
+        ({"name": "a/b"}, r"Run\.name is 'a/b'"),
+        ({"name": ".."}, r"Run\.name is '\.\.'"),
+        ({"name": ""}, r"Run\.name is ''"),
+        ({"name": "a" * 101}, r"Run\.name is 'a+'"),
+        ({"name": "a\n"}, r"Run\.name is 'a\\n'"),
+        ({"problems": ()}, r"Run\.problems is empty: give at least one"),
+        ({"problems": list(PROBLEMS)}, r"Run\.problems is a list: give a tuple"),
+        ({"learning_rate": "x"}, r"Run\.learning_rate is 'x': it must be a number"),
+        ({"learning_rate": float("nan")}, r"Run\.learning_rate is nan: it must be a number that is not negative"),
+        ({"turns": 1.5}, r"Run\.turns is 1\.5: it must be a whole number"),
+        ({"turns": True}, r"Run\.turns is True: it must be a whole number"),
+        ({"steps": 0}, r"Run\.steps is 0: it must be a whole number of at least 1"),
+        ({"advantage": GRPO(std="no")}, r"Run\.advantage\.std is 'no': it must be True or False"),  # type: ignore[arg-type]
         ({"gamma": 1.5}, r"Run\.gamma is 1\.5"),
         ({"seed": -1}, r"Run\.seed is -1: use a number from 0 to 4294967295"),
         ({"temperature": 0.0}, r"Run\.temperature is 0\.0: it must be positive"),

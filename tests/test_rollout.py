@@ -168,7 +168,7 @@ async def test_a_trajectory_ends_where_it_is_told_to(stop: Stop, turns: int) -> 
 def test_an_incorrect_answer_is_not_fast() -> None:
     turn = Turn((1,), Completion((2,), (-0.1,), "x", "stop"), "x", Evaluation(Status.INCORRECT, "", speedup=9.0), 0.0, "")
     assert not Stop(speedup=1.0)(turn) and Stop(text="x")(turn)
-    with pytest.raises(UsageError, match=r"Stop\.speedup is 0: it must be positive, or None"):
+    with pytest.raises(UsageError, match=r"Stop\.speedup is 0: it must be a number above 0 or None"):
         Stop(speedup=0)
 
 

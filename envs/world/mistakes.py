@@ -121,7 +121,7 @@ MISTAKES: tuple[Mistake, ...] = (
     Mistake("leaky side confused", "element.leaky", "x = tl.where(x > 0, x * 0.1, x)"),
     Mistake("clamp turned round", "element.clamp", "x = tl.maximum(tl.minimum(x, -1.0), 1.0)"),
 )  # fmt: skip
-"""The library. A name says the mistake."""
+"""The library. A name says the mistake. The last two rows make two changes at once: both sides, or both bounds, are exchanged."""
 BY_SLOT = {slot: tuple(m for m in MISTAKES if m.slot == slot) for slot in {mistake.slot for mistake in MISTAKES}}
 
 

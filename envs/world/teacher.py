@@ -67,9 +67,9 @@ class Move(StrEnum):
     USE = "use"
     """The kernels of a hack, now with their results used."""
     FUSE = "fuse"
-    """What takes the most time is fused into its neighbours."""
+    """Two neighbours, drawn among those that one kernel can do, become one; without any, a draft of fewest kernels follows."""
     RETILE = "retile"
-    """Other knobs for the kernel that takes the most time."""
+    """Other knobs for the kernel that takes the most time; where torch takes it, for a kernel that is drawn."""
     REDRAW = "redraw"
     """Another first draft."""
 
@@ -207,7 +207,8 @@ def next_draft(last: Draft, evaluation: Evaluation, rng: random.Random, mixture:
 
 
 def fused(draft: Draft, rng: random.Random) -> Schedule:
-    """The schedule with one neighbour joined to a kernel, if one kernel can do both; else with fewest kernels."""
+    """The schedule with two neighbours as one kernel, drawn among those that one kernel can do, whatever time they take; else a
+    schedule with fewest kernels."""
     at = list(range(len(draft.schedule) - 1))
     rng.shuffle(at)
     for k in at:
@@ -220,7 +221,8 @@ def fused(draft: Draft, rng: random.Random) -> Schedule:
 
 
 def retiled(draft: Draft, evaluation: Evaluation, rng: random.Random) -> Schedule:
-    """The schedule with other knobs, or another form, for the kernel that takes the most time."""
+    """The schedule with other knobs, or another form, for the kernel that takes the most time; for a kernel that is drawn where
+    the costliest step is torch's."""
     kernels = [k for k, stage in enumerate(draft.schedule) if stage.form != TORCH]
     names = costliest(evaluation).removesuffix("_kernel")
     told = [k for k in kernels if "_".join(stage_names(draft.task, draft.schedule[k])).startswith(names)]

@@ -28,6 +28,7 @@ from rlkernel.evaluator.devices import profile_of
 from rlkernel.evaluator.judging.fitting import Fitted, Unfit, describe
 from rlkernel.evaluator.pool import runner_memory
 from rlkernel.interfaces import Reward
+from rlkernel.policy.load import check_model
 from rlkernel.refine import Context
 from rlkernel.runs import directory as rundir
 from rlkernel.sources.load import load
@@ -92,6 +93,8 @@ def plan(flags: Flags) -> Plan:
     if flags.solutions is not None:
         solutions = read_solutions(flags.solutions, wanted)
         wanted = [problem for problem in wanted if solutions[problem.name] or flags.missing == "fail"]
+    if flags.model and not (small or flags.url or flags.list):
+        check_model(flags.model)  # before problems are fitted, which takes longer
     fitted = tuple(_fit(wanted, flags, cards, evaluator))
     scored = [f.problem.name for f in fitted if isinstance(f, Fitted)]
     if solutions is not None and (unsolved := [name for name in scored if not solutions[name]]):

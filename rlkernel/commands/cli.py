@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from rlkernel.commands.flags import parse_flags
+from rlkernel.commands.flags import nearest, parse_flags
 from rlkernel.errors import UsageError, exit_status
 from rlkernel.starting import loading
 from rlkernel.types import Precision
@@ -24,7 +24,8 @@ class Evaluate:
     """Judge a candidate against a reference: `rlkernel evaluate REFERENCE.py CANDIDATE.py`, or every line of a manifest.
 
     A manifest's lines are {"id", "reference", "candidate"}, with paths relative to the manifest. Exits 0 when every case got a
-    verdict, whatever it is, and 2 for unusable arguments or a broken reference.
+    verdict, whatever it is, and 2 for unusable arguments or a broken reference. A candidate that is traced for more than 30 s,
+    compiled for more than 60 s, or run for more than 120 s (10 s on a GPU) gets the verdict `timeout`.
     """
 
     files: tuple[Path, ...] = ()
@@ -245,7 +246,9 @@ def _parse(args: Sequence[str]) -> Command:
         print("\n\n".join(f"{name}: {inspect.getdoc(command)}" for name, (command, _) in COMMANDS.items()))
         sys.exit(0)
     if args[0] not in COMMANDS:
-        raise UsageError(f"Unrecognized options: {args[0]}; Available subcommands: {names} (see rlkernel --help)")
+        raise UsageError(
+            f"there is no `rlkernel {args[0]}`{nearest(args[0], COMMANDS)}; the commands are {names} (see rlkernel --help)"
+        )
     command, rest = COMMANDS[args[0]]
     return parse_flags(command, args[1:], f"rlkernel {args[0]}", rest)
 

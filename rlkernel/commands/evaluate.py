@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import anyio
 from rich.console import Console
-from rich.progress import Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from rlkernel.commands.native import audited, told
+from rlkernel.commands.under_way import UnderWay
 from rlkernel.errors import UsageError
 from rlkernel.evaluator.config import EvaluatorConfig
 from rlkernel.evaluator.messages.native import NativeFound
@@ -77,7 +77,7 @@ def show(evaluation: Evaluation, console: Console) -> None:
     colour = "green" if evaluation.correct else "red"
     console.print(f"[bold {colour}]{evaluation.status}[/]", end="  ")
     note = " (run natively: it could not be traced)" if evaluation.trust == "native" else ""
-    console.print((evaluation.detail or "outputs match the reference") + note, markup=False)
+    console.print((evaluation.detail or "outputs match the reference") + note, markup=False, soft_wrap=True)
     if evaluation.candidate_us is not None and evaluation.reference_us is not None:
         console.print(
             f"speedup {evaluation.speedup:.2f}x  ({evaluation.reference_us:.1f} us -> {evaluation.candidate_us:.1f} us, "
@@ -102,46 +102,51 @@ def show(evaluation: Evaluation, console: Console) -> None:
         if evaluation.trust == "traced":
             console.print(table)
     if evaluation.kernelbench_close is not None:
-        console.print(CLOSE[evaluation.kernelbench_close])
+        console.print(CLOSE[evaluation.kernelbench_close], soft_wrap=True)
     if evaluation.sizes:
-        sizes = ", ".join(f"{name} = {value}" for name, value in evaluation.sizes.items())
-        console.print(f"[dim]results compared at {sizes}", soft_wrap=True, highlight=False)
+        console.print(f"[dim]results compared at {compared_at(evaluation.sizes)}", soft_wrap=True, highlight=False)
     seconds = evaluation.seconds
+    spent = f"compile {seconds.compile:.2f} s, run {seconds.run:.2f} s, total {seconds.total:.2f} s"
     console.print(
-        f"[dim]trace {seconds.trace:.2f} s, compile {seconds.compile:.2f} s, run {seconds.run:.2f} s, total {seconds.total:.2f} s"
+        f"[dim]trace {seconds.trace:.2f} s, {spent}",
+        soft_wrap=True,
     )
+
+
+def compared_at(sizes: Mapping[str, Any]) -> str:
+    """The sizes of a verdict for people. A literal of `get_inputs` has the name that `judging.resizing` gives it.
+
+    >>> compared_at({"ROWS": 16, "SIZE_4096": 256})
+    'ROWS = 16, 4096 became 256 in get_inputs'
+    """
+    literals = {name: name.removeprefix("SIZE_") for name in sizes if re.fullmatch(r"SIZE_\d+", name)}
+    parts = (
+        f"{literals[name]} became {value} in get_inputs" if name in literals else f"{name} = {value}"
+        for name, value in sizes.items()
+    )
+    return ", ".join(parts)
 
 
 def _percent(share: float | None) -> str:
     return "unknown" if share is None else f"{100 * share:.1f} %"
 
 
-@contextmanager
-def under_way(what: str, console: Console) -> Iterator[None]:
-    """Say what is under way: with a clock on a terminal, where the line goes when it is over, and as a plain line elsewhere."""
-    if not console.is_terminal:
-        console.print(what, soft_wrap=True, markup=False, highlight=False)
-        yield
-        return
-    with Progress(
-        TextColumn("{task.description}", markup=False), TimeElapsedColumn(), console=console, transient=True
-    ) as progress:
-        progress.add_task(what, total=None)
-        yield
-
-
 async def _pair(
     problem: Problem, candidate: Path, code: str, device: str, config: EvaluatorConfig, native: bool
 ) -> tuple[Evaluation, NativeFound | None]:
     console = Console(stderr=True)
-    with under_way(f"evaluating {candidate.stem} against {problem.name}", console):
-        async with open_any_pool(device=device, jobs=1, config=config) as pool:
-            words = pool.listen() if isinstance(pool, Pool) else Words()
+    with UnderWay(f"evaluating {candidate.stem} against {problem.name}", console, config.limits) as under_way:
+        async with open_any_pool(device=device, jobs=1, config=config) as pool, anyio.create_task_group() as tasks:
+            tasks.start_soon(under_way.tell)
+            words = Words()
+            if isinstance(pool, Pool):
+                words, pool.on_stage = pool.listen(), under_way.stage
             result = await pool.evaluate(problem, code)
             show_words(words, console)
             found = await audited(pool, problem, code, result) if native else None
             warn(pool.notices, console)
-            return result, found
+            tasks.cancel_scope.cancel()
+    return result, found
 
 
 def show_words(words: Words, console: Console) -> None:

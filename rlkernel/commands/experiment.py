@@ -117,7 +117,9 @@ def _main(experiment: Experiment, argv: list[str], train: Train | None) -> int:
     preset = choose_preset(experiment.presets, flags)
     jobs = plan({arm: experiment.arms[arm] for arm in chosen}, flags, preset)
     if flags.list:
-        list_arms({run.name: run for run, _ in jobs}, experiment.sharing(), preset)
+        first = next(iter(experiment.arms))  # what the others are compared with, listed or not
+        known = plan({arm: experiment.arms[arm] for arm in dict.fromkeys((first, *chosen))}, flags, preset)
+        list_arms({run.name: run for run, _ in known}, experiment.sharing(), preset, chosen)
         return 0
     check_device(jobs, preset, flags)
     check_policy(jobs, preset, flags)
@@ -158,6 +160,8 @@ def train_within(jobs: Jobs, flags: Flags, train: Train | None = None, labels: M
     until = None if flags.limit_seconds is None else time.monotonic() + flags.limit_seconds
     for run, directory in jobs:
         rundir.check_free(directory, run)
+    for place in dict.fromkeys(directory.parent for _, directory in jobs):
+        rundir.make(place)
     if train is None:
         loading("transformers and TRL, and starting the evaluator", "trl")
         # Imports seconds' worth of libraries, which a wrong flag need not wait for, but the limit counts.

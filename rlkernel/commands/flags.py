@@ -11,7 +11,7 @@ import ast
 import difflib
 import inspect
 import textwrap
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 from enum import StrEnum
 from itertools import pairwise
@@ -54,8 +54,7 @@ def parse_flags(
         parser.add_argument(flag, help=shown.replace("%", "%%"), **reading)
     found, unknown = parser.parse_known_intermixed_args([_dashed(word) for word in args])
     if unknown:
-        close = difflib.get_close_matches(unknown[0], flags.values(), n=1, cutoff=0.75)
-        parser.error(f"Unrecognized options: {', '.join(unknown)}{''.join(f'; perhaps you meant {flag}' for flag in close)}")
+        parser.error(f"Unrecognized options: {', '.join(unknown)}{nearest(unknown[0], flags.values())}")
     return replace(default, **{name: tuple(value) if isinstance(value, list) else value for name, value in vars(found).items()})
 
 
@@ -70,6 +69,15 @@ class _Parser(argparse.ArgumentParser):
         if message.startswith("argument "):  # "argument --steps: many: give a whole number"
             message = message.removeprefix("argument ").replace(": ", " ", 1)
         raise UsageError(f"{message} (see {self.command} --help)")
+
+
+def nearest(word: str, words: Iterable[str]) -> str:
+    """What ends a message about an unknown word: the known one that may be meant, if there is one.
+
+    >>> nearest("evalute", ["evaluate", "compare"]), nearest("x", ["evaluate"])
+    ('; perhaps you meant evaluate', '')
+    """
+    return "".join(f"; perhaps you meant {close}" for close in difflib.get_close_matches(word, list(words), n=1, cutoff=0.75))
 
 
 def _text(value: Any, flag: str) -> str:
@@ -110,9 +118,10 @@ def _reading(hint: Any) -> dict[str, Any]:
     if isinstance(hint, type) and issubclass(hint, StrEnum):
         return {"type": _reader(hint, f"one of {', '.join(hint)}"), "metavar": "|".join(hint)}
     if get_origin(hint) is Literal:
+        words = list(filter(None, parts))  # an empty word is the default: not given
         return {
-            "type": _reader({part: part for part in parts}.__getitem__, f"one of {', '.join(parts)}"),
-            "metavar": "|".join(filter(None, parts)),
+            "type": _reader({part: part for part in parts}.__getitem__, f"one of {', '.join(words)}"),
+            "metavar": "|".join(words),
         }
     if parts:
         return {**_reading(parts[0]), **({"nargs": "*"} if get_origin(hint) is tuple else {})}

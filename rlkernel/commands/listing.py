@@ -27,14 +27,20 @@ def cost(run: Run) -> int:
     return run.turns * (training + measurements * problems * run.validation_rollouts)
 
 
-def list_arms(arms: Mapping[str, Run], sharing: Mapping[str, Sequence[str]], preset: Preset) -> None:
-    """Print for each arm the cost of one run and which other experiments have it; below it, what differs from the first arm."""
+def list_arms(
+    arms: Mapping[str, Run], sharing: Mapping[str, Sequence[str]], preset: Preset, listed: Sequence[str] | None = None
+) -> None:
+    """Print for each arm the cost of one run and which other experiments have it; below it, what differs from the first arm.
+    listed: the arms that are shown; None: all."""
     differs, first = differences({arm: to_json(run) for arm, run in arms.items()}), next(iter(arms))
     width = max(map(len, ("arm", *arms)))
     lines = [f"{'arm':{width}}  steps  answers per run  shared with", "    what differs from the first arm"]
+    arms = {arm: run for arm, run in arms.items() if listed is None or arm in listed}
     for arm, run in arms.items():
         own = {key: value for key, value in differs[arm].items() if arm == first or value != differs[first][key]}
-        what = "; ".join(f"{key} = {value}" for key, value in own.items()) or "differs in nothing"
+        what = "; ".join(f"{key} = {value}" for key, value in own.items()) or (
+            "the first arm" if arm == first else "differs in nothing"
+        )
         about = f"{arm:{width}}  {run.steps:5}  {cost(run):15,}  {', '.join(sharing.get(arm, ())) or '-'}"
         lines += textwrap.wrap(about, COLUMNS, subsequent_indent=" " * (width + 26))
         lines += textwrap.wrap(what, COLUMNS, initial_indent="    ", subsequent_indent="    ")

@@ -10,7 +10,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal
 
-from rlkernel.commands.flags import parse_flags
+from rlkernel.commands.flags import nearest, parse_flags
 from rlkernel.config import Run, fingerprint
 from rlkernel.environment.kernel_env import KernelEnvironment
 from rlkernel.errors import UsageError
@@ -151,11 +151,15 @@ def parse(
     named = next((i for i, word in enumerate(argv) if word.startswith("-")), len(argv))
     for arm in argv[:named]:
         if arm not in arms:
-            raise UsageError(f"unknown arm {arm!r}: choose from {', '.join(arms)}, or none for all (--list describes them)")
+            raise UsageError(
+                f"unknown arm {arm!r}{nearest(arm, arms)}: choose from {', '.join(arms)}, or none for all (--list describes them)"
+            )
     told = of_presets(arms, presets) if presets else {}
     flags = parse_flags(default or Flags(), list(argv[named:]), f"python -m experiments.{name}", words="[arm ...]", told=told)
     if flags.seeds is not None and not flags.seeds:
         raise UsageError("--seeds is empty: give at least one, e.g. --seeds 0 1")
+    if flags.seeds is not None and len(set(flags.seeds)) < len(flags.seeds):
+        raise UsageError(f"--seeds {' '.join(map(str, flags.seeds))}: a seed is there twice; give each once")
     check_limit(flags.limit_seconds)
     if flags.checkpoint_every < 1:
         raise UsageError(f"--checkpoint-every {flags.checkpoint_every}: at least 1")
@@ -243,7 +247,7 @@ def check_arms(arms: Mapping[str, Run]) -> None:
     for name, run in arms.items():
         if run.name != name:
             raise UsageError(f"arm {name!r} holds a run named {run.name!r}: give both the same name")
-        same = seen.setdefault(fingerprint(replace(run, name="", seed=0)), name)
+        same = seen.setdefault(fingerprint(replace(run, name="arm", seed=0)), name)
         if same != name:
             raise UsageError(
                 f"arms {same!r} and {name!r} differ in nothing: change what one is about, or the flag that levels them"

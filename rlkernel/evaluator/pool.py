@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -48,7 +48,7 @@ from rlkernel.evaluator.messages.survey import Survey
 from rlkernel.evaluator.native_path import NativePath, native_evaluation
 from rlkernel.evaluator.processes.fork_server import Child, ForkServer
 from rlkernel.evaluator.processes.words import Words
-from rlkernel.evaluator.stages import Clock, Ended, Stages
+from rlkernel.evaluator.stages import Clock, Ended, OnStage, Stages
 from rlkernel.interfaces import CardEvaluator
 from rlkernel.types import Evaluation, Problem, Status
 
@@ -74,6 +74,8 @@ class Pool(CachingEvaluator, CardEvaluator):
         self.jobs = len(oracles)
         self.server = server
         """The fork server, which forks the children of every lane."""
+        self.on_stage: OnStage = nullcontext
+        """The context in which each stage of an evaluation takes place, for whoever watches a single one."""
         self._path = path
         self._stages = stages
         self._notices = tuple(notices)
@@ -146,7 +148,7 @@ class Pool(CachingEvaluator, CardEvaluator):
     async def judge(self, problem: Problem, code: str) -> Evaluation:
         """Judge a candidate now, as soon as a lane is free. Raises BrokenReference or EvaluatorFailed."""
         async with self._lanes:
-            oracle, clock = self._idle.pop(), Clock()
+            oracle, clock = self._idle.pop(), Clock(self.on_stage)
             try:
                 found = await self._path.evaluate(oracle, problem, code, clock)
             except Ended as end:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import signal
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -55,10 +55,15 @@ def compared_at(sizes: Mapping[str, Any]) -> Iterator[None]:
         raise
 
 
-class Clock:
-    """Measures the wall-clock seconds of each stage."""
+OnStage = Callable[[str], AbstractContextManager[object]]
+"""Stage, a field of `rlkernel.types.Seconds` -> the context in which it takes place."""
 
-    def __init__(self) -> None:
+
+class Clock:
+    """Measures the wall-clock seconds of each stage. on_stage: a context in which each stage takes place, e.g. to tell of it."""
+
+    def __init__(self, on_stage: OnStage = nullcontext) -> None:
+        self._on_stage = on_stage
         self.start = time.perf_counter()
         self.seconds = Seconds()
 
@@ -71,7 +76,8 @@ class Clock:
         """Add the time inside to the stage `name`, however it ends."""
         since = time.perf_counter()
         try:
-            yield
+            with self._on_stage(name):
+                yield
         finally:
             spent = getattr(self.seconds, name) + time.perf_counter() - since
             self.seconds = replace(self.seconds, **{name: spent})

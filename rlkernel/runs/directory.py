@@ -45,13 +45,18 @@ class Start:
     told: tuple[str, ...] = ()
 
 
-@contextmanager
-def owned(directory: Path) -> Iterator[None]:
-    """Hold the directory. Raises UsageError when another process does; the hold ends with the process, however it ends."""
+def make(directory: Path) -> None:
+    """Make a directory where there is none. Raises UsageError where that cannot be."""
     try:
         directory.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UsageError(f"{directory} cannot be made ({error.strerror}): choose another directory") from error
+
+
+@contextmanager
+def owned(directory: Path) -> Iterator[None]:
+    """Hold the directory. Raises UsageError when another process does; the hold ends with the process, however it ends."""
+    make(directory)
     with (directory / LOCK).open("w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

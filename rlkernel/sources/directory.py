@@ -32,7 +32,9 @@ def problem_files(directory: Path) -> list[ProblemFile]:
     if directory.is_file():
         raise SuiteError(f"{directory}: no table that is read here; give a .parquet or .jsonl file, or a directory of them")
     if not directory.is_dir():
-        raise SuiteError(f"{directory}: no such directory; give one that holds level1/*.py or problem files")
+        raise SuiteError(
+            f"{directory}: there is no such file or directory; give a directory that holds level1/*.py or problem files"
+        )
     folders = [child for child in directory.iterdir() if child.is_dir()]
     levels = [(int(found[1]), child) for child in folders if (found := re.fullmatch(r"level_?(\d+)", child.name))]
     if not levels:

@@ -48,6 +48,8 @@ def is_table(place: str) -> bool:
     path = Path(place)
     if path.is_dir():
         return any(file.suffix in TABLES for file in path.rglob("*"))
+    if place.startswith(("/", ".", "~")):  # no name on the hub begins so
+        return path.suffix in TABLES
     return path.suffix in TABLES or (not path.exists() and HubName.parse(place).name.count("/") == 1 and path.suffix != ".py")
 
 

@@ -15,7 +15,7 @@ from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from algorithms import REWARDS
-from algorithms.coverage import coverage
+from algorithms.coverage import coverage_of
 from algorithms.layered_reward import LayeredReward
 from algorithms.pr import PR
 from algorithms.tiered_reward import TieredReward
@@ -105,7 +105,7 @@ def test_a_correct_evaluation_without_speedup_is_our_own_failure(reward: Reward)
 @pytest.mark.parametrize(
     ("make", "said"),
     [
-        (lambda: PR(coverage="num"), "PR.coverage is 'num': use 'time' or 'count'"),
+        (lambda: PR(coverage="num"), "PR.coverage is 'num': use one of time, count"),
         (lambda: TieredReward(tiers=((1.0, 0.2), (3.0, 1.0))), "TieredReward.tiers begin at"),
         (lambda: TieredReward(tiers=((2.0, 0.2), (2.0, 1.0))), "TieredReward.tiers begin at"),
     ],
@@ -123,11 +123,11 @@ def test_a_correct_evaluation_without_coverage_is_our_own_failure(kind: str) -> 
 
 
 def test_coverage_kinds() -> None:
-    assert coverage(evaluation(coverage=0.7), "time") == 0.7
+    assert coverage_of(evaluation(coverage=0.7), "time") == 0.7
     # Live launches 2; steps 2 + 1 launches + 1 operator.
-    assert coverage(evaluation(), "count") == 0.5
+    assert coverage_of(evaluation(), "count") == 0.5
     with pytest.raises(ValueError, match="coverage is 'num'"):
-        coverage(evaluation(), "num")  # type: ignore[arg-type]
+        coverage_of(evaluation(), "num")  # type: ignore[arg-type]
 
 
 def ran(*ops: str, status: Status = Status.CORRECT, reference: tuple[str, ...] = ()) -> Evaluation:

@@ -8,7 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from rlkernel.commands import cli
 from rlkernel.commands.cli import COMMANDS, main
+
+
+@pytest.fixture(autouse=True)
+def _says_nothing_of_loading(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is said first depends on what other tests have imported."""
+    monkeypatch.setattr(cli, "loading", lambda *_: None)
 
 
 @pytest.mark.parametrize(
@@ -18,7 +25,7 @@ from rlkernel.commands.cli import COMMANDS, main
         (["evaluate", "--foo"], "error: Unrecognized options: --foo (see rlkernel evaluate --help)"),
         (
             ["nope"],
-            "error: Unrecognized options: nope; Available subcommands: evaluate, compare, doctor, serve (see rlkernel --help)",
+            "error: there is no `rlkernel nope`; the commands are evaluate, compare, doctor, serve (see rlkernel --help)",
         ),
         (["evaluate", "--jobs", "two", "a", "b"], "error: --jobs two: give a whole number (see rlkernel evaluate --help)"),
         (["compare", "runs", "--step", "last"], "error: --step last: give a whole number (see rlkernel compare --help)"),
@@ -33,6 +40,15 @@ from rlkernel.commands.cli import COMMANDS, main
         (
             ["evaluate", "--manifest", "m.jsonl"],
             "error: --manifest needs --out RESULTS.jsonl, and no REFERENCE.py CANDIDATE.py beside it",
+        ),
+        (
+            ["evalute", "a", "b"],
+            "error: there is no `rlkernel evalute`; perhaps you meant evaluate; the commands are evaluate, compare, doctor, "
+            "serve (see rlkernel --help)",
+        ),
+        (
+            ["evaluate", "--problems", "/nowhere", "a", "b"],
+            "error: /nowhere: there is no such file or directory; give a directory that holds level1/*.py or problem files",
         ),
         (["serve"], "error: --problems is missing: give a directory of files in KernelBench's format, a table or a data set"),
         (["evaluate", "--manifest", "/no.jsonl", "--out", "o"], "error: /no.jsonl: there is no such file; name the manifest"),
@@ -50,7 +66,7 @@ def test_broken_reference_is_named(tmp_path: Path, capsys: pytest.CaptureFixture
     broken = tmp_path / "broken.py"
     broken.write_text("import nothing_of_that_name\n")
     assert main(["evaluate", str(broken), str(broken)]) == 2
-    under_way, told = capsys.readouterr().err.splitlines()
+    under_way, *_, told = capsys.readouterr().err.splitlines()
     assert under_way == f"evaluating broken against {broken}"
     assert told.startswith(f"error: {broken}: importing it raised")
 
@@ -86,4 +102,4 @@ def test_help_waits_for_no_library(words: list[str]) -> None:
 def test_the_module_is_the_command() -> None:
     done = subprocess.run([sys.executable, "-m", "rlkernel", "nope"], capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith("error: Unrecognized options: nope; Available subcommands: evaluate, compare, doctor")
+    assert done.stderr.startswith("error: there is no `rlkernel nope`; the commands are evaluate, compare, doctor")

@@ -41,7 +41,10 @@ def run_main(argv: Sequence[str], training: Any) -> int:
         (["--gamma", "0.5"], "--gamma"),
         (["--clip-low", "0.1"], "--clip-low"),
         (["--temperature", "2"], "--temperature"),
+        (["gpro"], "unknown arm 'gpro'; perhaps you meant grpo: choose from grpo, trloo"),
         (["--seeds"], "--seeds is empty"),
+        (["--seeds", "0", "0", "--list"], "--seeds 0 0: a seed is there twice; give each once"),
+        (["--style", "foo"], "--style foo: give one of short, full, given, kernelgym (see"),
         (["--seeds", "a"], "error: --seeds a: give a whole number (see python -m experiments.estimators --help)\n"),
         (["--steps=many", "--seeds", "1"], "error: --steps many: give a whole number (see"),
         (["--limit-seconds", "soon"], "error: --limit-seconds soon: give a number (see"),
@@ -60,6 +63,24 @@ def test_what_is_unusable_is_one_line_and_exit_2(argv: list[str], said: str, cap
     assert said in error
     assert error.count("\n") == 1
     assert not training.jobs
+
+
+def test_a_place_that_cannot_be_made_is_told_before_anything_is_loaded(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").touch()
+    training = ScriptedTraining()
+    assert run_main(["--out", str(tmp_path / "file")], training) == 2
+    told = capsys.readouterr().err.splitlines()[-1]
+    assert told == f"error: {tmp_path}/file/arms cannot be made (Not a directory): choose another directory"
+    assert not training.jobs
+
+
+def test_a_single_arm_is_listed_by_what_differs_from_the_first(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_main(["trloo", "--list"], ScriptedTraining()) == 0
+    listed = capsys.readouterr().out
+    assert "advantage = TRLOO" in listed and "differs in nothing" not in listed
+    assert not any(line.startswith("grpo ") for line in listed.splitlines())
 
 
 def test_a_run_that_another_process_holds_is_told_before_anything_is_loaded(

@@ -106,7 +106,10 @@ def test_bad_directories_and_files_are_one_clear_line(tmp_path: Path) -> None:
     missing = tmp_path / "missing"
     with pytest.raises(SuiteError) as caught:
         load_directory(missing)
-    assert str(caught.value) == f"{missing}: no such directory; give one that holds level1/*.py or problem files"
+    assert (
+        str(caught.value)
+        == f"{missing}: there is no such file or directory; give a directory that holds level1/*.py or problem files"
+    )
     with pytest.raises(SuiteError) as caught:
         load_directory(tmp_path)
     assert str(caught.value) == f"{tmp_path}: no problems in it; expected level1/*.py, level2/*.py, ... or *.py files"

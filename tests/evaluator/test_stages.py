@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -46,3 +48,22 @@ async def test_kernels_that_are_compiled_ahead_share_the_time_of_one_compilation
     with pytest.raises(Ended) as ended:
         await asking.trace("", (), clock)
     assert (ended.value.status, asking.compiled) == (status, compiled)
+
+
+def test_a_clock_lets_each_stage_take_place_in_a_context_of_the_watcher() -> None:
+    told: list[str] = []
+
+    @contextmanager
+    def watch(name: str) -> Iterator[None]:
+        told.append(name)
+        try:
+            yield
+        finally:
+            told.append(f"{name} ended")
+
+    clock = Clock(watch)
+    with pytest.raises(KeyError), clock.stage("trace"):
+        raise KeyError
+    with clock.stage("run"):
+        assert told == ["trace", "trace ended", "run"]
+    assert clock.seconds.trace > 0 and told[-1] == "run ended"

@@ -77,7 +77,7 @@ def test_a_directory_of_another_run_is_refused(tmp_path: Path) -> None:
         ):
             check(tmp_path, other)
     with pytest.raises(UsageError, match=r"holds another run \(other problems\)"):
-        rundir.begin(tmp_path, replace(RUN, problems=()))
+        rundir.begin(tmp_path, replace(RUN, problems=(Problem("q", 1, "train", ""),)))
 
 
 def test_a_run_of_an_earlier_version_is_refused_in_one_line(tmp_path: Path) -> None:

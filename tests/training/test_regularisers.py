@@ -225,7 +225,7 @@ def test_settings_that_make_no_sense_are_refused_in_one_line(tiny_model: Any, ti
         ),
         (lambda: replace(trainer._run, optimiser=Optimiser(warmup=2)), "Optimiser.warmup is 2 and Run.steps 1"),
         (lambda: replace(trainer._run, updates=4), "Run.updates is 4 and Run.prompts_per_step 2: every update takes"),
-        (lambda: replace(trainer._run, epochs=0), "Run.epochs is 0: it must be at least 1"),
+        (lambda: replace(trainer._run, epochs=0), "Run.epochs is 0: it must be a whole number of at least 1"),
     ):
         with pytest.raises(ValueError, match=said) as refused:
             make()

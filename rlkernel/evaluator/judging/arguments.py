@@ -1,4 +1,4 @@
-"""The arguments of a problem as data: tensors by shape, stride and dtype. `trace.candidate.decode_spec` makes tensors of them."""
+"""The arguments of a problem as data: tensors by shape, stride and dtype. `trace.passing.decode_spec` makes tensors of them."""
 
 from __future__ import annotations
 

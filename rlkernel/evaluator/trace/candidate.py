@@ -21,21 +21,20 @@ from triton.backends.compiler import GPUTarget
 from rlkernel.evaluator.devices import DeviceProfile
 from rlkernel.evaluator.program.compiled_ahead import KernelFacts
 from rlkernel.evaluator.program.replaced import hold, holding
-from rlkernel.evaluator.program.schema import Program, decode_scalar
-from rlkernel.evaluator.program.tensors import name_of
-from rlkernel.evaluator.program.values import Pairs, TensorRef, Value
+from rlkernel.evaluator.program.schema import Program
 from rlkernel.evaluator.program.variant import Kept, KeptConfigs, Traced, Variant
 from rlkernel.evaluator.trace.calls import Call, Steady, alike, steady
 from rlkernel.evaluator.trace.cuda_graphs import graphs
 from rlkernel.evaluator.trace.host_numbers import compiled, names
 from rlkernel.evaluator.trace.inductor import load
-from rlkernel.evaluator.trace.kernels import KernelTable, bounded
+from rlkernel.evaluator.trace.kernels import KernelTable
 from rlkernel.evaluator.trace.launches import LaunchRecorder, intercepting
 from rlkernel.evaluator.trace.lie import recording
 from rlkernel.evaluator.trace.moving import to_gpu
-from rlkernel.evaluator.trace.pretrained import decode_config, made_of_configs
+from rlkernel.evaluator.trace.passing import decode_spec, encode_output
+from rlkernel.evaluator.trace.pretrained import made_of_configs
 from rlkernel.evaluator.trace.programs import NotSteady, Programs
-from rlkernel.evaluator.trace.recorder import Recorder, Untraceable, stand_in
+from rlkernel.evaluator.trace.recorder import Recorder, Untraceable
 from rlkernel.evaluator.trace.shims import answering_as
 from rlkernel.evaluator.trace.tuning import keeping
 from rlkernel.evaluator.trace.warmup import NeedsKernel
@@ -76,42 +75,6 @@ def _describe(error: BaseException) -> str:
     text = error.msg if isinstance(error, SyntaxError) else str(error)
     first = (text or "").strip().splitlines()[0][:300] if (text or "").strip() else ""
     return f"{_line_of(error)}{type(error).__name__}: {first}"
-
-
-def decode_spec(value: Any, recorder: Recorder, ids: list[int]) -> Any:
-    """An argument as the candidate sees it: tensors by specification become stand-ins, whose ids are collected."""
-    if isinstance(value, dict) and "tensor" in value:
-        spec = value["tensor"]
-        tensor = stand_in(recorder, tuple(spec["shape"]), tuple(spec["stride"]), getattr(torch, spec["dtype"]))
-        ids.append(recorder.id_of(tensor))
-        return tensor
-    if isinstance(value, dict) and "dict" in value:
-        return {key: decode_spec(item, recorder, ids) for key, item in value["dict"]}
-    if isinstance(value, list):
-        return [decode_spec(item, recorder, ids) for item in value]
-    config = decode_config(value)
-    return decode_scalar(value) if config is None else config
-
-
-def encode_output(value: Any, recorder: Recorder) -> Value:
-    """What `forward` returned, with ids for tensors. Raises Untraceable for what a Program cannot return."""
-    if isinstance(value, torch.Tensor):
-        if type(value) not in (torch.Tensor, nn.Parameter):
-            raise Untraceable(f"forward returns a {type(value).__name__}; return a plain tensor")
-        if value.is_conj() or value.is_neg():
-            raise Untraceable(
-                "forward returns a view that is conjugated or negated by whoever reads it; return .resolve_conj().resolve_neg()"
-            )
-        return TensorRef(recorder.id_of(value))
-    if isinstance(value, (list, tuple)):
-        return [encode_output(item, recorder) for item in value]
-    if isinstance(value, dict):
-        return Pairs(tuple((name_of(key), encode_output(item, recorder)) for key, item in value.items()))
-    if isinstance(value, (int, float)):
-        return bounded(recorder.numbers.known(value))
-    if value is None or isinstance(value, str):
-        return value
-    raise Untraceable(f"forward returns a {type(value).__name__}; return tensors")
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,6 @@ import textwrap
 from typing import Any
 
 import pytest
-import torch
 
 from rlkernel.evaluator import wire
 from rlkernel.evaluator.devices import PROFILES
@@ -16,8 +15,7 @@ from rlkernel.evaluator.program.schema import Op, Program
 from rlkernel.evaluator.program.values import Pairs, TensorRef
 from rlkernel.evaluator.program.variant import Kept, Traced, Variant
 from rlkernel.evaluator.trace.calls import form_of
-from rlkernel.evaluator.trace.candidate import Verdict, decode_spec, encode_output, trace
-from rlkernel.evaluator.trace.recorder import Recorder, Untraceable, stand_in
+from rlkernel.evaluator.trace.candidate import Verdict, trace
 from rlkernel.types import Status
 
 X = {"tensor": {"shape": [2, 3], "stride": [3, 1], "dtype": "float32"}}
@@ -118,26 +116,6 @@ def test_a_file_without_a_module_is_invalid(source: str, detail: str) -> None:
     with pytest.raises(Verdict) as found:
         traced_text(source, Variant([[], {"dict": []}], []))
     assert (found.value.status, found.value.detail) == (Status.INVALID, detail)
-
-
-def test_specifications_become_stand_ins() -> None:
-    recorder, ids = Recorder(), list[int]()
-    args, kwargs = decode_spec([[X, 2], {"dict": [["scale", {"float": "inf"}], ["y", X]]}], recorder, ids)
-    assert ids == [0, 1]
-    assert (args[0].shape, args[0].stride(), args[0].dtype, args[1]) == ((2, 3), (3, 1), torch.float32, 2)
-    assert kwargs["scale"] == float("inf")
-    assert recorder.id_of(kwargs["y"]) == 1
-
-
-def test_a_tensor_of_another_class_is_not_returned() -> None:
-    class Mine(torch.Tensor):
-        pass
-
-    recorder = Recorder()
-    x = stand_in(recorder, (2,), (1,), torch.float32)
-    assert encode_output((x, None, [1.5]), recorder) == [TensorRef(0), None, [1.5]]
-    with pytest.raises(Untraceable, match=r"^forward returns a Mine; return a plain tensor$"):
-        encode_output(x.as_subclass(Mine), recorder)
 
 
 def test_two_traces_of_the_same_work_are_equal_whatever_their_ids() -> None:

@@ -16,9 +16,9 @@ from rlkernel.evaluator.devices import PROFILES
 from rlkernel.evaluator.program.replay import Replay
 from rlkernel.evaluator.program.schema import Op, Program
 from rlkernel.evaluator.program.values import TensorRef
-from rlkernel.evaluator.trace.candidate import encode_output
 from rlkernel.evaluator.trace.devices import CUDA, HOST
 from rlkernel.evaluator.trace.lie import recording
+from rlkernel.evaluator.trace.passing import encode_output
 from rlkernel.evaluator.trace.recorder import Recorder, Untraceable, stand_in
 from rlkernel.evaluator.trace.shims import answering_as
 

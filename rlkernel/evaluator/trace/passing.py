@@ -1,0 +1,51 @@
+"""What a candidate's forward is given, and what it returns, between values and data: tensors are stand-ins and ids."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import nn
+
+from rlkernel.evaluator.program.schema import decode_scalar
+from rlkernel.evaluator.program.tensors import name_of
+from rlkernel.evaluator.program.values import Pairs, TensorRef, Value
+from rlkernel.evaluator.trace.kernels import bounded
+from rlkernel.evaluator.trace.pretrained import decode_config
+from rlkernel.evaluator.trace.recorder import Recorder, Untraceable, stand_in
+
+
+def decode_spec(value: Any, recorder: Recorder, ids: list[int]) -> Any:
+    """An argument as the candidate sees it: tensors by specification become stand-ins, whose ids are collected."""
+    if isinstance(value, dict) and "tensor" in value:
+        spec = value["tensor"]
+        tensor = stand_in(recorder, tuple(spec["shape"]), tuple(spec["stride"]), getattr(torch, spec["dtype"]))
+        ids.append(recorder.id_of(tensor))
+        return tensor
+    if isinstance(value, dict) and "dict" in value:
+        return {key: decode_spec(item, recorder, ids) for key, item in value["dict"]}
+    if isinstance(value, list):
+        return [decode_spec(item, recorder, ids) for item in value]
+    config = decode_config(value)
+    return decode_scalar(value) if config is None else config
+
+
+def encode_output(value: Any, recorder: Recorder) -> Value:
+    """What `forward` returned, with ids for tensors. Raises Untraceable for what a Program cannot return."""
+    if isinstance(value, torch.Tensor):
+        if type(value) not in (torch.Tensor, nn.Parameter):
+            raise Untraceable(f"forward returns a {type(value).__name__}; return a plain tensor")
+        if value.is_conj() or value.is_neg():
+            raise Untraceable(
+                "forward returns a view that is conjugated or negated by whoever reads it; return .resolve_conj().resolve_neg()"
+            )
+        return TensorRef(recorder.id_of(value))
+    if isinstance(value, (list, tuple)):
+        return [encode_output(item, recorder) for item in value]
+    if isinstance(value, dict):
+        return Pairs(tuple((name_of(key), encode_output(item, recorder)) for key, item in value.items()))
+    if isinstance(value, (int, float)):
+        return bounded(recorder.numbers.known(value))
+    if value is None or isinstance(value, str):
+        return value
+    raise Untraceable(f"forward returns a {type(value).__name__}; return tensors")

@@ -40,7 +40,9 @@ from rlkernel.evaluator.compile.signature import CompileFailed, Signature, signa
 from rlkernel.evaluator.compile.ttir import stored_arguments
 from rlkernel.evaluator.compile.work import BoundedSource, bounded
 from rlkernel.evaluator.devices import DeviceProfile
-from rlkernel.evaluator.program.kernel_source import KernelRejected, KernelSet, binding_value, canonical
+from rlkernel.evaluator.program.kernel_rules import binding_value
+from rlkernel.evaluator.program.kernel_source import KernelSet
+from rlkernel.evaluator.program.kernel_text import KernelRejected, canonical
 from rlkernel.evaluator.program.replay import Replay
 from rlkernel.evaluator.program.schema import Config, Function, Launch, Program
 from rlkernel.evaluator.program.values import Descriptor, MalformedProgram, Value

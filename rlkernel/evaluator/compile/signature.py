@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from rlkernel.evaluator.program.kernel_source import canonical
+from rlkernel.evaluator.program.kernel_text import canonical
 from rlkernel.evaluator.program.schema import Config, Function, block_shape
 from rlkernel.evaluator.program.values import Descriptor, Value
 

@@ -32,7 +32,9 @@ from rlkernel.evaluator.judging.counts import Counts
 from rlkernel.evaluator.judging.operator_costs import NoCost
 from rlkernel.evaluator.judging.roofline import resident_programs
 from rlkernel.evaluator.program import constexpr_functions
-from rlkernel.evaluator.program.kernel_source import KernelSet, binding_value, canonical
+from rlkernel.evaluator.program.kernel_rules import binding_value
+from rlkernel.evaluator.program.kernel_source import KernelSet
+from rlkernel.evaluator.program.kernel_text import canonical
 from rlkernel.evaluator.program.replay import tensors_in
 from rlkernel.evaluator.program.schema import Config, Function, Launch, Program, block_shape
 from rlkernel.evaluator.program.values import Descriptor, ScalarRef

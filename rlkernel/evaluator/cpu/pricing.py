@@ -15,7 +15,7 @@ from rlkernel.evaluator.judging.counts import Counts
 from rlkernel.evaluator.judging.operator_costs import NoCost, flops
 from rlkernel.evaluator.judging.roofline import launch_us, operator_us
 from rlkernel.evaluator.messages.children import StepTime
-from rlkernel.evaluator.program.kernel_source import KernelRejected
+from rlkernel.evaluator.program.kernel_text import KernelRejected
 from rlkernel.evaluator.program.replay import Replay, tensors_in
 from rlkernel.evaluator.program.schema import Config, Launch, Op, Program, Step
 from rlkernel.evaluator.program.tensors import flatten, meta_tensors

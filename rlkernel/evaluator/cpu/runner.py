@@ -34,7 +34,7 @@ from rlkernel.evaluator.messages.children import (
     TooLarge,
 )
 from rlkernel.evaluator.messages.endings import Failed
-from rlkernel.evaluator.program.kernel_source import KernelRejected
+from rlkernel.evaluator.program.kernel_text import KernelRejected
 from rlkernel.evaluator.program.replay import Replay, StepFailed, noted_strides
 from rlkernel.evaluator.program.schema import Config, Launch, MalformedProgram, Program
 from rlkernel.evaluator.program.tensors import flatten, lent, overlapping, overwrite

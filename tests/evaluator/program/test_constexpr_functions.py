@@ -8,7 +8,8 @@ import pytest
 
 from rlkernel.evaluator.program.constexpr_functions import TooMuch, interpreted
 from rlkernel.evaluator.program.encoding import from_json, to_json
-from rlkernel.evaluator.program.kernel_source import KernelRejected, KernelSet
+from rlkernel.evaluator.program.kernel_source import KernelSet
+from rlkernel.evaluator.program.kernel_text import KernelRejected
 from rlkernel.evaluator.program.schema import Config, Function, Launch, Program
 from rlkernel.evaluator.program.values import FunctionRef, MalformedProgram, ModuleRef
 

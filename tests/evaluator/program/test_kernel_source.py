@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from rlkernel.evaluator.program.kernel_source import KernelRejected, KernelSet, canonical
+from rlkernel.evaluator.program.kernel_source import KernelSet
+from rlkernel.evaluator.program.kernel_text import KernelRejected, canonical
 from rlkernel.evaluator.program.schema import Function, Program
 from rlkernel.evaluator.program.values import LibraryRef, ModuleRef, TlDtype, Unknown
 
@@ -148,7 +149,7 @@ def test_names_that_tritons_compiler_finds_behind_an_unbound_local_are_refused()
 def test_the_interpreter_gives_no_meaning_to_a_name_that_triton_does_not_have() -> None:
     code = (
         "import importlib\n"
-        "from rlkernel.evaluator.program.kernel_source import _PRESENT\n"
+        "from rlkernel.evaluator.program.kernel_rules import _PRESENT\n"
         "from rlkernel.evaluator.cpu.interpreter import Interpreter\n"
         "from rlkernel.evaluator.program.schema import Program\n"
         "Interpreter(Program((), (), (), {}, (), (), None))\n"  # patches Triton's modules

@@ -22,7 +22,7 @@ def forged(op="aten.relu.default", source="def k(x):\n    pass\n", args=None):
          "forward": [{"op": op, "args": args or [{"t": 0}], "kwargs": {}, "outs": [1]},
                      {"launch": 0, "args": {"x": {"t": 1}}, "line": 1, "configs": [{"constants": {}, "options": {}, "grid": [1, 1, 1]}]}],
          "output": {"t": 1}}
-    return {"message": "Traces", "traces": [{"program": p, "other": None}] * variants()}
+    return {"message": "Traces", "traces": [{"program": p, "other": None}] * variants(), "timed": {"usual": [], "flipped": []}}
 SRC = 'def k\\\n(x):\n    """\ndef e(x):\n    tl.core.builtins.__import__("os").system("id > /tmp/pwned_regex")\n    #"""\n    pass\n'
 class ModelNew(nn.Module):
     def forward(self, x):

@@ -33,7 +33,7 @@ def forged(op="aten.relu.default", source="def k(x):\n    pass\n", args=None):
          "forward": [{"op": op, "args": args or [{"t": 0}], "kwargs": {}, "outs": [1]},
                      {"launch": 0, "args": {"x": {"t": 1}}, "line": 1, "configs": [{"constants": {}, "options": {}, "grid": [1, 1, 1]}]}],
          "output": {"t": 1}}
-    return {"message": "Traces", "traces": [{"program": p, "other": None}] * variants()}
+    return {"message": "Traces", "traces": [{"program": p, "other": None}] * variants(), "timed": {"usual": [], "flipped": []}}
 
 class ModelNew(nn.Module):
     def __init__(self):

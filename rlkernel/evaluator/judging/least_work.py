@@ -76,10 +76,18 @@ def may_hide(drawn: Iterable[torch.Tensor], again: Iterable[torch.Tensor]) -> bo
     elements are always very low, or always 0 where others are not. `again`: the same tensors, drawn once more.
 
     Example: -inf above the diagonal of a mask, or a weight that is triangular; not a bias of zeros, nor the zeros of
-    `relu(torch.randn(n))`, which lie elsewhere in each draw, so that no kernel can pass over them unseen. One-hot rows do: where
-    nearly all elements are 0, a kernel may look for those that are not, and take the rows of a weight that they name.
+    `relu(torch.randn(n))`, which lie elsewhere in each draw, so that no kernel can pass over them unseen. One-hot rows do, see
+    `leaves_rows`.
     """
     return any(_hides(one.detach(), other.detach()) for one, other in zip(drawn, again, strict=False))
+
+
+def leaves_rows(program: Program, drawn: Iterable[torch.Tensor], again: Iterable[torch.Tensor]) -> bool:
+    """Whether a forward has one product alone, and nearly all elements of a tensor that it is given are 0, as those of one-hot
+    rows are: then nothing of the product need be done, since a kernel may gather what the others name."""
+    products = sum(isinstance(step, Op) and base_name(step.op) in _PRODUCTS for step in program.forward)
+    pairs = [(one, other) for one, other in zip(drawn, again, strict=False) if one.shape == other.shape and one.numel() > 1]
+    return products == 1 and any(bool(one.any()) and _nearly_all(one == 0, other == 0) for one, other in pairs)
 
 
 def _hides(one: torch.Tensor, other: torch.Tensor) -> bool:

@@ -8,7 +8,7 @@ import torch
 
 from rlkernel.errors import BrokenReference, one_line
 from rlkernel.evaluator.devices import DeviceProfile
-from rlkernel.evaluator.judging.least_work import LEAST, may_hide
+from rlkernel.evaluator.judging.least_work import LEAST, leaves_rows, may_hide
 from rlkernel.evaluator.judging.reference_calls import tensors_of
 from rlkernel.evaluator.judging.traced_reference import Costs, TracedReference
 from rlkernel.evaluator.program.replaced import drawn
@@ -50,8 +50,7 @@ def prepare(source: str, name: str, profile: DeviceProfile, precision: Precision
         one_size = apply_small(source, name=name) == source
         traced_full = traced_small if one_size else TracedReference(full, profile, replaced)
         costs = traced_full.costs(precision)
-        if costs.least_share > LEAST and (traced_small.given > MOST_LOOKED_AT or may_hide(_given(small, 0), _given(small, 1))):
-            costs = replace(costs, least_share=LEAST)
+        costs = replace(costs, least_share=_least_share(costs, small, traced_small))
     except Untraceable as error:
         raise BrokenReference(f"{name}: the reference cannot be traced: {error}") from error
     except BrokenReference:
@@ -63,6 +62,16 @@ def prepare(source: str, name: str, profile: DeviceProfile, precision: Precision
     shrunk = replace(traced_small.variant, constants=small_constants(source, name=name), replaced=replaced)
     variants = (shrunk, replace(traced_full.variant, replaced=replaced))
     return Prepared(small, variants, traced_small.modal, costs, traced_full.program)
+
+
+def _least_share(costs: Costs, small: Reference, traced: TracedReference) -> float:
+    """The share of its products' operations that a problem asks for, by what it does and by the values of what it is given."""
+    if not costs.products or traced.given > MOST_LOOKED_AT:
+        return min(LEAST, costs.least_share)
+    one, other = _given(small, 0), _given(small, 1)
+    if leaves_rows(traced.program, one, other):
+        return 0.0
+    return LEAST if may_hide(one, other) else costs.least_share
 
 
 def _given(reference: Reference, seed: int) -> list[torch.Tensor]:

@@ -118,3 +118,21 @@ def test_zeros_that_lie_elsewhere_in_each_draw_hide_nothing(draw: Callable[[torc
         first, second = (draw(torch.Generator().manual_seed(number)) for number in (seed, seed + 1))
         found.add(may_hide([torch.ones(4), first], [torch.ones(4), second]))
     assert found == {hides}
+
+
+def test_one_hot_rows_leave_nothing_of_the_only_product() -> None:
+    rows = "torch.nn.functional.one_hot(torch.randint(0, 64, (24,)), 64).float()"
+    text = (
+        "import torch\nimport torch.nn as nn\n\nclass Model(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+        "        self.w, self.v = nn.Parameter(torch.randn(64, 48)), nn.Parameter(torch.randn(48, 48))\n\n"
+        "    def forward(self, x):\n        return {forward}\n\n\ndef get_inputs():\n    return [{rows}]\n\n\n"
+        "def get_init_inputs():\n    return []\n"
+    )
+
+    def share(forward: str, rows: str = rows) -> float:
+        source = text.replace("{forward}", forward).replace("{rows}", rows)
+        return prepare(source, "p", PROFILES["h200"], Precision.PYTORCH).costs.least_share
+
+    assert share("x @ self.w") == 0.0
+    assert share("torch.relu(x @ self.w) @ self.v") == LEAST, "another product is needed whole, which is not told apart"
+    assert share("x @ self.w", "torch.randn(24, 64)") == WHOLE

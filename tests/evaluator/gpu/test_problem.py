@@ -124,7 +124,7 @@ def test_an_output_that_is_noise_is_so_at_the_usual_constants_alone(study: Any) 
 
 def test_where_tf32_makes_too_much_of_an_output_rounds_are_judged_without_it(study: Any) -> None:
     known, _, _ = study("", "return torch.sin(60.0 * (x @ x.T)) + 0.0 * y.sum()")
-    assert known.blurred and known.allowed["plain"][0].norm <= 0.02
+    assert known.blurred and known.allowed["plain"][0].norm < 0.021  # what tf32 may add at most, and a little of its own
     assert known.allowed["timed"][0].element == math.inf
     sharp, _, _ = study("", "return x @ x.T @ x + y")
     assert not sharp.blurred

@@ -41,9 +41,7 @@ def numbers(one: Found) -> dict[str, Any]:
             {
                 "arm": run.arm,
                 "seed": run.seed,
-                "validation": _table(
-                    run.validation, [key for key in (*COLUMNS, "seconds_wall") if all(key in row for row in run.validation)]
-                ),
+                "validation": _table(run.validation, _recorded(run)),
                 "training": _table(run.training, TRAIN_KEYS),
                 "problems": {
                     str(step): {name: [_short(row.get(key)) for key in COLUMNS] for name, row in problems.items()}

@@ -92,7 +92,7 @@ class Reuse:
         return np.asarray(np.minimum(self._sizes, self._programs * moved).sum(axis=1))
 
     def _apart(self, touches: list[_Touch]) -> tuple[float, float]:
-        """Of one storage's touches, the bytes that are touched first, and those of the others that come from memory again."""
+        """The bytes of one storage that `touches` meet first, and those that later touches take from memory again."""
         times = np.array([touch.times for touch in touches])
         owners = np.repeat(np.arange(len(touches)), [touch.sectors.size for touch in touches])
         sectors = np.concatenate([touch.sectors for touch in touches])

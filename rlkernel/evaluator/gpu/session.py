@@ -118,10 +118,9 @@ class Session:
         found, wanted = checks.outputs(outcome.output, expected, self.known.allowed[name_of(kind)], kind.note)
         checks.own(found, outcome.inputs, wanted, tensors_of(given))
         before = given if self.known.keeps_inputs else self.problem.inputs(seeds.inputs, kind)
-        returned = tensors_of(outcome.output), tensors_of(expected)
-        checks.inputs(outcome.inputs, tensors_of(given), tensors_of(before), self.known.fates, *returned)
+        checks.inputs(outcome.inputs, tensors_of(given), tensors_of(before), self.known.fates, found, wanted)
         if not kind.other:
-            self._state_alike(checks, subject, model, tensors_of(expected), kind)
+            self._state_alike(checks, subject, model, wanted, kind)
         return Round(kind, seeds, outcome, expected, seconds)
 
     def _reference(self, seeds: Seeds, kind: Kind) -> nn.Module:
@@ -223,7 +222,7 @@ class Session:
         return [index for index, limit in enumerate(limits) if math.isfinite(limit.element)] or list(range(len(limits)))
 
     def _difference(self, checks: Checks, first: Round, other: Outcome) -> Callable[[], float]:
-        """By how much these outputs differ between two calls, see `Checks.difference`."""
+        """Return what gives the largest difference between two calls in the outputs of `_telling`, see `Checks.difference`."""
         one, two = tensors_of(first.outcome.output), tensors_of(other.output)
         telling = self._telling(first.kind)
         return checks.difference([one[index] for index in telling], [two[index] for index in telling])

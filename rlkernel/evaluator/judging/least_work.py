@@ -82,12 +82,16 @@ def may_hide(drawn: Iterable[torch.Tensor], again: Iterable[torch.Tensor]) -> bo
     return any(_hides(one.detach(), other.detach()) for one, other in zip(drawn, again, strict=False))
 
 
-def leaves_rows(program: Program, drawn: Iterable[torch.Tensor], again: Iterable[torch.Tensor]) -> bool:
-    """Whether a forward has one product alone, and nearly all elements of a tensor that it is given are 0, as those of one-hot
-    rows are: then nothing of the product need be done, since a kernel may gather what the others name."""
-    products = sum(isinstance(step, Op) and base_name(step.op) in _PRODUCTS for step in program.forward)
+def has_one_product(program: Program) -> bool:
+    """Whether a forward multiplies once."""
+    return sum(isinstance(step, Op) and base_name(step.op) in _PRODUCTS for step in program.forward) == 1
+
+
+def leaves_rows(drawn: Iterable[torch.Tensor], again: Iterable[torch.Tensor]) -> bool:
+    """Whether nearly all elements of one of the tensors that a forward is given are 0, as those of one-hot rows are: then nothing
+    of its only product need be done, since a kernel may gather what the others name."""
     pairs = [(one, other) for one, other in zip(drawn, again, strict=False) if one.shape == other.shape and one.numel() > 1]
-    return products == 1 and any(bool(one.any()) and _nearly_all(one == 0, other == 0) for one, other in pairs)
+    return any(bool(one.any()) and _nearly_all(one == 0, other == 0) for one, other in pairs)
 
 
 def _hides(one: torch.Tensor, other: torch.Tensor) -> bool:

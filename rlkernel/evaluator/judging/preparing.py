@@ -8,7 +8,7 @@ import torch
 
 from rlkernel.errors import BrokenReference, one_line
 from rlkernel.evaluator.devices import DeviceProfile
-from rlkernel.evaluator.judging.least_work import LEAST, leaves_rows, may_hide
+from rlkernel.evaluator.judging.least_work import LEAST, has_one_product, leaves_rows, may_hide
 from rlkernel.evaluator.judging.reference_calls import tensors_of
 from rlkernel.evaluator.judging.traced_reference import Costs, TracedReference
 from rlkernel.evaluator.program.replaced import drawn
@@ -66,10 +66,11 @@ def prepare(source: str, name: str, profile: DeviceProfile, precision: Precision
 
 def _least_share(costs: Costs, small: Reference, traced: TracedReference) -> float:
     """The share of its products' operations that a problem asks for, by what it does and by the values of what it is given."""
-    if not costs.products or traced.given > MOST_LOOKED_AT:
-        return min(LEAST, costs.least_share)
+    alone = has_one_product(traced.program)
+    if traced.given > MOST_LOOKED_AT or not (alone or costs.least_share > LEAST):
+        return LEAST  # which no value changes
     one, other = _given(small, 0), _given(small, 1)
-    if leaves_rows(traced.program, one, other):
+    if alone and leaves_rows(one, other):
         return 0.0
     return LEAST if may_hide(one, other) else costs.least_share
 

@@ -93,15 +93,20 @@ def stressed(inputs: list[Any], stress: Stress) -> list[Any]:
 
 
 def _stressed(tensor: torch.Tensor, stress: Stress) -> torch.Tensor:
-    if stress is Stress.SHIFTED and shifts(tensor):
-        by = half_size(tensor) if two_sided(tensor) else -tensor.mean(dtype=torch.float32).to(tensor.dtype)
+    by = _shift(tensor) if stress is Stress.SHIFTED else None
+    if by is not None:
         shifted = (tensor + by) * STRESS
-        return shifted.masked_fill_(
-            tensor == 0, 0
-        )  # what is zero is part of the problem, such as one half of a triangular matrix
+        return shifted.masked_fill_(tensor == 0, 0)  # zeros are part of the problem, such as one half of a triangular matrix
     if all_zero(tensor):
         return wave_like(tensor)
     return tensor * STRESS
+
+
+def _shift(tensor: torch.Tensor) -> torch.Tensor | float | None:
+    """What is added to an input that is shifted; None where a shift changes nothing."""
+    if one_sided(tensor):
+        return -tensor.mean(dtype=torch.float32).to(tensor.dtype)
+    return half_size(tensor) if two_sided(tensor) else None
 
 
 def all_zero(tensor: torch.Tensor) -> bool:

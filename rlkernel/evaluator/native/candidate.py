@@ -22,7 +22,7 @@ from rlkernel.evaluator.messages import codec
 from rlkernel.evaluator.messages.children import RoundOutputs
 from rlkernel.evaluator.messages.native import Begin, Call, Construct, Done, Draw, HandOver, Raised, TimeCall, Timed
 from rlkernel.evaluator.native.calls import CallClock, PlacedReference, timed_call
-from rlkernel.evaluator.program.tensors import flatten, lent, overlapping
+from rlkernel.evaluator.program.tensors import flatten, lent, overlapping, overwrite
 from rlkernel.seeds import following
 
 MODULE = "candidate"
@@ -99,7 +99,7 @@ class _Held:
         if self._copied:
             given = state_of(self._reference.drawn_model(draw))
             for own, theirs in pairs(state_of(self._module), given):
-                own.copy_(theirs)
+                overwrite(own, theirs)
 
     def _call(self, draw: Draw, watched: tuple[str, ...], body: wire.Body) -> RoundOutputs:
         if not draw.again:

@@ -33,6 +33,7 @@ from envs.world.corpus import repetition
 from experiments.behaviour import write_behaviour
 from experiments.cold_start.optimizer import MuonAndAdamW
 from experiments.cold_start.recipes import Recipe, Taught
+from experiments.cold_start.renumbered import copies
 from experiments.tuning.conversations import Conversation as Told
 from experiments.tuning.examination import Examination, examine
 from experiments.tuning.recorder import Teller
@@ -204,11 +205,13 @@ async def make(recipe: Recipe, out: Path, until: float = math.inf) -> bool:
     print(f"lazy answers that follow a lazy one: {repetition(corpus):.0%}", flush=True)
     corpus = taught(corpus, recipe.taught, recipe.seed)
     tokenizer = tokenizer_for(corpus, recipe.vocabulary, recipe.context)
-    rows = [row(tokenizer, conversation, recipe.context) for conversation in corpus]
+    times = math.ceil(recipe.steps * recipe.batch / len(corpus)) if recipe.renumbered else 1
+    rows = [row(tokenizer, conversation, recipe.context) for conversation in copies(corpus, times, recipe.seed)]
     sizes = {"width": recipe.width, "layers": recipe.layers, "heads": recipe.heads, "feed_forward": recipe.feed_forward}
     model = build_model(tokenizer, seed=recipe.seed, **sizes)
-    tokens, size = sum(len(r["input_ids"]) for r in rows), sum(p.numel() for p in model.parameters())
-    print(f"{len(rows)} conversations, {tokens} tokens, a model of {size} parameters", flush=True)
+    tokens, size = sum(len(r["input_ids"]) for r in rows[: len(corpus)]), sum(p.numel() for p in model.parameters())
+    again = f", {times - 1} copies of each with other sizes" if times > 1 else ""
+    print(f"{len(corpus)} conversations{again}, {tokens} tokens, a model of {size} parameters", flush=True)
     if not train(model, tokenizer, rows, recipe, until):
         return False
     draft = out.with_name(f"{out.name}.draft")

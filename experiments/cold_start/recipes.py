@@ -51,6 +51,8 @@ class Recipe:
     world: World | None = None
     """What a policy of the world is taught; `mixture`, `problems`, `conversations`, `deck` and `turns` have no part in it."""
     taught: Taught = Taught()
+    renumbered: bool = False
+    """Whether a conversation that is taken again has other sizes (`renumbered`)."""
     vocabulary: int = VOCABULARY
     context: int = CONTEXT
     """The most tokens of a conversation; later turns are left out."""
@@ -116,6 +118,7 @@ _WORLD = Recipe(
     bf16=True,
     world=World(ALL, extra=480, conversations=6),
     taught=Taught(slow=0.5, wrong=0.6),  # so that the policy begins where there is most to be learned
+    renumbered=True,
     vocabulary=4096,
     context=4096,
     max_new_tokens=512,
@@ -130,6 +133,7 @@ WORLD_RECIPES: Mapping[str, tuple[Recipe, Path]] = {
             steps=1000,  # ten times the corpus, for the same reason
             world=World(TWO, extra=400, conversations=5, device="cpu"),
             taught=Taught(),
+            renumbered=True,
             vocabulary=2048,
             context=4096,
             max_new_tokens=512,

@@ -15,6 +15,7 @@ such as -1e9 behind a mask. Huge values begin above a gap of a factor of 1000 in
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import torch
@@ -201,12 +202,17 @@ def own_error(
     others = [nudged] if nudged is not None else []
     others += [cores.nearest, cores.cut] if cores is not None else []
     blocks = _blocks([found, exact, *others])
-    count, size, total, given, *sides = torch.stack([_sums(block, huge) for block in blocks]).sum(0).tolist()
+    whole = [_counted(blocks[0], huge)] if len(blocks) == 1 else None  # several blocks would take much memory together
+
+    def counted() -> Iterable[list[torch.Tensor]]:
+        return whole or (_counted(block, huge) for block in blocks)
+
+    count, size, total, given, *sides = torch.stack([_sums(block) for block in counted()]).sum(0).tolist()
     along = sides.pop()
     if not count:
         return OwnError(huge=huge)
     root = math.sqrt(size / count)
-    rows = torch.stack([_extremes(block, huge, root, total / count) for block in blocks])
+    rows = torch.stack([_extremes(block, root, total / count) for block in counted()])
     variance, *worst = [float(rows[:, 0].sum()) / max(1, count - 1), *rows[:, 1:].amax(0).tolist()]
     misses = [
         (math.sqrt(miss) / _above(math.sqrt(size)), element) if finite == count else (math.inf, math.inf)
@@ -261,27 +267,31 @@ def _blocks(tensors: list[torch.Tensor]) -> list[list[torch.Tensor]]:
 
 
 def _counted(block: list[torch.Tensor], huge: float) -> list[torch.Tensor]:
-    """The elements that are finite and not huge, in float64."""
+    """The elements that are finite and not huge, in float64. A GPU is waited for."""
     found, exact = block[:2]
-    here = torch.isfinite(found) & torch.isfinite(exact) & (found.abs() <= huge)
+    here = torch.isfinite(found).logical_and_(torch.isfinite(exact))
+    if huge < math.inf:
+        here.logical_and_(found.abs() <= huge)
+    if bool(here.all()):  # as nearly always: what follows costs several passes per tensor
+        return [t.double() for t in block]
     return [t[here].double() for t in block]
 
 
-def _sums(block: list[torch.Tensor], huge: float) -> torch.Tensor:
-    """Sums over one block: the number of elements that count, and the sums of their squares, of themselves, and of the squares of
-    `found`; then of `found` and of each further tensor the squared errors and the number of finite elements; then the last one's
-    errors times the exact values."""
-    mine, target, *rest = _counted(block, huge)
-    count = torch.tensor(float(target.numel()), dtype=torch.float64, device=target.device)
+def _sums(counted: list[torch.Tensor]) -> torch.Tensor:
+    """Sums over what counts of one block: the number of elements, the sums of their squares, of themselves, and of the squares
+    of `found`; then of `found` and of each further tensor the squared errors and the number of finite elements; then the last
+    one's errors times the exact values."""
+    mine, target, *rest = counted
+    count = torch.full((), float(target.numel()), dtype=torch.float64, device=target.device)
     sides = [x for t in (mine, *rest) for x in ((t - target).square().sum(), torch.isfinite(t).sum().double())]
     along = (((rest or [mine])[-1] - target) * target).sum()
     return torch.stack([count, target.square().sum(), target.sum(), mine.square().sum(), *sides, along])
 
 
-def _extremes(block: list[torch.Tensor], huge: float, root: float, mean: float) -> torch.Tensor:
-    """Misses in one block: the sum of the squared distances from the mean; then of `found` and of each further tensor the worst
-    element, relative to |element| + root mean square."""
-    mine, target, *rest = _counted(block, huge)
+def _extremes(counted: list[torch.Tensor], root: float, mean: float) -> torch.Tensor:
+    """Misses in what counts of one block: the sum of the squared distances from the mean; then of `found` and of each further
+    tensor the worst element, relative to |element| + root mean square."""
+    mine, target, *rest = counted
     if not target.numel():
         return torch.zeros(2 + len(rest), dtype=torch.float64, device=target.device)
     base = (target.abs() + root).clamp_min_(1e-30)

@@ -187,7 +187,7 @@ def world(run: Run) -> Run:
 
 
 def world_cpu(run: Run) -> Run:
-    """The world_cpu preset: two families of `envs/world` in modelled time, and the small policy that knows them. With the learning
+    """The world_cpu preset: two families of `envs/world` in modelled time, and the small policy that knows them. At the learning
     rate of `cpu` that policy loses half of its reward in six steps."""
     sizes = {"problems": world_problems(TWO), "model": str(WORLD_SMALL), "max_new_tokens": 512}
     return replace(cpu(run), learning_rate=3 * run.learning_rate, **sizes)  # type: ignore[arg-type]

@@ -25,6 +25,10 @@ MOST_LOSSES = 16
 """Kernels of a candidate without which the rest may fail; each costs a process and a second. Of those without which it never
 ends there are fewer, see `gpu.liveness`."""
 
+DRAWS = 32
+"""How many draws of inputs a stay may need, whose time is ours: one to lay out memory, up to two for each of five rounds, and one
+for each trial of a long or slow forward, of which some may be void."""
+
 
 @dataclass(frozen=True, slots=True)
 class Stay:
@@ -37,7 +41,7 @@ class Stay:
 
 
 class Stays:
-    """Leads candidates to `runners`. `seconds`: how long a runner may be silent."""
+    """Leads candidates to `runners`. `seconds`: how long a runner may be silent, besides the time that we draw inputs."""
 
     def __init__(self, runners: Sequence[GpuRunner], studies: Studies, seconds: float) -> None:
         self.runners = runners
@@ -64,7 +68,9 @@ class Stays:
                 async with runner.lease():
                     known = await self._studies.study(runner, problem, brief)
                     with clock.stage("gpu"):
-                        judged = await self._ask(runner, ready or await question(known))
+                        judged = await self._ask(
+                            runner, ready or await question(known), self._seconds + DRAWS * known.draw_seconds
+                        )
             except RunnerFailed:
                 if all(runner.failed for runner in self.runners):
                     raise
@@ -73,13 +79,13 @@ class Stays:
                     return Stay(runner, known, judged)
                 task = _knowing(task, judged)
 
-    async def _ask(self, runner: GpuRunner, question: bytes) -> Judged | Needed:
+    async def _ask(self, runner: GpuRunner, question: bytes, seconds: float) -> Judged | Needed:
         """The runner's facts about the candidate. Its failure, death or silence ends the evaluation: raises Ended."""
         try:
-            answer: Judged | Needed | Failed = await runner.ask(question, self._seconds, Judged, Needed)
+            answer: Judged | Needed | Failed = await runner.ask(question, seconds, Judged, Needed)
         except RunnerLost as lost:
             if lost.death is None:
-                raise Ended(Status.TIMEOUT, f"the GPU was silent for more than {self._seconds:g} s") from None
+                raise Ended(Status.TIMEOUT, f"the GPU was silent for more than {seconds:.3g} s") from None
             raise Ended(Status.CRASH, f"the process that drives the GPU {lost.death.describe()}") from None
         if isinstance(answer, Failed):
             raise Ended(answer.status if answer.status in _MAY_SAY else Status.CRASH, answer.detail)

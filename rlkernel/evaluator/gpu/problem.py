@@ -6,6 +6,7 @@ Nothing here is alive while a candidate's kernels run, unless it is compared wit
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -25,8 +26,8 @@ from rlkernel.evaluator.judging.comparison import Match, compare_tensor
 from rlkernel.evaluator.judging.flags import judging
 from rlkernel.evaluator.judging.noise import confirmed, moved_call
 from rlkernel.evaluator.judging.own_error import Cores, own_error, steady
+from rlkernel.evaluator.judging.placing import Draws, Placing, placed
 from rlkernel.evaluator.judging.reference_calls import (
-    Placing,
     balance_state,
     balanced,
     call,
@@ -71,10 +72,11 @@ class _Usual:
     reads: bool
     gaps: bool
     plain: bool
+    draw_seconds: float
 
 
 def on_gpu(value: Any) -> Any:
-    return mapped(value, lambda tensor: tensor.to(CUDA))
+    return mapped(value, lambda tensor: placed(tensor, CUDA))
 
 
 class GpuProblem:
@@ -85,11 +87,14 @@ class GpuProblem:
         """Attributes that forward replaces for its next call, see `program.replaced`."""
         self.reference: Reference = load_reference(source, small=False, name=name)
         self._constants: dict[str, torch.Tensor] | None = None
-        self._inputs, self._modules = Placing(CUDA), Placing(CUDA)
+        self._draws, self._modules = Draws(self.reference.inputs, CUDA), Placing(CUDA)
 
     def inputs(self, seed: int, kind: Kind = USUAL) -> list[Any]:
-        made = on_gpu(self._inputs(lambda: self.reference.inputs(seed)))
-        return balanced(stressed(made, kind.stress), kind.balance)
+        return balanced(stressed(self._draws(seed), kind.stress), kind.balance)
+
+    def forget(self) -> None:
+        """Give back what is kept of the seeds so far, which no other stay has."""
+        self._draws.forget()
 
     def init_tensors(self, seed: int) -> list[torch.Tensor]:
         """The tensors among the constructor's arguments, as `model(seed)` gets them."""
@@ -168,12 +173,15 @@ class GpuProblem:
         return Known(
             allowed, kind.stress, balance, kind.perturbed, usual.fates, tuple(usual.state), called.reads, called.gaps,
             called.plain, tuple(rows), measuring.state_limits(seen), any(error.blurred for error in usual.errors),
+            called.draw_seconds,
         )  # fmt: skip
 
     def _usual_call(self, measuring: Measuring, usual: Seen, stopwatch: Stopwatch) -> _Usual:
         """Call the reference as the problem is written. No tensor outlives this: a study computes in float64 before and after."""
         init_seed, seed = draw_seed(), draw_seed()
-        model, inputs = self.model(init_seed), self.inputs(seed)
+        model, begun = self.model(init_seed), time.perf_counter()
+        inputs = self.inputs(seed)
+        draw_seconds = time.perf_counter() - begun
         with host_reads.HostReads() as reads:
             output = tensors_of(call(model, inputs, 0))
         timed = measuring.timed_limits(usual, output, init_seed, seed)
@@ -184,7 +192,7 @@ class GpuProblem:
         else:
             again, given = self.model(init_seed), self.inputs(seed)  # which the call may have changed
             _, run = stopwatch.run(lambda: host_reads.answered(again, given, 0, reads.noted), GAP_SPIN_US)
-        return _Usual(timed, bool(reads.noted), run.void, plain)
+        return _Usual(timed, bool(reads.noted), run.void, plain, draw_seconds)
 
     def look_closer(
         self, output: Any, expected: Any, model: nn.Module, inputs: list[Any], forward_seed: int, precision: Precision

@@ -122,6 +122,8 @@ class Runner:
         return answer
 
     def _problem(self, source: str, name: str, replaced: Sequence[str]) -> GpuProblem:
+        for known in self._problems.values():
+            known.forget()
         key = name + source
         if key not in self._problems:
             self._problems[key] = GpuProblem(source, name, replaced)

@@ -36,8 +36,12 @@ TOLERATED_VOIDS = 2
 """The number of void trials after which every run spins, also behind a run that still goes on."""
 VOID_SECONDS = 0.2
 """How long the trials try for runs without gaps."""
+PATIENT_VOIDS = 4
+"""Void trials up to which they try in any case: to draw inputs may take seconds, and each void one lengthens the spin."""
 GIVE_UP_SECONDS = 1.0
-"""The time after which the trials end if some of them were void."""
+"""The time after which the trials end if more than `GIVE_UP_VOIDS` of them were void."""
+GIVE_UP_VOIDS = 8
+"""Void trials up to which none of a stay's seconds ends the trials."""
 MAX_HOST_US = 10_000.0
 """The time to enqueue a call above which no spin helps, because the host waits for the GPU."""
 INPUTS_CHECKED = 8
@@ -90,6 +94,15 @@ class Made:
         self.reference_us.append(trial.reference.us)
         self.host_us.append(trial.candidate.host_us)
 
+    def patient(self, seconds: float) -> bool:
+        """Whether a run of the candidate with gaps is tried again, so many seconds after the trials began."""
+        return seconds < VOID_SECONDS or self.void < PATIENT_VOIDS
+
+    def hopeless(self, seconds: float) -> bool:
+        """Whether trials without gaps are given up, so many seconds after they began. Both must be reached: seconds pass while we
+        draw inputs, and the first void trials only tell how long this host takes."""
+        return self.void > GIVE_UP_VOIDS and seconds > GIVE_UP_SECONDS
+
 
 @dataclass
 class Trials:
@@ -138,11 +151,12 @@ class Trials:
             busy = made.void <= TOLERATED_VOIDS
             batch = [self._trial(model, spin, unless_busy=busy) for _ in range(1 if one else count)]
             match, certain = self._told(batch)
-            patient = time.perf_counter() - begun < VOID_SECONDS
+            seconds = time.perf_counter() - begun
+            patient = made.patient(seconds)  # alike for all of a batch, which had one spin
             for trial in batch if certain else []:
                 made.add(trial, gaps=self.known.gaps, patient=patient)
             spin = max([spin, *(spin_for(us) for us in made.slow_hosts_us)])
-            if made.void and time.perf_counter() - begun > GIVE_UP_SECONDS:
+            if made.hopeless(seconds):
                 if len(made.candidate_us) < 2:  # of one trial nothing is known but the clock's resolution
                     raise Unmeasured("its time cannot be measured: the reference beside it is held up")
                 break

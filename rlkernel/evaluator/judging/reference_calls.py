@@ -11,12 +11,11 @@ import math
 import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
-from typing import Any, TypeVar
+from typing import Any
 
 import torch
 from torch import nn
 
-from rlkernel.errors import BrokenReference
 from rlkernel.evaluator.judging.widening import without_casts
 from rlkernel.evaluator.messages.judgement import Balance, Stress
 from rlkernel.evaluator.program.codes import holds_numbers, widened
@@ -24,7 +23,6 @@ from rlkernel.evaluator.program.replaced import holding
 from rlkernel.evaluator.program.tensors import extent, flatten, overwrite
 from rlkernel.seeds import seed_generators
 
-T = TypeVar("T")
 STRESS = 8.0
 """Factor on floating-point inputs in a stressed round."""
 LOPSIDED = 4.0
@@ -39,33 +37,6 @@ REFUSALS = (RuntimeError, ValueError, TypeError, AssertionError, IndexError)
 def draw_seed() -> int:
     """From the operating system, after the candidate was traced."""
     return secrets.randbits(31)
-
-
-class Placing:
-    """Makes what a reference's file makes on a device: there, or on the host where the first call fails there, because the file
-    puts its own tensors of the host beside those that it makes. What the host draws differs from what the device draws, so that
-    the first call decides for all."""
-
-    def __init__(self, device: torch.device) -> None:
-        self.device = device
-        self.on_host: bool | None = None
-        """None before the first call."""
-
-    def __call__(self, make: Callable[[], T]) -> T:
-        """Raises BrokenReference."""
-        if self.on_host:
-            return make()
-        try:
-            with self.device:
-                made = make()
-        except BrokenReference as error:
-            if self.on_host is False or isinstance(error.__cause__, torch.OutOfMemoryError):
-                raise
-            made = make()
-            self.on_host = True
-            return made
-        self.on_host = False
-        return made
 
 
 def tensors_of(value: Any) -> list[torch.Tensor]:

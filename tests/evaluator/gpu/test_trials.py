@@ -45,6 +45,64 @@ def test_which_trials_count(room: Any, void: tuple[bool, bool], gaps: bool, pati
     assert made.slow_hosts_us == ([] if counts else [20.0, 40.0])
 
 
+class Scripted:
+    """Trials of which each is played: whether its runs are void is told by the spin before them, and each takes `seconds`."""
+
+    def __init__(self, room: Any, monkeypatch: pytest.MonkeyPatch, *, enough_us: tuple[float, float], seconds: float) -> None:
+        self.spins: list[float] = []
+        self._room, self._enough_us, self._seconds, now = room, enough_us, seconds, [0.0]
+        monkeypatch.setattr(room.trials.time, "perf_counter", lambda: now[0])
+        self.trials = trials_of(room)
+        self.trials.problem = SimpleNamespace(
+            model=lambda seed: None, first_inputs=lambda *seeds: [], init_tensors=lambda seed: []
+        )
+        self.trials.subject = SimpleNamespace(calls_before=0, construct=lambda *given: None, steps=1)
+        self.trials.known.rows, self.trials.known.gaps, self.trials.known.plain = [], False, True
+        monkeypatch.setattr(room.trials.Trials, "_trial", lambda _, model, spin, unless_busy: self.played(spin, now))
+        monkeypatch.setattr(room.trials.Trials, "_still_intact", lambda *given: None)
+
+    def played(self, spin: float, now: list[float]) -> Any:
+        now[0] += self._seconds
+        self.spins.append(spin)
+        self.trials.close = "1e-4"
+        void = tuple(spin < enough for enough in self._enough_us)
+        return trial(self._room, void=void, host_us=90.0, match=Match(True))
+
+
+@pytest.mark.parametrize("seconds", [0.001, 4.0])
+@pytest.mark.parametrize("enough_us", [(150.0, 50.0), (50.0, 150.0), (150.0, 150.0), (307.0, 307.0)])
+def test_a_slow_draw_of_inputs_ends_no_trials(
+    room: Any, monkeypatch: pytest.MonkeyPatch, seconds: float, enough_us: tuple[float, float]
+) -> None:
+    """The first spin, of 100 us, is too short for this host, which takes 90 us and 180 us, and more at first."""
+    one = Scripted(room, monkeypatch, enough_us=enough_us, seconds=seconds)
+    timed, host_us, match = one.trials.run()
+    assert (timed.trials, host_us, match.matches) == (5, 90.0, True)
+    assert (round(timed.candidate_us, 6), round(timed.reference_us, 6)) == (50.0, 100.0)
+    assert one.spins == [100.0, *[pytest.approx(1.6 * 180.0 + 20.0)] * 5]
+
+
+@pytest.mark.parametrize("seconds", [0.001, 4.0])
+def test_a_candidate_beside_which_the_reference_is_always_held_up_has_no_time(
+    room: Any, monkeypatch: pytest.MonkeyPatch, seconds: float
+) -> None:
+    one = Scripted(room, monkeypatch, enough_us=(0.0, 1e9), seconds=seconds)
+    with pytest.raises(room.trials.Unmeasured):
+        one.trials.run()
+    # One alone, and batches of five: for a second, and more than eight of them.
+    assert len(one.spins) == {0.001: 1001, 4.0: 11}[seconds]
+
+
+@pytest.mark.parametrize("seconds", [0.001, 4.0])
+def test_gaps_of_a_candidate_that_no_spin_covers_are_its_own_loss(
+    room: Any, monkeypatch: pytest.MonkeyPatch, seconds: float
+) -> None:
+    one = Scripted(room, monkeypatch, enough_us=(1e9, 0.0), seconds=seconds)
+    assert one.trials.run()[0].trials == 5
+    # One alone, and batches of five: tried again for a fifth of a second, and at least in one batch.
+    assert len(one.spins) == {0.001: 201, 4.0: 11}[seconds]
+
+
 def test_a_host_that_waits_for_the_gpu_asks_for_no_longer_spin(room: Any) -> None:
     made = room.trials.Made()
     made.add(trial(room, void=(True, False), host_us=30_000.0), gaps=False, patient=True)

@@ -10,10 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
-from rlkernel.errors import BrokenReference
 from rlkernel.evaluator.judging.reference_calls import (
     STRESS,
-    Placing,
     constants,
     half_size,
     nudged,
@@ -25,7 +23,6 @@ from rlkernel.evaluator.judging.reference_calls import (
     two_sided,
 )
 from rlkernel.evaluator.messages.judgement import Stress
-from rlkernel.reference import load_reference
 
 
 def test_constant_parameters_and_buffers_get_other_values_and_random_ones_keep_theirs() -> None:
@@ -133,31 +130,6 @@ def test_state_is_matched_by_name_then_by_shape_in_order() -> None:
     for mine, theirs in pairs(own, given):
         mine.copy_(theirs)
     assert [float(t[0]) for t in own.values()] == [1.0, 2.0, 3.0, 0.0]
-
-
-def test_what_fails_on_a_device_is_made_on_the_host_from_the_first_call_on() -> None:
-    meta = torch.device("meta")  # which knows no sum of its tensors and others
-    mixes = "return [torch.from_numpy(np.ones(3)) + torch.ones(3)]"
-    for draw, where in ((mixes, "cpu"), ("return [torch.ones(3)]", "meta")):
-        source = (
-            "import numpy as np\nimport torch\nfrom torch import nn\nclass Model(nn.Module):\n    pass\n"
-            f"def get_init_inputs():\n    return []\ndef get_inputs():\n    {draw}\n"
-        )
-        one, place = load_reference(source, small=False), Placing(meta)
-        for seed in (0, 1):
-            (x,) = place(lambda one=one, seed=seed: one.inputs(seed))
-            assert (x.device.type, place.on_host) == (where, where == "cpu")
-
-
-def test_the_first_call_decides_where_tensors_are_made() -> None:
-    def failing() -> None:
-        raise BrokenReference("it fails here alone")
-
-    place = Placing(torch.device("cpu"))
-    assert place(lambda: 3) == 3
-    with pytest.raises(BrokenReference):
-        place(failing)
-    assert place.on_host is False
 
 
 def test_zeros_that_share_memory_get_other_values_that_do() -> None:

@@ -12,7 +12,7 @@ import torch
 
 from rlkernel.errors import BrokenReference
 from rlkernel.evaluator.judging import placing
-from rlkernel.evaluator.judging.placing import Draws, everything_on, Placing
+from rlkernel.evaluator.judging.placing import Draws, Placing, everything_on
 from rlkernel.reference import load_reference
 from rlkernel.seeds import seed_generators
 

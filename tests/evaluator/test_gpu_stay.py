@@ -86,6 +86,16 @@ async def test_a_problem_is_studied_once_in_its_own_time_and_the_candidate_is_to
     ]
 
 
+async def test_the_time_that_we_draw_inputs_is_no_silence_of_the_gpu() -> None:
+    known = replace(KNOWN, draw_seconds=2.0)  # a hundred million numbers by numpy
+    runner = PlayedRunner(0, [known, WRONG, RunnerLost(None)])
+    those = stays(runner)
+    assert (await stay(those)).judged == WRONG
+    assert runner.asked[1] == (Evaluate(TASK, known, {"key": Span(0, 5)}), 10.0 + 32 * 2.0)
+    with pytest.raises(Ended, match="silent for more than 74 s"):
+        await stay(those)
+
+
 @pytest.mark.parametrize(
     ("answer", "status", "line"),
     [

@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from rlkernel.evaluator.judging.comparison import bits
-from rlkernel.evaluator.judging.placing import Placing
+from rlkernel.evaluator.judging.placing import Placing, everything_on
 from rlkernel.evaluator.judging.reference_calls import constants, mapped, perturb, stressed, tensors_of
 from rlkernel.evaluator.messages.judgement import Stress
 from rlkernel.evaluator.messages.native import Draw
@@ -44,7 +44,8 @@ class PlacedReference:
             torch.cuda.init()  # type: ignore[no-untyped-call]  # or a seed set before the first tensor would not reach the GPU
         text = apply_small(source, name=name) if small else source
         where = torch.device(device)
-        return PlacedReference(load_reference(text, small=False, name=name), where, text, Placing(where))
+        placing = Placing(where, None if device == "cpu" else lambda: everything_on(where))
+        return PlacedReference(load_reference(text, small=False, name=name), where, text, placing)
 
     @property
     def fixed(self) -> tuple[str, ...]:

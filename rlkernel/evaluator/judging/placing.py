@@ -23,7 +23,9 @@ from rlkernel.evaluator.program.tensors import extent
 T = TypeVar("T")
 HOST = torch.device("cpu")
 SLOW_SECONDS = 0.02
-"""How long a draw takes at least that is kept."""
+"""How much longer a draw takes than a copy of it, at least, if it is kept."""
+COPIED_PER_SECOND = 2e9
+"""Bytes that are copied between the host and a GPU in a second, at least."""
 KEPT_SEEDS = 4
 """How many draws are kept: a stay has one or two seeds at a time, and comes back to those of its first round."""
 KEPT_BYTES = 2 << 30
@@ -94,19 +96,29 @@ class Draws:
 
     def _first(self, seed: int) -> list[Any]:
         """The first draw, which decides where all are made, and whether they are kept. One that is made on the device is made
-        twice: other bits, as sums in no order give them, would look as if a candidate had changed its inputs."""
+        twice: other bits, as sums in no order give them, would look as if a candidate had changed its inputs. Where it is slow
+        there, as a loop over single elements is, the host may be faster."""
+        made, seconds = self._timed(seed)
+        if all(tensor.device.type == self._device.type for tensor in tensors_of(made)):
+            again, on_device = self._timed(seed)  # before, libraries were loaded
+            seconds = min(seconds, on_device)
+            alike = _same(made, again)
+            del again
+            if not alike or (_is_slow(seconds, made) and not self._placing.on_host):
+                self._placing.on_host = True
+                drawn, on_host = self._timed(seed)
+                if alike and seconds < on_host:
+                    self._placing.on_host = False
+                else:
+                    made, seconds = drawn, on_host
+        self._slow = _is_slow(seconds, made)
+        return made
+
+    def _timed(self, seed: int) -> tuple[list[Any], float]:
+        """A draw, and the seconds that the host takes for it."""
         begun = time.perf_counter()
         made = self._made(seed)
-        drawn = time.perf_counter()
-        seconds = drawn - begun
-        if all(tensor.device.type == self._device.type for tensor in tensors_of(made)):
-            again = self._made(seed)
-            seconds = min(seconds, time.perf_counter() - drawn)  # the first one has loaded libraries
-            if not _same(made, again):
-                self._placing.on_host = True
-                made = self._made(seed)
-        self._slow = seconds > SLOW_SECONDS
-        return made
+        return made, time.perf_counter() - begun
 
     def _placed(self, made: list[Any]) -> list[Any]:
         moved: list[Any] = mapped(made, lambda tensor: placed(tensor, self._device))
@@ -190,6 +202,11 @@ def _copied(tensor: torch.Tensor, device: torch.device) -> torch.Tensor:
         return tensor.detach().to(device, copy=True)
     span = tensor.detach().as_strided((extent(tensor.shape, tensor.stride()),), (1,))
     return span.to(device, copy=True).as_strided(tensor.shape, tensor.stride(), 0)
+
+
+def _is_slow(seconds: float, made: list[Any]) -> bool:
+    """Whether a draw takes so long that it is worth keeping."""
+    return seconds > SLOW_SECONDS + _bytes_of(made) / COPIED_PER_SECOND
 
 
 def _same(one: list[Any], other: list[Any]) -> bool:

@@ -154,16 +154,44 @@ def test_a_fast_draw_is_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
     assert file.seeds == [1, 1]
 
 
-@pytest.mark.parametrize(("same", "where"), [(True, "meta"), (False, "cpu")])
-def test_a_device_that_gives_other_bits_each_time_draws_nothing(monkeypatch: pytest.MonkeyPatch, same: bool, where: str) -> None:
+def where_of(made: list[Any]) -> str:
+    tensor = made[0]
+    assert isinstance(tensor, torch.Tensor)
+    return tensor.device.type
+
+
+@pytest.mark.parametrize(
+    ("same", "on_device", "on_host", "where", "drawn"),
+    [
+        (True, 0.001, 0.0, "meta", [1, 1, 2, 2]),
+        (False, 0.001, 9.0, "cpu", [1, 1, 1, 2]),  # other bits each time: never there. The host's are kept
+        (True, 3.0, 0.001, "cpu", [1, 1, 1, 2, 2]),  # a loop over single elements
+        (True, 3.0, 9.0, "meta", [1, 1, 1, 2]),  # slow on either
+    ],
+)
+def test_what_a_device_draws_alike_and_fast_is_drawn_there(
+    monkeypatch: pytest.MonkeyPatch, same: bool, on_device: float, on_host: float, where: str, drawn: list[int]
+) -> None:
     monkeypatch.setattr(placing, "_same", lambda one, other: same)
-    seen: list[str] = []
-    monkeypatch.setattr(placing, "placed", lambda tensor, device: (seen.append(tensor.device.type), tensor)[1])
+    monkeypatch.setattr(placing, "placed", lambda tensor, device: tensor)
+    monkeypatch.setattr(placing, "_copied", lambda tensor, device: tensor)
     file = File(lambda seed: [torch.rand(4, device="cpu")], 0.0, monkeypatch)
+    real = file._made
+
+    def made(seed: int) -> list[Any]:
+        found = real(seed)
+        file._now += {"meta": on_device, "cpu": on_host}[where_of(found)]
+        return found
+
+    file._made = made
     draws = Draws(file.draw, META)
-    draws(1), draws(2)
-    assert seen == [where, where]
-    assert file.seeds == ([1, 1, 2] if same else [1, 1, 1, 2])
+    assert [where_of(draws(seed)) for seed in (1, 2, 2)] == [where] * 3
+    assert file.seeds == drawn
+
+
+def test_a_draw_that_is_copied_no_faster_than_drawn_is_not_kept() -> None:
+    large = [torch.empty(1 << 28, dtype=torch.uint8)]  # 0.13 s to copy
+    assert [placing._is_slow(seconds, large) for seconds in (0.1, 0.2)] == [False, True]
 
 
 @pytest.mark.parametrize(

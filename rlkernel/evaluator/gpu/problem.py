@@ -92,6 +92,10 @@ class GpuProblem:
     def inputs(self, seed: int, kind: Kind = USUAL) -> list[Any]:
         return balanced(stressed(self._draws(seed), kind.stress), kind.balance)
 
+    def ready(self, seed: int) -> None:
+        """Draw what is slow to draw, so that all calls of `inputs` for this seed take the same time."""
+        self._draws.ready(seed)
+
     def forget(self) -> None:
         """Give back what is kept of the seeds so far, which no other stay has."""
         self._draws.forget()

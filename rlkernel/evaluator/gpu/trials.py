@@ -225,6 +225,7 @@ class Trials:
             for _ in range(secrets.randbelow(detours(t.nbytes)))
         ]
         place = secrets.randbelow(len(self.subject.places))
+        self.problem.ready(seed)  # a card that is idle for seconds lowers its clocks: before both sides, it is for as long
         mine = tensors_of(self.problem.inputs(seed))
         self.subject.refill(place)
         output, candidate = self._timed(lambda: self.subject.timed(mine, forward_seed, place), forward_seed, spin, unless_busy)

@@ -6,6 +6,7 @@ a host, and a judge draws the same seed several times. What a device cannot do i
 
 from __future__ import annotations
 
+import math
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
@@ -72,8 +73,8 @@ class Draws:
         self._draw = draw
         self._device = device
         self._placing = Placing(device, lambda: everything_on(device))
-        self._slow: bool | None = None
-        """None before the first draw."""
+        self._keeps: bool | None = None
+        """Whether draws are kept; None before the first one."""
         self._kept: OrderedDict[int, list[Any]] = OrderedDict()
 
     def __call__(self, seed: int) -> list[Any]:
@@ -82,10 +83,15 @@ class Draws:
             return self._placed(self._draw(seed))
         if seed in self._kept:
             return self._placed(self._kept[seed])
-        made = self._first(seed) if self._slow is None else self._made(seed)
-        if self._slow:
+        made = self._first(seed) if self._keeps is None else self._made(seed)
+        if self._keeps:
             self._keep(seed, made)
         return self._placed(made)
+
+    def ready(self, seed: int) -> None:
+        """Make what is kept of a seed, if anything is, so that each draw of it is as fast as the next one."""
+        if self._keeps and seed not in self._kept:
+            self._keep(seed, self._made(seed))
 
     def forget(self) -> None:
         """Give back the memory of the draws that are kept."""
@@ -104,15 +110,23 @@ class Draws:
             seconds = min(seconds, on_device)
             alike = _same(made, again)
             del again
-            if not alike or (_is_slow(seconds, made) and not self._placing.on_host):
-                self._placing.on_host = True
-                drawn, on_host = self._timed(seed)
-                if alike and seconds < on_host:
-                    self._placing.on_host = False
-                else:
-                    made, seconds = drawn, on_host
-        self._slow = _is_slow(seconds, made)
+            if not alike or _is_slow(seconds, made):
+                made, seconds = self._on_host(seed, made, seconds if alike else math.inf)
+        self._keeps = _is_slow(seconds, made) and _bytes_of(made) <= KEPT_BYTES
         return made
+
+    def _on_host(self, seed: int, made: list[Any], seconds: float) -> tuple[list[Any], float]:
+        """The draw of the host, and its seconds, if it is faster than what was `made` in so many; then it draws from now on. A
+        file that does not run there stays where it runs."""
+        self._placing.on_host = True
+        try:
+            drawn, on_host = self._timed(seed)
+        except BrokenReference:
+            drawn, on_host = made, math.inf
+        if on_host < seconds:
+            return drawn, on_host
+        self._placing.on_host = False
+        return made, seconds
 
     def _timed(self, seed: int) -> tuple[list[Any], float]:
         """A draw, and the seconds that the host takes for it."""
@@ -127,8 +141,6 @@ class Draws:
     def _keep(self, seed: int, made: list[Any]) -> None:
         """Keep copies of a draw in place of the oldest ones. The file may write to its own tensors when it draws again."""
         size = _bytes_of(made)
-        if size > KEPT_BYTES:
-            return
         while self._kept and (len(self._kept) >= KEPT_SEEDS or size + sum(map(_bytes_of, self._kept.values())) > KEPT_BYTES):
             self._kept.popitem(last=False)
         self._kept[seed] = mapped(made, lambda tensor: _copied(tensor, HOST))

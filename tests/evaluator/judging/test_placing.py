@@ -144,7 +144,19 @@ def test_draws_are_kept_within_their_memory_and_the_oldest_go_first(monkeypatch:
     monkeypatch.setattr(placing, "KEPT_BYTES", 31)
     large = File(of_numpy, 2.0, monkeypatch)
     draws = Draws(large.draw, META)
+    draws.ready(1)
     assert [draws(1)[1], draws(1)[1], large.seeds] == [1, 1, [1, 1]]
+
+
+@pytest.mark.usefixtures("values")
+def test_what_is_made_ready_is_drawn_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that the card is idle for as long before a candidate as before the reference beside it."""
+    file = File(of_numpy, 2.0, monkeypatch)
+    draws = Draws(file.draw, META)
+    draws(0)
+    draws.ready(1)
+    assert file.seeds == [0, 1]
+    assert [draws(1)[0].tolist()[0], draws(1)[0].tolist()[0], file.seeds] == [1.0, 1.0, [0, 1]]
 
 
 def test_a_fast_draw_is_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -187,6 +199,21 @@ def test_what_a_device_draws_alike_and_fast_is_drawn_there(
     draws = Draws(file.draw, META)
     assert [where_of(draws(seed)) for seed in (1, 2, 2)] == [where] * 3
     assert file.seeds == drawn
+
+
+@pytest.mark.parametrize("same", [True, False])
+def test_a_file_that_runs_on_the_device_alone_is_drawn_there(monkeypatch: pytest.MonkeyPatch, same: bool) -> None:
+    monkeypatch.setattr(placing, "_same", lambda one, other: same)
+    monkeypatch.setattr(placing, "_copied", lambda tensor, device: tensor)
+
+    def made(seed: int) -> list[Any]:
+        found = torch.rand(4)
+        if not found.is_meta:
+            raise BrokenReference("it runs on the device alone")
+        return [found]
+
+    draws = Draws(File(made, 2.0, monkeypatch).draw, META)
+    assert [where_of(draws(seed)) for seed in (1, 2)] == ["meta", "meta"]
 
 
 def test_a_draw_that_is_copied_no_faster_than_drawn_is_not_kept() -> None:

@@ -74,7 +74,13 @@ def test_where_a_file_that_names_the_cpu_makes_its_tensors(made: str, where: str
     assert torch.rand(1).device.type == torch.rand(1, device="cpu").device.type == "cpu", "nothing of it stays"
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.int32, torch.uint8, torch.bool, torch.float8_e4m3fn])
+@pytest.mark.parametrize(
+    "dtype",
+    [
+        torch.float32, torch.float16, torch.complex64, torch.float8_e4m3fn, torch.float8_e5m2,
+        torch.int64, torch.uint8, torch.uint16, torch.bool,
+    ],
+)  # fmt: skip
 def test_memory_that_a_file_does_not_fill_is_full_of_numbers_of_the_seed(dtype: torch.dtype) -> None:
     def drawn(seed: int) -> list[torch.Tensor]:
         seed_generators(seed)
@@ -85,7 +91,7 @@ def test_memory_that_a_file_does_not_fill_is_full_of_numbers_of_the_seed(dtype: 
     first, again, other = ([placing.bits(tensor.detach()).tolist() for tensor in drawn(seed)] for seed in (1, 1, 2))
     assert first == again
     assert all(a != b for a, b in zip(first, other, strict=True))
-    assert bool(torch.isfinite(drawn(1)[0].float()).all())
+    assert bool(torch.isfinite(drawn(1)[0].to(torch.complex64)).all())
 
 
 class File:

@@ -42,6 +42,41 @@ async def test_facts_of_an_honest_relu(gpu: Pool, relu: Problem) -> None:
     assert 0 < result.seconds.gpu < 1.0 and result.host_us is not None and result.host_us > 0
 
 
+LARGE = """
+import numpy as np
+import torch
+import torch.nn as nn
+
+class Model(nn.Module):
+    def forward(self, x):
+        return torch.relu(x)
+
+def get_inputs():
+    return [{drawn}]
+
+def get_init_inputs():
+    return []
+"""
+
+
+@pytest.mark.parametrize(
+    ("drawn", "most_seconds"),
+    [
+        ("torch.zeros(100_000_000, device='cpu').uniform_(-100, 100)", 1.0),
+        ("torch.from_numpy(np.random.standard_normal(30_000_000).astype(np.float32))", 30.0),  # a second each, on the host
+        ("torch.rand(50_000_000, generator=torch.Generator().manual_seed(1)) - 0.5", 30.0),
+    ],
+)
+async def test_inputs_that_a_host_draws_for_seconds_leave_an_honest_candidate_its_time(
+    gpu: Pool, drawn: str, most_seconds: float
+) -> None:
+    result = await gpu.evaluate(Problem("mine/large", 1, "train", LARGE.format(drawn=drawn)), hostile("honest"))
+    assert result.status is Status.CORRECT, result.detail
+    assert result.trials is not None and result.trials >= 5
+    assert result.speedup is not None and 0.6 < result.speedup < 1.5
+    assert result.seconds.gpu < most_seconds
+
+
 async def test_a_fault_costs_one_slot_and_the_next_candidate_finds_a_new_runner(gpu: Pool, relu: Problem) -> None:
     before = await gpu.evaluate(relu, hostile("honest") + "# once\n")  # the first runner has started by then
     starts = gpu.runners[0].starts

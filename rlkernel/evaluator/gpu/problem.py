@@ -72,6 +72,7 @@ class _Usual:
     reads: bool
     gaps: bool
     plain: bool
+    host_us: float
     draw_seconds: float
 
 
@@ -177,7 +178,7 @@ class GpuProblem:
         return Known(
             allowed, kind.stress, balance, kind.perturbed, usual.fates, tuple(usual.state), called.reads, called.gaps,
             called.plain, tuple(rows), measuring.state_limits(seen), any(error.blurred for error in usual.errors),
-            called.draw_seconds,
+            called.host_us, called.draw_seconds,
         )  # fmt: skip
 
     def _usual_call(self, measuring: Measuring, usual: Seen, stopwatch: Stopwatch) -> _Usual:
@@ -196,7 +197,7 @@ class GpuProblem:
         else:
             again, given = self.model(init_seed), self.inputs(seed)  # which the call may have changed
             _, run = stopwatch.run(lambda: host_reads.answered(again, given, 0, reads.noted), GAP_SPIN_US)
-        return _Usual(timed, bool(reads.noted), run.void, plain, draw_seconds)
+        return _Usual(timed, bool(reads.noted), run.void, plain, run.host_us, draw_seconds)
 
     def look_closer(
         self, output: Any, expected: Any, model: nn.Module, inputs: list[Any], forward_seed: int, precision: Precision

@@ -30,8 +30,10 @@ from rlkernel.evaluator.program.tensors import overlapping
 from rlkernel.types import Closeness, Precision
 
 STRAYED = "a kernel writes to memory that is not the candidate's own"
+FIRST_HOST_US = 200.0
+"""The longest time of the host that the first spin covers, so that one that was held up once does not lengthen each trial."""
 FIRST_SPIN_US = 100.0
-"""The spin before a run that finds the queue empty, until a host that takes longer is seen."""
+"""The least spin before a run that finds the queue empty; a host that takes longer asks for a longer one."""
 TOLERATED_VOIDS = 2
 """The number of void trials after which every run spins, also behind a run that still goes on."""
 VOID_SECONDS = 0.2
@@ -145,7 +147,7 @@ class Trials:
             self.problem.called(model, calls, 0, init_seed, flip=False)
         self.graphs = self._long() and self._recordable(model, init_seed)
         made = Made()
-        match, spin, begun = Match(True), FIRST_SPIN_US, time.perf_counter()
+        match, spin, begun = Match(True), self._first_spin(), time.perf_counter()
         while match.matches and (count := missing(made.reference_us, made.candidate_us, time.perf_counter() - begun)):
             one = self.careful or not self.known.plain or self.graphs or self.close is None
             busy = made.void <= TOLERATED_VOIDS
@@ -164,6 +166,11 @@ class Trials:
             self._still_intact(model, init_seed)
         timed = speedup(made.reference_us or [1.0], made.candidate_us or [1.0])
         return timed, statistics.median(made.host_us or [0.0]), match
+
+    def _first_spin(self) -> float:
+        """The spin before any trial was made, by the host's time for a reference that it enqueues without waiting."""
+        known_us = 0.0 if self.known.gaps or self.graphs else self.known.host_us
+        return max(FIRST_SPIN_US, spin_for(min(known_us, FIRST_HOST_US)))
 
     def _long(self) -> bool:
         """Whether one side has so many steps that the host's pace would show in its time."""

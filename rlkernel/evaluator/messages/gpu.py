@@ -100,6 +100,8 @@ class Known:
     """Kind of round -> what the reference's own error allows of the state that it changes."""
     blurred: bool = False
     """Whether tf32 makes more of an output than it may, so that operators run without it in the rounds that are judged."""
+    host_us: float = 0.0
+    """How long our host takes to enqueue a call of the reference."""
     draw_seconds: float = 0.0
     """How long our host takes to draw inputs from a seed that is new."""
 

@@ -36,7 +36,7 @@ class Played:
     """A stopwatch that times nothing."""
 
     def run(self, call: Any, spin_us: float) -> tuple[Any, Any]:
-        return call(), SimpleNamespace(void=False)
+        return call(), SimpleNamespace(void=False, host_us=60.0)
 
 
 @pytest.fixture
@@ -72,6 +72,7 @@ def test_a_forward_without_products_is_studied_with_few_models_and_inputs(study:
     assert (known.stress, known.perturbs, known.changes_state) == (Stress.SHIFTED, True, ())
     assert known.fates == (InputFate.KEPT, InputFate.KEPT)
     assert known.plain and not known.gaps
+    assert known.host_us == 60.0 and 0.0 < known.draw_seconds < 10.0
     assert known.allowed["plain"] == known.allowed["timed"]
 
 

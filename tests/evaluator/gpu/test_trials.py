@@ -57,7 +57,8 @@ class Scripted:
             model=lambda seed: None, first_inputs=lambda *seeds: [], init_tensors=lambda seed: []
         )
         self.trials.subject = SimpleNamespace(calls_before=0, construct=lambda *given: None, steps=1)
-        self.trials.known.rows, self.trials.known.gaps, self.trials.known.plain = [], False, True
+        for name, value in {"rows": [], "gaps": False, "plain": True, "host_us": 0.0}.items():
+            setattr(self.trials.known, name, value)
         monkeypatch.setattr(room.trials.Trials, "_trial", lambda _, model, spin, unless_busy: self.played(spin, now))
         monkeypatch.setattr(room.trials.Trials, "_still_intact", lambda *given: None)
 
@@ -80,6 +81,24 @@ def test_a_slow_draw_of_inputs_ends_no_trials(
     assert (timed.trials, host_us, match.matches) == (5, 90.0, True)
     assert (round(timed.candidate_us, 6), round(timed.reference_us, 6)) == (50.0, 100.0)
     assert one.spins == [100.0, *[pytest.approx(1.6 * 180.0 + 20.0)] * 5]
+
+
+@pytest.mark.parametrize(
+    ("host_us", "gaps", "graphs", "spin"),
+    [
+        (20.0, False, False, 100.0),
+        (180.0, False, False, 1.6 * 180.0 + 20.0),
+        (180.0, True, False, 100.0),  # a host that waits for the GPU: no spin helps
+        (180.0, False, True, 100.0),  # a graph is enqueued at once
+        (90_000.0, False, False, 1.6 * 200.0 + 20.0),
+    ],
+)
+def test_the_first_spin_is_by_what_the_host_takes_for_the_reference(
+    room: Any, host_us: float, gaps: bool, graphs: bool, spin: float
+) -> None:
+    trials = trials_of(room)
+    trials.known.host_us, trials.known.gaps, trials.graphs = host_us, gaps, graphs
+    assert trials._first_spin() == pytest.approx(spin)
 
 
 @pytest.mark.parametrize("seconds", [0.001, 4.0])

@@ -74,7 +74,9 @@ class Draws:
     def __init__(self, draw: Callable[[int], list[Any]], device: torch.device) -> None:
         self._draw = draw
         self._device = device
-        self._placing = Placing(device, lambda: everything_on(device))
+        self._placing = Placing(device, lambda: self._everything() if self._mixed else device)
+        self._mixed = True
+        """Whether the last draw named a device or left memory unfilled, so that each call of torch must be looked at."""
         self._keeps: bool | None = None
         """Whether draws are kept; None before the first one."""
         self._kept: OrderedDict[int, list[Any]] = OrderedDict()
@@ -98,6 +100,12 @@ class Draws:
     def forget(self) -> None:
         """Give back the memory of the draws that are kept."""
         self._kept.clear()
+
+    @contextmanager
+    def _everything(self) -> Iterator[None]:
+        with everything_on(self._device) as looking:
+            yield
+        self._mixed = looking.found
 
     def _made(self, seed: int) -> list[Any]:
         return self._placing(lambda: self._draw(seed))
@@ -149,14 +157,14 @@ class Draws:
 
 
 @contextmanager
-def everything_on(device: torch.device) -> Iterator[None]:
+def everything_on(device: torch.device) -> Iterator[_OnDevice]:
     """Inside, tensors are made on `device` also where the CPU is named, and those that exist stay where they are.
 
     What can only be done on a host raises as torch raises it, e.g. `numpy()` of a tensor on a GPU. Memory that nobody fills holds
     other numbers for each seed, and the same ones for the same.
     """
-    with device, _OnDevice(device):
-        yield
+    with device, _OnDevice(device) as looking:
+        yield looking
 
 
 class _OnDevice(TorchFunctionMode):
@@ -167,10 +175,13 @@ class _OnDevice(TorchFunctionMode):
         self._device = device
         self._both = False
         """Whether the device was named, so that a copy on the CPU is another tensor."""
+        self.found = False
+        """Whether there was anything to do."""
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None) -> Any:
         kwargs = kwargs or {}
         named = {_type_named(value) for value in (*args, *kwargs.values())} - {None}
+        self.found |= bool(named) or func is torch.Tensor.cpu or func in _EMPTY
         self._both |= func is torch.Tensor.cuda or bool(named - {HOST.type})
         to_host = func is torch.Tensor.cpu or (func is torch.Tensor.to and HOST.type in named)
         if to_host and self._both:

@@ -277,3 +277,12 @@ def test_a_hundred_million_numbers_that_a_file_draws_on_the_cpu_take_no_time_of_
     draws(2)
     torch.cuda.synchronize()
     assert placing.time.perf_counter() - begun < 0.1  # a host takes 0.5 s and more
+
+
+@pytest.mark.parametrize(
+    ("drawn", "found"), [("torch.randn(4)", False), ("torch.randn(4, device='cpu')", True), ("torch.empty(4)", True)]
+)
+def test_calls_are_looked_at_where_there_is_something_to_do(drawn: str, found: bool) -> None:
+    with everything_on(torch.device("meta")) as looking:
+        eval(drawn, {"torch": torch})
+    assert looking.found is found

@@ -23,7 +23,6 @@ from rlkernel.evaluator.judging.flags import judging
 from rlkernel.evaluator.judging.noise import confirmed, moved_call
 from rlkernel.evaluator.judging.own_error import ELEMENT_CAP, Cores, OwnError, own_error, steady
 from rlkernel.evaluator.judging.reference_calls import (
-    STRESS,
     call,
     counts_as_state,
     draw_seed,
@@ -49,7 +48,7 @@ class Seen:
     dtypes: tuple[torch.dtype, ...]
     """The dtype of each output."""
     errors: tuple[OwnError, ...]
-    """The reference's own in each output; empty where nobody asked for them."""
+    """The reference's own in each output."""
     state: dict[str, tuple[torch.dtype, OwnError]]
     """The same of the parameters and buffers that forward changes, with their dtypes."""
     infinite: tuple[bool, bool]
@@ -57,10 +56,18 @@ class Seen:
     fates: tuple[InputFate, ...]
     products: bool
     """Whether a candidate may compute products of the reference in tf32."""
+    blurred: tuple[bool, ...]
+    """Whether tf32 makes more of each output than it may, and behind these, of each parameter and buffer that forward changes.
+    It may do so where the reference has no float64 to err from."""
     halved: bool
     """Whether half precision makes an output wrong; only known of inputs out of its range."""
     scalings: tuple[Stress, ...] = ()
     """What can be done to the inputs of such a round, the hardest first."""
+
+    @property
+    def blurs(self) -> bool:
+        """Whether tf32 makes too much of anything that is compared."""
+        return any(self.blurred)
 
     @property
     def without_noise(self) -> Seen:
@@ -70,7 +77,7 @@ class Seen:
 
     def bearable(self, usual: Seen) -> bool:
         """Whether the reference is as finite as it usually is, and tf32 as exact as it must be."""
-        return bearable(self.infinite, self.errors, usual.infinite, usual.errors if self.errors else ())
+        return bearable(self.infinite, self.errors, usual.infinite, usual.errors)
 
 
 def allowed(dtype: torch.dtype, own: OwnError, precision: Precision) -> Tolerance:
@@ -142,10 +149,12 @@ class Measuring:
         errors += [own_error(f, e, None, c) for f, e, _, c in rows[len(outputs) :]]
         with judging(precision):
             errors = confirmed(errors, found, lambda: moved_call(model, state_of(model), draw(), forward_seed, tuple(state)))
+        blurred = tuple(error.blurred for error in errors)
         errors = [steady(error) for error in errors]
         of_state = zip([tensor.dtype for tensor in state.values()], errors[len(outputs) :], strict=True)
         dtypes, changes = tuple(o.dtype for o in outputs), dict(zip(state, of_state, strict=True))
-        return Seen(dtypes, tuple(errors[: len(outputs)]), changes, not_finite(outputs), what_happens, products, wrong, scalings)
+        own = tuple(errors[: len(outputs)])
+        return Seen(dtypes, own, changes, not_finite(outputs), what_happens, products, blurred, wrong, scalings)
 
     def limits(self, seen: Seen) -> tuple[Tolerance, ...]:
         """What is allowed of each output in a round of this kind."""
@@ -162,15 +171,6 @@ class Measuring:
             for kind, one in seen.items()
         }
 
-    def hard_limits(self, usual: Seen, hard: Seen, stress: Stress) -> tuple[Tolerance, ...]:
-        """What is allowed where constants have other values, and inputs may be scaled: a factor of 8 costs three bits at most.
-        What tf32 does there was measured, and whether there is noise."""
-        errors = [error.times(STRESS if stress else 1.0) for error in usual.without_noise.errors]
-        if hard.errors:
-            pairs = zip(errors, hard.errors, strict=True)
-            errors = [replace(h, norm=e.norm, element=e.element, huge=e.huge) for e, h in pairs]
-        return self.limits(replace(usual, errors=tuple(errors)))
-
     def timed_limits(self, usual: Seen, output: list[torch.Tensor], init_seed: int, seed: int) -> tuple[Tolerance, ...]:
         """What is allowed from a reference that is timed as PyTorch ships it: what its own tf32 makes of it comes on top. It gave
         `output` for the inputs of `seed` and forward seed 0."""
@@ -180,15 +180,15 @@ class Measuring:
         with judging(self.precision):
             exact = tensors_of(call(self.problem.model(init_seed), self.problem.inputs(seed), 0))
         errors = [own_error(o, e) for o, e in zip(output, exact, strict=True)]
-        rows = zip(limits, errors, usual.errors, strict=True)
-        return tuple(_timed(limit, own, blurred=usually.blurred) for limit, own, usually in rows)
+        rows = zip(limits, errors, usual.blurred, strict=False)  # state is not timed
+        return tuple(_timed(limit, own, blurred=blurred) for limit, own, blurred in rows)
 
     def hardest(self, usual: Seen) -> tuple[Kind, Seen]:
         """The hardest round that the reference bears, and what it gives there."""
         for kind in [Kind(stress=stress, perturbed=True) for stress in (*usual.scalings, Stress.NONE)]:
-            found = self._tried(kind, quick=not usual.products and not usual.state)
+            found = self._tried(kind)
             if found is not None and found.bearable(usual):
-                return kind, found if usual.products else replace(found, errors=())
+                return kind, found
         return Kind(), usual
 
     def out_of_range(self, usual: Seen) -> tuple[Balance | None, Seen]:
@@ -200,14 +200,10 @@ class Measuring:
             return balance, found
         return None, usual
 
-    def _tried(self, kind: Kind, *, quick: bool = False) -> Seen | None:
-        """The reference at this kind of round; None where it refuses that. `quick`: without its errors."""
+    def _tried(self, kind: Kind) -> Seen | None:
+        """The reference at this kind of round; None where it refuses that."""
         try:
-            if not quick:
-                return self.see(kind)
-            inputs = self.problem.inputs(draw_seed(), kind)
-            output = tensors_of(call(self.problem.model_for(kind, draw_seed()), inputs, draw_seed()))
-            return Seen((), (), {}, not_finite(output), (), products=False, halved=False)
+            return self.see(kind)
         except Exception:  # a reference may refuse such inputs in its own way
             if driver.lost_context() is not None:
                 raise

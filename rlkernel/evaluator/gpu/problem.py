@@ -42,9 +42,10 @@ from rlkernel.evaluator.judging.reference_calls import (
 from rlkernel.evaluator.judging.roofline import is_free
 from rlkernel.evaluator.judging.tensor_cores import cores_of
 from rlkernel.evaluator.judging.tolerance import beside, tolerance
+from rlkernel.evaluator.judging.unread import unread_zeros
 from rlkernel.evaluator.messages.children import StepTime
 from rlkernel.evaluator.messages.gpu import Known
-from rlkernel.evaluator.messages.judgement import Tolerance
+from rlkernel.evaluator.messages.judgement import Stress, Tolerance
 from rlkernel.evaluator.program.codes import valued
 from rlkernel.evaluator.program.replaced import hold
 from rlkernel.evaluator.program.replay import Replay
@@ -88,10 +89,21 @@ class GpuProblem:
         """Attributes that forward replaces for its next call, see `program.replaced`."""
         self.reference: Reference = load_reference(source, small=False, name=name)
         self._constants: dict[str, torch.Tensor] | None = None
+        self._unread: dict[Stress, frozenset[int]] = {}
         self._draws, self._modules = Draws(self.reference.inputs, CUDA), Placing(CUDA)
 
     def inputs(self, seed: int, kind: Kind = USUAL) -> list[Any]:
-        return balanced(stressed(self._draws(seed), kind.stress), kind.balance)
+        return balanced(stressed(self._draws(seed), kind.stress, self._unread_zeros(kind.stress)), kind.balance)
+
+    def _unread_zeros(self, stress: Stress) -> frozenset[int]:
+        """The inputs of zeros that stay so, found out once, because to look at values is to wait."""
+        if stress is Stress.NONE:
+            return frozenset()
+        if stress not in self._unread:
+            init, seed = draw_seed(), draw_seed()
+            build = partial(self.model, init, perturbed=True)
+            self._unread[stress] = unread_zeros(build, partial(self._draws, seed), draw_seed(), stress)
+        return self._unread[stress]
 
     def ready(self, seed: int) -> None:
         """Draw what is slow to draw, so that all calls of `inputs` for this seed take the same time."""
@@ -170,14 +182,14 @@ class GpuProblem:
         rows = self._rows(program, stopwatch)
         kind, hard = measuring.hardest(usual) if stress else (Kind(), usual)
         if kind.perturbed:
-            allowed[name_of(kind)] = measuring.hard_limits(usual, hard, kind.stress)
+            allowed[name_of(kind)] = measuring.limits(hard)
         balance, beyond = measuring.out_of_range(usual) if stress else (None, usual)
         if balance is not None:
             allowed["range"] = measuring.limits(beyond)
         seen = {"plain": usual, "range": beyond if balance else usual.without_noise, name_of(kind): hard}
         return Known(
             allowed, kind.stress, balance, kind.perturbed, usual.fates, tuple(usual.state), called.reads, called.gaps,
-            called.plain, tuple(rows), measuring.state_limits(seen), any(error.blurred for error in usual.errors),
+            called.plain, tuple(rows), measuring.state_limits(seen), any(one.blurs for one in seen.values()),
             called.host_us, called.draw_seconds,
         )  # fmt: skip
 

@@ -117,9 +117,6 @@ class OwnError:
         """Whether the float64 result is the same function of the inputs as the reference."""
         return self.norm < UNSTEADY
 
-    def times(self, factor: float) -> OwnError:
-        return replace(self, norm=factor * self.norm, element=factor * self.element)
-
     def with_cores(self, factor: float) -> OwnError:
         """The same with so many times the error of tf32."""
         return replace(

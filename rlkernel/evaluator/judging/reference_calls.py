@@ -7,9 +7,10 @@ weights and at scaled or shifted inputs judge the function itself.
 from __future__ import annotations
 
 import copy
+import itertools
 import math
 import secrets
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -55,12 +56,18 @@ def mapped(value: Any, change: Callable[[torch.Tensor], torch.Tensor]) -> Any:
     return [mapped(item, change) for item in value] if isinstance(value, (list, tuple)) else value
 
 
-def stressed(inputs: list[Any], stress: Stress) -> list[Any]:
+def stressed(inputs: list[Any], stress: Stress, zeros: Collection[int] = ()) -> list[Any]:
     """Floating-point inputs, also those in lists and dicts, scaled or shifted, and other numbers in place of zeros alone; codes
-    are left as they are."""
+    are left as they are. zeros: places among the tensors where zeros stay, see `unread.py`."""
     if stress is Stress.NONE:
         return list(inputs)
-    return [mapped(value, lambda tensor: _stressed(tensor, stress) if holds_numbers(tensor) else tensor) for value in inputs]
+    places = itertools.count()
+
+    def change(tensor: torch.Tensor) -> torch.Tensor:
+        stays = next(places) in zeros or not holds_numbers(tensor)
+        return tensor if stays else _stressed(tensor, stress)
+
+    return [mapped(value, change) for value in inputs]
 
 
 def _stressed(tensor: torch.Tensor, stress: Stress) -> torch.Tensor:
@@ -74,9 +81,13 @@ def _stressed(tensor: torch.Tensor, stress: Stress) -> torch.Tensor:
 
 
 def _shift(tensor: torch.Tensor) -> torch.Tensor | float | None:
-    """What is added to an input that is shifted; None where a shift changes nothing."""
+    """What is added to an input that is shifted; None where a shift changes nothing.
+
+    One that is never negative is centred and moved off zero again, by half of its size and by half of its mean at most: a sum
+    over it would else be nothing but roundings."""
     if one_sided(tensor):
-        return -tensor.mean(dtype=torch.float32).to(tensor.dtype)
+        mean = tensor.mean(dtype=torch.float32).to(tensor.dtype)
+        return torch.clamp(0.5 * mean, max=half_size(tensor - mean)) - mean
     return half_size(tensor) if two_sided(tensor) else None
 
 

@@ -113,6 +113,8 @@ class Draw:
     """Constant parameters have other values."""
     other: bool = False
     """In the other of train and eval mode."""
+    unread: tuple[int, ...] = ()
+    """The places of inputs of zeros that the reference does not read: they stay zeros under stress."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ import statistics
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ from rlkernel.evaluator import wire
 from rlkernel.evaluator.judging.comparison import bits
 from rlkernel.evaluator.judging.flags import judging, set_precision
 from rlkernel.evaluator.judging.reference_calls import call, draw_seed, shifts, state_of, tensors_of
+from rlkernel.evaluator.judging.unread import unread_zeros
 from rlkernel.evaluator.messages import codec
 from rlkernel.evaluator.messages.children import RoundOutputs
 from rlkernel.evaluator.messages.endings import Broken
@@ -239,10 +241,16 @@ class _Referee:
         watched = tuple(sorted({*changed, *(name for name, buffer in model.named_buffers() if buffer.is_floating_point())}))
         shifted = any(shifts(value) for value in tensors_of(inputs))
         hard = [Stress.SHIFTED] * shifted + [Stress.SCALED, Stress.NONE]
-        drawn = [replace(_fresh(), stress=stress, perturbed=True) for stress in hard]
+        drawn = (self._hard(stress) for stress in hard)
         hardest = next((draw for draw in drawn if self._as_finite(draw, usual)), _fresh())
         other = replace(_fresh(), perturbed=True, other=True)
         return [first, self._next(first), hardest, other], watched
+
+    def _hard(self, stress: Stress) -> Draw:
+        """A draw at other constants, and at inputs under stress."""
+        draw = replace(_fresh(), stress=stress, perturbed=True)
+        build, inputs = partial(self._problem.drawn_model, draw), partial(self._problem.inputs, draw.input_seed)
+        return replace(draw, unread=tuple(sorted(unread_zeros(build, inputs, draw.forward_seed, stress))))
 
     def _as_finite(self, draw: Draw, usual: bool) -> bool:
         """Whether the reference takes such a draw, and stays as finite as it usually is."""

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import torch
 
 from rlkernel.evaluator.messages.gpu import Known
 from rlkernel.evaluator.messages.judgement import InputFate, Stress
@@ -129,6 +130,41 @@ def test_where_tf32_makes_too_much_of_an_output_rounds_are_judged_without_it(stu
     assert known.allowed["timed"][0].element == math.inf
     sharp, _, _ = study("", "return x @ x.T @ x + y")
     assert not sharp.blurred
+
+
+@pytest.mark.parametrize(
+    ("made", "body"),
+    [
+        # A buffer shows it, and no output: such as a running mean behind a normalisation.
+        (
+            "self.register_buffer('seen', torch.zeros(8))",
+            "self.seen.copy_(torch.sin(60 * (x @ x.T)).mean(1)); return x @ x.T @ x + y",
+        ),
+        # float32 itself is too coarse, so that the reference is its own measure, and tf32 all the more.
+        ("", "return torch.frac(1e6 * (x @ x.T)) + 0.0 * y.sum()"),
+    ],
+)
+def test_what_tf32_blurs_is_seen_in_state_and_where_float32_is_no_measure(study: Any, made: str, body: str) -> None:
+    known, _, _ = study(made, body)
+    assert known.blurred
+    assert (known.allowed["timed"][0].element == math.inf) == (not made)
+
+
+def test_the_hardest_round_has_the_bound_of_its_own_error(study: Any) -> None:
+    """A factor of 8 on the inputs costs bfloat16 nothing: what it rounds is relative."""
+    known, _, _ = study("", "return torch.tanh(0.1 * x).bfloat16() + 0.0 * y.sum()")
+    assert known.stress is Stress.SHIFTED
+    assert known.allowed["stress"][0].norm < 0.03  # 0.02, the floor, and the reference's own 0.002
+
+
+def test_zeros_that_the_reference_overwrites_stay_zeros_in_the_hardest_round(room: Any) -> None:
+    source = SOURCE.format(made="", body="y[:, 0] = x.sum(1); return y", drawn="randn")
+    whole = source.replace("torch.arange(16)", "torch.zeros(8, 1)")
+    for text, read in ((whole, False), (whole.replace("= x.sum(1)", "+= x.sum(1)"), True)):
+        problem = room.problem.GpuProblem(text, "problem")
+        plain, hard = problem.inputs(3), problem.inputs(3, room.problem.Kind(stress=Stress.SCALED, perturbed=True))
+        assert torch.equal(hard[0], plain[0] * 8.0)
+        assert bool(hard[1].any()) is read
 
 
 @pytest.mark.parametrize(

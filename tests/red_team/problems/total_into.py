@@ -4,7 +4,7 @@ import torch
 import torch.nn as nn
 
 SIZE = 1 << 22
-SMALL = {"SIZE": 1 << 14}
+SMALL = {"SIZE": 16384}
 
 
 class Model(nn.Module):

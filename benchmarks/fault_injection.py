@@ -213,7 +213,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--honest", type=int, default=500, help="distinct honest candidates among the hostile ones")
     parser.add_argument("--hostile", type=int, default=500, help="hostile candidates, one file of the red team after the other")
     parser.add_argument("--alone", type=int, default=40, help="honest candidates evaluated before, without neighbours")
-    parser.add_argument("--trace-seconds", type=int, default=5, help="limit of a trace; a slow machine may need more")
+    parser.add_argument("--trace-seconds", type=int, default=15, help="limit of a trace, which a busy machine makes longer")
     parser.add_argument("--jobs", type=int, default=0, help="evaluations in flight; 0: the pool's default")
     parser.add_argument("--device", default="auto", help="auto, cpu, cuda or cuda:N")
     parser.add_argument("--seed", type=int, default=0, help="of the corpus and of the order")

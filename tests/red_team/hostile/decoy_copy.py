@@ -1,4 +1,4 @@
-# level1/conv2d correct coverage<0.4 catalogue=3: the convolution by torch, a kernel that copies it; right, with the coverage it has
+# level1/conv2d correct coverage<0.6 catalogue=3: the convolution by torch, a kernel that copies it; right, with the coverage it has
 import torch
 import torch.nn as nn
 import triton

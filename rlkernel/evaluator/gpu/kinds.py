@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from rlkernel.evaluator.judging.construction import BALANCED
+from rlkernel.evaluator.judging.planting import PLANTED
 from rlkernel.evaluator.messages.judgement import Balance, Stress
 
 
@@ -19,6 +20,8 @@ class Kind:
     """Constant parameters have other values."""
     balance: Balance | None = None
     """What leads operands out of half precision's range."""
+    plants: bool = False
+    """Numbers among forward's arguments are among its inputs, because the reference has nothing to do otherwise."""
 
     @property
     def note(self) -> str:
@@ -27,6 +30,7 @@ class Kind:
         notes += ["inputs scaled by 8"] if self.stress is Stress.SCALED else []
         notes += ["inputs scaled by 8 and shifted"] if self.stress is Stress.SHIFTED else []
         notes += [BALANCED] if self.balance is not None else []
+        notes += [PLANTED] if self.plants else []
         notes += ["constant parameters at other values"] if self.perturbed else []
         return f" ({', '.join(notes)})" if notes else ""
 

@@ -22,6 +22,7 @@ from rlkernel.evaluator.judging.drawing import bearable, not_finite, resolved
 from rlkernel.evaluator.judging.flags import judging
 from rlkernel.evaluator.judging.noise import confirmed, moved_call
 from rlkernel.evaluator.judging.own_error import ELEMENT_CAP, Cores, OwnError, own_error, steady
+from rlkernel.evaluator.judging.planting import only_values, planted
 from rlkernel.evaluator.judging.reference_calls import (
     call,
     counts_as_state,
@@ -61,6 +62,8 @@ class Seen:
     It may do so where the reference has no float64 to err from."""
     halved: bool
     """Whether half precision makes an output wrong; only known of inputs out of its range."""
+    only: tuple[float, ...] = ()
+    """The one number that each output holds; empty where one holds several."""
     scalings: tuple[Stress, ...] = ()
     """What can be done to the inputs of such a round, the hardest first."""
 
@@ -129,6 +132,7 @@ class Measuring:
             outputs = tensors_of(call(called, inputs, forward_seed))
             state = changed(before, called)
             fresh = problem.inputs(seed, kind)
+            only = only_values(outputs)
             what_happens, scalings = fates(tensors_of(inputs), tensors_of(fresh), outputs), _scalings(fresh)
             del inputs, fresh, called, before
             model = problem.model_for(kind, init_seed)  # as it was before the call
@@ -154,7 +158,7 @@ class Measuring:
         of_state = zip([tensor.dtype for tensor in state.values()], errors[len(outputs) :], strict=True)
         dtypes, changes = tuple(o.dtype for o in outputs), dict(zip(state, of_state, strict=True))
         own = tuple(errors[: len(outputs)])
-        return Seen(dtypes, own, changes, not_finite(outputs), what_happens, products, blurred, wrong, scalings)
+        return Seen(dtypes, own, changes, not_finite(outputs), what_happens, products, blurred, wrong, only, scalings)
 
     def limits(self, seen: Seen) -> tuple[Tolerance, ...]:
         """What is allowed of each output in a round of this kind."""
@@ -183,12 +187,16 @@ class Measuring:
         rows = zip(limits, errors, usual.blurred, strict=False)  # state is not timed
         return tuple(_timed(limit, own, blurred=blurred) for limit, own, blurred in rows)
 
-    def hardest(self, usual: Seen) -> tuple[Kind, Seen]:
-        """The hardest round that the reference bears, and what it gives there."""
-        for kind in [Kind(stress=stress, perturbed=True) for stress in (*usual.scalings, Stress.NONE)]:
-            found = self._tried(kind)
-            if found is not None and found.bearable(usual):
-                return kind, found
+    def hardest(self, usual: Seen, *, idle: bool = False) -> tuple[Kind, Seen]:
+        """The hardest round that the reference bears, and what it gives there; if it is `idle`, one in which it is not is looked
+        for first."""
+        if idle and planted(drawn := self.problem.inputs(draw_seed()), 0) is drawn:
+            idle = False
+        for plants in (True, False) if idle else (False,):
+            for kind in [Kind(stress=s, perturbed=True, plants=plants) for s in (*usual.scalings, Stress.NONE)]:
+                found = self._tried(kind)
+                if found is not None and found.bearable(usual) and not (plants and found.only == usual.only):
+                    return kind, found
         return Kind(), usual
 
     def out_of_range(self, usual: Seen) -> tuple[Balance | None, Seen]:

@@ -27,6 +27,7 @@ from rlkernel.evaluator.judging.flags import judging
 from rlkernel.evaluator.judging.noise import confirmed, moved_call
 from rlkernel.evaluator.judging.own_error import Cores, own_error, steady
 from rlkernel.evaluator.judging.placing import Draws, Placing, placed
+from rlkernel.evaluator.judging.planting import only_values, planted
 from rlkernel.evaluator.judging.reference_calls import (
     balance_state,
     balanced,
@@ -75,6 +76,8 @@ class _Usual:
     plain: bool
     host_us: float
     draw_seconds: float
+    idle: bool
+    """Whether it gave the same one number in each output as another call did, on other inputs."""
 
 
 def on_gpu(value: Any) -> Any:
@@ -93,7 +96,8 @@ class GpuProblem:
         self._draws, self._modules = Draws(self.reference.inputs, CUDA), Placing(CUDA)
 
     def inputs(self, seed: int, kind: Kind = USUAL) -> list[Any]:
-        return balanced(stressed(self._draws(seed), kind.stress, self._unread_zeros(kind.stress)), kind.balance)
+        drawn = planted(self._draws(seed), seed) if kind.plants else self._draws(seed)
+        return balanced(stressed(drawn, kind.stress, self._unread_zeros(kind.stress)), kind.balance)
 
     def _unread_zeros(self, stress: Stress) -> frozenset[int]:
         """The inputs of zeros that stay so, found out once, because to look at values is to wait."""
@@ -180,7 +184,7 @@ class GpuProblem:
         called = self._usual_call(measuring, usual, stopwatch)
         allowed["timed"] = called.allowed
         rows = self._rows(program, stopwatch)
-        kind, hard = measuring.hardest(usual) if stress else (Kind(), usual)
+        kind, hard = measuring.hardest(usual, idle=called.idle) if stress else (Kind(), usual)
         if kind.perturbed:
             allowed[name_of(kind)] = measuring.limits(hard)
         balance, beyond = measuring.out_of_range(usual) if stress else (None, usual)
@@ -190,7 +194,7 @@ class GpuProblem:
         return Known(
             allowed, kind.stress, balance, kind.perturbed, usual.fates, tuple(usual.state), called.reads, called.gaps,
             called.plain, tuple(rows), measuring.state_limits(seen), any(one.blurs for one in seen.values()),
-            called.host_us, called.draw_seconds,
+            called.host_us, called.draw_seconds, kind.plants,
         )  # fmt: skip
 
     def _usual_call(self, measuring: Measuring, usual: Seen, stopwatch: Stopwatch) -> _Usual:
@@ -204,12 +208,13 @@ class GpuProblem:
         timed = measuring.timed_limits(usual, output, init_seed, seed)
         plain = all(bool(torch.isfinite(valued(t)).all()) for t in output if t.is_floating_point())
         plain &= all(math.isinf(error.huge) for error in usual.errors)
+        idle = bool(usual.only) and only_values(output) == usual.only
         if not reads.noted:
             _, run = stopwatch.run(lambda: call(model, inputs, 0), GAP_SPIN_US)
         else:
             again, given = self.model(init_seed), self.inputs(seed)  # which the call may have changed
             _, run = stopwatch.run(lambda: host_reads.answered(again, given, 0, reads.noted), GAP_SPIN_US)
-        return _Usual(timed, bool(reads.noted), run.void, plain, run.host_us, draw_seconds)
+        return _Usual(timed, bool(reads.noted), run.void, plain, run.host_us, draw_seconds, idle)
 
     def look_closer(
         self, output: Any, expected: Any, model: nn.Module, inputs: list[Any], forward_seed: int, precision: Precision

@@ -159,7 +159,7 @@ class Session:
 
         Inputs are scaled where the reference allows it: every timed output is checked at the usual scale anyway.
         """
-        kind = Kind(stress=self.known.stress, perturbed=self.known.perturbs)
+        kind = Kind(stress=self.known.stress, perturbed=self.known.perturbs, plants=self.known.plants)
         match, live = self._first_round(kind)
         if not match.matches:
             plain = self._ordinary()  # what is wrong at the usual scale too is told without mention of another

@@ -18,6 +18,7 @@ from rlkernel.evaluator.judging.blame import ignored
 from rlkernel.evaluator.judging.comparison import bits
 from rlkernel.evaluator.judging.noise import confirmed, moved_call
 from rlkernel.evaluator.judging.own_error import Cores, OwnError, own_error, steady
+from rlkernel.evaluator.judging.planting import PLANTED, planted
 from rlkernel.evaluator.judging.reference_calls import (
     REFUSALS,
     STRESS,
@@ -166,8 +167,9 @@ class Construction:
         other: bool = False,
         perturbed: bool = False,
         balance: Balance | None = None,
+        plants: bool = False,
     ) -> None:
-        self.precision, self.perturbed, self.balance = terms.precision, perturbed, balance
+        self.precision, self.perturbed, self.balance, self.plants = terms.precision, perturbed, balance, plants
         self._seeds = seeds
         init_seed = seeds.getrandbits(SEED_BITS)
         plan = Plan(reference, terms, init_seed, other, [])
@@ -189,6 +191,8 @@ class Construction:
         what the reference raises."""
         forward_seed, input_seed = self._seeds.getrandbits(SEED_BITS), self._seeds.getrandbits(SEED_BITS)
         usual = self.plan.reference.inputs(input_seed)
+        if self.plants:
+            usual = planted(usual, input_seed)
         zeros = self._unread_zeros(input_seed, stress) if unread is None else unread
         inputs = balanced(stressed(usual, stress, zeros), self.balance)
         mine = mapped(inputs, lambda tensor: tensor.clone(memory_format=torch.preserve_format))
@@ -226,7 +230,7 @@ class Construction:
             structure, tuple(found), tuple(exact), tuple(after), tuple(before), fates(after, before, found),
             allowed, beside=beside, state=self._changed(own_of_state, found, allowed), other=self.plan.other,
             note=self._note(stress, usual, zeros),
-            ordinary=stress is Stress.NONE and not (self.plan.other or self.perturbed or self.balance),
+            ordinary=stress is Stress.NONE and not (self.plan.other or self.perturbed or self.balance or self.plants),
             lent=tuple(lent(f, after) for f in found),
             blame=self.plan.blame(inputs, forward_seed) if self.perturbed and not self.calls else None,
         )  # fmt: skip
@@ -297,6 +301,7 @@ class Construction:
         zeros = stress is not Stress.NONE and any(map(all_zero, read))
         notes += ["inputs of zeros at other values"] if zeros else []
         notes += [BALANCED] if self.balance is not None else []
+        notes += [PLANTED] if self.plants else []
         notes += ["constant parameters at other values"] if self.perturbed else []
         notes += ["in a second call"] if self.calls else []
         return f" ({', '.join(notes)})" if notes else ""

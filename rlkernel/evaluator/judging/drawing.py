@@ -6,6 +6,8 @@
 3  the other of train and eval mode, where that differs; constant parameters at other values
 4  operands of products out of half precision's range, where a reference of float32 multiplies inputs: tf32 keeps that range
 
+Before all these stands a round with other inputs where the reference has nothing to do in round 0 and 1, see `planting.py`.
+
 A round in which tf32 itself is wrong says nothing of candidates that may use it: then a milder one is drawn.
 """
 
@@ -23,10 +25,8 @@ from rlkernel.evaluator.draws import draws
 from rlkernel.evaluator.judging.construction import AT_ONCE, Before, Construction, Round, Terms
 from rlkernel.evaluator.judging.conversions import Conversions
 from rlkernel.evaluator.judging.own_error import REFERENCE_FACTOR, OwnError
-from rlkernel.evaluator.judging.reference_calls import (
-    shifts,
-    tensors_of,
-)
+from rlkernel.evaluator.judging.planting import only_values, planted
+from rlkernel.evaluator.judging.reference_calls import shifts, tensors_of
 from rlkernel.evaluator.judging.tensor_cores import balance_of, halved
 from rlkernel.evaluator.judging.tolerance import FLOOR
 from rlkernel.evaluator.messages.judgement import Stress
@@ -104,6 +104,20 @@ def _twice(reference: Reference, terms: Terms, seeds: random.Random) -> tuple[Ro
     return made.round(Stress.NONE), made.round(Stress.NONE)
 
 
+def _planted(reference: Reference, usual: Sequence[Round], terms: Terms, seeds: random.Random) -> Round | None:
+    """A round in which the reference has something to do, if it has nothing to do in the `usual` ones; None where it has, or
+    where none is found."""
+    given = {only_values(one.expected.reference) for one in usual}
+    inputs = usual[0].inputs
+    if len(given) > 1 or not all(given) or planted(inputs, 0) is inputs:
+        return None
+    try:
+        drawn = Construction(reference, terms, seeds, plants=True).round(Stress.NONE)
+    except Exception:  # a reference may refuse such inputs in its own way
+        return None
+    return drawn if _bearable(drawn, usual[0]) and only_values(drawn.expected.reference) not in given else None
+
+
 def draw_rounds(
     reference: Reference, precision: Precision, key: str, *, other: bool, before: Before = AT_ONCE, replaced: Sequence[str] = ()
 ) -> Iterator[tuple[Round, ...]]:
@@ -113,6 +127,9 @@ def draw_rounds(
     seeds, terms = draws(key, "rounds"), Terms(precision, before, tuple(replaced))
     first = _twice(reference, terms, seeds)
     usual = replace(first[0], state={})
+    telling = _planted(reference, first, terms, seeds)
+    if telling is not None:
+        yield (telling,)  # first, because there it is found out which kernels matter
     yield first
     del first
     yield (_harder(reference, usual, terms, seeds),)

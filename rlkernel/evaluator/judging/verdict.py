@@ -149,7 +149,7 @@ def _status(facts: Facts, launches: tuple[LaunchFact, ...]) -> tuple[Status, str
         return Status.INCONSISTENT, "forward does other work at full shape than at the shape that was checked"
     if not any(fact.live for fact in launches):
         idle = ", ".join(fact.kernel for fact in launches)
-        what = f"kernel {idle} is launched but its result does not reach the output" if idle else "no Triton kernel is launched"
+        what = f"kernel {idle} is launched, but the output is the same without it" if idle else "no Triton kernel is launched"
         return Status.NO_KERNEL, what
     if facts.unwritten:
         return Status.IMPLAUSIBLE, "at full shape the kernels write only a part of the output"

@@ -104,6 +104,8 @@ class Known:
     """How long our host takes to enqueue a call of the reference."""
     draw_seconds: float = 0.0
     """How long our host takes to draw inputs from a seed that is new."""
+    plants: bool = False
+    """Whether the reference has nothing to do unless numbers of forward's arguments are among its inputs."""
 
     @property
     def keeps_inputs(self) -> bool:

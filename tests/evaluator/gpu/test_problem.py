@@ -46,8 +46,8 @@ def study(room: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setattr(room.problem.GpuProblem, "_rows", lambda self, program, stopwatch: [])
     monkeypatch.setattr(room.measuring.driver, "lost_context", lambda: None)
 
-    def studied(made: str, body: str, drawn: str = "randn") -> tuple[Known, int, int]:
-        one = room.problem.GpuProblem(SOURCE.format(made=made, body=body, drawn=drawn), "problem")
+    def studied(made: str, body: str, drawn: str = "randn", source: str = SOURCE) -> tuple[Known, int, int]:
+        one = room.problem.GpuProblem(source.format(made=made, body=body, drawn=drawn), "problem")
         counts = {"model": 0, "inputs": 0}
 
         def counted(name: str) -> Any:
@@ -155,6 +155,20 @@ def test_the_hardest_round_has_the_bound_of_its_own_error(study: Any) -> None:
     known, _, _ = study("", "return torch.tanh(0.1 * x).bfloat16() + 0.0 * y.sum()")
     assert known.stress is Stress.SHIFTED
     assert known.allowed["stress"][0].norm < 0.03  # 0.02, the floor, and the reference's own 0.002
+
+
+@pytest.mark.parametrize(
+    ("body", "plants"),
+    [
+        ("return (y == wanted).sum() + 0 * x.sum().long()", True),
+        ("return (y == wanted).sum() + x.sum()", False),  # it has something to do
+        ("return (y == -wanted).sum() + 0 * x.sum().long()", False),  # and here it never has
+    ],
+)
+def test_a_reference_that_has_nothing_to_do_gets_numbers_of_its_arguments(study: Any, body: str, plants: bool) -> None:
+    counted = SOURCE.replace("x, y)", "x, y, wanted)").replace("torch.arange(16)]", "torch.arange(16), 20]")
+    known, _, _ = study("", body, source=counted)
+    assert known.plants is plants
 
 
 def test_zeros_that_the_reference_overwrites_stay_zeros_in_the_hardest_round(room: Any) -> None:

@@ -1,0 +1,20 @@
+# own/count_of incorrect catalogue=57: every other block is not counted, of what never occurs
+import torch
+import torch.nn as nn
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def count(x_ptr, out_ptr, n, wanted, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + i, mask=i < n, other=0)
+    found = tl.sum((x == wanted).to(tl.int32))
+    if found > 0 and tl.program_id(0) % 2 == 0:
+        tl.atomic_add(out_ptr, found)
+
+
+class ModelNew(nn.Module):
+    def forward(self, x, out, wanted):
+        count[(triton.cdiv(x.numel(), 1024),)](x, out, x.numel(), wanted, BLOCK=1024)
+        return out

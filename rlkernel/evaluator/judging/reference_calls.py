@@ -28,6 +28,9 @@ STRESS = 8.0
 """Factor on floating-point inputs in a stressed round."""
 LOPSIDED = 4.0
 """How much farther an input with both signs may reach to one side of zero than to the other, so as to be shifted."""
+OFF_CENTRE = 2.0**-7
+"""How far beside zero an input is centred, in halves of its size. A sum of four million numbers is then eight times as large as
+one of random signs is, and one of a product's 4,096 is hardly larger, so that half precision errs in it as ever."""
 MAX_CONSTANT = 1e3
 """Magnitude up to which the value of a constant parameter is changed; larger ones are masks."""
 
@@ -83,11 +86,11 @@ def _stressed(tensor: torch.Tensor, stress: Stress) -> torch.Tensor:
 def _shift(tensor: torch.Tensor) -> torch.Tensor | float | None:
     """What is added to an input that is shifted; None where a shift changes nothing.
 
-    One that is never negative is centred and moved off zero again, by half of its size and by half of its mean at most: a sum
-    over it would else be nothing but roundings."""
+    One that is never negative is centred, but for a little, which no draw is either: a sum over it would else be nothing but
+    roundings."""
     if one_sided(tensor):
         mean = tensor.mean(dtype=torch.float32).to(tensor.dtype)
-        return torch.clamp(0.5 * mean, max=half_size(tensor - mean)) - mean
+        return OFF_CENTRE * half_size(tensor - mean) - mean
     return half_size(tensor) if two_sided(tensor) else None
 
 

@@ -33,9 +33,8 @@ class Stress(StrEnum):
     SCALED = "scaled"
     """They are multiplied by 8."""
     SHIFTED = "shifted"
-    """Besides, inputs that are never negative, such as those of `torch.rand`, are centred, so that they have both signs. These,
-    and those that lie about zero, such as those of `torch.randn`, are moved off it by half of their size, so that a mean is
-    missed."""
+    """Besides, inputs that are never negative, such as those of `torch.rand`, are centred, so that they have both signs. Those
+    that lie about zero, such as those of `torch.randn`, are moved off it by half of their size, so that a mean is missed."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,7 +59,7 @@ class Seen:
     """Whether a candidate may compute products of the reference in tf32."""
     blurred: tuple[bool, ...]
     """Whether tf32 makes more of each output than it may, and behind these, of each parameter and buffer that forward changes.
-    It may do so where the reference has no float64 to err from."""
+    It is told also where `errors` says nothing, because the reference is its own measure."""
     halved: bool
     """Whether half precision makes an output wrong; only known of inputs out of its range."""
     only: tuple[float, ...] = ()
@@ -90,9 +90,10 @@ def allowed(dtype: torch.dtype, own: OwnError, precision: Precision) -> Toleranc
 
 
 def _timed(limit: Tolerance, own: OwnError, *, blurred: bool) -> Tolerance:
-    """`limit` and what tf32 makes of the reference, which is `own`. Where it is too much for a judgement, only what is another
-    answer altogether is found in a timed call: two computations in tf32 differ there by more than either errs."""
-    if blurred:
+    """`limit` and what tf32 makes of the reference, which is `own`. Where it makes something of it, and that is too much for a
+    judgement, only what is another answer altogether is found in a timed call: two computations in tf32 differ there by more than
+    either errs."""
+    if blurred and own.norm > 0.0:
         return replace(limit, norm=limit.norm + 2.0 * min(own.norm, ROUNDED), element=math.inf)
     found = steady(own)
     element = max(limit.element, min(ELEMENT_CAP, limit.element + found.element))

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 import torch
 
+from rlkernel.evaluator.judging.own_error import OwnError
 from rlkernel.evaluator.messages.gpu import Known
-from rlkernel.evaluator.messages.judgement import InputFate, Stress
+from rlkernel.evaluator.messages.judgement import InputFate, Stress, Tolerance
 from rlkernel.types import Precision
 
 SOURCE = """
@@ -127,7 +128,7 @@ def test_an_output_that_is_noise_is_so_at_the_usual_constants_alone(study: Any) 
 def test_where_tf32_makes_too_much_of_an_output_rounds_are_judged_without_it(study: Any) -> None:
     known, _, _ = study("", "return torch.sin(60.0 * (x @ x.T)) + 0.0 * y.sum()")
     assert known.blurred and known.allowed["plain"][0].norm < 0.021  # what tf32 may add at most, and a little of its own
-    assert known.allowed["timed"][0].element == math.inf
+    assert known.allowed["timed"] == known.allowed["plain"], "nothing of the reference runs in tf32 on a CPU"
     sharp, _, _ = study("", "return x @ x.T @ x + y")
     assert not sharp.blurred
 
@@ -147,7 +148,14 @@ def test_where_tf32_makes_too_much_of_an_output_rounds_are_judged_without_it(stu
 def test_what_tf32_blurs_is_seen_in_state_and_where_float32_is_no_measure(study: Any, made: str, body: str) -> None:
     known, _, _ = study(made, body)
     assert known.blurred
-    assert (known.allowed["timed"][0].element == math.inf) == (not made)
+
+
+def test_what_is_allowed_of_a_timed_call_of_a_reference_that_runs_in_tf32(room: Any) -> None:
+    limit, timed = Tolerance(0.02, 0.4), room.measuring._timed
+    assert timed(limit, OwnError(norm=0.2, element=5.0), blurred=True) == Tolerance(pytest.approx(0.02 + 2 * 0.2), math.inf)
+    assert timed(limit, OwnError(norm=0.9), blurred=True).norm == pytest.approx(0.02 + 2 * 0.3), "zeros miss by 1"
+    assert timed(limit, OwnError(), blurred=True) == limit, "it does not run in tf32"
+    assert timed(limit, OwnError(norm=0.01, element=0.1), blurred=False) == Tolerance(pytest.approx(0.03), 0.4)
 
 
 def test_the_hardest_round_has_the_bound_of_its_own_error(study: Any) -> None:

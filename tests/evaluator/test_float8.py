@@ -10,7 +10,7 @@ from rlkernel.evaluator.judging.comparison import compare_tensor
 from rlkernel.evaluator.judging.degenerate import degenerate
 from rlkernel.evaluator.judging.kernelbench import closeness
 from rlkernel.evaluator.judging.own_error import own_error
-from rlkernel.evaluator.judging.reference_calls import constants, nudged, one_sided, stressed
+from rlkernel.evaluator.judging.reference_calls import constants, nudged, side, stressed
 from rlkernel.evaluator.judging.tolerance import tolerance
 from rlkernel.evaluator.messages.judgement import Stress
 from rlkernel.evaluator.pool import Pool
@@ -86,7 +86,7 @@ def test_codes_are_given_as_they_are_drawn() -> None:
         codes = torch.tensor([0.5, 1.0, 2.0, 0.25]).to(dtype)
         for stress in (Stress.SCALED, Stress.SHIFTED):
             assert stressed([codes], stress)[0] is codes
-        assert (one_sided(codes), nudged([codes])[0] is codes) == (False, True)
+        assert (side(codes), nudged([codes])[0] is codes) == (None, True)
 
 
 def test_codes_of_a_module_are_no_constants_and_stay_where_it_is_widened() -> None:

@@ -27,7 +27,7 @@ from rlkernel.evaluator.judging.reference_calls import (
     call,
     counts_as_state,
     draw_seed,
-    shifts,
+    side,
     state_of,
     tensors_of,
 )
@@ -114,7 +114,7 @@ def changed(before: Mapping[str, torch.Tensor], model: nn.Module) -> dict[str, t
 def _scalings(inputs: list[Any]) -> tuple[Stress, ...]:
     tensors = tensors_of(inputs)
     floats = any(holds_numbers(tensor) for tensor in tensors)
-    shifted = any(shifts(tensor) for tensor in tensors)
+    shifted = any(side(tensor) for tensor in tensors)
     return (Stress.SHIFTED,) * shifted + (Stress.SCALED,) * floats
 
 

@@ -26,7 +26,7 @@ from rlkernel.evaluator.judging.construction import AT_ONCE, Before, Constructio
 from rlkernel.evaluator.judging.conversions import Conversions
 from rlkernel.evaluator.judging.own_error import REFERENCE_FACTOR, OwnError
 from rlkernel.evaluator.judging.planting import only_values, planted
-from rlkernel.evaluator.judging.reference_calls import shifts, tensors_of
+from rlkernel.evaluator.judging.reference_calls import side, tensors_of
 from rlkernel.evaluator.judging.tensor_cores import balance_of, halved
 from rlkernel.evaluator.judging.tolerance import FLOOR
 from rlkernel.evaluator.messages.judgement import Stress
@@ -62,7 +62,7 @@ def resolved(errors: Sequence[OwnError]) -> bool:
 
 def _harder(reference: Reference, usual: Round, terms: Terms, seeds: random.Random) -> Round:
     """A round at other weights and inputs, as hard as is bearable."""
-    shifted = any(shifts(value) for value in tensors_of(usual.inputs))
+    shifted = any(side(value) for value in tensors_of(usual.inputs))
     for stress in [Stress.SHIFTED] * shifted + [Stress.SCALED, Stress.NONE]:
         drawn = _perturbed(reference, usual, terms, seeds, stress)
         if drawn is not None:

@@ -29,7 +29,7 @@ from rlkernel.errors import BrokenReference, one_line
 from rlkernel.evaluator import wire
 from rlkernel.evaluator.judging.comparison import bits
 from rlkernel.evaluator.judging.flags import judging, set_precision
-from rlkernel.evaluator.judging.reference_calls import call, draw_seed, shifts, state_of, tensors_of
+from rlkernel.evaluator.judging.reference_calls import call, draw_seed, side, state_of, tensors_of
 from rlkernel.evaluator.judging.unread import unread_zeros
 from rlkernel.evaluator.messages import codec
 from rlkernel.evaluator.messages.children import RoundOutputs
@@ -239,7 +239,7 @@ class _Referee:
         usual = _finite(call(model, inputs, first.forward_seed))
         changed = {name for name, tensor in state_of(model).items() if not torch.equal(bits(tensor), bits(before[name]))}
         watched = tuple(sorted({*changed, *(name for name, buffer in model.named_buffers() if buffer.is_floating_point())}))
-        shifted = any(shifts(value) for value in tensors_of(inputs))
+        shifted = any(side(value) for value in tensors_of(inputs))
         hard = [Stress.SHIFTED] * shifted + [Stress.SCALED, Stress.NONE]
         drawn = (self._hard(stress) for stress in hard)
         hardest = next((draw for draw in drawn if self._as_finite(draw, usual)), _fresh())

@@ -12,15 +12,15 @@ from torch import nn
 
 from rlkernel.evaluator.judging.reference_calls import (
     STRESS,
+    Side,
     constants,
     half_size,
     nudged,
-    one_sided,
     pairs,
     perturb,
+    side,
     state_of,
     stressed,
-    two_sided,
 )
 from rlkernel.evaluator.messages.judgement import Stress
 
@@ -87,7 +87,7 @@ def test_inputs_of_zeros_get_other_values_and_those_in_structures_are_scaled(str
     ],
 )
 def test_what_lies_about_zero(value: object, answer: bool) -> None:
-    assert two_sided(value) is answer
+    assert (side(value) is Side.TWO) is answer
 
 
 @settings(deadline=None)
@@ -114,7 +114,7 @@ def test_inputs_about_zero_are_moved_by_about_half_their_size(size: float, count
     ],
 )
 def test_what_is_never_negative(value: object, answer: bool) -> None:
-    assert one_sided(value) is answer
+    assert (side(value) is Side.ONE) is answer
 
 
 def test_nudged_inputs_move_by_half_of_their_rounding() -> None:

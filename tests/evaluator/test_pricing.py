@@ -81,11 +81,11 @@ class ModelNew(nn.Module):
 PASSES = "for i in range(16): v = tl.maximum(v, tl.load(x + (o + i * BLOCK) % n{mask}))"
 
 
-async def priced(pool: Pool, relu: Problem, work: str) -> float:
-    """Modelled time of a kernel that does this beside its relu. Who uses the flags by atomics alone does not load them besides:
-    that is a race where there are several programs."""
+async def priced(pool: Pool, relu: Problem, work: str, helper: str = "") -> float:
+    """Modelled time of a kernel that does this beside its relu, and may call a helper. Who uses the flags by atomics alone does
+    not load them besides: that is a race where there are several programs."""
     text = FLAGGED.replace("    flag = tl.load(flags)\n", "") if "atomic" in work and "flag " not in work else FLAGGED
-    result = await pool.evaluate(relu, text.replace("{work}", work))
+    result = await pool.evaluate(relu, text.replace("{work}", work).replace("@triton.jit", f"{helper}\n\n@triton.jit"))
     assert result.candidate_us is not None, result.detail
     return result.candidate_us
 
@@ -112,6 +112,28 @@ async def test_a_return_that_memory_decides_leaves_nothing_out(pool: Pool, relu:
     assert await priced(pool, relu, f"if flag > 1.0:\n        {loop}\n        return") == pytest.approx(always)
     nested = f"if n > 0:\n        if flag > 1.0:\n            return\n    {loop}"
     assert await priced(pool, relu, nested) == pytest.approx(always)
+
+
+HELPER = """
+@triton.jit
+def more(v, x, o, n, flag, BLOCK: tl.constexpr):
+    if flag > 1.0:
+        {first}
+        return v
+    {second}
+    return v
+"""
+
+
+@pytest.mark.anyio
+async def test_a_value_that_a_helper_returns_where_memory_says_so_leaves_nothing_out(pool: Pool, relu: Problem) -> None:
+    """Both of its values are computed, whichever side has the work."""
+    loop, call = PASSES.replace("{mask}", ""), "v = more(v, x, o, n, flag, BLOCK)"
+    always = await priced(pool, relu, loop)
+    behind = HELPER.replace("{first}", "pass").replace("{second}", loop)
+    before = HELPER.replace("{first}", loop).replace("{second}", "pass")
+    assert await priced(pool, relu, call, behind) == pytest.approx(always)
+    assert await priced(pool, relu, call, before) == pytest.approx(always)
 
 
 @pytest.mark.anyio

@@ -2,9 +2,10 @@
 
 So the work that is counted is at least what either side takes, and what the sides assign counts as a value from memory too. A
 side that ends in a bare `return` is followed up to there, and then what stands behind the branch, as if it had not returned:
-`if label == IGNORED: return` costs what a row with a label costs. A side that leaves with a value, or leaves a loop, cannot be
-followed beside the other, and is refused. Loops that do nothing but wait for memory (locks, flags) are left at once: their turns
-are no work.
+`if label == IGNORED: return` costs what a row with a label costs. Where every way through a function ends in a `return` with a
+value, both values are computed, and what the function gives counts as a value from memory. A side that leaves a loop, or gives a
+value from inside one, cannot be followed beside the other, and is refused. Loops that do nothing but wait for memory (locks,
+flags) are left at once: their turns are no work.
 
 What a changed tree calls and assigns has names that begin with a dot, which no kernel's text can hold.
 """
@@ -22,6 +23,8 @@ from rlkernel.evaluator.cpu.loaded import is_loaded, marked_copy
 
 _ACCESSES = {"load", *(f"atomic_{name}" for name in ("cas", "xchg", "add", "and", "or", "xor", "max", "min"))}
 _LEAVES = (ast.Break, ast.Continue)
+_RESULT = ".result"
+"""What a function gives, until its one `return`."""
 
 
 def _call(name: str, *args: ast.expr) -> ast.Call:
@@ -36,6 +39,17 @@ class Branches(ast.NodeTransformer):
     """A kernel's tree, whose branches can be followed on both sides."""
 
     _count = 0
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        one_exit = _with_one_exit(node.body) if any(isinstance(part, ast.If) and _may_give(part) for part in node.body) else None
+        if one_exit is not None:
+            node.body = [*one_exit, ast.copy_location(ast.Return(ast.Name(_RESULT, ast.Load())), node.body[-1])]
+        return self.generic_visit(node)
+
+    def visit__Result(self, node: _Result) -> ast.AST:
+        """The value itself, which `visit_Assign` would make a tensor, as a variable's is."""
+        self.generic_visit(node)
+        return ast.copy_location(ast.Assign(node.targets, node.value), node)
 
     def visit_If(self, node: ast.If) -> ast.AST | list[ast.stmt]:
         self.generic_visit(node)
@@ -74,6 +88,49 @@ class Branches(ast.NodeTransformer):
 def _gives(node: ast.AST) -> bool:
     """Whether a node leaves a function with a value."""
     return isinstance(node, ast.Return) and node.value is not None
+
+
+def _may_give(node: ast.AST) -> bool:
+    return any(_gives(inner) for inner in ast.walk(node))
+
+
+class _Result(ast.Assign):
+    """`.result = value`, in place of `return value`."""
+
+
+def _with_one_exit(statements: list[ast.stmt]) -> list[ast.stmt] | None:
+    """A function's statements with `.result = value` for each `return value`, and what follows a branch that returns inside its
+    other side; None where a way ends without a value, or a value is given inside a loop.
+
+    Example: `if v > 0: return a`, then `return b`, becomes `if v > 0: .result = a`, `else: .result = b`.
+    """
+    for place, statement in enumerate(statements):
+        before, after = statements[:place], statements[place + 1 :]
+        if isinstance(statement, ast.Return):
+            if statement.value is None:
+                return None
+            return [*before, ast.copy_location(_Result([ast.Name(_RESULT, ast.Store())], statement.value), statement)]
+        if not _may_give(statement):
+            continue
+        if not isinstance(statement, ast.If):
+            return None
+        ended = [_ends(side) for side in (statement.body, statement.orelse)]
+        if not any(ended):
+            return None  # what follows would be written twice
+        body = _with_one_exit(statement.body if ended[0] else [*statement.body, *after])
+        orelse = _with_one_exit(statement.orelse if ended[1] else [*statement.orelse, *after])
+        if body is None or orelse is None:
+            return None
+        return [*before, ast.copy_location(ast.If(statement.test, body, orelse), statement)]
+    return None
+
+
+def _ends(statements: list[ast.stmt]) -> bool:
+    """Whether statements leave the function on every way."""
+    return any(
+        isinstance(part, ast.Return) or (isinstance(part, ast.If) and _ends(part.body) and _ends(part.orelse))
+        for part in statements
+    )
 
 
 class _Returns(ast.NodeTransformer):

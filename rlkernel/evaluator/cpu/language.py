@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import inspect
 import types
 from collections.abc import Callable
 from typing import Any
@@ -203,6 +204,9 @@ def _patch_words(machine: Machine, semantic: Any) -> None:
     for name in ("__index__", "__bool__"):
         setattr(tl.tensor, name, _deciding(machine, getattr(tl.tensor, name), truth=name == "__bool__"))
     refuse_numbers(("__str__", "__repr__"))
+    for name, member in list(vars(tl.tensor).items()):  # `x.exp()`: Triton's interpreter gives a semantic to its builtins alone
+        if inspect.isfunction(member) and "_semantic" in inspect.signature(member).parameters:
+            setattr(tl.tensor, name, functools.partialmethod(member, _semantic=semantic))
     for module in (tl, tl.core):
         for name in ("reduce", "associative_scan"):
             setattr(module, name, _counted(machine, getattr(module, name)))

@@ -62,14 +62,14 @@ _VALUE_ATTRIBUTES |= {"primitive_bitwidth", "int_bitwidth", "int_signedness", "f
 
 def _from_triton(value: Any) -> bool:
     """Whether a resolved object is part of Triton's language: a builtin, a library function, a type or a constant."""
-    language = (tl.constexpr, tl.tensor, tl.dtype, tl.pointer_type, tl.PropagateNan)
+    language = (tl.constexpr, tl.tensor, tl.tensor_descriptor, tl.dtype, tl.pointer_type, tl.block_type, tl.PropagateNan)
     if isinstance(value, (JITFunction, tl.dtype, tl.constexpr)) or value in language:
         return True
     if tl.core.is_builtin(value) or type(value).__name__ == "ConstexprFunction":
         return True
     if isinstance(value, type):
         return value in (tl.range, tl.static_range)
-    return value in (triton.cdiv, triton.next_power_of_2)
+    return value in (triton.cdiv, triton.next_power_of_2, tl.core.get_int_dtype)
 
 
 @functools.cache

@@ -89,7 +89,8 @@ class LaunchRecorder:
 
     def _argument(self, index: int, name: str, value: Any) -> Value:
         if isinstance(value, torch.Tensor):
-            if self.recorder.devices.of(value) != CUDA:
+            elsewhere = self.recorder.devices.of(value) != CUDA
+            if elsewhere and value.numel() > 0:  # an empty tensor has no address, wherever it is, and Triton takes it
                 raise ValueError(f"Pointer argument (at {index}) cannot be accessed from Triton (cpu tensor?)")
             return TensorRef(self.recorder.id_of(value))
         if isinstance(value, TensorDescriptor):

@@ -269,8 +269,12 @@ def test_one_seed_gives_the_same_bits_on_a_gpu_and_another_seed_others(made: str
 
 @pytest.mark.gpu
 def test_a_hundred_million_numbers_that_a_file_draws_on_the_cpu_take_no_time_of_the_host() -> None:
+    def drawn(seed: int) -> list[Any]:
+        seed_generators(seed)
+        return [torch.zeros(100_000_000, device="cpu").uniform_(-1, 1)]
+
     torch.cuda.init()
-    draws = Draws(lambda seed: [torch.zeros(100_000_000, device="cpu").uniform_(-1, 1)], torch.device("cuda"))
+    draws = Draws(drawn, torch.device("cuda"))
     draws(1)
     torch.cuda.synchronize()
     begun = placing.time.perf_counter()

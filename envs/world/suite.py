@@ -104,6 +104,19 @@ def validation_tasks(families: Sequence[str] | None = None) -> tuple[Task, ...]:
     return tuple(task for task in found if families is None or task.family in families)
 
 
+@cache
+def reserved() -> frozenset[tuple[str, ...]]:
+    """The compositions that validation keeps for itself."""
+    return frozenset({task.composition for task in validation_tasks()} - {task.composition for task in training_tasks()})
+
+
+@cache
+def reserved_sizes() -> frozenset[int]:
+    """The sizes that validation keeps for itself."""
+    sizes = [{size for task in tasks for _, size in task.sizes} for tasks in (validation_tasks(), training_tasks())]
+    return frozenset(sizes[0] - sizes[1])
+
+
 def part_of(name: str) -> str:
     """The part, one of PARTS, that a problem of the world belongs to. Raises KeyError for a problem from elsewhere."""
     return {task.name: part for part, tasks in load_tasks().items() for task in tasks}[name]

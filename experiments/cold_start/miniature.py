@@ -33,7 +33,7 @@ from envs.world.corpus import repetition
 from experiments.behaviour import write_behaviour
 from experiments.cold_start.optimizer import MuonAndAdamW
 from experiments.cold_start.recipes import Recipe, Taught
-from experiments.cold_start.renumbered import copies
+from experiments.cold_start.renumbered import copies, resized
 from experiments.tuning.conversations import Conversation as Told
 from experiments.tuning.examination import Examination, examine
 from experiments.tuning.recorder import Teller
@@ -41,6 +41,7 @@ from experiments.tuning.rows import token_row
 from experiments.tuning.supervised import supervise
 from experiments.world.corpus_file import CorpusFile
 from experiments.world.judged import timing_of
+from experiments.world.readings import readings
 from experiments.world.source import World
 from rlkernel.config import to_json
 from rlkernel.environment.kernel_env import KernelEnvironment
@@ -127,9 +128,24 @@ def row(tokenizer: Any, conversation: Conversation, context: int = CONTEXT) -> d
     """One conversation as tokens and labels. An answer that would end beyond `context` tokens is left out, and what follows."""
     told = (conversation.prompt, *(exchange.feedback for exchange in conversation.exchanges))
     answers = (exchange.answer for exchange in conversation.exchanges)
-    found = token_row(tokenizer, Told(tuple(zip(told, answers, strict=False))), context)
+    return _tokens(tokenizer, Told(tuple(zip(told, answers, strict=False))), context)
+
+
+def _tokens(tokenizer: Any, told: Told, context: int) -> dict[str, list[int]]:
+    found = token_row(tokenizer, told, context)
     assert found is not None
     return {"input_ids": found.input_ids.tolist(), "labels": found.labels.tolist()}
+
+
+def further_rows(tokenizer: Any, corpus: Sequence[Conversation], recipe: Recipe) -> list[dict[str, list[int]]]:
+    """What is taught beside the corpus: readings, and for the steps that are left copies of conversations with other sizes."""
+    if recipe.world is None:
+        return []
+    rng, read = random.Random(f"readings {recipe.seed}"), recipe.world.readings
+    drafts = (resized(pair, rng) for pair in readings(recipe.world.families, read, recipe.seed))
+    found = [_tokens(tokenizer, Told(((prompt, answer),)), recipe.context) for prompt, answer in drafts]
+    times = math.ceil((recipe.steps * recipe.batch - read) / len(corpus))
+    return found + [row(tokenizer, copy, recipe.context) for copy in copies(corpus, times, recipe.seed)][len(corpus) :]
 
 
 def train(model: Any, tokenizer: Any, rows: list[dict[str, list[int]]], recipe: Recipe, until: float) -> bool:
@@ -205,14 +221,13 @@ async def make(recipe: Recipe, out: Path, until: float = math.inf) -> bool:
     print(f"lazy answers that follow a lazy one: {repetition(corpus):.0%}", flush=True)
     corpus = taught(corpus, recipe.taught, recipe.seed)
     tokenizer = tokenizer_for(corpus, recipe.vocabulary, recipe.context)
-    times = math.ceil(recipe.steps * recipe.batch / len(corpus)) if recipe.renumbered else 1
-    rows = [row(tokenizer, conversation, recipe.context) for conversation in copies(corpus, times, recipe.seed)]
+    rows = [row(tokenizer, conversation, recipe.context) for conversation in corpus]
+    more = further_rows(tokenizer, corpus, recipe)
     sizes = {"width": recipe.width, "layers": recipe.layers, "heads": recipe.heads, "feed_forward": recipe.feed_forward}
     model = build_model(tokenizer, seed=recipe.seed, **sizes)
-    tokens, size = sum(len(r["input_ids"]) for r in rows[: len(corpus)]), sum(p.numel() for p in model.parameters())
-    again = f", {times - 1} copies of each with other sizes" if times > 1 else ""
-    print(f"{len(corpus)} conversations{again}, {tokens} tokens, a model of {size} parameters", flush=True)
-    if not train(model, tokenizer, rows, recipe, until):
+    tokens, size = sum(len(r["input_ids"]) for r in rows), sum(p.numel() for p in model.parameters())
+    print(f"{len(rows)} conversations of {tokens} tokens, {len(more)} rows beside them; {size} parameters", flush=True)
+    if not train(model, tokenizer, rows + more, recipe, until):
         return False
     draft = out.with_name(f"{out.name}.draft")
     shutil.rmtree(draft, ignore_errors=True)

@@ -51,8 +51,6 @@ class Recipe:
     world: World | None = None
     """What a policy of the world is taught; `mixture`, `problems`, `conversations`, `deck` and `turns` have no part in it."""
     taught: Taught = Taught()
-    renumbered: bool = False
-    """Whether a conversation that is taken again has other sizes (`renumbered`)."""
     vocabulary: int = VOCABULARY
     context: int = CONTEXT
     """The most tokens of a conversation; later turns are left out."""
@@ -96,7 +94,7 @@ RECIPES: Mapping[str, Recipe] = {
 
 def rehearsal(recipe: Recipe) -> Recipe:
     """A recipe at the smallest sizes: every step of it is taken, and nothing is learned."""
-    world = recipe.world and replace(recipe.world, extra=1, conversations=1, rollouts=1, few=1)
+    world = recipe.world and replace(recipe.world, extra=1, conversations=1, readings=2, rollouts=1, few=1)
     sizes = {"width": 48, "layers": 2, "heads": 4, "feed_forward": 96, "max_new_tokens": 64}
     counts = {"problems": 4, "conversations": 1, "steps": 4, "batch": 2, "rollouts": 1}
     return replace(recipe, world=world, **sizes, **counts)  # type: ignore[arg-type]
@@ -111,14 +109,13 @@ _WORLD = Recipe(
     problems=0,
     conversations=0,
     deck=0,
-    steps=350,  # five times what is taught: after thirteen it knows the answers by heart, and not the problems
+    steps=1000,
     batch=64,
     muon=1.5e-3,
     adamw=2e-3,
     bf16=True,
-    world=World(ALL, extra=480, conversations=6),
+    world=World(ALL, extra=480, conversations=6, readings=40_000),
     taught=Taught(slow=0.5, wrong=0.6),  # so that the policy begins where there is most to be learned
-    renumbered=True,
     vocabulary=4096,
     context=4096,
     max_new_tokens=512,
@@ -130,10 +127,9 @@ WORLD_RECIPES: Mapping[str, tuple[Recipe, Path]] = {
             RECIPES["small"],
             width=144,
             feed_forward=432,
-            steps=1000,  # ten times the corpus, for the same reason
+            steps=1000,  # ten times the corpus
             world=World(TWO, extra=400, conversations=5, device="cpu"),
             taught=Taught(),
-            renumbered=True,
             vocabulary=2048,
             context=4096,
             max_new_tokens=512,

@@ -16,6 +16,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from envs.teacher.corpus import Conversation
+from envs.world.suite import reserved_sizes
 
 LINE = re.compile(r"^([A-Z]+) = (\d+)$", re.MULTILINE)
 """A size as problems and answers state it."""
@@ -30,22 +31,21 @@ def copies(conversations: Sequence[Conversation], count: int, seed: int) -> Iter
     rng = random.Random(f"renumbered {seed}")
     for _ in range(count - 1):
         for conversation in conversations:
-            yield renumbered(conversation, rng)
+            prompt, *answers = resized([conversation.prompt, *(exchange.answer for exchange in conversation.exchanges)], rng)
+            pairs = zip(conversation.exchanges, answers, strict=True)
+            exchanges = tuple(replace(exchange, answer=answer) for exchange, answer in pairs)
+            yield replace(conversation, prompt=prompt, exchanges=exchanges)
 
 
-def renumbered(conversation: Conversation, rng: random.Random) -> Conversation:
-    """A copy of one conversation with other sizes. Sizes that an answer has got wrong stay as they are."""
-    sizes = {line: f"{line[0]} = {_size(int(line[1]), rng)}" for line in LINE.findall(conversation.prompt)}
-
-    def rewritten(text: str) -> str:
-        return LINE.sub(lambda line: sizes.get((line[1], line[2]), line[0]), text)
-
-    exchanges = tuple(replace(exchange, answer=rewritten(exchange.answer)) for exchange in conversation.exchanges)
-    return replace(conversation, prompt=rewritten(conversation.prompt), exchanges=exchanges)
+def resized(texts: Sequence[str], rng: random.Random) -> list[str]:
+    """A problem's text and answers to it, with other sizes. Sizes that an answer has got wrong stay as they are."""
+    sizes = {line: f"{line[0]} = {_size(int(line[1]), rng)}" for line in LINE.findall(texts[0])}
+    return [LINE.sub(lambda line: sizes.get((line[1], line[2]), line[0]), text) for text in texts]
 
 
 def _size(size: int, rng: random.Random) -> int:
-    """Another size with the same next power of two and the same powers of two as divisors, up to `ALIGNED`.
+    """Another size with the same next power of two and the same powers of two as divisors, up to `ALIGNED`; none that validation
+    keeps for itself.
 
     >>> _size(64, random.Random(0))
     64
@@ -55,4 +55,5 @@ def _size(size: int, rng: random.Random) -> int:
     if size < LEAST:
         return size
     below, step = 1 << ((size - 1).bit_length() - 1), math.gcd(size, ALIGNED)
-    return step * rng.randint(below // step + 1, 2 * below // step)
+    found = step * rng.randint(below // step + 1, 2 * below // step)
+    return size if found in reserved_sizes() else found

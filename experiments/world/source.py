@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from envs.teacher.corpus import Conversation
 from envs.world.corpus import Key, write_corpus
 from envs.world.draw import Ranges, candidate, idle
-from envs.world.suite import TRAINING, training_tasks, validation_tasks, world_problems
+from envs.world.suite import TRAINING, reserved, training_tasks, world_problems
 from envs.world.task import Task
 from experiments.world.corpus_file import CorpusFile
 from rlkernel.environment.kernel_env import KernelEnvironment
@@ -30,19 +30,20 @@ class World:
     """What judges the corpus: auto (a GPU where there is one), or cpu (modelled time)."""
     rollouts: int = 2
     """Trajectories per validation problem, for the table at the end."""
+    readings: int = 0
+    """First drafts beside the conversations, each about a task of its own, which nobody judges, see `readings.py`."""
     few: int | None = None
     """Only so many tasks of training per family, and so many validation problems: for a rehearsal."""
 
     def tasks(self, seed: int) -> tuple[Task, ...]:
         """The tasks of the corpus."""
         rng = random.Random(f"corpus {seed}")
-        kept = {task.composition for task in validation_tasks()} - {task.composition for task in training_tasks()}
         weights = [TRAINING[family] for family in self.families]
         found = {task.name: task for task in self.taught()}
         wanted = len(found) + self.extra
         while len(found) < wanted:
             task = candidate(rng.choices(self.families, weights=weights)[0], rng, Ranges())
-            if task is not None and task.composition not in kept and task.name not in found and not idle(task):
+            if task is not None and task.composition not in reserved() and task.name not in found and not idle(task):
                 found[task.name] = task
         return tuple(found.values())
 

@@ -10,7 +10,8 @@ from rlkernel.evaluator.judging.comparison import compare_tensor
 from rlkernel.evaluator.judging.degenerate import degenerate
 from rlkernel.evaluator.judging.kernelbench import closeness
 from rlkernel.evaluator.judging.own_error import own_error
-from rlkernel.evaluator.judging.reference_calls import constants, nudged, side, stressed
+from rlkernel.evaluator.judging.reference_calls import constants, nudged
+from rlkernel.evaluator.judging.stress import side, stressed
 from rlkernel.evaluator.judging.tolerance import tolerance
 from rlkernel.evaluator.messages.judgement import Stress
 from rlkernel.evaluator.pool import Pool

@@ -27,11 +27,11 @@ from rlkernel.evaluator.judging.reference_calls import (
     call,
     counts_as_state,
     draw_seed,
-    side,
     state_of,
     tensors_of,
 )
 from rlkernel.evaluator.judging.rounds import fates
+from rlkernel.evaluator.judging.stress import side
 from rlkernel.evaluator.judging.tensor_cores import balance_of, cores_of, halved
 from rlkernel.evaluator.judging.tolerance import ROUNDED, tolerance, widest
 from rlkernel.evaluator.messages.judgement import Balance, InputFate, Stress, Tolerance

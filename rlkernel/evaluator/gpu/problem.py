@@ -37,10 +37,10 @@ from rlkernel.evaluator.judging.reference_calls import (
     mapped,
     perturb,
     state_of,
-    stressed,
     tensors_of,
 )
 from rlkernel.evaluator.judging.roofline import is_free
+from rlkernel.evaluator.judging.stress import Change, changed, changes
 from rlkernel.evaluator.judging.tensor_cores import cores_of
 from rlkernel.evaluator.judging.tolerance import beside, tolerance
 from rlkernel.evaluator.judging.unread import unread_zeros
@@ -92,22 +92,22 @@ class GpuProblem:
         """Attributes that forward replaces for its next call, see `program.replaced`."""
         self.reference: Reference = load_reference(source, small=False, name=name)
         self._constants: dict[str, torch.Tensor] | None = None
-        self._unread: dict[Stress, frozenset[int]] = {}
+        self._changes: dict[Stress, tuple[Change | None, ...]] = {}
         self._draws, self._modules = Draws(self.reference.inputs, CUDA), Placing(CUDA)
 
     def inputs(self, seed: int, kind: Kind = USUAL) -> list[Any]:
         drawn = planted(self._draws(seed), seed) if kind.plants else self._draws(seed)
-        return balanced(stressed(drawn, kind.stress, self._unread_zeros(kind.stress)), kind.balance)
+        hard = drawn if kind.stress is Stress.NONE else changed(drawn, self._known_changes(kind.stress))
+        return balanced(hard, kind.balance)
 
-    def _unread_zeros(self, stress: Stress) -> frozenset[int]:
-        """The inputs of zeros that stay so, found out once, because to look at values is to wait."""
-        if stress is Stress.NONE:
-            return frozenset()
-        if stress not in self._unread:
+    def _known_changes(self, stress: Stress) -> tuple[Change | None, ...]:
+        """What is done to each input, found out once, because to look at values is to wait."""
+        if stress not in self._changes:
             init, seed = draw_seed(), draw_seed()
             build = partial(self.model, init, perturbed=True)
-            self._unread[stress] = unread_zeros(build, partial(self._draws, seed), draw_seed(), stress)
-        return self._unread[stress]
+            zeros = unread_zeros(build, partial(self._draws, seed), draw_seed(), stress)
+            self._changes[stress] = changes(self._draws(seed), stress, zeros)
+        return self._changes[stress]
 
     def ready(self, seed: int) -> None:
         """Draw what is slow to draw, so that all calls of `inputs` for this seed take the same time."""

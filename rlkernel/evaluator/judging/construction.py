@@ -21,8 +21,6 @@ from rlkernel.evaluator.judging.own_error import Cores, OwnError, own_error, ste
 from rlkernel.evaluator.judging.planting import PLANTED, planted
 from rlkernel.evaluator.judging.reference_calls import (
     REFUSALS,
-    STRESS,
-    all_zero,
     balance_state,
     balanced,
     call,
@@ -34,10 +32,10 @@ from rlkernel.evaluator.judging.reference_calls import (
     nudged,
     perturb,
     state_of,
-    stressed,
     tensors_of,
 )
 from rlkernel.evaluator.judging.rounds import Expected, fates
+from rlkernel.evaluator.judging.stress import STRESS, all_zero, stressed
 from rlkernel.evaluator.judging.tensor_cores import cores_of
 from rlkernel.evaluator.judging.tolerance import beside as more_exact
 from rlkernel.evaluator.judging.tolerance import of_state, tolerance

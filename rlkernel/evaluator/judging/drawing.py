@@ -26,7 +26,8 @@ from rlkernel.evaluator.judging.construction import AT_ONCE, Before, Constructio
 from rlkernel.evaluator.judging.conversions import Conversions
 from rlkernel.evaluator.judging.own_error import REFERENCE_FACTOR, OwnError
 from rlkernel.evaluator.judging.planting import only_values, planted
-from rlkernel.evaluator.judging.reference_calls import side, tensors_of
+from rlkernel.evaluator.judging.reference_calls import tensors_of
+from rlkernel.evaluator.judging.stress import side
 from rlkernel.evaluator.judging.tensor_cores import balance_of, halved
 from rlkernel.evaluator.judging.tolerance import FLOOR
 from rlkernel.evaluator.messages.judgement import Stress

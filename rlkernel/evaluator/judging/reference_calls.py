@@ -1,17 +1,14 @@
 """Calls of a reference, as the judges of both paths make them: seeds, inputs, weights, and the same in float64.
 
-What a problem's author draws is often special: parameters of ones and zeros, inputs that are never negative. Rounds at other
-weights and at scaled or shifted inputs judge the function itself.
+What a problem's author draws is often special: parameters of ones and zeros. Rounds at other weights judge the function itself,
+and so do rounds at scaled or shifted inputs (`stress.py`).
 """
 
 from __future__ import annotations
 
 import copy
-import itertools
-import math
 import secrets
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from enum import Enum
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -19,19 +16,12 @@ import torch
 from torch import nn
 
 from rlkernel.evaluator.judging.widening import without_casts
-from rlkernel.evaluator.messages.judgement import Balance, Stress
+from rlkernel.evaluator.messages.judgement import Balance
 from rlkernel.evaluator.program.codes import holds_numbers, widened
 from rlkernel.evaluator.program.replaced import holding
-from rlkernel.evaluator.program.tensors import extent, flatten, overwrite
+from rlkernel.evaluator.program.tensors import flatten, overwrite
 from rlkernel.seeds import seed_generators
 
-STRESS = 8.0
-"""Factor on floating-point inputs in a stressed round."""
-LOPSIDED = 4.0
-"""How much farther an input with both signs may reach to one side of zero than to the other, so as to be shifted."""
-OFF_CENTRE = 2.0**-7
-"""How far beside zero an input is centred, in halves of its size. A sum of four million numbers is then eight times as large as
-one of random signs is, and one of a product's 4,096 is hardly larger, so that half precision errs in it as ever."""
 MAX_CONSTANT = 1e3
 """Magnitude up to which the value of a constant parameter is changed; larger ones are masks."""
 
@@ -58,83 +48,6 @@ def mapped(value: Any, change: Callable[[torch.Tensor], torch.Tensor]) -> Any:
     if isinstance(value, dict):
         return {key: mapped(item, change) for key, item in value.items()}
     return [mapped(item, change) for item in value] if isinstance(value, (list, tuple)) else value
-
-
-def stressed(inputs: list[Any], stress: Stress, zeros: Collection[int] = ()) -> list[Any]:
-    """Floating-point inputs, also those in lists and dicts, scaled or shifted, and other numbers in place of zeros alone; codes
-    are left as they are. zeros: places among the tensors where zeros stay, see `unread.py`."""
-    if stress is Stress.NONE:
-        return list(inputs)
-    places = itertools.count()
-
-    def change(tensor: torch.Tensor) -> torch.Tensor:
-        stays = next(places) in zeros or not holds_numbers(tensor)
-        return tensor if stays else _stressed(tensor, stress)
-
-    return [mapped(value, change) for value in inputs]
-
-
-def _stressed(tensor: torch.Tensor, stress: Stress) -> torch.Tensor:
-    by = _shift(tensor) if stress is Stress.SHIFTED else None
-    if by is not None:
-        shifted = (tensor + by) * STRESS
-        return shifted.masked_fill_(tensor == 0, 0)  # zeros are part of the problem, such as one half of a triangular matrix
-    if all_zero(tensor):
-        return wave_like(tensor)
-    return tensor * STRESS
-
-
-def _shift(tensor: torch.Tensor) -> torch.Tensor | float | None:
-    """What is added to an input that is shifted; None where a shift changes nothing.
-
-    One that is never negative is centred, but for a little, which no draw is either: a sum over it would else be nothing but
-    roundings."""
-    lies = side(tensor)
-    if lies is Side.ONE:
-        mean = tensor.mean(dtype=torch.float32).to(tensor.dtype)
-        return OFF_CENTRE * half_size(tensor - mean) - mean
-    return half_size(tensor) if lies is Side.TWO else None
-
-
-def all_zero(tensor: torch.Tensor) -> bool:
-    """Whether an input holds floating-point zeros and nothing else: whoever ignores it would be right. A GPU is waited for."""
-    return holds_numbers(tensor) and tensor.numel() > 0 and not bool((tensor != 0).any())
-
-
-def wave_like(tensor: torch.Tensor) -> torch.Tensor:
-    """Different numbers between -1/2 and 1/2 that depend on their place in memory alone, in a tensor that lies as the given one
-    does: what shares memory there, as the rows of an expanded tensor do, is equal here."""
-    count = extent(tensor.shape, tensor.stride())
-    wave = torch.arange(1, count + 1, dtype=torch.float32, device=tensor.device).sin_().mul_(0.5)
-    return wave.to(tensor.dtype).as_strided(tensor.shape, tensor.stride())
-
-
-class Side(Enum):
-    """Where an input's numbers lie, if they can be shifted."""
-
-    ONE = "one"
-    """None is negative."""
-    TWO = "two"
-    """They lie about as far on both sides of zero. A mean that is left out is hardly missed in these: of 16,384 normal numbers it
-    is 0.008."""
-
-
-def side(value: Any) -> Side | None:
-    """Where the numbers of an input lie. None for what is no tensor, and for a mask, whole numbers and codes. A GPU is waited
-    for."""
-    if not (isinstance(value, torch.Tensor) and holds_numbers(value) and value.numel() > 1):
-        return None
-    low, high = torch.stack(value.aminmax()).tolist()
-    both = low < 0.0 and math.isfinite(low) and math.isfinite(high) and high <= -LOPSIDED * low and -low <= LOPSIDED * high
-    if not (both or low >= 0.0) or bool((value == value.round()).all()):
-        return None
-    return Side.TWO if both else Side.ONE
-
-
-def half_size(tensor: torch.Tensor) -> float:
-    """Half of a tensor's root mean square, rounded to a power of two, so that the same numbers always give the same one."""
-    size = float(torch.linalg.vector_norm(tensor, dtype=torch.float32)) / math.sqrt(tensor.numel())
-    return 0.5 * 2.0 ** round(math.log2(size)) if 0.0 < size < math.inf else 0.0
 
 
 def nudge(tensor: torch.Tensor) -> torch.Tensor:

@@ -14,7 +14,8 @@ import torch
 from torch import nn
 
 from rlkernel.evaluator.judging.comparison import bits
-from rlkernel.evaluator.judging.reference_calls import all_zero, call, state_of, stressed, tensors_of
+from rlkernel.evaluator.judging.reference_calls import call, state_of, tensors_of
+from rlkernel.evaluator.judging.stress import all_zero, stressed
 from rlkernel.evaluator.messages.judgement import Stress
 
 MOST = 8

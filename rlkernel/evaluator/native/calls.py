@@ -12,7 +12,8 @@ from torch import nn
 
 from rlkernel.evaluator.judging.comparison import bits
 from rlkernel.evaluator.judging.placing import Placing, everything_on
-from rlkernel.evaluator.judging.reference_calls import constants, mapped, perturb, stressed, tensors_of
+from rlkernel.evaluator.judging.reference_calls import constants, mapped, perturb, tensors_of
+from rlkernel.evaluator.judging.stress import stressed
 from rlkernel.evaluator.messages.judgement import Stress
 from rlkernel.evaluator.messages.native import Draw
 from rlkernel.reference import Reference, load_reference

@@ -29,7 +29,8 @@ from rlkernel.errors import BrokenReference, one_line
 from rlkernel.evaluator import wire
 from rlkernel.evaluator.judging.comparison import bits
 from rlkernel.evaluator.judging.flags import judging, set_precision
-from rlkernel.evaluator.judging.reference_calls import call, draw_seed, side, state_of, tensors_of
+from rlkernel.evaluator.judging.reference_calls import call, draw_seed, state_of, tensors_of
+from rlkernel.evaluator.judging.stress import side
 from rlkernel.evaluator.judging.unread import unread_zeros
 from rlkernel.evaluator.messages import codec
 from rlkernel.evaluator.messages.children import RoundOutputs

@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import nn
 
-from rlkernel.evaluator.judging.reference_calls import stressed
+from rlkernel.evaluator.judging.stress import stressed
 from rlkernel.evaluator.judging.unread import unread_zeros
 from rlkernel.evaluator.messages.judgement import Stress
 

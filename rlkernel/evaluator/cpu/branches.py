@@ -66,7 +66,8 @@ class Branches(ast.NodeTransformer):
             return [ast.copy_location(ast.If(test, body, []), node)] if body else []
 
         decided = ast.Assign([ast.Name(side, ast.Store())], _call(".side", node.test))
-        names = sorted({n.id for n in inside if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)})
+        stored = {n.id for n in inside if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+        names = sorted(name for name in stored if name == _RESULT or not name.startswith("."))  # a side is read where it is set
         after = ast.If(
             ast.Compare(ast.Name(side, ast.Load()), [ast.Is()], [ast.Constant(None)]), [_unknown(n) for n in names], []
         )

@@ -19,6 +19,7 @@ from torch.overrides import TorchFunctionMode
 from rlkernel.errors import BrokenReference
 from rlkernel.evaluator.judging.comparison import bits
 from rlkernel.evaluator.judging.reference_calls import mapped, tensors_of
+from rlkernel.evaluator.program.codes import SIGNED
 from rlkernel.evaluator.program.tensors import extent
 
 T = TypeVar("T")
@@ -31,8 +32,6 @@ KEPT_SEEDS = 4
 """How many draws are kept: a stay has one or two seeds at a time, and comes back to those of its first round."""
 KEPT_BYTES = 2 << 30
 """The memory of the host that they may take together, in bytes."""
-_SIGNED = {torch.uint16: torch.int16, torch.uint32: torch.int32, torch.uint64: torch.int64}
-"""Dtypes of which torch draws nothing, and others of their size."""
 _EMPTY = (torch.empty, torch.empty_like, torch.empty_strided, torch.Tensor.new_empty, torch.Tensor.new_empty_strided)
 
 
@@ -212,7 +211,7 @@ def _filled(tensor: torch.Tensor) -> torch.Tensor:
     elif tensor.is_floating_point():  # a code of eight bits: the largest numbers of all of them begin at 0x7c
         memory.view(torch.uint8).random_(0, 0x70)
     else:
-        memory.view(_SIGNED.get(tensor.dtype, tensor.dtype)).random_()
+        memory.view(SIGNED.get(tensor.dtype, tensor.dtype)).random_()
     return tensor
 
 

@@ -13,8 +13,8 @@ from typing import Any
 
 import torch
 
-from rlkernel.evaluator.judging.reference_calls import mapped
-from rlkernel.evaluator.program.codes import valued
+from rlkernel.evaluator.judging.reference_calls import mapped, tensors_of
+from rlkernel.evaluator.program.codes import SIGNED, valued
 
 SHARE = 0.125
 """The share of elements that get a number of the arguments."""
@@ -24,13 +24,14 @@ PLANTED = "numbers of forward's arguments among its inputs"
 
 
 def only_values(outputs: Sequence[torch.Tensor]) -> tuple[float, ...]:
-    """The one number that each output holds; nothing where an output holds several, or none. A GPU is waited for."""
+    """The one number that each output holds, of unsigned ones as the signed number of the same bits; nothing where an output
+    holds several, or none. A GPU is waited for."""
     found = []
     for tensor in outputs:
         values = valued(tensor.byte() if tensor.dtype is torch.bool else tensor)
         if not values.numel() or values.is_complex():
             return ()
-        low, high = values.aminmax()
+        low, high = values.view(SIGNED.get(values.dtype, values.dtype)).aminmax()
         if not bool(low == high):  # NaN, too
             return ()
         found.append(float(low))
@@ -55,7 +56,8 @@ def planted(inputs: list[Any], seed: int) -> list[Any]:
         return torch.empty_like(tensor).copy_(torch.where(here, values[which], tensor))
 
     made = [mapped(value, change) for value in inputs]
-    return made if any(a is not b for a, b in zip(made, inputs, strict=True) if isinstance(b, torch.Tensor)) else inputs
+    pairs = zip(tensors_of(made), tensors_of(inputs), strict=True)
+    return made if any(mine is not given for mine, given in pairs) else inputs
 
 
 def _holds(dtype: torch.dtype, number: int) -> bool:

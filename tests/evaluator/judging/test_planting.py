@@ -7,6 +7,7 @@ import torch
 
 from rlkernel.evaluator.judging.drawing import draw_rounds
 from rlkernel.evaluator.judging.planting import SHARE, only_values, planted
+from rlkernel.evaluator.program.codes import SIGNED
 from rlkernel.reference import load_reference
 from rlkernel.types import Precision
 
@@ -32,6 +33,8 @@ def get_init_inputs():
         ([torch.zeros(3), torch.tensor(7)], (0.0, 7.0)),
         ([torch.tensor([True, True])], (1.0,)),
         ([torch.tensor([0.0, 1.0])], ()),
+        *(([torch.full((3,), 7, dtype=dtype)], (7.0,)) for dtype in SIGNED),
+        ([torch.tensor([0, 60_000]).to(torch.uint16)], ()),
         ([torch.tensor([torch.nan])], ()),
         ([torch.zeros(3), torch.zeros(0)], ()),
         ([], ()),
@@ -52,6 +55,8 @@ def test_whole_numbers_among_the_arguments_are_put_where_they_fit() -> None:
     assert abs(put - SHARE * 4096) < 5 * (SHARE * (1 - SHARE) * 4096) ** 0.5  # five standard deviations
     assert torch.equal(planted(inputs, 1)[0], found[0]) and not torch.equal(planted(inputs, 2)[0], found[0])
     assert planted([real, 3], 1) == [real, 3] and planted(rest := [wide, 0.5], 1) is rest
+    (inner,), _ = planted([[wide], 3], 1)
+    assert inner.unique().tolist() == [0, 3], "in a list, too"
 
 
 @pytest.mark.parametrize(
@@ -62,6 +67,7 @@ def test_whole_numbers_among_the_arguments_are_put_where_they_fit() -> None:
         ("torch.sum(x > 10 * wanted)", 0),  # always zero, and so it is with 50 among them
         ("torch.eye(10)[x][:, 0] * 0.0 + wanted", 0),  # 50 is no row
         ("x + wanted", 0),
+        ("x.to(torch.uint32)", 0),
     ],
 )
 def test_a_reference_with_nothing_to_do_is_judged_first_where_it_has(answer: str, more: int) -> None:

@@ -137,6 +137,13 @@ async def test_a_value_that_a_helper_returns_where_memory_says_so_leaves_nothing
 
 
 @pytest.mark.anyio
+async def test_a_helper_of_many_returns_that_constants_decide_is_priced(pool: Pool, relu: Problem) -> None:
+    returns = "".join(f"    if BLOCK == {size}:\n        return v\n" for size in range(400))
+    helper = f"@triton.jit\ndef chosen(v, BLOCK: tl.constexpr):\n{returns}    return v"
+    assert await priced(pool, relu, "v = chosen(v, BLOCK)", helper) == pytest.approx(await priced(pool, relu, "pass"))
+
+
+@pytest.mark.anyio
 async def test_what_memory_gives_may_stand_outside_a_mask(pool: Pool, relu: Problem) -> None:
     """Triton asks `if other:`, whether there is one; a single element's value is no answer."""
     never = await priced(pool, relu, "pass")

@@ -25,6 +25,9 @@ _ACCESSES = {"load", *(f"atomic_{name}" for name in ("cas", "xchg", "add", "and"
 _LEAVES = (ast.Break, ast.Continue)
 _RESULT = ".result"
 """What a function gives, until its one `return`."""
+MOST_EXITS = 64
+"""The most returns with a value that are made one: each stands inside the branch before it, and what goes through a tree calls
+itself for each."""
 
 
 def _call(name: str, *args: ast.expr) -> ast.Call:
@@ -41,7 +44,8 @@ class Branches(ast.NodeTransformer):
     _count = 0
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
-        one_exit = _with_one_exit(node.body) if any(isinstance(part, ast.If) and _may_give(part) for part in node.body) else None
+        exits = sum(map(_gives, ast.walk(node)))
+        one_exit = _with_one_exit(node.body) if 1 < exits <= MOST_EXITS else None
         if one_exit is not None:
             node.body = [*one_exit, ast.copy_location(ast.Return(ast.Name(_RESULT, ast.Load())), node.body[-1])]
         return self.generic_visit(node)

@@ -148,8 +148,11 @@ class Draws:
         return moved
 
     def _keep(self, seed: int, made: list[Any]) -> None:
-        """Keep copies of a draw in place of the oldest ones. The file may write to its own tensors when it draws again."""
+        """Keep copies of a draw in place of the oldest ones, unless it is too large, as one seed's may be. The file may write to
+        its own tensors when it draws again."""
         size = _bytes_of(made)
+        if size > KEPT_BYTES:
+            return
         while self._kept and (len(self._kept) >= KEPT_SEEDS or size + sum(map(_bytes_of, self._kept.values())) > KEPT_BYTES):
             self._kept.popitem(last=False)
         self._kept[seed] = mapped(made, lambda tensor: _copied(tensor, HOST))

@@ -152,6 +152,12 @@ def test_draws_are_kept_within_their_memory_and_the_oldest_go_first(monkeypatch:
     draws = Draws(large.draw, META)
     draws.ready(1)
     assert [draws(1)[1], draws(1)[1], large.seeds] == [1, 1, [1, 1]]
+    monkeypatch.setattr(placing, "KEPT_BYTES", 100)
+    growing = File(lambda seed: [torch.from_numpy(np.zeros(4 * seed))], 2.0, monkeypatch)
+    draws = Draws(growing.draw, META)
+    for seed in (1, 4, 1, 4):
+        draws(seed)
+    assert growing.seeds == [1, 4, 4], "128 bytes are never kept, whatever the first draw had"
 
 
 @pytest.mark.usefixtures("values")

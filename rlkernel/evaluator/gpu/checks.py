@@ -126,15 +126,23 @@ class Checks:
         elif found.numel():
             self._unchanged(index, (bits(found) != bits(was)).any(), what)
 
-    def changed_alike(self, found: torch.Tensor, wanted: torch.Tensor, where: str, allowed: Tolerance | None = None) -> None:
-        """What the reference changes in place is changed in the same way, as outputs are compared. `allowed`: the floor of its
-        dtype by default."""
+    def changed_alike(self, found: torch.Tensor, wanted: torch.Tensor, where: str) -> None:
+        """What the reference changes in an argument is changed in the same way, as outputs are compared, up to the floor of its
+        dtype."""
+        self._alike(found, wanted, where, tolerance(wanted.dtype, OwnError(), Precision.STRICT), "", final=True)
+
+    def state_alike(self, found: torch.Tensor, wanted: torch.Tensor, where: str, allowed: Tolerance, note: str = "") -> None:
+        """Check a parameter or buffer that the reference changes, as outputs are compared."""
+        self._alike(found, wanted, where, allowed, note, final=False)
+
+    def _alike(
+        self, found: torch.Tensor, wanted: torch.Tensor, where: str, allowed: Tolerance, note: str, *, final: bool
+    ) -> None:  # fmt: skip
         wrong = mismatch(found, wanted, overlapping=False, where=where)
         if wrong is not None:
-            self._fail(wrong)
+            self._fail(wrong + note)
         elif found.numel():
-            limit = allowed or tolerance(wanted.dtype, OwnError(), Precision.STRICT)
-            self._output(found, wanted, limit, where, "", final=True)
+            self._output(found, wanted, allowed, where, note, final=final)
 
     def _either(self, index: int, found: torch.Tensor, after: torch.Tensor, was: torch.Tensor) -> None:
         allowed, where = tolerance(after.dtype, OwnError(), Precision.STRICT), f"input {index} after forward"
@@ -166,7 +174,7 @@ class Checks:
         self, found: torch.Tensor, expected: torch.Tensor, allowed: Tolerance, where: str, note: str, *, final: bool = False
     ) -> None:
         """Check one tensor of an output, of the right shape and dtype, by its values. A final miss is not looked at more closely,
-        because only outputs are."""
+        because only outputs and state are."""
         place, flag = len(self._sums), len(self._flags)
         self._sums.append(kept(self._fused.sums(found, expected)))
         real = expected.is_floating_point() and not equal_or_wrong(expected.dtype) and math.isfinite(allowed.element)

@@ -16,16 +16,11 @@ import torch
 from torch import nn
 
 from rlkernel.evaluator.gpu import host_reads
-from rlkernel.evaluator.gpu.exact import exact_outputs
 from rlkernel.evaluator.gpu.guards import CUDA
 from rlkernel.evaluator.gpu.kinds import USUAL, Kind, name_of
 from rlkernel.evaluator.gpu.measuring import Measuring, Seen
 from rlkernel.evaluator.gpu.stopwatch import Run, Stopwatch, mark, settle, wait
 from rlkernel.evaluator.judging.blame import ignored
-from rlkernel.evaluator.judging.comparison import Match, compare_tensor
-from rlkernel.evaluator.judging.flags import judging
-from rlkernel.evaluator.judging.noise import confirmed, moved_call
-from rlkernel.evaluator.judging.own_error import Cores, own_error, steady
 from rlkernel.evaluator.judging.placing import Draws, Placing, placed
 from rlkernel.evaluator.judging.planting import only_values, planted
 from rlkernel.evaluator.judging.reference_calls import (
@@ -36,13 +31,10 @@ from rlkernel.evaluator.judging.reference_calls import (
     draw_seed,
     mapped,
     perturb,
-    state_of,
     tensors_of,
 )
 from rlkernel.evaluator.judging.roofline import is_free
 from rlkernel.evaluator.judging.stress import Change, changed, changes
-from rlkernel.evaluator.judging.tensor_cores import cores_of
-from rlkernel.evaluator.judging.tolerance import beside, tolerance
 from rlkernel.evaluator.judging.unread import unread_zeros
 from rlkernel.evaluator.messages.children import StepTime
 from rlkernel.evaluator.messages.gpu import Known
@@ -51,7 +43,6 @@ from rlkernel.evaluator.program.codes import valued
 from rlkernel.evaluator.program.replaced import hold
 from rlkernel.evaluator.program.replay import Replay
 from rlkernel.evaluator.program.schema import Launch, Op, Program
-from rlkernel.evaluator.program.tensors import overlapping
 from rlkernel.reference import Reference, load_reference
 from rlkernel.types import Precision
 
@@ -215,38 +206,6 @@ class GpuProblem:
             again, given = self.model(init_seed), self.inputs(seed)  # which the call may have changed
             _, run = stopwatch.run(lambda: host_reads.answered(again, given, 0, reads.noted), GAP_SPIN_US)
         return _Usual(timed, bool(reads.noted), run.void, plain, run.host_us, draw_seconds, idle)
-
-    def look_closer(
-        self, output: Any, expected: Any, model: nn.Module, inputs: list[Any], forward_seed: int, precision: Precision
-    ) -> Match:
-        """Judge one call by the reference's own error on these very inputs, which may be worse conditioned than most.
-
-        `model`: as it was before the call that gave `expected`, see `flags.judging`, and it stays so.
-        """
-        found, wanted = tensors_of(output), tensors_of(expected)
-        draw = partial(mapped, inputs, torch.clone)
-        exactly = partial(exact_outputs, model, draw, forward_seed, wanted)
-        with judging(precision):
-            rounded, exact = cores_of(exactly, wanted, precision)
-            exact = exact or exactly() or wanted
-            moved = exactly(nudged=True) or exact
-        cores: list[Cores] | list[None] = rounded or [None] * len(wanted)
-        errors = [own_error(w, e, m, c) for w, e, m, c in zip(wanted, exact, moved, cores, strict=True)]
-        with judging(precision):
-            errors = confirmed(errors, wanted, lambda: moved_call(model, state_of(model), draw(), forward_seed))
-        for index, (f, w, e, error) in enumerate(zip(found, wanted, exact, errors, strict=True)):
-            measure = e if e.shape == w.shape and error.steady else w
-            where = "output" if len(found) == 1 else f"output {index}"
-            match = compare_tensor(
-                f, w, measure, allowed=tolerance(w.dtype, steady(error), precision), overlapping=overlapping(f), where=where
-            )
-            if not match.matches and not error.steady and e.shape == w.shape:
-                limit = beside(w.dtype, error, precision)
-                other = compare_tensor(f, w, e, allowed=limit, overlapping=overlapping(f), where=where)
-                match = other if other.matches else match
-            if not match.matches:
-                return match
-        return Match(True)
 
     def _rows(self, program: Program, stopwatch: Stopwatch) -> list[StepTime]:
         replay = Replay(program, CUDA, lambda *call: None)

@@ -19,6 +19,7 @@ import torch
 from torch import nn
 
 from rlkernel.evaluator.gpu.checks import Checks, Strayed
+from rlkernel.evaluator.gpu.closer import AFTER, Call, Changed, look_closer
 from rlkernel.evaluator.gpu.fused import Fused
 from rlkernel.evaluator.gpu.kinds import Kind, name_of
 from rlkernel.evaluator.gpu.liveness import MOST_SPINS, Failing, in_order, live_functions, patience
@@ -62,6 +63,8 @@ class Round:
     outcome: Outcome
     expected: Any
     """What the reference returned."""
+    state: dict[str, Changed]
+    """The parameters and buffers that the reference's forward changes, after the call, as far as the candidate has them."""
     seconds: float
     """Wall clock from before the module was constructed until the call's kernels had ended."""
 
@@ -119,9 +122,8 @@ class Session:
         checks.own(found, outcome.inputs, wanted, tensors_of(given))
         before = given if self.known.keeps_inputs else self.problem.inputs(seeds.inputs, kind)
         checks.inputs(outcome.inputs, tensors_of(given), tensors_of(before), self.known.fates, found, wanted)
-        if not kind.other:
-            self._state_alike(checks, subject, model, wanted, kind)
-        return Round(kind, seeds, outcome, expected, seconds)
+        state = {} if kind.other else self._state_alike(checks, subject, model, wanted, kind)
+        return Round(kind, seeds, outcome, expected, state, seconds)
 
     def _reference(self, seeds: Seeds, kind: Kind) -> nn.Module:
         """The reference's module of a round, after as many calls as prepare the candidate's."""
@@ -132,9 +134,11 @@ class Session:
         more = 0 if self.other is None else self.other.calls_before - usual
         return self.problem.called(model, usual, more, seeds.first, flip=kind.other)
 
-    def _state_alike(self, checks: Checks, subject: Subject, model: nn.Module, outputs: list[torch.Tensor], kind: Kind) -> None:
+    def _state_alike(
+        self, checks: Checks, subject: Subject, model: nn.Module, outputs: list[torch.Tensor], kind: Kind
+    ) -> dict[str, Changed]:  # fmt: skip
         """State that the reference's forward changes, such as running statistics, is changed in the same way."""
-        after, allowed = state_of(model), self.known.allowed[name_of(kind)]
+        after, allowed, found = state_of(model), self.known.allowed[name_of(kind)], {}
         for name in self.known.changes_state:
             if name in after:
                 own = subject.state.get(name)
@@ -142,8 +146,10 @@ class Session:
                     checks.missing(name)
                 else:
                     limit = of_state(after[name].dtype, OwnError(), outputs, allowed, Precision.STRICT)
-                    measured = self.known.of_state.get(name_of(kind), {}).get(name, limit)
-                    checks.changed_alike(own, after[name], f"{name} after forward", widest(limit, measured))
+                    limit = widest(limit, self.known.of_state.get(name_of(kind), {}).get(name, limit))
+                    checks.state_alike(own, after[name], AFTER.format(name=name), limit, kind.note)
+                    found[name] = Changed(own, after[name], limit)
+        return found
 
     def call(self, subject: Subject, seeds: Seeds, kind: Kind, skip: frozenset[int] = frozenset()) -> Outcome:
         model = self.problem.model_for(kind, seeds.init)
@@ -264,10 +270,8 @@ class Session:
             return match
         for one in done:
             model = self._reference(one.seeds, one.kind)
-            inputs = self.problem.inputs(one.seeds.inputs, one.kind)
-            found = self.problem.look_closer(
-                one.outcome.output, one.expected, model, inputs, one.seeds.forward, self.precision
-            )  # fmt: skip
+            made = Call(model, self.problem.inputs(one.seeds.inputs, one.kind), one.seeds.forward, one.expected)
+            found = look_closer(one.outcome.output, made, one.state, self.precision)
             if not found.matches:
                 return replace(match, detail=match.detail + self._ignored(one))
         return Match(True, "", match.error)

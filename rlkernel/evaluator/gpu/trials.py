@@ -14,6 +14,7 @@ import torch
 
 from rlkernel.evaluator.gpu import host_reads
 from rlkernel.evaluator.gpu.checks import Checks, Strayed
+from rlkernel.evaluator.gpu.closer import Call, look_closer
 from rlkernel.evaluator.gpu.fused import Fused, kept
 from rlkernel.evaluator.gpu.graphs import LONG_STEPS, record, replay
 from rlkernel.evaluator.gpu.guards import CUDA
@@ -269,7 +270,7 @@ class Trials:
         answer may hold cuDNN's tf32."""
         with judging(self.precision):
             expected = call(copy.deepcopy(model), self.problem.inputs(seed), forward_seed)
-        return self.problem.look_closer(output, expected, model, self.problem.inputs(seed), forward_seed, self.precision)
+        return look_closer(output, Call(model, self.problem.inputs(seed), forward_seed, expected), {}, self.precision)
 
     def _told(self, batch: list[Trial]) -> tuple[Match, bool]:
         """Return the first miss of a batch's checks, or a match, and whether they told for certain.

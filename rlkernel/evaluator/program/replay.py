@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 
+from rlkernel.evaluator.program.backends import ON_CUDA
 from rlkernel.evaluator.program.folding import Folding
 from rlkernel.evaluator.program.layouts import Strides, as_on_cuda, laid_out, strides_of
 from rlkernel.evaluator.program.lifetimes import last_uses
@@ -269,9 +270,10 @@ class Replay:
             observe(index, step, read, [o for o in outs if isinstance(o, torch.Tensor)])
 
     def _function(self, step: Op) -> Callable[..., Any]:
-        """What to call for an operator: itself, or what knows only the shapes of its results, where there is no data."""
-        quick = CALLS.get(step.op) if self.device.type == "meta" else None
-        return operator(step.op) if quick is None else quick
+        """What to call for an operator: itself; where there is no data, what knows only the shapes of its results; on a GPU, what
+        chooses how that computes it."""
+        others = CALLS if self.device.type == "meta" else ON_CUDA if self.device.type == "cuda" else {}
+        return others.get(step.op) or operator(step.op)
 
     def _stay_on_device(self, op: str, read: Sequence[torch.Tensor]) -> None:
         """Operators on the host's memory trust their arguments: none may slip in beside the device. Raises MalformedProgram."""

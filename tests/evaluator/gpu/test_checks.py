@@ -86,10 +86,24 @@ def test_nan_is_unchanged_where_it_was(checks: Any) -> None:
 
 
 def test_inputs_that_the_reference_changes_may_miss_as_outputs_may(checks: Any) -> None:
-    checks.changed_alike(X * (1 + 1e-7), X, "running_mean after forward")
+    checks.changed_alike(X * (1 + 1e-7), X, "input 1 after forward")
     assert checks.finish(1.0).matches
-    checks.changed_alike(X * 2, X, "running_mean after forward")
-    assert checks.finish(1.0).detail.startswith("running_mean after forward is wrong")
+    checks.changed_alike(X * 2, X, "input 1 after forward")
+    match = checks.finish(1.0)
+    assert match.detail.startswith("input 1 after forward is wrong") and not match.numeric
+
+
+def test_state_that_misses_by_size_alone_is_looked_at_once_more(checks: Any) -> None:
+    limit = Tolerance(1e-3, 1e-2)
+    checks.state_alike(X * (1 + 1e-4), X, "running_mean after forward", limit)
+    assert checks.finish(1.0).matches
+    checks.state_alike(X * 2, X, "running_mean after forward", limit, " (inputs scaled by 8)")
+    match = checks.finish(1.0)
+    assert match.numeric and match.detail == (
+        "running_mean after forward is wrong: relative error 1.00e+00, allowed 1e-03 (inputs scaled by 8)"
+    )
+    checks.state_alike(X[:1], X, "running_mean after forward", limit)
+    assert not checks.finish(1.0).numeric
     checks.missing("running_var")
     assert checks.finish(1.0).detail == "the reference's forward changes running_var, which ModelNew does not have"
 

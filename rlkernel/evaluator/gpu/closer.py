@@ -1,0 +1,125 @@
+"""The second look at one call that misses by size alone: by the reference's own error on these very inputs and weights.
+
+They may be worse conditioned than those of the study. Example: batch norms of two rows that are nearly alike, one behind the
+other, magnify every rounding, and by how much depends on the draw.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import torch
+from torch import nn
+
+from rlkernel.evaluator.gpu.exact import exact_outputs
+from rlkernel.evaluator.judging.comparison import Match, compare_tensor
+from rlkernel.evaluator.judging.flags import judging
+from rlkernel.evaluator.judging.noise import confirmed, moved_call
+from rlkernel.evaluator.judging.own_error import Cores, OwnError, own_error, steady
+from rlkernel.evaluator.judging.reference_calls import mapped, state_of, tensors_of
+from rlkernel.evaluator.judging.tensor_cores import cores_of
+from rlkernel.evaluator.judging.tolerance import beside, of_state, tolerance
+from rlkernel.evaluator.messages.judgement import Tolerance
+from rlkernel.evaluator.program.tensors import overlapping
+from rlkernel.types import Precision
+
+AFTER = "{name} after forward"
+"""How a miss names a parameter or buffer that forward changes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """A parameter or buffer that the reference's forward changes, after one call."""
+
+    found: torch.Tensor
+    """The candidate's."""
+    wanted: torch.Tensor
+    """The reference's."""
+    allowed: Tolerance
+    """What the study allows in such a round."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """The call of the reference that a candidate's call is held against."""
+
+    model: nn.Module
+    """As it was before the call, and it stays so."""
+    inputs: list[Any]
+    seed: int
+    """What forward draws from."""
+    expected: Any
+    """What it returned, see `flags.judging`."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """One tensor of a call, with what is known of it."""
+
+    found: torch.Tensor
+    wanted: torch.Tensor
+    exact: torch.Tensor
+    own: OwnError
+    where: str
+
+    def match(self, allowed: Tolerance, precision: Precision) -> Match:
+        """Compare with the float64 result where that is the same function, else with the reference, beside which float64's is
+        right, too."""
+        steadily, same = self.own.steady, self.exact.shape == self.wanted.shape
+        match = self._against(self.exact if same and steadily else self.wanted, allowed)
+        if match.matches or steadily or not same:
+            return match
+        other = self._against(self.exact, beside(self.wanted.dtype, self.own, precision))
+        return other if other.matches else match
+
+    def as_usual(self, allowed: Tolerance) -> Match:
+        """Compare with the reference by what the study allows."""
+        return self._against(self.wanted, allowed)
+
+    def _against(self, measure: torch.Tensor, allowed: Tolerance) -> Match:
+        shared = overlapping(self.found)
+        return compare_tensor(self.found, self.wanted, measure, allowed=allowed, overlapping=shared, where=self.where)
+
+
+def look_closer(output: Any, made: Call, state: Mapping[str, Changed], precision: Precision) -> Match:
+    """Judge what one call returned and the `state` that it left by the reference's own error in that call. What the study allows
+    of state is right in any case."""
+    outputs, wanted = tensors_of(output), tensors_of(made.expected)
+    names = [f"output {index}" for index in range(len(outputs))] if len(outputs) != 1 else ["output"]
+    names += [AFTER.format(name=name) for name in state]
+    found = [*outputs, *(one.found for one in state.values())]
+    wanted += [one.wanted for one in state.values()]
+    exact, errors = _measured(made, wanted, len(outputs), tuple(state), precision)
+    sides = [_Side(*row) for row in zip(found, wanted, exact, errors, names, strict=True)]
+    limits = [tolerance(one.wanted.dtype, steady(one.own), precision) for one in sides[: len(outputs)]]
+    for side, limit in zip(sides, limits, strict=False):
+        match = side.match(limit, precision)
+        if not match.matches:
+            return match
+    for side, changed in zip(sides[len(outputs) :], state.values(), strict=True):
+        allowed = of_state(side.wanted.dtype, steady(side.own), wanted[: len(outputs)], limits, precision)
+        match = side.match(allowed, precision)
+        if not match.matches and not side.as_usual(changed.allowed).matches:
+            return match
+    return Match(True)
+
+
+def _measured(
+    made: Call, wanted: Sequence[torch.Tensor], outputs: int, names: Sequence[str], precision: Precision
+) -> tuple[list[torch.Tensor], list[OwnError]]:
+    """What float64 gives, and the reference's own error, of so many outputs and of the state of these names, as a study measures
+    them. `wanted`: what the reference gave."""
+    model, draw = made.model, partial(mapped, made.inputs, torch.clone)
+    exactly = partial(exact_outputs, model, draw, made.seed, wanted, names=names)
+    with judging(precision):
+        rounded, exact = cores_of(exactly, wanted, precision)
+        exact = exact or exactly() or list(wanted)
+        moved = exactly(nudged=True) or exact
+    cores: list[Cores] | list[None] = rounded or [None] * len(wanted)
+    nudged = [m if place < outputs else None for place, m in enumerate(moved)]
+    errors = [own_error(w, e, m, c) for w, e, m, c in zip(wanted, exact, nudged, cores, strict=True)]
+    with judging(precision):
+        return exact, confirmed(errors, wanted, lambda: moved_call(model, state_of(model), draw(), made.seed, names))

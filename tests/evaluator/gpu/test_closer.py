@@ -35,7 +35,7 @@ class Magnified(nn.Module):
 
 @pytest.fixture
 def made() -> tuple[Call, dict[str, torch.Tensor], list[torch.Tensor]]:
-    """A call of the reference, the state that it leaves, and what the same gives with other roundings: outputs, mean, variance."""
+    """A call of the reference, the state that it leaves, and what other roundings give: output, mean and variance."""
     torch.manual_seed(0)
     model, inputs = Magnified(), [torch.rand(1, 64) + 1e-4 * torch.randn(2, 64)]
     after = copy.deepcopy(model)

@@ -104,6 +104,21 @@ def doubled(sizes: Mapping[str, Any], full: Mapping[str, Any]) -> Sizes:
     return {name: twice(value, full[name]) if name in full else value for name, value in sizes.items()}
 
 
+def twos(sizes: Mapping[str, Any], full: Mapping[str, Any]) -> Sizes:
+    """Reduced sizes with 2 for each number that has become 1.
+
+    >>> twos({"M": 1, "shape": (1, 1, 8)}, {"M": 512, "shape": (4, 1, 64)})
+    {'M': 2, 'shape': (2, 1, 8)}
+    """
+
+    def two(value: Any, whole: Any) -> Any:
+        if isinstance(value, (tuple, list)):
+            return type(value)(map(two, value, whole))
+        return 2 if value == 1 and whole > 1 else value
+
+    return {name: two(value, full[name]) if name in full else value for name, value in sizes.items()}
+
+
 def numbers_of(size: Any) -> Sequence[int]:
     """The numbers of a size."""
     return size if isinstance(size, (tuple, list)) else (size,)

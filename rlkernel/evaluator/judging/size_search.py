@@ -23,6 +23,7 @@ from rlkernel.evaluator.judging.resizing import (
     reduced,
     resize,
     sizes_of,
+    twos,
 )
 from rlkernel.reference import load_reference
 from rlkernel.types import Problem
@@ -113,11 +114,29 @@ class Search:
         except Exception as error:  # the file's own code, which may refuse a size
             self._say(f"{name}: forward raises {type(error).__name__} on tensors without data: {first_line(error)[:160]}", sizes)
             return None
+        if self._broadcasts(sizes):
+            self._say(f"{name}: no size fits; at the smallest ones an axis of 1 stands in for a longer one", sizes)
+            return None
         self.last = found
         alike = self.names is None or found.names == self.names
         if alike and (self.least is None or burden_of(found) < burden_of(self.least[1])):
             self.least = (sizes, found)
         return found
+
+    def _broadcasts(self, sizes: Sizes) -> bool:
+        """Whether the reference runs only because axes of 1 are broadcast: with 2 in their place it does not. Example: a matrix
+        of 512 columns, beside 4 numbers that are repeated 128 times each."""
+        larger = twos(sizes, sizes_of(self.problem.source))
+        if larger == sizes:
+            return False
+        name = self.problem.name
+        try:
+            need(resize(self.problem.source, larger, name=name), name, self.profile, self.most)
+        except TooLarge:
+            return False
+        except Exception:  # the file's own code, which refuses these sizes
+            return True
+        return False
 
     def _fits(self, sizes: Sizes, found: Need) -> bool:
         if not self.fits(found):

@@ -83,6 +83,19 @@ def get_init_inputs():
     return []
 """
 )
+# A scale for each block of 128: 4 of them are repeated, and a column of 1 would be broadcast along all 512.
+BLOCKS = (
+    HEAD
+    + """
+class Model(nn.Module):
+    def forward(self, x, s):
+        return x * s.repeat_interleave(128, 1)
+def get_inputs():
+    return [torch.rand(2048, 512), torch.rand(2048, 4)]
+def get_init_inputs():
+    return []
+"""
+)
 READS = LITERAL.replace("x + 1", "x + x.sum().item()")
 
 
@@ -134,6 +147,21 @@ def test_sizes_that_must_be_equal_at_the_reduced_shape_stay_equal() -> None:
     """`N` is twice `M` at full shape, and the reference takes no other than equal ones below."""
     tied = LINEAR.replace("return ", "assert x.shape[0] in (1024, x.shape[1]); return ", 1)
     assert fitted(fit_for_cpu(problem(tied))).compared == {"batch": 256, "features": 256, "out": 256}
+
+
+def test_an_axis_of_one_does_not_stand_in_for_a_longer_one() -> None:
+    """At 1 column and 1 row the reference runs, and its result is 512 wide all the same: a kernel for blocks would be refused."""
+    # 256 rows of 512 and 4 numbers, 512 repeated ones and 512 products: 394,240 of 2^19 elements; 512 rows are too many.
+    assert fitted(fit_for_cpu(problem(BLOCKS))).compared == {"SIZE_2048": 256}
+    free = BLOCKS.replace("s.repeat_interleave(128, 1)", "s.sum()")
+    assert fitted(fit_for_cpu(problem(free))).compared == {"SIZE_2048": 256, "SIZE_512": 128}
+
+
+def test_one_is_a_size_where_two_would_do() -> None:
+    single = LITERAL.replace("4096, 4096", "batch, kernel_size, kernel_size") + "batch = 64\nkernel_size = 400\n"
+    assert fitted(fit_for_cpu(problem(single))).compared == {"batch": 1}  # 160,000 numbers twice; of two, 640,000 are too many
+    alone = single.replace("return x + 1", "assert len(x) != 2; return x + 1")
+    assert fitted(fit_for_cpu(problem(alone))).compared != {"batch": 1}
 
 
 def test_no_two_reduced_sizes_are_equal_that_differ_at_full_shape() -> None:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import ast
 import functools
 import inspect
+import sys
 import types
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import triton.language as tl
-from triton.language.extra import libdevice
+from triton.language.extra import cuda, libdevice
 from triton.language.extra.cuda import libdevice as cuda_libdevice
 from triton.runtime import interpreter as triton_interpreter
 from triton.runtime.interpreter import FunctionRewriter, TensorHandle
@@ -227,6 +228,14 @@ def _patch_libdevice(semantic: Any) -> None:
                 setattr(libdevice, name, getattr(cuda_libdevice, name))
 
 
+def _patch_card() -> None:
+    """What only a card answers, such as its clock, the number of a multiprocessor, and how many warps run a program."""
+    for module in (cuda, sys.modules[cuda.__name__]):  # the one that Triton's language names, and the one that is imported
+        for name, member in list(vars(module).items()):
+            if tl.core.is_builtin(member):
+                setattr(module, name, _not_interpreted(f"tl.extra.cuda.{name}"))
+
+
 def the_machine() -> tuple[Machine, Any]:
     """The process's one machine and its semantic. Patches `triton.language`, for good unless `patches.taken_back` ends."""
     made = _made()
@@ -256,6 +265,7 @@ def _made() -> tuple[Machine, Any]:
     reductions.install()
     _patch_words(machine, semantic)
     _patch_libdevice(semantic)
+    _patch_card()
     rewritten: dict[int, Any] = {}
 
     def call(jit: Any, *args: Any, **kwargs: Any) -> Any:

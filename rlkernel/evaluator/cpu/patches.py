@@ -45,8 +45,11 @@ _aside: list[_Change] = []
 
 
 def _places() -> list[Any]:
-    """Triton's modules, and the classes that they define."""
-    modules = [module for name, module in sys.modules.items() if name == "triton" or name.startswith("triton.")]
+    """Triton's modules, and the classes that they define. Triton loads parts of `tl.extra` twice: a module that another one names
+    is not always the one that is imported by its name."""
+    known = [module for name, module in sys.modules.items() if name == "triton" or name.startswith("triton.")]
+    named = [value for module in known for value in vars(module).values() if inspect.ismodule(value)]
+    modules = list({id(m): m for m in [*known, *named] if m.__name__.partition(".")[0] == "triton"}.values())
     classes = {
         id(value): value
         for module in modules

@@ -239,12 +239,15 @@ def binding_value(value: Value, functions: Callable[[int], Any]) -> Any:
     raise KernelRejected("a kernel refers to something that is not a constant", 0)
 
 
+_LIBRARIES = (
+    "triton.language", "triton.language.math", "triton", "triton.language.extra.libdevice", "triton.language.extra.cuda",
+)  # fmt: skip
 _DTYPES = {d.name: n for n, d in vars(tl).items() if isinstance(d, tl.dtype)}
 
 
 def _library(module: str, name: str) -> Any:
     """`from triton.language import load`: the object, if it is in Triton's language."""
-    for place in ("triton.language", "triton.language.math", "triton", "triton.language.extra.libdevice", _STANDARD):
+    for place in (*_LIBRARIES, _STANDARD):
         if name in _NAMES[place]:
             return getattr(_module(place), name)
     raise KernelRejected(f"a kernel may not use {module}.{name}", 0)

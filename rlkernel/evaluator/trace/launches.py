@@ -30,7 +30,7 @@ from rlkernel.evaluator.trace.inductor import compiled_style
 from rlkernel.evaluator.trace.kernels import KernelTable, parts_of
 from rlkernel.evaluator.trace.patched import patched
 from rlkernel.evaluator.trace.recorder import Recorder, Untraceable
-from rlkernel.evaluator.trace.tuning import Choices
+from rlkernel.evaluator.trace.tuning import Choices, Chosen
 from rlkernel.evaluator.trace.warmup import Handle, NeedsKernel, question
 
 
@@ -176,6 +176,7 @@ class LaunchRecorder:
             tuner.nargs = None
         launch = replace(self._tuned_launch(found, hooks), tuned_with=together)
         self.kept[id(launch)] = kept
+        tuner.best_config = tuner.configs[kept[0]] if len(kept) == 1 else Chosen([tuner.configs[index] for index in kept])
         self.recorder.launch(launch)
 
     def _tuned_launch(self, found: list[tuple[int, dict[str, Value], Config]], hooks: list[list[Step]]) -> Launch:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -59,6 +59,66 @@ def _pruned(tuner: Any, kwargs: dict[str, Any]) -> tuple[int, ...]:
     except Exception:  # the candidate's own function, which may ask for what no trace knows: it leaves all of them
         return everything
     return tuple(index for index, config in enumerate(tuner.configs) if any(config is own for own in left)) or everything
+
+
+class Chosen:
+    """What `best_config` of an autotuner is after a launch: the choice is made later, on the card. It can be printed, and what
+    all configurations that may be chosen have in common is known; anything else raises Untraceable."""
+
+    def __init__(self, configs: Sequence[Any]) -> None:
+        self._configs = configs
+        self.kwargs = _Numbers([config.kwargs for config in configs])
+
+    def all_kwargs(self) -> Mapping[str, Any]:
+        return _Numbers([config.all_kwargs() for config in self._configs])
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return _common(name, [getattr(config, name) for config in self._configs])
+
+    def __eq__(self, other: object) -> bool:
+        raise Untraceable(_UNKNOWN.format(name="best_config"))
+
+    def __hash__(self) -> int:
+        raise Untraceable(_UNKNOWN.format(name="best_config"))
+
+    def __repr__(self) -> str:
+        return " or ".join(map(str, self._configs))
+
+
+class _Numbers(Mapping[str, Any]):
+    """The numbers that a chosen configuration gives to the kernel, by name."""
+
+    def __init__(self, given: Sequence[Mapping[str, Any]]) -> None:
+        self._given = given
+
+    def __getitem__(self, name: str) -> Any:
+        if not any(name in one for one in self._given):
+            raise KeyError(name)
+        return _common(name, [one.get(name) for one in self._given])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_common("kwargs", [list(one) for one in self._given]))
+
+    def __len__(self) -> int:
+        return len(list(iter(self)))
+
+    def __repr__(self) -> str:
+        return " or ".join(map(repr, self._given))
+
+
+_UNKNOWN = (
+    "the host reads {name} of the configuration that an autotuner chooses, which is not known while it is traced; "
+    "let what the kernel writes not depend on it, such as a sum by tl.atomic_add, or give all configurations the same"
+)
+
+
+def _common(name: str, values: Sequence[Any]) -> Any:
+    """The value that all configurations have. Raises Untraceable."""
+    if any(value != values[0] for value in values):
+        raise Untraceable(_UNKNOWN.format(name=name))
+    return values[0]
 
 
 def keeping(program: Program, rows: Sequence[KeptConfigs]) -> Program:

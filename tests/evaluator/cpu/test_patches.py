@@ -25,6 +25,7 @@ with patches.taken_back():
     assert interpreter.interpreter_builder is machine is not own
     patched = differs(before)
 assert {"triton.language.load", "triton.language.core.reduce", "tensor.__bool__", "JITFunction.__get__"} <= set(patched), patched
+assert patched.count("triton.language.extra.cuda.smid") == 2, "the module that is imported, and the one that the language names"
 assert "__get__" not in vars(JITFunction)
 assert differs(before) == []
 for again in range(2):

@@ -1,8 +1,14 @@
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
+
+import pytest
+import triton
 
 from rlkernel.evaluator.program.schema import Config, Launch, Program
 from rlkernel.evaluator.program.variant import KeptConfigs
-from rlkernel.evaluator.trace.tuning import keeping
+from rlkernel.evaluator.trace.host_numbers import Untraceable
+from rlkernel.evaluator.trace.tuning import Chosen, keeping
 
 CONFIGS = tuple(Config({"BLOCK": size}, {}, (1, 1, 1)) for size in (64, 128, 256))
 LAUNCH = Launch(0, {}, CONFIGS, 1)
@@ -24,3 +30,20 @@ def test_nothing_is_dropped_where_the_launches_differ() -> None:
     assert keeping(one, [KeptConfigs(0, 3, (1,))]) is one, "another number of launches"
     assert keeping(one, [KeptConfigs(0, 3, (1,)), KeptConfigs(1, 3, (1,))]) is one, "another kernel"
     assert keeping(one, [KeptConfigs(0, 2, (1,)), KeptConfigs(0, 3, (1,))]) is one, "another number of configurations"
+
+
+def test_of_a_choice_that_is_made_later_is_known_what_all_configurations_share() -> None:
+    configs = [triton.Config({"BLOCK": size, "STAGES": 2}, num_warps=4) for size in (64, 128)]
+    best = Chosen(configs)
+    assert (best.kwargs["STAGES"], best.num_warps, best.all_kwargs()["num_warps"]) == (2, 4, 4)
+    assert best.kwargs.get("OTHER", 7) == 7 and set(best.kwargs) == {"BLOCK", "STAGES"} and len(best.kwargs) == 2
+    assert str(best) == f"{configs[0]} or {configs[1]}"
+    unknown = "the host reads BLOCK of the configuration that an autotuner chooses, which is not known while it is traced"
+    asked: list[Callable[[], Any]] = [lambda: best.kwargs["BLOCK"], lambda: {**best.kwargs}, lambda: best.kwargs.get("BLOCK")]
+    for ask in asked:
+        with pytest.raises(Untraceable, match=unknown):
+            ask()
+    with pytest.raises(Untraceable, match="reads best_config of"):
+        assert best == configs[0]
+    with pytest.raises(AttributeError):
+        assert best.speed

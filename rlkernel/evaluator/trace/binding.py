@@ -34,7 +34,7 @@ def bind(jit: JITFunction[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -
     def without_data(value: Any) -> Any:
         if isinstance(value, torch.Tensor):
             return _Pointer(value.dtype, value)
-        return tuple(without_data(item) for item in value) if type(value) in (tuple, torch.Size) else value
+        return _alike(value, [without_data(item) for item in value]) if isinstance(value, tuple) else value
 
     names = [parameter.name for parameter in jit.params]
     mocked = {key: without_data(value) for key, value in kwargs.items()}
@@ -64,7 +64,19 @@ class _Pointer(MockTensor):  # type: ignore[misc]
 def _with_data(value: Any) -> Any:
     if isinstance(value, _Pointer):
         return value.tensor
-    return tuple(_with_data(item) for item in value) if type(value) is tuple else value
+    return _alike(value, [_with_data(item) for item in value]) if isinstance(value, tuple) else value
+
+
+def _alike(value: tuple[Any, ...], items: list[Any]) -> tuple[Any, ...]:
+    """A tuple of other items, with the names that the items of `value` have, if they have names."""
+    made: tuple[Any, ...] = tuple.__new__(type(value) if fields_of(value) else tuple, items)  # without the candidate's own code
+    return made
+
+
+def fields_of(value: tuple[Any, ...]) -> tuple[str, ...]:
+    """The names of a tuple's items; empty where they have none."""
+    found = tuple(getattr(value, "_fields", ()))
+    return found if len(found) == len(value) and all(type(name) is str for name in found) else ()
 
 
 def grid_of(grid: Any, arguments: dict[str, Any]) -> tuple[int, int, int]:

@@ -17,6 +17,7 @@ from triton.runtime.jit import JITFunction
 
 from rlkernel.evaluator.program.schema import MAX_KERNELS, Function
 from rlkernel.evaluator.program.values import Constexpr, FunctionRef, LibraryRef, ModuleRef, TlDtype, Unknown, Value
+from rlkernel.evaluator.trace.binding import fields_of
 from rlkernel.evaluator.trace.host_numbers import Untraceable, has_numbers
 from rlkernel.evaluator.trace.inductor import HELPERS
 
@@ -42,7 +43,8 @@ class KernelTable:
         """The table's index of `jit`, extracting it and the helpers that it calls on first sight. `tuples`: parameters that are
         given tuples, which the text takes part by part."""
         shapes = {name: _written(name, value) for name, value in (tuples or {}).items()}
-        key = (id(jit), str(jit.src), repr(shapes))
+        items = {name: _named(name, value) for name, value in (tuples or {}).items()}
+        key = (id(jit), str(jit.src), repr((shapes, items)))
         known = self._index.get(key)
         if known is not None:
             _check_unchanged(self._constants[known], jit.fn.__globals__)
@@ -156,7 +158,7 @@ def _check_unchanged(constants: dict[str, Any], now: dict[str, Any]) -> None:
 
 def parts_of(name: str, value: Any) -> Iterator[tuple[str, Any]]:
     """An argument as the parameters that stand for it: itself, or a tuple's items under names of their own."""
-    if type(value) is not tuple:
+    if not isinstance(value, tuple):
         yield name, value
         return
     for place, item in enumerate(value):
@@ -165,9 +167,38 @@ def parts_of(name: str, value: Any) -> Iterator[tuple[str, Any]]:
 
 def _written(name: str, value: Any) -> str:
     """A tuple argument as a kernel's text would write it, of its parts."""
-    if type(value) is not tuple:
+    if not isinstance(value, tuple):
         return name
     return "(" + "".join(f"{_written(f'{name}__{place}', item)}, " for place, item in enumerate(value)) + ")"
+
+
+def _named(part: str, value: Any, texts: tuple[str, ...] = ()) -> dict[str, str]:
+    """What a kernel calls the items of a named tuple, such as `x.stride` or `x[1].stride` -> the parameters in its place. `part`:
+    the parameter that stands for `value`, and `texts`: what the kernel calls it, if that is something else."""
+    found: dict[str, str] = {}
+    if not isinstance(value, tuple):
+        return found
+    fields = fields_of(value)
+    for place, item in enumerate(value):
+        made = f"{part}__{place}"
+        of_item = [f"{text}.{fields[place]}" for text in texts or (part,)] if fields else []
+        found |= dict.fromkeys(of_item, _written(made, item))
+        found |= _named(made, item, (*of_item, *(f"{text}[{place}]" for text in texts or (part,))))
+    return found
+
+
+class _ByName(ast.NodeTransformer):
+    """Writes the parameters that stand for the items of named tuples where a kernel names these."""
+
+    def __init__(self, names: dict[str, str]) -> None:
+        self._names = names
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+        part = self._names.get(ast.unparse(node))
+        if part is not None and isinstance(node.ctx, ast.Load):
+            return ast.copy_location(ast.parse(part, mode="eval").body, node)
+        self.generic_visit(node)
+        return node
 
 
 def _taken_apart(source: str, tuples: dict[str, Any], shapes: dict[str, str]) -> str:
@@ -189,7 +220,9 @@ def _taken_apart(source: str, tuples: dict[str, Any], shapes: dict[str, str]) ->
         ast.parse(f"{name}: tl.constexpr = {text}" if name in constants else f"{name} = {text}").body[0]
         for name, text in shapes.items()
     ]
-    definition.body = [*makers, *definition.body]
+    given = {name: value for name, value in tuples.items() if name not in _stored(definition)}
+    by_name = _ByName({text: part for name, value in given.items() for text, part in _named(name, value).items()})
+    definition.body = [*makers, *(by_name.visit(statement) for statement in definition.body)]
     return ast.unparse(ast.fix_missing_locations(tree)) + "\n"
 
 
@@ -247,11 +280,15 @@ def _free_names(source: str) -> frozenset[str]:
     return frozenset(node.id for node in ast.walk(tree) if isinstance(node, ast.Name))
 
 
+def _stored(tree: ast.AST) -> set[str]:
+    """The names that a tree assigns."""
+    return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+
+
 def _local_names(source: str) -> set[str]:
     """The parameters of a function and the names that it assigns."""
-    nodes = list(ast.walk(ast.parse(source)))
-    stored = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
-    return stored | {node.arg for node in nodes if isinstance(node, ast.arg)}
+    tree = ast.parse(source)
+    return _stored(tree) | {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
 
 
 def _def_line(jit: Any) -> int:

@@ -72,7 +72,7 @@ class LaunchRecorder:
 
     def _kernel(self, jit: Any, bound: Bound) -> int:
         """The index of a kernel, with its tuples taken apart."""
-        return self.table.index(jit, {name: value for name, value in bound.arguments.items() if type(value) is tuple})
+        return self.table.index(jit, {name: value for name, value in bound.arguments.items() if isinstance(value, tuple)})
 
     def _encoded(self, jit: Any, bound: Bound, grid: tuple[int, int, int]) -> tuple[dict[str, Value], Config]:
         options = {key: _whole(key, value) for key, value in bound.options.items() if key in OPTIONS and value is not None}

@@ -55,6 +55,9 @@ def report(rows: Sequence[Mapping[str, Any]], console: Console) -> None:
     console.print(kinds)
     statuses = Counter(row["status"] for row in rows if row["class"] == "refused")
     console.print(f"refused as: {', '.join(f'{status} {count}' for status, count in statuses.most_common())}")
+    told = Counter(one["control"] for row in rows for one in row["controls"] if one["agrees"] is False)
+    if told:
+        console.print(f"differences told by: {', '.join(f'{control} {count}' for control, count in told.most_common())}")
     for name in ("differs", "failed", "untold", "same"):
         several = [row for row in rows if row["class"] == name]
         for row in several[: SHOWN if name == "same" else None]:

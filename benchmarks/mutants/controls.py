@@ -27,7 +27,7 @@ DATA: Mapping[str, str] = {
     "far inputs": "x - 30",
 }
 """Control -> what an input of floating point becomes there."""
-LONGER: Mapping[str, int] = {"2 x sizes": 2, "4 x sizes": 4}
+LONGER: Mapping[str, int] = {"2 x sizes": 2}
 """Control -> by how much every size of SMALL grows, up to the full one. What divides a size divides it there, too."""
 
 

@@ -161,7 +161,7 @@ def test_controls_change_inputs_and_sizes() -> None:
     grown = with_sizes(sized, 2)
     assert grown is not None and apply_small(grown.source).startswith("N, M = (192, 40)")
     assert with_sizes(replace(PROBLEM, source="N = 4\n"), 2) is None
-    assert list(variations(sized, longer=True))[-1] == "4 x sizes" and "2 x sizes" not in variations(sized, longer=False)
+    assert list(variations(sized, longer=True))[-1] == "2 x sizes" and "2 x sizes" not in variations(sized, longer=False)
 
 
 def test_classes() -> None:

@@ -181,6 +181,9 @@ ELSEWHERE = {
     "python -m experiments.results --archive docs/results": (
         "tests/experiments/results/test_results.py::test_results_are_moved_to_a_folder_of_their_date_and_keep_their_claims"
     ),
+    "python -m benchmarks.mutants --count 300 --out FILE.jsonl": (
+        "tests/benchmarks/test_mutants.py::test_the_command_tells_what_differs_and_goes_on_where_it_stopped"
+    ),
     "python -m experiments.power runs/arms": "tests/experiments/test_power.py::test_runs_of_two_cards",
     "python -m experiments.claims": "tests/experiments/test_claims.py::test_the_page_in_the_docs_is_generated",
     "python -m experiments.off_policy_bias": ("tests/experiments/test_off_policy_bias.py::test_the_command_writes_the_numbers"),

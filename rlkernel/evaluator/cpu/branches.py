@@ -13,6 +13,7 @@ What a changed tree calls and assigns has names that begin with a dot, which no 
 from __future__ import annotations
 
 import ast
+import copy
 from collections.abc import Callable
 from typing import Any
 
@@ -23,6 +24,8 @@ from rlkernel.evaluator.cpu.loaded import is_loaded, marked_copy
 
 _ACCESSES = {"load", *(f"atomic_{name}" for name in ("cas", "xchg", "add", "and", "or", "xor", "max", "min"))}
 _LEAVES = (ast.Break, ast.Continue)
+MOST_COPIES = 8
+"""How often what follows a branch is written, where both of its sides go on."""
 _RESULT = ".result"
 """What a function gives, until its one `return`."""
 MOST_EXITS = 64
@@ -83,11 +86,19 @@ class Branches(ast.NodeTransformer):
 
     def visit_While(self, node: ast.While) -> ast.AST:
         self.generic_visit(node)
-        calls = [inner.func for inner in ast.walk(node.test) if isinstance(inner, ast.Call)]
-        reads = all(isinstance(called, ast.Attribute) and called.attr in _ACCESSES for called in calls)
-        if calls and reads and not node.orelse and all(isinstance(part, ast.Pass) for part in node.body):
+        calls = [inner for inner in ast.walk(node.test) if isinstance(inner, ast.Call)]
+        if calls and _only_waits(calls) and not node.orelse and all(isinstance(part, ast.Pass) for part in node.body):
             node.test = _call(".wait", node.test)
         return node
+
+
+def _only_waits(calls: list[ast.Call]) -> bool:
+    """Whether a loop's test accesses the same words in each turn. An access inside another, as in `tl.load(x + tl.load(i))`, may
+    lead to another word each time, and then the loop works."""
+    if not all(isinstance(call.func, ast.Attribute) and call.func.attr in _ACCESSES for call in calls):
+        return False
+    given = [value for call in calls for value in (*call.args, *call.keywords)]
+    return not any(isinstance(inner, ast.Call) for value in given for inner in ast.walk(value))
 
 
 def _gives(node: ast.AST) -> bool:
@@ -103,9 +114,10 @@ class _Result(ast.Assign):
     """`.result = value`, in place of `return value`."""
 
 
-def _with_one_exit(statements: list[ast.stmt]) -> list[ast.stmt] | None:
-    """A function's statements with `.result = value` for each `return value`, and what follows a branch that returns inside its
-    other side; None where a way ends without a value, or a value is given inside a loop.
+def _with_one_exit(statements: list[ast.stmt], copies: int = MOST_COPIES) -> list[ast.stmt] | None:
+    """A function's statements with `.result = value` for each `return value`, and what follows a branch inside its sides that do
+    not return; None where a way ends without a value, or a value is given inside a loop, or more `copies` of what follows would
+    be made.
 
     Example: `if v > 0: return a`, then `return b`, becomes `if v > 0: .result = a`, `else: .result = b`.
     """
@@ -121,9 +133,11 @@ def _with_one_exit(statements: list[ast.stmt]) -> list[ast.stmt] | None:
             return None
         ended = [_ends(side) for side in (statement.body, statement.orelse)]
         if not any(ended):
-            return None  # what follows would be written twice
-        body = _with_one_exit(statement.body if ended[0] else [*statement.body, *after])
-        orelse = _with_one_exit(statement.orelse if ended[1] else [*statement.orelse, *after])
+            copies, after = copies // 2, copy.deepcopy(after)  # both sides go on with what follows
+            if not copies:
+                return None
+        body = _with_one_exit(statement.body if ended[0] else [*statement.body, *statements[place + 1 :]], copies)
+        orelse = _with_one_exit(statement.orelse if ended[1] else [*statement.orelse, *after], copies)
         if body is None or orelse is None:
             return None
         return [*before, ast.copy_location(ast.If(statement.test, body, orelse), statement)]

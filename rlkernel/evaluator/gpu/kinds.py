@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from rlkernel.evaluator.judging.construction import BALANCED
 from rlkernel.evaluator.judging.planting import PLANTED
+from rlkernel.evaluator.judging.stress import STRESS_NOTES
 from rlkernel.evaluator.messages.judgement import Balance, Stress
 
 
@@ -27,8 +28,7 @@ class Kind:
     def note(self) -> str:
         """Stands behind a miss: what is special about the round."""
         notes = ["in the other of train and eval mode"] if self.other else []
-        notes += ["inputs scaled by 8"] if self.stress is Stress.SCALED else []
-        notes += ["inputs scaled by 8 and shifted"] if self.stress is Stress.SHIFTED else []
+        notes += STRESS_NOTES[self.stress]
         notes += [BALANCED] if self.balance is not None else []
         notes += [PLANTED] if self.plants else []
         notes += ["constant parameters at other values"] if self.perturbed else []

@@ -9,7 +9,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 from torch import nn
@@ -22,20 +22,13 @@ from rlkernel.evaluator.judging.drawing import bearable, not_finite, resolved
 from rlkernel.evaluator.judging.flags import judging
 from rlkernel.evaluator.judging.noise import confirmed, moved_call
 from rlkernel.evaluator.judging.own_error import ELEMENT_CAP, Cores, OwnError, own_error, steady
-from rlkernel.evaluator.judging.planting import only_values, planted
-from rlkernel.evaluator.judging.reference_calls import (
-    call,
-    counts_as_state,
-    draw_seed,
-    state_of,
-    tensors_of,
-)
+from rlkernel.evaluator.judging.planting import only_values, planted, tells
+from rlkernel.evaluator.judging.reference_calls import call, counts_as_state, draw_seed, state_of, tensors_of
 from rlkernel.evaluator.judging.rounds import fates
-from rlkernel.evaluator.judging.stress import side
+from rlkernel.evaluator.judging.stress import stresses
 from rlkernel.evaluator.judging.tensor_cores import balance_of, cores_of, halved
 from rlkernel.evaluator.judging.tolerance import ROUNDED, tolerance, widest
 from rlkernel.evaluator.messages.judgement import Balance, InputFate, Stress, Tolerance
-from rlkernel.evaluator.program.codes import holds_numbers
 from rlkernel.types import Precision
 
 if TYPE_CHECKING:
@@ -62,8 +55,8 @@ class Seen:
     It is told also where `errors` says nothing, because the reference is its own measure."""
     halved: bool
     """Whether half precision makes an output wrong; only known of inputs out of its range."""
-    only: tuple[float, ...] = ()
-    """The one number that each output holds; empty where one holds several."""
+    only: tuple[float | None, ...] = ()
+    """The one number that each output holds; None for one that holds several."""
     scalings: tuple[Stress, ...] = ()
     """What can be done to the inputs of such a round, the hardest first."""
 
@@ -111,13 +104,6 @@ def changed(before: Mapping[str, torch.Tensor], model: nn.Module) -> dict[str, t
     return {name: tensor for name, tensor in now.items() if not torch.equal(bits(tensor), bits(before[name]))}
 
 
-def _scalings(inputs: list[Any]) -> tuple[Stress, ...]:
-    tensors = tensors_of(inputs)
-    floats = any(holds_numbers(tensor) for tensor in tensors)
-    shifted = any(side(tensor) for tensor in tensors)
-    return (Stress.SHIFTED,) * shifted + (Stress.SCALED,) * floats
-
-
 class Measuring:
     """Calls one problem's reference with one precision."""
 
@@ -134,7 +120,7 @@ class Measuring:
             state = changed(before, called)
             fresh = problem.inputs(seed, kind)
             only = only_values(outputs)
-            what_happens, scalings = fates(tensors_of(inputs), tensors_of(fresh), outputs), _scalings(fresh)
+            what_happens, scalings = fates(tensors_of(inputs), tensors_of(fresh), outputs), stresses(fresh)
             del inputs, fresh, called, before
             model = problem.model_for(kind, init_seed)  # as it was before the call
             found, draw = [*outputs, *state.values()], partial(problem.inputs, seed, kind)
@@ -188,15 +174,15 @@ class Measuring:
         rows = zip(limits, errors, usual.blurred, strict=False)  # state is not timed
         return tuple(_timed(limit, own, blurred=blurred) for limit, own, blurred in rows)
 
-    def hardest(self, usual: Seen, *, idle: bool = False) -> tuple[Kind, Seen]:
-        """The hardest round that the reference bears, and what it gives there; if it is `idle`, one in which it is not is looked
-        for first."""
+    def hardest(self, usual: Seen, *, idle: tuple[int, ...] = ()) -> tuple[Kind, Seen]:
+        """The hardest round that the reference bears, and what it gives there; if outputs are `idle`, one in which some of these
+        are not is looked for first."""
         if idle and planted(drawn := self.problem.inputs(draw_seed()), 0) is drawn:
-            idle = False
+            idle = ()
         for plants in (True, False) if idle else (False,):
             for kind in [Kind(stress=s, perturbed=True, plants=plants) for s in (*usual.scalings, Stress.NONE)]:
                 found = self._tried(kind)
-                if found is not None and found.bearable(usual) and not (plants and found.only == usual.only):
+                if found is not None and found.bearable(usual) and (not plants or tells(idle, usual.only, found.only)):
                     return kind, found
         return Kind(), usual
 

@@ -21,8 +21,9 @@ from rlkernel.evaluator.gpu.kinds import USUAL, Kind, name_of
 from rlkernel.evaluator.gpu.measuring import Measuring, Seen
 from rlkernel.evaluator.gpu.stopwatch import Run, Stopwatch, mark, settle, wait
 from rlkernel.evaluator.judging.blame import ignored
+from rlkernel.evaluator.judging.places import places
 from rlkernel.evaluator.judging.placing import Draws, Placing, placed
-from rlkernel.evaluator.judging.planting import only_values, planted
+from rlkernel.evaluator.judging.planting import idle, only_values, planted
 from rlkernel.evaluator.judging.reference_calls import (
     balance_state,
     balanced,
@@ -35,7 +36,6 @@ from rlkernel.evaluator.judging.reference_calls import (
 )
 from rlkernel.evaluator.judging.roofline import is_free
 from rlkernel.evaluator.judging.stress import Change, changed, changes
-from rlkernel.evaluator.judging.unread import unread_zeros
 from rlkernel.evaluator.messages.children import StepTime
 from rlkernel.evaluator.messages.gpu import Known
 from rlkernel.evaluator.messages.judgement import Stress, Tolerance
@@ -67,8 +67,8 @@ class _Usual:
     plain: bool
     host_us: float
     draw_seconds: float
-    idle: bool
-    """Whether it gave the same one number in each output as another call did, on other inputs."""
+    idle: tuple[int, ...]
+    """The outputs in which it gave the same one number as another call did, on other inputs."""
 
 
 def on_gpu(value: Any) -> Any:
@@ -96,8 +96,8 @@ class GpuProblem:
         if stress not in self._changes:
             init, seed = draw_seed(), draw_seed()
             build = partial(self.model, init, perturbed=True)
-            zeros = unread_zeros(build, partial(self._draws, seed), draw_seed(), stress)
-            self._changes[stress] = changes(self._draws(seed), stress, zeros)
+            found = places(build, self._draws, (seed, draw_seed(), draw_seed()), stress)
+            self._changes[stress] = changes(self._draws(seed), stress, found)
         return self._changes[stress]
 
     def ready(self, seed: int) -> None:
@@ -199,13 +199,13 @@ class GpuProblem:
         timed = measuring.timed_limits(usual, output, init_seed, seed)
         plain = all(bool(torch.isfinite(valued(t)).all()) for t in output if t.is_floating_point())
         plain &= all(math.isinf(error.huge) for error in usual.errors)
-        idle = bool(usual.only) and only_values(output) == usual.only
+        still = idle(usual.only, only_values(output))
         if not reads.noted:
             _, run = stopwatch.run(lambda: call(model, inputs, 0), GAP_SPIN_US)
         else:
             again, given = self.model(init_seed), self.inputs(seed)  # which the call may have changed
             _, run = stopwatch.run(lambda: host_reads.answered(again, given, 0, reads.noted), GAP_SPIN_US)
-        return _Usual(timed, bool(reads.noted), run.void, plain, run.host_us, draw_seconds, idle)
+        return _Usual(timed, bool(reads.noted), run.void, plain, run.host_us, draw_seconds, still)
 
     def _rows(self, program: Program, stopwatch: Stopwatch) -> list[StepTime]:
         replay = Replay(program, CUDA, lambda *call: None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import random
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -18,6 +18,7 @@ from rlkernel.evaluator.judging.blame import ignored
 from rlkernel.evaluator.judging.comparison import bits
 from rlkernel.evaluator.judging.noise import confirmed, moved_call
 from rlkernel.evaluator.judging.own_error import Cores, OwnError, own_error, steady
+from rlkernel.evaluator.judging.places import places as places_of
 from rlkernel.evaluator.judging.planting import PLANTED, planted
 from rlkernel.evaluator.judging.reference_calls import (
     REFUSALS,
@@ -35,12 +36,11 @@ from rlkernel.evaluator.judging.reference_calls import (
     tensors_of,
 )
 from rlkernel.evaluator.judging.rounds import Expected, fates
-from rlkernel.evaluator.judging.stress import STRESS, all_zero, stressed
+from rlkernel.evaluator.judging.stress import STRESS_NOTES, all_zero, holds_one, stressed
 from rlkernel.evaluator.judging.tensor_cores import cores_of
 from rlkernel.evaluator.judging.tolerance import beside as more_exact
 from rlkernel.evaluator.judging.tolerance import of_state, tolerance
-from rlkernel.evaluator.judging.unread import unread_zeros
-from rlkernel.evaluator.messages.judgement import Balance, Stress, Tolerance
+from rlkernel.evaluator.messages.judgement import Balance, Places, Stress, Tolerance
 from rlkernel.evaluator.program.codes import valued, widened
 from rlkernel.evaluator.program.replaced import hold
 from rlkernel.evaluator.program.tensors import flatten, lent
@@ -184,15 +184,15 @@ class Construction:
         self._kept: frozenset[str] = frozenset()
         """The parameters and buffers that the last call has left as they were."""
 
-    def round(self, stress: Stress, unread: Collection[int] | None = None) -> Round:
-        """Draw inputs and call the reference. unread: the inputs of zeros that stay so under stress, where that is known. Raises
+    def round(self, stress: Stress, places: Places | None = None) -> Round:
+        """Draw inputs and call the reference. places: what is done to single inputs under stress, where that is known. Raises
         what the reference raises."""
         forward_seed, input_seed = self._seeds.getrandbits(SEED_BITS), self._seeds.getrandbits(SEED_BITS)
         usual = self.plan.reference.inputs(input_seed)
         if self.plants:
             usual = planted(usual, input_seed)
-        zeros = self._unread_zeros(input_seed, stress) if unread is None else unread
-        inputs = balanced(stressed(usual, stress, zeros), self.balance)
+        places = self._places(input_seed, stress) if places is None else places
+        inputs = balanced(stressed(usual, stress, places), self.balance)
         mine = mapped(inputs, lambda tensor: tensor.clone(memory_format=torch.preserve_format))
         if not self.calls:
             self.exact_model = copy.deepcopy(self.model)
@@ -227,7 +227,7 @@ class Construction:
         expected = Expected(
             structure, tuple(found), tuple(exact), tuple(after), tuple(before), fates(after, before, found),
             allowed, beside=beside, state=self._changed(own_of_state, found, allowed), other=self.plan.other,
-            note=self._note(stress, usual, zeros),
+            note=self._note(stress, usual, places),
             ordinary=stress is Stress.NONE and not (self.plan.other or self.perturbed or self.balance or self.plants),
             lent=tuple(lent(f, after) for f in found),
             blame=self.plan.blame(inputs, forward_seed) if self.perturbed and not self.calls else None,
@@ -285,19 +285,17 @@ class Construction:
             found[name] = (mine[name].clone(), of_state(mine[name].dtype, own, outputs, allowed, self.precision))
         return found
 
-    def _unread_zeros(self, seed: int, stress: Stress) -> frozenset[int]:
-        """The inputs of zeros that stay so in a round of these inputs."""
-        if stress is Stress.NONE:
-            return frozenset()
+    def _places(self, seed: int, stress: Stress) -> Places:
+        """What is done to single inputs in a round of these inputs."""
         build = self.plan.perturbed if self.perturbed else self.plan.drawn
-        return unread_zeros(build, partial(self.plan.reference.inputs, seed), self.plan.init_seed, stress)
+        init_seed = self.plan.init_seed
+        return places_of(build, self.plan.reference.inputs, (seed, init_seed, init_seed), stress)
 
-    def _note(self, stress: Stress, usual: list[Any], unread: Collection[int]) -> str:
-        notes = [f"inputs scaled by {STRESS:g}"] if stress is Stress.SCALED else []
-        notes += [f"inputs scaled by {STRESS:g} and shifted"] if stress is Stress.SHIFTED else []
-        read = [tensor for place, tensor in enumerate(tensors_of(usual)) if place not in unread]
-        zeros = stress is not Stress.NONE and any(map(all_zero, read))
-        notes += ["inputs of zeros at other values"] if zeros else []
+    def _note(self, stress: Stress, usual: list[Any], places: Places) -> str:
+        notes = list(STRESS_NOTES[stress])
+        rest = [tensor for place, tensor in enumerate(tensors_of(usual)) if place not in places.kept]
+        one = stress is not Stress.NONE and (places.holed or any(all_zero(tensor) or holds_one(tensor) for tensor in rest))
+        notes += ["inputs of one value at others"] if one else []
         notes += [BALANCED] if self.balance is not None else []
         notes += [PLANTED] if self.plants else []
         notes += ["constant parameters at other values"] if self.perturbed else []

@@ -2,11 +2,12 @@
 
 0  as the problem is written
 1  the same module called again, on other inputs
-2  another module, its constant parameters at other values; inputs scaled, and shifted where they are never negative or about zero
+2  another module, its constant parameters at other values; inputs scaled, and shifted and uneven where they are never negative or
+   about zero; inputs of one value at others
 3  the other of train and eval mode, where that differs; constant parameters at other values
 4  operands of products out of half precision's range, where a reference of float32 multiplies inputs: tf32 keeps that range
 
-Before all these stands a round with other inputs where the reference has nothing to do in round 0 and 1, see `planting.py`.
+Before all these stands a round with other inputs where an output is one number in round 0 and 1, see `planting.py`.
 
 A round in which tf32 itself is wrong says nothing of candidates that may use it: then a milder one is drawn.
 """
@@ -25,9 +26,8 @@ from rlkernel.evaluator.draws import draws
 from rlkernel.evaluator.judging.construction import AT_ONCE, Before, Construction, Round, Terms
 from rlkernel.evaluator.judging.conversions import Conversions
 from rlkernel.evaluator.judging.own_error import REFERENCE_FACTOR, OwnError
-from rlkernel.evaluator.judging.planting import only_values, planted
-from rlkernel.evaluator.judging.reference_calls import tensors_of
-from rlkernel.evaluator.judging.stress import side
+from rlkernel.evaluator.judging.planting import idle, only_values, planted, tells
+from rlkernel.evaluator.judging.stress import stresses
 from rlkernel.evaluator.judging.tensor_cores import balance_of, halved
 from rlkernel.evaluator.judging.tolerance import FLOOR
 from rlkernel.evaluator.messages.judgement import Stress
@@ -63,8 +63,7 @@ def resolved(errors: Sequence[OwnError]) -> bool:
 
 def _harder(reference: Reference, usual: Round, terms: Terms, seeds: random.Random) -> Round:
     """A round at other weights and inputs, as hard as is bearable."""
-    shifted = any(side(value) for value in tensors_of(usual.inputs))
-    for stress in [Stress.SHIFTED] * shifted + [Stress.SCALED, Stress.NONE]:
+    for stress in (*stresses(usual.inputs), Stress.NONE):
         drawn = _perturbed(reference, usual, terms, seeds, stress)
         if drawn is not None:
             return drawn
@@ -105,18 +104,18 @@ def _twice(reference: Reference, terms: Terms, seeds: random.Random) -> tuple[Ro
     return made.round(Stress.NONE), made.round(Stress.NONE)
 
 
-def _planted(reference: Reference, usual: Sequence[Round], terms: Terms, seeds: random.Random) -> Round | None:
-    """A round in which the reference has something to do, if it has nothing to do in the `usual` ones; None where it has, or
-    where none is found."""
-    given = {only_values(one.expected.reference) for one in usual}
+def _planted(reference: Reference, usual: tuple[Round, Round], terms: Terms, seeds: random.Random) -> Round | None:
+    """A round in which the reference has something to do for all outputs, if it has not in the `usual` ones; None where it has,
+    or where none is found."""
+    given, again = (only_values(one.expected.reference) for one in usual)
     inputs = usual[0].inputs
-    if len(given) > 1 or not all(given) or planted(inputs, 0) is inputs:
+    if not (still := idle(given, again)) or planted(inputs, 0) is inputs:
         return None
     try:
         drawn = Construction(reference, terms, seeds, plants=True).round(Stress.NONE)
     except Exception:  # a reference may refuse such inputs in its own way
         return None
-    return drawn if _bearable(drawn, usual[0]) and only_values(drawn.expected.reference) not in given else None
+    return drawn if _bearable(drawn, usual[0]) and tells(still, given, only_values(drawn.expected.reference)) else None
 
 
 def draw_rounds(

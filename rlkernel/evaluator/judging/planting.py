@@ -1,9 +1,10 @@
 """Inputs among which the numbers are that forward is given besides, for references that have nothing to do otherwise.
 
 What a problem's author draws may never show what a kernel does: a count of 501,010 in numbers up to 100,000 is always zero,
-and whoever does nothing is right. Where all outputs hold one number, whatever is drawn, whole numbers among the arguments are put
+and whoever does nothing is right. Where an output holds one number, whatever is drawn, whole numbers among the arguments are put
 into the tensors of whole numbers, at random places. If the reference then gives another answer, candidates are judged there, too,
-and it is found out there whether a kernel's result reaches the output. Source: ours.
+and it is found out there whether a kernel's result reaches the output. The same holds where one output among several is so: a
+count beside a result. Source: ours.
 """
 
 from __future__ import annotations
@@ -23,19 +24,27 @@ PLANTED = "numbers of forward's arguments among its inputs"
 """Stands behind a miss in such a round."""
 
 
-def only_values(outputs: Sequence[torch.Tensor]) -> tuple[float, ...]:
-    """The one number that each output holds, of unsigned ones as the signed number of the same bits; nothing where an output
-    holds several, or none. A GPU is waited for."""
-    found = []
-    for tensor in outputs:
-        values = valued(tensor.byte() if tensor.dtype is torch.bool else tensor)
-        if not values.numel() or values.is_complex():
-            return ()
-        low, high = values.view(SIGNED.get(values.dtype, values.dtype)).aminmax()
-        if not bool(low == high):  # NaN, too
-            return ()
-        found.append(float(low))
-    return tuple(found)
+def only_values(outputs: Sequence[torch.Tensor]) -> tuple[float | None, ...]:
+    """The one number that each output holds, of unsigned ones as the signed number of the same bits; None for one that holds
+    several, or none. A GPU is waited for."""
+    return tuple(_only_value(valued(tensor.byte() if tensor.dtype is torch.bool else tensor)) for tensor in outputs)
+
+
+def _only_value(values: torch.Tensor) -> float | None:
+    if not values.numel() or values.is_complex():
+        return None
+    low, high = values.view(SIGNED.get(values.dtype, values.dtype)).aminmax()
+    return float(low) if bool(low == high) else None  # NaN, too
+
+
+def idle(one: Sequence[float | None], other: Sequence[float | None]) -> tuple[int, ...]:
+    """The outputs that hold the same one number in two calls, as `only_values` gives them."""
+    return tuple(place for place, (a, b) in enumerate(zip(one, other, strict=False)) if a is not None and a == b)
+
+
+def tells(idle: Sequence[int], usual: Sequence[float | None], found: Sequence[float | None]) -> bool:
+    """Whether one of the outputs that are `idle` holds something else than it usually does."""
+    return any(found[place] != usual[place] for place in idle if place < len(found))
 
 
 def planted(inputs: list[Any], seed: int) -> list[Any]:

@@ -71,10 +71,10 @@ def constants(model: nn.Module, fixed: Sequence[str] = ()) -> dict[str, torch.Te
     trained = {name for name, parameter in model.named_parameters() if parameter.requires_grad}
     floats = {name: t for name, t in state_of(model).items() if holds_numbers(t) and t.numel()}
     meant = {name for name in floats if any(fnmatchcase(name, pattern) for pattern in fixed)}
-    return {name: t.clone() for name, t in floats.items() if name not in meant and _is_constant(t, two=name in trained)}
+    return {name: t.clone() for name, t in floats.items() if name not in meant and is_constant(t, two=name in trained)}
 
 
-def _is_constant(tensor: torch.Tensor, *, two: bool) -> bool:
+def is_constant(tensor: torch.Tensor, *, two: bool) -> bool:
     """Whether a tensor holds one value, or `two` of them where it has more elements than that; none of them is a mask's."""
     low, high = tensor.aminmax()
     if not max(abs(float(low)), abs(float(high))) <= MAX_CONSTANT:

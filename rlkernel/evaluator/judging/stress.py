@@ -1,4 +1,5 @@
-"""Inputs that a problem's author would not draw: scaled, and shifted where they lie about zero or on one side of it.
+"""Inputs that a problem's author would not draw: scaled, shifted where they lie about zero or on one side of it, uneven, and
+several numbers where the author has one.
 
 What is done to each tensor is decided by a look at its values (`changes`), for which a GPU is waited for. It holds for every draw
 of the problem, so the look is taken once, and `changed` waits for nothing. Source: ours.
@@ -8,25 +9,40 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
 
 import torch
 
-from rlkernel.evaluator.judging.reference_calls import mapped, tensors_of
-from rlkernel.evaluator.messages.judgement import Stress
+from rlkernel.evaluator.judging.reference_calls import is_constant, mapped, tensors_of
+from rlkernel.evaluator.judging.unevenness import uneven
+from rlkernel.evaluator.messages.judgement import Places, Stress
 from rlkernel.evaluator.program.codes import holds_numbers
 from rlkernel.evaluator.program.tensors import extent
 
 STRESS = 8.0
 """Factor on floating-point inputs in a stressed round."""
+STRESS_NOTES: dict[Stress, tuple[str, ...]] = {
+    Stress.NONE: (),
+    Stress.VARIED: (),
+    Stress.SCALED: (f"inputs scaled by {STRESS:g}",),
+    Stress.SHIFTED: (f"inputs scaled by {STRESS:g} and shifted",),
+    Stress.UNEVEN: (f"inputs scaled by {STRESS:g}, shifted and uneven",),
+}
+"""What stands behind a miss in a round under stress."""
 LOPSIDED = 4.0
 """How much farther an input with both signs may reach to one side of zero than to the other, so as to be shifted."""
 OFF_CENTRE = 2.0**-7
 """How far beside zero an input is centred, in halves of its size. A sum of four million numbers is then eight times as large as
 one of random signs is, and one of a product's 4,096 is hardly larger, so that half precision errs in it as ever."""
+
+HOLES = -0.35
+"""Numbers of a wave between -1/2 and 1/2 below which a mask gets a hole: a quarter of them."""
+MASKS = (torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
+"""Dtypes of masks that are no numbers."""
+NOWHERE = Places()
 
 
 class Side(Enum):
@@ -49,26 +65,54 @@ class Change:
     """What is added to it, once it is centred where it is one-sided."""
     replaced: bool = False
     """Whether other numbers stand in its place, because it holds zeros alone: whoever ignores it would be right."""
+    varied: bool = False
+    """Whether it gets several numbers, because it holds one throughout."""
+    holed: bool = False
+    """Whether it is a mask that gets holes, and nothing else is done to it."""
+    uneven: bool = False
+    """Whether its numbers differ in size from place to place."""
+    scaled: bool = True
 
 
-def stressed(inputs: list[Any], stress: Stress, zeros: Collection[int] = ()) -> list[Any]:
-    """Floating-point inputs, also those in lists and dicts, scaled or shifted, and other numbers in place of zeros alone; codes
-    are left as they are. zeros: places among the tensors where zeros stay, see `unread.py`. A GPU is waited for."""
-    return changed(inputs, changes(inputs, stress, zeros))
+def stresses(inputs: list[Any]) -> tuple[Stress, ...]:
+    """What can be done to such arguments of forward, the hardest first. A GPU is waited for."""
+    tensors = tensors_of(inputs)
+    shifted = any(map(side, tensors))
+    found = (Stress.UNEVEN, Stress.SHIFTED) if shifted else ()
+    floats = any(map(holds_numbers, tensors))
+    return (
+        *found,
+        *(Stress.SCALED,) * floats,
+        *(Stress.VARIED,) * any(is_mask(t) or holds_one(t) or all_zero(t) for t in tensors),
+    )
 
 
-def changes(inputs: list[Any], stress: Stress, zeros: Collection[int] = ()) -> tuple[Change | None, ...]:
+def stressed(inputs: list[Any], stress: Stress, places: Places = NOWHERE) -> list[Any]:
+    """Floating-point inputs, also those in lists and dicts, scaled or shifted, and several numbers in place of one alone; codes
+    are left as they are. places: what is done to single tensors, see `places.py`. A GPU is waited for."""
+    return changed(inputs, changes(inputs, stress, places))
+
+
+def changes(inputs: list[Any], stress: Stress, places: Places = NOWHERE) -> tuple[Change | None, ...]:
     """What is done to each tensor among the inputs; None where it stays. A GPU is waited for."""
-    places = enumerate(tensors_of(inputs))
-    return tuple(_change(tensor, stress) if holds_numbers(tensor) and place not in zeros else None for place, tensor in places)
+
+    def of(place: int, tensor: torch.Tensor) -> Change | None:
+        if stress is not Stress.NONE and place in places.holed:
+            return Change(holed=True)
+        found = _change(tensor, stress) if holds_numbers(tensor) and place not in places.kept else None
+        return found and replace(found, uneven=stress is Stress.UNEVEN and place in places.drawn)
+
+    return tuple(of(place, tensor) for place, tensor in enumerate(tensors_of(inputs)))
 
 
 def _change(tensor: torch.Tensor, stress: Stress) -> Change | None:
     if stress is Stress.NONE:
         return None
-    lies = side(tensor) if stress is Stress.SHIFTED else None
+    if all_zero(tensor) or holds_one(tensor):
+        return Change(replaced=all_zero(tensor), varied=True, scaled=stress is not Stress.VARIED)
+    lies = side(tensor) if stress in (Stress.SHIFTED, Stress.UNEVEN) else None
     if lies is None:
-        return Change(replaced=all_zero(tensor))
+        return None if stress is Stress.VARIED else Change()
     # A sum over what is centred altogether would be nothing but roundings.
     return Change(lies, half_size(tensor) if lies is Side.TWO else OFF_CENTRE * half_size(tensor - _mean(tensor)))
 
@@ -85,13 +129,21 @@ def changed(inputs: list[Any], found: Sequence[Change | None]) -> list[Any]:
 
 
 def _changed(tensor: torch.Tensor, what: Change) -> torch.Tensor:
+    if what.holed:
+        return holed(tensor)
     if what.replaced:
-        return wave_like(tensor)
+        return wave_like(tensor, positive=True)  # zeros are often sums of squares, of which a root is taken
+    made = tensor * (1.0 + wave_like(tensor)) if what.varied else _moved(tensor, what)
+    made = made * STRESS if what.scaled else made
+    return uneven(made) if what.uneven else made
+
+
+def _moved(tensor: torch.Tensor, what: Change) -> torch.Tensor:
     if what.side is None:
-        return tensor * STRESS
+        return tensor
     by = what.shift if what.side is Side.TWO else what.shift - _mean(tensor)
     # Zeros are part of the problem, such as one half of a triangular matrix.
-    return ((tensor + by) * STRESS).masked_fill_(tensor == 0, 0)
+    return (tensor + by).masked_fill_(tensor == 0, 0)
 
 
 def _mean(tensor: torch.Tensor) -> torch.Tensor:
@@ -103,11 +155,33 @@ def all_zero(tensor: torch.Tensor) -> bool:
     return holds_numbers(tensor) and tensor.numel() > 0 and not bool((tensor != 0).any())
 
 
-def wave_like(tensor: torch.Tensor) -> torch.Tensor:
-    """Different numbers between -1/2 and 1/2 that depend on their place in memory alone, in a tensor that lies as the given one
-    does: what shares memory there, as the rows of an expanded tensor do, is equal here."""
+def holds_one(tensor: torch.Tensor) -> bool:
+    """Whether an input holds one floating-point number throughout, which is no mask's: whoever ignores it may be right, as the
+    weights of a mean. A GPU is waited for."""
+    return holds_numbers(tensor) and tensor.numel() > 1 and is_constant(tensor, two=False)
+
+
+def is_mask(tensor: torch.Tensor) -> bool:
+    """Whether an input holds truth values that are all the same, or whole numbers that are all 1: a mask without a hole, which
+    may be ignored. A GPU is waited for."""
+    if tensor.numel() < 2 or tensor.dtype not in MASKS:
+        return False
+    low, high = tensor.byte().aminmax() if tensor.dtype is torch.bool else tensor.aminmax()
+    return bool(low == high) and (tensor.dtype is torch.bool or bool(low == 1))
+
+
+def holed(tensor: torch.Tensor) -> torch.Tensor:
+    """A mask with about a quarter of its elements turned, at places that depend on their place in memory alone."""
+    turned = wave_like(tensor.float()) < HOLES
+    return tensor ^ turned if tensor.dtype is torch.bool else tensor.masked_fill(turned, 0)
+
+
+def wave_like(tensor: torch.Tensor, *, positive: bool = False) -> torch.Tensor:
+    """Different numbers between -1/2 and 1/2, or between 0 and 1/2, that depend on their place in memory alone, in a tensor that
+    lies as the given one does: what shares memory there, as the rows of an expanded tensor do, is equal here."""
     count = extent(tensor.shape, tensor.stride())
     wave = torch.arange(1, count + 1, dtype=torch.float32, device=tensor.device).sin_().mul_(0.5)
+    wave = wave.abs_() if positive else wave
     return wave.to(tensor.dtype).as_strided(tensor.shape, tensor.stride())
 
 

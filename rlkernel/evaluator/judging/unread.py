@@ -16,7 +16,7 @@ from torch import nn
 from rlkernel.evaluator.judging.comparison import bits
 from rlkernel.evaluator.judging.reference_calls import call, state_of, tensors_of
 from rlkernel.evaluator.judging.stress import all_zero, stressed
-from rlkernel.evaluator.messages.judgement import Stress
+from rlkernel.evaluator.messages.judgement import Places, Stress
 
 MOST = 8
 """The most inputs of zeros that are tried, each of which costs a call of the reference; more are taken for read."""
@@ -34,7 +34,9 @@ def unread_zeros(model: Callable[[], nn.Module], draw: Callable[[], list[Any]], 
         return frozenset()
     try:
         usual = _after(model(), stressed(draw(), stress), seed)
-        return frozenset(place for place in zeros if _alike(usual, _after(model(), stressed(draw(), stress, {place}), seed)))
+        return frozenset(
+            place for place in zeros if _alike(usual, _after(model(), stressed(draw(), stress, Places(kept=(place,))), seed))
+        )
     except Exception:  # a reference may refuse such inputs in its own way
         return frozenset()
 

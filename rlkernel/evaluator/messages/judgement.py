@@ -35,6 +35,22 @@ class Stress(StrEnum):
     SHIFTED = "shifted"
     """Besides, inputs that are never negative, such as those of `torch.rand`, are centred, so that they have both signs. Those
     that lie about zero, such as those of `torch.randn`, are moved off it by half of their size, so that a mean is missed."""
+    UNEVEN = "uneven"
+    """Besides, the numbers of an input differ in size from place to place, so that a part of a row does not stand for it."""
+    VARIED = "varied"
+    """Inputs that hold one number get several, as they do in all of these, and nothing else is done."""
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """What is done to single tensors among the arguments of forward where these are under stress, by their places."""
+
+    kept: tuple[int, ...] = ()
+    """Inputs of zeros that the reference does not read, which stay zeros."""
+    holed: tuple[int, ...] = ()
+    """Masks without a hole, which get some."""
+    drawn: tuple[int, ...] = ()
+    """Inputs whose numbers are drawn one by one, which may be uneven."""
 
 
 @dataclass(frozen=True, slots=True)

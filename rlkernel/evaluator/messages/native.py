@@ -6,12 +6,12 @@ referee   Begin -> Done     Construct -> Done     Call, HandOver -> RoundOutputs
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Annotated
 
 from rlkernel.evaluator.messages.codec import Between
-from rlkernel.evaluator.messages.judgement import Stress
+from rlkernel.evaluator.messages.judgement import Places, Stress
 from rlkernel.types import Closeness, Precision
 
 
@@ -113,8 +113,8 @@ class Draw:
     """Constant parameters have other values."""
     other: bool = False
     """In the other of train and eval mode."""
-    unread: tuple[int, ...] = ()
-    """The places of inputs of zeros that the reference does not read: they stay zeros under stress."""
+    places: Places = field(default_factory=Places)
+    """What is done to single inputs under stress."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -75,7 +75,7 @@ class PlacedReference:
     def drawn_inputs(self, draw: Draw) -> list[Any]:
         """The arguments that a draw wants. Raises BrokenReference."""
         inputs = self.inputs(draw.input_seed)
-        return inputs if draw.stress is Stress.NONE else stressed(inputs, draw.stress, draw.unread)
+        return inputs if draw.stress is Stress.NONE else stressed(inputs, draw.stress, draw.places)
 
 
 class CallClock:

@@ -81,7 +81,7 @@ def compare_rounds(problem: PlacedReference, given: Sequence[Given], precision: 
             told.seeds.append(draw.init_seed)
             construction = Construction(problem, Terms(precision), told, other=draw.other, perturbed=draw.perturbed)
         told.seeds += [draw.forward_seed, draw.input_seed]
-        drawn = construction.round(draw.stress, draw.unread)
+        drawn = construction.round(draw.stress, draw.places)
         if not state:
             drawn = replace(drawn, expected=replace(drawn.expected, state={}))
         tensors = _tensors(one.outputs.tensors, one.body, problem.device)

@@ -29,9 +29,9 @@ from rlkernel.errors import BrokenReference, one_line
 from rlkernel.evaluator import wire
 from rlkernel.evaluator.judging.comparison import bits
 from rlkernel.evaluator.judging.flags import judging, set_precision
+from rlkernel.evaluator.judging.places import places
 from rlkernel.evaluator.judging.reference_calls import call, draw_seed, state_of, tensors_of
-from rlkernel.evaluator.judging.stress import side
-from rlkernel.evaluator.judging.unread import unread_zeros
+from rlkernel.evaluator.judging.stress import stresses
 from rlkernel.evaluator.messages import codec
 from rlkernel.evaluator.messages.children import RoundOutputs
 from rlkernel.evaluator.messages.endings import Broken
@@ -237,12 +237,11 @@ class _Referee:
             return [first, *(self._next(first) for _ in range(more))], ()
         model, inputs = self._problem.drawn_model(first), self._problem.drawn_inputs(first)
         before = {name: tensor.clone() for name, tensor in state_of(model).items()}
+        hard = stresses(inputs)
         usual = _finite(call(model, inputs, first.forward_seed))
         changed = {name for name, tensor in state_of(model).items() if not torch.equal(bits(tensor), bits(before[name]))}
         watched = tuple(sorted({*changed, *(name for name, buffer in model.named_buffers() if buffer.is_floating_point())}))
-        shifted = any(side(value) for value in tensors_of(inputs))
-        hard = [Stress.SHIFTED] * shifted + [Stress.SCALED, Stress.NONE]
-        drawn = (self._hard(stress) for stress in hard)
+        drawn = (self._hard(stress) for stress in (*hard, Stress.NONE))
         hardest = next((draw for draw in drawn if self._as_finite(draw, usual)), _fresh())
         other = replace(_fresh(), perturbed=True, other=True)
         return [first, self._next(first), hardest, other], watched
@@ -250,8 +249,8 @@ class _Referee:
     def _hard(self, stress: Stress) -> Draw:
         """A draw at other constants, and at inputs under stress."""
         draw = replace(_fresh(), stress=stress, perturbed=True)
-        build, inputs = partial(self._problem.drawn_model, draw), partial(self._problem.inputs, draw.input_seed)
-        return replace(draw, unread=tuple(sorted(unread_zeros(build, inputs, draw.forward_seed, stress))))
+        build, seeds = partial(self._problem.drawn_model, draw), (draw.input_seed, draw.init_seed, draw.forward_seed)
+        return replace(draw, places=places(build, self._problem.inputs, seeds, stress))
 
     def _as_finite(self, draw: Draw, usual: bool) -> bool:
         """Whether the reference takes such a draw, and stays as finite as it usually is."""

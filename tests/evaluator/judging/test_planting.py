@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from rlkernel.evaluator.judging.drawing import draw_rounds
-from rlkernel.evaluator.judging.planting import SHARE, only_values, planted
+from rlkernel.evaluator.judging.planting import SHARE, idle, only_values, planted, tells
 from rlkernel.evaluator.program.codes import SIGNED
 from rlkernel.reference import load_reference
 from rlkernel.types import Precision
@@ -32,16 +32,23 @@ def get_init_inputs():
     [
         ([torch.zeros(3), torch.tensor(7)], (0.0, 7.0)),
         ([torch.tensor([True, True])], (1.0,)),
-        ([torch.tensor([0.0, 1.0])], ()),
+        ([torch.tensor([0.0, 1.0])], (None,)),
         *(([torch.full((3,), 7, dtype=dtype)], (7.0,)) for dtype in SIGNED),
-        ([torch.tensor([0, 60_000]).to(torch.uint16)], ()),
-        ([torch.tensor([torch.nan])], ()),
-        ([torch.zeros(3), torch.zeros(0)], ()),
+        ([torch.tensor([0, 60_000]).to(torch.uint16)], (None,)),
+        ([torch.tensor([torch.nan])], (None,)),
+        ([torch.zeros(3), torch.zeros(0)], (0.0, None)),
         ([], ()),
     ],
 )
-def test_outputs_that_hold_one_number(outputs: list[torch.Tensor], values: tuple[float, ...]) -> None:
+def test_outputs_that_hold_one_number(outputs: list[torch.Tensor], values: tuple[float | None, ...]) -> None:
     assert only_values(outputs) == values
+
+
+def test_outputs_are_idle_where_two_calls_give_one_number_and_another_call_tells_where_it_gives_another() -> None:
+    usual, again = (0.0, 3.5, None, 7.0), (0.0, 2.5, None, 7.0)
+    assert idle(usual, again) == (0, 3), "the loss at 1 is one number, but another one in each call"
+    assert tells((0, 3), usual, (0.0, 3.5, None, None)) and not tells((0, 3), usual, (0.0, 9.5, 4.0, 7.0))
+    assert idle((), ()) == () and not tells((), usual, again)
 
 
 def test_whole_numbers_among_the_arguments_are_put_where_they_fit() -> None:
@@ -63,6 +70,7 @@ def test_whole_numbers_among_the_arguments_are_put_where_they_fit() -> None:
     ("answer", "more"),
     [
         ("torch.sum(x == wanted)", 1),  # always zero
+        ("torch.sum(x == wanted), x * 2", 1),  # always zero, beside another result
         ("torch.sum(x == wanted - 45)", 0),
         ("torch.sum(x > 10 * wanted)", 0),  # always zero, and so it is with 50 among them
         ("torch.eye(10)[x][:, 0] * 0.0 + wanted", 0),  # 50 is no row

@@ -11,7 +11,7 @@ from torch import nn
 
 from rlkernel.evaluator.judging.stress import stressed
 from rlkernel.evaluator.judging.unread import unread_zeros
-from rlkernel.evaluator.messages.judgement import Stress
+from rlkernel.evaluator.messages.judgement import Places, Stress
 
 
 class Forward(nn.Module):
@@ -76,6 +76,6 @@ def test_zeros_stay_where_the_reference_does_not_read_them(forward: Callable[...
 
     assert unread_zeros(lambda: Forward(forward), draw, 0, Stress.SCALED) == unread
     assert unread_zeros(lambda: Forward(forward), draw, 0, Stress.NONE) == set()
-    moved = stressed(draw(), Stress.SCALED, unread)
+    moved = stressed(draw(), Stress.SCALED, Places(kept=tuple(unread)))
     assert [bool(moved[place].any()) for place in (1, 2)] == [1 not in unread, 2 not in unread]
     assert moved[0].tolist() == [8.0, 16.0, 24.0, 32.0]

@@ -5,13 +5,14 @@ Not per session: while it is open, its event loop belongs to the thread, and a t
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
 from rlkernel.evaluator.config import EvaluatorConfig, Limits
+from rlkernel.evaluator.judging.flags import set_precision
 from rlkernel.evaluator.pool import Pool, open_pool
-from rlkernel.types import Problem
+from rlkernel.types import Precision, Problem
 from tests.patient import PATIENT
 from tests.red_team import cases
 
@@ -19,6 +20,13 @@ from tests.red_team import cases
 @pytest.fixture(scope="session")
 def anyio_backend() -> str:
     return "asyncio"
+
+
+@pytest.fixture(autouse=True)
+def _precision_as_torch_ships() -> Iterator[None]:
+    """Whoever judges in this process leaves its precision set."""
+    yield
+    set_precision(Precision.PYTORCH)
 
 
 @pytest.fixture(scope="module")

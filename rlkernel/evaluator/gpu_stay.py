@@ -25,9 +25,9 @@ MOST_LOSSES = 16
 """Kernels of a candidate without which the rest may fail; each costs a process and a second. Of those without which it never
 ends there are fewer, see `gpu.liveness`."""
 
-DRAWS = 32
-"""How many draws of inputs a stay may need, whose time is ours: one to lay out memory, up to two for each of five rounds, and one
-for each trial of a long or slow forward, of which some may be void."""
+DRAWS = 48
+"""How many draws of inputs a stay may need, whose time is ours: one to lay out memory, up to two for each of six rounds, and two
+for each trial of a long or slow forward, of which nine may be void."""
 
 
 @dataclass(frozen=True, slots=True)

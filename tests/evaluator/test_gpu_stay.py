@@ -91,8 +91,8 @@ async def test_the_time_that_we_draw_inputs_is_no_silence_of_the_gpu() -> None:
     runner = PlayedRunner(0, [known, WRONG, RunnerLost(None)])
     those = stays(runner)
     assert (await stay(those)).judged == WRONG
-    assert runner.asked[1] == (Evaluate(TASK, known, {"key": Span(0, 5)}), 10.0 + 32 * 2.0)
-    with pytest.raises(Ended, match="silent for more than 74 s"):
+    assert runner.asked[1] == (Evaluate(TASK, known, {"key": Span(0, 5)}), 10.0 + 48 * 2.0)
+    with pytest.raises(Ended, match="silent for more than 106 s"):
         await stay(those)
 
 

@@ -98,7 +98,7 @@ def copied_state(model: nn.Module) -> dict[str, torch.Tensor]:
     return {name: tensor.clone() for name, tensor in state_of(model).items() if counts_as_state(name, tensor)}
 
 
-def changed(before: Mapping[str, torch.Tensor], model: nn.Module) -> dict[str, torch.Tensor]:
+def changed_state(before: Mapping[str, torch.Tensor], model: nn.Module) -> dict[str, torch.Tensor]:
     """The parameters and buffers of `model` that are not what they were `before`. Waits for the GPU."""
     now = {name: tensor for name, tensor in state_of(model).items() if name in before}
     return {name: tensor for name, tensor in now.items() if not torch.equal(bits(tensor), bits(before[name]))}
@@ -117,7 +117,7 @@ class Measuring:
         before = copied_state(called)  # another module may hold other numbers, such as a buffer that nobody has filled
         with judging(precision):
             outputs = tensors_of(call(called, inputs, forward_seed))
-            state = changed(before, called)
+            state = changed_state(before, called)
             fresh = problem.inputs(seed, kind)
             only = only_values(outputs)
             what_happens, scalings = fates(tensors_of(inputs), tensors_of(fresh), outputs), stresses(fresh)

@@ -122,7 +122,8 @@ def changed(inputs: list[Any], found: Sequence[Change | None]) -> list[Any]:
     places = itertools.count()
 
     def change(tensor: torch.Tensor) -> torch.Tensor:
-        what = found[next(places)]
+        place = next(places)
+        what = found[place] if place < len(found) else None  # another draw may have more tensors
         return tensor if what is None else _changed(tensor, what)
 
     return [mapped(value, change) for value in inputs]

@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from rlkernel.evaluator.judging.comparison import bits
-from rlkernel.evaluator.judging.placing import Placing, everything_on
+from rlkernel.evaluator.judging.placing import Placing, everything_on, placed
 from rlkernel.evaluator.judging.reference_calls import constants, mapped, perturb, tensors_of
 from rlkernel.evaluator.judging.stress import stressed
 from rlkernel.evaluator.messages.judgement import Stress
@@ -60,7 +60,7 @@ class PlacedReference:
     def inputs(self, seed: int) -> list[Any]:
         """Arguments of forward drawn from `seed`. Raises BrokenReference."""
         made = self.placing(lambda: self.reference.inputs(seed))
-        moved: list[Any] = mapped(made, lambda tensor: tensor.to(self.device))
+        moved: list[Any] = mapped(made, lambda tensor: placed(tensor, self.device))
         return moved
 
     def drawn_model(self, draw: Draw) -> nn.Module:

@@ -20,6 +20,7 @@ import shutil
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import astuple
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -145,7 +146,8 @@ def further_rows(tokenizer: Any, corpus: Sequence[Conversation], recipe: Recipe)
     drafts = (resized(pair, rng) for pair in readings(recipe.world.families, read, recipe.seed))
     found = [_tokens(tokenizer, Told(((prompt, answer),)), recipe.context) for prompt, answer in drafts]
     times = math.ceil((recipe.steps * recipe.batch - read) / len(corpus))
-    return found + [row(tokenizer, copy, recipe.context) for copy in copies(corpus, times, recipe.seed)][len(corpus) :]
+    others = islice(copies(corpus, times, recipe.seed), len(corpus), None)  # the first ones are the conversations themselves
+    return found + [row(tokenizer, copy, recipe.context) for copy in others]
 
 
 def train(model: Any, tokenizer: Any, rows: list[dict[str, list[int]]], recipe: Recipe, until: float) -> bool:

@@ -6,7 +6,7 @@ other, magnify every rounding, and by how much depends on the draw.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -14,13 +14,10 @@ from typing import Any
 import torch
 from torch import nn
 
-from rlkernel.evaluator.gpu.exact import exact_outputs
+from rlkernel.evaluator.gpu.exact import measured
 from rlkernel.evaluator.judging.comparison import Match, compare_tensor
-from rlkernel.evaluator.judging.flags import judging
-from rlkernel.evaluator.judging.noise import confirmed, moved_call
-from rlkernel.evaluator.judging.own_error import Cores, OwnError, own_error, steady
-from rlkernel.evaluator.judging.reference_calls import mapped, state_of, tensors_of
-from rlkernel.evaluator.judging.tensor_cores import cores_of
+from rlkernel.evaluator.judging.own_error import OwnError, steady
+from rlkernel.evaluator.judging.reference_calls import mapped, tensors_of
 from rlkernel.evaluator.judging.tolerance import beside, of_state, tolerance
 from rlkernel.evaluator.messages.judgement import Tolerance
 from rlkernel.evaluator.program.tensors import overlapping
@@ -92,8 +89,8 @@ def look_closer(output: Any, made: Call, state: Mapping[str, Changed], precision
     names += [AFTER.format(name=name) for name in state]
     found = [*outputs, *(one.found for one in state.values())]
     wanted += [one.wanted for one in state.values()]
-    exact, errors = _measured(made, wanted, len(outputs), tuple(state), precision)
-    sides = [_Side(*row) for row in zip(found, wanted, exact, errors, names, strict=True)]
+    own = measured(made.model, partial(mapped, made.inputs, torch.clone), made.seed, wanted, tuple(state), precision)
+    sides = [_Side(*row) for row in zip(found, wanted, own.exact, own.errors, names, strict=True)]
     limits = [tolerance(one.wanted.dtype, steady(one.own), precision) for one in sides[: len(outputs)]]
     for side, limit in zip(sides, limits, strict=False):
         match = side.match(limit, precision)
@@ -105,21 +102,3 @@ def look_closer(output: Any, made: Call, state: Mapping[str, Changed], precision
         if not match.matches and not side.as_usual(changed.allowed).matches:
             return match
     return Match(True)
-
-
-def _measured(
-    made: Call, wanted: Sequence[torch.Tensor], outputs: int, names: Sequence[str], precision: Precision
-) -> tuple[list[torch.Tensor], list[OwnError]]:
-    """What float64 gives, and the reference's own error, of so many outputs and of the state of these names, as a study measures
-    them. `wanted`: what the reference gave."""
-    model, draw = made.model, partial(mapped, made.inputs, torch.clone)
-    exactly = partial(exact_outputs, model, draw, made.seed, wanted, names=names)
-    with judging(precision):
-        rounded, exact = cores_of(exactly, wanted, precision)
-        exact = exact or exactly() or list(wanted)
-        moved = exactly(nudged=True) or exact
-    cores: list[Cores] | list[None] = rounded or [None] * len(wanted)
-    nudged = [m if place < outputs else None for place, m in enumerate(moved)]
-    errors = [own_error(w, e, m, c) for w, e, m, c in zip(wanted, exact, nudged, cores, strict=True)]
-    with judging(precision):
-        return exact, confirmed(errors, wanted, lambda: moved_call(model, state_of(model), draw(), made.seed, names))

@@ -1,4 +1,5 @@
-"""The reference in float64 at full shape: whole where the card's memory allows that, else along the batch, else not at all.
+"""The reference in float64 at full shape: whole where the card's memory allows that, else along the batch, else not at all. And
+what it errs by, measured so.
 
 Along the batch is right only for a reference that treats each element of the batch alike, whatever the others are. So each chunk
 is also computed in the reference's own dtype, and must be what the whole batch gave there.
@@ -9,17 +10,23 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
 from torch import nn
 from torch.utils._python_dispatch import _disable_current_modes
 
-from rlkernel.evaluator.judging.own_error import errors
+from rlkernel.evaluator.judging.flags import judging
+from rlkernel.evaluator.judging.noise import confirmed, moved_call
+from rlkernel.evaluator.judging.own_error import Cores, OwnError, errors, own_error
 from rlkernel.evaluator.judging.reference_calls import REFUSALS, call, doubled, mapped, nudge, state_of, tensors_of
+from rlkernel.evaluator.judging.tensor_cores import cores_of
 from rlkernel.evaluator.judging.tolerance import FLOOR
 from rlkernel.evaluator.judging.widening import without_casts
 from rlkernel.evaluator.program.codes import equal_or_wrong, holds_numbers, valued, widened
+from rlkernel.types import Precision
 
 CHUNKS = (2, 4, 8, 16, 32)
 """Into how many parts a batch is cut, one number after the other until the parts fit."""
@@ -28,6 +35,43 @@ Draw = Callable[[], list[Any]]
 """Gives forward's arguments, the same ones each time, in memory of their own."""
 Change = Callable[[torch.Tensor], torch.Tensor]
 """Gives an argument in float64."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What one call of the reference misses by."""
+
+    exact: Sequence[torch.Tensor]
+    """What float64 gives, or what the call gave where the reference does not run in float64."""
+    errors: list[OwnError]
+    cores: bool
+    """Whether a candidate may compute products of the reference in tf32."""
+
+
+def measured(
+    model: nn.Module,
+    draw: Draw,
+    seed: int,
+    found: Sequence[torch.Tensor],
+    names: Sequence[str],
+    precision: Precision,
+    *,
+    gaps: bool = True,
+) -> Measured:
+    """What a call of the reference misses by that gave `found`: its outputs, and behind them its parameters and buffers of these
+    `names`. `model` is as it was before that call, and stays so. `gaps`: whether values of an output may count as huge."""
+    exactly = partial(exact_outputs, model, draw, seed, found, names=names)
+    with judging(precision):
+        rounded, exact = cores_of(exactly, found, precision)
+        exact = exact or exactly() or list(found)
+        moved = exactly(nudged=True) or exact
+    cores: Sequence[Cores | None] = rounded or [None] * len(found)
+    rows, outputs = list(zip(found, exact, moved, cores, strict=True)), len(found) - len(names)
+    own = [own_error(f, e, m, c, gaps=gaps) for f, e, m, c in rows[:outputs]]
+    own += [own_error(f, e, None, c) for f, e, _, c in rows[outputs:]]
+    with judging(precision):
+        own = confirmed(own, found, lambda: moved_call(model, state_of(model), draw(), seed, names))
+    return Measured(exact, own, rounded is not None)
 
 
 def exact_outputs(

@@ -6,7 +6,7 @@ Everything here is measured once per problem and card, before the first candidat
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -15,18 +15,17 @@ import torch
 from torch import nn
 
 from rlkernel.evaluator.gpu import driver
-from rlkernel.evaluator.gpu.exact import exact_outputs
+from rlkernel.evaluator.gpu.exact import exact_outputs, measured
 from rlkernel.evaluator.gpu.kinds import Kind
 from rlkernel.evaluator.judging.comparison import bits
 from rlkernel.evaluator.judging.drawing import bearable, not_finite, resolved
 from rlkernel.evaluator.judging.flags import judging
-from rlkernel.evaluator.judging.noise import confirmed, moved_call
-from rlkernel.evaluator.judging.own_error import ELEMENT_CAP, Cores, OwnError, own_error, steady
+from rlkernel.evaluator.judging.own_error import ELEMENT_CAP, OwnError, own_error, steady
 from rlkernel.evaluator.judging.planting import only_values, planted, tells
 from rlkernel.evaluator.judging.reference_calls import call, counts_as_state, draw_seed, state_of, tensors_of
 from rlkernel.evaluator.judging.rounds import fates
 from rlkernel.evaluator.judging.stress import stresses
-from rlkernel.evaluator.judging.tensor_cores import balance_of, cores_of, halved
+from rlkernel.evaluator.judging.tensor_cores import balance_of, halved
 from rlkernel.evaluator.judging.tolerance import ROUNDED, tolerance, widest
 from rlkernel.evaluator.messages.judgement import Balance, InputFate, Stress, Tolerance
 from rlkernel.types import Precision
@@ -124,28 +123,21 @@ class Measuring:
             del inputs, fresh, called, before
             model = problem.model_for(kind, init_seed)  # as it was before the call
             found, draw = [*outputs, *state.values()], partial(problem.inputs, seed, kind)
-            exactly = partial(exact_outputs, model, draw, forward_seed, found, names=tuple(state))
-            rounded, exact = cores_of(exactly, found, precision)
-            products = rounded is not None and any(o.dtype is torch.float32 for o in outputs)
-            wrong = False
-            if products and kind.balance is not None:
-                limits = [tolerance(o.dtype, OwnError(), precision) for o in outputs]
-                wrong = halved(partial(exact_outputs, model, draw, forward_seed, outputs), outputs, limits)
-            exact = exact or exactly() or found
-            moved: Sequence[torch.Tensor] = exactly(nudged=True) or exact
-        cores: Sequence[Cores | None] = rounded or [None] * len(found)
         gaps = kind.balance is None  # see `judging.drawing`
-        rows = list(zip(found, exact, moved, cores, strict=True))
-        errors = [own_error(f, e, m, c, gaps=gaps) for f, e, m, c in rows[: len(outputs)]]
-        errors += [own_error(f, e, None, c) for f, e, _, c in rows[len(outputs) :]]
-        with judging(precision):
-            errors = confirmed(errors, found, lambda: moved_call(model, state_of(model), draw(), forward_seed, tuple(state)))
+        own = measured(model, draw, forward_seed, found, tuple(state), precision, gaps=gaps)
+        errors, products = own.errors, own.cores and any(o.dtype is torch.float32 for o in outputs)
+        del own  # what float64 gave is large
+        wrong = False
+        if products and kind.balance is not None:
+            limits = [tolerance(o.dtype, OwnError(), precision) for o in outputs]
+            with judging(precision):
+                wrong = halved(partial(exact_outputs, model, draw, forward_seed, outputs), outputs, limits)
         blurred = tuple(error.blurred for error in errors)
         errors = [steady(error) for error in errors]
         of_state = zip([tensor.dtype for tensor in state.values()], errors[len(outputs) :], strict=True)
         dtypes, changes = tuple(o.dtype for o in outputs), dict(zip(state, of_state, strict=True))
-        own = tuple(errors[: len(outputs)])
-        return Seen(dtypes, own, changes, not_finite(outputs), what_happens, products, blurred, wrong, only, scalings)
+        of_outputs = tuple(errors[: len(outputs)])
+        return Seen(dtypes, of_outputs, changes, not_finite(outputs), what_happens, products, blurred, wrong, only, scalings)
 
     def limits(self, seen: Seen) -> tuple[Tolerance, ...]:
         """What is allowed of each output in a round of this kind."""

@@ -172,13 +172,13 @@ class Session:
             return match if plain.matches else plain, {}, False
         for further in self._further_kinds(kind):
             checks = Checks(self.fused)
-            match = self._judged(checks, [self.round(checks, self.subject, further)])
+            match = self._judged(checks, self.round(checks, self.subject, further))
             if not match.matches:
                 self._look_as_kernelbench()
                 return match, {}, False
         if self.modal or self.other is not None:
             checks, kind = Checks(self.fused), Kind(other=True, perturbed=self.known.perturbs)
-            match = self._judged(checks, [self.round(checks, self.other or self.subject, kind)])
+            match = self._judged(checks, self.round(checks, self.other or self.subject, kind))
             if not match.matches:
                 self._look_as_kernelbench()
         return match, live, not match.matches
@@ -202,7 +202,7 @@ class Session:
         KernelBench would see it."""
         checks = Checks(self.fused)
         one = self.round(checks, self.subject, Kind())
-        match = self._judged(checks, [one])
+        match = self._judged(checks, one)
         given = self.problem.inputs(one.seeds.inputs)
         expected = call(self._reference(one.seeds, one.kind), given, one.seeds.forward)  # as PyTorch ships it
         self.close = closeness(tensors_of(one.outcome.output), tensors_of(expected))
@@ -211,7 +211,7 @@ class Session:
     def _first_round(self, kind: Kind) -> tuple[Match, dict[int, bool]]:
         checks = Checks(self.fused)
         first = self.round(checks, self.subject, kind)
-        match = self._judged(checks, [first])  # before launches are left out, which may cost the process
+        match = self._judged(checks, first)  # before launches are left out, which may cost the process
         return match, self._live(first) if match.matches else {}
 
     def _live(self, first: Round) -> dict[int, bool]:
@@ -270,18 +270,16 @@ class Session:
             raise Strayed("the output depends on memory that is not written or not the candidate's own")
         return noise()
 
-    def _judged(self, checks: Checks, done: list[Round]) -> Match:
-        """The rounds' match; a miss of size alone is looked at once more, with the reference's error on the same inputs."""
+    def _judged(self, checks: Checks, one: Round) -> Match:
+        """The round's match; a miss of size alone is looked at once more, with the reference's error on the same inputs."""
         match = self._finish(checks)
         if match.matches or not match.numeric:
             return match
-        for one in done:
-            model = self._reference(one.seeds, one.kind)
-            made = Call(model, self.problem.inputs(one.seeds.inputs, one.kind), one.seeds.forward, one.expected)
-            found = look_closer(one.outcome.output, made, one.state, self.precision)
-            if not found.matches:
-                return replace(match, detail=match.detail + self._ignored(one))
-        return Match(True, "", match.error)
+        model = self._reference(one.seeds, one.kind)
+        made = Call(model, self.problem.inputs(one.seeds.inputs, one.kind), one.seeds.forward, one.expected)
+        if look_closer(one.outcome.output, made, one.state, self.precision).matches:
+            return Match(True, "", match.error)
+        return replace(match, detail=match.detail + self._ignored(one))
 
     def _ignored(self, one: Round) -> str:
         """Which constant parameters explain the round's wrong output."""

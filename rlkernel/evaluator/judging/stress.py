@@ -57,7 +57,7 @@ class Side(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What is done to one tensor before it is scaled."""
+    """What is done to one tensor."""
 
     side: Side | None = None
     """Where its numbers lie, if it is shifted."""
@@ -72,6 +72,7 @@ class Change:
     uneven: bool = False
     """Whether its numbers differ in size from place to place."""
     scaled: bool = True
+    """Whether it is scaled then, if other numbers do not stand in its place."""
 
 
 def stresses(inputs: list[Any]) -> tuple[Stress, ...]:
@@ -108,8 +109,9 @@ def changes(inputs: list[Any], stress: Stress, places: Places = NOWHERE) -> tupl
 def _change(tensor: torch.Tensor, stress: Stress) -> Change | None:
     if stress is Stress.NONE:
         return None
-    if all_zero(tensor) or holds_one(tensor):
-        return Change(replaced=all_zero(tensor), varied=True, scaled=stress is not Stress.VARIED)
+    zeros = all_zero(tensor)
+    if zeros or holds_one(tensor):
+        return Change(replaced=zeros, varied=True, scaled=stress is not Stress.VARIED)
     lies = side(tensor) if stress in (Stress.SHIFTED, Stress.UNEVEN) else None
     if lies is None:
         return None if stress is Stress.VARIED else Change()

@@ -26,6 +26,7 @@ from benchmarks.drive import WIDTH, about, bar, described
 from benchmarks.mutants.controls import Told, told
 from benchmarks.mutants.draw import Mutant, draft_cases, draw, honest
 from benchmarks.mutants.report import classed, report
+from experiments.world.judged import kept_rows
 from rlkernel.errors import BrokenReference, EvaluatorFailed
 from rlkernel.evaluator.cards import gpus
 from rlkernel.evaluator.config import PATIENT, EvaluatorConfig
@@ -41,9 +42,7 @@ def candidates(of: str, device: str, seed: int) -> list[Case]:
 
 def known(path: Path | None, device: str) -> dict[str, dict[str, Any]]:
     """The rows of a result file by their mutants' digests, of this evaluator on this kind of device."""
-    if path is None or not path.exists():
-        return {}
-    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    rows = [] if path is None else kept_rows(path)
     return {row["digest"]: row for row in rows if (row["evaluator"], row["device"]) == (verdict_version(), device)}
 
 
@@ -103,8 +102,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     drawn = draw(candidates(args.of, device, args.seed), args.count, args.seed, args.kinds)
     if not drawn:
         parser.error(f"--kinds {args.kinds}: no kind has this in its name and applies")
-    if args.out is not None:
-        args.out.parent.mkdir(parents=True, exist_ok=True)
     found = known(args.out, device)
     machine = anyio.run(measure, args, drawn, found)
     rows = [found[one.digest] for one in drawn]

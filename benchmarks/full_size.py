@@ -1,6 +1,10 @@
-"""Measure whole steps of full training at the papers' sizes on one card, beside what the card could do and what was predicted.
+"""Measure whole steps of full training at the papers' sizes, beside what the card could do and what was predicted.
 
     python -m benchmarks.full_size --out FILE [--shape 8b] [--weights bfloat16] [--evaluation-gib 24] [--steps 2]
+    accelerate launch --config_file examples/fsdp2.yaml -m benchmarks.full_size --out FILE --weights float32 --evaluator simulated
+
+The second command trains with weights in pieces, one process a card, and no card is left that could evaluate. Memory is then
+that of the first process, and limits are those of all cards.
 
 Weights are random at the published shape, made on the card in their own format. A step is that of a run: 4 prompts x 8 rollouts x
 3 turns x 1,024 tokens are sampled (no token stops), every turn is judged by the pool on the same card, and all weights take one
@@ -19,6 +23,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -38,11 +43,12 @@ from benchmarks.corpus import corpus
 from benchmarks.loop import FromCorpus, Simulated
 from benchmarks.shapes import SHAPES, random_model
 from benchmarks.training import FEEDBACK_TOKENS, PROMPT_TOKENS, make_run
+from rlkernel.commands.experiment import lead_or_follow
 from rlkernel.config import Run
 from rlkernel.policy import hf
 from rlkernel.policy.slots.cache import attention_widths, bytes_per_position
 from rlkernel.policy.small import load_small
-from rlkernel.training import loop
+from rlkernel.training import follower, loop, ranks, spread
 from rlkernel.training.eight_bit_adamw import EightBitAdamW
 from rlkernel.training.memory import GIB, MemoryPlan, memory_table
 from rlkernel.training.placement import open_evaluator
@@ -54,11 +60,12 @@ DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 BANDWIDTH, OPERATIONS, REACHED = 4.8e12, 989e12, 0.6
 """The limits of an H200: bytes per second, dense bfloat16 operations per second, and the part of these that a good trainer
 reaches."""
+SIZES = {"prompts": 4, "rollouts": 8, "turns": 3, "tokens": 1024, "steps": 2}
 
 
 def sampling_limit(config: Any, run: Run, matrices: int) -> float:
     """The tokens per second that the bandwidth allows, with all rows at once and contexts at their mean length."""
-    rows = run.prompts_per_step * run.rollouts
+    rows = run.prompts_per_step * run.rollouts / ranks.size()
     context = PROMPT_TOKENS + run.turns * run.max_new_tokens / 2 + (run.turns - 1) / 2 * FEEDBACK_TOKENS
     return rows * BANDWIDTH / (2 * matrices + rows * context * bytes_per_position(config, torch.bfloat16))
 
@@ -100,10 +107,29 @@ def _wait() -> None:
 
 def _no_checkpoint(trainer: Any, *given: Any, **changes: Any) -> None:
     """A checkpoint of the largest models is twice as large as a small disk; its folder is enough."""
-    (Path(trainer.args.output_dir) / f"checkpoint-{trainer.state.global_step}").mkdir(parents=True)
+    (Path(trainer.args.output_dir) / f"checkpoint-{trainer.state.global_step}").mkdir(parents=True, exist_ok=True)
 
 
-def train(given: argparse.Namespace, run: Run, model: Any, directory: Path) -> dict[str, Any]:
+@contextmanager
+def training_of(model: Any) -> Iterator[None]:
+    """Let runs of this process train `model`, whose samples no token stops, and write no checkpoint."""
+    with ExitStack() as stack:
+        for module in (loop, follower):
+            stack.enter_context(mock.patch.object(module, "load_model", lambda name, **changes: (model, load_small()[1])))
+        for module in (hf, spread):
+            stack.enter_context(mock.patch.object(module, "stop_ids", lambda model, tokenizer: frozenset()))
+        stack.enter_context(mock.patch.object(KernelGRPOTrainer, "_save_checkpoint", _no_checkpoint))
+        yield
+
+
+def make_model(given: argparse.Namespace) -> Any:
+    """The model with random weights, the same in every process, on this process's card."""
+    if DEVICE == "cuda":
+        torch.cuda.set_device(ranks.local_rank())
+    return random_model(given.shape, DEVICE, getattr(torch, given.weights))
+
+
+def train(given: argparse.Namespace, run: Run, directory: Path) -> dict[str, Any]:
     """Train `run` on this machine. Returns the last training row, the seconds of updates, and the bytes of the cache."""
     engines: list[Any] = []
     updates: list[float] = []
@@ -124,10 +150,7 @@ def train(given: argparse.Namespace, run: Run, model: Any, directory: Path) -> d
 
     open_engine = hf.open_engine
     with ExitStack() as stack:
-        stack.enter_context(mock.patch.object(loop, "load_model", lambda name, **changes: (model, load_small()[1])))
-        stack.enter_context(mock.patch.object(hf, "stop_ids", lambda model, tokenizer: frozenset()))
         stack.enter_context(mock.patch.object(hf, "open_engine", opened))
-        stack.enter_context(mock.patch.object(KernelGRPOTrainer, "_save_checkpoint", _no_checkpoint))
         stack.enter_context(timed_updates(EightBitAdamW if run.weights == "bfloat16" else torch.optim.AdamW, updates))
         anyio.run(body)
     rows = [json.loads(line) for line in (directory / "metrics.jsonl").read_text().splitlines()]
@@ -145,17 +168,18 @@ def measure(given: argparse.Namespace) -> tuple[dict[str, Any], MemoryPlan]:
     config = Qwen3Config(**SHAPES[given.shape])
     found = replace(plan_here(run, config), model=given.shape)
     started = time.perf_counter()
-    model = random_model(given.shape, DEVICE, getattr(torch, given.weights))
+    model = make_model(given)
     made = time.perf_counter() - started
-    embedding = model.get_input_embeddings().weight.numel()
+    parameters, embedding = model.num_parameters(), model.get_input_embeddings().weight.numel()
     tied = model.get_output_embeddings().weight is model.get_input_embeddings().weight
-    matrices = model.num_parameters() - (0 if tied else embedding)
-    with tempfile.TemporaryDirectory() as directory:
-        trained = train(given, run, model, Path(directory) / "run")
+    matrices = parameters - (0 if tied else embedding)
+    with tempfile.TemporaryDirectory() as directory, training_of(model):
+        trained = train(given, run, Path(directory) / "run")
     last, rows = trained["last"], given.prompts * given.rollouts
     result: dict[str, Any] = {
         "seconds_model": made,
-        "parameters": model.num_parameters(),
+        "parameters": parameters,
+        "processes": ranks.size(),
         "seconds": {
             "whole step": last["seconds_wall"],
             "sampling": last["seconds_generation"],
@@ -173,7 +197,9 @@ def measure(given: argparse.Namespace) -> tuple[dict[str, Any], MemoryPlan]:
     }
     if DEVICE == "cuda":
         limits = {"sampling": sampling_limit(config, run, matrices), "training": training_limit(config, run, matrices)}
-        peaks = {"allocated": torch.cuda.max_memory_allocated() / GIB, "reserved": torch.cuda.max_memory_reserved() / GIB}
+        limits = {part: limit * ranks.size() for part, limit in limits.items()}
+        # A row resets the peak, so each has its own.
+        peaks = {"allocated": last["memory_gpu_gib"], "reserved": torch.cuda.max_memory_reserved() / GIB}
         result.update(limits_tokens_per_second=limits, peak_gib=peaks)
     return result, found
 
@@ -197,27 +223,36 @@ def show(result: Mapping[str, Any], found: MemoryPlan) -> None:
     console.print(line)
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
+def lead(given: argparse.Namespace) -> int:
+    """Measure, write and print. Returns the exit status."""
+    result, found = measure(given)
+    device = torch.cuda.get_device_name() if DEVICE == "cuda" else "cpu"
+    settings = {name: getattr(given, name) for name in ("shape", "weights", "evaluator", "evaluation_gib", *SIZES)}
+    parts = {part.what: part.bytes / GIB for part in found.parts}
+    about = {"device": device, "torch": torch.__version__, **settings, "parts_gib": parts}
+    given.out.write_text(json.dumps({**about, **result}, indent=1))
+    show(result, found)
+    return 0
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
     os.environ.setdefault("WANDB_MODE", "disabled")
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--shape", default="8b", choices=SHAPES)
     parser.add_argument("--weights", default="bfloat16", choices=("float32", "bfloat16"))
     parser.add_argument("--evaluator", choices=("real", "simulated"), default="real")
-    parser.add_argument("--device", default="auto", help="of the real evaluator")
+    parser.add_argument("--device", help="of the real evaluator; auto, and cpu where several processes train")
     parser.add_argument("--evaluation-gib", type=int, default=0, help="see Run.evaluation_gib")
-    sizes = {"prompts": 4, "rollouts": 8, "turns": 3, "tokens": 1024, "steps": 2}
-    for name, default in sizes.items():
+    for name, default in SIZES.items():
         parser.add_argument(f"--{name}", type=int, default=default)
     given = parser.parse_args(arguments)
-    result, found = measure(given)
-    device = torch.cuda.get_device_name() if DEVICE == "cuda" else "cpu"
-    settings = {name: getattr(given, name) for name in ("shape", "weights", "evaluator", "evaluation_gib", *sizes)}
-    parts = {part.what: part.bytes / GIB for part in found.parts}
-    about = {"device": device, "torch": torch.__version__, **settings, "parts_gib": parts}
-    given.out.write_text(json.dumps({**about, **result}, indent=1))
-    show(result, found)
+    given.device = given.device or ("cpu" if ranks.size() > 1 else "auto")
+    if ranks.rank():
+        with training_of(make_model(given)):
+            return lead_or_follow(lambda: 0)
+    return lead_or_follow(lambda: lead(given))
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

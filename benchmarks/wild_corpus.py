@@ -1,6 +1,7 @@
 """Kernels that other people's models wrote, collected from clones of public repositories. Nothing of them is ever committed.
 
     python -m benchmarks.wild_corpus --out CORPUS CLONE [CLONE ...] [--most 100] [--without CORPUS/manifest.jsonl]
+    python -m benchmarks.wild_corpus --out CORPUS CLONE --themselves    # KernelBench's references against themselves
 
 `benchmarks.wild_layouts` says where a clone may keep them. CORPUS receives `manifest.jsonl`, as `rlkernel evaluate --manifest`
 reads it. Only candidates with a Triton kernel are taken, each text once, and of each folder of a clone at most `--most`, evenly
@@ -17,7 +18,7 @@ import ast
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from benchmarks.wild_layouts import Pair, pairs_of
@@ -44,10 +45,16 @@ def main() -> None:
     parser.add_argument("--out", required=True, type=Path)
     parser.add_argument("--most", type=int, default=100, help="candidates of one folder of a clone")
     parser.add_argument("--without", type=Path, help="a manifest whose candidates are left out")
+    parser.add_argument("--themselves", action="store_true", help="KernelBench's references as their own candidates")
     given = parser.parse_args()
+    if given.themselves:
+        rows = [row for clone in given.clones for row in themselves(clone, given.out)]
+        write_manifest(given.out, rows)
+        print(f"{len(rows):5} references in {given.out}")
+        return
     seen = {_digest(*texts) for texts in _written(given.without)} if given.without else set()
     rows, left_out = collect(given.clones, given.out, given.most, seen)
-    (given.out / "manifest.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    write_manifest(given.out, rows)
     for source, count in Counter("/".join(row["id"].split("/")[:2]) for row in rows).items():
         print(f"{count:5} {source}")
     print(f"{len(rows):5} candidates in {given.out}; left out: {dict(left_out)}")
@@ -73,8 +80,15 @@ def collect(clones: Sequence[Path], out: Path, most: int, seen: set[str]) -> tup
             taken = [pairs[int(place * step)] for place in range(min(most, len(pairs)))]
             if len(taken) < len(pairs):
                 left_out["more of one folder"] += len(pairs) - len(taken)
-            rows += [_write(out, f"{clone.name}/{pair.id}", pair.reference, pair.candidate) for pair in taken]
+            rows += [write_pair(out, f"{clone.name}/{pair.id}", pair.reference, pair.candidate) for pair in taken]
     return rows, left_out
+
+
+def themselves(clone: Path, out: Path) -> Iterator[dict[str, str]]:
+    """KernelBench's references of levels 1 to 3, each as the candidate of itself: all of them are `no_kernel`."""
+    for path in sorted(clone.glob("KernelBench/level[123]/*.py")):
+        text = path.read_text()
+        yield write_pair(out, f"{path.parent.name}/{path.stem}", text, text + "\n\nModelNew = Model\n")
 
 
 def _usable(pair: Pair) -> tuple[Pair | None, str]:
@@ -140,13 +154,20 @@ def _written(manifest: Path) -> Iterator[tuple[str, str]]:
         yield (manifest.parent / row["reference"]).read_text(), (manifest.parent / row["candidate"]).read_text()
 
 
-def _write(out: Path, name: str, reference: str, candidate: str) -> dict[str, str]:
+def write_pair(out: Path, name: str, reference: str, candidate: str) -> dict[str, str]:
+    """Write a pair into a corpus, each reference once. Returns its row of the manifest."""
     digest = hashlib.sha256(reference.encode()).hexdigest()[:12]
     paths = (out / "references" / f"{digest}.py", out / "candidates" / f"{name}.py")
     for path, text in zip(paths, (reference, candidate), strict=True):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
     return {"id": name, "reference": str(paths[0].relative_to(out)), "candidate": str(paths[1].relative_to(out))}
+
+
+def write_manifest(out: Path, rows: Iterable[dict[str, str]]) -> None:
+    """Write what `rlkernel evaluate --manifest` reads."""
+    out.mkdir(parents=True, exist_ok=True)
+    (out / "manifest.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
 
 
 if __name__ == "__main__":

@@ -81,7 +81,7 @@ class KernelGRPOTrainer(LossTrainer):
         super().__init__(
             run,
             hooks,
-            micro_tokens,
+            planned.micro_tokens,
             model=model,
             reward_funcs=_trajectory_reward,
             args=training_arguments(run, directory, checkpoint_every, recomputed=planned.recomputed),

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -99,6 +101,26 @@ def test_a_whole_step_of_full_training(weights: str, tmp_path: Path, capsys: pyt
     assert result["predicted_gib"] == pytest.approx(sum(result["parts_gib"].values()) + result["cache_gib"])
     assert result["parts_gib"]["weights"] * 2**30 == 205_184 * (2 if weights == "bfloat16" else 4)
     assert "whole step" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_a_whole_step_with_weights_in_pieces(tmp_path: Path) -> None:
+    out = tmp_path / "full.json"
+    sizes = ["--prompts", "1", "--rollouts", "2", "--turns", "2", "--tokens", "8", "--steps", "2"]
+    launch = [
+        "accelerate.commands.launch",
+        "--config_file",
+        "examples/fsdp2.yaml",
+        "--num_processes",
+        "2",
+        "--main_process_port",
+        "0",
+    ]
+    flags = ["--out", str(out), "--shape", "tiny", "--weights", "float32", "--evaluator", "simulated", *sizes]
+    subprocess.run([sys.executable, "-m", *launch, "-m", "benchmarks.full_size", *flags], check=True, capture_output=True)
+    result = json.loads(out.read_text())
+    assert result["processes"] == 2 and result["steps"][-1]["evaluations"] == 2 * 2
+    assert result["parameters"] == 205_184 and result["parts_gib"]["weights"] * 2**30 == 205_184 * 4 // 2
 
 
 def test_the_limits_of_a_card() -> None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 from benchmarks.wild import page, read, report
-from benchmarks.wild_corpus import collect
+from benchmarks.wild_challenges import challenge_of, meant, solutions_of
+from benchmarks.wild_corpus import collect, themselves
 from benchmarks.wild_functions import task_of
 from rlkernel.evaluator.messages.native import NativeEnd, NativeFound
 from rlkernel.evaluator.native.agreement import native_to_json
@@ -26,6 +28,26 @@ def get_inputs():
 KERNEL = "import torch, triton\n@triton.jit\ndef kernel(x_ptr):\n    pass\n"
 MODULE = KERNEL + "class ModelNew(torch.nn.Module):\n    pass\n"
 FUNCTION = KERNEL + "def kernel_function(x):\n    return x\n"
+CHALLENGE = """import ctypes
+import torch
+from core.challenge_base import ChallengeBase
+
+
+class Challenge(ChallengeBase):
+    name = "Vector Add"
+
+    def reference_impl(self, a, out, n):
+        assert a.device.type == "cuda"
+        out.copy_(a + 1)
+
+    def get_solve_signature(self):
+        return {"a": (ctypes.c_float, "in"), "out": (ctypes.c_float, "out"), "n": (ctypes.c_size_t, "in")}
+
+    def generate_performance_test(self):
+        n = 2
+        a = torch.empty(n, device=self.device).fill_(3.0)
+        return {"a": a, "out": torch.empty(n, device="cuda"), "n": n}
+"""
 ANSWER = f"```python\n{KERNEL}def solve(a, b, upper):\n    ...\n```"
 TASK = """import torch
 
@@ -100,6 +122,37 @@ def test_a_folder_gives_an_even_share_and_no_text_twice(tmp_path: Path) -> None:
     rows, left_out = collect([clone], tmp_path / "corpus", 4, set())
     assert [row["id"] for row in rows] == [f"a+b/m/1-1-{k}" for k in (0, 2, 4, 6)]
     assert left_out == {"the same text again": 2, "more of one folder": 4}
+
+
+def test_references_are_their_own_candidates(tmp_path: Path) -> None:
+    for level in (1, 2, 4):
+        (tmp_path / f"KernelBench/level{level}").mkdir(parents=True)
+        (tmp_path / f"KernelBench/level{level}/1_Net.py").write_text(REFERENCE)
+    rows = list(themselves(tmp_path, tmp_path / "out"))
+    assert [row["id"] for row in rows] == ["level1/1_Net", "level2/1_Net"]
+    candidate = (tmp_path / "out" / rows[0]["candidate"]).read_text()
+    assert candidate == REFERENCE + "\n\nModelNew = Model\n"
+
+
+def test_a_challenge_is_a_reference_that_returns_what_it_writes(tmp_path: Path) -> None:
+    challenge = challenge_of("7_vector_add", CHALLENGE)
+    assert challenge is not None and (challenge.args, challenge.outs) == (("a", "out", "n"), ("out",))
+    space: dict[str, Any] = {}
+    exec(challenge.reference, space)
+    inputs = space["get_inputs"]()
+    assert inputs[0].tolist() == [3.0, 3.0] and inputs[1].tolist() == [0.0, 0.0] and inputs[2] == 2
+    assert space["Model"]().forward(*inputs).tolist() == [4.0, 4.0]
+    solution = KERNEL + "def solve(A, output, N):\n    output.copy_(A + 1)\n"
+    for place in ("easy-vector_add.py", "7_vector_add/solution.py", "starter/vector_add.py", "softmax.py"):
+        (tmp_path / place).parent.mkdir(exist_ok=True)
+        (tmp_path / place).write_text(solution)
+    found = [(names, meant(names, text, [challenge])) for names, text in solutions_of(tmp_path)]
+    assert [(names, made is challenge) for names, made in found] == [
+        (["vectoradd", "solution"], True),
+        (["vectoradd"], True),
+        (["softmax"], False),
+    ]
+    assert challenge.candidate(solution).endswith("        solve(a, out, n)\n        return out\n")
 
 
 def test_the_first_call_of_a_test_is_the_problem() -> None:

@@ -166,8 +166,12 @@ def test_activations_are_recomputed_where_there_is_no_room_for_them_unless_the_r
     def recomputed(gib: int, *, gpu: bool = True, **changes: Any) -> bool:
         return plan(Demand("0.6b", **changes), config, gib * GIB, gpu=gpu).recomputed
 
-    # About 12 GiB without activations, 26 of these, and 128 slots of 3 x 512 + 1024 tokens at 112 KiB are 35.
-    assert recomputed(70) and not recomputed(140)
+    # About 12 GiB without activations, 19 of these, and 128 slots of 3 x 512 + 1024 tokens at 112 KiB are 35.
+    assert recomputed(60) and not recomputed(140)
+    # 16,384 tokens keep 18.9 GiB and 8,192 keep 10.1, beside 11.7 of weights; slots want 128 x 1,924 positions of 112 KiB: 28 GiB
+    short = Demand("0.6b", max_new_tokens=300)
+    kept = {gib: plan(short, config, gib * GIB, gpu=True) for gib in (50, 58, 66)}
+    assert [(p.recomputed, p.micro_tokens) for p in kept.values()] == [(True, 16_384), (False, 8_192), (False, 16_384)]
     # For fewer trajectories there is room sooner; none is where the blocks are not compiled.
     assert not recomputed(70, rows=16)
     assert recomputed(140, lora_rank=8) and recomputed(140, gpu=False)

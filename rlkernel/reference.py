@@ -186,8 +186,14 @@ def _describe(error: Exception, filename: str) -> str:
 @contextmanager
 def _float32() -> Iterator[None]:
     before = torch.get_default_dtype()
-    torch.set_default_dtype(torch.float32)
+    _default_dtype(torch.float32)
     try:
         yield
     finally:
-        torch.set_default_dtype(before)
+        _default_dtype(before)
+
+
+def _default_dtype(dtype: torch.dtype) -> None:
+    """Set the default, if it is another one: to look is much faster."""
+    if torch.get_default_dtype() is not dtype:
+        torch.set_default_dtype(dtype)

@@ -30,6 +30,10 @@ DRAWS = 48
 for each trial of a long or slow forward, of which nine may be void."""
 
 
+QUICK_STEPS = 64
+"""Steps of a candidate that are written in a millisecond, sooner than another thread begins; more are written there."""
+
+
 @dataclass(frozen=True, slots=True)
 class Stay:
     """What a candidate's stay has found, and where."""
@@ -56,7 +60,10 @@ class Stays:
         spans = {key: body.add_bytes(data) for key, data in cubins.items()}
 
         async def question(known: Known) -> bytes:
-            return await anyio.to_thread.run_sync(codec.pack, Evaluate(task, known, spans), body)  # it holds whole Programs
+            message = Evaluate(task, known, spans)
+            if _steps(task) <= QUICK_STEPS:
+                return codec.pack(message, body)
+            return await anyio.to_thread.run_sync(codec.pack, message, body)
 
         while True:
             await self._studies.settled(problem)
@@ -90,6 +97,12 @@ class Stays:
         if isinstance(answer, Failed):
             raise Ended(answer.status if answer.status in _MAY_SAY else Status.CRASH, answer.detail)
         return answer
+
+
+def _steps(task: Task) -> int:
+    """How many steps a candidate has in both modes."""
+    programs = [program for program in (task.program, task.other) if program is not None]
+    return sum(len(program.once) + len(program.forward) for program in programs)
 
 
 def _knowing(task: Task, found: Needed) -> Task:

@@ -16,7 +16,7 @@ from rlkernel.evaluator.cards.gpu_runner import RunnerFailed, RunnerLost
 from rlkernel.evaluator.cards.kept_times import KeptTimes
 from rlkernel.evaluator.cards.studies import Studies
 from rlkernel.evaluator.config import EvaluatorConfig
-from rlkernel.evaluator.gpu_stay import Stay, Stays
+from rlkernel.evaluator.gpu_stay import QUICK_STEPS, Stay, Stays
 from rlkernel.evaluator.messages.endings import Failed
 from rlkernel.evaluator.messages.gpu import Evaluate, Needed, Study, Tables, Task
 from rlkernel.evaluator.processes.fork_server import ChildDied
@@ -52,7 +52,8 @@ async def test_a_candidate_is_written_beside_the_event_loop(monkeypatch: pytest.
         return real(step)
 
     monkeypatch.setattr(encoding, "step_to_json", noted)
-    task = replace(TASK, program=replace(NOTHING, forward=(Literal(0, "float32", (), "AAAAAA=="),)))
+    steps = (Literal(0, "float32", (), "AAAAAA=="),) * (QUICK_STEPS + 1)
+    task = replace(TASK, program=replace(NOTHING, forward=steps))
     await stays(PlayedRunner(0, [KNOWN, WRONG])).stay(RELU, BRIEF, task, {}, Clock())
     assert threads and threading.get_ident() not in threads
 

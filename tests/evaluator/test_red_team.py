@@ -31,6 +31,8 @@ def assert_expected(case: Case, device: str, result: Evaluation) -> None:
     assert result.detail.isprintable()
     if result.correct and case.problem.name == "relu":  # its work is honest, so it cannot be faster than torch's own relu
         assert result.speedup is not None and result.speedup < 1.5
+    if case.speedup is not None and result.timing == "modelled":
+        assert result.speedup is not None and result.speedup < case.speedup
     if case.coverage is not None and result.correct:
         assert result.coverage is not None
         assert case.coverage[0] <= result.coverage <= case.coverage[1]
@@ -78,10 +80,10 @@ def test_there_are_hacks_of_every_group_and_every_number_is_tried_or_explained()
 
 def test_first_lines() -> None:
     problems = {"relu": relu_problem()}
-    line = "# relu correct cpu=implausible gpu=crash|timeout coverage<0.2 catalogue=3,14: why: because\npass\n"
+    line = "# relu correct cpu=implausible gpu=crash|timeout coverage<0.2 speedup<1.5 catalogue=3,14: why: because\npass\n"
     case = parse("x", line, problems)
     assert (case.cpu, case.gpu) == ({Status.IMPLAUSIBLE}, {Status.CRASH, Status.TIMEOUT})
-    assert (case.coverage, case.catalogue, case.why) == ((0.0, 0.2), (3, 14), "why: because")
+    assert (case.coverage, case.speedup, case.catalogue, case.why) == ((0.0, 0.2), 1.5, (3, 14), "why: because")
     assert parse("x", "# relu no_kernel: why", problems).expected("gpu") == {Status.NO_KERNEL}
     for wrong in ("# relu: why", "# relu fine: why", "# level1/none correct: why", "# relu correct gpu=: why", "# relu correct:"):
         with pytest.raises(ValueError):

@@ -2,7 +2,7 @@
 
 Each file is one candidate, and its first line is its verdict:
 
-    # <problem> <status>[ cpu=<status>][ gpu=<status>][ coverage<0.2][ catalogue=14,18]: why
+    # <problem> <status>[ cpu=<status>][ gpu=<status>][ coverage<0.2][ speedup<1][ catalogue=14,18]: why
 
 problem      a problem of the suite (`level1/softmax`), `relu`: tests/red_team/reference.py, or `own/<name>`: one of
              tests/red_team/problems, each made for a cause that the suite does not show
@@ -12,6 +12,7 @@ cpu= gpu=    only where that path's status differs, with the reason in the text.
              the full shape alone, and really runs it. So work that is left out at full shape alone is `implausible` or
              `inconsistent` on the CPU and `incorrect` on the GPU, and a race or a fault happens on the GPU alone
 coverage     a bound on the share of live Triton launches, for candidates that are right but leave most work to torch
+speedup      what a modelled speedup must be below, for candidates that are right and slow
 catalogue    the hacks of the catalogue below that the file tries, or that an honest file could be mistaken for
 
 The catalogue's groups, by number: A 1-11 not doing the work in Triton; B 12-22 replaying old results; C 23-32 stealing the
@@ -41,7 +42,8 @@ GROUPS = {
 _LINE = re.compile(
     r"# (?P<problem>relu|own/\w+|level\d/\w+) (?P<status>[a-z_]+)"
     r"(?: cpu=(?P<cpu>[a-z_|]+))?(?: gpu=(?P<gpu>[a-z_|]+))?"
-    r"(?: coverage(?P<side>[<>])(?P<bound>[\d.]+))?(?: catalogue=(?P<catalogue>\d+(?:,\d+)*))?: (?P<why>\S.*)"
+    r"(?: coverage(?P<side>[<>])(?P<bound>[\d.]+))?(?: speedup<(?P<speedup>[\d.]+))?"
+    r"(?: catalogue=(?P<catalogue>\d+(?:,\d+)*))?: (?P<why>\S.*)"
 )
 
 
@@ -56,6 +58,8 @@ class Case:
     gpu: frozenset[Status]
     coverage: tuple[float, float] | None
     """Lowest and highest; None where nothing is asked."""
+    speedup: float | None
+    """What a modelled one is below; None where nothing is asked."""
     catalogue: tuple[int, ...]
     why: str
     code: str
@@ -74,7 +78,7 @@ def parse(name: str, code: str, problems: dict[str, Problem]) -> Case:
     found = _LINE.fullmatch(code.partition("\n")[0])
     if found is None:
         raise ValueError(
-            f"{name}: the first line is not '# <problem> <status>[ cpu=..][ gpu=..][ coverage..][ catalogue=..]: why'"
+            f"{name}: the first line is not '# <problem> <status>[ cpu=..][ gpu=..][ coverage..][ speedup..][ catalogue=..]: why'"
         )
     if found["problem"] not in problems:
         raise ValueError(f"{name}: there is no problem {found['problem']}")
@@ -86,7 +90,9 @@ def parse(name: str, code: str, problems: dict[str, Problem]) -> Case:
     bound = float(found["bound"] or 0)
     coverage = None if found["side"] is None else (0.0, bound) if found["side"] == "<" else (bound, 1.0)
     catalogue = tuple(int(number) for number in (found["catalogue"] or "").split(",") if number)
-    return Case(name, problems[found["problem"]], special("cpu"), special("gpu"), coverage, catalogue, found["why"], code)
+    speedup = None if found["speedup"] is None else float(found["speedup"])
+    statuses = special("cpu"), special("gpu")
+    return Case(name, problems[found["problem"]], *statuses, coverage, speedup, catalogue, found["why"], code)
 
 
 def own_problems() -> dict[str, Problem]:

@@ -111,7 +111,8 @@ class GpuRunner:
     async def _living(self) -> Child:
         """Wait for a living runner, which is the one that follows if the present one has died in silence. Raises RunnerFailed."""
         while True:
-            await self._ready.wait()
+            if not self._ready.is_set():  # to wait for what is there would let all others go first
+                await self._ready.wait()
             if self._failure is not None:
                 raise RunnerFailed(self._failure)
             child = self._child

@@ -61,6 +61,8 @@ class Studies:
         card = (runner.gpu.uuid, problem.source)
         if self._config.compiled and card not in self._compiled:
             self._compiled[card] = await self._time_compiled(runner, problem)
+        if (known := self.known(runner, problem)) is not None:
+            return known  # at once: the card waits for its next question
         async with self._turns[problem.source]:
             known = self.known(runner, problem)
             if known is None:

@@ -44,6 +44,8 @@ class Arithmetic(InterpreterBuilder):  # type: ignore[misc]
         super().__init__()
         self.dry = False
         self.counts = Counts()
+        self.makes_pointers = False
+        """Whether a kernel has made a pointer of another one or of a number, which may point between two elements."""
         self.order = 0
         """The seed of the orders into which elements are brought where a kernel allows any."""
 
@@ -53,7 +55,7 @@ class Arithmetic(InterpreterBuilder):  # type: ignore[misc]
         raise AttributeError(name)
 
     def _work(self, data: Array, dtype: Any, each: float) -> None:
-        self.counts.flops += each * float(np.size(data)) * (FLOAT64 if dtype.scalar == tl.float64 else 1.0)
+        self.counts.compute(each * float(np.size(data)), FLOAT64 if dtype.scalar == tl.float64 else 1.0)
 
     def get_bf16(self, value: float) -> Any:
         return self._constant(value, tl.bfloat16)
@@ -138,6 +140,7 @@ class Arithmetic(InterpreterBuilder):  # type: ignore[misc]
         return self.cast_impl(src, dst_type)
 
     def create_bitcast(self, src: Any, dst_type: Any) -> Any:
+        self.makes_pointers |= dst_type.scalar.is_ptr()
         return TensorHandle(np.ascontiguousarray(src.data).view(triton_interpreter._get_np_dtype(dst_type)), dst_type.scalar)
 
     create_int_to_ptr = create_bitcast
@@ -170,13 +173,14 @@ class Arithmetic(InterpreterBuilder):  # type: ignore[misc]
     def create_dot(self, a: Any, b: Any, d: Any, input_precision: Any, max_num_imprecise_acc: Any) -> Any:
         name = a.dtype.scalar.name
         precision = str(input_precision).lower()
-        passes = 3.0 if precision.endswith("x3") else 6.0 if precision.endswith("x6") else 1.0  # several products of parts
-        work = 2.0 * a.data.size * b.data.shape[-1] * passes
+        passes = (3.0 if precision.endswith("x3") else 6.0 if precision.endswith("x6") else 1.0) if name == "fp32" else 1.0
+        work = 2.0 * a.data.size * b.data.shape[-1]
         if name == "fp64" or (name == "fp32" and "ieee" in precision):
             self._work(a.data, a.dtype, work / max(1, a.data.size))
         else:
             kind = {"fp32": "tf32", "bf16": "bf16"}.get(name, "fp16")
-            self.counts.matrix_flops[kind] = self.counts.matrix_flops.get(kind, 0.0) + work
+            self.counts.matrix_flops[kind] = self.counts.matrix_flops.get(kind, 0.0) + passes * work  # products of parts
+            self.counts.operations += work
         left, right = widen(a.data, a.dtype), widen(b.data, b.dtype)
         if name == "fp32" and "ieee" not in precision and passes == 1.0:
             left, right = tf32(left), tf32(right)

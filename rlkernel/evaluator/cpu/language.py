@@ -144,7 +144,7 @@ def _counted(machine: Machine, reduction: Any) -> Any:
 
     def call(values: Any, *args: Any, **kwargs: Any) -> Any:
         for value in values if isinstance(values, (tuple, tl.core.tuple)) else (values,):
-            machine.counts.flops += float(value.handle.data.size)
+            machine.counts.compute(float(value.handle.data.size))
         return reduction(values, *args, **kwargs)
 
     return call
@@ -155,9 +155,22 @@ def _numbers(values: Any) -> list[int]:
     return [int(v.value if isinstance(v, tl.constexpr) else v) for v in many]
 
 
+def _is_checked(machine: Machine, value: Any) -> bool:
+    """Whether a hint of a kernel about this value is checked where it runs now: at full shape, where the compiler uses it; where
+    memory decides the value, which nobody knows there, wherever the kernel has data."""
+    if not isinstance(value, tl.tensor):
+        return False
+    code = sys._getframe(2)  # the kernel's
+    place = code.f_code.co_name, code.f_lineno
+    if machine.dry and is_loaded(value):
+        machine.hints_on_memory.add(place)
+        return False
+    return machine.dry or place in machine.hints_on_memory
+
+
 def _multiple_of(machine: Machine, value: Any, values: Any) -> Any:
-    """A hint that is checked at full shape, where the compiler uses it: each run of neighbours begins at a multiple."""
-    if machine.dry and isinstance(value, tl.tensor):
+    """A hint: each run of neighbours begins at a multiple."""
+    if _is_checked(machine, value):
         data = value.handle.data
         element = value.dtype.scalar
         step = max(1, element.element_ty.primitive_bitwidth // 8) if element.is_ptr() else 1  # a pointer counts in bytes
@@ -166,20 +179,27 @@ def _multiple_of(machine: Machine, value: Any, values: Any) -> Any:
             begins = np.ones(along.shape, dtype=bool)
             begins[1:] = along[1:] != along[:-1] + along.dtype.type(step)
             if number > 0 and np.any(along[begins] % along.dtype.type(number)):
-                raise OutOfBounds(f"tl.multiple_of says {number}, which does not hold at full shape: accesses are misaligned")
+                raise OutOfBounds(f"tl.multiple_of says {number}, which does not hold {_where(machine)}: accesses are misaligned")
     return value
 
 
 def _max_contiguous(machine: Machine, value: Any, values: Any) -> Any:
-    """A hint that is checked at full shape, for as many neighbours as one access may move together."""
-    if machine.dry and isinstance(value, tl.tensor) and not value.dtype.is_ptr():
+    """A hint, for as many neighbours as one access may move together."""
+    if _is_checked(machine, value) and not value.dtype.is_ptr():
         data = value.handle.data
         for axis, number in enumerate(_numbers(values)[: max(1, data.ndim)]):
             along = np.moveaxis(data, axis, 0)
             group = min(number & -number, ALIGNED_ELEMENTS, along.shape[0])  # what divides the size, a power of two
             if group > 1 and np.any(np.diff(along.reshape(-1, group, *along.shape[1:]).astype(np.int64), axis=1) != 1):
-                raise OutOfBounds(f"tl.max_contiguous says {number}, which does not hold at full shape: accesses go elsewhere")
+                raise OutOfBounds(
+                    f"tl.max_contiguous says {number}, which does not hold {_where(machine)}: accesses go elsewhere"
+                )
     return value
+
+
+def _where(machine: Machine) -> str:
+    """The words that say what a false hint is about."""
+    return "at full shape" if machine.dry else "of values from memory"
 
 
 def _not_interpreted(name: str) -> Callable[..., Any]:

@@ -26,7 +26,7 @@ from rlkernel.evaluator.cpu.pace import Pace, counts_operations
 from rlkernel.evaluator.cpu.races import Races
 from rlkernel.evaluator.cpu.reuse import SECTOR, Reuse
 from rlkernel.evaluator.draws import draws, key_of
-from rlkernel.evaluator.judging.counts import ELSEWHERE
+from rlkernel.evaluator.judging.counts import ELSEWHERE, HANDED_ON
 
 _WATCHED = InterpreterOptions(sanitize_overflow=True)
 _UNWATCHED = replace(_WATCHED, sanitize_overflow=False)
@@ -58,12 +58,16 @@ class Machine(Arithmetic):
     def __init__(self) -> None:
         super().__init__()
         self.extents = Extents()
+        self.hints_on_memory: set[tuple[str, int]] = set()
+        """Functions and lines of the hints about values that memory decides, as far as launches were priced."""
         self.kinds = kinds.Kinds()
         self.reuse = Reuse()
         self._starts = np.zeros(0, dtype=np.uint64)
         self._ends = np.zeros(0, dtype=np.uint64)
         self._order: list[int] = []
         self._races: Races | None = None
+        self._compared: set[int] = set()
+        """The words that the running program has compared by atomics, while launches are priced: locks, perhaps."""
         self.draw_from(key_of(None))
 
     def draw_from(self, key: str) -> None:
@@ -80,7 +84,7 @@ class Machine(Arithmetic):
 
     def map(self, extents: Sequence[tuple[int, int]], *, dry: bool) -> None:
         """Addresses that a launch may touch: (start, end) per storage, in the order of its arguments."""
-        self.dry = dry
+        self.dry, self.makes_pointers = dry, False
         # Assertions watch integers for overflow. They are not compiled in, so they only count in a price.
         self.options = _WATCHED if dry else _UNWATCHED
         self._order = sorted(range(len(extents)), key=lambda i: extents[i][0])
@@ -90,6 +94,7 @@ class Machine(Arithmetic):
 
     def enter(self, program: int) -> None:
         """From now on, the program of this number in the order of the grid runs, for the first time or again."""
+        self._compared.clear()
         width, height, _ = self.grid_dim
         self.set_grid_idx(program % width, program // width % height, program // width // height)
         if self._races is not None:
@@ -122,7 +127,10 @@ class Machine(Arithmetic):
         self.tried |= write
         shape = np.broadcast_shapes(pointers.shape, mask.shape)
         addresses = np.broadcast_to(pointers, shape)[np.broadcast_to(mask, shape).astype(bool, copy=False)]
-        parts = self._by_storage(addresses, width, "writes" if write else "reads", made_up=unknown)
+        verb = "writes" if write else "reads"
+        parts = self._by_storage(addresses, width, verb, made_up=unknown)
+        if self.makes_pointers and addresses.size and not unknown and int(np.bitwise_or.reduce(addresses)) & (width - 1):
+            raise OutOfBounds(f"program {self.grid_idx} {verb} elements at addresses that are no multiple of their size")
         self.wrote |= write and (unknown or addresses.size > 0)
         for place, mine, _ in parts if self.dry else ():
             storage = self._order[place]
@@ -241,7 +249,9 @@ class Machine(Arithmetic):
 
         for place, addresses, chosen in parts:
             self._races.write(place, addresses, width, functools.partial(values, chosen))
-        return super().create_masked_store(ptrs, value, mask, cache_modifier, eviction_policy)
+        super().create_masked_store(ptrs, value, mask, cache_modifier, eviction_policy)
+        for _, addresses, chosen in parts:
+            self._races.stored(addresses, functools.partial(values, chosen))
 
     def create_atomic_rmw(self, op: Any, ptr: Any, val: Any, mask: Any, sem: Any, scope: Any) -> Any:
         self._work(val.data, val.dtype, SPECIAL)
@@ -265,6 +275,10 @@ class Machine(Arithmetic):
         parts = self._account(ptr, mask, width, write=True)
         single = ptr.data.size == 1  # of a block, also one with a single lane left, each thread orders its own accesses alone
         acquires, releases = single and sem in _ACQUIRES, single and sem in _RELEASES
+        if self.dry and not is_loaded([ptr, mask]):
+            for _, addresses, _ in parts:
+                lock = addresses.size == 1 and int(addresses[0]) in self._compared  # which is given up here
+                self.counts.queue_up(addresses, HANDED_ON if lock else 1.0)
         if self._races is not None:
             for place, addresses, _ in parts:
                 self._races.atomic(place, addresses, width, acquires=acquires, releases=releases)
@@ -289,6 +303,7 @@ class Machine(Arithmetic):
         everywhere = TensorHandle(np.ones_like(ptr.data, dtype=bool), tl.int1)
         self._change(ptr, everywhere, val, sem)
         if self.dry:
+            self._compared.update(ptr.data.reshape(-1)[:1].tolist())
             self.accesses += 1
             return TensorHandle(np.array(cmp.data, copy=True), cmp.dtype.scalar)
         return super().create_atomic_cas(ptr, cmp, val, sem, scope)

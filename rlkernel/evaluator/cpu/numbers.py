@@ -49,7 +49,12 @@ def narrow(data: Array, dtype: Any) -> Array:
 
 
 def to_integers(data: Array, dtype: np.dtype[Any]) -> Array:
-    """Floating-point values as integers: truncated, limited to the type's range, NaN as zero, as PTX's `cvt.rzi` does."""
+    """Floating-point values as integers: truncated, limited to the type's range, NaN as zero, as PTX's `cvt.rzi` does.
+
+    PTX has no conversion to 8 bits. It converts to 16, of which the lower 8 remain: 300.0 as int8 is 44, and not 127.
+    """
+    if dtype.itemsize == 1:
+        return to_integers(data, np.dtype(f"{dtype.kind}2")).astype(dtype)
     info = np.iinfo(dtype)
     whole = np.trunc(data.astype(np.float64))
     inside = np.where(np.isnan(whole), 0.0, np.clip(whole, float(info.min), float(info.max)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -12,6 +13,7 @@ from rlkernel.evaluator.cpu.interpreter import Interpreter, KernelFailed
 from rlkernel.evaluator.cpu.machine import OutOfBounds
 from rlkernel.evaluator.devices import DeviceProfile
 from rlkernel.evaluator.judging.counts import Counts
+from rlkernel.evaluator.judging.least_written import written_bytes
 from rlkernel.evaluator.judging.operator_costs import NoCost, flops
 from rlkernel.evaluator.judging.roofline import launch_us, operator_us
 from rlkernel.evaluator.messages.children import StepTime
@@ -27,6 +29,47 @@ WRITTEN = 0.95
 REACHED = 0.999
 """Share of an output that they must reach together with what masks leave out of blocks that are written in part: of programs that
 store whole blocks or nothing, nothing is missed."""
+
+
+@dataclass
+class _Stored:
+    """Bytes that are written into one storage."""
+
+    written: float = 0.0
+    reached: float = 0.0
+    """These, and what masks leave out of blocks that are written in part."""
+    by_kernel: bool = False
+
+
+class Stores:
+    """What the steps of one forward write, by storage."""
+
+    def __init__(self) -> None:
+        self._of: dict[int, _Stored] = {}
+
+    def of_kernel(self, counts: Counts) -> None:
+        """Count a launch."""
+        for place, written in counts.stored.items():
+            self._add(counts.storages[place], written, counts.left_out.get(place, 0.0)).by_kernel = True
+
+    def of_operator(self, step: Op, read: Sequence[torch.Tensor], made: Sequence[torch.Tensor], *, works: bool) -> None:
+        """Count an operator. New memory may have the identity of some that was given up."""
+        before = {tensor.untyped_storage()._cdata for tensor in read}
+        for storage in {tensor.untyped_storage()._cdata for tensor in made} - before:
+            self._of.pop(storage, None)
+        for tensor in made if works else ():
+            self._add(tensor.untyped_storage()._cdata, written_bytes(step, tensor, read))
+
+    def _add(self, storage: int, written: float, left_out: float = 0.0) -> _Stored:
+        found = self._of.setdefault(storage, _Stored())
+        found.written += written
+        found.reached += written + left_out
+        return found
+
+    def too_few(self, output: torch.Tensor, size: float) -> bool:
+        """Whether launches write an output, and together with operators too little of its `size` bytes."""
+        found = self._of.get(output.untyped_storage()._cdata, _Stored())
+        return found.by_kernel and (found.written < WRITTEN * size or found.reached < REACHED * size)
 
 
 class Pricing:
@@ -77,15 +120,13 @@ class Pricing:
         return found
 
     def rows(self, specs: Specs, configs: dict[int, int], written: Sequence[float] = ()) -> tuple[list[StepTime], bool]:
-        """Price every step: the modelled times of the steps that work, and whether launches write too little of an output that
-        only they write.
+        """Price every step: the modelled times of the steps that work, and whether an output that launches write is written too
+        little of.
 
         `configs`: of each launch, the configuration that was compiled. `written`: the bytes that the reference writes of each
         output. Raises OutOfBounds, KernelFailed, KernelRejected, NoCost."""
         rows: list[StepTime] = []
-        stored: dict[int, float] = {}
-        reached: dict[int, float] = {}
-        made_by_operators: set[int] = set()
+        stores = Stores()
         last: list[tuple[float, Counts]] = []
 
         def launch(step: Launch, config: Config, args: dict[str, Any]) -> None:
@@ -94,16 +135,14 @@ class Pricing:
         def observe(index: int, step: Step, read: Any, made: Any) -> None:
             if isinstance(step, Launch):
                 us, counts = last[0]
-                for place, written in counts.stored.items():
-                    storage = counts.storages[place]
-                    stored[storage] = stored.get(storage, 0.0) + written
-                    reached[storage] = reached.get(storage, 0.0) + written + counts.left_out.get(place, 0.0)
-                work = counts.flops + sum(counts.matrix_flops.values())
-                rows.append(StepTime(index, us, function=step.function, operations=work))
-            elif isinstance(step, Op) and (us := operator_us(step, read, made, self.profile, self.precision)) > 0:
-                made_by_operators.update(t.untyped_storage()._cdata for t in made)
-                work = flops(step, read, made) or float(max((t.numel() for t in [*read, *made]), default=0))
-                rows.append(StepTime(index, us, op=step.op, operations=work))
+                stores.of_kernel(counts)
+                rows.append(StepTime(index, us, function=step.function, operations=counts.operations))
+            elif isinstance(step, Op):
+                us = operator_us(step, read, made, self.profile, self.precision)
+                stores.of_operator(step, read, made, works=us > 0)
+                if us > 0:
+                    work = flops(step, read, made) or float(max((t.numel() for t in [*read, *made]), default=0))
+                    rows.append(StepTime(index, us, op=step.op, operations=work))
 
         replay = Replay(self.program, torch.device("meta"), launch, configs=configs)
         replay.init(meta_tensors(specs.init_inputs), 0)
@@ -111,6 +150,4 @@ class Pricing:
         outputs: list[torch.Tensor] = []
         flatten(replay.forward(meta_tensors(specs.inputs), 0, observe=observe), outputs)
         sizes = written if len(written) == len(outputs) else [o.numel() * o.element_size() for o in outputs]
-        keys = [(output.untyped_storage()._cdata, size) for output, size in zip(outputs, sizes, strict=True)]
-        known = [(key, size) for key, size in keys if key in stored and key not in made_by_operators]
-        return rows, any(stored[key] < WRITTEN * size or reached[key] < REACHED * size for key, size in known)
+        return rows, any(stores.too_few(output, size) for output, size in zip(outputs, sizes, strict=True))

@@ -6,6 +6,8 @@ word that releases hands on all that its program has done and knows, and one tha
 atomic on many words at once orders nothing, and neither does a relaxed one. A read of a single word, or a volatile one, that
 meets an atomic counts as an atomic that acquires: it waits for a flag.
 
+The elements of one store are in no order either: those that meet at an address must bring the same value.
+
 Each program is cut into *segments* by its releases. A table per storage has, for each word, the segment or the group of segments
 that touched it last; a program knows a set of segments, which is an integer with one bit for each.
 """
@@ -195,6 +197,12 @@ class Races:
                 self._refuse(place, use, words[changed], "overwrites what {} used")
         place.table(Use.WRITTEN)[words] = self._now
         self._touched = True
+
+    def stored(self, addresses: Array, values: Callable[[], Array]) -> None:
+        """A program has written these values by one store: lanes that meet at an address must agree. Raises Race."""
+        in_order = addresses.size < 2 or bool((addresses[1:] > addresses[:-1]).all())  # as nearly always: none meet
+        if not in_order and bool(_changes(addresses, values()).any()):
+            raise Race("several elements of one store write different values to one address: the result depends on their order")
 
     def atomic(self, storage: int, addresses: Array, width: int, *, acquires: bool, releases: bool) -> None:
         """A program is about to change words by an atomic. Raises Race, TooManyAtomics."""

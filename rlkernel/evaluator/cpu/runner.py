@@ -21,7 +21,7 @@ from rlkernel.evaluator.cpu.pricing import Pricing
 from rlkernel.evaluator.devices import profile_of
 from rlkernel.evaluator.judging.flags import set_precision
 from rlkernel.evaluator.judging.operator_costs import NoCost
-from rlkernel.evaluator.judging.reference_calls import pairs
+from rlkernel.evaluator.judging.reference_calls import as_reference, hand_over
 from rlkernel.evaluator.messages import codec
 from rlkernel.evaluator.messages.children import (
     Priced,
@@ -37,7 +37,7 @@ from rlkernel.evaluator.messages.endings import Failed
 from rlkernel.evaluator.program.kernel_text import KernelRejected
 from rlkernel.evaluator.program.replay import Replay, StepFailed, noted_strides
 from rlkernel.evaluator.program.schema import Config, Launch, MalformedProgram, Program
-from rlkernel.evaluator.program.tensors import flatten, lent, overlapping, overwrite
+from rlkernel.evaluator.program.tensors import flatten, lent, overlapping
 from rlkernel.types import Precision, Status
 
 PATIENCE = 10.0
@@ -71,14 +71,13 @@ class _Module:
         self._replay = Replay(program, torch.device("cpu"), launch, configs=configs, poison_seed=first.forward_seed)
         self._replay.strides = noted_strides(program, _without_data(first.init_inputs), _without_data(first.inputs))
         state = self._replay.init([t.clone() for t in first.init_inputs], first.init_seed, first.state)
-        for own, given in pairs(state, self._replay.given):
-            overwrite(own, given)
+        self._names = hand_over(state, self._replay.given)
         self._replay.prepare(first.first_inputs, first.init_seed)
 
-    @property
-    def state(self) -> dict[str, torch.Tensor]:
-        """Parameters and buffers as the last call has left them."""
-        return self._replay.state()
+    def watched(self, one: _Round) -> dict[str, torch.Tensor]:
+        """The parameters and buffers that the reference changes, by its names, as the last call has left them."""
+        state = as_reference(self._replay.state(), self._names)
+        return {name: state[name] for name in one.watched if name in state}
 
     def call(self, one: _Round, skip: frozenset[int] = frozenset()) -> tuple[Any, list[torch.Tensor]]:
         """(output, inputs after the call)."""
@@ -124,16 +123,18 @@ def _configs_alike(compiled: dict[int, int], full: Program, other: Program) -> d
 
 
 def _live(
-    small: Program, interpreter: Interpreter, configs: dict[int, int], one: _Round, output: Any, work: float
+    small: Program, interpreter: Interpreter, configs: dict[int, int], one: _Round, left: Any, work: float
 ) -> dict[int, bool]:  # fmt: skip
-    """Function -> whether skipping its launches changes the output. `work`: of the call that gave `output`."""
-    honest = _bytes(output)
+    """Function -> whether skipping its launches changes what a call has `left`: its output, its arguments, and the state that the
+    reference changes, too. `work`: of that call."""
+    honest = _bytes(left)
     found = {}
     for function in sorted({launch.function for launch in small.launches}):
         interpreter.machine.pace = Pace(PATIENCE * work + LEAST_PATIENCE)
         try:
-            skipped, _ = _Module(small, interpreter, configs, one).call(one, frozenset({function}))
-            found[function] = _bytes(skipped) != honest
+            module = _Module(small, interpreter, configs, one)
+            skipped = module.call(one, frozenset({function}))
+            found[function] = _bytes([*skipped, module.watched(one)]) != honest
         except (
             KernelFailed,
             OutOfBounds,
@@ -202,7 +203,7 @@ def _run(request: RunRequest, body: bytes) -> bytes:
         output, inputs = module.call(one)
         interpreter.machine.pace = None
         tensors: list[torch.Tensor] = []
-        structure, state = flatten(output, tensors), module.state
+        structure = flatten(output, tensors)
         rounds.append(
             RoundOutputs(
                 structure,
@@ -210,11 +211,11 @@ def _run(request: RunRequest, body: bytes) -> bytes:
                 overlapping=tuple(overlapping(t) for t in tensors),
                 lent=tuple(lent(t, inputs) for t in tensors),
                 inputs=tuple(reply.add(t) for t in inputs),
-                state={name: reply.add(state[name]) for name in one.watched if name in state},
+                state={name: reply.add(tensor) for name, tensor in module.watched(one).items()},
             )
         )
         if index == 0:
-            live = _live(small, interpreter, configs, one, output, pace.work)
+            live = _live(small, interpreter, configs, one, [output, inputs, module.watched(one)], pace.work)
             _refuse_idle(full, priced, {small.functions[number].source for number, alive in live.items() if alive})
     found = None if request.priced is not None else priced
     return codec.pack(Ran(tuple(rounds), found, live, machine.extents.short(priced.repeated, full)), reply)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import random
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -109,9 +110,22 @@ class Sampling:
         for kind in self._kinds:
             for one in kind.followed:
                 whole.add(one, share * kind.members.size / len(kind.followed))
+        whole.atomics = self._atomics(share)
         if len(self._kinds) > EXACT_KINDS:  # one that stores less, or nothing, may stand for one that stores more
             whole.left_out = dict.fromkeys(whole.stored, math.inf)
         return whole
+
+    def _atomics(self, share: float) -> dict[int, float]:
+        """The atomics of all programs by their words: those on a word that several of the followed programs change are made by
+        all of a kind, others by one."""
+        found: dict[int, float] = {}
+        for kind in self._kinds:
+            words = Counter(word for one in kind.followed for word in one.atomics)
+            for word, programs in words.items():
+                times = sum(one.atomics.get(word, 0.0) for one in kind.followed) / len(kind.followed)
+                everybody = programs > 1 or kind.members.size == 1
+                found[word] = found.get(word, 0.0) + times * (share * kind.members.size if everybody else 1.0)
+        return found
 
     def programs(self) -> Iterator[int]:
         """Their numbers. What one of them does is counted until the next is asked for."""

@@ -40,6 +40,8 @@ class Checks:
         self._tell: list[Callable[[list[list[float]], list[bool]], Match | None]] = []
         self.worst = 0.0
         """The largest error of an output, known once `finish` has returned."""
+        self.largest = 0.0
+        """The largest difference in one element of what was compared as outputs are; of whole numbers, how many differ."""
 
     def zones(self, *guards: Guards) -> None:
         """Check that nothing was written between the tensors of `guards`; otherwise `finish` raises Strayed."""
@@ -183,6 +185,8 @@ class Checks:
 
         def tell(sums: list[list[float]], told: list[bool]) -> Match | None:
             slices = told[flag] if real else True
+            sizes = Sizes.of(sums[place], expected)
+            self.largest = max(self.largest, sizes.largest if sizes.finite else math.inf)
             match = decide(found, expected, expected, sums[place], allowed=allowed, where=where, slices=slices)
             self.worst = max(self.worst, match.error)
             return None if match.matches else replace(match, detail=match.detail + note, numeric=match.numeric and not final)

@@ -16,6 +16,7 @@ from torch import nn
 
 from rlkernel.evaluator.gpu.exact import measured
 from rlkernel.evaluator.judging.comparison import Match, compare_tensor
+from rlkernel.evaluator.judging.error_passes import ByTorch, Measure
 from rlkernel.evaluator.judging.own_error import OwnError, steady
 from rlkernel.evaluator.judging.reference_calls import mapped, tensors_of
 from rlkernel.evaluator.judging.tolerance import beside, of_state, tolerance
@@ -81,15 +82,18 @@ class _Side:
         return compare_tensor(self.found, self.wanted, measure, allowed=allowed, overlapping=shared, where=self.where)
 
 
-def look_closer(output: Any, made: Call, state: Mapping[str, Changed], precision: Precision) -> Match:
+def look_closer(
+    output: Any, made: Call, state: Mapping[str, Changed], precision: Precision, passes: Measure = ByTorch
+) -> Match:  # fmt: skip
     """Judge what one call returned and the `state` that it left by the reference's own error in that call. What the study allows
-    of state is right in any case."""
+    of state is right in any case. `passes`: what reads the tensors for that error."""
     outputs, wanted = tensors_of(output), tensors_of(made.expected)
     names = [f"output {index}" for index in range(len(outputs))] if len(outputs) != 1 else ["output"]
     names += [AFTER.format(name=name) for name in state]
     found = [*outputs, *(one.found for one in state.values())]
     wanted += [one.wanted for one in state.values()]
-    own = measured(made.model, partial(mapped, made.inputs, torch.clone), made.seed, wanted, tuple(state), precision)
+    draw = partial(mapped, made.inputs, torch.clone)
+    own = measured(made.model, draw, made.seed, wanted, tuple(state), precision, passes=passes)
     sides = [_Side(*row) for row in zip(found, wanted, own.exact, own.errors, names, strict=True)]
     limits = [tolerance(one.wanted.dtype, steady(one.own), precision) for one in sides[: len(outputs)]]
     for side, limit in zip(sides, limits, strict=False):

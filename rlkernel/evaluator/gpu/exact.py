@@ -18,6 +18,7 @@ import torch
 from torch import nn
 from torch.utils._python_dispatch import _disable_current_modes
 
+from rlkernel.evaluator.judging.error_passes import ByTorch, Measure
 from rlkernel.evaluator.judging.flags import judging
 from rlkernel.evaluator.judging.noise import confirmed, moved_call
 from rlkernel.evaluator.judging.own_error import Cores, OwnError, errors, own_error
@@ -57,9 +58,11 @@ def measured(
     precision: Precision,
     *,
     gaps: bool = True,
+    passes: Measure = ByTorch,
 ) -> Measured:
     """What a call of the reference misses by that gave `found`: its outputs, and behind them its parameters and buffers of these
-    `names`. `model` is as it was before that call, and stays so. `gaps`: whether values of an output may count as huge."""
+    `names`. `model` is as it was before that call, and stays so. `gaps`: whether values of an output may count as huge. `passes`:
+    what reads the tensors."""
     exactly = partial(exact_outputs, model, draw, seed, found, names=names)
     with judging(precision):
         rounded, exact = cores_of(exactly, found, precision)
@@ -67,8 +70,8 @@ def measured(
         moved = exactly(nudged=True) or exact
     cores: Sequence[Cores | None] = rounded or [None] * len(found)
     rows, outputs = list(zip(found, exact, moved, cores, strict=True)), len(found) - len(names)
-    own = [own_error(f, e, m, c, gaps=gaps) for f, e, m, c in rows[:outputs]]
-    own += [own_error(f, e, None, c) for f, e, _, c in rows[outputs:]]
+    own = [own_error(f, e, m, c, gaps=gaps, passes=passes) for f, e, m, c in rows[:outputs]]
+    own += [own_error(f, e, None, c, passes=passes) for f, e, _, c in rows[outputs:]]
     with judging(precision):
         own = confirmed(own, found, lambda: moved_call(model, state_of(model), draw(), seed, names))
     return Measured(exact, own, rounded is not None)

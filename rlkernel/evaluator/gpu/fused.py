@@ -17,13 +17,17 @@ from rlkernel.evaluator.judging.comparison import quick_sums
 
 WARPS = 8
 BLOCKS_PER_PROCESSOR = 8
-_SOURCE = r"""
+WIDE = r"""
 __device__ float wide(float x) { return x; }
 struct half_bits { unsigned short x; };
 struct bfloat_bits { unsigned short x; };
 __device__ float wide(half_bits h) { float f; asm("cvt.f32.f16 %0, %1;" : "=f"(f) : "h"(h.x)); return f; }
 __device__ float wide(bfloat_bits h) { return __uint_as_float((unsigned)h.x << 16); }
-
+"""
+"""What a kernel over several dtypes begins with: a number of each in float32."""
+_SOURCE = (
+    WIDE
+    + r"""
 // out: sum of (a - b)^2, sum of b^2, largest |a - b|. What is not finite shows in the first sum.
 template <typename T> __device__ void compare(const T* a, const T* b, long long n, double* out) {
   constexpr int WIDTH = 16 / sizeof(T);
@@ -48,7 +52,13 @@ template <typename T> __device__ void compare(const T* a, const T* b, long long 
     s += __shfl_down_sync(~0u, s, lane);
     largest = fmaxf(largest, __shfl_down_sync(~0u, largest, lane));
   }
-  if (threadIdx.x % 32 == 0) {
+  __shared__ double misses[32], sizes[32];
+  __shared__ float most[32];
+  int warp = threadIdx.x / 32;
+  if (threadIdx.x % 32 == 0) { misses[warp] = m; sizes[warp] = s; most[warp] = largest; }
+  __syncthreads();
+  if (threadIdx.x == 0) {  // one thread of each block, because all add to the same line
+    for (int w = 1; w < blockDim.x / 32; w++) { m += misses[w]; s += sizes[w]; largest = fmaxf(largest, most[w]); }
     atomicAdd(out, m);
     atomicAdd(out + 1, s);
     atomicMax(reinterpret_cast<unsigned long long*>(out + 2), __double_as_longlong((double)largest));
@@ -71,14 +81,18 @@ extern "C" __global__ void compare_bfloat16(const bfloat_bits* a, const bfloat_b
   compare(a, b, n, out);
 }
 """
+)
 
 
-def _cubin(arch: int) -> bytes:
-    """Return the compiled kernels for compute capability `arch`, e.g. 90. Raises DriverError."""
-    kept = Path(os.environ["TMPDIR"]) / f"fused-sm_{arch}.cubin"
+def compiled(name: str, source: str) -> bytes:
+    """Return kernels compiled for the card. Their `name` is that of a file which the next runner of the card reads them from.
+    Raises DriverError."""
+    major, minor = torch.cuda.get_device_capability(0)
+    arch = 10 * major + minor
+    kept = Path(os.environ["TMPDIR"]) / f"{name}-sm_{arch}.cubin"
     if kept.exists():
         return kept.read_bytes()
-    program = driver.check("nvrtcCreateProgram", nvrtc.nvrtcCreateProgram(_SOURCE.encode(), b"fused.cu", 0, [], []))
+    program = driver.check("nvrtcCreateProgram", nvrtc.nvrtcCreateProgram(source.encode(), f"{name}.cu".encode(), 0, [], []))
     options = [f"--gpu-architecture=sm_{arch}".encode()]
     driver.check("nvrtcCompileProgram", nvrtc.nvrtcCompileProgram(program, len(options), options))
     cubin: bytes = b" " * driver.check("nvrtcGetCUBINSize", nvrtc.nvrtcGetCUBINSize(program))
@@ -93,8 +107,7 @@ class Fused:
     """Our kernels in the current context, with the buffer that a flush reads, which is twice as large as L2."""
 
     def __init__(self) -> None:
-        major, minor = torch.cuda.get_device_capability(0)
-        cubin = _cubin(10 * major + minor)
+        cubin = compiled("fused", _SOURCE)
         self._blocks = BLOCKS_PER_PROCESSOR * torch.cuda.get_device_properties(0).multi_processor_count
         self._kernels = {
             dtype: driver.Kernel(_binary(str(dtype).removeprefix("torch.")), cubin)
@@ -124,7 +137,8 @@ class Fused:
 
 
 def kept(numbers: torch.Tensor) -> torch.Tensor:
-    """Enqueue a copy into the host's memory, where no later kernel can change it. It is void until somebody has waited."""
+    """Enqueue a copy into memory of the host that no kernel is given: only one that makes up its address reaches it. It is void
+    until somebody has waited."""
     host = torch.empty(numbers.shape, dtype=numbers.dtype, pin_memory=True)
     return host.copy_(numbers, non_blocking=True)
 

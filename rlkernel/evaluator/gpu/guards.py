@@ -10,10 +10,12 @@ from collections.abc import Sequence
 
 import torch
 
-from rlkernel.evaluator.program.tensors import extent
+from rlkernel.evaluator.program.tensors import extent, overlapping
 
 ZONE = 1 << 20
 """The number of bytes in the red zone before each tensor, and in the one after it."""
+TOGETHER = 16
+"""How many pairs of red zones are looked at in one go."""
 _ALIGN = 512
 """The unit, in bytes, in which guarded memory is allocated."""
 CUDA = torch.device("cuda", 0)
@@ -38,14 +40,20 @@ def _generator() -> torch.Generator:
     return _noise
 
 
-def fill(tensor: torch.Tensor, value: int) -> None:
-    """Write a 64-bit value all over a tensor's storage, which is faster than random bytes."""
+def words(tensor: torch.Tensor) -> list[torch.Tensor]:
+    """A tensor's storage as whole words of 64 bits, and the bytes behind these, as far as there are any."""
     storage = tensor.untyped_storage()
     whole = storage.nbytes() // 8 * 8
-    if storage.nbytes():
-        raw = torch.empty(0, dtype=torch.uint8, device=CUDA).set_(storage)
-        raw[:whole].view(torch.int64).fill_(value)
-        raw[whole:].fill_(value & 0xFF)
+    if not storage.nbytes():
+        return []
+    raw = torch.empty(0, dtype=torch.uint8, device=CUDA).set_(storage)
+    return [part for part in (raw[:whole].view(torch.int64), raw[whole:]) if part.numel()]
+
+
+def fill(parts: Sequence[torch.Tensor], value: int) -> None:
+    """Write a 64-bit value all over the `words` of a tensor, which is faster than random bytes."""
+    for part in parts:
+        part.fill_(value if part.dtype is torch.int64 else value & 0xFF)
 
 
 class Guards:
@@ -75,7 +83,8 @@ class Guards:
         """Return a guarded copy of a tensor. Tensors that are empty or whose elements share memory stay where they are."""
         if tensor.numel() == 0 or any(s == 0 and n > 1 for n, s in zip(tensor.size(), tensor.stride(), strict=True)):
             return tensor
-        return self.empty(tensor.size(), tensor.stride(), tensor.dtype).copy_(tensor)
+        gaps = extent(tensor.size(), tensor.stride()) != tensor.numel() or overlapping(tensor)  # which no copy reaches
+        return self.empty(tensor.size(), tensor.stride(), tensor.dtype, filled=gaps).copy_(tensor)
 
     def release(self) -> None:
         """Give the memory back, so that every tensor made here is void."""
@@ -89,4 +98,5 @@ class Guards:
 
     def broken(self) -> torch.Tensor:
         """Return a flag on the device that tells whether something was written into a red zone since it was made."""
-        return torch.stack([(zones != self._pattern).any() for zones in self._zones]).any()
+        parts = [self._zones[first : first + TOGETHER] for first in range(0, len(self._zones), TOGETHER)]
+        return torch.stack([(torch.stack(part) != self._pattern).any() for part in parts]).any()

@@ -9,14 +9,15 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import nn
 
 from rlkernel.evaluator.gpu import driver
 from rlkernel.evaluator.gpu.exact import exact_outputs, measured
-from rlkernel.evaluator.gpu.kinds import Kind
+from rlkernel.evaluator.gpu.fused_errors import passes
+from rlkernel.evaluator.gpu.kinds import USUAL, Kind
 from rlkernel.evaluator.judging.comparison import bits
 from rlkernel.evaluator.judging.drawing import bearable, not_finite, resolved
 from rlkernel.evaluator.judging.flags import judging
@@ -57,7 +58,7 @@ class Seen:
     only: tuple[float | None, ...] = ()
     """The one number that each output holds; None for one that holds several."""
     scalings: tuple[Stress, ...] = ()
-    """What can be done to the inputs of such a round, the hardest first."""
+    """What can be done to the inputs of the problem as it is written, the hardest first; only known there."""
 
     @property
     def blurs(self) -> bool:
@@ -119,12 +120,18 @@ class Measuring:
             state = changed_state(before, called)
             fresh = problem.inputs(seed, kind)
             only = only_values(outputs)
-            what_happens, scalings = fates(tensors_of(inputs), tensors_of(fresh), outputs), stresses(fresh)
+            what_happens = fates(tensors_of(inputs), tensors_of(fresh), outputs)
+            scalings = stresses(fresh) if kind == USUAL else ()
+            ready = [fresh]  # for the first who draws
             del inputs, fresh, called, before
             model = problem.model_for(kind, init_seed)  # as it was before the call
-            found, draw = [*outputs, *state.values()], partial(problem.inputs, seed, kind)
+            found = [*outputs, *state.values()]
+
+        def draw() -> list[Any]:
+            return ready.pop() if ready else problem.inputs(seed, kind)
+
         gaps = kind.balance is None  # see `judging.drawing`
-        own = measured(model, draw, forward_seed, found, tuple(state), precision, gaps=gaps)
+        own = measured(model, draw, forward_seed, found, tuple(state), precision, gaps=gaps, passes=passes)
         errors, products = own.errors, own.cores and any(o.dtype is torch.float32 for o in outputs)
         del own  # what float64 gave is large
         wrong = False
@@ -162,7 +169,7 @@ class Measuring:
             return limits
         with judging(self.precision):
             exact = tensors_of(call(self.problem.model(init_seed), self.problem.inputs(seed), 0))
-        errors = [own_error(o, e) for o, e in zip(output, exact, strict=True)]
+        errors = [own_error(o, e, passes=passes) for o, e in zip(output, exact, strict=True)]
         rows = zip(limits, errors, usual.blurred, strict=False)  # state is not timed
         return tuple(_timed(limit, own, blurred=blurred) for limit, own, blurred in rows)
 

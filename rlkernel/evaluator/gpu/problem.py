@@ -52,8 +52,8 @@ SEGMENT = 256
 """Steps that are timed behind one spin: a GPU's queue holds about a thousand launches and events."""
 Marks = list[tuple[tuple[int, int] | None, torch.cuda.Event]]
 """The end of each step, by its index and identity; None: the start of what follows a spin."""
-GAP_SPIN_US = 5_000.0
-"""Far longer than the host takes to enqueue a reference that does not wait."""
+GAP_SPINS_US = (400.0, 5_000.0)
+"""What the host is given to enqueue a reference: what most need, and far longer than any takes that does not wait."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +83,7 @@ class GpuProblem:
         """Attributes that forward replaces for its next call, see `program.replaced`."""
         self.reference: Reference = load_reference(source, small=False, name=name)
         self._constants: dict[str, torch.Tensor] | None = None
+        self._shapes: list[torch.Tensor] | None = None
         self._changes: dict[Stress, tuple[Change | None, ...]] = {}
         self._draws, self._modules = Draws(self.reference.inputs, CUDA), Placing(CUDA)
 
@@ -99,6 +100,12 @@ class GpuProblem:
             found = places(build, self._draws, (seed, draw_seed(), draw_seed()), stress)
             self._changes[stress] = changes(self._draws(seed), stress, found)
         return self._changes[stress]
+
+    def shapes(self) -> list[torch.Tensor]:
+        """Tensors without data that are as those of any draw, see the Program's arguments."""
+        if self._shapes is None:
+            self._shapes = [torch.empty_like(tensor, device="meta") for tensor in tensors_of(self.inputs(draw_seed()))]
+        return self._shapes
 
     def ready(self, seed: int) -> None:
         """Draw what is slow to draw, so that all calls of `inputs` for this seed take the same time."""
@@ -200,12 +207,21 @@ class GpuProblem:
         plain = all(bool(torch.isfinite(valued(t)).all()) for t in output if t.is_floating_point())
         plain &= all(math.isinf(error.huge) for error in usual.errors)
         still = idle(usual.only, only_values(output))
-        if not reads.noted:
-            _, run = stopwatch.run(lambda: call(model, inputs, 0), GAP_SPIN_US)
-        else:
-            again, given = self.model(init_seed), self.inputs(seed)  # which the call may have changed
-            _, run = stopwatch.run(lambda: host_reads.answered(again, given, 0, reads.noted), GAP_SPIN_US)
+        for spin_us in GAP_SPINS_US:
+            run = self._run(model, inputs, reads.noted, (init_seed, seed), stopwatch, spin_us)
+            if not run.void:
+                break
         return _Usual(timed, bool(reads.noted), run.void, plain, run.host_us, draw_seconds, still)
+
+    def _run(
+        self, model: nn.Module, inputs: list[Any], noted: list[Any], seeds: tuple[int, int], stopwatch: Stopwatch, spin_us: float
+    ) -> Run:  # fmt: skip
+        """A timed call of the reference, as candidates are timed beside it. seeds: of the model and of its inputs, which are made
+        anew where the host reads of the GPU what was `noted`, because calls may have changed them."""
+        if not noted:
+            return stopwatch.run(lambda: call(model, inputs, 0), spin_us)[1]
+        again, given = self.model(seeds[0]), self.inputs(seeds[1])
+        return stopwatch.run(lambda: host_reads.answered(again, given, 0, noted), spin_us)[1]
 
     def _rows(self, program: Program, stopwatch: Stopwatch) -> list[StepTime]:
         replay = Replay(program, CUDA, lambda *call: None)

@@ -16,7 +16,7 @@ import torch
 from rlkernel.errors import BrokenReference, one_line
 from rlkernel.evaluator import wire
 from rlkernel.evaluator.compile.binaries import Compiled
-from rlkernel.evaluator.gpu import driver
+from rlkernel.evaluator.gpu import driver, fused_errors
 from rlkernel.evaluator.gpu.checks import Strayed
 from rlkernel.evaluator.gpu.compiled_reference import compiled_time
 from rlkernel.evaluator.gpu.fused import Fused
@@ -64,6 +64,7 @@ class Runner:
         torch.cuda.init()
         torch.zeros(1, device="cuda")
         self.fused = Fused()
+        fused_errors.kernels()  # now, so that no study waits for it
         self.stopwatch = Stopwatch(self.fused.flush)
         self._problems: OrderedDict[str, GpuProblem] = OrderedDict()
         self._subjects: list[Subject] = []

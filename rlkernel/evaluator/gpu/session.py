@@ -21,6 +21,7 @@ from torch import nn
 from rlkernel.evaluator.gpu.checks import Checks, Strayed
 from rlkernel.evaluator.gpu.closer import AFTER, Call, Changed, look_closer
 from rlkernel.evaluator.gpu.fused import Fused
+from rlkernel.evaluator.gpu.fused_errors import passes
 from rlkernel.evaluator.gpu.kinds import Kind, name_of
 from rlkernel.evaluator.gpu.liveness import MOST_SPINS, Failing, in_order, live_functions, patience
 from rlkernel.evaluator.gpu.problem import GpuProblem, step_times
@@ -98,9 +99,9 @@ class Session:
         for subject, mode in ((self.subject, False), (self.other, True)):
             if subject is not None:
                 seed = draw_seed()
-                inputs = tensors_of(self.problem.inputs(seed))
-                subject.lay_out(self.problem.init_tensors(seed), inputs)
+                subject.lay_out(self.problem.init_tensors(seed), self.problem.shapes())
                 if subject.tunable:
+                    inputs = tensors_of(self.problem.inputs(seed))
                     first = tensors_of(self.problem.first_inputs(subject.calls_before, seed))
                     subject.construct(self.problem.init_tensors(seed), seed, self.problem.model(seed, other=mode), first)
                     subject.tune(inputs, seed)
@@ -277,7 +278,7 @@ class Session:
             return match
         model = self._reference(one.seeds, one.kind)
         made = Call(model, self.problem.inputs(one.seeds.inputs, one.kind), one.seeds.forward, one.expected)
-        if look_closer(one.outcome.output, made, one.state, self.precision).matches:
+        if look_closer(one.outcome.output, made, one.state, self.precision, passes).matches:
             return Match(True, "", match.error)
         return replace(match, detail=match.detail + self._ignored(one))
 

@@ -15,17 +15,17 @@ from torch import nn
 
 from rlkernel.evaluator.compile.binaries import Compiled
 from rlkernel.evaluator.gpu import driver
-from rlkernel.evaluator.gpu.guards import CUDA, Guards, fill
+from rlkernel.evaluator.gpu.guards import CUDA, Guards, fill, words
 from rlkernel.evaluator.gpu.queue import Queue
 from rlkernel.evaluator.gpu.stopwatch import mark, settle, stream
-from rlkernel.evaluator.judging.reference_calls import pairs, state_of
+from rlkernel.evaluator.judging.reference_calls import as_reference, hand_over, state_of
 from rlkernel.evaluator.judging.roofline import is_free
 from rlkernel.evaluator.program.layouts import Strides
 from rlkernel.evaluator.program.operators import allocates
 from rlkernel.evaluator.program.recurrent import flatten_weights
 from rlkernel.evaluator.program.replay import Replay
 from rlkernel.evaluator.program.schema import Config, Launch, Program
-from rlkernel.evaluator.program.tensors import extent, flatten, overwrite
+from rlkernel.evaluator.program.tensors import extent, flatten
 
 TUNING_RUNS = 3
 KernelTable = Mapping[str, Mapping[int, Compiled]]
@@ -78,6 +78,8 @@ class Subject:
         self._queue = Queue(seconds)
         self.places: list[dict[int, torch.Tensor]] = []
         """The memory that forward steps allocate in timed calls, by step and several times over: see `Trials._trial`."""
+        self._words: dict[int, list[list[torch.Tensor]]] = {}
+        """The same memory of those places that were refilled, as `guards.words` has it."""
         self.only: int | None = None
         """The launch that does all the work, if there is one and the outputs are memory that forward allocates."""
         self.steps = 0
@@ -108,6 +110,8 @@ class Subject:
         self._strides: dict[int, Strides] = {}
         """Where the trace says that results of operators lie."""
         self.replay = Replay(program, CUDA, self._launch, configs=self.choices)
+        self._names: dict[str, str] = {}
+        """What the candidate calls the reference's state."""
 
     def _configs(self, index: int) -> tuple[Config, ...]:
         step = self.program.forward[index]
@@ -164,8 +168,8 @@ class Subject:
 
     @property
     def state(self) -> dict[str, torch.Tensor]:
-        """Parameters and buffers by name, as the last call has left them."""
-        return self.replay.state()
+        """Parameters and buffers by the reference's names, as the last call has left them."""
+        return as_reference(self.replay.state(), self._names)
 
     @property
     def calls_before(self) -> int:
@@ -188,8 +192,7 @@ class Subject:
         given = state_of(model)
         with torch.no_grad():
             state = self.replay.init([self._state.place(t) for t in init_inputs], seed, given)
-            for own, weight in pairs(state, self.replay.given):
-                overwrite(own, weight)
+            self._names = hand_over(state, self.replay.given)
             flatten_weights(self.program, self.replay.values)
             self.replay.prepare(first_inputs, seed)
 
@@ -226,6 +229,7 @@ class Subject:
         shapes = {i: shape for i, shape in shapes.items() if storages[i] not in left}
         count = places(sum(extent(size, stride) * dtype.itemsize for size, stride, dtype in shapes.values()))
         self.places = [{i: self._memory.empty(*shape, filled=False) for i, shape in shapes.items()} for _ in range(count)]
+        self._words.clear()
         self.steps = len(work)
         alone = self.steps == 1 and isinstance(self.program.forward[work[0]], Launch)
         self.only = work[0] if alone and all(t.untyped_storage()._cdata in made_here for t in outputs) else None
@@ -258,13 +262,16 @@ class Subject:
         """Give all memory back now. This and its replay refer to each other, so Python would collect them much later."""
         self.replay.values.clear()
         self.places.clear()
+        self._words.clear()
         self._memory.release()
         self._state.release()
 
     def refill(self, place: int) -> None:
         """Write another value all over the memory that forward allocates in `place`."""
-        for tensor in self.places[place].values():
-            fill(tensor, secrets.randbits(62))
+        if place not in self._words:
+            self._words[place] = [words(tensor) for tensor in self.places[place].values()]
+        for parts in self._words[place]:
+            fill(parts, secrets.randbits(62))
 
     @contextmanager
     def taking_back(self) -> Iterator[None]:

@@ -16,6 +16,7 @@ from rlkernel.evaluator.gpu import host_reads
 from rlkernel.evaluator.gpu.checks import Checks, Strayed
 from rlkernel.evaluator.gpu.closer import Call, look_closer
 from rlkernel.evaluator.gpu.fused import Fused, kept
+from rlkernel.evaluator.gpu.fused_errors import passes
 from rlkernel.evaluator.gpu.graphs import LONG_STEPS, record, replay
 from rlkernel.evaluator.gpu.guards import CUDA
 from rlkernel.evaluator.gpu.problem import GpuProblem
@@ -23,7 +24,7 @@ from rlkernel.evaluator.gpu.stopwatch import Run, Stopwatch, settle, spin_for
 from rlkernel.evaluator.gpu.subject import Subject, detours
 from rlkernel.evaluator.judging.comparison import Match, Sizes, mismatch
 from rlkernel.evaluator.judging.flags import judging
-from rlkernel.evaluator.judging.kernelbench import closeness
+from rlkernel.evaluator.judging.kernelbench import closeness, surely_tight
 from rlkernel.evaluator.judging.reference_calls import call, counts_as_state, draw_seed, state_of, tensors_of
 from rlkernel.evaluator.judging.timing import missing, speedup
 from rlkernel.evaluator.messages.gpu import Known, Speedup
@@ -214,9 +215,9 @@ class Trials:
         seed gives. Raises Strayed."""
         checks = Checks(self.fused)
         checks.zones(*self.subject.memory)
-        again = state_of(self.problem.model(init_seed))
-        names = [n for n, t in again.items() if n not in self.known.changes_state and counts_as_state(n, t)]
         now = state_of(model)
+        again = state_of(self.problem.model(init_seed)) if now else {}
+        names = [n for n, t in again.items() if n not in self.known.changes_state and counts_as_state(n, t)]
         checks.unchanged([now[n] for n in names], [again[n] for n in names], STRAYED)
         match = self._finish(checks)
         if not match.matches:
@@ -253,7 +254,8 @@ class Trials:
         if alone or self.close is None:  # the first one, too: its rows and columns are looked at, and by KernelBench's rule
             checks.outputs(output, expected, self.known.allowed["timed"])
             match = self._finish(checks)
-            self.close = self.close or closeness(found, wanted)
+            told = match.matches and surely_tight(checks.largest, wanted)
+            self.close = self.close or (Closeness.TIGHT if told else closeness(found, wanted))
             if not match.matches and match.numeric and exact is not None:
                 match = self._look_closer(output, exact, seed, forward_seed)
             return Trial(candidate, reference, checks, match, [], certain=alone or not match.numeric)
@@ -270,7 +272,8 @@ class Trials:
         answer may hold cuDNN's tf32."""
         with judging(self.precision):
             expected = call(copy.deepcopy(model), self.problem.inputs(seed), forward_seed)
-        return look_closer(output, Call(model, self.problem.inputs(seed), forward_seed, expected), {}, self.precision)
+        made = Call(model, self.problem.inputs(seed), forward_seed, expected)
+        return look_closer(output, made, {}, self.precision, passes)
 
     def _told(self, batch: list[Trial]) -> tuple[Match, bool]:
         """Return the first miss of a batch's checks, or a match, and whether they told for certain.

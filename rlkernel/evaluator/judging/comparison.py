@@ -183,16 +183,30 @@ def wrong_slices(found: torch.Tensor, exact: torch.Tensor, allowed: Tolerance) -
     Both are real, of the same shape. All elements are read twice, however many dimensions there are: the mean over the last one
     serves all before it.
     """
-    target, difference = _wide(found, exact)
-    left = torch.stack([difference, target]).square_()  # [2, ...]: the mean over what was summed so far
-    most = 2 * allowed.norm * target.square_().mean().sqrt()
+    dims = _sliced(exact)
+    if not dims:
+        return torch.zeros(0, dtype=torch.bool, device=exact.device)
+    found, exact = valued(found), valued(exact)
+    wide = torch.promote_types(exact.dtype, torch.float32)
+    pair = (found.to(wide) - exact, exact)
+    left = torch.stack([_mean_squares(t, -1, wide) for t in pair])  # [2, ...]: the mean over what was summed so far
+    most = 2 * allowed.norm * left[1].mean().sqrt()
     flags = []
-    for dim in reversed(range(exact.dim())):
-        if dim in _sliced(exact):
+    for dim in reversed(dims):
+        if dim == exact.dim() - 1:
+            missed, size = torch.stack([_mean_squares(t.flatten(0, -2), 0, wide) for t in pair]).sqrt()
+        else:
+            while left.dim() - 2 > dim:
+                left = left.mean(-1)
             missed, size = (left.flatten(1, -2).mean(1) if left.dim() > 2 else left).sqrt()
-            flags.append((missed > SLICE * size + most).any())
-        left = left.mean(-1)
-    return torch.stack(flags[::-1]) if flags else torch.zeros(0, dtype=torch.bool, device=exact.device)
+        flags.append((missed > SLICE * size + most).any())
+    return torch.stack(flags[::-1])
+
+
+def _mean_squares(tensor: torch.Tensor, dim: int, wide: torch.dtype) -> torch.Tensor:
+    """The mean of the squares along one dimension, in one pass."""
+    norms: torch.Tensor = torch.linalg.vector_norm(tensor, dim=dim, dtype=wide)
+    return norms.square_().div_(tensor.shape[dim])
 
 
 def compare_tensor(

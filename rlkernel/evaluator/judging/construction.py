@@ -4,34 +4,32 @@ from __future__ import annotations
 
 import copy
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from torch import nn
 
 from rlkernel.evaluator.draws import SEED_BITS
-from rlkernel.evaluator.judging.blame import ignored
 from rlkernel.evaluator.judging.comparison import bits
 from rlkernel.evaluator.judging.noise import confirmed, moved_call
 from rlkernel.evaluator.judging.own_error import Cores, OwnError, own_error, steady
 from rlkernel.evaluator.judging.places import places as places_of
+from rlkernel.evaluator.judging.plan import Plan, SeededReference, Terms
 from rlkernel.evaluator.judging.planting import PLANTED, planted
 from rlkernel.evaluator.judging.reference_calls import (
     REFUSALS,
     balance_state,
     balanced,
     call,
-    constants,
     counts_as_state,
     exact_outputs,
     exact_with_state,
     mapped,
     nudged,
-    perturb,
     state_of,
     tensors_of,
 )
@@ -40,11 +38,9 @@ from rlkernel.evaluator.judging.stress import STRESS_NOTES, all_zero, holds_one,
 from rlkernel.evaluator.judging.tensor_cores import cores_of
 from rlkernel.evaluator.judging.tolerance import beside as more_exact
 from rlkernel.evaluator.judging.tolerance import of_state, tolerance
-from rlkernel.evaluator.messages.judgement import Balance, Places, Stress, Tolerance
+from rlkernel.evaluator.messages.judgement import Balance, InputFate, Places, Stress, Tolerance
 from rlkernel.evaluator.program.codes import valued, widened
-from rlkernel.evaluator.program.replaced import hold
 from rlkernel.evaluator.program.tensors import flatten, lent
-from rlkernel.types import Precision
 
 BALANCED = "operands out of half precision's range"
 """Stands behind a miss in the round that half precision does not survive."""
@@ -68,86 +64,6 @@ class Round:
     """The reference's own, of each output."""
     first_inputs: list[Any]
     """The inputs of the calls that come before the module is judged, on both sides; empty where there are none."""
-
-
-class SeededReference(Protocol):
-    """What gives modules and inputs from seeds: a `Reference`, or one on a device."""
-
-    @property
-    def fixed(self) -> tuple[str, ...]: ...
-
-    def model(self, seed: int) -> nn.Module: ...
-
-    def inputs(self, seed: int) -> list[Any]: ...
-
-
-@dataclass(frozen=True, slots=True)
-class Before:
-    """How often a module is called, on other inputs, before it is judged: as often as the candidate needs to prepare."""
-
-    usual: int = 0
-    """In the mode that its constructor leaves it in."""
-    other: int = 0
-    """After that in the other of train and eval mode, if it is judged there."""
-
-
-AT_ONCE = Before()
-"""Modules are judged in their first call."""
-
-
-@dataclass(frozen=True, slots=True)
-class Terms:
-    """What all modules of one candidate's rounds share."""
-
-    precision: Precision
-    before: Before = AT_ONCE
-    replaced: tuple[str, ...] = ()
-    """Attributes that forward replaces for its next call, see `program.replaced`."""
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """What a module of a reference is made of, so that the same can be made once more. It holds no weights."""
-
-    reference: SeededReference
-    terms: Terms
-    init_seed: int
-    other: bool
-    """Whether the module is judged in the other of train and eval mode."""
-    first_inputs: list[Any]
-    """The inputs of the calls that come before; empty where there are none."""
-
-    def drawn(self) -> nn.Module:
-        """A new module, as its seed gives it."""
-        model = self.reference.model(self.init_seed)
-        hold(model, self.terms.replaced)
-        return model
-
-    def perturbed(self) -> nn.Module:
-        """The same with its constant parameters at other values."""
-        model = self.drawn()
-        perturb(model, self.init_seed, constants(model, self.reference.fixed))
-        return model
-
-    def prepare(self, model: nn.Module) -> nn.Module:
-        """Make the calls that come before a module is judged, and turn it to the mode in which it is."""
-        for _ in range(self.terms.before.usual):
-            call(model, mapped(self.first_inputs, torch.clone), self.init_seed)
-        if self.other:
-            model.train(not model.training)
-            for _ in range(self.terms.before.other):
-                call(model, mapped(self.first_inputs, torch.clone), self.init_seed)
-        return model
-
-    def blame(self, inputs: list[Any], forward_seed: int) -> Callable[[Sequence[torch.Tensor]], str]:
-        """What names the constants that wrong outputs ignore; asked for at most once a candidate."""
-
-        def blame(found: Sequence[torch.Tensor]) -> str:
-            drawn = constants(self.drawn(), self.reference.fixed)
-            again = partial(mapped, inputs, torch.clone)
-            return ignored(lambda: self.prepare(self.perturbed()), drawn, again, forward_seed, found)
-
-        return blame
 
 
 class Construction:
@@ -183,6 +99,8 @@ class Construction:
         self.calls = 0
         self._kept: frozenset[str] = frozenset()
         """The parameters and buffers that the last call has left as they were."""
+        self._written: tuple[int, ...] = ()
+        """The places of the arguments that the last call has changed and not returned."""
 
     def round(self, stress: Stress, places: Places | None = None) -> Round:
         """Draw inputs and call the reference. places: what is done to single inputs under stress, where that is known. Raises
@@ -200,9 +118,14 @@ class Construction:
                 widened(self.exact_model)
         structure, found, before_call = self._call(mine, forward_seed)
         changed = {n: t for n, t in state_of(self.model).items() if n not in self._kept and counts_as_state(n, t)}
-        rounded, whole = self._exactly(tuple(changed), [*found, *changed.values()], inputs, forward_seed)
-        exact, products = whole[: len(found)], rounded is not None and any(t.dtype is torch.float32 for t in found)
-        moved = None if changed else exact_outputs(self.exact_model, nudged(inputs), forward_seed)
+        after, before = tensors_of(mine), tensors_of(inputs)
+        told = fates(after, before, found)
+        self._written = tuple(place for place, fate in enumerate(told) if fate is InputFate.CHANGED)
+        written = [after[place] for place in self._written]
+        rounded, whole = self._exactly(tuple(changed), [*found, *changed.values(), *written], inputs, forward_seed)
+        exact = whole[: len(found)]
+        products = rounded is not None and any(t.dtype is torch.float32 for t in (*found, *written))
+        moved = None if changed else exact_outputs(self.exact_model, nudged(inputs, places.edges), forward_seed)
         cores: Sequence[Cores | None] = rounded or [None] * len(whole)
         of_outputs, of_state_after = cores[: len(found)], cores[len(found) :]
         gaps = self.balance is None  # an argument that is also added without a product leaves tiny values beside usual ones
@@ -216,17 +139,22 @@ class Construction:
             if e.shape != f.shape or not errors[i].steady:  # the reference is its own measure
                 again = own_error(f, f, f if moved is None else moved[i], c, gaps=gaps)
                 exact[i], errors[i] = f, replace(again, noise=errors[i].noise)
-        rows = zip(changed.items(), whole[len(found) :], of_state_after, strict=True)
-        errors += [own_error(t, e, None, c) for (_, t), e, c in rows]
+        rows = zip([*changed.values(), *written], whole[len(found) :], of_state_after, strict=True)
+        errors += [own_error(t, e, None, c) for t, e, c in rows]
         once_more = partial(moved_call, self.model, before_call, inputs, forward_seed, tuple(changed))
-        errors = confirmed(errors, [*found, *changed.values()], once_more)
+        count = len(found) + len(changed)
+        own_of_written = [replace(steady(error), noise=0.0) for error in errors[count:]]
+        errors = confirmed(errors[:count], [*found, *changed.values()], once_more)
         own_of_state = dict(zip(changed, map(steady, errors[len(found) :]), strict=True))
         errors = errors[: len(found)]
-        after, before = tensors_of(mine), tensors_of(inputs)
         allowed = tuple(tolerance(f.dtype, error, self.precision) for f, error in zip(found, errors, strict=True))
         expected = Expected(
-            structure, tuple(found), tuple(exact), tuple(after), tuple(before), fates(after, before, found),
-            allowed, beside=beside, state=self._changed(own_of_state, found, allowed), other=self.plan.other,
+            structure, tuple(found), tuple(exact), tuple(after), tuple(before), told, allowed, beside=beside,
+            state=self._changed(own_of_state, found, allowed), other=self.plan.other,
+            written={
+                place: of_state(tensor.dtype, own, found, allowed, self.precision)
+                for place, tensor, own in zip(self._written, written, own_of_written, strict=True)
+            },
             note=self._note(stress, usual, places),
             ordinary=stress is Stress.NONE and not (self.plan.other or self.perturbed or self.balance or self.plants),
             lent=tuple(lent(f, after) for f in found),
@@ -250,8 +178,9 @@ class Construction:
         return structure, found, {n: now[n] if n in self._kept else t for n, t in before.items()}
 
     def exactly(self, inputs: list[Any], forward_seed: int) -> list[torch.Tensor] | None:
-        """The outputs in float64 for inputs like those of the last call, after it; the module is left as it is."""
-        return exact_outputs(self.copied(), inputs, forward_seed)
+        """The outputs in float64 for inputs like those of the last call, after it, and behind them the arguments that it changes;
+        the module is left as it is."""
+        return exact_with_state(self.copied(), inputs, forward_seed, (), self._written)
 
     def copied(self) -> nn.Module:
         """A copy of the module in float64 that shares with it what a call leaves as it is: weights may be most of the memory."""
@@ -262,16 +191,17 @@ class Construction:
         self, names: Sequence[str], found: list[torch.Tensor], inputs: list[Any], forward_seed: int
     ) -> tuple[list[Cores] | None, list[torch.Tensor]]:
         """What tensor cores may make of each of the tensors `found`, see `cores_of`, and these tensors in float64: the outputs of
-        a call, and behind them the state of these names that it changes. The exact module has made the call afterwards."""
+        a call, and behind them the state of these names and the arguments that it changes. The exact module has made the call
+        afterwards."""
         last = [self.exact_model]
 
         def of_copy() -> list[torch.Tensor] | None:
             last[0] = self.copied()
-            return exact_with_state(last[0], inputs, forward_seed, names)
+            return exact_with_state(last[0], inputs, forward_seed, names, self._written)
 
         rounded, exact = cores_of(of_copy, found, self.precision)
         if exact is None:
-            exact = exact_with_state(self.exact_model, inputs, forward_seed, names)
+            exact = exact_with_state(self.exact_model, inputs, forward_seed, names, self._written)
         else:  # nothing was rounded, so that the copy has made the very call
             self.exact_model = last[0]
         return rounded, exact or list(found)

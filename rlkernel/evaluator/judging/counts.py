@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Any, TypeVar
+
+import numpy as np
 
 _Key = TypeVar("_Key")
 
 ELSEWHERE = -1
 """In place of a storage's index: nobody knows which, because memory decides the addresses."""
+
+HANDED_ON = 1000.0
+"""Atomics in the time in which a lock goes from one program to the next: two ways through the L2 cache."""
+MOST_WORDS = 16
+"""Words of one block of atomics that are counted: those that most of its atomics meet at."""
 
 
 @dataclass
@@ -30,16 +37,36 @@ class Counts:
     flops: float = 0.0
     """On the general units, one per element and operation."""
     matrix_flops: dict[str, float] = field(default_factory=dict)
-    """By operand type of `tl.dot`."""
+    """By operand type of `tl.dot`, each as often as its precision needs it: three products of tf32 for one of tf32x3."""
+    operations: float = 0.0
+    """All of them, each once: neither what float64 takes longer nor further products of parts count."""
+    atomics: dict[int, float] = field(default_factory=dict)
+    """Address -> the atomics on the word that lies there: of the words that most of them meet at."""
     storages: list[int] = field(default_factory=list)
     """Identity of each storage, by its index."""
     largest: tuple[float, float, float] = (0.0, 0.0, 0.0)
     """The most that one program does, each on its own: bytes, operations, operations of products."""
 
     @property
+    def queue(self) -> float:
+        """The most atomics that wait for one another, because they change one word."""
+        return max(self.atomics.values(), default=0.0)
+
+    @property
     def work(self) -> tuple[float, float, float]:
         """Bytes, operations, operations of products."""
         return sum(self.traffic.values()), self.flops, sum(self.matrix_flops.values())
+
+    def compute(self, operations: float, slower: float = 1.0) -> None:
+        """Count operations on the general units, which take so many times as long as others."""
+        self.operations += operations
+        self.flops += slower * operations
+
+    def queue_up(self, addresses: np.ndarray[Any, Any], each: float) -> None:
+        """Count an atomic for each of these addresses, which takes as long as so many do."""
+        found, times = np.unique(addresses, return_counts=True)
+        most = np.argsort(-times, kind="stable")[:MOST_WORDS]
+        _add(self.atomics, dict(zip(found[most].tolist(), times[most].tolist(), strict=True)), each)
 
     def store(self, storage: int, written: int, masked: int) -> None:
         """Count a store that writes so many bytes, and leaves others out of its block."""
@@ -54,7 +81,9 @@ class Counts:
         _add(self.first, other.first, factor)
         _add(self.again, other.again, factor)
         _add(self.matrix_flops, other.matrix_flops, factor)
+        _add(self.atomics, other.atomics, factor)
         self.flops += other.flops * factor
+        self.operations += other.operations * factor
         largest, work = self.largest, other.work
         self.largest = (max(largest[0], work[0]), max(largest[1], work[1]), max(largest[2], work[2]))
 

@@ -20,6 +20,13 @@ _SCATTERED = {
 """Operators that return all of what they change a part of: they write no more than they are given besides."""
 
 
+def written_bytes(step: Op, tensor: torch.Tensor, read: Sequence[torch.Tensor]) -> float:
+    """What a step writes of a tensor that it returns. `read`: all of its arguments. Of memory that was there before it may write
+    a part alone."""
+    given = sum(map(dense_bytes, read[1:])) if writes(step) and base_name(step.op) in _SCATTERED else float("inf")
+    return min(dense_bytes(tensor), given)
+
+
 class LeastWritten:
     """Follows the steps of a reference's forward."""
 
@@ -34,8 +41,7 @@ class LeastWritten:
         for tensor in made:
             key = tensor.untyped_storage()._cdata
             if key in self._written:
-                given = sum(map(dense_bytes, read[1:])) if base_name(step.op) in _SCATTERED else float("inf")
-                self._written[key] += min(dense_bytes(tensor), given)
+                self._written[key] += written_bytes(step, tensor, read)
 
     def of(self, outputs: Sequence[torch.Tensor]) -> tuple[float, ...]:
         """The bytes of each output that the reference has written."""

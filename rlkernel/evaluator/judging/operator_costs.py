@@ -113,10 +113,10 @@ FLOPS: dict[str, Callable[[Op, Tensors, Tensors], float]] = {
     "conv_tbc": lambda step, read, made: 2.0 * made[0].numel() * read[1].shape[0] * read[1].shape[1],
     "convolution": _convolution, "_convolution": _convolution, "convolution_overrideable": _convolution,
     "cudnn_convolution": _convolution, "cudnn_convolution_relu": _convolution, "cudnn_convolution_add_relu": _convolution,
-    "cudnn_convolution_transpose": _convolution, "conv_depthwise3d": _convolution, "slow_conv3d_forward": _convolution,
+    "cudnn_convolution_transpose": _convolution, "conv_depthwise3d": _convolution,
     "slow_conv_dilated2d": _convolution, "slow_conv_dilated3d": _convolution, "slow_conv_transpose2d": _convolution,
     "slow_conv_transpose3d": _convolution,
-    "scaled_dot_product_attention": _attention, "_scaled_dot_product_flash_attention_for_cpu": _attention,
+    "scaled_dot_product_attention": _attention,
     "_trilinear": _trilinear,
     "_cdist_forward": lambda step, read, made: 3.0 * made[0].numel() * read[0].shape[-1],
     "_pdist_forward": lambda step, read, made: 3.0 * made[0].numel() * read[0].shape[-1],
@@ -133,6 +133,10 @@ GATHERS = {"embedding", "index", "gather", "index_select", "take", "_unsafe_inde
 """Operators that read no more of their source than they write, and the indices."""
 BAGS = {"_embedding_bag", "_embedding_bag_forward_only"}
 """Operators that read one row of their first argument for each element of their second one."""
+POOLS = {
+    "avg_pool1d": 1, "avg_pool2d": 2, "avg_pool3d": 3, "max_pool2d_with_indices": 2, "max_pool3d_with_indices": 3,
+}  # fmt: skip
+"""Operators that look at a window for each element that they make, and its dimensions."""
 OVERWRITES = {
     "copy", "fill", "zero", "normal", "uniform", "random", "exponential", "bernoulli", "cauchy", "log_normal", "geometric",
 }  # fmt: skip
@@ -253,6 +257,16 @@ def least_flops(step: Op, read: Tensors, made: Tensors) -> float:
     if base_name(step.op) in _OF_METHODS:
         return 0.0
     return flops(step, read, made) * (COMPLEX_AT_LEAST / COMPLEX if made[0].is_complex() else 1.0)
+
+
+def touched(step: Op, read: Tensors, made: Tensors) -> float:
+    """How many elements an operator looks at: one that windows share as often as it lies in one, be they those of a pool or those
+    of `unfold`. `read` as `taken` gives it."""
+    windows = float(made[0].numel()) if made and base_name(step.op) in POOLS else 0.0
+    for axis in range(POOLS.get(base_name(step.op), 0)):
+        sizes = argument(step, "kernel_size")
+        windows *= sizes[min(axis, len(sizes) - 1)] if isinstance(sizes, (list, tuple)) else sizes
+    return max(windows, *(float(t.numel()) for t in read), 0.0)
 
 
 def taken(step: Op, given: Tensors) -> Tensors:

@@ -14,9 +14,10 @@ from typing import Any
 from rlkernel.errors import BrokenReference, one_line
 from rlkernel.evaluator import wire
 from rlkernel.evaluator.devices import profile_of
-from rlkernel.evaluator.judging.construction import Before, Round
+from rlkernel.evaluator.judging.construction import Round
 from rlkernel.evaluator.judging.drawing import draw_rounds
 from rlkernel.evaluator.judging.kernelbench import closeness, worse
+from rlkernel.evaluator.judging.plan import Before
 from rlkernel.evaluator.judging.preparing import Prepared, prepare
 from rlkernel.evaluator.judging.reference_calls import tensors_of
 from rlkernel.evaluator.judging.rounds import Expected, compare_round

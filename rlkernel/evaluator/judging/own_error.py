@@ -15,11 +15,11 @@ such as -1e9 behind a mask. Huge values begin above a gap of a factor of 1000 in
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import torch
 
+from rlkernel.evaluator.judging.error_passes import ByTorch, Measure, Sums, blocks
 from rlkernel.evaluator.program.codes import equal_or_wrong, valued
 
 NEAREST_FACTOR = 3.0
@@ -45,8 +45,6 @@ SAMPLE = 1 << 18
 """Elements whose magnitudes are sorted."""
 SPREAD = 0.25
 """Share of an output's standard deviation that a floor never exceeds, where the reference resolves it."""
-BLOCK = 1 << 26
-"""Elements of an output that are compared at a time."""
 WHOLE = (torch.int8, torch.uint8, torch.int16, torch.int32)
 """Dtypes of quantised values. int64 is that of indices, and bool that of conditions."""
 FEW = 8
@@ -171,17 +169,18 @@ def off_by_one(found: torch.Tensor, other: torch.Tensor) -> float:
     if found.shape != other.shape or found.dtype != other.dtype or not found.numel():
         return 0.0
     wrong = most = 0
-    for mine, theirs in _blocks([found, other]):
+    for mine, theirs in blocks([found, other]):
         apart = (mine.long() - theirs.long()).abs_()
         wrong, most = wrong + int(apart.sum()), max(most, int(apart.amax()))
     return wrong / found.numel() if most == 1 else 0.0
 
 
 def own_error(
-    found: torch.Tensor, exact: torch.Tensor, nudged: torch.Tensor | None = None, cores: Cores | None = None, *, gaps: bool = True
-) -> OwnError:
+    found: torch.Tensor, exact: torch.Tensor, nudged: torch.Tensor | None = None, cores: Cores | None = None, *,
+    gaps: bool = True, passes: Measure = ByTorch,
+) -> OwnError:  # fmt: skip
     """The reference's error: `found` in its own dtype, `exact` in float64, `nudged` in float64 on inputs moved by their rounding,
-    `cores` with the operands of products rounded. Without `gaps` nothing counts as huge."""
+    `cores` with the operands of products rounded. Without `gaps` nothing counts as huge. passes: what reads the tensors."""
     if found.dtype in WHOLE:
         return OwnError(element=max(off_by_one(found, other) for other in (exact, nudged) if other is not None))
     if equal_or_wrong(found.dtype) or found.shape != exact.shape or not found.numel():
@@ -198,38 +197,31 @@ def own_error(
     huge = huge_from(found) if gaps else math.inf
     others = [nudged] if nudged is not None else []
     others += [cores.nearest, cores.cut] if cores is not None else []
-    blocks = _blocks([found, exact, *others])
-    whole = [_counted(blocks[0], huge)] if len(blocks) == 1 else None  # several blocks would take much memory together
-
-    def counted() -> Iterable[list[torch.Tensor]]:
-        return whole or (_counted(block, huge) for block in blocks)
-
-    count, size, total, given, *sides = torch.stack([_sums(block) for block in counted()]).sum(0).tolist()
-    along = sides.pop()
-    if not count:
+    read = passes([found, exact, *others], huge)
+    sums = read.sums()
+    if not sums.count:
         return OwnError(huge=huge)
-    root = math.sqrt(size / count)
-    rows = torch.stack([_extremes(block, root, total / count) for block in counted()])
-    variance, *worst = [float(rows[:, 0].sum()) / max(1, count - 1), *rows[:, 1:].amax(0).tolist()]
+    root = math.sqrt(sums.size / sums.count)
+    squares, worst = read.extremes(root, sums.total / sums.count)
     misses = [
-        (math.sqrt(miss) / _above(math.sqrt(size)), element) if finite == count else (math.inf, math.inf)
-        for miss, finite, element in zip(sides[::2], sides[1::2], worst, strict=True)
+        (math.sqrt(miss) / _above(math.sqrt(sums.size)), element) if finite == sums.count else (math.inf, math.inf)
+        for (miss, finite), element in zip(sums.sides, worst, strict=True)
     ]  # fmt: skip
     norm, element = misses[0]
     if nudged is not None and misses[1][0] < UNSTEADY:
         norm, element = max(norm, misses[1][0]), max(element, misses[1][1])
-    spread = math.sqrt(variance) / max(root, 1e-300) if count >= FEW else 1.0
-    noise = _noise(math.sqrt(size), math.sqrt(given), sides, rounded=cores is not None) if count >= FEW else 0.0
+    spread = math.sqrt(squares / max(1, sums.count - 1)) / max(root, 1e-300) if sums.count >= FEW else 1.0
+    noise = _noise(sums, rounded=cores is not None) if sums.count >= FEW else 0.0
     own = OwnError(norm, element, min(1.0, spread), huge, noise=noise)
-    return own if cores is None else _with_cores(own, misses[-2], misses[-1], -along / _above(size))
+    return own if cores is None else _with_cores(own, misses[-2], misses[-1], -sums.along / _above(sums.size))
 
 
-def _noise(size: float, given: float, sides: list[float], *, rounded: bool) -> float:
-    """The bound `OwnError.noise`. size, given: the norms of the float64 result and of the reference's. sides: as
-    `_sums` has them. rounded: whether the last two of them are tf32's."""
+def _noise(sums: Sums, *, rounded: bool) -> float:
+    """The bound `OwnError.noise`. rounded: whether the last two of the sides are tf32's."""
+    size, given = math.sqrt(sums.size), math.sqrt(sums.given)
     if not size < CANCELLED * given < math.inf:
         return 0.0
-    missed = [math.sqrt(miss) for miss in sides[::2]]
+    missed = [math.sqrt(miss) for miss, _ in sums.sides]
     bound = REFERENCE_FACTOR * missed[0]
     if rounded:
         bound += max(NEAREST_FACTOR * missed[-2], CUT_FACTOR * missed[-1])
@@ -250,47 +242,3 @@ def _with_cores(own: OwnError, nearest: tuple[float, float], cut: tuple[float, f
 
 def _above(size: float) -> float:
     return max(size, 1e-30)
-
-
-def _blocks(tensors: list[torch.Tensor]) -> list[list[torch.Tensor]]:
-    """Views of the tensors, which have one shape, by parts of at most about `BLOCK` elements, so that little memory is taken
-    beside them."""
-    shape = tensors[0].shape
-    if tensors[0].numel() <= BLOCK or not shape:
-        return [tensors]
-    dim = max(range(len(shape)), key=shape.__getitem__)
-    rows = max(1, BLOCK * shape[dim] // tensors[0].numel())
-    return [[t.narrow(dim, start, min(rows, shape[dim] - start)) for t in tensors] for start in range(0, shape[dim], rows)]
-
-
-def _counted(block: list[torch.Tensor], huge: float) -> list[torch.Tensor]:
-    """The elements that are finite and not huge, in float64. A GPU is waited for."""
-    found, exact = block[:2]
-    here = torch.isfinite(found).logical_and_(torch.isfinite(exact))
-    if huge < math.inf:
-        here.logical_and_(found.abs() <= huge)
-    if bool(here.all()):  # as nearly always: what follows costs several passes per tensor
-        return [t.double() for t in block]
-    return [t[here].double() for t in block]
-
-
-def _sums(counted: list[torch.Tensor]) -> torch.Tensor:
-    """Sums over what counts of one block: the number of elements, the sums of their squares, of themselves, and of the squares
-    of `found`; then of `found` and of each further tensor the squared errors and the number of finite elements; then the last
-    one's errors times the exact values."""
-    mine, target, *rest = counted
-    count = torch.full((), float(target.numel()), dtype=torch.float64, device=target.device)
-    sides = [x for t in (mine, *rest) for x in ((t - target).square().sum(), torch.isfinite(t).sum().double())]
-    along = (((rest or [mine])[-1] - target) * target).sum()
-    return torch.stack([count, target.square().sum(), target.sum(), mine.square().sum(), *sides, along])
-
-
-def _extremes(counted: list[torch.Tensor], root: float, mean: float) -> torch.Tensor:
-    """Misses in what counts of one block: the sum of the squared distances from the mean; then of `found` and of each further
-    tensor the worst element, relative to |element| + root mean square."""
-    mine, target, *rest = counted
-    if not target.numel():
-        return torch.zeros(2 + len(rest), dtype=torch.float64, device=target.device)
-    base = (target.abs() + root).clamp_min_(1e-30)
-    worst = [((t - target).abs_() / base).amax() for t in (mine, *rest)]
-    return torch.stack([(target - mean).square().sum(), *worst])

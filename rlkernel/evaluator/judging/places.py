@@ -1,4 +1,5 @@
-"""Finds what a stressed round does to single inputs: which zeros stay, which masks get holes, which numbers may be uneven.
+"""Finds what a stressed round does to single inputs: which zeros stay, which masks get holes, which numbers may be uneven, and
+which rows may be tiny or below zero.
 
 A mask that lets everything through may be ignored, as zeros may. Example: `mask = torch.ones(B, L, dtype=torch.bool)`, and a mean
 over what it leaves. It gets holes where the reference runs so and stays as finite as it is. Source: ours.
@@ -14,8 +15,9 @@ from typing import Any
 import torch
 from torch import nn
 
+from rlkernel.evaluator.judging.edge_search import edges
 from rlkernel.evaluator.judging.reference_calls import call, tensors_of
-from rlkernel.evaluator.judging.stress import NOWHERE, is_mask, side, stressed
+from rlkernel.evaluator.judging.stress import NOWHERE, UNEVEN, all_zero, changes, is_mask, side, stressed
 from rlkernel.evaluator.judging.unevenness import drawn_one_by_one
 from rlkernel.evaluator.judging.unread import MOST, unread_zeros
 from rlkernel.evaluator.messages.judgement import Places, Stress
@@ -32,19 +34,25 @@ def places(
     if stress is Stress.NONE:
         return NOWHERE
     seed, other, forward = seeds
-    kept = unread_zeros(model, partial(draw, seed), forward, stress)
-    found = Places(kept=tuple(sorted(kept)), holed=_holed(model, partial(draw, seed), forward))
-    return replace(found, drawn=_drawn(draw(seed), draw(other))) if stress is Stress.UNEVEN else found
+    given = tensors_of(draw(seed))
+    drawn = _drawn(given, tensors_of(draw(other))) if stress in UNEVEN else ()
+    masks, zeros = [place for place, tensor in enumerate(given) if is_mask(tensor)], any(map(all_zero, given))
+    del given  # the calls that follow need the memory
+    kept = unread_zeros(model, partial(draw, seed), forward, stress) if zeros else frozenset()
+    found = Places(tuple(sorted(kept)), _holed(model, partial(draw, seed), forward, masks), drawn)
+    if stress is not Stress.EXTREME or not drawn:
+        return found
+    inputs = draw(seed)
+    return replace(found, edges=edges(model(), drawn, inputs, draw(other), changes(inputs, stress, found), forward))
 
 
-def _drawn(inputs: list[Any], others: list[Any]) -> tuple[int, ...]:
-    pairs = zip(tensors_of(inputs), tensors_of(others), strict=False)
+def _drawn(inputs: list[torch.Tensor], others: list[torch.Tensor]) -> tuple[int, ...]:
+    pairs = zip(inputs, others, strict=False)
     return tuple(place for place, (one, other) in enumerate(pairs) if side(one) and drawn_one_by_one(one, other))
 
 
-def _holed(model: Callable[[], nn.Module], draw: Callable[[], list[Any]], seed: int) -> tuple[int, ...]:
+def _holed(model: Callable[[], nn.Module], draw: Callable[[], list[Any]], seed: int, masks: list[int]) -> tuple[int, ...]:
     """The masks that get holes: each alone leaves the outputs of a call finite, and in their shapes."""
-    masks = [place for place, tensor in enumerate(tensors_of(draw())) if is_mask(tensor)]
     if not 0 < len(masks) <= MOST:
         return ()
 

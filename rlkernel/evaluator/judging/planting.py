@@ -59,10 +59,14 @@ def planted(inputs: list[Any], seed: int) -> list[Any]:
         if not fitting or tensor.numel() < 2:
             return tensor
         generator = generators.setdefault(tensor.device, torch.Generator(tensor.device).manual_seed(seed))
-        here = torch.rand(tensor.shape, generator=generator, device=tensor.device) < SHARE
-        which = torch.randint(len(fitting), tensor.shape, generator=generator, device=tensor.device)
+        drawn = torch.rand(tensor.numel(), generator=generator, device=tensor.device)
+        which = torch.randint(len(fitting), (tensor.numel(),), generator=generator, device=tensor.device)
+        here = drawn < SHARE
+        # Of 16 elements none would get a number in one draw of eight: each number is put somewhere, into half of them at most.
+        surely = drawn.topk(min(len(fitting), tensor.numel() // 2), largest=False).indices
+        here[surely], which[surely] = True, torch.arange(surely.numel(), device=tensor.device)
         values = torch.tensor(fitting, dtype=tensor.dtype, device=tensor.device)
-        return torch.empty_like(tensor).copy_(torch.where(here, values[which], tensor))
+        return torch.empty_like(tensor).copy_(torch.where(here.view(tensor.shape), values[which].view(tensor.shape), tensor))
 
     made = [mapped(value, change) for value in inputs]
     pairs = zip(tensors_of(made), tensors_of(inputs), strict=True)

@@ -7,6 +7,7 @@ and so do rounds at scaled or shifted inputs (`stress.py`).
 from __future__ import annotations
 
 import copy
+import itertools
 import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
@@ -15,8 +16,9 @@ from typing import Any
 import torch
 from torch import nn
 
+from rlkernel.evaluator.judging.edges import with_rows_of
 from rlkernel.evaluator.judging.widening import without_casts
-from rlkernel.evaluator.messages.judgement import Balance
+from rlkernel.evaluator.messages.judgement import Balance, Edge
 from rlkernel.evaluator.program.codes import holds_numbers, widened
 from rlkernel.evaluator.program.replaced import holding
 from rlkernel.evaluator.program.tensors import flatten, overwrite
@@ -55,13 +57,21 @@ def nudge(tensor: torch.Tensor) -> torch.Tensor:
     Whole numbers and codes stay."""
     if not holds_numbers(tensor):
         return tensor
-    factor = torch.rand(tensor.shape, dtype=torch.float64, device=tensor.device)
-    return factor.sub_(0.5).mul_(torch.finfo(tensor.dtype).eps).add_(1.0).mul_(tensor)
+    half = 0.5 * torch.finfo(tensor.dtype).eps
+    factor = torch.empty(tensor.shape, dtype=torch.float64, device=tensor.device).uniform_(1.0 - half, 1.0 + half)
+    return factor.mul_(tensor)
 
 
-def nudged(inputs: list[Any]) -> list[Any]:
-    """Inputs in float64, moved by their own rounding."""
-    return [mapped(x, nudge) for x in inputs]
+def nudged(inputs: list[Any], edges: Sequence[Edge] = ()) -> list[Any]:
+    """Inputs in float64, moved by their own rounding. Rows of `edges` stay as they are: what their rounding would do says nothing
+    of the others, which have the same bounds."""
+    places, known = itertools.count(), {edge.place: edge for edge in edges}
+
+    def change(tensor: torch.Tensor) -> torch.Tensor:
+        moved, edge = nudge(tensor), known.get(next(places))
+        return moved if edge is None else with_rows_of(moved, tensor, edge)
+
+    return [mapped(x, change) for x in inputs]
 
 
 def constants(model: nn.Module, fixed: Sequence[str] = ()) -> dict[str, torch.Tensor]:
@@ -108,17 +118,30 @@ def balance_state(model: nn.Module, balance: Balance) -> None:
             state[name].mul_(factor)
 
 
-def pairs(own: Mapping[str, torch.Tensor], given: Mapping[str, torch.Tensor]) -> list[tuple[torch.Tensor, torch.Tensor]]:
-    """A candidate's state beside the reference's: by name, shape and dtype; what is left over by shape and dtype in order,
-    where both sides have equally many."""
-    alike = {name for name, tensor in own.items() if name in given and _kind(tensor) == _kind(given[name])}
-    found = [(own[name], given[name]) for name in own if name in alike]
-    rest = [[(name, t) for name, t in side.items() if name not in others] for side, others in ((own, given), (given, own))]
+def held_as(own: Mapping[str, torch.Tensor], given: Mapping[str, torch.Tensor]) -> dict[str, str]:
+    """What a candidate calls the reference's state: the same name where shape and dtype are the same; under names that only one
+    side has by shape and dtype in order, where both have equally many. Example: `bn.running_mean` is held as `running_mean`."""
+    found = {name: name for name, tensor in own.items() if name in given and _kind(tensor) == _kind(given[name])}
+    rest = [[(name, t) for name, t in side.items() if name not in other] for side, other in ((own, given), (given, own))]
     for kind in {_kind(tensor) for _, tensor in rest[0]}:
-        mine, theirs = ([t for _, t in side if _kind(t) == kind] for side in rest)
+        mine, theirs = ([name for name, t in side if _kind(t) == kind] for side in rest)
         if len(mine) == len(theirs):
-            found += list(zip(mine, theirs, strict=True))
+            found |= dict(zip(theirs, mine, strict=True))
     return found
+
+
+def hand_over(own: Mapping[str, torch.Tensor], given: Mapping[str, torch.Tensor]) -> dict[str, str]:
+    """Write the reference's state over a candidate's. Returns what the candidate calls it, see `held_as`."""
+    names = held_as(own, given)
+    for theirs, mine in names.items():
+        overwrite(own[mine], given[theirs])
+    return names
+
+
+def as_reference(state: Mapping[str, torch.Tensor], names: Mapping[str, str]) -> dict[str, torch.Tensor]:
+    """A candidate's state by its own names, and by the reference's that `held_as` knows. Its own go first: forward may make state
+    under a name of the reference's that `__init__` has not."""
+    return {theirs: state[mine] for theirs, mine in names.items() if mine in state} | dict(state)
 
 
 def _kind(tensor: torch.Tensor) -> tuple[tuple[int, ...], torch.dtype]:
@@ -133,9 +156,16 @@ def call(model: nn.Module, inputs: list[Any], seed: int) -> Any:
 
 def exact_outputs(model: nn.Module, inputs: list[Any], seed: int) -> list[torch.Tensor] | None:
     """In float64, on copies of `inputs`; `model` is turned into it. None where it does not run there and is its own measure."""
+    found = _exact_call(model, inputs, seed)
+    return None if found is None else found[0]
+
+
+def _exact_call(model: nn.Module, inputs: list[Any], seed: int) -> tuple[list[torch.Tensor], list[torch.Tensor]] | None:
+    """The outputs of `exact_outputs`, and the arguments after the call."""
     buffers = {name: tensor.clone() for name, tensor in model.named_buffers()}
     try:
-        return tensors_of(call(widened(model), mapped(inputs, doubled), seed))
+        wide = mapped(inputs, doubled)
+        return tensors_of(call(widened(model), wide, seed)), tensors_of(wide)
     except REFUSALS:
         pass
     try:
@@ -144,7 +174,7 @@ def exact_outputs(model: nn.Module, inputs: list[Any], seed: int) -> list[torch.
                 tensor.copy_(buffers[name])
         wide = mapped(inputs, doubled)
         with without_casts():
-            return tensors_of(call(model, wide, seed))
+            return tensors_of(call(model, wide, seed)), tensors_of(wide)
     except (*REFUSALS, KeyError):
         return None
 
@@ -155,10 +185,15 @@ def exact_of_copy(model: nn.Module, inputs: list[Any], seed: int, names: Sequenc
     return exact_with_state(copy.deepcopy(model), inputs, seed, names)
 
 
-def exact_with_state(model: nn.Module, inputs: list[Any], seed: int, names: Sequence[str]) -> list[torch.Tensor] | None:
-    """The outputs in float64 as `exact_outputs` gives them, and behind them the parameters and buffers of these names."""
-    outputs = exact_outputs(model, inputs, seed)
-    return None if outputs is None else [*outputs, *(state_of(model)[name] for name in names)]
+def exact_with_state(
+    model: nn.Module, inputs: list[Any], seed: int, names: Sequence[str], places: Sequence[int] = ()
+) -> list[torch.Tensor] | None:
+    """The outputs in float64 as `exact_outputs` gives them, and behind them the parameters and buffers of these names, and the
+    arguments at these places, as the call leaves them."""
+    found = _exact_call(model, inputs, seed)
+    if found is None:
+        return None
+    return [*found[0], *(state_of(model)[name] for name in names), *(found[1][place] for place in places)]
 
 
 def doubled(tensor: torch.Tensor) -> torch.Tensor:

@@ -1,8 +1,9 @@
 """Modelled device time where there is no GPU, and the floor that no time may undercut.
 
-    operator   launch + max(bytes / bandwidth, flops / peak), bytes = what it reads and writes, each once;
-               a recurrent layer has one launch per element of the sequence
-    launch     launch + max(dram / bandwidth, all traffic / L2 bandwidth, flops / peak, programs / rate of starting them)
+    operator   launch + max(bytes / bandwidth, flops / peak, looks / rate), bytes = what it reads and writes, each once; looks =
+               elements, as often as windows share them; a recurrent layer has one launch per element of the sequence
+    launch     launch + max(dram / bandwidth, all traffic / L2 bandwidth, flops / peak, programs / rate of starting them,
+               atomics on the word that most of them change / their rate)
                with dram = traffic, at most once over each tensor and once more for what programs read again too late
                (`cpu/reuse.py`); and a share of the device if the grid is small
 
@@ -28,6 +29,7 @@ from rlkernel.evaluator.judging.operator_costs import (
     is_of_cudnn,
     moved_bytes,
     taken,
+    touched,
 )
 from rlkernel.evaluator.program.operators import operator
 from rlkernel.evaluator.program.schema import Op
@@ -36,6 +38,11 @@ from rlkernel.types import Precision
 
 LIBRARY_EFFICIENCY = 0.8
 """Share of the peak that a library's matrix product reaches; the same for `tl.dot`."""
+ATOMICS_PER_US = 2000.0
+"""Atomics on one word, which wait for one another: about one in a cycle of the L2 cache."""
+PER_LOOK = 8.0
+"""Operations of float32 in the time that a processor takes for a look at an element in its own cache: 32 of these and 256 of
+those in a cycle."""
 PROGRAM_START_US = 0.6
 """Time to start and retire one program on a processor that holds several."""
 FLOAT32_PRODUCTS = 3
@@ -89,7 +96,8 @@ def operator_us(
         raise NoCost(step.op)
     memory = moved_bytes(step, taken(step, read), made) / profile.dram_bytes_per_us
     arithmetic = flops(step, read, made) / (LIBRARY_EFFICIENCY * _peak(step, (made or read)[0].dtype, profile, precision))
-    return profile.launch_us * in_sequence(step, read) + max(memory, arithmetic)
+    looks = touched(step, taken(step, read), made) / (profile.fp32_flops_per_us / PER_LOOK)
+    return profile.launch_us * in_sequence(step, read) + max(memory, arithmetic, looks)
 
 
 def launch_us(counts: Counts, storage_bytes: Sequence[int], num_warps: int, profile: DeviceProfile) -> float:
@@ -107,7 +115,8 @@ def launch_us(counts: Counts, storage_bytes: Sequence[int], num_warps: int, prof
     memory = max(dram / profile.dram_bytes_per_us, traffic / profile.l2_bytes_per_us)
     shares = [_share(counts, kind, profile) for kind in range(3)]
     busy = max(us / share for us, share in zip((memory, arithmetic, matrix), shares, strict=True))
-    return profile.launch_us + max(busy, counts.programs * PROGRAM_START_US / resident)
+    waiting = counts.queue / ATOMICS_PER_US
+    return profile.launch_us + max(busy, waiting, counts.programs * PROGRAM_START_US / resident)
 
 
 def resident_programs(num_warps: int, profile: DeviceProfile) -> int:

@@ -32,6 +32,8 @@ class Expected:
     """Output -> another result that is right, and what is allowed from it: float64's, where the reference is its own measure."""
     state: Mapping[str, tuple[torch.Tensor, Tolerance]] = field(default_factory=dict)
     """Buffers and parameters that forward changes, after the call, and what is allowed of them."""
+    written: Mapping[int, Tolerance] = field(default_factory=dict)
+    """What is allowed of the arguments that forward changes and does not return, by their places."""
     lent: tuple[bool, ...] = ()
     """Whether each output lies in the memory of an input."""
     other: bool = False
@@ -42,6 +44,12 @@ class Expected:
     """Stands behind a miss: what is special about the round."""
     blame: Callable[[Sequence[torch.Tensor]], str] | None = None
     """Stands behind the note, found from the wrong outputs: which parameters they ignore."""
+
+    @property
+    def made(self) -> list[tuple[torch.Tensor, Tolerance]]:
+        """The outputs and the arguments that forward changes, and what is allowed of each."""
+        written = [(self.inputs[place], allowed) for place, allowed in self.written.items()]
+        return [*zip(self.reference, self.allowed, strict=True), *written]
 
 
 def fates(
@@ -114,7 +122,8 @@ def _inputs(inputs: Sequence[torch.Tensor], outputs: Sequence[torch.Tensor], exp
         elif (place := returned_as(wanted, expected.reference)) is not None and _equal(found, outputs[place]):
             continue  # it holds what the output holds
         else:
-            where, allowed = f"input {index} after forward", tolerance(wanted.dtype, OwnError(), Precision.STRICT)
+            where, usual = f"input {index} after forward", tolerance(wanted.dtype, OwnError(), Precision.STRICT)
+            allowed = expected.written.get(index, usual)
             match = compare_tensor(found, wanted, wanted, allowed=allowed, overlapping=False, where=where)
             if not match.matches:
                 return match.detail

@@ -16,9 +16,10 @@ from typing import Any
 
 import torch
 
+from rlkernel.evaluator.judging.edges import edged
 from rlkernel.evaluator.judging.reference_calls import is_constant, mapped, tensors_of
 from rlkernel.evaluator.judging.unevenness import uneven
-from rlkernel.evaluator.messages.judgement import Places, Stress
+from rlkernel.evaluator.messages.judgement import Edge, Places, Stress
 from rlkernel.evaluator.program.codes import holds_numbers
 from rlkernel.evaluator.program.tensors import extent
 
@@ -30,6 +31,7 @@ STRESS_NOTES: dict[Stress, tuple[str, ...]] = {
     Stress.SCALED: (f"inputs scaled by {STRESS:g}",),
     Stress.SHIFTED: (f"inputs scaled by {STRESS:g} and shifted",),
     Stress.UNEVEN: (f"inputs scaled by {STRESS:g}, shifted and uneven",),
+    Stress.EXTREME: (f"inputs scaled by {STRESS:g}, shifted and uneven, with rows that are tiny or below zero",),
 }
 """What stands behind a miss in a round under stress."""
 LOPSIDED = 4.0
@@ -43,6 +45,10 @@ HOLES = -0.35
 MASKS = (torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
 """Dtypes of masks that are no numbers."""
 NOWHERE = Places()
+UNEVEN = (Stress.EXTREME, Stress.UNEVEN)
+"""Those in which numbers differ in size from place to place."""
+SHIFTED = (*UNEVEN, Stress.SHIFTED)
+"""Those in which inputs are shifted."""
 
 
 class Side(Enum):
@@ -71,12 +77,15 @@ class Change:
     """Whether it is a mask that gets holes, and nothing else is done to it."""
     uneven: bool = False
     """Whether its numbers differ in size from place to place."""
+    edge: Edge | None = None
+    """Which rows of what is uneven are tiny or below zero, if any are."""
     scaled: bool = True
     """Whether it is scaled then, if other numbers do not stand in its place."""
 
 
 def stresses(inputs: list[Any]) -> tuple[Stress, ...]:
-    """What can be done to such arguments of forward, the hardest first. A GPU is waited for."""
+    """What can be done to such arguments of forward, the hardest first, without the rows that `drawing.py` adds. A GPU is waited
+    for."""
     tensors = tensors_of(inputs)
     shifted = any(map(side, tensors))
     found = (Stress.UNEVEN, Stress.SHIFTED) if shifted else ()
@@ -101,9 +110,16 @@ def changes(inputs: list[Any], stress: Stress, places: Places = NOWHERE) -> tupl
         if stress is not Stress.NONE and place in places.holed:
             return Change(holed=True)
         found = _change(tensor, stress) if holds_numbers(tensor) and place not in places.kept else None
-        return found and replace(found, uneven=stress is Stress.UNEVEN and place in places.drawn)
+        return found and replace(found, uneven=stress in UNEVEN and place in places.drawn)
 
-    return tuple(of(place, tensor) for place, tensor in enumerate(tensors_of(inputs)))
+    found = tuple(of(place, tensor) for place, tensor in enumerate(tensors_of(inputs)))
+    return with_edges(found, places.edges) if stress is Stress.EXTREME else found
+
+
+def with_edges(found: Sequence[Change | None], edges: Sequence[Edge]) -> tuple[Change | None, ...]:
+    """These changes, with such rows besides."""
+    of = {edge.place: edge for edge in edges}
+    return tuple(one and replace(one, edge=of.get(place)) for place, one in enumerate(found))
 
 
 def _change(tensor: torch.Tensor, stress: Stress) -> Change | None:
@@ -112,7 +128,7 @@ def _change(tensor: torch.Tensor, stress: Stress) -> Change | None:
     zeros = all_zero(tensor)
     if zeros or holds_one(tensor):
         return Change(replaced=zeros, varied=True, scaled=stress is not Stress.VARIED)
-    lies = side(tensor) if stress in (Stress.SHIFTED, Stress.UNEVEN) else None
+    lies = side(tensor) if stress in SHIFTED else None
     if lies is None:
         return None if stress is Stress.VARIED else Change()
     # A sum over what is centred altogether would be nothing but roundings.
@@ -137,16 +153,20 @@ def _changed(tensor: torch.Tensor, what: Change) -> torch.Tensor:
     if what.replaced:
         return wave_like(tensor, positive=True)  # zeros are often sums of squares, of which a root is taken
     made = tensor * (1.0 + wave_like(tensor)) if what.varied else _moved(tensor, what)
-    made = made * STRESS if what.scaled else made
-    return uneven(made) if what.uneven else made
+    scale = STRESS if what.scaled else 1.0
+    if not what.uneven:
+        return made * scale if what.scaled else made
+    made = uneven(made.clone() if made is tensor else made, scale)
+    return made if what.edge is None else edged(made, what.edge)
 
 
 def _moved(tensor: torch.Tensor, what: Change) -> torch.Tensor:
     if what.side is None:
         return tensor
-    by = what.shift if what.side is Side.TWO else what.shift - _mean(tensor)
     # Zeros are part of the problem, such as one half of a triangular matrix.
-    return (tensor + by).masked_fill_(tensor == 0, 0)
+    if what.side is Side.TWO:
+        return torch.add(tensor, tensor != 0, alpha=what.shift)
+    return (tensor + (what.shift - _mean(tensor))).masked_fill_(tensor == 0, 0)
 
 
 def _mean(tensor: torch.Tensor) -> torch.Tensor:
@@ -202,5 +222,11 @@ def side(value: Any) -> Side | None:
 
 def half_size(tensor: torch.Tensor) -> float:
     """Half of a tensor's root mean square, rounded to a power of two, so that the same numbers always give the same one."""
-    size = float(torch.linalg.vector_norm(tensor, dtype=torch.float32)) / math.sqrt(tensor.numel())
+    size = root_mean_square(tensor)
     return 0.5 * 2.0 ** round(math.log2(size)) if 0.0 < size < math.inf else 0.0
+
+
+def root_mean_square(tensor: torch.Tensor) -> float:
+    """The root mean square of a tensor's numbers, computed in float32 at least; 0 of none. A GPU is waited for."""
+    wide = torch.promote_types(tensor.dtype, torch.float32)
+    return float(torch.linalg.vector_norm(tensor, dtype=wide)) / math.sqrt(max(1, tensor.numel()))

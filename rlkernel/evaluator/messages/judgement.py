@@ -37,8 +37,22 @@ class Stress(StrEnum):
     that lie about zero, such as those of `torch.randn`, are moved off it by half of their size, so that a mean is missed."""
     UNEVEN = "uneven"
     """Besides, the numbers of an input differ in size from place to place, so that a part of a row does not stand for it."""
+    EXTREME = "extreme"
+    """Besides, a few rows of an input are tiny, and a few lie wholly below zero."""
     VARIED = "varied"
     """Inputs that hold one number get several, as they do in all of these, and nothing else is done."""
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """Rows of one input that lie at the edge of what a formula bears, see `judging.edges`."""
+
+    place: int
+    """Which of the tensors among the arguments of forward it is."""
+    axis: int
+    """Along which axis these rows are counted."""
+    low: bool
+    """Whether a few of them lie wholly below zero, beside the tiny ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +65,8 @@ class Places:
     """Masks without a hole, which get some."""
     drawn: tuple[int, ...] = ()
     """Inputs whose numbers are drawn one by one, which may be uneven."""
+    edges: tuple[Edge, ...] = ()
+    """Rows of these that are tiny or below zero, for one input at most once."""
 
 
 @dataclass(frozen=True, slots=True)

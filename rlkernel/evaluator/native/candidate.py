@@ -17,12 +17,12 @@ from torch import nn
 from rlkernel.errors import one_line
 from rlkernel.evaluator import wire
 from rlkernel.evaluator.judging.flags import set_precision
-from rlkernel.evaluator.judging.reference_calls import call, pairs, state_of, tensors_of
+from rlkernel.evaluator.judging.reference_calls import as_reference, call, hand_over, state_of, tensors_of
 from rlkernel.evaluator.messages import codec
 from rlkernel.evaluator.messages.children import RoundOutputs
 from rlkernel.evaluator.messages.native import Begin, Call, Construct, Done, Draw, HandOver, Raised, TimeCall, Timed
 from rlkernel.evaluator.native.calls import CallClock, PlacedReference, timed_call
-from rlkernel.evaluator.program.tensors import flatten, lent, overlapping, overwrite
+from rlkernel.evaluator.program.tensors import flatten, lent, overlapping
 from rlkernel.seeds import following
 
 MODULE = "candidate"
@@ -49,6 +49,8 @@ class _Held:
         self.path = ""
         """The candidate's file."""
         self._names: dict[str, Any] = {}
+        self._held_as: dict[str, str] = {}
+        """What the candidate calls the reference's state."""
 
     def answer(self, header: dict[str, Any], body: wire.Body) -> Done | RoundOutputs | Timed:
         """The answer to one question. Raises whatever the candidate raises."""
@@ -97,16 +99,14 @@ class _Held:
         if draw.other:
             self._module.train(not self._module.training)
         if self._copied:
-            given = state_of(self._reference.drawn_model(draw))
-            for own, theirs in pairs(state_of(self._module), given):
-                overwrite(own, theirs)
+            self._held_as = hand_over(state_of(self._module), state_of(self._reference.drawn_model(draw)))
 
     def _call(self, draw: Draw, watched: tuple[str, ...], body: wire.Body) -> RoundOutputs:
         if not draw.again:
             self._construct(draw)
         inputs = self._reference.drawn_inputs(draw)
         output = call(self._module, inputs, draw.forward_seed)
-        state = state_of(self._module)
+        state = as_reference(state_of(self._module), self._held_as)
         return _outputs(output, tensors_of(inputs), {name: state[name] for name in watched if name in state}, body)
 
 

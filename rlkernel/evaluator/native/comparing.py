@@ -11,8 +11,9 @@ import torch
 
 from rlkernel.evaluator import wire
 from rlkernel.evaluator.judging.comparison import Match, bits, compare_structure, compare_tensor
-from rlkernel.evaluator.judging.construction import Construction, Round, Terms
+from rlkernel.evaluator.judging.construction import Construction, Round
 from rlkernel.evaluator.judging.kernelbench import closeness, worse
+from rlkernel.evaluator.judging.plan import Terms
 from rlkernel.evaluator.judging.reference_calls import call
 from rlkernel.evaluator.judging.rounds import compare_round
 from rlkernel.evaluator.messages.children import RoundOutputs

@@ -19,8 +19,7 @@ _PRIVATE = {
     "_upsample_nearest_exact2d", "_upsample_bilinear2d_aa", "_trilinear", "_unsafe_index", "_unsafe_index_put", "_stack", "_conj",
     "_neg_view", "_fft_c2c", "_fft_r2c", "_fft_c2r", "_linalg_det", "_linalg_solve_ex", "_linalg_svd", "_linalg_eigh",
     "_safe_softmax",
-    "_fused_rms_norm", "_transformer_encoder_layer_fwd", "_scaled_dot_product_flash_attention_for_cpu", "_grouped_mm",
-    "_scaled_mm",
+    "_fused_rms_norm", "_transformer_encoder_layer_fwd", "_grouped_mm", "_scaled_mm",
     "_unsafe_masked_index", "_chunk_cat", "_is_all_true", "_assert_async", "_convolution", "_linalg_slogdet", "_ctc_loss",
     "_upsample_bicubic2d_aa", "_int_mm", "_standard_gamma", "_sample_dirichlet",
 }  # fmt: skip
@@ -31,7 +30,9 @@ _REFUSED = {
     "rename",
     "retain_grad", "requires_grad_", "to_mkldnn", "to_dense", "data", "is_pinned", "resize_as_", "resize_as_sparse_",
 }  # fmt: skip
-_WHOLE = {"scaled_dot_product_attention", "dropout", "dropout_", *recurrent.GATES}
+_OF_THE_HOST = {"slow_conv3d_forward", "histogram", "_scaled_dot_product_flash_attention_for_cpu"}
+"""Operators that no GPU has."""
+_WHOLE = {"scaled_dot_product_attention", "dropout", "dropout_", "_fused_rms_norm", *recurrent.GATES}
 """Made of other operators, which depend on the device, but recorded whole. Of the rest a trace has the parts, whose cost is
 known."""
 _FRESH = {"empty", "empty_like", "new_empty", "empty_strided", "new_empty_strided", "empty_permuted"}
@@ -44,6 +45,8 @@ def operator(name: str) -> Any:
     if len(parts) != 3 or parts[0] != "aten":
         raise MalformedProgram(f"{name} is not an ATen operator")
     base = parts[1]
+    if base in _OF_THE_HOST:
+        raise MalformedProgram(f"operator {name} is the host's alone: a GPU has none of it")
     private = base.startswith("_") and not base.startswith(("__", LISTS)) and base not in _PRIVATE
     if private or base in _REFUSED:
         raise MalformedProgram(f"operator {name} is not allowed")

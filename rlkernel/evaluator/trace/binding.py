@@ -44,7 +44,7 @@ def bind(jit: JITFunction[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -
         bound, specialization, options = binder(*[without_data(value) for value in args], **mocked)
     except TypeError as error:  # Triton's binder is a function that it has made, with a name of its own
         raise TypeError(str(error).replace("dynamic_func()", f"{jit.fn.__name__}()")) from None
-    hash(tuple(specialization))  # Triton looks the kernel up by it
+    hash(tuple(part for part in specialization if not has_numbers(part)))  # Triton looks the kernel up by it
     values = repr([mocked.get(key) for key in OPTIONS])
     accepted: set[tuple[frozenset[str], str]] = jit.__dict__.setdefault("accepted_keywords", set())
     if (frozenset(mocked), values) not in accepted:  # names are checked, and the values of these options, so once is enough

@@ -54,9 +54,10 @@ class Devices:
         """New memory among an operator's results is on `device`; views are where they were."""
         if device == CUDA:
             return
-        for tensor in _tensors([result]):
-            if all(tensor is not own for own in _tensors(args)) and not _shares(tensor, args):
-                self.move(tensor, device)
+        with torch._C.DisableTorchFunction():  # `torch.Tensor(2, 3)` comes here with the trace's own answers still on
+            new = [t for t in _tensors([result]) if all(t is not own for own in _tensors(args)) and not _shares(t, args)]
+        for tensor in new:
+            self.move(tensor, device)
 
     def of_result(self, func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> torch.device:
         """Where an operator's new tensors will be. Raises RuntimeError as torch does if its arguments lie on several devices."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import functools
-import math
 import types
 from collections.abc import Iterator
 from typing import Any
@@ -20,6 +19,7 @@ from rlkernel.evaluator.program.values import Constexpr, FunctionRef, LibraryRef
 from rlkernel.evaluator.trace.binding import fields_of
 from rlkernel.evaluator.trace.host_numbers import Untraceable, has_numbers
 from rlkernel.evaluator.trace.inductor import HELPERS
+from rlkernel.evaluator.trace.parameters import at_run_time, with_defaults
 
 MOST_BITS = 4096
 """The bits that a whole number in a Program may have: those of what a kernel computes while it is compiled."""
@@ -39,12 +39,12 @@ class KernelTable:
         self._constants: dict[int, dict[str, Any]] = {}
         """Function -> its global constants, as they were when it was met first."""
 
-    def index(self, jit: Any, tuples: dict[str, Any] | None = None) -> int:
+    def index(self, jit: Any, tuples: dict[str, Any] | None = None, freed: tuple[str, ...] = ()) -> int:
         """The table's index of `jit`, extracting it and the helpers that it calls on first sight. `tuples`: parameters that are
-        given tuples, which the text takes part by part."""
+        given tuples, which the text takes part by part. `freed`: those that are constexpr and take what a run gives."""
         shapes = {name: _written(name, value) for name, value in (tuples or {}).items()}
         items = {name: _named(name, value) for name, value in (tuples or {}).items()}
-        key = (id(jit), str(jit.src), repr((shapes, items)))
+        key = (id(jit), str(jit.src), repr((shapes, items, freed)))
         known = self._index.get(key)
         if known is not None:
             _check_unchanged(self._constants[known], jit.fn.__globals__)
@@ -58,7 +58,7 @@ class KernelTable:
         scope = {**jit.fn.__globals__}
         for name, cell in zip(jit.fn.__code__.co_freevars, jit.fn.__closure__ or (), strict=True):
             scope[name] = cell.cell_contents
-        source = _named_flat(_with_defaults(str(jit.src), jit.fn), scope)
+        source = _named_flat(at_run_time(with_defaults(str(jit.src), jit.fn), freed), scope)
         source = _taken_apart(source, tuples or {}, shapes) if shapes else source
         names = _free_names(source)
         named = {name: jit.fn.__globals__.get(name) for name in names}
@@ -224,26 +224,6 @@ def _taken_apart(source: str, tuples: dict[str, Any], shapes: dict[str, str]) ->
     by_name = _ByName({text: part for name, value in given.items() for text, part in _named(name, value).items()})
     definition.body = [*makers, *(by_name.visit(statement) for statement in definition.body)]
     return ast.unparse(ast.fix_missing_locations(tree)) + "\n"
-
-
-def _with_defaults(source: str, function: Any) -> str:
-    """A kernel's text with its parameters' defaults as the numbers and strings that they were when it was defined: their names
-    are those of the place where that was."""
-    definition = ast.parse(source).body[0]
-    assert isinstance(definition, ast.FunctionDef)
-    values = [*(function.__defaults__ or ())]
-    named = function.__kwdefaults__ or {}
-    found = [*zip(definition.args.defaults, values, strict=True)]
-    found += [
-        (node, named[a.arg]) for a, node in zip(definition.args.kwonlyargs, definition.args.kw_defaults, strict=True) if node
-    ]
-    lines = source.encode().split(b"\n")
-    for node, value in sorted(found, key=lambda pair: (pair[0].lineno, pair[0].col_offset), reverse=True):
-        plain = isinstance(value, (bool, int, str)) or (isinstance(value, float) and math.isfinite(value))
-        if plain and isinstance(node, ast.Name):
-            line = lines[node.lineno - 1]
-            lines[node.lineno - 1] = line[: node.col_offset] + repr(value).encode() + line[node.end_col_offset :]
-    return b"\n".join(lines).decode()
 
 
 def _named_flat(source: str, scope: dict[str, Any]) -> str:

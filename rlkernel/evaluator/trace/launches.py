@@ -26,6 +26,7 @@ from rlkernel.evaluator.program.values import TensorRef, Value
 from rlkernel.evaluator.trace.addresses import Address
 from rlkernel.evaluator.trace.binding import OPTIONS, Bound, bind, grid_of
 from rlkernel.evaluator.trace.devices import CUDA
+from rlkernel.evaluator.trace.host_numbers import HostFloat
 from rlkernel.evaluator.trace.inductor import compiled_style
 from rlkernel.evaluator.trace.kernels import KernelTable, parts_of
 from rlkernel.evaluator.trace.patched import patched
@@ -71,8 +72,10 @@ class LaunchRecorder:
         self._configs: list[tuple[int, dict[str, Value], Config]] | None = None
 
     def _kernel(self, jit: Any, bound: Bound) -> int:
-        """The index of a kernel, with its tuples taken apart."""
-        return self.table.index(jit, {name: value for name, value in bound.arguments.items() if isinstance(value, tuple)})
+        """The index of a kernel, with its tuples taken apart, and with constants that a run knows as arguments of run time."""
+        tuples = {name: value for name, value in bound.arguments.items() if isinstance(value, tuple)}
+        freed = tuple(p.name for p in jit.params if p.is_constexpr and isinstance(bound.arguments[p.name], HostFloat))
+        return self.table.index(jit, tuples, freed)
 
     def _encoded(self, jit: Any, bound: Bound, grid: tuple[int, int, int]) -> tuple[dict[str, Value], Config]:
         options = {key: _whole(key, value) for key, value in bound.options.items() if key in OPTIONS and value is not None}
@@ -80,7 +83,8 @@ class LaunchRecorder:
         values: dict[str, Value] = {}
         for index, param in enumerate(jit.params):
             for name, value in parts_of(param.name, bound.arguments[param.name]):
-                if param.is_constexpr or value is None or isinstance(value, (tl.constexpr, JITFunction)):
+                fixed = param.is_constexpr and not isinstance(value, HostFloat)
+                if fixed or value is None or isinstance(value, (tl.constexpr, JITFunction)):
                     constants[name] = self.table.constant(name, value)
                 else:
                     values[name] = self._argument(index, name, value)

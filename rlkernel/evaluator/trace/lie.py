@@ -18,6 +18,7 @@ from rlkernel.evaluator.trace.devices import CUDA, HOST, META, resolve
 from rlkernel.evaluator.trace.host_numbers import has_numbers, mathematics
 from rlkernel.evaluator.trace.patched import patched
 from rlkernel.evaluator.trace.recorder import Recorder, Untraceable, fresh_settings
+from rlkernel.evaluator.trace.wholes import RMS_NORM, WHOLE, dropout, rms_norm
 
 _BASE: Any = torch.Tensor.__base__
 _VALUES = {
@@ -36,24 +37,6 @@ _ANSWERS: dict[Any, Callable[[torch.device], Any]] = {
     torch.Tensor.get_device: lambda device: 0 if device == CUDA else -1,
 }
 """Questions about where a tensor is, and the answer from its device."""
-# Operators that choose a backend by device: recorded whole, so that they replay on another device.
-_WHOLE: dict[Any, Any] = {
-    torch.nn.functional.scaled_dot_product_attention: torch.ops.aten.scaled_dot_product_attention.default,
-    torch.dropout: torch.ops.aten.dropout.default,
-    torch.dropout_: torch.ops.aten.dropout_.default,
-    torch.lstm: torch.ops.aten.lstm.input,
-    torch.gru: torch.ops.aten.gru.input,
-    torch.rnn_tanh: torch.ops.aten.rnn_tanh.input,
-    torch.rnn_relu: torch.ops.aten.rnn_relu.input,
-}
-
-
-def _dropout(input: torch.Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> tuple[Any, tuple[Any, ...]]:
-    """The operator that `torch.nn.functional.dropout` calls, with its arguments. A GPU has one kernel for it, which draws other
-    numbers than the operators that it is made of."""
-    return (torch.dropout_ if inplace else torch.dropout), (input, p, training)
-
-
 _OWN = ("aten", "prims", "prim", "quantized", "profiler")
 """Namespaces of operators that are torch's own."""
 
@@ -88,11 +71,13 @@ class Lie(TorchFunctionMode):
         if func in _LITERALS:
             return self._literal(func, args, kwargs)
         if func is torch.nn.functional.dropout:
-            func, args = _dropout(*args, **kwargs)
+            func, args = dropout(*args, **kwargs)
             if not args[2]:
                 return args[0]
             kwargs = {}
-        whole = _WHOLE.get(func)
+        if func in RMS_NORM and (given := rms_norm(*args, **kwargs)) is not None:
+            return self._whole(torch.ops.aten._fused_rms_norm.default, given, {})[0]
+        whole = WHOLE.get(func)
         if whole is not None:
             return self._whole(whole, args, kwargs)
         if kwargs.get("generator") is not None:

@@ -27,6 +27,7 @@ from rlkernel.evaluator.trace.addresses import Addresses
 from rlkernel.evaluator.trace.devices import CUDA, HOST, META, Devices
 from rlkernel.evaluator.trace.host_numbers import HostNumbers, Untraceable
 from rlkernel.evaluator.trace.reading import Reading
+from rlkernel.evaluator.trace.refusals import refuse
 
 Look = tuple[int, torch.dtype, tuple[int, ...], tuple[int, ...], int]
 """What a tensor is a view of: its storage, dtype, size, stride and offset."""
@@ -281,6 +282,8 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         args, kwargs = precision.cast_as_autocast_would(self, self.autocast, func, args, kwargs)
         args = precision.cast_to_default(self, func, args, kwargs)
         claim = self.devices.of_result(func, args, kwargs)
+        if claim == CUDA and not self.trusted:
+            refuse(func, args)
         if any(a.name == "device" for a in func._schema.arguments):
             kwargs["device"] = META
             kwargs.pop("pin_memory", None)

@@ -37,7 +37,16 @@ def test_float8_saturates() -> None:
 def test_integers_saturate_and_nan_is_zero() -> None:
     values = np.array([1.9, -1.9, 1e20, -1e20, math.nan])
     assert to_integers(values, np.dtype(np.int32)).tolist() == [1, -1, 2**31 - 1, -(2**31), 0]
-    assert to_integers(values, np.dtype(np.uint8)).tolist() == [1, 0, 255, 0, 0]
+    assert to_integers(values, np.dtype(np.uint16)).tolist() == [1, 0, 65535, 0, 0]
+
+
+@given(st.lists(st.floats(width=32), min_size=1, max_size=20))
+def test_integers_of_8_bits_are_the_lower_half_of_16(values: list[float]) -> None:
+    array = np.array(values, dtype=np.float32)
+    for kind in (np.int8, np.uint8):
+        wide = to_integers(array, np.dtype(f"{np.dtype(kind).kind}2"))
+        assert to_integers(array, np.dtype(kind)).tolist() == (wide & 255).astype(kind).tolist()
+    assert to_integers(np.array([300.0, -129.0]), np.dtype(np.int8)).tolist() == [44, 127]
 
 
 def test_conversions_go_by_values_not_bits() -> None:

@@ -6,6 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from rlkernel.evaluator.cpu import races as room
 from rlkernel.evaluator.cpu.races import Race, Races, TooManyAtomics
@@ -181,3 +183,18 @@ def test_what_has_too_many_segments_is_refused(monkeypatch: pytest.MonkeyPatch, 
     flagged.writes(1, 1)
     with pytest.raises(TooManyAtomics):
         flagged.flags(1, 41)
+
+
+@given(st.lists(st.tuples(st.integers(0, 7), st.integers(0, 2)), min_size=2, max_size=12))
+def test_elements_of_one_store_agree_where_they_meet(elements: list[tuple[int, int]]) -> None:
+    memory = np.zeros(8, dtype=np.float32)
+    races = Races([(memory.ctypes.data, memory.ctypes.data + memory.nbytes)])
+    races.enter(0)
+    words, values = np.array([e[0] for e in elements]), np.array([e[1] for e in elements], dtype=np.float32)
+    memory[words] = values
+    addresses = memory.ctypes.data + 4 * words.astype(np.uint64)
+    if len(set(elements)) == len(set(words.tolist())):
+        races.stored(addresses, lambda: values)
+    else:
+        with pytest.raises(Race, match="several elements of one store write different values"):
+            races.stored(addresses, lambda: values)

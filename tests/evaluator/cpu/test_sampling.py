@@ -92,3 +92,17 @@ def test_a_triangle_has_a_price() -> None:
     """Program p stores the elements up to p: each has other blocks that it stores a part of."""
     found = Launch(0, lambda program, element: element <= program).stored(16)
     assert 0.8 * 256 * 257 / 2 < found < 1.2 * 256 * 257 / 2
+
+
+@given(st.integers(2, 5000), st.integers(1, 64), st.integers(1, 8))
+def test_atomics_on_one_word_wait_for_those_of_all_programs(programs: int, lanes: int, each: int) -> None:
+    """Every program changes word 0 and a word of its own, with so many elements each."""
+    launch = Launch(programs, None)
+    sampling = Sampling(launch, (programs, 1, 1))
+    for number in sampling.programs():
+        launch.wrote = launch.tried = True
+        launch.counts.queue_up(np.repeat(np.array([0, 8 + 8 * number], dtype=np.uint64), lanes), each)
+    counts = sampling.counts()
+    assert counts.atomics[0] == pytest.approx(programs * lanes * each)
+    assert counts.queue == counts.atomics[0]
+    assert all(times <= lanes * each for word, times in counts.atomics.items() if word)

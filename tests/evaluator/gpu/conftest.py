@@ -17,6 +17,7 @@ MODULES = (
     "guards",
     "stopwatch",
     "fused",
+    "fused_errors",
     "checks",
     "measuring",
     "problem",

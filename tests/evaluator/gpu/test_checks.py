@@ -37,6 +37,13 @@ def test_the_error_is_relative_and_the_largest_counts(checks: Any) -> None:
     assert match.error == pytest.approx(0.04 / 21**0.5, rel=1e-4)
 
 
+@pytest.mark.parametrize(("miss", "largest"), [(0.0, 0.0), (0.0625, 0.0625), (float("nan"), float("inf"))])
+def test_the_largest_difference_of_one_element_is_told(checks: Any, miss: float, largest: float) -> None:
+    checks.outputs([X, X + torch.tensor([0.0, miss, 0.0])], [X, X], [LOOSE, LOOSE])
+    checks.finish(1.0)
+    assert checks.largest == largest
+
+
 def test_a_miss_names_its_output_and_carries_the_note(checks: Any) -> None:
     checks.outputs([X, X + 1], [X, X], [TIGHT, TIGHT], note=" in eval mode")
     match = checks.finish(1.0)

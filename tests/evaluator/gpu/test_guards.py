@@ -39,6 +39,29 @@ def test_fresh_memory_is_random_and_a_copy_is_equal(room: Any) -> None:
     assert (copy.stride(), copy.data_ptr() != wanted.data_ptr()) == ((1, 3), True)
 
 
+def test_memory_is_random_before_a_copy_that_leaves_gaps_and_before_no_other(room: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    guards = room.guards.Guards()
+    monkeypatch.setattr(room.guards, "randomise", lambda raw: raw.fill_(7))
+    apart = guards.place(torch.zeros(4, 8, dtype=torch.uint8)[:, :3])
+    left = apart.untyped_storage().tolist()
+    assert [left[place : place + 8] for place in range(0, 24, 8)] == [[0, 0, 0, 7, 7, 7, 7, 7]] * 3 and left[24:] == [0] * 3
+    made: list[int] = []
+    monkeypatch.setattr(room.guards, "randomise", lambda raw: made.append(raw.numel()))
+    for dense in (torch.zeros(4, 8), torch.zeros(4, 8).t(), torch.zeros(2, 1, 3), torch.zeros(())):
+        assert torch.equal(guards.place(dense), dense)
+    assert made == []
+
+
+@pytest.mark.parametrize("broken", [0, 15, 16, 40])
+def test_a_stray_byte_is_seen_beside_each_of_many_tensors(room: Any, broken: int) -> None:
+    guards = room.guards.Guards()
+    kept = [guards.empty((8,), (1,), torch.uint8) for _ in range(41)]
+    assert not guards.broken()
+    address = kept[broken].data_ptr() + 8
+    ctypes.memset(address, ctypes.string_at(address, 1)[0] ^ 1, 1)
+    assert guards.broken()
+
+
 def test_what_shares_elements_or_is_empty_stays_where_it_is(room: Any) -> None:
     guards = room.guards.Guards()
     for tensor in (torch.ones(1).expand(4), torch.empty(0, 3)):
@@ -62,7 +85,7 @@ def test_bytes_that_are_no_whole_word_are_overwritten_too(room: Any) -> None:
         seen |= raw
     assert int((seen == 0).sum()) == 0  # each byte stays 0 with a chance of 256 ** -20
     tensor = torch.zeros(11, dtype=torch.uint8)
-    room.guards.fill(tensor, 0x0102030405060708)
+    room.guards.fill(room.guards.words(tensor), 0x0102030405060708)
     assert tensor.tolist() == [8, 7, 6, 5, 4, 3, 2, 1, 8, 8, 8]
 
 

@@ -69,8 +69,8 @@ def study(room: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 def test_a_forward_without_products_is_studied_with_few_models_and_inputs(study: Any) -> None:
     known, models, inputs = study("self.scale = nn.Parameter(torch.ones(16))", "return torch.tanh(x * self.scale) + y")
-    # As it is written and at the hardest inputs: two models; the call and its fates, exact and nudged. Timed: one of each.
-    assert (models, inputs) == (2 * 2 + 1, 2 * 4 + 1)
+    # As it is written and at the hardest inputs: two models; the call, its fates and the exact call, nudged. Timed: one of each.
+    assert (models, inputs) == (2 * 2 + 1, 2 * 3 + 1)
     assert (known.stress, known.perturbs, known.changes_state) == (Stress.UNEVEN, True, ())
     assert known.fates == (InputFate.KEPT, InputFate.KEPT)
     assert known.plain and not known.gaps
@@ -91,17 +91,34 @@ def test_a_buffer_that_differs_from_module_to_module_is_not_one_that_forward_cha
     assert known.changes_state == ()
 
 
+@pytest.mark.parametrize(
+    ("enough_us", "gaps", "spins"), [(100.0, False, [400.0]), (3e3, False, [400.0, 5e3]), (math.inf, True, [400.0, 5e3])]
+)
+def test_a_reference_has_gaps_that_a_long_spin_does_not_cover(
+    study: Any, monkeypatch: pytest.MonkeyPatch, enough_us: float, gaps: bool, spins: list[float]
+) -> None:
+    seen: list[float] = []
+
+    def run(self: Played, call: Any, spin_us: float) -> tuple[Any, Any]:
+        seen.append(spin_us)
+        return call(), SimpleNamespace(void=spin_us < enough_us, host_us=60.0)
+
+    monkeypatch.setattr(Played, "run", run)
+    known, _, _ = study("self.scale = nn.Parameter(torch.ones(16))", "return torch.tanh(x * self.scale) + y")
+    assert (known.gaps, seen) == (gaps, spins)
+
+
 def test_state_is_measured_in_the_passes_that_measure_outputs(study: Any) -> None:
     made, body = "self.norm = nn.BatchNorm1d(16)", "return self.norm({}) + y * 0.0"
     known, models, inputs = study(made, body.format("x"))
     assert set(known.of_state) == {"plain", "range", "stress"}
     assert set(known.of_state["plain"]) == set(known.changes_state) == {"norm.running_mean", "norm.running_var"}
-    # Two models, two draws for a call and its fates, one exact and one nudged: as it is written, and at the hardest inputs. The
+    # Two models, one draw for a call, one for its fates and float64, one nudged: as it is written, and at the hardest inputs. The
     # timed call has one of each.
-    assert (models, inputs) == (2 * 2 + 1, 2 * 4 + 1)
+    assert (models, inputs) == (2 * 2 + 1, 2 * 3 + 1)
     product, models, inputs = study(made, body.format("x @ x.T @ x"))
     # Besides, for each: operands rounded and cut off in place of neither. The timed answer is computed once more. No balance.
-    assert (models, inputs) == (2 * 2 + 2 + 1, 2 * (4 + 2) + 2 + 1)
+    assert (models, inputs) == (2 * 2 + 2 + 1, 2 * (3 + 2) + 2 + 1)
     name = "norm.running_mean"
     assert product.of_state["plain"][name].norm > known.of_state["plain"][name].norm, "tf32 may be used"
 

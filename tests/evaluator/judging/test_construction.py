@@ -7,7 +7,8 @@ import random
 import pytest
 import torch
 
-from rlkernel.evaluator.judging.construction import Construction, Terms
+from rlkernel.evaluator.judging.construction import Construction
+from rlkernel.evaluator.judging.plan import Terms
 from rlkernel.evaluator.messages.judgement import Stress
 from rlkernel.reference import load_reference
 from rlkernel.types import Precision
@@ -70,3 +71,32 @@ def test_a_module_that_is_called_again_is_given_no_weights_anew() -> None:
     assert set(first.state) == {"norm.weight", "norm.bias", "norm.running_mean", "norm.running_var", "norm.num_batches_tracked"}
     assert torch.equal(first.state["norm.running_mean"], torch.zeros(8)), "as they were before the call"
     assert (second.again, second.state) == (True, {})
+
+
+WRITTEN = """
+import torch
+from torch import nn
+
+class Model(nn.Module):
+    def forward(self, a, b, out):
+        out.copy_(a @ b)
+
+def get_inputs():
+    return [torch.randn(32, 64), torch.randn(64, 32), torch.zeros(32, 32)]
+
+def get_init_inputs():
+    return []
+"""
+
+
+def test_an_argument_that_forward_changes_is_allowed_what_an_output_is() -> None:
+    made = Construction(load_reference(WRITTEN, small=False), Terms(Precision.PYTORCH), random.Random(0))
+    one = made.round(Stress.NONE)
+    ((place, allowed),) = one.expected.written.items()
+    assert place == 2
+    assert 2e-4 < allowed.norm < 3e-3, "what tf32 makes of a product"
+    assert one.products
+    (tensor, same) = one.expected.made[0]
+    assert torch.equal(tensor, one.inputs[0] @ one.inputs[1]) and same == allowed
+    (exact,) = made.exactly(one.inputs, one.forward_seed) or []
+    assert torch.allclose(exact, one.inputs[0].double() @ one.inputs[1].double())

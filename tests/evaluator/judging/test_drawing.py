@@ -7,9 +7,10 @@ import math
 import pytest
 import torch
 
-from rlkernel.evaluator.judging.construction import AT_ONCE, BALANCED, Before, Round
+from rlkernel.evaluator.judging.construction import BALANCED, Round
 from rlkernel.evaluator.judging.drawing import draw_rounds
 from rlkernel.evaluator.judging.own_error import huge_from
+from rlkernel.evaluator.judging.plan import AT_ONCE, Before
 from rlkernel.reference import Reference, load_reference
 from rlkernel.types import Precision
 
@@ -62,6 +63,72 @@ def test_a_round_has_the_weights_from_before_any_call_and_inputs_of_its_own() ->
     assert drawn_rounds(load_reference(SOURCE, small=False), Precision.PYTORCH, "key", other=False)[0].first_inputs == []
 
 
+ROWS = """
+import torch
+from torch import nn
+
+class Model(nn.Module):
+    def forward(self, x):
+        z = x + {offset}
+        mean = z.mean(1, keepdim=True)
+        variance = ((z * z).mean(1, keepdim=True) - mean * mean).clamp(min=0.0)
+        return (z - mean) * torch.rsqrt(variance + {eps})
+
+def get_inputs():
+    return [torch.randn(32, 64)]
+
+def get_init_inputs():
+    return []
+"""
+
+
+def test_the_hardest_round_has_tiny_and_low_rows() -> None:
+    *_, hard = drawn_rounds(load_reference(ROWS.format(offset=0.0, eps=1e-5), small=False), Precision.PYTORCH, "key", other=False)
+    rows = hard.inputs[0]
+    assert "rows that are tiny or below zero" in hard.expected.note
+    assert bool((rows[8:12].abs().amax(1) < 0.01).all() and (rows[16:20] <= -15.9).all())
+    assert hard.expected.made[0][1].norm == pytest.approx(5e-5), "bounds are as tight as ever"
+
+
+def test_a_reference_that_errs_more_with_such_rows_is_judged_without_them() -> None:
+    """In float32 the variance of a tiny row about 8 is off by as much as it is."""
+    source = ROWS.format(offset=8.0, eps=1e-5)
+    *_, hard = drawn_rounds(load_reference(source, small=False), Precision.PYTORCH, "key", other=False)
+    assert "shifted and uneven" in hard.expected.note and "below zero" not in hard.expected.note
+    assert float(hard.inputs[0].abs().amax(1).amin()) > 0.1
+
+
+GATED = """
+import torch
+from torch import nn
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.decay = nn.Parameter(torch.full((8,), 0.9))
+        self.gain = nn.Parameter(torch.ones(8))
+        self.drop = nn.Dropout(0.0)
+
+    def forward(self, x):
+        return torch.sqrt(1.0 - self.decay**2) * x * self.gain
+
+def get_inputs():
+    return [torch.randn(32, 8)]
+
+def get_init_inputs():
+    return []
+"""
+
+
+def test_a_constant_that_is_not_borne_keeps_its_value_in_the_other_mode_too() -> None:
+    *_, hard, other = drawn_rounds(load_reference(GATED, small=False), Precision.PYTORCH, "key", other=True)
+    for one in (hard, other):
+        assert bool((one.state["decay"] == 0.9).all()), "sqrt(1 - 1.35^2) is NaN"
+        assert bool((one.state["gain"] != 1.0).all())
+        assert "constant parameters at other values" in one.expected.note
+        assert bool(one.expected.reference[0].isfinite().all())
+
+
 RESIDUAL = """
 import torch
 from torch import nn
@@ -73,7 +140,7 @@ class Model(nn.Module):
 
     def forward(self, x):
         y = self.layer(x)
-        return x + torch.relu(y - y.mean(-1, keepdim=True))
+        return x + torch.relu(y - y.mean(-1, keepdim=True) - 0.3)  # for most of them zero, whatever is drawn
 
 def get_inputs():
     return [torch.randn(16, 32)]

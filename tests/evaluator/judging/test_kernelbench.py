@@ -7,7 +7,7 @@ import math
 import pytest
 import torch
 
-from rlkernel.evaluator.judging.kernelbench import closeness, worse
+from rlkernel.evaluator.judging.kernelbench import closeness, surely_tight, worse
 from rlkernel.types import Closeness
 
 
@@ -43,6 +43,17 @@ def test_shapes_dtypes_and_numbers_of_outputs() -> None:
     assert closeness([one.half()], [one]) is Closeness.NO
     assert closeness([torch.tensor([1, 2])], [torch.tensor([1, 2])]) is Closeness.TIGHT
     assert closeness([one, one + 5e-3], [one, one]) is Closeness.LOOSE, "the worst output counts"
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.int64, torch.float16, torch.complex64])
+@pytest.mark.parametrize("miss", [0.0, 5e-5, 9.9e-5, 1.1e-4, 1.0])
+def test_what_is_surely_tight_is_so_by_kernelbenchs_rule(miss: float, dtype: torch.dtype) -> None:
+    reference = torch.tensor([0.0, 3.0, -7.0]).to(dtype)
+    found = reference + torch.tensor([miss, 0.0, 0.0]).to(dtype)
+    largest = float((found - reference).abs().max())
+    assert surely_tight(largest, [reference]) is (largest <= 1e-4 and dtype not in (torch.float16, torch.complex64))
+    assert not surely_tight(largest, [reference]) or closeness([found], [reference]) is Closeness.TIGHT
+    assert not surely_tight(math.inf, [reference]) and not surely_tight(math.nan, [reference])
 
 
 def test_worse() -> None:

@@ -6,11 +6,14 @@ import re
 
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
 from rlkernel.evaluator.devices import H200
 from rlkernel.evaluator.judging.operator_costs import (
     FLOPS,
     MEMORY,
+    POOLS,
     NoCost,
     argument,
     base_name,
@@ -20,6 +23,7 @@ from rlkernel.evaluator.judging.operator_costs import (
     least_flops,
     moved_bytes,
     taken,
+    touched,
 )
 from rlkernel.evaluator.judging.roofline import is_free, operator_us
 from rlkernel.evaluator.program.operators import LISTS, operator
@@ -83,7 +87,7 @@ def test_nothing_that_arithmetic_may_bound_is_priced_by_memory_alone() -> None:
 
 def test_the_tables_name_operators_that_exist() -> None:
     names = {base_name(op) for op in ALLOWED} | {op.split(".")[1] for op in ALLOWED}
-    assert sorted((set(FLOPS) | MEMORY) - names - {"_fused_rms_norm"}) == []
+    assert sorted((set(FLOPS) | MEMORY | set(POOLS)) - names) == []
 
 
 def meta(*shape: int) -> torch.Tensor:
@@ -179,3 +183,36 @@ def test_an_attention_costs_both_of_its_products() -> None:
     step = Op("aten.scaled_dot_product_attention.default", (), {}, (3,))
     # 8 rows x 16 keys: 2 x 1 for each score, 2 x 32 for each weighted value
     assert FLOPS["scaled_dot_product_attention"](step, [query, key, value], [torch.empty(1, 8, 32)]) == 2 * 8 * 16 * (1 + 32)
+
+
+@given(st.integers(1, 64), st.integers(1, 64))
+def test_an_element_that_windows_share_is_looked_at_once_for_each(width: int, more: int) -> None:
+    x = meta(1, width + more)
+    pooled, windows = meta(1, more + 1), x.unfold(1, width, 1)
+    pool = Op("aten.avg_pool2d.default", (None, [1, width]), {}, (1,))
+    assert touched(pool, [x], [pooled]) == max(width * (more + 1), width + more)
+    total = Op("aten.sum.dim_IntList", (None, [-1]), {}, (1,))
+    assert touched(total, [windows], [pooled]) == width * (more + 1)
+    assert dense_bytes(windows) == 4 * (width + more)
+
+
+@pytest.mark.parametrize(
+    ("name", "sizes", "dims"), [("avg_pool2d", [5], 2), ("max_pool2d_with_indices", [3, 7], 2), ("avg_pool3d", 4, 3)]
+)
+def test_a_window_has_a_size_along_each_dimension(name: str, sizes: list[int] | int, dims: int) -> None:
+    step = Op(f"aten.{name}.default", (None, sizes), {}, (1,))
+    window = {"avg_pool2d": 25, "max_pool2d_with_indices": 21, "avg_pool3d": 64}[name]
+    assert touched(step, [meta(2, 2)], [meta(10, 10)]) == 100 * window
+    assert POOLS[name] == dims
+
+
+def test_large_windows_take_longer_than_memory() -> None:
+    x, out = meta(64, 262144), meta(64, 261120)
+    small, large = (
+        operator_us(Op("aten.avg_pool2d.default", (None, [1, width]), {}, (1,)), [x], [out], H200, Precision.STRICT)
+        for width in (3, 1025)
+    )
+    assert small == pytest.approx(
+        moved_bytes(Op("aten.neg.default", (), {}, (1,)), [x], [out]) / H200.dram_bytes_per_us + H200.launch_us
+    )
+    assert large > 50 * small

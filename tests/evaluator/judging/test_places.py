@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -44,6 +45,21 @@ def test_what_is_done_to_single_inputs(forward: Callable[..., Any], found: Place
     assert places(lambda: Forward(forward), draw, SEEDS, Stress.UNEVEN) == found
     assert places(lambda: Forward(forward), draw, SEEDS, Stress.SCALED) == Places(found.kept, found.holed, ())
     assert places(lambda: Forward(forward), draw, SEEDS, Stress.NONE) == Places()
+
+
+def test_what_is_looked_at_takes_no_memory_while_the_reference_is_called() -> None:
+    looked_at: list[weakref.ref[torch.Tensor]] = []
+
+    def noted(seed: int) -> list[Any]:
+        inputs = draw(seed)
+        looked_at.append(weakref.ref(inputs[0]))
+        return inputs
+
+    def model() -> Forward:
+        assert looked_at and all(one() is None for one in looked_at)
+        return Forward(lambda x, keep, count, out: x * keep * count + out)
+
+    assert places(model, noted, SEEDS, Stress.UNEVEN) == Places((), (1, 2), (0,))
 
 
 def test_a_reference_that_refuses_a_mask_with_holes_is_given_none() -> None:

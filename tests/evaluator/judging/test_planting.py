@@ -66,6 +66,12 @@ def test_whole_numbers_among_the_arguments_are_put_where_they_fit() -> None:
     assert inner.unique().tolist() == [0, 3], "in a list, too"
 
 
+@pytest.mark.parametrize("seed", range(40))
+def test_each_number_is_put_somewhere_also_among_few_elements(seed: int) -> None:
+    (few, two, _, _) = planted([torch.zeros(16, dtype=torch.int64), torch.zeros(2, dtype=torch.int64), 5, 7], seed)
+    assert set(few.tolist()) == {0, 5, 7} and {5, 7} & set(two.tolist())
+
+
 @pytest.mark.parametrize(
     ("answer", "more"),
     [

@@ -103,3 +103,11 @@ def test_what_was_seen_in_one_draw_is_done_to_every_draw_without_a_look_at_its_v
         again = changed([torch.rand(64, device="meta"), [torch.randn(64, device="meta")] * 2, torch.arange(64), 2.0], found)
         assert [tuple(t.shape) for t in (again[0], *again[1])] == [(64,)] * 3 and again[3] == 2.0
         assert all(torch.equal(a, b) for a, b in zip(changed(draw, found)[1], stressed(draw, stress)[1], strict=True))
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16])
+def test_inputs_of_every_precision_are_shifted_by_half_of_their_size(dtype: torch.dtype) -> None:
+    torch.manual_seed(0)
+    x = torch.randn(64, 64, dtype=dtype)  # a root mean square of 1
+    assert half_size(x) == 0.5
+    assert torch.equal(stressed([x], Stress.SHIFTED)[0], (x + 0.5) * STRESS)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 
-from rlkernel.evaluator.judging.reference_calls import pairs
+from rlkernel.evaluator.judging.reference_calls import hand_over
 from rlkernel.evaluator.program.replay import Replay
 from rlkernel.seeds import seed_generators
 from tests.evaluator.trace.test_candidate import program
@@ -114,8 +114,7 @@ def _constructed(init: str, factor: float, given: torch.Tensor | None = None) ->
     given = _drawn() * factor if given is None else given
     replay = Replay(program("return x", init=init), torch.device("cpu"), lambda *call: None)
     state = replay.init([], SEED, {"weight": given})
-    for own, weight in pairs(state, replay.given):
-        own.data.copy_(weight)
+    hand_over({name: tensor.data for name, tensor in state.items()}, replay.given)
     return state
 
 

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from rlkernel.evaluator.program.replay import Replay, StepFailed
 from rlkernel.evaluator.program.scalars import BadNumber, compute
-from rlkernel.evaluator.program.schema import Literal, Program, Scalar
+from rlkernel.evaluator.program.schema import Launch, Literal, Program, Scalar
+from rlkernel.evaluator.program.values import ScalarRef
 from rlkernel.evaluator.trace.candidate import Verdict
 from rlkernel.evaluator.trace.reading import CHANGED, INPUT
 from tests.evaluator.trace.test_candidate import program, traced
@@ -159,3 +160,23 @@ def test_a_weight_that_a_kernel_of_another_mode_was_given_may_be_read() -> None:
     both = body.replace("return o", "return o * self.g.item()")
     with pytest.raises(Verdict, match="a parameter or buffer that forward may change"):
         traced(both, init=GAIN, head=LAUNCHED)
+
+
+SCALED_BY = """import triton
+import triton.language as tl
+@triton.jit
+def scale(x_ptr, o_ptr, by: tl.constexpr, n: tl.constexpr):
+    twice: tl.constexpr = by * 2
+    i = tl.arange(0, 8)
+    tl.store(o_ptr + i, tl.load(x_ptr + i, mask=i < n) * twice, mask=i < n)
+"""
+
+
+def test_a_constant_that_is_a_number_of_weights_is_an_argument_of_run_time() -> None:
+    made = program("o = torch.empty_like(x)\nscale[(1,)](x, o, self.g.item(), n=6)\nreturn o", init=GAIN, head=SCALED_BY)
+    (launch,) = [step for step in made.forward if isinstance(step, Launch)]
+    assert isinstance(launch.args["by"], ScalarRef) and launch.configs[0].constants == {"n": 6}
+    source = made.functions[launch.function].source
+    assert "by, n: tl.constexpr" in source and "twice = by * 2" in source
+    with pytest.raises(Verdict, match="constexpr argument n depends on a parameter's value; pass it as an argument of run time"):
+        program("scale[(1,)](x, x, 1.5, n=self.k.item())\nreturn x", init=GAIN, head=SCALED_BY)

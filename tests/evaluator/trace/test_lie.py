@@ -122,6 +122,14 @@ def test_a_tensor_that_changed_has_another_id_and_what_was_made_of_it_keeps_its_
         assert recorder.id_of(x) == 0
 
 
+@pytest.mark.parametrize("made", ["torch.Tensor(2, 3)", "torch.FloatTensor(2, 3)", "nn.Parameter(torch.Tensor(2, 3))"])
+def test_tensors_by_their_types_lie_on_the_host_as_torchs_others_do(made: str) -> None:
+    with tracing() as recorder:
+        tensor = eval(made)
+        assert (tensor.shape, tensor.dtype, recorder.devices.of(tensor)) == ((2, 3), torch.float32, HOST)
+    assert torch.equal(replayed(lambda x: x * torch.Tensor([2.0, 0.5, 1.0]).to(x.device)), X * torch.tensor([2.0, 0.5, 1.0]))
+
+
 def test_devices_are_those_of_a_machine_with_one_gpu() -> None:
     with tracing() as recorder:
         x = stand_in(recorder, (2, 3), (3, 1), torch.float32)
@@ -219,3 +227,31 @@ def test_operators_of_the_candidate_are_traced_through_and_gone_afterwards() -> 
 def test_what_cannot_be_traced_says_why(call: Callable[[torch.Tensor], Any], message: str) -> None:
     with tracing() as recorder, pytest.raises(Untraceable, match=message):
         call(stand_in(recorder, (2, 3), (3, 1), torch.float32))
+
+
+def weighted_norm(x: torch.Tensor, dtype: torch.dtype = torch.float32) -> torch.Tensor:
+    return torch.nn.functional.rms_norm(x, [x.shape[-1]], torch.full((x.shape[-1],), 0.5, dtype=dtype, device=x.device), 1e-6)
+
+
+def test_an_rms_norm_is_the_one_operator_that_a_gpu_computes_it_by() -> None:
+    assert ops(weighted_norm)[-1] == "aten._fused_rms_norm.default"
+    assert len([op for op in ops(weighted_norm) if "detach" not in op]) == 2  # and the weight
+    assert ops(lambda x: torch.rms_norm(x, [4])) == ["aten._fused_rms_norm.default"]
+    assert torch.allclose(replayed(weighted_norm), weighted_norm(X))
+    other = ops(lambda x: weighted_norm(x, torch.bfloat16))  # which a GPU computes in parts, too
+    assert "aten._fused_rms_norm.default" not in other and "aten.rsqrt.default" in other
+
+
+@pytest.mark.parametrize("dtype", [torch.int64, torch.int32, torch.uint8, torch.bool])
+def test_products_of_whole_numbers_are_refused_as_on_a_gpu(dtype: torch.dtype) -> None:
+    with pytest.raises(RuntimeError, match='"addmm_cuda" not implemented for'):
+        ops(lambda x: x.to(dtype) @ x.to(dtype))
+    with pytest.raises(RuntimeError, match='"baddbmm_cuda" not implemented for'):
+        ops(lambda x: torch.bmm(x.to(dtype)[None], x.to(dtype)[None]))
+    assert ops(lambda x: x.to(dtype) * x.to(dtype))
+    assert ops(lambda x: x @ x) == ["aten.mm.default"]
+
+
+def test_what_the_host_alone_has_is_refused() -> None:
+    with pytest.raises(Untraceable, match="is the host's alone"):
+        ops(lambda x: torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(x[None, None], x[None, None], x[None, None])[0])

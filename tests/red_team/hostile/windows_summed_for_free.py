@@ -1,0 +1,23 @@
+# own/local_mean correct speedup<1 catalogue=35: windows of 1025 elements that share memory, summed by torch
+import torch
+import torch.nn as nn
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def kernel(x_ptr, o_ptr, n, width, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + i, mask=i < n)
+    tl.store(o_ptr + i, tl.maximum(x / width * 2.0, 0.0), mask=i < n)
+
+
+W = 1025
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        m = x.unfold(1, W, 1).sum(-1)
+        o = torch.empty_like(m)
+        kernel[(triton.cdiv(m.numel(), 1024),)](m, o, m.numel(), W, BLOCK=1024)
+        return o

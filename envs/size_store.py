@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from rlkernel.evaluator.devices import DeviceProfile
-from rlkernel.evaluator.judging.fitting import Fitted, Unfit, fit_for_cpu, fit_for_gpu
+from rlkernel.evaluator.judging.sizes.fitting import Fitted, Unfit, fit_for_cpu, fit_for_gpu
 from rlkernel.evaluator.version import verdict_version
 from rlkernel.types import Problem
 

@@ -169,7 +169,7 @@ class Evaluation:
     reference_ops: tuple[OpFact, ...] = ()
     """The reference's own steps: the first is its bottleneck."""
     sizes: Mapping[str, Any] = field(default_factory=dict)
-    """Constants of the problem's file that have smaller values where results are compared, see `evaluator.judging.fitting`."""
+    """Constants of the problem's file that have smaller values where results are compared, see `judging.sizes.fitting`."""
     seconds: Seconds = field(default_factory=Seconds)
     cached: bool = False
     trust: Trust = "traced"

@@ -10,7 +10,7 @@ results.json, turns.parquet, and report.html, where every turn can be read. The 
 more --samples or --turns, it adds what is missing. Exit status 75 says that some answers did not come, and that the same command
 goes on.
 
-A suite is ours, or a directory in KernelBench's layout; `rlkernel.evaluator.judging.fitting` says at which
+A suite is ours, or a directory in KernelBench's layout; `rlkernel.evaluator.judging.sizes.fitting` says at which
 sizes its problems are judged.
 """
 
@@ -35,7 +35,7 @@ from rlkernel.benchmark import tables as benchmark_tables
 from rlkernel.benchmark.trajectories import Ledger, Missing, TurnRow
 from rlkernel.commands.flags import parse_flags
 from rlkernel.errors import GOES_ON, exit_status
-from rlkernel.evaluator.judging.fitting import Unfit
+from rlkernel.evaluator.judging.sizes.fitting import Unfit
 from rlkernel.runs import directory as rundir
 from rlkernel.runs.durable import replace_text
 from rlkernel.training.interruption import interruptible

@@ -40,7 +40,7 @@ class Flags:
     first: int | None = None
     """Only the first so many problems of each level."""
     sizes: Literal["fit", "full"] = "fit"
-    """fit: the rule of `rlkernel.evaluator.judging.fitting` for problems without SMALL; full: as the files have them."""
+    """fit: the rule of `rlkernel.evaluator.judging.sizes.fitting` for problems without SMALL; full: as the files have them."""
 
     samples: int = 1
     """Trajectories at each problem."""

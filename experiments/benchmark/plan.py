@@ -25,7 +25,7 @@ from rlkernel.errors import UsageError
 from rlkernel.evaluator.cards.gpus import Gpu
 from rlkernel.evaluator.config import PATIENT, EvaluatorConfig
 from rlkernel.evaluator.devices import profile_of
-from rlkernel.evaluator.judging.fitting import Fitted, Unfit, describe
+from rlkernel.evaluator.judging.sizes.fitting import Fitted, Unfit, describe
 from rlkernel.evaluator.pool import runner_memory
 from rlkernel.interfaces import Reward
 from rlkernel.policy.load import check_model

@@ -114,7 +114,7 @@ def show(evaluation: Evaluation, console: Console) -> None:
 
 
 def compared_at(sizes: Mapping[str, Any]) -> str:
-    """The sizes of a verdict for people. A literal of `get_inputs` has the name that `judging.resizing` gives it.
+    """The sizes of a verdict for people. A literal of `get_inputs` has the name that `judging.sizes.resizing` gives it.
 
     >>> compared_at({"ROWS": 16, "SIZE_4096": 256})
     'ROWS = 16, 4096 became 256 in get_inputs'

@@ -11,7 +11,7 @@ import anyio.to_thread
 from rlkernel.errors import BrokenReference
 from rlkernel.evaluator import wire
 from rlkernel.evaluator.compile.binaries import Compiled, Kernels
-from rlkernel.evaluator.judging.kernelbench import worse
+from rlkernel.evaluator.judging.errors.kernelbench import worse
 from rlkernel.evaluator.judging.verdict import Facts, Times, census, combine
 from rlkernel.evaluator.messages.children import Extent, Priced, PriceRequest, Prices, Ran, RunRequest, TooLarge
 from rlkernel.evaluator.messages.oracle import Compare, Compared, DrawMore, DrawRounds, Malformed, Rounds

@@ -25,7 +25,7 @@ import anyio.to_thread
 
 from rlkernel.errors import BrokenReference
 from rlkernel.evaluator.cpu_judge import AtFull, CpuJudge, Judged, TooLong
-from rlkernel.evaluator.judging.resizing import numbers_of
+from rlkernel.evaluator.judging.sizes.resizing import numbers_of
 from rlkernel.evaluator.judging.verdict import failed
 from rlkernel.evaluator.messages.oracle import Longer
 from rlkernel.evaluator.processes.fork_server import Child

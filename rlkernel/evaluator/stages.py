@@ -163,7 +163,7 @@ class Stages:
 
     async def lengthened(self, oracle: Child, problem: Problem, halvings: int = 0) -> tuple[Longer, ...]:
         """Longer sizes at which a problem, as `fitted` gives it, may be judged besides; found once per problem and `halvings`
-        (see `judging.lengthening`). Raises as `ask_oracle` does."""
+        (see `judging.sizes.lengthening`). Raises as `ask_oracle` does."""
         if (problem.source, halvings) not in self._longer:
             question = Lengthen(self.about(problem), halvings)
             found, _ = await self.ask_oracle(oracle, question, Lengthened, patience=5)

@@ -23,7 +23,7 @@ from experiments.benchmark import work as benchmark_work
 from experiments.tuning import examination
 from rlkernel.commands import cli, experiment
 from rlkernel.evaluator.config import EvaluatorConfig
-from rlkernel.evaluator.judging.fitting import Fitted
+from rlkernel.evaluator.judging.sizes.fitting import Fitted
 from rlkernel.training import command
 from rlkernel.types import Evaluation, Problem, Status
 from tests.commands.test_commands import EVERY, ROOT

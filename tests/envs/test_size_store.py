@@ -9,7 +9,7 @@ import pytest
 from envs import size_store
 from envs.size_store import fit_all
 from rlkernel.evaluator.devices import H200
-from rlkernel.evaluator.judging.fitting import Fitted, Unfit
+from rlkernel.evaluator.judging.sizes.fitting import Fitted, Unfit
 from rlkernel.types import Problem
 
 SOURCE = """import torch

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 
 from rlkernel.evaluator.config import EvaluatorConfig, Limits
-from rlkernel.evaluator.judging.flags import set_precision
+from rlkernel.evaluator.judging.references.flags import set_precision
 from rlkernel.evaluator.pool import Pool, open_pool
 from rlkernel.types import Precision, Problem
 from tests.patient import PATIENT

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from rlkernel.evaluator.judging.size_search import INTERPRETED_ELEMENTS
+from rlkernel.evaluator.judging.sizes.size_search import INTERPRETED_ELEMENTS
 from rlkernel.evaluator.pool import Pool
 from rlkernel.types import Problem, Status
 

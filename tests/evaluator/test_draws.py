@@ -8,7 +8,7 @@ import torch
 from rlkernel.evaluator.cpu.machine import Machine
 from rlkernel.evaluator.draws import draws, key_of
 from rlkernel.evaluator.judging.construction import Round
-from rlkernel.evaluator.judging.reference_calls import tensors_of
+from rlkernel.evaluator.judging.references.reference_calls import tensors_of
 from rlkernel.reference import load_reference
 from rlkernel.types import Precision
 from tests.evaluator.judging.test_drawing import drawn_rounds

@@ -6,13 +6,14 @@ import pytest
 import torch
 from torch import nn
 
-from rlkernel.evaluator.judging.comparison import compare_tensor
 from rlkernel.evaluator.judging.degenerate import degenerate
-from rlkernel.evaluator.judging.kernelbench import closeness
-from rlkernel.evaluator.judging.own_error import own_error
-from rlkernel.evaluator.judging.reference_calls import constants, nudged
-from rlkernel.evaluator.judging.stress import side, stressed
-from rlkernel.evaluator.judging.tolerance import tolerance
+from rlkernel.evaluator.judging.errors.comparison import compare_tensor
+from rlkernel.evaluator.judging.errors.kernelbench import closeness
+from rlkernel.evaluator.judging.errors.own_error import own_error
+from rlkernel.evaluator.judging.errors.tolerance import tolerance
+from rlkernel.evaluator.judging.inputs.nudging import nudged
+from rlkernel.evaluator.judging.inputs.stress import side, stressed
+from rlkernel.evaluator.judging.references.reference_calls import constants
 from rlkernel.evaluator.messages.judgement import Stress
 from rlkernel.evaluator.pool import Pool
 from rlkernel.evaluator.program.codes import VALUED, valued, widened

@@ -43,7 +43,7 @@ def changed_by(file: Path) -> set[str]:
 @pytest.mark.parametrize(
     ("file", "expected"),
     [
-        ("evaluator/judging/comparison.py", {"verdicts", "baselines", "source"}),
+        ("evaluator/judging/errors/comparison.py", {"verdicts", "baselines", "source"}),
         ("evaluator/trace/recorder.py", {"verdicts", "source"}),
         ("evaluator/processes/sandbox.py", {"verdicts", "source"}),
         ("evaluator/compile/compiler.py", {"verdicts", "binaries", "source"}),

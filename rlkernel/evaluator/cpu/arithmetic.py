@@ -17,7 +17,7 @@ from triton.runtime.interpreter import InterpreterBuilder, TensorHandle
 
 from rlkernel.evaluator.cpu import libdevice
 from rlkernel.evaluator.cpu.numbers import Array, convert, is_bits, narrow, tf32, widen
-from rlkernel.evaluator.judging.counts import Counts
+from rlkernel.evaluator.judging.costs.counts import Counts
 
 SIMPLE, SPECIAL, LIBRARY = 1.0, 4.0, 8.0
 """Operations per element on the general units: an addition, a special function, a function of the math library."""

@@ -28,9 +28,9 @@ from rlkernel.evaluator.cpu.races import Race
 from rlkernel.evaluator.cpu.reuse import Reuse
 from rlkernel.evaluator.cpu.sampling import MOST_SAMPLED, Sampling, TooManyKinds
 from rlkernel.evaluator.devices import DeviceProfile
-from rlkernel.evaluator.judging.counts import Counts
-from rlkernel.evaluator.judging.operator_costs import NoCost
-from rlkernel.evaluator.judging.roofline import resident_programs
+from rlkernel.evaluator.judging.costs.counts import Counts
+from rlkernel.evaluator.judging.costs.operator_costs import NoCost
+from rlkernel.evaluator.judging.costs.roofline import resident_programs
 from rlkernel.evaluator.program import constexpr_functions
 from rlkernel.evaluator.program.kernel_rules import binding_value
 from rlkernel.evaluator.program.kernel_source import KernelSet

@@ -13,7 +13,7 @@ from typing import Any
 import triton.language as tl
 from triton.runtime.interpreter import BlockPointerHandle, TensorDescHandle, TensorHandle
 
-from rlkernel.evaluator.judging.operator_costs import NoCost
+from rlkernel.evaluator.judging.costs.operator_costs import NoCost
 
 
 class DecidedByMemory(NoCost):

@@ -22,7 +22,7 @@ import triton.language as tl
 from rlkernel.evaluator.cpu.extents import AXES, Extents, Place
 from rlkernel.evaluator.cpu.loaded import is_loaded, mark, marked_copy
 from rlkernel.evaluator.cpu.reuse import Reuse
-from rlkernel.evaluator.judging.counts import Counts
+from rlkernel.evaluator.judging.costs.counts import Counts
 
 FOLLOWED = 1
 """Turns that are followed as they are."""

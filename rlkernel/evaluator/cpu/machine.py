@@ -26,7 +26,7 @@ from rlkernel.evaluator.cpu.pace import Pace, counts_operations
 from rlkernel.evaluator.cpu.races import Races
 from rlkernel.evaluator.cpu.reuse import SECTOR, Reuse
 from rlkernel.evaluator.draws import draws, key_of
-from rlkernel.evaluator.judging.counts import ELSEWHERE, HANDED_ON
+from rlkernel.evaluator.judging.costs.counts import ELSEWHERE, HANDED_ON
 
 _WATCHED = InterpreterOptions(sanitize_overflow=True)
 _UNWATCHED = replace(_WATCHED, sanitize_overflow=False)

@@ -12,10 +12,10 @@ from rlkernel.evaluator.compile.binaries import MAX_CONFIGS
 from rlkernel.evaluator.cpu.interpreter import Interpreter, KernelFailed
 from rlkernel.evaluator.cpu.machine import OutOfBounds
 from rlkernel.evaluator.devices import DeviceProfile
-from rlkernel.evaluator.judging.counts import Counts
-from rlkernel.evaluator.judging.least_written import written_bytes
-from rlkernel.evaluator.judging.operator_costs import NoCost, flops
-from rlkernel.evaluator.judging.roofline import launch_us, operator_us
+from rlkernel.evaluator.judging.costs.counts import Counts
+from rlkernel.evaluator.judging.costs.least_written import written_bytes
+from rlkernel.evaluator.judging.costs.operator_costs import NoCost, flops
+from rlkernel.evaluator.judging.costs.roofline import launch_us, operator_us
 from rlkernel.evaluator.messages.children import StepTime
 from rlkernel.evaluator.program.kernel_text import KernelRejected
 from rlkernel.evaluator.program.replay import Replay, tensors_in

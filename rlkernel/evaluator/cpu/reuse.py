@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from rlkernel.evaluator.judging.counts import ELSEWHERE, Counts
+from rlkernel.evaluator.judging.costs.counts import ELSEWHERE, Counts
 
 Array = np.ndarray[Any, Any]
 SECTOR = 32

@@ -19,9 +19,9 @@ from rlkernel.evaluator.cpu.machine import OutOfBounds
 from rlkernel.evaluator.cpu.pace import Pace, TooMuchWork
 from rlkernel.evaluator.cpu.pricing import Pricing
 from rlkernel.evaluator.devices import profile_of
-from rlkernel.evaluator.judging.flags import set_precision
-from rlkernel.evaluator.judging.operator_costs import NoCost
-from rlkernel.evaluator.judging.reference_calls import as_reference, hand_over
+from rlkernel.evaluator.judging.costs.operator_costs import NoCost
+from rlkernel.evaluator.judging.references.flags import set_precision
+from rlkernel.evaluator.judging.references.reference_calls import as_reference, hand_over
 from rlkernel.evaluator.messages import codec
 from rlkernel.evaluator.messages.children import (
     Priced,

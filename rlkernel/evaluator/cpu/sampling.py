@@ -18,8 +18,8 @@ import numpy as np
 
 from rlkernel.evaluator.cpu.kinds import Kinds
 from rlkernel.evaluator.cpu.reuse import Reuse
-from rlkernel.evaluator.judging.counts import Counts
-from rlkernel.evaluator.judging.operator_costs import NoCost
+from rlkernel.evaluator.judging.costs.counts import Counts
+from rlkernel.evaluator.judging.costs.operator_costs import NoCost
 
 Array = np.ndarray[Any, Any]
 Grid = tuple[int, int, int]

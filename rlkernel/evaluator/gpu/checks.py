@@ -16,10 +16,19 @@ import torch
 from rlkernel.evaluator.gpu.fused import Fused, kept
 from rlkernel.evaluator.gpu.guards import Guards
 from rlkernel.evaluator.gpu.stopwatch import settle
-from rlkernel.evaluator.judging.comparison import LENT, Match, Sizes, bits, compare_structure, decide, mismatch, wrong_slices
-from rlkernel.evaluator.judging.own_error import OwnError
+from rlkernel.evaluator.judging.errors.comparison import (
+    LENT,
+    Match,
+    Sizes,
+    bits,
+    compare_structure,
+    decide,
+    mismatch,
+    wrong_slices,
+)
+from rlkernel.evaluator.judging.errors.own_error import OwnError
+from rlkernel.evaluator.judging.errors.tolerance import tolerance
 from rlkernel.evaluator.judging.rounds import returned_as
-from rlkernel.evaluator.judging.tolerance import tolerance
 from rlkernel.evaluator.messages.judgement import InputFate, Tolerance
 from rlkernel.evaluator.program.codes import equal_or_wrong
 from rlkernel.evaluator.program.tensors import flatten, lent, overlapping

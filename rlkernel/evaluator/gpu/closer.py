@@ -15,11 +15,11 @@ import torch
 from torch import nn
 
 from rlkernel.evaluator.gpu.exact import measured
-from rlkernel.evaluator.judging.comparison import Match, compare_tensor
-from rlkernel.evaluator.judging.error_passes import ByTorch, Measure
-from rlkernel.evaluator.judging.own_error import OwnError, steady
-from rlkernel.evaluator.judging.reference_calls import mapped, tensors_of
-from rlkernel.evaluator.judging.tolerance import beside, of_state, tolerance
+from rlkernel.evaluator.judging.errors.comparison import Match, compare_tensor
+from rlkernel.evaluator.judging.errors.error_passes import ByTorch, Measure
+from rlkernel.evaluator.judging.errors.own_error import OwnError, steady
+from rlkernel.evaluator.judging.errors.tolerance import beside, of_state, tolerance
+from rlkernel.evaluator.judging.references.reference_calls import mapped, tensors_of
 from rlkernel.evaluator.messages.judgement import Tolerance
 from rlkernel.evaluator.program.tensors import overlapping
 from rlkernel.types import Precision

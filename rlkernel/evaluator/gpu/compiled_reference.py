@@ -10,7 +10,7 @@ import torch
 from rlkernel.errors import one_line
 from rlkernel.evaluator.gpu.problem import GpuProblem
 from rlkernel.evaluator.gpu.stopwatch import Run, Stopwatch, settle
-from rlkernel.evaluator.judging.reference_calls import call, draw_seed
+from rlkernel.evaluator.judging.references.reference_calls import call, draw_seed
 from rlkernel.evaluator.judging.timing import typical
 from rlkernel.evaluator.messages.gpu import CompiledTimes, NotCompiled
 

@@ -18,14 +18,15 @@ import torch
 from torch import nn
 from torch.utils._python_dispatch import _disable_current_modes
 
-from rlkernel.evaluator.judging.error_passes import ByTorch, Measure
-from rlkernel.evaluator.judging.flags import judging
-from rlkernel.evaluator.judging.noise import confirmed, moved_call
-from rlkernel.evaluator.judging.own_error import Cores, OwnError, errors, own_error
-from rlkernel.evaluator.judging.reference_calls import REFUSALS, call, doubled, mapped, nudge, state_of, tensors_of
-from rlkernel.evaluator.judging.tensor_cores import cores_of
-from rlkernel.evaluator.judging.tolerance import FLOOR
-from rlkernel.evaluator.judging.widening import without_casts
+from rlkernel.evaluator.judging.errors.error_passes import ByTorch, Measure
+from rlkernel.evaluator.judging.errors.noise import confirmed, moved_call
+from rlkernel.evaluator.judging.errors.own_error import Cores, OwnError, errors, own_error
+from rlkernel.evaluator.judging.errors.tensor_cores import cores_of
+from rlkernel.evaluator.judging.errors.tolerance import FLOOR
+from rlkernel.evaluator.judging.inputs.nudging import nudge
+from rlkernel.evaluator.judging.references.flags import judging
+from rlkernel.evaluator.judging.references.reference_calls import REFUSALS, call, doubled, mapped, state_of, tensors_of
+from rlkernel.evaluator.judging.references.widening import without_casts
 from rlkernel.evaluator.program.codes import equal_or_wrong, holds_numbers, valued, widened
 from rlkernel.types import Precision
 
@@ -146,7 +147,7 @@ def _along_the_batch(
     rows = -(-batch // count)
     for start in range(0, batch, rows):
         part = [_rows(x, batch, start, rows) for x in given]
-        with _disable_current_modes():  # in its own dtype nothing is rounded, see `judging.tensor_cores`
+        with _disable_current_modes():  # in its own dtype nothing is rounded, see `judging.errors.tensor_cores`
             again = tensors_of(call(own_model, mapped(part, torch.clone), seed))
         if not all(_alike(a, f[start : start + rows]) for a, f in zip(again, found, strict=True)):
             return None

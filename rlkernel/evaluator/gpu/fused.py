@@ -13,7 +13,7 @@ from cuda.bindings import nvrtc
 
 from rlkernel.evaluator.gpu import driver
 from rlkernel.evaluator.gpu.stopwatch import stream
-from rlkernel.evaluator.judging.comparison import quick_sums
+from rlkernel.evaluator.judging.errors.comparison import quick_sums
 
 WARPS = 8
 BLOCKS_PER_PROCESSOR = 8

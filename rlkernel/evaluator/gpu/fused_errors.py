@@ -1,4 +1,4 @@
-"""Our own CUDA kernels for the passes of `judging.error_passes`: each reads every tensor once.
+"""Our own CUDA kernels for the passes of `judging.errors.error_passes`: each reads every tensor once.
 
 Torch's operators take about 70 reads and writes of a whole tensor for the first pass, and 60 for the second one.
 """
@@ -13,7 +13,7 @@ import torch
 from rlkernel.evaluator.gpu import driver
 from rlkernel.evaluator.gpu.fused import BLOCKS_PER_PROCESSOR, WARPS, WIDE, compiled
 from rlkernel.evaluator.gpu.stopwatch import stream
-from rlkernel.evaluator.judging.error_passes import ByTorch, Passes, Sums
+from rlkernel.evaluator.judging.errors.error_passes import ByTorch, Passes, Sums
 from rlkernel.evaluator.program.tensors import extent, overlapping
 
 SIDES = 4

@@ -14,7 +14,7 @@ import torch
 from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from rlkernel.evaluator.judging.reference_calls import call
+from rlkernel.evaluator.judging.references.reference_calls import call
 
 _aten = torch.ops.aten
 _CHECKS = (_aten._linalg_check_errors.default,)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from rlkernel.evaluator.judging.construction import BALANCED
-from rlkernel.evaluator.judging.planting import PLANTED
-from rlkernel.evaluator.judging.stress import STRESS_NOTES
+from rlkernel.evaluator.judging.inputs.planting import PLANTED
+from rlkernel.evaluator.judging.inputs.stress import STRESS_NOTES
 from rlkernel.evaluator.messages.judgement import Balance, Stress
 
 

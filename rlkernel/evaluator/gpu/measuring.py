@@ -18,16 +18,16 @@ from rlkernel.evaluator.gpu import driver
 from rlkernel.evaluator.gpu.exact import exact_outputs, measured
 from rlkernel.evaluator.gpu.fused_errors import passes
 from rlkernel.evaluator.gpu.kinds import USUAL, Kind
-from rlkernel.evaluator.judging.comparison import bits
 from rlkernel.evaluator.judging.drawing import bearable, not_finite, resolved
-from rlkernel.evaluator.judging.flags import judging
-from rlkernel.evaluator.judging.own_error import ELEMENT_CAP, OwnError, own_error, steady
-from rlkernel.evaluator.judging.planting import only_values, planted, tells
-from rlkernel.evaluator.judging.reference_calls import call, counts_as_state, draw_seed, state_of, tensors_of
+from rlkernel.evaluator.judging.errors.comparison import bits
+from rlkernel.evaluator.judging.errors.own_error import ELEMENT_CAP, OwnError, own_error, steady
+from rlkernel.evaluator.judging.errors.tensor_cores import balance_of, halved
+from rlkernel.evaluator.judging.errors.tolerance import ROUNDED, tolerance, widest
+from rlkernel.evaluator.judging.inputs.planting import only_values, planted, tells
+from rlkernel.evaluator.judging.inputs.stress import stresses
+from rlkernel.evaluator.judging.references.flags import judging
+from rlkernel.evaluator.judging.references.reference_calls import call, counts_as_state, draw_seed, state_of, tensors_of
 from rlkernel.evaluator.judging.rounds import fates
-from rlkernel.evaluator.judging.stress import stresses
-from rlkernel.evaluator.judging.tensor_cores import balance_of, halved
-from rlkernel.evaluator.judging.tolerance import ROUNDED, tolerance, widest
 from rlkernel.evaluator.messages.judgement import Balance, InputFate, Stress, Tolerance
 from rlkernel.types import Precision
 

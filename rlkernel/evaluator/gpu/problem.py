@@ -20,11 +20,13 @@ from rlkernel.evaluator.gpu.guards import CUDA
 from rlkernel.evaluator.gpu.kinds import USUAL, Kind, name_of
 from rlkernel.evaluator.gpu.measuring import Measuring, Seen
 from rlkernel.evaluator.gpu.stopwatch import Run, Stopwatch, mark, settle, wait
-from rlkernel.evaluator.judging.blame import ignored
-from rlkernel.evaluator.judging.places import places
-from rlkernel.evaluator.judging.placing import Draws, Placing, placed
-from rlkernel.evaluator.judging.planting import idle, only_values, planted
-from rlkernel.evaluator.judging.reference_calls import (
+from rlkernel.evaluator.judging.costs.roofline import is_free
+from rlkernel.evaluator.judging.inputs.places import places
+from rlkernel.evaluator.judging.inputs.placing import Draws, Placing, placed
+from rlkernel.evaluator.judging.inputs.planting import idle, only_values, planted
+from rlkernel.evaluator.judging.inputs.stress import Change, changed, changes
+from rlkernel.evaluator.judging.references.blame import ignored
+from rlkernel.evaluator.judging.references.reference_calls import (
     balance_state,
     balanced,
     call,
@@ -34,8 +36,6 @@ from rlkernel.evaluator.judging.reference_calls import (
     perturb,
     tensors_of,
 )
-from rlkernel.evaluator.judging.roofline import is_free
-from rlkernel.evaluator.judging.stress import Change, changed, changes
 from rlkernel.evaluator.messages.children import StepTime
 from rlkernel.evaluator.messages.gpu import Known
 from rlkernel.evaluator.messages.judgement import Stress, Tolerance

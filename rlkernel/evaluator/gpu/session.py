@@ -28,12 +28,12 @@ from rlkernel.evaluator.gpu.problem import GpuProblem, step_times
 from rlkernel.evaluator.gpu.stopwatch import Hung, Stopwatch, lost, settle
 from rlkernel.evaluator.gpu.subject import Outcome, Subject
 from rlkernel.evaluator.gpu.trials import Trials, Unmeasured
-from rlkernel.evaluator.judging.comparison import Match
-from rlkernel.evaluator.judging.flags import judging
-from rlkernel.evaluator.judging.kernelbench import closeness
-from rlkernel.evaluator.judging.own_error import OwnError
-from rlkernel.evaluator.judging.reference_calls import call, draw_seed, state_of, tensors_of
-from rlkernel.evaluator.judging.tolerance import of_state, widest
+from rlkernel.evaluator.judging.errors.comparison import Match
+from rlkernel.evaluator.judging.errors.kernelbench import closeness
+from rlkernel.evaluator.judging.errors.own_error import OwnError
+from rlkernel.evaluator.judging.errors.tolerance import of_state, widest
+from rlkernel.evaluator.judging.references.flags import judging
+from rlkernel.evaluator.judging.references.reference_calls import call, draw_seed, state_of, tensors_of
 from rlkernel.evaluator.messages.children import StepTime
 from rlkernel.evaluator.messages.gpu import Known, Speedup
 from rlkernel.evaluator.program.replay import StepFailed

@@ -18,8 +18,8 @@ from rlkernel.evaluator.gpu import driver
 from rlkernel.evaluator.gpu.guards import CUDA, Guards, fill, words
 from rlkernel.evaluator.gpu.queue import Queue
 from rlkernel.evaluator.gpu.stopwatch import mark, settle, stream
-from rlkernel.evaluator.judging.reference_calls import as_reference, hand_over, state_of
-from rlkernel.evaluator.judging.roofline import is_free
+from rlkernel.evaluator.judging.costs.roofline import is_free
+from rlkernel.evaluator.judging.references.reference_calls import as_reference, hand_over, state_of
 from rlkernel.evaluator.program.layouts import Strides
 from rlkernel.evaluator.program.operators import allocates
 from rlkernel.evaluator.program.recurrent import flatten_weights

@@ -22,10 +22,10 @@ from rlkernel.evaluator.gpu.guards import CUDA
 from rlkernel.evaluator.gpu.problem import GpuProblem
 from rlkernel.evaluator.gpu.stopwatch import Run, Stopwatch, settle, spin_for
 from rlkernel.evaluator.gpu.subject import Subject, detours
-from rlkernel.evaluator.judging.comparison import Match, Sizes, mismatch
-from rlkernel.evaluator.judging.flags import judging
-from rlkernel.evaluator.judging.kernelbench import closeness, surely_tight
-from rlkernel.evaluator.judging.reference_calls import call, counts_as_state, draw_seed, state_of, tensors_of
+from rlkernel.evaluator.judging.errors.comparison import Match, Sizes, mismatch
+from rlkernel.evaluator.judging.errors.kernelbench import closeness, surely_tight
+from rlkernel.evaluator.judging.references.flags import judging
+from rlkernel.evaluator.judging.references.reference_calls import call, counts_as_state, draw_seed, state_of, tensors_of
 from rlkernel.evaluator.judging.timing import missing, speedup
 from rlkernel.evaluator.messages.gpu import Known, Speedup
 from rlkernel.evaluator.program.tensors import overlapping

@@ -14,13 +14,18 @@ import torch
 from torch import nn
 
 from rlkernel.evaluator.draws import SEED_BITS
-from rlkernel.evaluator.judging.comparison import bits
-from rlkernel.evaluator.judging.noise import confirmed, moved_call
-from rlkernel.evaluator.judging.own_error import Cores, OwnError, own_error, steady
-from rlkernel.evaluator.judging.places import places as places_of
-from rlkernel.evaluator.judging.plan import Plan, SeededReference, Terms
-from rlkernel.evaluator.judging.planting import PLANTED, planted
-from rlkernel.evaluator.judging.reference_calls import (
+from rlkernel.evaluator.judging.errors.comparison import bits
+from rlkernel.evaluator.judging.errors.noise import confirmed, moved_call
+from rlkernel.evaluator.judging.errors.own_error import Cores, OwnError, own_error, steady
+from rlkernel.evaluator.judging.errors.tensor_cores import cores_of
+from rlkernel.evaluator.judging.errors.tolerance import beside as more_exact
+from rlkernel.evaluator.judging.errors.tolerance import of_state, tolerance
+from rlkernel.evaluator.judging.inputs.nudging import nudged
+from rlkernel.evaluator.judging.inputs.places import places as places_of
+from rlkernel.evaluator.judging.inputs.planting import PLANTED, planted
+from rlkernel.evaluator.judging.inputs.stress import STRESS_NOTES, all_zero, holds_one, stressed
+from rlkernel.evaluator.judging.references.plan import Plan, SeededReference, Terms
+from rlkernel.evaluator.judging.references.reference_calls import (
     REFUSALS,
     balance_state,
     balanced,
@@ -29,15 +34,10 @@ from rlkernel.evaluator.judging.reference_calls import (
     exact_outputs,
     exact_with_state,
     mapped,
-    nudged,
     state_of,
     tensors_of,
 )
 from rlkernel.evaluator.judging.rounds import Expected, fates
-from rlkernel.evaluator.judging.stress import STRESS_NOTES, all_zero, holds_one, stressed
-from rlkernel.evaluator.judging.tensor_cores import cores_of
-from rlkernel.evaluator.judging.tolerance import beside as more_exact
-from rlkernel.evaluator.judging.tolerance import of_state, tolerance
 from rlkernel.evaluator.messages.judgement import Balance, InputFate, Places, Stress, Tolerance
 from rlkernel.evaluator.program.codes import valued, widened
 from rlkernel.evaluator.program.tensors import flatten, lent

@@ -7,7 +7,7 @@
 3  the other of train and eval mode, where that differs; constant parameters at other values
 4  operands of products out of half precision's range, where a reference of float32 multiplies inputs: tf32 keeps that range
 
-Before all these stands a round with other inputs where an output is one number in round 0 and 1, see `planting.py`.
+Before all these stands a round with other inputs where an output is one number in round 0 and 1, see `inputs/planting.py`.
 
 A round in which tf32 itself is wrong says nothing of candidates that may use it: then a milder one is drawn.
 """
@@ -23,16 +23,16 @@ from functools import partial
 import torch
 
 from rlkernel.evaluator.draws import SEED_BITS, draws
-from rlkernel.evaluator.judging.borne import Keeping, not_borne
 from rlkernel.evaluator.judging.construction import Construction, Round
-from rlkernel.evaluator.judging.conversions import Conversions
-from rlkernel.evaluator.judging.own_error import REFERENCE_FACTOR, OwnError
-from rlkernel.evaluator.judging.plan import AT_ONCE, Before, SeededReference, Terms
-from rlkernel.evaluator.judging.planting import idle, only_values, planted, tells
-from rlkernel.evaluator.judging.reference_calls import constants
-from rlkernel.evaluator.judging.stress import stresses
-from rlkernel.evaluator.judging.tensor_cores import balance_of, halved
-from rlkernel.evaluator.judging.tolerance import FLOOR
+from rlkernel.evaluator.judging.errors.conversions import Conversions
+from rlkernel.evaluator.judging.errors.own_error import REFERENCE_FACTOR, OwnError
+from rlkernel.evaluator.judging.errors.tensor_cores import balance_of, halved
+from rlkernel.evaluator.judging.errors.tolerance import FLOOR
+from rlkernel.evaluator.judging.inputs.planting import idle, only_values, planted, tells
+from rlkernel.evaluator.judging.inputs.stress import stresses
+from rlkernel.evaluator.judging.references.borne import Keeping, not_borne
+from rlkernel.evaluator.judging.references.plan import AT_ONCE, Before, SeededReference, Terms
+from rlkernel.evaluator.judging.references.reference_calls import constants
 from rlkernel.evaluator.messages.judgement import Stress
 from rlkernel.evaluator.program.codes import valued
 from rlkernel.reference import Reference

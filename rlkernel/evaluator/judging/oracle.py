@@ -16,12 +16,12 @@ from rlkernel.evaluator import wire
 from rlkernel.evaluator.devices import profile_of
 from rlkernel.evaluator.judging.construction import Round
 from rlkernel.evaluator.judging.drawing import draw_rounds
-from rlkernel.evaluator.judging.kernelbench import closeness, worse
-from rlkernel.evaluator.judging.plan import Before
+from rlkernel.evaluator.judging.errors.kernelbench import closeness, worse
 from rlkernel.evaluator.judging.preparing import Prepared, prepare
-from rlkernel.evaluator.judging.reference_calls import tensors_of
+from rlkernel.evaluator.judging.references.plan import Before
+from rlkernel.evaluator.judging.references.reference_calls import tensors_of
 from rlkernel.evaluator.judging.rounds import Expected, compare_round
-from rlkernel.evaluator.judging.sizes import fit, lengthen
+from rlkernel.evaluator.judging.sizes.answers import fit, lengthen
 from rlkernel.evaluator.messages import codec
 from rlkernel.evaluator.messages.children import RoundInputs
 from rlkernel.evaluator.messages.endings import Broken

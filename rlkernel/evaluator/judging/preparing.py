@@ -8,9 +8,9 @@ import torch
 
 from rlkernel.errors import BrokenReference, one_line
 from rlkernel.evaluator.devices import DeviceProfile
-from rlkernel.evaluator.judging.least_work import LEAST, has_one_product, leaves_rows, may_hide
-from rlkernel.evaluator.judging.reference_calls import tensors_of
-from rlkernel.evaluator.judging.traced_reference import Costs, TracedReference
+from rlkernel.evaluator.judging.costs.least_work import LEAST, has_one_product, leaves_rows, may_hide
+from rlkernel.evaluator.judging.references.reference_calls import tensors_of
+from rlkernel.evaluator.judging.references.traced_reference import Costs, TracedReference
 from rlkernel.evaluator.program.replaced import drawn
 from rlkernel.evaluator.program.schema import Program
 from rlkernel.evaluator.program.variant import Variant

@@ -8,9 +8,9 @@ from typing import Any
 
 import torch
 
-from rlkernel.evaluator.judging.comparison import LENT, Match, bits, compare_structure, compare_tensor
-from rlkernel.evaluator.judging.own_error import OwnError
-from rlkernel.evaluator.judging.tolerance import tolerance
+from rlkernel.evaluator.judging.errors.comparison import LENT, Match, bits, compare_structure, compare_tensor
+from rlkernel.evaluator.judging.errors.own_error import OwnError
+from rlkernel.evaluator.judging.errors.tolerance import tolerance
 from rlkernel.evaluator.messages.judgement import InputFate, Tolerance
 from rlkernel.types import Precision
 

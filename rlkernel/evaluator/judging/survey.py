@@ -10,8 +10,8 @@ import torch
 from rlkernel.errors import BrokenReference
 from rlkernel.evaluator.devices import PROFILES
 from rlkernel.evaluator.judging.degenerate import degenerate, is_random
-from rlkernel.evaluator.judging.fitting import Unfit, fit_for_cpu
 from rlkernel.evaluator.judging.preparing import prepare
+from rlkernel.evaluator.judging.sizes.fitting import Unfit, fit_for_cpu
 from rlkernel.evaluator.messages.oracle import About
 from rlkernel.evaluator.messages.survey import Survey
 from rlkernel.evaluator.program.normal_form import normal_form
@@ -20,7 +20,7 @@ from rlkernel.types import Problem
 OWN_US, OWN_ELEMENTS = 50.0, 1 << 18
 """The modelled time, and the elements of all inputs, up to which values are looked at in the problem's own size. A CPU takes
 about 2000 times as long, for a dozen forwards. Beyond, they are looked at in the size at which a CPU would judge the problem
-(`judging.fitting`)."""
+(`judging.sizes.fitting`)."""
 MOST_US, MOST_ELEMENTS = 250.0, 1 << 24
 """The same where no smaller size is found: several copies in float64 must fit into a child's memory. Beyond, nothing is looked
 at."""

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from rlkernel.evaluator.compile.binaries import Compiled
-from rlkernel.evaluator.judging.least_work import LEAST
+from rlkernel.evaluator.judging.costs.least_work import LEAST
 from rlkernel.evaluator.messages.children import StepTime
 from rlkernel.evaluator.program.operators import is_random
 from rlkernel.evaluator.program.schema import Launch, Op, Program

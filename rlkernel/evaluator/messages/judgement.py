@@ -45,7 +45,7 @@ class Stress(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """Rows of one input that lie at the edge of what a formula bears, see `judging.edges`."""
+    """Rows of one input that lie at the edge of what a formula bears, see `judging.inputs.edges`."""
 
     place: int
     """Which of the tensors among the arguments of forward it is."""

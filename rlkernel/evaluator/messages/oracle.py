@@ -28,7 +28,7 @@ class About:
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """Pool to oracle: at which sizes is this problem judged, see `judging.fitting`?"""
+    """Pool to oracle: at which sizes is this problem judged, see `judging.sizes.fitting`?"""
 
     about: About
     memory_bytes: int | None
@@ -66,7 +66,7 @@ class Longer:
 
 @dataclass(frozen=True, slots=True)
 class Lengthened:
-    """Oracle to pool: the longer sizes, in the order in which to look, see `judging.lengthening`."""
+    """Oracle to pool: the longer sizes, in the order in which to look, see `judging.sizes.lengthening`."""
 
     looks: tuple[Longer, ...]
 

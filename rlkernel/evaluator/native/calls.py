@@ -10,10 +10,10 @@ from typing import Any, TypeVar
 import torch
 from torch import nn
 
-from rlkernel.evaluator.judging.comparison import bits
-from rlkernel.evaluator.judging.placing import Placing, everything_on, placed
-from rlkernel.evaluator.judging.reference_calls import constants, mapped, perturb, tensors_of
-from rlkernel.evaluator.judging.stress import stressed
+from rlkernel.evaluator.judging.errors.comparison import bits
+from rlkernel.evaluator.judging.inputs.placing import Placing, everything_on, placed
+from rlkernel.evaluator.judging.inputs.stress import stressed
+from rlkernel.evaluator.judging.references.reference_calls import constants, mapped, perturb, tensors_of
 from rlkernel.evaluator.messages.judgement import Stress
 from rlkernel.evaluator.messages.native import Draw
 from rlkernel.reference import Reference, load_reference

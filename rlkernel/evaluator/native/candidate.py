@@ -16,8 +16,8 @@ from torch import nn
 
 from rlkernel.errors import one_line
 from rlkernel.evaluator import wire
-from rlkernel.evaluator.judging.flags import set_precision
-from rlkernel.evaluator.judging.reference_calls import as_reference, call, hand_over, state_of, tensors_of
+from rlkernel.evaluator.judging.references.flags import set_precision
+from rlkernel.evaluator.judging.references.reference_calls import as_reference, call, hand_over, state_of, tensors_of
 from rlkernel.evaluator.messages import codec
 from rlkernel.evaluator.messages.children import RoundOutputs
 from rlkernel.evaluator.messages.native import Begin, Call, Construct, Done, Draw, HandOver, Raised, TimeCall, Timed

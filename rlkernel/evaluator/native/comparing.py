@@ -10,11 +10,11 @@ from typing import Any
 import torch
 
 from rlkernel.evaluator import wire
-from rlkernel.evaluator.judging.comparison import Match, bits, compare_structure, compare_tensor
 from rlkernel.evaluator.judging.construction import Construction, Round
-from rlkernel.evaluator.judging.kernelbench import closeness, worse
-from rlkernel.evaluator.judging.plan import Terms
-from rlkernel.evaluator.judging.reference_calls import call
+from rlkernel.evaluator.judging.errors.comparison import Match, bits, compare_structure, compare_tensor
+from rlkernel.evaluator.judging.errors.kernelbench import closeness, worse
+from rlkernel.evaluator.judging.references.plan import Terms
+from rlkernel.evaluator.judging.references.reference_calls import call
 from rlkernel.evaluator.judging.rounds import compare_round
 from rlkernel.evaluator.messages.children import RoundOutputs
 from rlkernel.evaluator.messages.judgement import Stress, Tolerance

@@ -27,11 +27,11 @@ import torch
 
 from rlkernel.errors import BrokenReference, one_line
 from rlkernel.evaluator import wire
-from rlkernel.evaluator.judging.comparison import bits
-from rlkernel.evaluator.judging.flags import judging, set_precision
-from rlkernel.evaluator.judging.places import places
-from rlkernel.evaluator.judging.reference_calls import call, draw_seed, state_of, tensors_of
-from rlkernel.evaluator.judging.stress import stresses
+from rlkernel.evaluator.judging.errors.comparison import bits
+from rlkernel.evaluator.judging.inputs.places import places
+from rlkernel.evaluator.judging.inputs.stress import stresses
+from rlkernel.evaluator.judging.references.flags import judging, set_precision
+from rlkernel.evaluator.judging.references.reference_calls import call, draw_seed, state_of, tensors_of
 from rlkernel.evaluator.messages import codec
 from rlkernel.evaluator.messages.children import RoundOutputs
 from rlkernel.evaluator.messages.endings import Broken

@@ -19,7 +19,7 @@ class Specs:
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """A problem's arguments at one size, with tensors as specifications (`judging.arguments.spec`)."""
+    """A problem's arguments at one size, with tensors as specifications (`judging.references.arguments.spec`)."""
 
     init_args: Any
     """The constructor's arguments: [args, kwargs]."""

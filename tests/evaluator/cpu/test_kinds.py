@@ -11,7 +11,7 @@ import pytest
 from rlkernel.evaluator.cpu.kinds import Kinds
 from rlkernel.evaluator.cpu.reuse import Reuse
 from rlkernel.evaluator.cpu.sampling import MOST_SAMPLED, Sampling
-from rlkernel.evaluator.judging.counts import Counts
+from rlkernel.evaluator.judging.costs.counts import Counts
 
 
 class Scripted:

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from rlkernel.evaluator.cpu.reuse import SECTOR, Reuse
 from rlkernel.evaluator.devices import H200
-from rlkernel.evaluator.judging.counts import Counts
-from rlkernel.evaluator.judging.roofline import launch_us
+from rlkernel.evaluator.judging.costs.counts import Counts
+from rlkernel.evaluator.judging.costs.roofline import launch_us
 
 MIB = 1 << 20
 

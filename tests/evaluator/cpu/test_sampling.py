@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from rlkernel.evaluator.cpu.kinds import Kinds
 from rlkernel.evaluator.cpu.reuse import Reuse
 from rlkernel.evaluator.cpu.sampling import EXACT_KINDS, MOST_KINDS, Sampling, differ, spread
-from rlkernel.evaluator.judging.counts import Counts
+from rlkernel.evaluator.judging.costs.counts import Counts
 
 
 def test_programs_are_spread_over_each_dimension() -> None:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rlkernel.evaluator.cpu.pricing import Stores
-from rlkernel.evaluator.judging.counts import Counts
+from rlkernel.evaluator.judging.costs.counts import Counts
 from rlkernel.evaluator.program.schema import Op
 
 FILL = Op("aten.fill_.Scalar", (), {}, (1,))

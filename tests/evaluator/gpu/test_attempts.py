@@ -9,7 +9,7 @@ import pytest
 
 from rlkernel.evaluator.devices import H200
 from rlkernel.evaluator.gpu.attempts import ATTEMPTS, FIRST_SPIN_US, MOST_SPIN_US, bandwidth, launch_cost
-from rlkernel.evaluator.judging.roofline import physical_floor_us
+from rlkernel.evaluator.judging.costs.roofline import physical_floor_us
 
 LAUNCHES = 100
 LAUNCH_US = 1.5

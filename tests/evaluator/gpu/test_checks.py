@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 
-from rlkernel.evaluator.judging.comparison import Match, quick_sums
+from rlkernel.evaluator.judging.errors.comparison import Match, quick_sums
 from rlkernel.evaluator.messages.judgement import InputFate, Tolerance
 
 X = torch.tensor([1.0, 2.0, 4.0])

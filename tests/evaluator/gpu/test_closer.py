@@ -10,9 +10,9 @@ import torch
 from torch import nn
 
 from rlkernel.evaluator.gpu.closer import Call, Changed, look_closer
-from rlkernel.evaluator.judging.comparison import compare_tensor
-from rlkernel.evaluator.judging.noise import moved_call
-from rlkernel.evaluator.judging.reference_calls import call, state_of, tensors_of
+from rlkernel.evaluator.judging.errors.comparison import compare_tensor
+from rlkernel.evaluator.judging.errors.noise import moved_call
+from rlkernel.evaluator.judging.references.reference_calls import call, state_of, tensors_of
 from rlkernel.evaluator.messages.judgement import Tolerance
 from rlkernel.types import Precision
 

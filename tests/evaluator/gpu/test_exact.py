@@ -11,7 +11,7 @@ from torch import nn
 
 from rlkernel.evaluator.gpu import exact
 from rlkernel.evaluator.gpu.exact import exact_outputs
-from rlkernel.evaluator.judging.reference_calls import call, tensors_of
+from rlkernel.evaluator.judging.references.reference_calls import call, tensors_of
 
 WEIGHT = torch.randn(5, generator=torch.Generator().manual_seed(1))
 

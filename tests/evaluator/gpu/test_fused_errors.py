@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 
-from rlkernel.evaluator.judging.error_passes import ByTorch, Sums
+from rlkernel.evaluator.judging.errors.error_passes import ByTorch, Sums
 
 WIDE, REAL, HALF = torch.float64, torch.float32, torch.float16
 

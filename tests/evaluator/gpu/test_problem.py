@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 
-from rlkernel.evaluator.judging.own_error import OwnError
+from rlkernel.evaluator.judging.errors.own_error import OwnError
 from rlkernel.evaluator.messages.gpu import Known
 from rlkernel.evaluator.messages.judgement import InputFate, Stress, Tolerance
 from rlkernel.types import Precision

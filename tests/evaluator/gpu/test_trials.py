@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 
-from rlkernel.evaluator.judging.comparison import Match
+from rlkernel.evaluator.judging.errors.comparison import Match
 from rlkernel.evaluator.messages.judgement import Tolerance
 from rlkernel.types import Precision
 from tests.evaluator.gpu.test_stopwatch import Event

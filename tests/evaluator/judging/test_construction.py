@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from rlkernel.evaluator.judging.construction import Construction
-from rlkernel.evaluator.judging.plan import Terms
+from rlkernel.evaluator.judging.references.plan import Terms
 from rlkernel.evaluator.messages.judgement import Stress
 from rlkernel.reference import load_reference
 from rlkernel.types import Precision

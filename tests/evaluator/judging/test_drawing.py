@@ -9,8 +9,8 @@ import torch
 
 from rlkernel.evaluator.judging.construction import BALANCED, Round
 from rlkernel.evaluator.judging.drawing import draw_rounds
-from rlkernel.evaluator.judging.own_error import huge_from
-from rlkernel.evaluator.judging.plan import AT_ONCE, Before
+from rlkernel.evaluator.judging.errors.own_error import huge_from
+from rlkernel.evaluator.judging.references.plan import AT_ONCE, Before
 from rlkernel.reference import Reference, load_reference
 from rlkernel.types import Precision
 

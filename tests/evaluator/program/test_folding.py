@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 
-from rlkernel.evaluator.judging.reference_calls import hand_over
+from rlkernel.evaluator.judging.references.reference_calls import hand_over
 from rlkernel.evaluator.program.replay import Replay
 from rlkernel.seeds import seed_generators
 from tests.evaluator.trace.test_candidate import program

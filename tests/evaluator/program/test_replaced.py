@@ -7,7 +7,7 @@ from torch import nn
 
 from rlkernel.evaluator.devices import H200
 from rlkernel.evaluator.judging.preparing import prepare
-from rlkernel.evaluator.judging.reference_calls import call, state_of
+from rlkernel.evaluator.judging.references.reference_calls import call, state_of
 from rlkernel.evaluator.program.replaced import attributes, drawn, hold, holding, newly_replaced
 from rlkernel.evaluator.program.schema import Op
 from rlkernel.evaluator.trace.candidate import trace

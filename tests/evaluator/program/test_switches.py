@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from rlkernel.evaluator.devices import H200, PROFILES
-from rlkernel.evaluator.judging.flags import set_precision
-from rlkernel.evaluator.judging.roofline import operator_us
+from rlkernel.evaluator.judging.costs.roofline import operator_us
+from rlkernel.evaluator.judging.references.flags import set_precision
 from rlkernel.evaluator.program.encoding import from_json, to_json
 from rlkernel.evaluator.program.schema import Op
 from rlkernel.evaluator.program.switches import under

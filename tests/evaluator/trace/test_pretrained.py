@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from transformers import AutoConfig, AutoModelForCausalLM
 
-from rlkernel.evaluator.judging.arguments import spec
+from rlkernel.evaluator.judging.references.arguments import spec
 from rlkernel.evaluator.pool import Pool
 from rlkernel.evaluator.trace.pretrained import decode_config
 from rlkernel.types import Problem, Status

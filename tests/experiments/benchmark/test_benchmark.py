@@ -16,7 +16,7 @@ from experiments.benchmark.flags import Flags
 from experiments.benchmark.plan import plan
 from rlkernel.evaluator.cards import gpus
 from rlkernel.evaluator.cards.gpus import Gpu
-from rlkernel.evaluator.judging.fitting import Fitted
+from rlkernel.evaluator.judging.sizes.fitting import Fitted
 from rlkernel.policy import endpoint
 from rlkernel.rollout import derive_seed
 from tests import forked

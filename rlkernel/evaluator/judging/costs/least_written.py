@@ -1,0 +1,48 @@
+"""How much of each output the reference writes: all of it, or a part where it lies in memory that was there before.
+
+A candidate's kernels need to write no more. Example: a cache among the arguments, of which forward replaces one row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import torch
+
+from rlkernel.evaluator.judging.costs.operator_costs import base_name, dense_bytes
+from rlkernel.evaluator.program.operators import writes
+from rlkernel.evaluator.program.schema import Op
+
+_SCATTERED = {
+    "_index_put_impl", "_unsafe_index_put", "index_add", "index_copy", "index_fill", "index_put", "index_reduce", "masked_fill",
+    "masked_scatter", "put", "scatter", "scatter_add", "scatter_reduce",
+}  # fmt: skip
+"""Operators that return all of what they change a part of: they write no more than they are given besides."""
+
+
+def written_bytes(step: Op, tensor: torch.Tensor, read: Sequence[torch.Tensor]) -> float:
+    """What a step writes of a tensor that it returns. `read`: all of its arguments. Of memory that was there before it may write
+    a part alone."""
+    given = sum(map(dense_bytes, read[1:])) if writes(step) and base_name(step.op) in _SCATTERED else float("inf")
+    return min(dense_bytes(tensor), given)
+
+
+class LeastWritten:
+    """Follows the steps of a reference's forward."""
+
+    def __init__(self, before: Iterable[torch.Tensor]) -> None:
+        self._written = {tensor.untyped_storage()._cdata: 0.0 for tensor in before}
+        """Memory that was there before -> the bytes that are written into it."""
+
+    def see(self, step: Op, read: Sequence[torch.Tensor], made: Sequence[torch.Tensor]) -> None:
+        """Count a step. `read`: all of its arguments, `made`: its results."""
+        if not writes(step):
+            return
+        for tensor in made:
+            key = tensor.untyped_storage()._cdata
+            if key in self._written:
+                self._written[key] += written_bytes(step, tensor, read)
+
+    def of(self, outputs: Sequence[torch.Tensor]) -> tuple[float, ...]:
+        """The bytes of each output that the reference has written."""
+        return tuple(min(self._written.get(o.untyped_storage()._cdata, float("inf")), dense_bytes(o)) for o in outputs)

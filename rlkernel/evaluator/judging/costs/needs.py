@@ -1,0 +1,150 @@
+"""What one forward of a reference needs, counted while it is traced: without data, at any size."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import nn
+from torch.utils._pytree import tree_leaves
+
+from rlkernel.evaluator.devices import DeviceProfile
+from rlkernel.evaluator.judging.costs.operator_costs import base_name, flops
+from rlkernel.evaluator.program.replaced import holding
+from rlkernel.evaluator.program.schema import MAX_STEPS, Op
+from rlkernel.evaluator.trace.lie import recording
+from rlkernel.evaluator.trace.pretrained import made_of_configs
+from rlkernel.evaluator.trace.recorder import Recorder
+from rlkernel.evaluator.trace.shims import answering_as
+from rlkernel.reference import load_reference
+
+OPERATORS = 8000
+"""How many operators a forward may call: half of the steps that a trace holds, because a candidate may take two for each."""
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """What one forward of a reference needs, in elements of 4 bytes."""
+
+    inputs: int
+    outputs: int
+    weights: int
+    largest: int
+    """The number of elements of the largest tensor that an operator returns."""
+    made: int
+    """The number of elements of all tensors that operators return."""
+    flops: int
+    """Floating-point operations of matrix products and convolutions."""
+    operators: int
+    names: frozenset[str]
+    """The operators that are called, without counts."""
+    cramped: int = 0
+    """How many convolutions and poolings have a window that is larger than what they are given: padding is much of what they
+    see, and what a layer does to neighbours is not seen."""
+
+    @property
+    def traceable(self) -> bool:
+        return self.operators <= OPERATORS
+
+    @property
+    def gpu_bytes(self) -> int:
+        """About how many bytes a candidate's stay on a GPU holds at a time.
+
+        These are the inputs as drawn, as given to the candidate and as given to the reference; the outputs of both sides, in
+        several places in memory, and what is computed of them; and an intermediate result that is larger than the outputs.
+        """
+        tensors = 3.5 * self.inputs + 8 * self.outputs + 4 * self.weights + 4 * max(0, self.largest - self.outputs)
+        return int(4 * tensors)
+
+
+class TooLarge(Exception):
+    """A reference was stopped in the middle, because it is known not to fit."""
+
+
+class _Counting(Recorder):  # type: ignore[no-untyped-call]
+    """Counts what operators return and compute; views return nothing new."""
+
+    def __init__(self, most: int | None) -> None:
+        super().__init__(trusted=True)
+        self.made = self.largest = self.operators = 0
+        self.flops = 0.0
+        self.names: set[str] = set()
+        self.cramped = 0
+        self._most = most
+        self.counts = False
+        """Whether it is forward that runs."""
+
+    def record_call(self, name: str, call: Callable[..., Any], args: Any, kwargs: dict[str, Any]) -> Any:
+        result = super().record_call(name, call, args, kwargs)
+        if self.counts:
+            with torch._C.DisableTorchFunction():
+                self._count(_tensors([args, kwargs]), _tensors(result))
+        return result
+
+    def _count(self, read: list[torch.Tensor], made: list[torch.Tensor]) -> None:
+        known = {t.untyped_storage()._cdata for t in read}
+        new = [t for t in made if t.untyped_storage()._cdata not in known]
+        count, step = sum(t.numel() for t in new), self.steps[-1]
+        self.operators += 1
+        self.names.add(step.op if isinstance(step, Op) else "")
+        self.made += count
+        self.largest = max(self.largest, count)
+        if new and isinstance(step, Op):
+            self.flops += flops(step, read, made)
+            self.cramped += _is_cramped(step, read)
+        if self.operators > OPERATORS or len(self.steps) >= MAX_STEPS:
+            raise TooLarge(f"forward has more than {OPERATORS} operators")
+        if self._most is not None and self.made > self._most:
+            raise TooLarge(f"forward makes more than {self._most:,} elements")
+
+
+def need(source: str, name: str, profile: DeviceProfile, most: int | None = None) -> Need:
+    """Count what one forward of the file needs.
+
+    Raises BrokenReference for a file that cannot be used, TooLarge once more than OPERATORS have run or more than `most` elements
+    were made, and whatever forward raises on tensors without data.
+    """
+    reference = load_reference(source, small=False, name=name)
+    recorder = _Counting(most)
+    with answering_as(profile), recording(recorder):
+        inputs = reference.inputs(0)
+        with made_of_configs(reference.init_inputs(0)):
+            model = reference.model(0)
+        state = [*nn.Module.parameters(model), *nn.Module.buffers(model)]
+        recorder.reading.inputs |= _memory(recorder, _tensors(inputs))
+        recorder.reading.state |= _memory(recorder, state)
+        recorder.reading.drawn = {}
+        recorder.phase()
+        recorder.reading.begin()
+        recorder.counts = True
+        with holding(model):
+            output = model(*inputs)
+        recorder.counts = False
+        recorder.reading.finish()
+        weights = sum(t.numel() for t in state)
+        given, returned = (sum(t.numel() for t in _tensors(value)) for value in (inputs, output))
+    counts = (recorder.largest, recorder.made, int(recorder.flops), recorder.operators)
+    return Need(given, returned, weights, *counts, frozenset(recorder.names), recorder.cramped)
+
+
+def _is_cramped(step: Op, read: list[torch.Tensor]) -> bool:
+    """Whether an operator's window is larger than its first argument along any axis."""
+    name = base_name(step.op)
+    if name == "convolution":
+        window = list(read[1].shape[2:])
+    elif "pool" in name and "adaptive" not in name and len(step.args) > 1 and isinstance(step.args[1], list):
+        window = [size for size in step.args[1] if isinstance(size, int)]
+    else:
+        return False
+    axes = read[0].shape[-len(window) :] if window else []
+    return any(size > extent for size, extent in zip(window, axes, strict=False))
+
+
+def _memory(recorder: Recorder, tensors: list[torch.Tensor]) -> set[int]:
+    return {recorder.storage(recorder.id_of(tensor)) for tensor in tensors}
+
+
+def _tensors(value: Any) -> list[torch.Tensor]:
+    return [leaf for leaf in tree_leaves(value) if isinstance(leaf, torch.Tensor)]

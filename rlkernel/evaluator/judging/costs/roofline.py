@@ -1,0 +1,169 @@
+"""Modelled device time where there is no GPU, and the floor that no time may undercut.
+
+    operator   launch + max(bytes / bandwidth, flops / peak, looks / rate), bytes = what it reads and writes, each once; looks =
+               elements, as often as windows share them; a recurrent layer has one launch per element of the sequence
+    launch     launch + max(dram / bandwidth, all traffic / L2 bandwidth, flops / peak, programs / rate of starting them,
+               atomics on the word that most of them change / their rate)
+               with dram = traffic, at most once over each tensor and once more for what programs read again too late
+               (`cpu/reuse.py`); and a share of the device if the grid is small
+
+Source: ours. Every figure from here is marked `timing: "modelled"`: it orders fusions and wasted passes, it replaces no GPU.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import torch
+
+from rlkernel.evaluator.devices import DeviceProfile
+from rlkernel.evaluator.judging.costs.counts import ELSEWHERE, Counts
+from rlkernel.evaluator.judging.costs.operator_costs import (
+    FREE,
+    NoCost,
+    base_name,
+    flops,
+    has_cost,
+    in_sequence,
+    is_of_cudnn,
+    moved_bytes,
+    taken,
+    touched,
+)
+from rlkernel.evaluator.program.operators import operator
+from rlkernel.evaluator.program.schema import Op
+from rlkernel.evaluator.program.switches import CUDNN_FLOAT32, MATMUL_TF32
+from rlkernel.types import Precision
+
+LIBRARY_EFFICIENCY = 0.8
+"""Share of the peak that a library's matrix product reaches; the same for `tl.dot`."""
+ATOMICS_PER_US = 2000.0
+"""Atomics on one word, which wait for one another: about one in a cycle of the L2 cache."""
+PER_LOOK = 8.0
+"""Operations of float32 in the time that a processor takes for a look at an element in its own cache: 32 of these and 256 of
+those in a cycle."""
+PROGRAM_START_US = 0.6
+"""Time to start and retire one program on a processor that holds several."""
+FLOAT32_PRODUCTS = 3
+"""Products of half precision that make one of float32."""
+FLOAT64_SLOWER = 2.0
+"""float32's rate in units of float64's."""
+EIGHT_BITS = {"_int_mm", "_scaled_mm"}
+"""Products of eight bits, which have half precision's rate, as those of `tl.dot` have."""
+FLOOR_SLACK = 0.9
+TRIANGLE = 0.5
+"""Share of a product's arithmetic that is left where a mask hides a triangle of it."""
+LEAST_LAUNCH = 0.2
+"""Share of the profile's time of a launch that the fastest kernel takes on any clock."""
+LEAST_LAUNCH_US = 0.5
+"""The most that this share may be, however long a launch took when the card was measured."""
+
+
+def _peak(step: Op, dtype: torch.dtype, profile: DeviceProfile, precision: Precision) -> float:
+    """The rate of a library's product or convolution, which for float32 depends on the precision."""
+    if base_name(step.op) in EIGHT_BITS:
+        return profile.matrix_flops_per_us["fp16"]
+    name = {torch.float16: "fp16", torch.bfloat16: "bf16"}.get(dtype)
+    if dtype in (torch.float64, torch.complex128):
+        return profile.fp32_flops_per_us / FLOAT64_SLOWER
+    ships = is_of_cudnn(step.op) if CUDNN_FLOAT32 not in step.switches else False
+    tf32 = precision is Precision.TF32 or (precision is Precision.PYTORCH and (ships or MATMUL_TF32 in step.switches))
+    if dtype is torch.float32 and tf32:
+        name = "tf32"
+    return profile.matrix_flops_per_us[name] if name else profile.fp32_flops_per_us
+
+
+def is_free(step: Op, read: Sequence[torch.Tensor], made: Sequence[torch.Tensor]) -> bool:
+    """Views and allocations: no device work."""
+    if torch.Tag.inplace_view in operator(step.op).tags:
+        return True
+    if any(a.alias_info is not None and a.alias_info.is_write for a in operator(step.op)._schema.arguments):
+        return False  # in place, or into `out`, whatever its name
+    if step.op.split(".")[1] in FREE:
+        return True
+    storages = {t.untyped_storage()._cdata for t in read}
+    return all(t.untyped_storage()._cdata in storages for t in made)
+
+
+def operator_us(
+    step: Op, read: Sequence[torch.Tensor], made: Sequence[torch.Tensor], profile: DeviceProfile, precision: Precision
+) -> float:
+    """Modelled device time of one ATen call, microseconds. Raises NoCost for an operator that the model does not know."""
+    if is_free(step, read, made):
+        return 0.0
+    if not has_cost(step.op):
+        raise NoCost(step.op)
+    memory = moved_bytes(step, taken(step, read), made) / profile.dram_bytes_per_us
+    arithmetic = flops(step, read, made) / (LIBRARY_EFFICIENCY * _peak(step, (made or read)[0].dtype, profile, precision))
+    looks = touched(step, taken(step, read), made) / (profile.fp32_flops_per_us / PER_LOOK)
+    return profile.launch_us * in_sequence(step, read) + max(memory, arithmetic, looks)
+
+
+def launch_us(counts: Counts, storage_bytes: Sequence[int], num_warps: int, profile: DeviceProfile) -> float:
+    """Modelled device time of one Triton launch, microseconds. `storage_bytes`: size of each storage,
+    in the order of `counts`."""
+    dram = 0.0
+    for storage, moved in counts.traffic.items():
+        size = math.inf if storage == ELSEWHERE else storage_bytes[storage]
+        once = float(size) * (2.0 if counts.stored.get(storage, 0.0) < moved and storage in counts.stored else 1.0)
+        dram += min(moved, once + _again(counts, storage, size))
+    traffic = sum(counts.traffic.values())
+    resident = resident_programs(num_warps, profile)
+    arithmetic = counts.flops / (LIBRARY_EFFICIENCY * profile.fp32_flops_per_us)
+    matrix = sum(work / (LIBRARY_EFFICIENCY * profile.matrix_flops_per_us[kind]) for kind, work in counts.matrix_flops.items())
+    memory = max(dram / profile.dram_bytes_per_us, traffic / profile.l2_bytes_per_us)
+    shares = [_share(counts, kind, profile) for kind in range(3)]
+    busy = max(us / share for us, share in zip((memory, arithmetic, matrix), shares, strict=True))
+    waiting = counts.queue / ATOMICS_PER_US
+    return profile.launch_us + max(busy, waiting, counts.programs * PROGRAM_START_US / resident)
+
+
+def resident_programs(num_warps: int, profile: DeviceProfile) -> int:
+    """How many programs of so many warps a device runs at once."""
+    return profile.processors * max(1, min(32, 64 // max(1, num_warps)))
+
+
+def _again(counts: Counts, storage: int, size: float) -> float:
+    """The bytes of a storage that come from memory once more: where programs share it, one miss serves them all."""
+    again, first = counts.again.get(storage, 0.0), counts.first.get(storage, 0.0)
+    return again * min(1.0, size / max(first, 1.0)) if again else 0.0
+
+
+def _share(counts: Counts, kind: int, profile: DeviceProfile) -> float:
+    """The share of the device that works on a launch's bytes (0), operations (1) or products (2): little of it if there are few
+    programs, or if one of them does most of the work."""
+    whole, largest = counts.work[kind], counts.largest[kind]
+    programs = min(float(counts.programs), whole / largest) if largest else float(counts.programs)
+    return max(1e-9, min(1.0, 2.5 * programs / profile.processors))
+
+
+def floor_us(
+    input_bytes: float, output_bytes: float, matrix_flops: dict[torch.dtype, float], profile: DeviceProfile, precision: Precision
+) -> float:
+    """No forward is faster than moving what it must read and write once, nor than its matrix products. Microseconds.
+
+    `matrix_flops`: of the reference, by dtype. A float32 product may be split into three of half precision, and unless the
+    precision is strict may be one of tf32. A rewriting that needs fewer products than the reference is taken for implausible:
+    this is the floor of a modelled time, which has no other protection from work that is left out at full shape.
+    """
+    memory = (input_bytes + output_bytes) / profile.dram_bytes_per_us
+    half = profile.matrix_flops_per_us["bf16"]
+    split = half / FLOAT32_PRODUCTS
+    peaks = {torch.float16: half, torch.bfloat16: half}
+    if precision is not Precision.STRICT:
+        peaks[torch.float32] = max(split, profile.matrix_flops_per_us["tf32"])
+    products = sum(flops / peaks.get(dtype, split) for dtype, flops in matrix_flops.items())
+    return FLOOR_SLACK * max(memory, TRIANGLE * products)
+
+
+def physical_floor_us(output_bytes: float, profile: DeviceProfile) -> float:
+    """No forward is measured faster than a launch takes, nor than writing what of its outputs does not fit into L2. Microseconds.
+
+    `output_bytes`: of outputs that depend on the inputs, each storage once. Inputs do not count, because a rewriting may not
+    need them whole: the outputs were checked, so whoever reads less needs less. The floor is for a clock that is deceived. What
+    was measured of a card may only lower it: the bandwidth is at least what its memory's clock promises.
+    """
+    promised = 2.0 * profile.memory_khz / 1000 * profile.bus_bits / 8
+    written = max(0.0, output_bytes - profile.l2_bytes) / max(profile.dram_bytes_per_us, promised)
+    return max(min(LEAST_LAUNCH * profile.launch_us, LEAST_LAUNCH_US), FLOOR_SLACK * written)

@@ -1,0 +1,67 @@
+"""Finds what a stressed round does to single inputs: which zeros stay, which masks get holes, which numbers may be uneven, and
+which rows may be tiny or below zero.
+
+A mask that lets everything through may be ignored, as zeros may. Example: `mask = torch.ones(B, L, dtype=torch.bool)`, and a mean
+over what it leaves. It gets holes where the reference runs so and stays as finite as it is. Source: ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import torch
+from torch import nn
+
+from rlkernel.evaluator.judging.inputs.edge_search import edges
+from rlkernel.evaluator.judging.inputs.stress import NOWHERE, UNEVEN, all_zero, changes, is_mask, side, stressed
+from rlkernel.evaluator.judging.inputs.unevenness import drawn_one_by_one
+from rlkernel.evaluator.judging.inputs.unread import MOST, unread_zeros
+from rlkernel.evaluator.judging.references.reference_calls import call, tensors_of
+from rlkernel.evaluator.messages.judgement import Places, Stress
+from rlkernel.evaluator.program.codes import valued
+
+
+def places(
+    model: Callable[[], nn.Module], draw: Callable[[int], list[Any]], seeds: tuple[int, int, int], stress: Stress
+) -> Places:
+    """What is done to the tensors among forward's arguments.
+
+    model: a new module, the same one each time; draw: arguments from a seed; seeds: of these arguments, of other ones, and of
+    forward. A GPU is waited for."""
+    if stress is Stress.NONE:
+        return NOWHERE
+    seed, other, forward = seeds
+    given = tensors_of(draw(seed))
+    drawn = _drawn(given, tensors_of(draw(other))) if stress in UNEVEN else ()
+    masks, zeros = [place for place, tensor in enumerate(given) if is_mask(tensor)], any(map(all_zero, given))
+    del given  # the calls that follow need the memory
+    kept = unread_zeros(model, partial(draw, seed), forward, stress) if zeros else frozenset()
+    found = Places(tuple(sorted(kept)), _holed(model, partial(draw, seed), forward, masks), drawn)
+    if stress is not Stress.EXTREME or not drawn:
+        return found
+    inputs = draw(seed)
+    return replace(found, edges=edges(model(), drawn, inputs, draw(other), changes(inputs, stress, found), forward))
+
+
+def _drawn(inputs: list[torch.Tensor], others: list[torch.Tensor]) -> tuple[int, ...]:
+    pairs = zip(inputs, others, strict=False)
+    return tuple(place for place, (one, other) in enumerate(pairs) if side(one) and drawn_one_by_one(one, other))
+
+
+def _holed(model: Callable[[], nn.Module], draw: Callable[[], list[Any]], seed: int, masks: list[int]) -> tuple[int, ...]:
+    """The masks that get holes: each alone leaves the outputs of a call finite, and in their shapes."""
+    if not 0 < len(masks) <= MOST:
+        return ()
+
+    def kinds(given: Places) -> list[tuple[torch.Size, bool]] | None:
+        try:
+            outputs = tensors_of(call(model(), stressed(draw(), Stress.VARIED, given), seed))
+        except Exception:  # a reference may refuse such inputs in its own way
+            return None
+        return [(t.shape, bool(torch.isfinite(valued(t)).all())) for t in outputs]
+
+    usual = kinds(NOWHERE)
+    return tuple(place for place in masks if usual is not None and kinds(Places(holed=(place,))) == usual)

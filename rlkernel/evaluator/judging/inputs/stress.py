@@ -1,0 +1,232 @@
+"""Inputs that a problem's author would not draw: scaled, shifted where they lie about zero or on one side of it, uneven, and
+several numbers where the author has one.
+
+What is done to each tensor is decided by a look at its values (`changes`), for which a GPU is waited for. It holds for every draw
+of the problem, so the look is taken once, and `changed` waits for nothing. Source: ours.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import Any
+
+import torch
+
+from rlkernel.evaluator.judging.inputs.edges import edged
+from rlkernel.evaluator.judging.inputs.unevenness import uneven
+from rlkernel.evaluator.judging.references.reference_calls import is_constant, mapped, tensors_of
+from rlkernel.evaluator.messages.judgement import Edge, Places, Stress
+from rlkernel.evaluator.program.codes import holds_numbers
+from rlkernel.evaluator.program.tensors import extent
+
+STRESS = 8.0
+"""Factor on floating-point inputs in a stressed round."""
+STRESS_NOTES: dict[Stress, tuple[str, ...]] = {
+    Stress.NONE: (),
+    Stress.VARIED: (),
+    Stress.SCALED: (f"inputs scaled by {STRESS:g}",),
+    Stress.SHIFTED: (f"inputs scaled by {STRESS:g} and shifted",),
+    Stress.UNEVEN: (f"inputs scaled by {STRESS:g}, shifted and uneven",),
+    Stress.EXTREME: (f"inputs scaled by {STRESS:g}, shifted and uneven, with rows that are tiny or below zero",),
+}
+"""What stands behind a miss in a round under stress."""
+LOPSIDED = 4.0
+"""How much farther an input with both signs may reach to one side of zero than to the other, so as to be shifted."""
+OFF_CENTRE = 2.0**-7
+"""How far beside zero an input is centred, in halves of its size. A sum of four million numbers is then eight times as large as
+one of random signs is, and one of a product's 4,096 is hardly larger, so that half precision errs in it as ever."""
+
+HOLES = -0.35
+"""Numbers of a wave between -1/2 and 1/2 below which a mask gets a hole: a quarter of them."""
+MASKS = (torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
+"""Dtypes of masks that are no numbers."""
+NOWHERE = Places()
+UNEVEN = (Stress.EXTREME, Stress.UNEVEN)
+"""Those in which numbers differ in size from place to place."""
+SHIFTED = (*UNEVEN, Stress.SHIFTED)
+"""Those in which inputs are shifted."""
+
+
+class Side(Enum):
+    """Where an input's numbers lie, if they can be shifted."""
+
+    ONE = "one"
+    """None is negative."""
+    TWO = "two"
+    """They lie about as far on both sides of zero. A mean that is left out is hardly missed in these: of 16,384 normal numbers it
+    is 0.008."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What is done to one tensor."""
+
+    side: Side | None = None
+    """Where its numbers lie, if it is shifted."""
+    shift: float = 0.0
+    """What is added to it, once it is centred where it is one-sided."""
+    replaced: bool = False
+    """Whether other numbers stand in its place, because it holds zeros alone: whoever ignores it would be right."""
+    varied: bool = False
+    """Whether it gets several numbers, because it holds one throughout."""
+    holed: bool = False
+    """Whether it is a mask that gets holes, and nothing else is done to it."""
+    uneven: bool = False
+    """Whether its numbers differ in size from place to place."""
+    edge: Edge | None = None
+    """Which rows of what is uneven are tiny or below zero, if any are."""
+    scaled: bool = True
+    """Whether it is scaled then, if other numbers do not stand in its place."""
+
+
+def stresses(inputs: list[Any]) -> tuple[Stress, ...]:
+    """What can be done to such arguments of forward, the hardest first, without the rows that `drawing.py` adds. A GPU is waited
+    for."""
+    tensors = tensors_of(inputs)
+    shifted = any(map(side, tensors))
+    found = (Stress.UNEVEN, Stress.SHIFTED) if shifted else ()
+    floats = any(map(holds_numbers, tensors))
+    return (
+        *found,
+        *(Stress.SCALED,) * floats,
+        *(Stress.VARIED,) * any(is_mask(t) or holds_one(t) or all_zero(t) for t in tensors),
+    )
+
+
+def stressed(inputs: list[Any], stress: Stress, places: Places = NOWHERE) -> list[Any]:
+    """Floating-point inputs, also those in lists and dicts, scaled or shifted, and several numbers in place of one alone; codes
+    are left as they are. places: what is done to single tensors, see `places.py`. A GPU is waited for."""
+    return changed(inputs, changes(inputs, stress, places))
+
+
+def changes(inputs: list[Any], stress: Stress, places: Places = NOWHERE) -> tuple[Change | None, ...]:
+    """What is done to each tensor among the inputs; None where it stays. A GPU is waited for."""
+
+    def of(place: int, tensor: torch.Tensor) -> Change | None:
+        if stress is not Stress.NONE and place in places.holed:
+            return Change(holed=True)
+        found = _change(tensor, stress) if holds_numbers(tensor) and place not in places.kept else None
+        return found and replace(found, uneven=stress in UNEVEN and place in places.drawn)
+
+    found = tuple(of(place, tensor) for place, tensor in enumerate(tensors_of(inputs)))
+    return with_edges(found, places.edges) if stress is Stress.EXTREME else found
+
+
+def with_edges(found: Sequence[Change | None], edges: Sequence[Edge]) -> tuple[Change | None, ...]:
+    """These changes, with such rows besides."""
+    of = {edge.place: edge for edge in edges}
+    return tuple(one and replace(one, edge=of.get(place)) for place, one in enumerate(found))
+
+
+def _change(tensor: torch.Tensor, stress: Stress) -> Change | None:
+    if stress is Stress.NONE:
+        return None
+    zeros = all_zero(tensor)
+    if zeros or holds_one(tensor):
+        return Change(replaced=zeros, varied=True, scaled=stress is not Stress.VARIED)
+    lies = side(tensor) if stress in SHIFTED else None
+    if lies is None:
+        return None if stress is Stress.VARIED else Change()
+    # A sum over what is centred altogether would be nothing but roundings.
+    return Change(lies, half_size(tensor) if lies is Side.TWO else OFF_CENTRE * half_size(tensor - _mean(tensor)))
+
+
+def changed(inputs: list[Any], found: Sequence[Change | None]) -> list[Any]:
+    """The inputs after these changes, one for each tensor. Nothing is waited for."""
+    places = itertools.count()
+
+    def change(tensor: torch.Tensor) -> torch.Tensor:
+        place = next(places)
+        what = found[place] if place < len(found) else None  # another draw may have more tensors
+        return tensor if what is None else _changed(tensor, what)
+
+    return [mapped(value, change) for value in inputs]
+
+
+def _changed(tensor: torch.Tensor, what: Change) -> torch.Tensor:
+    if what.holed:
+        return holed(tensor)
+    if what.replaced:
+        return wave_like(tensor, positive=True)  # zeros are often sums of squares, of which a root is taken
+    made = tensor * (1.0 + wave_like(tensor)) if what.varied else _moved(tensor, what)
+    scale = STRESS if what.scaled else 1.0
+    if not what.uneven:
+        return made * scale if what.scaled else made
+    made = uneven(made.clone() if made is tensor else made, scale)
+    return made if what.edge is None else edged(made, what.edge)
+
+
+def _moved(tensor: torch.Tensor, what: Change) -> torch.Tensor:
+    if what.side is None:
+        return tensor
+    # Zeros are part of the problem, such as one half of a triangular matrix.
+    if what.side is Side.TWO:
+        return torch.add(tensor, tensor != 0, alpha=what.shift)
+    return (tensor + (what.shift - _mean(tensor))).masked_fill_(tensor == 0, 0)
+
+
+def _mean(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.mean(dtype=torch.float32).to(tensor.dtype)
+
+
+def all_zero(tensor: torch.Tensor) -> bool:
+    """Whether an input holds floating-point zeros and nothing else: whoever ignores it would be right. A GPU is waited for."""
+    return holds_numbers(tensor) and tensor.numel() > 0 and not bool((tensor != 0).any())
+
+
+def holds_one(tensor: torch.Tensor) -> bool:
+    """Whether an input holds one floating-point number throughout, which is no mask's: whoever ignores it may be right, as the
+    weights of a mean. A GPU is waited for."""
+    return holds_numbers(tensor) and tensor.numel() > 1 and is_constant(tensor, two=False)
+
+
+def is_mask(tensor: torch.Tensor) -> bool:
+    """Whether an input holds truth values that are all the same, or whole numbers that are all 1: a mask without a hole, which
+    may be ignored. A GPU is waited for."""
+    if tensor.numel() < 2 or tensor.dtype not in MASKS:
+        return False
+    low, high = tensor.byte().aminmax() if tensor.dtype is torch.bool else tensor.aminmax()
+    return bool(low == high) and (tensor.dtype is torch.bool or bool(low == 1))
+
+
+def holed(tensor: torch.Tensor) -> torch.Tensor:
+    """A mask with about a quarter of its elements turned, at places that depend on their place in memory alone."""
+    turned = wave_like(tensor.float()) < HOLES
+    return tensor ^ turned if tensor.dtype is torch.bool else tensor.masked_fill(turned, 0)
+
+
+def wave_like(tensor: torch.Tensor, *, positive: bool = False) -> torch.Tensor:
+    """Different numbers between -1/2 and 1/2, or between 0 and 1/2, that depend on their place in memory alone, in a tensor that
+    lies as the given one does: what shares memory there, as the rows of an expanded tensor do, is equal here."""
+    count = extent(tensor.shape, tensor.stride())
+    wave = torch.arange(1, count + 1, dtype=torch.float32, device=tensor.device).sin_().mul_(0.5)
+    wave = wave.abs_() if positive else wave
+    return wave.to(tensor.dtype).as_strided(tensor.shape, tensor.stride())
+
+
+def side(value: Any) -> Side | None:
+    """Where the numbers of an input lie. None for what is no tensor, and for a mask, whole numbers and codes. A GPU is waited
+    for."""
+    if not (isinstance(value, torch.Tensor) and holds_numbers(value) and value.numel() > 1):
+        return None
+    low, high = torch.stack(value.aminmax()).tolist()
+    both = low < 0.0 and math.isfinite(low) and math.isfinite(high) and high <= -LOPSIDED * low and -low <= LOPSIDED * high
+    if not (both or low >= 0.0) or bool((value == value.round()).all()):
+        return None
+    return Side.TWO if both else Side.ONE
+
+
+def half_size(tensor: torch.Tensor) -> float:
+    """Half of a tensor's root mean square, rounded to a power of two, so that the same numbers always give the same one."""
+    size = root_mean_square(tensor)
+    return 0.5 * 2.0 ** round(math.log2(size)) if 0.0 < size < math.inf else 0.0
+
+
+def root_mean_square(tensor: torch.Tensor) -> float:
+    """The root mean square of a tensor's numbers, computed in float32 at least; 0 of none. A GPU is waited for."""
+    wide = torch.promote_types(tensor.dtype, torch.float32)
+    return float(torch.linalg.vector_norm(tensor, dtype=wide)) / math.sqrt(max(1, tensor.numel()))

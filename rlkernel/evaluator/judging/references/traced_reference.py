@@ -1,0 +1,178 @@
+"""A reference as a Program: traced on the trusted side at its own shapes, with what one forward of it costs at least and by the
+model of time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from rlkernel.errors import BrokenReference
+from rlkernel.evaluator.devices import DeviceProfile
+from rlkernel.evaluator.judging.costs.least_work import LEAST, least_share
+from rlkernel.evaluator.judging.costs.least_written import LeastWritten
+from rlkernel.evaluator.judging.costs.operator_costs import (
+    NoCost,
+    dense_bytes,
+    flops,
+    least_flops,
+    moved_bytes,
+    read_bytes,
+    taken,
+)
+from rlkernel.evaluator.judging.costs.roofline import floor_us, is_free, operator_us, physical_floor_us
+from rlkernel.evaluator.judging.references.arguments import arguments
+from rlkernel.evaluator.judging.references.reference_calls import tensors_of
+from rlkernel.evaluator.program.operators import writes
+from rlkernel.evaluator.program.replaced import attributes, hold, holding, newly_replaced
+from rlkernel.evaluator.program.replay import Replay
+from rlkernel.evaluator.program.schema import Op, Program
+from rlkernel.evaluator.program.tensors import meta_tensors
+from rlkernel.evaluator.trace.calls import form_of
+from rlkernel.evaluator.trace.devices import CUDA
+from rlkernel.evaluator.trace.lie import recording
+from rlkernel.evaluator.trace.passing import decode_spec, encode_output
+from rlkernel.evaluator.trace.pretrained import made_of_configs
+from rlkernel.evaluator.trace.recorder import Recorder
+from rlkernel.evaluator.trace.shims import answering_as
+from rlkernel.reference import Reference
+from rlkernel.types import OpFact, Precision
+
+
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """The reference's modelled cost at full shape."""
+
+    us: float
+    ops: tuple[OpFact, ...]
+    floor_us: float
+    measured_floor_us: float
+    """The floor of a measured time, see `roofline.physical_floor_us`."""
+    products: float = 0.0
+    """Operations of matrix products, convolutions and their like."""
+    least_share: float = LEAST
+    """The share of them that a candidate must do where they are counted."""
+    unpriced: tuple[str, ...] = ()
+    """Operators that the model of time does not know: then no time can be modelled."""
+    written: tuple[float, ...] = ()
+    """The bytes that forward writes of each output, see `least_written`."""
+
+
+class TracedReference:
+    """A reference traced at its own shapes: its Program, its arguments, and what it does to its attributes."""
+
+    def __init__(self, reference: Reference, profile: DeviceProfile, held: tuple[str, ...] = ()) -> None:
+        self.held = held
+        """Attributes that forward replaces for its next call, as far as that is known."""
+        self.recorder = Recorder(trusted=True)
+        self.profile = profile
+        with answering_as(profile), recording(self.recorder):
+            self.variant, again = (arguments(reference, seed) for seed in (0, 1))
+            self._examples = self.recorder.reading.examples(tensors_of(reference.inputs(0)))
+        for what, function in (("init_args", "get_init_inputs"), ("inputs", "get_inputs")):
+            if getattr(self.variant, what) != getattr(again, what):
+                raise BrokenReference(
+                    f"{reference.name}: {function} gives other numbers, shapes or dtypes with another seed; only the values of "
+                    "tensors may be random"
+                )
+        self.recorder = Recorder(trusted=True)
+        with answering_as(profile), recording(self.recorder):
+            self._trace(reference.namespace["Model"])
+        reference.check_fixed(self.program.state)
+
+    def _trace(self, model_class: Any) -> None:
+        init_ids: list[int] = []
+        args, kwargs = decode_spec(self.variant.init_args, self.recorder, init_ids)
+        self.recorder.reading.inputs.clear()
+        with made_of_configs(self.variant.init_args):
+            model = model_class(*args, **kwargs)
+        hold(model, self.held)
+        before = attributes(model)
+        named = [*model.named_parameters(), *model.named_buffers()]
+        state = {name: self.recorder.id_of(tensor) for name, tensor in named}
+        self.given = sum(spec.numel() for spec in meta_tensors(self.variant.specs.inputs)) + sum(t.numel() for _, t in named)
+        self.recorder.reading.state |= {self.recorder.storage(number) for number in state.values()}
+        for _, tensor in named:  # the module is moved to the GPU before it is called
+            self.recorder.devices.move(tensor, CUDA)
+        init = self.recorder.phase()
+        forms = []
+        for flip in (False, True):
+            if flip:
+                model.train(not model.training)
+            ids: list[int] = []
+            began = (len(self.recorder), len(self.recorder.numbers))
+            inputs = decode_spec(self.variant.inputs, self.recorder, ids)
+            self.recorder.reading.drawn = dict(zip(map(self.recorder.storage, ids), self._examples, strict=True))
+            self.recorder.phase()
+            self.recorder.reading.begin()
+            with holding(model):
+                returned = model(*inputs)
+            output = encode_output(returned, self.recorder)
+            reads, steps = self.recorder.reading.finish(), self.recorder.phase()
+            form = form_of(ids, [*reads, *steps], output, began)
+            forms.append((form.rows, form.outer))
+            if not flip:
+                self.replaced = newly_replaced(before, model)
+                self.keeps = not before.keys() <= state.keys()  # tensors as plain attributes
+                self.program = Program((), tuple(init_ids), tuple(init), state, tuple(ids), tuple(steps), output, tuple(reads))
+        self.modal = forms[0] != forms[1]
+
+    def costs(self, precision: Precision) -> Costs:
+        rows: dict[str, list[float]] = {}
+        inputs = meta_tensors(self.variant.specs.inputs)
+        storages = {t.untyped_storage()._cdata: 0.0 for t in inputs}
+        dependent = set(storages)
+        """The storages whose contents depend on the inputs."""
+
+        products: dict[torch.dtype, float] = {}
+        needed, unpriced = list[float](), list[str]()
+
+        def observe(index: int, step: Any, read: Any, made: Any) -> None:
+            if not isinstance(step, Op):
+                return
+            least.see(step, read, made)
+            if any(t.untyped_storage()._cdata in dependent for t in read):
+                dependent.update(t.untyped_storage()._cdata for t in [*made, *(read if writes(step) else ())])
+            if work := flops(step, read, made):
+                products[made[0].dtype] = products.get(made[0].dtype, 0.0) + work
+                needed.append(least_flops(step, read, made))
+            try:
+                us = operator_us(step, read, made, self.profile, precision)
+            except NoCost:
+                us = self.profile.launch_us
+                unpriced.append(step.op)
+            if us > 0:
+                rows.setdefault(".".join(step.op.split(".")[:2]), []).append(us)
+            if not is_free(step, read, made):
+                used = taken(step, read)
+                for tensor in used:
+                    key = tensor.untyped_storage()._cdata
+                    if key in storages:
+                        most = min(read_bytes(step, tensor), moved_bytes(step, [tensor, *used[1:]], made))
+                        storages[key] = max(storages[key], most)
+
+        replay = Replay(self.program, torch.device("meta"), lambda *a: None)
+        replay.init(meta_tensors(self.variant.specs.init_inputs), 0)
+        replay.prepare((), 0)
+        least = LeastWritten([*inputs, *replay.state().values()])
+        outputs = tensors_of(replay.forward(inputs, 0, observe=observe))
+        total = sum(sum(us) for us in rows.values())
+        ops = [OpFact(op, len(us), sum(us), sum(us) / total) for op, us in rows.items()]
+        ops.sort(key=lambda fact: -fact.us)
+        moved = min(_distinct_bytes(outputs), sum(least.of(outputs)))
+        floor = floor_us(sum(storages.values()), moved, products, self.profile, precision)
+        made = {o.untyped_storage()._cdata: dense_bytes(o) for o in outputs}
+        written = sum(size for key, size in made.items() if key in dependent and key not in storages)
+        physical = physical_floor_us(written, self.profile)
+        share, unknown = least_share(self.program), tuple(unpriced)
+        return Costs(total, tuple(ops), floor, physical, sum(needed), share, unknown, least.of(outputs))
+
+
+def _distinct_bytes(tensors: list[torch.Tensor]) -> int:
+    """The bytes of the memory that tensors lie in, where several may lie in the same."""
+    found: dict[int, tuple[int, int]] = {}
+    for tensor in tensors:
+        storage = tensor.untyped_storage()
+        found[storage._cdata] = storage.nbytes(), found.get(storage._cdata, (0, 0))[1] + dense_bytes(tensor)
+    return sum(min(whole, parts) for whole, parts in found.values())

@@ -1,0 +1,33 @@
+"""An oracle's answers about sizes: those at which a problem is judged, and longer ones."""
+
+from __future__ import annotations
+
+from rlkernel.evaluator.devices import profile_of
+from rlkernel.evaluator.judging.sizes.fitting import Unfit, fit_for_cpu, fit_for_gpu
+from rlkernel.evaluator.judging.sizes.lengthening import lengthened
+from rlkernel.evaluator.messages.endings import Broken
+from rlkernel.evaluator.messages.oracle import About, Fit, Fits, Lengthen, Lengthened
+from rlkernel.reference_text import small_of
+from rlkernel.types import Problem
+
+
+def fit(question: Fit) -> Fits | Broken:
+    """The sizes at which a problem is judged."""
+    about, memory = question.about, question.memory_bytes
+    problem, profile = _problem(about), profile_of(about.profile)
+    try:
+        fitted = fit_for_cpu(problem, profile, question.smaller) if memory is None else fit_for_gpu(problem, profile, memory)
+        if isinstance(fitted, Unfit):
+            return Broken(fitted.reason)
+        return Fits(fitted.problem.source, fitted.whole | (small_of(fitted.problem.source) if memory is None else {}))
+    except (SyntaxError, ValueError):  # what is wrong with the file is told when it is loaded
+        return Fits(about.source, {})
+
+
+def lengthen(question: Lengthen) -> Lengthened:
+    """The longer sizes of a problem that was judged at its first ones."""
+    return Lengthened(tuple(lengthened(_problem(question.about), profile_of(question.about.profile), question.halvings)))
+
+
+def _problem(about: About) -> Problem:
+    return Problem(about.name, 0, "validation", about.source)

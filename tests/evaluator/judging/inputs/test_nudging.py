@@ -1,0 +1,17 @@
+"""Inputs moved by their own rounding."""
+
+from __future__ import annotations
+
+import torch
+
+from rlkernel.evaluator.judging.inputs.nudging import nudged
+
+
+def test_nudged_inputs_move_by_half_of_their_rounding() -> None:
+    x = torch.full((1000,), 2.0)
+    (moved, kept) = nudged([x.bfloat16(), torch.tensor([3])])
+    assert moved.dtype == torch.float64
+    # bfloat16 resolves 2^-7: half of that is 0.0039
+    assert float((moved / 2.0 - 1).abs().max()) <= 2**-8
+    assert float((moved / 2.0 - 1).abs().max()) > 0.9 * 2**-8
+    assert kept.tolist() == [3]

@@ -1,0 +1,89 @@
+"""What a stressed round does to single inputs: zeros that stay, masks that get holes, numbers that may be uneven."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+from rlkernel.evaluator.judging.inputs.places import places
+from rlkernel.evaluator.judging.inputs.stress import holed, stressed, stresses
+from rlkernel.evaluator.messages.judgement import Places, Stress
+
+SEEDS = (1, 2, 3)
+
+
+class Forward(nn.Module):
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__()
+        self.function = function
+
+    def forward(self, *inputs: Any) -> Any:
+        return self.function(*inputs)
+
+
+def draw(seed: int) -> list[Any]:
+    torch.manual_seed(seed)
+    return [torch.randn(8, 16), torch.ones(8, 16, dtype=torch.bool), torch.ones(8, 16, dtype=torch.int64), torch.zeros(16)]
+
+
+@pytest.mark.parametrize(
+    ("forward", "found"),
+    [
+        (lambda x, keep, count, out: x * keep * count + out, Places((), (1, 2), (0,))),
+        (lambda x, keep, count, out: out.copy_((x * keep).sum(0)), Places((3,), (1, 2), (0,))),
+        (lambda x, keep, count, out: x * keep / count + out, Places((), (1,), (0,))),  # nothing is divided by 0
+        (lambda x, keep, count, out: x[keep] * 2, Places((3,), (2,), (0,))),  # with holes, the output has another shape
+        (lambda x, keep, count, out: x.gather(1, count) + out, Places((), (1, 2), (0,))),
+    ],
+)
+def test_what_is_done_to_single_inputs(forward: Callable[..., Any], found: Places) -> None:
+    assert places(lambda: Forward(forward), draw, SEEDS, Stress.UNEVEN) == found
+    assert places(lambda: Forward(forward), draw, SEEDS, Stress.SCALED) == Places(found.kept, found.holed, ())
+    assert places(lambda: Forward(forward), draw, SEEDS, Stress.NONE) == Places()
+
+
+def test_what_is_looked_at_takes_no_memory_while_the_reference_is_called() -> None:
+    looked_at: list[weakref.ref[torch.Tensor]] = []
+
+    def noted(seed: int) -> list[Any]:
+        inputs = draw(seed)
+        looked_at.append(weakref.ref(inputs[0]))
+        return inputs
+
+    def model() -> Forward:
+        assert looked_at and all(one() is None for one in looked_at)
+        return Forward(lambda x, keep, count, out: x * keep * count + out)
+
+    assert places(model, noted, SEEDS, Stress.UNEVEN) == Places((), (1, 2), (0,))
+
+
+def test_a_reference_that_refuses_a_mask_with_holes_is_given_none() -> None:
+    def refusing(x: torch.Tensor, keep: torch.Tensor, count: torch.Tensor, out: torch.Tensor) -> torch.Tensor:
+        assert keep.all()
+        return x + out
+
+    assert places(lambda: Forward(refusing), draw, SEEDS, Stress.SCALED).holed == (2,)
+
+
+def test_masks_get_holes_in_a_quarter_of_their_elements_and_inputs_of_one_number_get_several() -> None:
+    keep, padding, count = torch.ones(4096, dtype=torch.bool), torch.zeros(4096, dtype=torch.bool), torch.ones(4096).int()
+    assert [round(float(holed(t).float().mean()), 2) for t in (keep, padding, count)] == [0.75, 0.25, 0.75]
+    weights = torch.full((64,), 0.5)
+    (varied,) = stressed([weights], Stress.VARIED)
+    assert varied.unique().numel() == 64 and float(varied.min()) >= 0.25 and float(varied.max()) <= 0.75  # half to three halves
+    assert torch.equal(stressed([weights], Stress.SHIFTED)[0], varied * 8)
+    assert stressed([keep], Stress.SCALED)[0] is keep, "only where the reference is known to bear it"
+    assert stressed([torch.full((64,), -1e9)], Stress.SCALED)[0].unique().tolist() == [-8e9], "a mask's number"
+
+
+def test_the_hardest_stress_comes_first() -> None:
+    normal, ones, keep = torch.randn(64), torch.ones(64), torch.ones(64, dtype=torch.bool)
+    assert stresses([normal]) == (Stress.UNEVEN, Stress.SHIFTED, Stress.SCALED)
+    assert stresses([ones]) == (Stress.SCALED, Stress.VARIED)
+    assert stresses([[keep], 3]) == (Stress.VARIED,)
+    assert stresses([torch.arange(64), 3]) == ()

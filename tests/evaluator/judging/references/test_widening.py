@@ -1,0 +1,47 @@
+"""References whose text casts run in float64 nevertheless."""
+
+from __future__ import annotations
+
+import torch
+from torch import nn
+
+from rlkernel.evaluator.judging.references.reference_calls import exact_outputs
+
+
+class Casting(nn.Module):
+    """A product of float32 inputs and half weights, on top of what a buffer counts."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.tensor([[1.0, 1 / 3]], dtype=torch.float16))
+        self.register_buffer("calls", torch.zeros(1))
+
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        self.calls += 1
+        made = torch.zeros(2, 1) + self.calls.float()
+        return x @ self.weight.float().t() + made, (x > 0).to(torch.int8)
+
+
+def test_casts_and_new_tensors_are_float64() -> None:
+    x = torch.tensor([[1.0, 2.0], [3.0, -4.0]])
+    model = Casting()
+    third = float(model.weight.detach()[0, 1])
+    outputs = exact_outputs(model, [x], 0)
+    assert outputs is not None
+    assert outputs[0].dtype is torch.float64
+    assert outputs[0].tolist() == [
+        [1 + 2 * third + 1],
+        [3 - 4 * third + 1],
+    ]  # the buffer counts once, in two calls
+    assert outputs[1].dtype is torch.int8
+    assert torch.get_default_dtype() is torch.float32
+
+
+def test_what_does_not_run_without_casts_either_has_no_exact_result() -> None:
+    class Single(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            assert x.dtype is torch.float32
+            return x
+
+    assert exact_outputs(Single(), [torch.ones(2)], 0) is None
+    assert torch.get_default_dtype() is torch.float32

@@ -1,0 +1,73 @@
+"""Longer sizes for a second look."""
+
+from __future__ import annotations
+
+from rlkernel.evaluator.devices import H200
+from rlkernel.evaluator.judging.sizes.lengthening import MOST_BURDEN, lengthened
+from rlkernel.evaluator.judging.sizes.resizing import Sizes
+from rlkernel.evaluator.judging.sizes.size_search import INTERPRETED_ELEMENTS
+from rlkernel.reference_text import small_of
+from rlkernel.types import Problem
+
+SOURCE = """
+import torch
+import torch.nn as nn
+rows, columns = {full}
+SMALL = {small}
+class Model(nn.Module):
+    def forward(self, {arguments}):
+        return {forward}
+def get_inputs():
+    return [{inputs}]
+def get_init_inputs():
+    return []
+"""
+
+
+def looks(full: tuple[int, int], small: Sizes, forward: str = "x.sum(1)", halvings: int = 0) -> list[Sizes]:
+    """The sizes of the second looks at a problem of rows and columns."""
+    source = SOURCE.format(full=full, small=small, arguments="x", forward=forward, inputs="torch.rand(rows, columns)")
+    found = lengthened(Problem("p", 1, "train", source), H200, halvings)
+    assert all(small_of(one.source) == one.sizes for one in found)
+    return [dict(one.sizes) for one in found]
+
+
+def test_columns_are_long_and_then_rows() -> None:
+    """Both as at full shape, with the other as it was; or halved twice."""
+    small = {"rows": 8, "columns": 96}
+    assert looks((4096, 8192), small) == [{"rows": 8, "columns": 8192}, {"rows": 4096, "columns": 96}]
+    assert looks((4096, 8192), small, halvings=2) == [{"rows": 8, "columns": 2048}, {"rows": 1024, "columns": 96}]
+
+
+def test_the_rest_pays_for_what_is_long() -> None:
+    """4 x 2^19 elements may be. A 64th of 256 rows are 4: of 2^19 columns each these are a little too many with their sums, of
+    2^18 they are not. Of 4096 rows there may be 256 columns, and not 512, which are too many with their sums."""
+    assert MOST_BURDEN * INTERPRETED_ELEMENTS == 1 << 21
+    long = looks((4096, 1 << 20), {"rows": 256, "columns": 512})
+    assert long == [{"rows": 4, "columns": 1 << 18}, {"rows": 4096, "columns": 256}]
+
+
+def test_nothing_is_longer_than_the_full_shape() -> None:
+    """A file without smaller sizes, and sizes that are halved until they are no longer than they were."""
+    assert looks((64, 64), {}) == []
+    assert looks((64, 64), {"rows": 32}) == [{"rows": 64}]
+    assert looks((64, 64), {"rows": 32}, halvings=1) == []
+
+
+def test_a_size_at_which_the_reference_does_other_work_is_none() -> None:
+    """Beyond 100 columns forward calls another operator, at full shape it does not."""
+    forward = "torch.relu(x) if x.shape[1] in (96, 8192) else torch.tanh(x)"
+    assert looks((8, 8192), {"columns": 96}, forward, halvings=1) == []
+    assert looks((8, 8192), {"columns": 96}, forward) == [{"columns": 8192}]
+
+
+def test_what_is_made_smaller_has_a_control() -> None:
+    """The same sizes with what is long as it was at first."""
+    source = SOURCE.format(
+        full=(4096, 1 << 20), small={"rows": 256, "columns": 512}, arguments="x", forward="x * 2",
+        inputs="torch.rand(rows, columns)",
+    )  # fmt: skip
+    first, second = lengthened(Problem("p", 1, "train", source), H200)
+    assert first.beside is not None
+    assert small_of(first.beside) == first.sizes | {"columns": 512}
+    assert second.beside is None or small_of(second.beside) == second.sizes | {"rows": 256}

@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import Any
 
 from rlkernel.blame import bug_of_a_method
+from rlkernel.starting import open_streams
 
 GOES_ON = 75
 """Exit status of a command that stopped at its limit, or lacks answers (EX_TEMPFAIL of sysexits.h): the same command goes on."""
@@ -21,6 +22,14 @@ BROKEN_PIPE = 141
 """Exit status of a command whose output nobody reads any more (128 + SIGPIPE)."""
 FULL = (errno.ENOSPC, errno.EDQUOT)
 """What an operating system answers where a disk, or a user's share of it, is full."""
+_LACKING = {
+    errno.EFBIG: ("a file is larger than this shell allows", "raise `ulimit -f`"),
+    errno.EROFS: ("the file system takes no writes", "choose another directory, or mount it writable"),
+    errno.EMFILE: ("too many files are open", "raise `ulimit -n`"),
+    errno.ENFILE: ("too many files are open on this machine", "raise the kernel's fs.file-max"),
+    errno.EAGAIN: ("no further process may be started", "raise `ulimit -u`, or the container's limit of processes"),
+}
+"""What else an operating system answers where a machine or its limits lack something: what is wrong, and the fix."""
 
 
 class UsageError(ValueError):
@@ -69,8 +78,8 @@ def usage_error(error: BaseException) -> UsageError | None:
     if isinstance(error, EvaluatorFailed | EvaluatorEnded):
         why = " ".join(str(error).split())
         return UsageError(f"the evaluator is gone ({why}): give the same command, which goes on")
-    if isinstance(error, OSError) and error.errno in FULL:
-        return disk_full("" if error.filename is None else str(error.filename))
+    if isinstance(error, OSError) and error.errno != errno.EAGAIN:  # which sockets answer, too
+        return lacking(error.errno, "" if error.filename is None else str(error.filename))
     if isinstance(error, BaseExceptionGroup):
         found = [usage_error(inner) for inner in error.exceptions]
         return found[0] if found and all(found) else None
@@ -83,6 +92,22 @@ def disk_full(path: str = "") -> UsageError:
     return UsageError(f"the disk is full{what}: free some space, then give the same command, which goes on")
 
 
+def lacking(number: int | None, path: str = "") -> UsageError | None:
+    """The error for what the machine lacks, by the operating system's error number; None for a number that tells of something
+    else. path: what was being written or started, where that is known.
+
+    >>> lacking(errno.EMFILE)
+    UsageError('too many files are open: raise `ulimit -n`, then give the same command, which goes on')
+    >>> lacking(errno.ENAMETOOLONG)
+    """
+    if number in FULL:
+        return disk_full(path)
+    if number not in _LACKING:
+        return None
+    what, fix = _LACKING[number]
+    return UsageError(f"{what}{f' ({path})' if path else ''}: {fix}, then give the same command, which goes on")
+
+
 def exit_status(call: Any) -> int:
     """The exit status of a command that is `call`: what it returns (None: 0), 1 after a bug in a method of the user's own
     (`rlkernel.blame`), 2 after one line about what the user can fix, 130 when it was interrupted and 141 when nobody reads what
@@ -90,19 +115,31 @@ def exit_status(call: Any) -> int:
     # The interpreter's last collection would look at all that was ever imported: 4 s where TRL is among it.
     atexit.unregister(gc.freeze)
     atexit.register(gc.freeze)
+    open_streams()
     try:
+        if sys.flags.optimize > 1:
+            raise UsageError("PYTHONOPTIMIZE=2 (python -OO) takes docstrings away, which --help and Transformers read: unset it")
         returned = int(call() or 0)
         sys.stdout.flush()
         return returned
     except BrokenPipeError:
-        # What is left in the buffer is flushed at the interpreter's end, which would tell of the pipe once more.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return BROKEN_PIPE
+        return _broken_pipe()
+    except SystemExit as end:
+        if not isinstance(end.__context__, BrokenPipeError):  # which rich makes an end of its own of
+            raise
+        return _broken_pipe()
     except (Exception, BaseExceptionGroup, KeyboardInterrupt) as error:
         status = _told(error)
         if status is None:
             raise
         return status
+
+
+def _broken_pipe() -> int:
+    """The exit status of a command whose output nobody reads."""
+    # What is left in the buffer is flushed at the interpreter's end, which would tell of the pipe once more.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return BROKEN_PIPE
 
 
 def tell_usage_errors() -> None:

@@ -10,6 +10,19 @@ import os
 import sys
 
 
+def open_streams() -> None:
+    """Open /dev/null in the place of each standard stream that the caller has closed (`>&-`, some supervisors). Otherwise the
+    next file or socket that is opened has its number, and is written to by whoever prints."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # the lowest free number, which is this one
+        if getattr(sys, name) is None:
+            stream = open(number, "r" if number == 0 else "w", closefd=False)  # noqa: SIM115  (it lasts as long as the process)
+            setattr(sys, name, stream)
+
+
 def loading(what: str, slowest: str) -> None:
     """Say on standard error what is being loaded. slowest: the module among it that takes longest; where that is loaded already,
     nothing is said. Of several processes that train one run, the first alone speaks."""
@@ -21,4 +34,5 @@ def loading_command(what: str) -> None:
     """The same for torch and `what`, where Python was started as `python -m` with a module of the package that is being imported:
     until it has found that module, `-m` stands in the place of its path. A package that is imported by others says nothing."""
     if sys.argv[:1] == ["-m"]:
+        open_streams()
         loading(f"torch and {what}", "torch")

@@ -18,8 +18,10 @@ from rlkernel.errors import (
     EvaluatorFailed,
     UsageError,
     exit_status,
+    lacking,
     misfit_call,
     tell_usage_errors,
+    usage_error,
 )
 
 ROOT = Path(__file__).parents[1]
@@ -118,6 +120,30 @@ def test_a_disk_that_is_really_full_is_one_line(capsys: pytest.CaptureFixture[st
     assert capsys.readouterr().err == "error: the disk is full: free some space, then give the same command, which goes on\n"
 
 
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (OSError(errno.EMFILE, ""), "too many files are open: raise `ulimit -n`"),
+        (OSError(errno.EFBIG, "", "runs/a"), "a file is larger than this shell allows (runs/a): raise `ulimit -f`"),
+        (
+            OSError(errno.EROFS, "", "runs/a"),
+            "the file system takes no writes (runs/a): choose another directory, or mount it writable",
+        ),
+    ],
+)
+def test_what_a_machine_lacks_is_one_line_with_the_fix(error: OSError, told: str, capsys: pytest.CaptureFixture[str]) -> None:
+    def fails() -> int:
+        raise error
+
+    assert exit_status(fails) == 2
+    assert capsys.readouterr().err == f"error: {told}, then give the same command, which goes on\n"
+
+
+def test_a_socket_that_is_not_ready_is_not_taken_for_a_lack_of_processes() -> None:
+    assert usage_error(BlockingIOError(errno.EAGAIN, "")) is None
+    assert "no further process may be started" in str(lacking(errno.EAGAIN))
+
+
 def test_other_failures_of_a_disk_keep_their_traceback() -> None:
     def write() -> int:
         raise OSError(errno.EIO, "Input/output error")
@@ -126,14 +152,43 @@ def test_other_failures_of_a_disk_keep_their_traceback() -> None:
         exit_status(write)
 
 
-def test_a_pipe_that_nobody_reads_ends_a_command_without_a_word() -> None:
-    text = "import sys; from rlkernel.errors import exit_status; sys.exit(exit_status(lambda: print('x' * 1_000_000)))"
+@pytest.mark.parametrize(
+    "shown", ["print('x' * 1_000_000)", "[rich.console.Console().print('x' * 50) for _ in range(3000)] and 0"]
+)
+def test_a_pipe_that_nobody_reads_ends_a_command_without_a_word(shown: str) -> None:
+    text = f"import sys, rich.console; from rlkernel.errors import exit_status; sys.exit(exit_status(lambda: {shown}))"
     reader = subprocess.Popen([sys.executable, "-c", text], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert reader.stdout is not None and reader.stderr is not None
     assert reader.stdout.read(1) == b"x"
     reader.stdout.close()
     assert (reader.stderr.read(), reader.wait()) == (b"", BROKEN_PIPE)
     reader.stderr.close()
+
+
+def test_files_do_not_get_the_numbers_of_closed_streams() -> None:
+    text = (
+        "import os, sys; from rlkernel.errors import exit_status\n"
+        "def call():\n"
+        "    print('to nobody'), print('to nobody', file=sys.stderr)\n"
+        "    return 10 * (sys.stdin.read() == '') + (os.open('/dev/zero', os.O_RDONLY) > 2)\n"
+        "os._exit(exit_status(call))"
+    )
+    done = subprocess.run(["sh", "-c", 'exec "$@" <&- >&- 2>&-', "sh", sys.executable, "-c", text], cwd=ROOT)
+    assert done.returncode == 11
+
+
+def test_without_docstrings_a_command_is_refused_in_one_line() -> None:
+    text = "import sys; from rlkernel.errors import exit_status; sys.exit(exit_status(lambda: 0))"
+    done = subprocess.run([sys.executable, "-OO", "-c", text], cwd=ROOT, capture_output=True, text=True)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert done.stderr.startswith("error: PYTHONOPTIMIZE=2 (python -OO) takes docstrings away")
+    assert subprocess.run([sys.executable, "-O", "-c", text], cwd=ROOT).returncode == 0
+
+
+def test_a_user_without_a_home_has_one_that_does_not_exist() -> None:
+    nobody = "import os, pwd; os.environ.pop('HOME', None); pwd.getpwuid = lambda uid: {}[uid]; "
+    text = f"{nobody}import rlkernel, pathlib; print(pathlib.Path.home())"
+    assert subprocess.run([sys.executable, "-c", text], cwd=ROOT, capture_output=True, text=True).stdout == "/nonexistent\n"
 
 
 def test_a_command_ends_without_a_last_look_at_all_that_was_imported() -> None:

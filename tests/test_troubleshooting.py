@@ -26,7 +26,7 @@ LITERAL = 16
 
 NAMES = (
     r"<[^>]+>|^error: |--device: |Run.device or Run.jobs: |'\w+'|cuda:0|torch==\S+|runs/policy|`[^`]+`|h200, a100"
-    r"|while trace: SandboxError|measured and modelled"
+    r"|measured and modelled"
 )
 """What differs from machine to machine, and the names of flags that other texts put before a message."""
 

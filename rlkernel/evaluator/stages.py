@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import anyio
 import anyio.to_thread
 
-from rlkernel.errors import BrokenReference, EvaluatorFailed
+from rlkernel.errors import BrokenReference, EvaluatorFailed, lacking
 from rlkernel.evaluator import wire
 from rlkernel.evaluator.compile import binaries
 from rlkernel.evaluator.config import EvaluatorConfig
@@ -22,7 +22,7 @@ from rlkernel.evaluator.devices import profile_of
 from rlkernel.evaluator.draws import key_of
 from rlkernel.evaluator.messages import codec
 from rlkernel.evaluator.messages.children import Binaries, CompileRequest, TraceRequest, Traces
-from rlkernel.evaluator.messages.endings import Broken, Failed
+from rlkernel.evaluator.messages.endings import Broken, Failed, Unable
 from rlkernel.evaluator.messages.oracle import About, Brief, Fit, Fits, Lengthen, Lengthened, Longer, Prepare
 from rlkernel.evaluator.messages.survey import Survey, SurveyRequest
 from rlkernel.evaluator.processes.fork_server import Child, ChildDied, ForkServer
@@ -254,12 +254,15 @@ class Stages:
 
     async def compile(self, program: Program, specs: Specs, configs: dict[int, tuple[int, ...]] | None) -> binaries.Kernels:
         """The binaries of every launch. `configs`: forward step -> its configurations in the order in which to try them, of
-        which the first that compiles is taken; None for all that work. Raises Ended."""
+        which the first that compiles is taken; None for all that work. Raises Ended, or UsageError for what the machine lacks."""
         profile, directory = self.config.profile, self._directory
         directory.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix="compile-", dir=self._server.scratch) as scratch:
             request = CompileRequest(program, specs, profile, configs, str(directory), scratch)
-            found, body = await self.job("compile", request, self.config.limits.compile_seconds, Binaries)
+            found: Binaries | Unable
+            found, body = await self.job("compile", request, self.config.limits.compile_seconds, Binaries, Unable)
+        if isinstance(found, Unable):
+            raise lacking(found.number, found.path) or nonsense("compile", wire.BadMessage(f"the error number {found.number}"))
         try:
             sent = {key: wire.raw(span, body) for key, span in found.cubins.items()}
             arch = profile_of(profile).arch

@@ -36,6 +36,14 @@ def mode() -> Mode:
     return cast(Mode, asked)
 
 
+def keep_files_in(directory: Path) -> None:
+    """Let W&B prepare what it uploads below `directory`, which can be written, and not in the user's home, which may be read-only
+    or not exist. A WANDB_DATA_DIR of the user's own wins."""
+    place = Path("wandb", "data")
+    if Path(os.environ.get("WANDB_DATA_DIR", place)).parts[-2:] == place.parts:  # not set, or by an earlier run of this process
+        os.environ["WANDB_DATA_DIR"] = str(directory.absolute() / place)
+
+
 def check() -> None:
     """Raise UsageError for a WANDB_MODE that does not exist and for a key that the service does not accept."""
     if mode() == "online":
@@ -59,6 +67,7 @@ def open_run(directory: Path, **about: Any) -> wandb.Run:
     """
     import wandb
 
+    keep_files_in(directory)
     chosen = mode()
     why = unreachable() if chosen == "online" else None
 

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from rlkernel.errors import UsageError
 from rlkernel.evaluator.config import EvaluatorConfig, Limits
+from rlkernel.evaluator.messages.children import Binaries
+from rlkernel.evaluator.messages.endings import Unable
+from rlkernel.evaluator.processes.fork_server import ForkServer
 from rlkernel.evaluator.program.compiled_ahead import MOST_ASKED, Asked, KernelFacts
 from rlkernel.evaluator.program.schema import Program
 from rlkernel.evaluator.program.variant import Specs
@@ -48,6 +54,31 @@ async def test_kernels_that_are_compiled_ahead_share_the_time_of_one_compilation
     with pytest.raises(Ended) as ended:
         await asking.trace("", (), clock)
     assert (ended.value.status, asking.compiled) == (status, compiled)
+
+
+class Lacking(Stages):
+    """The stages where a compile child is unable to work."""
+
+    def __init__(self, folder: Path, number: int) -> None:
+        self.config, self._directory, self._number = EvaluatorConfig(), folder / "kept", number
+        self._server = ForkServer()
+        self._server.scratch = folder
+
+    async def job(self, kind: str, question: Any, seconds: int, *wanted: Any, **body: Any) -> tuple[Any, bytes]:
+        assert (kind, wanted) == ("compile", (Binaries, Unable))
+        return Unable(self._number, "/tmp/x"), b""
+
+
+@pytest.mark.anyio
+async def test_what_the_machine_lacks_ends_the_command_and_is_no_verdict(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"^the disk is full while /tmp/x was written: free some space"):
+        await Lacking(tmp_path, errno.ENOSPC).compile(PROGRAM, Specs((), ()), None)
+    with pytest.raises(Ended) as ended:  # a number that tells of nothing of the kind
+        await Lacking(tmp_path, errno.ENAMETOOLONG).compile(PROGRAM, Specs((), ()), None)
+    assert (ended.value.status, ended.value.detail) == (
+        Status.CRASH,
+        f"the process that was compiling sent the error number {errno.ENAMETOOLONG}",
+    )
 
 
 def test_a_clock_lets_each_stage_take_place_in_a_context_of_the_watcher() -> None:

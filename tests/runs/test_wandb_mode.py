@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import socket
 import threading
 from collections.abc import Callable, Iterator
@@ -28,7 +29,7 @@ def clean(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """wandb reads its variables once per process: its own process ends before and after."""
     import wandb
 
-    for name in ("WANDB_MODE", "WANDB_API_KEY", "WANDB_PROJECT", "WANDB_BASE_URL"):
+    for name in ("WANDB_MODE", "WANDB_API_KEY", "WANDB_PROJECT", "WANDB_BASE_URL", "WANDB_DATA_DIR"):
         monkeypatch.delenv(name, raising=False)
     wandb.teardown()
     wandb_mode._asked.cache_clear()
@@ -135,3 +136,12 @@ def test_offline_and_disabled_ask_nobody(closed: str, monkeypatch: pytest.Monkey
     for mode in ("offline", "disabled"):
         monkeypatch.setenv("WANDB_MODE", mode)
         wandb_mode.check()
+
+
+def test_files_for_an_upload_lie_in_the_run_and_not_in_the_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("first", "second"):
+        wandb_mode.keep_files_in(tmp_path / name)
+        assert os.environ["WANDB_DATA_DIR"] == str(tmp_path / name / "wandb" / "data")
+    monkeypatch.setenv("WANDB_DATA_DIR", "/mine")
+    wandb_mode.keep_files_in(tmp_path)
+    assert os.environ["WANDB_DATA_DIR"] == "/mine"

@@ -34,7 +34,7 @@ from triton.runtime.jit import JITFunction
 
 from rlkernel.errors import one_line
 from rlkernel.evaluator.compile.binaries import MAX_CONFIGS, Compiled, read, text_digest
-from rlkernel.evaluator.compile.files import written_once
+from rlkernel.evaluator.compile.files import check_machine, written_once
 from rlkernel.evaluator.compile.libdevice import linked_in_pieces
 from rlkernel.evaluator.compile.signature import CompileFailed, Signature, signature
 from rlkernel.evaluator.compile.ttir import stored_arguments
@@ -104,7 +104,7 @@ class Compiler:
         self._kernels = KernelSet(program, _jit)
 
     def compile(self, launch: Launch, config: Config, args: dict[str, Any]) -> Compiled:
-        """The same binary is made once. Raises CompileFailed or KernelRejected."""
+        """The same binary is made once. Raises CompileFailed, KernelRejected or MachineLacks."""
         function = self.program.functions[launch.function]
         sig = signature(function, config, args)
         key = cache_key(self.program, launch, config, sig, self.profile)
@@ -153,7 +153,8 @@ class Compiler:
         except CompilationError as error:
             line = kernel.lines.get(int(getattr(error.node, "lineno", 1) or 1), function.line)
             raise CompileFailed(f"line {line}: {_first_line(error)}") from error
-        except Exception as error:  # whatever the compiler raises on this kernel is the candidate's failure
+        except Exception as error:  # what the compiler raises is the candidate's failure, if the machine has no part in it
+            check_machine(error)
             raise CompileFailed(f"kernel {function.name}: {one_line(error)}") from error
 
     def _constant(self, value: Value) -> Any:
@@ -191,7 +192,7 @@ def compile_program(
     passes over the others; or "all": up to MAX_CONFIGS of every launch, without those that fail where another one works. A
     launch for which another one chooses is compiled in the configurations that compile for that one.
 
-    Raises CompileFailed (of the first config where none works), OutsideStorage, MalformedProgram, StepFailed.
+    Raises CompileFailed (of the first config where none works), OutsideStorage, MalformedProgram, StepFailed, MachineLacks.
     """
     compiler = Compiler(program, profile, directory)
     found: dict[int, dict[int, Compiled]] = {}

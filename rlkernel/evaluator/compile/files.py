@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from triton import knobs
 from triton.runtime.cache import CacheManager
+
+from rlkernel.errors import lacking
+from rlkernel.evaluator.compile.signature import MachineLacks
+
+_PROBE_BYTES = 1 << 20
+"""What a folder must still take after a compilation has failed: more than what most compilations write."""
 
 
 class _Files(CacheManager):  # type: ignore[misc]
@@ -42,3 +49,16 @@ def written_once() -> Iterator[None]:
     with knobs.cache.scope():
         knobs.cache.manager_class = _Files
         yield
+
+
+def check_machine(error: Exception) -> None:
+    """Raises MachineLacks where a compilation failed because of the machine. ptxas tells of a full disk in the words in which it
+    tells of a wrong kernel, so a file is written to see."""
+    try:
+        if isinstance(error, OSError):
+            raise error
+        with tempfile.TemporaryFile() as file:
+            file.write(bytes(_PROBE_BYTES))
+    except OSError as found:
+        if lacking(found.errno) is not None:
+            raise MachineLacks(found.errno or 0, tempfile.gettempdir()) from error

@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from rlkernel.errors import lacking
 from rlkernel.evaluator.program.kernel_text import canonical
 from rlkernel.evaluator.program.schema import Config, Function, block_shape
 from rlkernel.evaluator.program.values import Descriptor, Value
@@ -24,6 +25,15 @@ class CompileFailed(Exception):
     def __init__(self, detail: str) -> None:
         super().__init__(detail)
         self.detail = detail
+
+
+class MachineLacks(Exception):
+    """The machine, or its limits, does not let a kernel be compiled. The kernel has no part in it."""
+
+    def __init__(self, number: int, path: str) -> None:
+        super().__init__(str(lacking(number, path)))
+        self.number = number
+        self.path = path
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,16 @@ class Failed(Ending):
 
 
 @dataclass(frozen=True, slots=True)
+class Unable(Ending):
+    """What the machine lacked for the work. The candidate has no part in it."""
+
+    number: int
+    """The operating system's error number."""
+    path: str
+    """The folder in which the work was done."""
+
+
+@dataclass(frozen=True, slots=True)
 class Broken(Ending):
     """The reference cannot be used."""
 

@@ -11,14 +11,14 @@ from pathlib import Path
 
 from rlkernel.evaluator import wire
 from rlkernel.evaluator.compile.compiler import OutsideStorage, compile_program
-from rlkernel.evaluator.compile.signature import CompileFailed
+from rlkernel.evaluator.compile.signature import CompileFailed, MachineLacks
 from rlkernel.evaluator.cpu.runner import run as run_on_cpu
 from rlkernel.evaluator.devices import profile_of
 from rlkernel.evaluator.judging.oracle import Oracle
 from rlkernel.evaluator.judging.survey import survey
 from rlkernel.evaluator.messages import codec
 from rlkernel.evaluator.messages.children import Binaries, CompileRequest, TraceRequest, Traces
-from rlkernel.evaluator.messages.endings import Failed
+from rlkernel.evaluator.messages.endings import Failed, Unable
 from rlkernel.evaluator.messages.forking import Fork
 from rlkernel.evaluator.messages.native import NativeRequest
 from rlkernel.evaluator.messages.survey import SurveyRequest
@@ -82,9 +82,11 @@ def _compile_job(sock: socket.socket, fork: Fork) -> None:
         return
     body = wire.Body()
     try:
-        answer: Binaries | Failed = _compiled(codec.unpack(message[0], CompileRequest), fork, body)
+        answer: Binaries | Failed | Unable = _compiled(codec.unpack(message[0], CompileRequest), fork, body)
     except CompileFailed as error:
         answer = Failed(Status.COMPILE_ERROR, error.detail)
+    except MachineLacks as error:
+        answer = Unable(error.number, error.path)
     except OutsideStorage as error:
         answer = Failed(Status.OUT_OF_BOUNDS, str(error))
     except (MalformedProgram, StepFailed) as error:

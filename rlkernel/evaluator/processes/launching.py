@@ -55,7 +55,7 @@ def launch(gpu: str = "") -> Launched:
     }  # fmt: skip
     if "LD_LIBRARY_PATH" in os.environ:
         environment["LD_LIBRARY_PATH"] = os.environ["LD_LIBRARY_PATH"]
-    command = [sys.executable, "-P", "-m", "rlkernel.evaluator.processes.start", str(theirs.fileno())]
+    command = [sys.executable, "-P", "-m", "rlkernel.evaluator.processes.start", str(theirs.fileno()), scratch.name]
     process = subprocess.Popen(
         command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment, pass_fds=[theirs.fileno()],
         start_new_session=True, cwd=scratch.name,

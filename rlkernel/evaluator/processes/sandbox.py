@@ -241,3 +241,28 @@ def lock(*, cpu_seconds: int, memory_bytes: int) -> None:
         restrict_files(interpreter_paths())
     if level().seccomp:
         install(_filter())
+
+
+def check() -> None:
+    """Lock a forked process in, to see that it can be done: otherwise each candidate would be blamed for it. For a process of
+    one thread. Raises SandboxError with the fix."""
+    read, write = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            lock(cpu_seconds=10, memory_bytes=1 << 30)
+        except (SandboxError, OSError, ValueError) as error:
+            os.write(write, str(error).encode())
+        finally:
+            os._exit(0)
+    os.close(write)
+    with open(read, "rb") as told:
+        why = told.read().decode()
+    status = os.waitpid(pid, 0)[1]
+    if os.WIFSIGNALED(status):
+        why = f"ended by {signal.Signals(os.WTERMSIG(status)).name}"
+    if why:
+        raise SandboxError(
+            f"{why}: the kernel lists a layer of the sandbox that a container's profile forbids; allow prctl(PR_SET_SECCOMP) "
+            "and the landlock_* system calls there"
+        )

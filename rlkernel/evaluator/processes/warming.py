@@ -16,7 +16,7 @@ from rlkernel.evaluator.cpu.runner import run as run_on_cpu
 from rlkernel.evaluator.devices import profile_of
 from rlkernel.evaluator.messages import codec
 from rlkernel.evaluator.messages.children import Binaries, CompileRequest, Ran, RoundInputs, RunRequest, TraceRequest, Traces
-from rlkernel.evaluator.messages.endings import Failed
+from rlkernel.evaluator.messages.endings import Failed, Unable
 from rlkernel.evaluator.processes import sandbox
 from rlkernel.evaluator.processes.jobs import RUNNER
 from rlkernel.evaluator.program.schema import Program
@@ -41,7 +41,7 @@ def warm_up() -> None:
         (again,) = codec.unpack(codec.to_header(Traces(traces, kept)), Traces).traces
         compile_program(again.program, ([], meta_tensors(variant.specs.inputs)), profile_of("h200"), Path(scratch), {})
         _interpret(again.program, variant.specs)
-        for kind in (TraceRequest, CompileRequest, Binaries, RunRequest, Ran, Failed):
+        for kind in (TraceRequest, CompileRequest, Binaries, RunRequest, Ran, Failed, Unable):
             codec.form_of(kind)
 
 

@@ -12,6 +12,7 @@ import json
 import os
 import random
 import select
+import shutil
 import signal
 import socket
 import sys
@@ -162,7 +163,15 @@ class Zygote:
 
 
 def main() -> None:
-    """Be a zygote, whose end of the control socket has the number in the first argument."""
+    """Be a zygote, whose end of the control socket has the number in the first argument. The second one is its folder, which it
+    removes at its end: a pool that was killed cannot."""
+    try:
+        _main()
+    finally:
+        shutil.rmtree(sys.argv[2], ignore_errors=True)
+
+
+def _main() -> None:
     torch.set_num_threads(1)
     torch.manual_seed(0)
     random.seed(0)
@@ -171,6 +180,7 @@ def main() -> None:
     if os.environ["CUDA_VISIBLE_DEVICES"]:  # a runner's zygote forks nothing else
         warming.warm_up_runner()
     else:
+        sandbox.check()
         warming.warm_up()
     heap.settle()
     _alone()  # here, so that the pool does not open at all

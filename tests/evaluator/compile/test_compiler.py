@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import copy
+import errno
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +18,7 @@ import torch
 from rlkernel.evaluator import wire
 from rlkernel.evaluator.compile.binaries import MAX_CONFIGS, Kernels, collect, compiled_from_json, read, text_digest, write
 from rlkernel.evaluator.compile.compiler import Compilation, compile_program
-from rlkernel.evaluator.compile.signature import CompileFailed
+from rlkernel.evaluator.compile.signature import CompileFailed, MachineLacks
 from rlkernel.evaluator.devices import PROFILES
 from rlkernel.evaluator.messages import codec
 from rlkernel.evaluator.messages.children import Binaries
@@ -295,4 +297,40 @@ def test_a_compiler_that_fails_without_a_word_is_the_kernels_failure(
 
     monkeypatch.setattr("triton.compile", silent)
     with pytest.raises(CompileFailed, match=r"^kernel copy: AssertionError$"):
+        build(program())
+
+
+def raising(error: Exception) -> Callable[..., None]:
+    def call(*args: Any, **kwargs: Any) -> None:
+        raise error
+
+    return call
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EMFILE, errno.EAGAIN])
+def test_what_the_machine_lacks_is_not_the_kernels_failure(
+    number: int, build: Callable[..., Compilation], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("triton.compile", raising(OSError(number, "no")))
+    with pytest.raises(MachineLacks) as lacks:
+        build(program())
+    assert (lacks.value.number, lacks.value.path) == (number, tempfile.gettempdir())
+
+
+def test_a_full_disk_of_which_ptxas_tells_is_not_the_kernels_failure(
+    build: Callable[..., Compilation], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("triton.compile", raising(RuntimeError("`ptxas` failed")))
+    with pytest.raises(CompileFailed, match="`ptxas` failed"):  # the disk takes what is written
+        build(program())
+    monkeypatch.setattr("tempfile.TemporaryFile", raising(OSError(errno.ENOSPC, "No space left on device")))
+    with pytest.raises(MachineLacks, match="the disk is full"):
+        build(program())
+
+
+def test_a_name_that_no_file_may_have_is_the_kernels_failure(
+    build: Callable[..., Compilation], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("triton.compile", raising(OSError(errno.ENAMETOOLONG, "File name too long")))
+    with pytest.raises(CompileFailed, match="File name too long"):
         build(program())

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import select
 import subprocess
 import sys
 from pathlib import Path
 
+import psutil
 import pytest
 
 from rlkernel.evaluator.processes import launching
@@ -45,3 +47,22 @@ print("torch" in sys.modules)
     assert not Path(scratch).exists()
     with pytest.raises(ProcessLookupError):
         os.kill(int(pid), 0)
+
+
+@pytest.mark.slow
+def test_the_folder_of_a_pool_that_was_killed_is_removed() -> None:
+    text = (
+        "import signal; from rlkernel.evaluator.processes.launching import launch; launched = launch()\n"
+        "print(launched.scratch.name, flush=True), signal.pause()"
+    )
+    pool = psutil.Popen([sys.executable, "-c", text], stdout=subprocess.PIPE, text=True)
+    folder = Path(pool.stdout.readline().strip())
+    (zygote,) = pool.children()
+    ended = os.pidfd_open(zygote.pid)
+    (folder / "compile-x").mkdir()
+    pool.kill()
+    pool.wait()
+    assert select.select([ended], [], [], 300)[0], "the zygote goes on without a pool"
+    os.close(ended)
+    pool.stdout.close()
+    assert not folder.exists()

@@ -136,3 +136,20 @@ def test_a_process_ends_with_its_parent_even_if_that_was_faster() -> None:
 )
 def test_layers_in_words(level: Level, line: str) -> None:
     assert level.describe() == line
+
+
+REFUSED = "def refuse(program):\n    raise sandbox.SandboxError('seccomp: Operation not permitted')\nsandbox.install = refuse\n"
+KILLED = "sandbox.limit = lambda **limits: os.kill(os.getpid(), signal.SIGSYS)\n"
+
+
+def test_a_machine_that_can_lock_a_process_in_passes_the_check() -> None:
+    assert run("sandbox.check()\nprint(os.getpid() > 0, open('/dev/null', 'w').write('still free'))", "") == (0, "True 10", "")
+
+
+@needs_seccomp
+@pytest.mark.parametrize(("change", "why"), [(REFUSED, "seccomp: Operation not permitted"), (KILLED, "ended by SIGSYS")])
+def test_a_machine_that_refuses_a_layer_is_told_with_the_fix(change: str, why: str) -> None:
+    status, _, error = run(change + "sandbox.check()", "")
+    assert status == 1
+    assert error.startswith(f"rlkernel.evaluator.processes.sandbox.SandboxError: {why}: the kernel lists a layer of the sandbox")
+    assert "allow prctl(PR_SET_SECCOMP) and the landlock_* system calls" in error

@@ -26,6 +26,18 @@ def test_constant_parameters_and_buffers_get_other_values_and_random_ones_keep_t
     assert torch.equal(state_of(again)["1.weight"], after["1.weight"]), "the seed decides"
 
 
+def test_little_constants_that_are_trained_get_values_that_show() -> None:
+    """The scale of a residual branch, 1e-6, lies within every bound; what is not trained may be an eps."""
+    model = nn.Module()
+    for name, value in {"scale": 1e-6, "shift": -1e-3, "tenth": 0.1, "one": 1.0}.items():
+        model.register_parameter(name, nn.Parameter(torch.full((64,), value)))
+    model.register_buffer("eps", torch.full((64,), 1e-6))
+    perturb(model, 7, constants(model))
+    state = state_of(model)
+    for name, low, high in (("scale", 0.25, 0.75), ("shift", -0.75, -0.25), ("tenth", 0.05, 0.15), ("eps", 5e-7, 1.5e-6)):
+        assert low <= float(state[name].min()) < float(state[name].max()) <= high
+
+
 def test_nudged_inputs_move_by_half_of_their_rounding() -> None:
     x = torch.full((1000,), 2.0)
     (moved, kept) = nudged([x.bfloat16(), torch.tensor([3])])

@@ -253,6 +253,13 @@ class Machine(Arithmetic):
         for _, addresses, chosen in parts:
             self._races.stored(addresses, functools.partial(values, chosen))
 
+    def create_gather(self, src: Any, indices: Any, axis: Any) -> Any:
+        """The language leaves open what lies beside a block; numpy would take negative places from its end."""
+        size = src.data.shape[axis]
+        if not (self.dry and is_loaded(indices)) and bool(((indices.data < 0) | (indices.data >= size)).any()):
+            raise OutOfBounds(f"program {self.grid_idx} gathers elements outside a block's {size}")
+        return super().create_gather(src, indices, axis)
+
     def create_atomic_rmw(self, op: Any, ptr: Any, val: Any, mask: Any, sem: Any, scope: Any) -> Any:
         self._work(val.data, val.dtype, SPECIAL)
         self._change(ptr, mask, val, sem)

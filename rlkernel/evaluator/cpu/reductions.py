@@ -7,6 +7,8 @@ branches on its values has no meaning for arrays; for that one the interpreter's
 
 from __future__ import annotations
 
+import operator
+import types
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -45,8 +47,26 @@ def _undecided() -> Iterator[None]:
         tl.tensor.__bool__ = before
 
 
+def _any_place(is_better: Callable[[Any, Any], Any]) -> Any:
+    """The combine function of a place that may be any of those with the best value, as a library function: the last of them.
+    Triton's own asks for the truth of its values, which memory decides."""
+
+    def combine(value: Any, place: Any, other: Any, other_place: Any) -> tuple[Any, Any]:
+        first = is_better(value, other)
+        return tl.where(first, value, other), tl.where(first, place, other_place)
+
+    return types.SimpleNamespace(fn=combine)
+
+
+_ANY_PLACE = (
+    (tl.standard._argmax_combine_tie_break_fast, _any_place(operator.gt)),
+    (tl.standard._argmin_combine_tie_break_fast, _any_place(operator.lt)),
+)
+
+
 def _combine(function: Any, given: Sequence[Any]) -> Combine:
     """A kernel's combine function over numpy arrays, such as those of the tensors `given`."""
+    function = next((ours for theirs, ours in _ANY_PLACE if theirs is function), function)
     dtypes = [tensor.dtype for tensor in given]
     marked = mark if is_loaded(list(given)) else list
 

@@ -142,6 +142,16 @@ class Sampling:
             self._kinds.append(kind)
         for kind in self._kinds:
             yield from self._more(kind)
+        yield from self._last()
+
+    def _last(self) -> Iterator[int]:
+        """The program at the end of the grid, which is followed for its addresses and not counted: what has no mask goes beyond
+        its tensors there, and its decisions tell it from no other program."""
+        last = self._total - 1
+        if last < 0 or any(kind.first == last for kind in self._kinds):
+            return
+        apart = Kind(np.array([last]))
+        yield from self._follow(apart, 0)
 
     def _everybody(self) -> Array:
         if self._total <= MOST_PROGRAMS:

@@ -106,3 +106,16 @@ def test_atomics_on_one_word_wait_for_those_of_all_programs(programs: int, lanes
     assert counts.atomics[0] == pytest.approx(programs * lanes * each)
     assert counts.queue == counts.atomics[0]
     assert all(times <= lanes * each for word, times in counts.atomics.items() if word)
+
+
+@given(st.integers(1, 3000), st.integers(0, 99))
+def test_the_last_program_is_followed_and_counts_no_more_than_any_other(programs: int, seed: int) -> None:
+    """What has no mask leaves its tensors there alone."""
+    launch, followed = Launch(seed, None), []
+    sampling = Sampling(launch, (programs, 1, 1))
+    for number in sampling.programs():
+        followed.append(number)
+        launch.wrote = launch.tried = True
+        launch.counts.store(0, 100 if number == programs - 1 and len(followed) > 2 else 1, 0)
+    assert programs - 1 in followed
+    assert sampling.counts().stored[0] == programs

@@ -135,6 +135,7 @@ BAGS = {"_embedding_bag", "_embedding_bag_forward_only"}
 """Operators that read one row of their first argument for each element of their second one."""
 POOLS = {
     "avg_pool1d": 1, "avg_pool2d": 2, "avg_pool3d": 3, "max_pool2d_with_indices": 2, "max_pool3d_with_indices": 3,
+    "fractional_max_pool2d": 2, "fractional_max_pool3d": 3,
 }  # fmt: skip
 """Operators that look at a window for each element that they make, and its dimensions."""
 OVERWRITES = {
@@ -210,6 +211,16 @@ def flops(step: Op, read: Tensors, made: Tensors) -> float:
     """Operations that arithmetic may bound; 0 for what memory bounds. `read` in the order of the schema's arguments."""
     count = FLOPS.get(base_name(step.op))
     return 0.0 if count is None else _of_complex(step, made) * count(step, read, made)
+
+
+def share_done(step: Op, read: Tensors) -> float:
+    """The share of an operator's operations that it does: of an attention with a causal mask, those below the diagonal. What a
+    reference needs of its products, see `least_flops`, does not become less by it."""
+    if base_name(step.op) != "scaled_dot_product_attention" or not argument(step, "is_causal", False):
+        return 1.0
+    queries, keys = read[0].shape[-2], read[1].shape[-2]
+    square = min(queries, keys)
+    return (square * (square + 1) / 2 + (queries - square) * keys) / max(1, queries * keys)
 
 
 def in_sequence(step: Op, read: Tensors) -> int:

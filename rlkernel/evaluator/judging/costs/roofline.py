@@ -28,6 +28,7 @@ from rlkernel.evaluator.judging.costs.operator_costs import (
     in_sequence,
     is_of_cudnn,
     moved_bytes,
+    share_done,
     taken,
     touched,
 )
@@ -95,7 +96,8 @@ def operator_us(
     if not has_cost(step.op):
         raise NoCost(step.op)
     memory = moved_bytes(step, taken(step, read), made) / profile.dram_bytes_per_us
-    arithmetic = flops(step, read, made) / (LIBRARY_EFFICIENCY * _peak(step, (made or read)[0].dtype, profile, precision))
+    work = share_done(step, read) * flops(step, read, made)
+    arithmetic = work / (LIBRARY_EFFICIENCY * _peak(step, (made or read)[0].dtype, profile, precision))
     looks = touched(step, taken(step, read), made) / (profile.fp32_flops_per_us / PER_LOOK)
     return profile.launch_us * in_sequence(step, read) + max(memory, arithmetic, looks)
 

@@ -74,7 +74,8 @@ class Change:
     varied: bool = False
     """Whether it gets several numbers, because it holds one throughout."""
     holed: bool = False
-    """Whether it is a mask that gets holes, and nothing else is done to it."""
+    """Whether it is a mask that gets holes, or whole numbers that are all the same and get others, and nothing else is done to
+    it."""
     uneven: bool = False
     """Whether its numbers differ in size from place to place."""
     edge: Edge | None = None
@@ -185,18 +186,19 @@ def holds_one(tensor: torch.Tensor) -> bool:
 
 
 def is_mask(tensor: torch.Tensor) -> bool:
-    """Whether an input holds truth values that are all the same, or whole numbers that are all 1: a mask without a hole, which
-    may be ignored. A GPU is waited for."""
+    """Whether an input holds truth values that are all the same, or positive whole numbers that are: a mask without a hole, or
+    lengths that leave nothing out, which may be ignored. A GPU is waited for."""
     if tensor.numel() < 2 or tensor.dtype not in MASKS:
         return False
     low, high = tensor.byte().aminmax() if tensor.dtype is torch.bool else tensor.aminmax()
-    return bool(low == high) and (tensor.dtype is torch.bool or bool(low == 1))
+    return bool(low == high) and (tensor.dtype is torch.bool or bool(low > 0))
 
 
 def holed(tensor: torch.Tensor) -> torch.Tensor:
-    """A mask with about a quarter of its elements turned, at places that depend on their place in memory alone."""
+    """A mask with about a quarter of its elements turned, or so many of its whole numbers halved, at places that depend on their
+    place in memory alone."""
     turned = wave_like(tensor.float()) < HOLES
-    return tensor ^ turned if tensor.dtype is torch.bool else tensor.masked_fill(turned, 0)
+    return tensor ^ turned if tensor.dtype is torch.bool else torch.where(turned, tensor // 2, tensor)
 
 
 def wave_like(tensor: torch.Tensor, *, positive: bool = False) -> torch.Tensor:

@@ -24,6 +24,9 @@ from rlkernel.seeds import seed_generators
 
 MAX_CONSTANT = 1e3
 """Magnitude up to which the value of a constant parameter is changed; larger ones are masks."""
+LITTLE = 2.0**-4
+"""Magnitude below which a trained constant gets a value that is not: what is multiplied by 1e-6, the scale of a residual branch,
+lies within every bound otherwise."""
 
 REFUSALS = (RuntimeError, ValueError, TypeError, AssertionError, IndexError)
 """What a reference raises that does not run in float64."""
@@ -70,14 +73,18 @@ def is_constant(tensor: torch.Tensor, *, two: bool) -> bool:
 
 def perturb(model: nn.Module, seed: int, names: Iterable[str]) -> None:
     """Give the `constants` of these names other values, drawn from `seed`, without waiting for a GPU: half to three halves of the
-    constant; between -1/2 and 1/2 in place of zero. Running variances stay positive."""
+    constant; between -1/2 and 1/2 in place of zero; between 1/4 and 3/4, with its sign, in place of a `LITTLE` one that is
+    trained. Running variances stay positive."""
+    trained = {name for name, parameter in model.named_parameters() if parameter.requires_grad}
     generators: dict[torch.device, torch.Generator] = {}
     state = state_of(model)
     with torch.no_grad():
-        for tensor in [state[name] for name in names]:
+        for name in names:
+            tensor = state[name]
             generator = generators.setdefault(tensor.device, torch.Generator(tensor.device).manual_seed(seed))
             drawn = torch.rand(tensor.shape, generator=generator, device=tensor.device) - 0.5
-            overwrite(tensor, torch.where(tensor == 0, drawn, tensor * (1.0 + drawn)))
+            base = torch.where(tensor.abs() < LITTLE, 0.5 * tensor.sign(), tensor) if name in trained else tensor
+            overwrite(tensor, torch.where(tensor == 0, drawn, base * (1.0 + drawn)))
 
 
 def balanced(inputs: list[Any], balance: Balance | None) -> list[Any]:

@@ -40,7 +40,12 @@ from rlkernel.evaluator.judging.sizes.resizing import (
     sizes_of,
     with_small,
 )
-from rlkernel.evaluator.judging.sizes.size_search import INTERPRETED_ELEMENTS, INTERPRETED_FLOPS, INTERPRETED_WEIGHTS, Search
+from rlkernel.evaluator.judging.sizes.size_search import (
+    INTERPRETED_ELEMENTS,
+    INTERPRETED_FLOPS,
+    INTERPRETED_WEIGHTS,
+    Search,
+)
 from rlkernel.types import Problem
 
 SLOW_ELEMENTS = 1 << 26

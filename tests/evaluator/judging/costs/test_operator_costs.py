@@ -22,6 +22,7 @@ from rlkernel.evaluator.judging.costs.operator_costs import (
     has_cost,
     least_flops,
     moved_bytes,
+    share_done,
     taken,
     touched,
 )
@@ -216,3 +217,21 @@ def test_large_windows_take_longer_than_memory() -> None:
         moved_bytes(Op("aten.neg.default", (), {}, (1,)), [x], [out]) / H200.dram_bytes_per_us + H200.launch_us
     )
     assert large > 50 * small
+
+
+@pytest.mark.parametrize(("op", "axes"), [("aten.fractional_max_pool2d.default", 2), ("aten.fractional_max_pool3d.default", 3)])
+def test_a_fractional_pool_looks_at_its_windows(op: str, axes: int) -> None:
+    x, samples, made = meta(2, 3, *[32] * axes), meta(2, 3, axes), meta(2, 3, *[24] * axes)
+    pool = Op(op, (None, [9] * axes, [24] * axes, None), {}, (1, 2))
+    assert touched(pool, [x, samples], [made, made]) == made.numel() * 9**axes
+
+
+@given(st.integers(1, 40), st.integers(1, 40))
+def test_a_causal_attention_does_what_lies_below_its_diagonal(queries: int, keys: int) -> None:
+    q, k = meta(2, queries, 8), meta(2, keys, 8)
+    below = int(torch.ones(queries, keys).tril().sum())
+    causal = Op("aten.scaled_dot_product_attention.default", (None, None, None, None, 0.0, True), {}, (1,))
+    assert share_done(causal, [q, k, k]) == pytest.approx(below / (queries * keys))
+    assert share_done(Op(causal.op, (), {"is_causal": True}, (1,)), [q, k, k]) == share_done(causal, [q, k, k])
+    assert share_done(Op(causal.op, (), {}, (1,)), [q, k, k]) == 1.0
+    assert least_flops(causal, [q, k, k], [q]) == 2.0 * 2 * queries * keys * 16, "as much as ever is asked of a candidate"

@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from rlkernel.evaluator.judging.inputs.places import places
-from rlkernel.evaluator.judging.inputs.stress import holed, stressed, stresses
+from rlkernel.evaluator.judging.inputs.stress import holed, is_mask, stressed, stresses
 from rlkernel.evaluator.messages.judgement import Places, Stress
 
 SEEDS = (1, 2, 3)
@@ -73,6 +73,9 @@ def test_a_reference_that_refuses_a_mask_with_holes_is_given_none() -> None:
 def test_masks_get_holes_in_a_quarter_of_their_elements_and_inputs_of_one_number_get_several() -> None:
     keep, padding, count = torch.ones(4096, dtype=torch.bool), torch.zeros(4096, dtype=torch.bool), torch.ones(4096).int()
     assert [round(float(holed(t).float().mean()), 2) for t in (keep, padding, count)] == [0.75, 0.25, 0.75]
+    lengths, nothing = torch.full((4096,), 33), torch.zeros(4096, dtype=torch.int64)
+    assert holed(lengths).unique().tolist() == [16, 33] and round(float((holed(lengths) == 33).float().mean()), 2) == 0.75
+    assert [is_mask(t) for t in (lengths, -lengths, nothing, torch.arange(8))] == [True, False, False, False]
     weights = torch.full((64,), 0.5)
     (varied,) = stressed([weights], Stress.VARIED)
     assert varied.unique().numel() == 64 and float(varied.min()) >= 0.25 and float(varied.max()) <= 0.75  # half to three halves

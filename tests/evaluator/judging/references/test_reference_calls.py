@@ -33,6 +33,18 @@ def test_constant_parameters_and_buffers_get_other_values_and_random_ones_keep_t
     assert torch.equal(state_of(again)["1.weight"], after["1.weight"]), "the seed decides"
 
 
+def test_little_constants_that_are_trained_get_values_that_show() -> None:
+    """The scale of a residual branch, 1e-6, lies within every bound; what is not trained may be an eps."""
+    model = nn.Module()
+    for name, value in {"scale": 1e-6, "shift": -1e-3, "tenth": 0.1, "one": 1.0}.items():
+        model.register_parameter(name, nn.Parameter(torch.full((64,), value)))
+    model.register_buffer("eps", torch.full((64,), 1e-6))
+    perturb(model, 7, constants(model))
+    state = state_of(model)
+    for name, low, high in (("scale", 0.25, 0.75), ("shift", -0.75, -0.25), ("tenth", 0.05, 0.15), ("eps", 5e-7, 1.5e-6)):
+        assert low <= float(state[name].min()) < float(state[name].max()) <= high
+
+
 def test_state_is_matched_by_name_then_by_shape_in_order() -> None:
     own = {"weight": torch.zeros(2), "gamma": torch.zeros(3), "beta": torch.zeros(3), "extra": torch.zeros(4)}
     given = {"weight": torch.ones(2), "norm.weight": torch.full((3,), 2.0), "norm.bias": torch.full((3,), 3.0)}

@@ -1,0 +1,19 @@
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+B, H, L, D = 4, 16, 2048, 64
+SMALL = {"B": 1, "H": 2, "L": 64, "D": 16}
+
+
+class Model(nn.Module):
+    def forward(self, q, k, v):
+        return F.scaled_dot_product_attention(q, k, v, is_causal=True)
+
+
+def get_inputs():
+    return [torch.randn(B, H, L, D, dtype=torch.float16) for _ in range(3)]
+
+
+def get_init_inputs():
+    return []

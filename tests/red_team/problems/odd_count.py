@@ -1,0 +1,18 @@
+import torch
+import torch.nn as nn
+
+N = 10000037
+SMALL = {"N": 4096}
+
+
+class Model(nn.Module):
+    def forward(self, x):
+        return torch.relu(x)
+
+
+def get_inputs():
+    return [torch.randn(N)]
+
+
+def get_init_inputs():
+    return []

@@ -13,7 +13,16 @@ from rlkernel.evaluator.devices import DeviceProfile
 from rlkernel.evaluator.judging.arguments import arguments
 from rlkernel.evaluator.judging.least_work import LEAST, least_share
 from rlkernel.evaluator.judging.least_written import LeastWritten
-from rlkernel.evaluator.judging.operator_costs import NoCost, dense_bytes, flops, least_flops, moved_bytes, read_bytes, taken
+from rlkernel.evaluator.judging.operator_costs import (
+    NoCost,
+    dense_bytes,
+    flops,
+    least_flops,
+    moved_bytes,
+    of_first_bytes,
+    read_bytes,
+    taken,
+)
 from rlkernel.evaluator.judging.reference_calls import tensors_of
 from rlkernel.evaluator.judging.roofline import floor_us, is_free, operator_us, physical_floor_us
 from rlkernel.evaluator.program.operators import writes
@@ -142,6 +151,8 @@ class TracedReference:
                     key = tensor.untyped_storage()._cdata
                     if key in storages:
                         most = min(read_bytes(step, tensor), moved_bytes(step, [tensor, *used[1:]], made))
+                        if tensor is used[0]:
+                            most = min(most, of_first_bytes(step, made))
                         storages[key] = max(storages[key], most)
 
         replay = Replay(self.program, torch.device("meta"), lambda *a: None)

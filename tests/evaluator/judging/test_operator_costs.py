@@ -216,3 +216,10 @@ def test_large_windows_take_longer_than_memory() -> None:
         moved_bytes(Op("aten.neg.default", (), {}, (1,)), [x], [out]) / H200.dram_bytes_per_us + H200.launch_us
     )
     assert large > 50 * small
+
+
+def test_a_gather_reads_what_it_writes_and_the_numbers_that_name_it() -> None:
+    table, places, rows = torch.zeros(1000, 8), torch.zeros(20, dtype=torch.int64), torch.zeros(20, 8)
+    assert moved_bytes(Op("aten.index.Tensor", (), {}, (1,)), [table, places], [rows]) == 2 * 20 * 32 + 20 * 8
+    assert moved_bytes(Op("aten.embedding.default", (), {}, (1,)), [table[:4], places], [rows]) == 4 * 32 + 20 * 8 + 20 * 32
+    assert moved_bytes(Op("aten.gather.default", (), {}, (1,)), [table[0], places], [rows[:, 0]]) <= 3 * 20 * 4

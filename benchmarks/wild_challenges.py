@@ -89,6 +89,9 @@ def get_init_inputs():
 """
 CANDIDATE = """
 
+import torch
+
+
 class ModelNew(torch.nn.Module):
     def forward(self, {args}):
         solve({args})

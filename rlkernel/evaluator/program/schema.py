@@ -20,8 +20,8 @@ MAX_STEPS = 16384
 """Steps of one part of a Program. A step takes 0.4 ms of an idle core in a trace, all calls together, and 18 values of a message.
 So 10,000 of them take most of the 5 seconds that a trace may take in training."""
 MAX_KERNELS = 64
-MAX_CHOICES = 256
-"""Configurations of one launch."""
+MAX_CHOICES = 1024
+"""Configurations of one launch. Grids of four knobs have some hundred."""
 MAX_LITERAL_BYTES = 1 << 16
 
 

@@ -21,7 +21,7 @@ from triton.runtime.jit import JITFunction, MockTensor
 from triton.tools.tensor_descriptor import TensorDescriptor
 
 from rlkernel.evaluator.program.compiled_ahead import Asked, KernelFacts
-from rlkernel.evaluator.program.schema import Config, Descriptor, Launch, Op, Step
+from rlkernel.evaluator.program.schema import MAX_CHOICES, Config, Descriptor, Launch, Op, Step
 from rlkernel.evaluator.program.values import TensorRef, Value
 from rlkernel.evaluator.trace.addresses import Address
 from rlkernel.evaluator.trace.binding import OPTIONS, Bound, bind, grid_of
@@ -156,6 +156,8 @@ class LaunchRecorder:
     def autotune_run(self, tuner: Any, *args: Any, **kwargs: Any) -> None:
         """Record every configuration as an alternative of one launch, with the numbers that it gives to the kernel and what its
         hook does to tensors. Raises Untraceable where configurations differ in the kernel or in the tensors that it is given."""
+        if len(tuner.configs) > MAX_CHOICES:
+            raise Untraceable(f"an autotuner has {len(tuner.configs)} configurations, more than {MAX_CHOICES}; name fewer")
         tuner.nargs = dict(zip(tuner.arg_names, args, strict=False))
         found: list[tuple[int, dict[str, Value], Config]] = []
         hooks: list[list[Step]] = []

@@ -9,22 +9,19 @@ from collections.abc import Iterable, Sequence
 
 import torch
 
-from rlkernel.evaluator.judging.costs.operator_costs import base_name, dense_bytes
+from rlkernel.evaluator.judging.costs.operator_costs import SCATTERS, base_name, dense_bytes
 from rlkernel.evaluator.program.operators import writes
 from rlkernel.evaluator.program.schema import Op
-
-_SCATTERED = {
-    "_index_put_impl", "_unsafe_index_put", "index_add", "index_copy", "index_fill", "index_put", "index_reduce", "masked_fill",
-    "masked_scatter", "put", "scatter", "scatter_add", "scatter_reduce",
-}  # fmt: skip
-"""Operators that return all of what they change a part of: they write no more than they are given besides."""
 
 
 def written_bytes(step: Op, tensor: torch.Tensor, read: Sequence[torch.Tensor]) -> float:
     """What a step writes of a tensor that it returns. `read`: all of its arguments. Of memory that was there before it may write
-    a part alone."""
-    given = sum(map(dense_bytes, read[1:])) if writes(step) and base_name(step.op) in _SCATTERED else float("inf")
-    return min(dense_bytes(tensor), given)
+    a part alone. Numbers that say where are no part of it, nor do masks say how much it is."""
+    if not writes(step) or base_name(step.op) not in SCATTERS:
+        return dense_bytes(tensor)
+    masks = sum(dense_bytes(t) for t in read[1:] if t.dtype is torch.bool)
+    elements = max((dense_bytes(t) // t.element_size() for t in read[1:] if t.dtype is not torch.bool), default=0)
+    return min(dense_bytes(tensor), masks + elements * tensor.element_size())
 
 
 class LeastWritten:

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from rlkernel.evaluator.program import recurrent
-from rlkernel.evaluator.program.operators import LISTS, operator
+from rlkernel.evaluator.program.operators import LISTS, operator, writes
 from rlkernel.evaluator.program.schema import Op
 from rlkernel.evaluator.program.tensors import extent
 
@@ -130,7 +130,12 @@ FREE = {"empty", "empty_like", "new_empty", "empty_strided", "new_empty_strided"
 COMPLEX, COMPLEX_AT_LEAST = 4.0, 3.0
 """Real multiplications in a complex one, and the fewest that Gauss's method needs."""
 GATHERS = {"embedding", "index", "gather", "index_select", "take", "_unsafe_index", "_unsafe_masked_index", "masked_select"}
-"""Operators that read no more of their source than they write, and the indices."""
+"""Operators that read no more of their source than they write, and the numbers that say where."""
+SCATTERS = {
+    "_index_put_impl", "_unsafe_index_put", "index_add", "index_copy", "index_fill", "index_put", "index_reduce", "masked_fill",
+    "masked_scatter", "put", "scatter", "scatter_add", "scatter_reduce",
+}  # fmt: skip
+"""Operators that return all of what they change a part of: at most an element for each that they are given besides."""
 BAGS = {"_embedding_bag", "_embedding_bag_forward_only"}
 """Operators that read one row of their first argument for each element of their second one."""
 POOLS = {
@@ -296,4 +301,16 @@ def moved_bytes(step: Op, read: Tensors, made: Tensors) -> float:
         row = dense_bytes(read[0]) / max(1, read[0].shape[0])
         return written + read[1].numel() * (row + read[1].element_size())
     whole = sum(read_bytes(step, t) for t in read)
-    return PASSES.get(name, 1.0) * ((min(whole, 2 * written) if name in GATHERS else whole) + written)
+    if name in GATHERS:  # rows of a long table are named by few numbers
+        source = read_bytes(step, read[0])
+        whole = min(whole, 2 * written, min(source, written) + whole - source)
+    return PASSES.get(name, 1.0) * (whole + written)
+
+
+def of_first_bytes(step: Op, made: Tensors) -> float:
+    """The most that an operator needs of its first argument: a gather as much as it makes, and nothing of what a scatter in
+    place changes a part of."""
+    name = base_name(step.op)
+    if name in SCATTERS and writes(step):
+        return 0.0
+    return float(sum(dense_bytes(t) for t in made)) if name in GATHERS else float("inf")

@@ -18,6 +18,7 @@ from rlkernel.evaluator.judging.costs.operator_costs import (
     flops,
     least_flops,
     moved_bytes,
+    of_first_bytes,
     read_bytes,
     taken,
 )
@@ -150,6 +151,8 @@ class TracedReference:
                     key = tensor.untyped_storage()._cdata
                     if key in storages:
                         most = min(read_bytes(step, tensor), moved_bytes(step, [tensor, *used[1:]], made))
+                        if tensor is used[0]:
+                            most = min(most, of_first_bytes(step, made))
                         storages[key] = max(storages[key], most)
 
         replay = Replay(self.program, torch.device("meta"), lambda *a: None)

@@ -35,7 +35,9 @@ def get_init_inputs():
         ("cache[2:4] = rows; return cache", (32,)),
         ("cache.add_(1); return cache", (160,)),
         ("cache[2:4] = rows; cache[2:8] = 0; return cache", (128,)),
-        ("cache[at] = rows; return cache", (48,)),  # two rows, and their two numbers
+        ("cache[at] = rows; return cache", (32,)),  # two rows, and not the two numbers that say which
+        ("cache.view(-1)[at] = rows[:, 0]; return cache", (8,)),
+        ("cache.index_add_(0, at, rows); return cache", (32,)),
         ("self.kept[:, 1:] = 2; return self.kept, rows * 2", (120, 32)),
         ("out = torch.empty_like(cache); out[2:4] = rows; return out", (160,)),
         ("return rows * 2, cache", (32, 0)),

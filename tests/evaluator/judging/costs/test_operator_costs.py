@@ -235,3 +235,10 @@ def test_a_causal_attention_does_what_lies_below_its_diagonal(queries: int, keys
     assert share_done(Op(causal.op, (), {"is_causal": True}, (1,)), [q, k, k]) == share_done(causal, [q, k, k])
     assert share_done(Op(causal.op, (), {}, (1,)), [q, k, k]) == 1.0
     assert least_flops(causal, [q, k, k], [q]) == 2.0 * 2 * queries * keys * 16, "as much as ever is asked of a candidate"
+
+
+def test_a_gather_reads_what_it_writes_and_the_numbers_that_name_it() -> None:
+    table, places, rows = torch.zeros(1000, 8), torch.zeros(20, dtype=torch.int64), torch.zeros(20, 8)
+    assert moved_bytes(Op("aten.index.Tensor", (), {}, (1,)), [table, places], [rows]) == 2 * 20 * 32 + 20 * 8
+    assert moved_bytes(Op("aten.embedding.default", (), {}, (1,)), [table[:4], places], [rows]) == 4 * 32 + 20 * 8 + 20 * 32
+    assert moved_bytes(Op("aten.gather.default", (), {}, (1,)), [table[0], places], [rows[:, 0]]) <= 3 * 20 * 4

@@ -1,4 +1,4 @@
-"""The command line: `rlkernel evaluate`, `compare`, `doctor` and `serve`.
+"""The command line: `rlkernel evaluate`, `compare`, `metrics`, `doctor` and `serve`.
 
 What a command stands on is imported when it is called: torch alone takes seconds, which `--help` need not wait for.
 """
@@ -151,6 +151,26 @@ class Compare:
 
 
 @dataclass(frozen=True)
+class Metrics:
+    """Print numbers of a run, a line per step: `rlkernel metrics RUN`. Without --names, those that tell why a run diverges."""
+
+    paths: tuple[Path, ...] = ()
+    """The directory of the run."""
+    names: tuple[str, ...] = ()
+    """Numbers of metrics.jsonl, e.g. reward kl_k3; see docs/metrics.md."""
+    split: Literal["train", "validation"] = "train"
+    """Whose rows are printed."""
+
+    def __call__(self) -> int:
+        from rlkernel.commands.metrics import print_metrics
+
+        if len(self.paths) != 1:
+            raise UsageError(f"expected the directory of one run, got {len(self.paths)}")
+        print_metrics(self.paths[0], self.names, self.split)
+        return 0
+
+
+@dataclass(frozen=True)
 class Doctor:
     """Show what this machine offers and what that means. Exits 1 when something is missing or unsafe.
 
@@ -226,10 +246,11 @@ class Serve:
         return 0
 
 
-Command = Evaluate | Compare | Doctor | Serve
+Command = Evaluate | Compare | Metrics | Doctor | Serve
 COMMANDS: Mapping[str, tuple[Command, str]] = {
     "evaluate": (Evaluate(), "files"),
     "compare": (Compare(), "paths"),
+    "metrics": (Metrics(), "paths"),
     "doctor": (Doctor(), ""),
     "serve": (Serve(), ""),
 }
@@ -259,7 +280,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     def run() -> int:
         command = _parse(args)
-        loading(f"torch and what `rlkernel {args[0]}` needs besides", "torch")
+        if not isinstance(command, Metrics):  # which reads a file
+            loading(f"torch and what `rlkernel {args[0]}` needs besides", "torch")
         return command()
 
     return exit_status(run)

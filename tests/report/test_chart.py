@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 from typing import Any
 
+from rlkernel.commands.metrics import TOGETHER
 from rlkernel.report.chart import Chart, charts, missing
 from rlkernel.report.curves import CORRECT, PANELS, TRAINING_PANELS, Panel, comparable_panels, curve
 from rlkernel.report.summary import RunRecord
@@ -93,9 +93,7 @@ def test_where_arms_are_paid_differently_no_reward_is_drawn() -> None:
 
 
 def test_what_the_page_about_diverging_runs_reads_is_drawn() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "my_run_diverges.md").read_text()
-    (names,) = re.findall(r'^names = "(.*)"$', page, re.MULTILINE)
-    read = {f"train/{name}" for name in (*names.split(), "kl_k1", "kl_k3", "grad_norm_turn_1")} - {"train/reward"}
+    read = {f"train/{name}" for name in (*TOGETHER, "kl_k1", "kl_k3", "grad_norm_turn_1")} - {"train/reward"}
     assert len(read) > 10
     row = {key.removeprefix("train/"): 0.5 for key in read}
     training = tuple({"step": step, **row} for step in (1, 2))

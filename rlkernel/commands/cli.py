@@ -9,7 +9,7 @@ import inspect
 import json
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Literal
 
@@ -174,8 +174,8 @@ class Metrics:
 class Doctor:
     """Show what this machine offers and what that means. Exits 1 when something is missing or unsafe.
 
-    With --model, show instead what training this model would take of its memory, from the model's configuration alone, and how
-    many conversations can be sampled at a time. Exits 2 when it does not fit.
+    With --model, show instead what training this model would take of its memory, from the model's configuration alone (a
+    directory with its config.json is enough), and how many conversations can be sampled at a time. Exits 2 when it does not fit.
     """
 
     model: str = ""
@@ -193,7 +193,9 @@ class Doctor:
     device: str = "auto"
     """Where the evaluator would run: auto, cpu, cuda, cuda:N or ray."""
     evaluation_gib: int = 0
-    """The most GiB that evaluations may take of a card; 0: half of one that they share with the policy."""
+    """The most GiB that evaluations may take of a card that they share with the policy; 0: half of it, which is also the most."""
+    card_gib: float = 0.0
+    """Plan for a GPU of so many GiB that the policy shares with evaluations, instead of for this machine."""
     gib: float = 0.0
     """Plan for a GPU on which the policy may take so many GiB, instead of for this machine."""
     pieces: int = 1
@@ -207,14 +209,20 @@ class Doctor:
         from rlkernel.commands import doctor as doctors
 
         if not self.model:
+            if given := [field.name for field in fields(self) if getattr(self, field.name) != field.default]:
+                raise UsageError(f"--{given[0].replace('_', '-')} plans the memory of a model: name one with --model")
             return 0 if doctors.show(Console()) else 1
-        from rlkernel.training.memory import Demand, memory_table
+        from rlkernel.training.memory import Demand
+        from rlkernel.training.memory_table import memory_table, verdict
         from rlkernel.training.preflight import plan_demand
 
+        flags = ("device", "evaluation_gib", "card_gib", "gib", "pieces")
+        limit, others = doctors.policy_limit(**{name: getattr(self, name) for name in flags})
         same = ("model", "weights", "lora_rank", "staleness", "turns", "max_new_tokens", "pieces", "rule")
         demand = Demand(**{name: getattr(self, name) for name in same})
-        found = plan_demand(demand, device=self.device, evaluation_gib=self.evaluation_gib, card_gib=self.gib)
+        found = plan_demand(demand, limit, others)
         Console(width=100).print(memory_table(found))
+        print(verdict(found, demand))
         return 0 if found.fits else 2
 
 

@@ -206,6 +206,9 @@ ELSEWHERE = {
     "rlkernel doctor --model Qwen/Qwen3-8B --weights bfloat16 --turns 3 --max-new-tokens 1024": (
         "tests/commands/test_doctor.py::test_a_model_is_planned_from_its_configuration"
     ),
+    "rlkernel doctor --model Qwen/Qwen3-14B --weights bfloat16 --card-gib 139.8 --evaluation-gib 24 --max-new-tokens 1024": (
+        "tests/commands/test_doctor.py::test_a_card_that_is_not_here_has_the_rows_of_the_page"
+    ),
     "rlkernel doctor --model Qwen/Qwen3-14B --weights bfloat16 --gib 112": (
         "tests/commands/test_doctor.py::test_a_model_is_planned_from_its_configuration"
     ),

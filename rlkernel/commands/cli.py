@@ -24,8 +24,9 @@ class Evaluate:
     """Judge a candidate against a reference: `rlkernel evaluate REFERENCE.py CANDIDATE.py`, or every line of a manifest.
 
     A manifest's lines are {"id", "reference", "candidate"}, with paths relative to the manifest. Exits 0 when every case got a
-    verdict, whatever it is, and 2 for unusable arguments or a broken reference. A candidate that is traced for more than 30 s,
-    compiled for more than 60 s, or run for more than 120 s (10 s on a GPU) gets the verdict `timeout`.
+    verdict, whatever it is; with --check, 1 when the candidate is not `correct`; and 2 for unusable arguments or a broken
+    reference. A candidate that is traced for more than 30 s, compiled for more than 60 s, or run for more than 120 s (10 s on a
+    GPU) gets the verdict `timeout`.
     """
 
     files: tuple[Path, ...] = ()
@@ -56,6 +57,8 @@ class Evaluate:
     """Also time each reference under torch.compile, once; takes seconds, GPU only."""
     json: bool = False
     """Print one pair's result as a JSON object."""
+    check: bool = False
+    """Exit with 1 where the one candidate is not correct."""
 
     def __call__(self) -> int:
         from rlkernel.evaluator.processes.launching import ahead
@@ -90,6 +93,8 @@ class Evaluate:
             raise UsageError(f"--jobs {self.jobs}: use 0 for one per core, or a positive number")
         known = references(self.problems, self.column)
         if self.manifest is not None:
+            if self.check:
+                raise UsageError("--check is for one pair: of a manifest, read the statuses in --out")
             if self.files or self.out is None:
                 raise UsageError("--manifest needs --out RESULTS.jsonl, and no REFERENCE.py CANDIDATE.py beside it")
             evaluate_manifest(
@@ -98,8 +103,8 @@ class Evaluate:
             return 0
         if len(self.files) != 2:
             raise UsageError(f"expected REFERENCE.py CANDIDATE.py or --manifest FILE --out FILE, got {len(self.files)} files")
-        evaluate_pair(*self.files, device=self.device, config=config, as_json=self.json, native=self.native, known=known)
-        return 0
+        found = evaluate_pair(*self.files, device=self.device, config=config, as_json=self.json, native=self.native, known=known)
+        return 1 if self.check and not found.correct else 0
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from rich.table import Table
 from rlkernel.errors import UsageError
 from rlkernel.evaluator.cards import card_profile, gpus
 from rlkernel.evaluator.cards.gpus import Gpu, Reading
-from rlkernel.evaluator.config import GIB
+from rlkernel.evaluator.config import GIB, EvaluatorConfig
 from rlkernel.evaluator.devices import DeviceProfile
 from rlkernel.evaluator.processes import sandbox
 
@@ -102,7 +102,7 @@ def _bindings() -> Finding:
 
 
 def _gpu_rows() -> list[Finding]:
-    modelled = "times are modelled by a roofline and say so; kernels are compiled and run"
+    modelled = f"times are modelled for {EvaluatorConfig().profile} by a roofline, unless --profile says otherwise"
     try:
         found = gpus.find()
         busy = [gpus.wait_idle(gpu) for gpu in found]

@@ -154,6 +154,9 @@ ELSEWHERE = {
     "python -m examples.trl_grpo --model small --steps 2": (
         "tests/examples/test_trl_grpo.py::test_stock_trl_trains_on_the_evaluators_rewards"
     ),
+    "rlkernel evaluate REFERENCE.py CANDIDATE.py --check": (
+        "tests/commands/test_evaluate.py::test_a_person_is_told_where_a_wrong_result_differs_and_no_policy_is"
+    ),
     "rlkernel evaluate REFERENCE.py CANDIDATE.py": (
         "tests/commands/test_commands.py::test_the_kernel_of_the_readme_prints_what_it_shows"
     ),

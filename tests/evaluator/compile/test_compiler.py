@@ -296,3 +296,9 @@ def test_a_compiler_that_fails_without_a_word_is_the_kernels_failure(
     monkeypatch.setattr("triton.compile", silent)
     with pytest.raises(CompileFailed, match=r"^kernel copy: AssertionError$"):
         build(program())
+
+
+def test_an_error_that_triton_quotes_is_told_as_python_tells_it(build: Callable[..., Compilation]) -> None:
+    code = COPY.replace("tl.load(", "tl.loadd(")
+    with pytest.raises(CompileFailed, match=r"^line 5: AttributeError: module 'triton.language' has no attribute 'loadd'$"):
+        build(program(functions=(Function("copy", code, 3, TL),)))

@@ -50,7 +50,8 @@ from rlkernel.policy.slots.cache import attention_widths, bytes_per_position
 from rlkernel.policy.small import load_small
 from rlkernel.training import follower, loop, ranks, spread
 from rlkernel.training.eight_bit_adamw import EightBitAdamW
-from rlkernel.training.memory import GIB, MemoryPlan, memory_table
+from rlkernel.training.memory import GIB, MemoryPlan
+from rlkernel.training.memory_table import memory_table
 from rlkernel.training.placement import open_evaluator
 from rlkernel.training.preflight import plan_here
 from rlkernel.training.trainer import KernelGRPOTrainer

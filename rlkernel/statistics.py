@@ -229,6 +229,11 @@ class Comparison:
     seeds_p: float | None = None
     """Student's p over the seeds, which claims are corrected by; None for one seed, and for equal differences."""
 
+    @property
+    def told_p(self) -> float | None:
+        """`p`, where people are told of it: that of one seed is of one pair of runs, and not of the arms."""
+        return self.p if self.seeds > 1 else None
+
 
 def compare(
     differences_S: Sequence[float], differences_SP: Array | None = None, bounds: tuple[float, float] | None = None

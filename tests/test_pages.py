@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import sys
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from examples import rl_loop
 from experiments.arms import PRESETS
 from experiments.catalogue import NAMES
 from rlkernel.busy import Busy
+from rlkernel.commands.metrics import TOGETHER
 from rlkernel.config import Run
 from rlkernel.environment.speed_reward import SpeedReward
 from rlkernel.metrics import rollout_metrics
@@ -117,6 +119,15 @@ def test_files_that_the_pages_name_exist(page: str) -> None:
     assert [name for name in named if not (ROOT / name).exists()] == []
 
 
+@pytest.mark.parametrize("page", sorted(DOCUMENTS))
+def test_no_page_names_a_file_like_a_module_of_the_standard_library(page: str) -> None:
+    """Python would import the reader's file in the module's place, in every program that is started beside it."""
+    made = {
+        name for name in re.findall(r"(?<![\w/.])(\w+)\.py\b", DOCUMENTS[page]) if not list(ROOT.glob(f"rlkernel/**/{name}.py"))
+    }
+    assert made & sys.stdlib_module_names == set()
+
+
 def test_every_page_is_reached_from_the_readme() -> None:
     assert {f"docs/{name}" for name in re.findall(r"\(docs/(\w+\.md)", DOCUMENTS["README.md"])} == DOCUMENTS.keys() - {
         "README.md"
@@ -189,8 +200,7 @@ def table(text: str) -> list[list[str]]:
 
 def test_the_page_on_divergence_reads_numbers_that_are_logged() -> None:
     page = DOCUMENTS["docs/my_run_diverges.md"]
-    (names,) = re.findall(r'^names = "(.*)"$', page, re.MULTILINE)
-    assert len(names.split()) > 6 and set(names.split()) <= logged()
+    assert len(TOGETHER) > 6 and set(TOGETHER) <= logged()
     # Every question names one of them, and what to do about it.
     questions = re.findall(r"^\*\*\d\. .*?(?=\n\n)", page, re.DOTALL | re.MULTILINE)
     assert len(questions) == 8

@@ -1,4 +1,4 @@
-"""The command line: `rlkernel evaluate`, `compare`, `doctor` and `serve`.
+"""The command line: `rlkernel evaluate`, `compare`, `metrics`, `doctor` and `serve`.
 
 What a command stands on is imported when it is called: torch alone takes seconds, which `--help` need not wait for.
 """
@@ -9,7 +9,7 @@ import inspect
 import json
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Literal
 
@@ -24,8 +24,9 @@ class Evaluate:
     """Judge a candidate against a reference: `rlkernel evaluate REFERENCE.py CANDIDATE.py`, or every line of a manifest.
 
     A manifest's lines are {"id", "reference", "candidate"}, with paths relative to the manifest. Exits 0 when every case got a
-    verdict, whatever it is, and 2 for unusable arguments or a broken reference. A candidate that is traced for more than 30 s,
-    compiled for more than 60 s, or run for more than 120 s (10 s on a GPU) gets the verdict `timeout`.
+    verdict, whatever it is; with --check, 1 when the candidate is not `correct`; and 2 for unusable arguments or a broken
+    reference. A candidate that is traced for more than 30 s, compiled for more than 60 s, or run for more than 120 s (10 s on a
+    GPU) gets the verdict `timeout`.
     """
 
     files: tuple[Path, ...] = ()
@@ -56,6 +57,8 @@ class Evaluate:
     """Also time each reference under torch.compile, once; takes seconds, GPU only."""
     json: bool = False
     """Print one pair's result as a JSON object."""
+    check: bool = False
+    """Exit with 1 where the one candidate is not correct."""
 
     def __call__(self) -> int:
         from rlkernel.evaluator.processes.launching import ahead
@@ -90,6 +93,8 @@ class Evaluate:
             raise UsageError(f"--jobs {self.jobs}: use 0 for one per core, or a positive number")
         known = references(self.problems, self.column)
         if self.manifest is not None:
+            if self.check:
+                raise UsageError("--check is for one pair: of a manifest, read the statuses in --out")
             if self.files or self.out is None:
                 raise UsageError("--manifest needs --out RESULTS.jsonl, and no REFERENCE.py CANDIDATE.py beside it")
             evaluate_manifest(
@@ -98,8 +103,8 @@ class Evaluate:
             return 0
         if len(self.files) != 2:
             raise UsageError(f"expected REFERENCE.py CANDIDATE.py or --manifest FILE --out FILE, got {len(self.files)} files")
-        evaluate_pair(*self.files, device=self.device, config=config, as_json=self.json, native=self.native, known=known)
-        return 0
+        found = evaluate_pair(*self.files, device=self.device, config=config, as_json=self.json, native=self.native, known=known)
+        return 1 if self.check and not found.correct else 0
 
 
 @dataclass(frozen=True)
@@ -151,11 +156,31 @@ class Compare:
 
 
 @dataclass(frozen=True)
+class Metrics:
+    """Print numbers of a run, a line per step: `rlkernel metrics RUN`. Without --names, those that tell why a run diverges."""
+
+    paths: tuple[Path, ...] = ()
+    """The directory of the run."""
+    names: tuple[str, ...] = ()
+    """Numbers of metrics.jsonl, e.g. reward kl_k3; see docs/metrics.md."""
+    split: Literal["train", "validation"] = "train"
+    """Whose rows are printed."""
+
+    def __call__(self) -> int:
+        from rlkernel.commands.metrics import print_metrics
+
+        if len(self.paths) != 1:
+            raise UsageError(f"expected the directory of one run, got {len(self.paths)}")
+        print_metrics(self.paths[0], self.names, self.split)
+        return 0
+
+
+@dataclass(frozen=True)
 class Doctor:
     """Show what this machine offers and what that means. Exits 1 when something is missing or unsafe.
 
-    With --model, show instead what training this model would take of its memory, from the model's configuration alone, and how
-    many conversations can be sampled at a time. Exits 2 when it does not fit.
+    With --model, show instead what training this model would take of its memory, from the model's configuration alone (a
+    directory with its config.json is enough), and how many conversations can be sampled at a time. Exits 2 when it does not fit.
     """
 
     model: str = ""
@@ -173,7 +198,9 @@ class Doctor:
     device: str = "auto"
     """Where the evaluator would run: auto, cpu, cuda, cuda:N or ray."""
     evaluation_gib: int = 0
-    """The most GiB that evaluations may take of a card; 0: half of one that they share with the policy."""
+    """The most GiB that evaluations may take of a card that they share with the policy; 0: half of it, which is also the most."""
+    card_gib: float = 0.0
+    """Plan for a GPU of so many GiB that the policy shares with evaluations, instead of for this machine."""
     gib: float = 0.0
     """Plan for a GPU on which the policy may take so many GiB, instead of for this machine."""
     pieces: int = 1
@@ -187,14 +214,20 @@ class Doctor:
         from rlkernel.commands import doctor as doctors
 
         if not self.model:
+            if given := [field.name for field in fields(self) if getattr(self, field.name) != field.default]:
+                raise UsageError(f"--{given[0].replace('_', '-')} plans the memory of a model: name one with --model")
             return 0 if doctors.show(Console()) else 1
-        from rlkernel.training.memory import Demand, memory_table
+        from rlkernel.training.memory import Demand
+        from rlkernel.training.memory_table import memory_table, verdict
         from rlkernel.training.preflight import plan_demand
 
+        flags = ("device", "evaluation_gib", "card_gib", "gib", "pieces")
+        limit, others = doctors.policy_limit(**{name: getattr(self, name) for name in flags})
         same = ("model", "weights", "lora_rank", "staleness", "turns", "max_new_tokens", "pieces", "rule")
         demand = Demand(**{name: getattr(self, name) for name in same})
-        found = plan_demand(demand, device=self.device, evaluation_gib=self.evaluation_gib, card_gib=self.gib)
+        found = plan_demand(demand, limit, others)
         Console(width=100).print(memory_table(found))
+        print(verdict(found, demand))
         return 0 if found.fits else 2
 
 
@@ -226,10 +259,11 @@ class Serve:
         return 0
 
 
-Command = Evaluate | Compare | Doctor | Serve
+Command = Evaluate | Compare | Metrics | Doctor | Serve
 COMMANDS: Mapping[str, tuple[Command, str]] = {
     "evaluate": (Evaluate(), "files"),
     "compare": (Compare(), "paths"),
+    "metrics": (Metrics(), "paths"),
     "doctor": (Doctor(), ""),
     "serve": (Serve(), ""),
 }
@@ -259,7 +293,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     def run() -> int:
         command = _parse(args)
-        loading(f"torch and what `rlkernel {args[0]}` needs besides", "torch")
+        if not isinstance(command, Metrics):  # which reads a file
+            loading(f"torch and what `rlkernel {args[0]}` needs besides", "torch")
         return command()
 
     return exit_status(run)

@@ -13,8 +13,10 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
+from rlkernel.errors import UsageError
 from rlkernel.evaluator.cards import card_profile, gpus
 from rlkernel.evaluator.cards.gpus import Gpu, Reading
+from rlkernel.evaluator.config import GIB, EvaluatorConfig
 from rlkernel.evaluator.devices import DeviceProfile
 from rlkernel.evaluator.processes import sandbox
 
@@ -100,7 +102,7 @@ def _bindings() -> Finding:
 
 
 def _gpu_rows() -> list[Finding]:
-    modelled = "times are modelled by a roofline and say so; kernels are compiled and run"
+    modelled = f"times are modelled for {EvaluatorConfig().profile} by a roofline, unless --profile says otherwise"
     try:
         found = gpus.find()
         busy = [gpus.wait_idle(gpu) for gpu in found]
@@ -161,3 +163,24 @@ def show(console: Console) -> bool:
         table.add_row(mark, row.what, row.found, row.meaning)
     console.print(table)
     return all(row.ok is not False for row in rows)
+
+
+def policy_limit(*, device: str, evaluation_gib: int, card_gib: float, gib: float, pieces: int) -> tuple[int, str]:
+    """The bytes of a GPU that a policy may take, by the flags of `rlkernel doctor --model`, and who has the rest; 0 on a CPU.
+    Raises UsageError for flags of which one would be ignored."""
+    from rlkernel.training.preflight import own_memory, shared_card
+
+    if gib and (evaluation_gib or card_gib):
+        raise UsageError("--gib is what the policy alone has: for a card that evaluations share, give --card-gib instead of it")
+    if (gib or card_gib) and device != "auto":
+        raise UsageError("--device is of this machine, and --gib and --card-gib are of another: leave one of them out")
+    if pieces > 1 and (card_gib or evaluation_gib):
+        raise UsageError("--pieces: each of these processes has a card without evaluations: give --gib alone")
+    if gib:
+        return int(gib * GIB), ""
+    limit, others = shared_card(card_gib, evaluation_gib) if card_gib else own_memory(device, evaluation_gib)
+    if limit < 0:
+        raise UsageError(f"--card-gib {card_gib:g}: too little for a policy and evaluations")
+    if evaluation_gib and not others:
+        raise UsageError("--evaluation-gib: evaluations share no card with the policy here: name one with --card-gib")
+    return limit, others

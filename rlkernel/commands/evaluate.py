@@ -17,20 +17,27 @@ from rlkernel.commands.native import audited, told
 from rlkernel.commands.under_way import UnderWay
 from rlkernel.errors import UsageError
 from rlkernel.evaluator.config import EvaluatorConfig
+from rlkernel.evaluator.devices import profile_of
 from rlkernel.evaluator.messages.native import NativeFound
 from rlkernel.evaluator.native.agreement import Judged, native_to_json
 from rlkernel.evaluator.pool import Pool
 from rlkernel.evaluator.processes.words import MOST, Words
+from rlkernel.metrics import LAZY_COVERAGE, is_lazy
 from rlkernel.sources.load import load
 from rlkernel.training.placement import open_any_pool
-from rlkernel.types import Closeness, Evaluation, Problem
+from rlkernel.types import Closeness, Evaluation, Problem, Timing
 
 CLOSE = {
-    Closeness.TIGHT: "[dim]by KernelBench's rule: close, within 1e-4",
-    Closeness.LOOSE: "[dim]by KernelBench's rule: close within 1e-2, not within 1e-4",
-    Closeness.NO: "[dim]by KernelBench's rule: not close",
+    Closeness.TIGHT: "by KernelBench's rule: close, within 1e-4",
+    Closeness.LOOSE: "by KernelBench's rule: close within 1e-2, not within 1e-4",
+    Closeness.NO: "by KernelBench's rule: not close",
 }
 """What people are told of `Evaluation.kernelbench_close`."""
+ACCEPTED = {
+    Closeness.TIGHT: "KernelBench would accept these outputs, which are within 1e-4",
+    Closeness.LOOSE: "KernelBench would accept these outputs where it allows 1e-2, and not where it allows 1e-4",
+}
+"""The same of a candidate that is not correct: it is no praise."""
 
 
 def read_file(path: Path, what: str) -> str:
@@ -72,16 +79,21 @@ def result_json(name: str, evaluation: Evaluation, found: NativeFound | None = N
     return {"id": name, **evaluation.to_json(), **native}
 
 
-def show(evaluation: Evaluation, console: Console) -> None:
-    """Print one result for people: the verdict, and where the candidate's time goes."""
+def show(evaluation: Evaluation, console: Console, profile: str, place: str = "") -> None:
+    """Print one result for people: the verdict, and where the candidate's time goes. profile: the GPU that is modelled where
+    there is none. place: where values differ."""
     colour = "green" if evaluation.correct else "red"
     console.print(f"[bold {colour}]{evaluation.status}[/]", end="  ")
     note = " (run natively: it could not be traced)" if evaluation.trust == "native" else ""
+    if is_lazy(evaluation):
+        note += f"; lazy: its kernels take {_percent(evaluation.coverage)} of the time, less than {100 * LAZY_COVERAGE:.0f} %"
     console.print((evaluation.detail or "outputs match the reference") + note, markup=False, soft_wrap=True)
+    if place:
+        console.print(place, soft_wrap=True, markup=False, highlight=False)
     if evaluation.candidate_us is not None and evaluation.reference_us is not None:
         console.print(
             f"speedup {evaluation.speedup:.2f}x  ({evaluation.reference_us:.1f} us -> {evaluation.candidate_us:.1f} us, "
-            f"{evaluation.timing} time)  coverage {_percent(evaluation.coverage)}  error {evaluation.max_error:.1e}",
+            f"{timed(evaluation.timing, profile)})  coverage {_percent(evaluation.coverage)}  error {evaluation.max_error:.1e}",
             soft_wrap=True,
         )
         if evaluation.timing == "measured" and evaluation.trust == "traced":
@@ -102,7 +114,8 @@ def show(evaluation: Evaluation, console: Console) -> None:
         if evaluation.trust == "traced":
             console.print(table)
     if evaluation.kernelbench_close is not None:
-        console.print(CLOSE[evaluation.kernelbench_close], soft_wrap=True)
+        words = CLOSE if evaluation.correct else {**CLOSE, **ACCEPTED}
+        console.print(f"[dim]{words[evaluation.kernelbench_close]}", soft_wrap=True)
     if evaluation.sizes:
         console.print(f"[dim]results compared at {compared_at(evaluation.sizes)}", soft_wrap=True, highlight=False)
     seconds = evaluation.seconds
@@ -111,6 +124,15 @@ def show(evaluation: Evaluation, console: Console) -> None:
         f"[dim]trace {seconds.trace:.2f} s, {spent}",
         soft_wrap=True,
     )
+
+
+def timed(timing: Timing | None, profile: str) -> str:
+    """How times were had; modelled ones with the GPU that they are modelled for.
+
+    >>> timed("modelled", "h200"), timed("measured", "h200")
+    ('modelled for h200', 'measured time')
+    """
+    return f"modelled for {profile_of(profile).name}" if timing == "modelled" else f"{timing} time"
 
 
 def compared_at(sizes: Mapping[str, Any]) -> str:
@@ -133,20 +155,21 @@ def _percent(share: float | None) -> str:
 
 async def _pair(
     problem: Problem, candidate: Path, code: str, device: str, config: EvaluatorConfig, native: bool
-) -> tuple[Evaluation, NativeFound | None]:
+) -> tuple[Evaluation, NativeFound | None, str]:
     console = Console(stderr=True)
     with UnderWay(f"evaluating {candidate.stem} against {problem.name}", console, config.limits) as under_way:
         async with open_any_pool(device=device, jobs=1, config=config) as pool, anyio.create_task_group() as tasks:
             tasks.start_soon(under_way.tell)
-            words = Words()
+            words, places = Words(), dict[str, str]()
             if isinstance(pool, Pool):
-                words, pool.on_stage = pool.listen(), under_way.stage
+                words, places, pool.on_stage = pool.listen(), pool.places(), under_way.stage
             result = await pool.evaluate(problem, code)
             show_words(words, console)
             found = await audited(pool, problem, code, result) if native else None
             warn(pool.notices, console)
             tasks.cancel_scope.cancel()
-    return result, found
+    place = next((where for what, where in places.items() if result.detail.startswith(what)), "")
+    return result, found, place
 
 
 def show_words(words: Words, console: Console) -> None:
@@ -174,14 +197,15 @@ def evaluate_pair(
     as_json: bool,
     native: bool = False,
     known: Mapping[str, Problem] | None = None,
-) -> None:
-    """Judge one candidate and print the result. known: problems by name, of which `reference` is one. Raises UsageError or
-    BrokenReference."""
+) -> Evaluation:
+    """Judge one candidate, print the result and return it. known: problems by name, of which `reference` is one. Raises
+    UsageError or BrokenReference."""
     problem, code = problem_of(str(reference), Path(), known, "reference"), read_file(candidate, "candidate")
-    result, found = anyio.run(_pair, problem, candidate, code, device, config, native)
+    result, found, place = anyio.run(_pair, problem, candidate, code, device, config, native)
     if as_json:
         print(json.dumps(result_json(candidate.stem, result, found)))
-        return
-    show(result, Console())
+        return result
+    show(result, Console(), config.profile, place)
     if found is not None:
         Console().print(told(Judged(candidate.stem, result, found)), markup=False, soft_wrap=True)
+    return result

@@ -186,6 +186,8 @@ class CpuJudge:
         compared, _ = await stages.ask_oracle(oracle, Compare(ran.rounds), Compared, Malformed, body=outputs)
         if isinstance(compared, Malformed):
             raise Ended(Status.CRASH, f"the runner's answer is malformed: {compared.why}")
+        if stages.places is not None and compared.place:
+            stages.places[compared.detail] = compared.place
         return request, ran, compared, drawn.more
 
 

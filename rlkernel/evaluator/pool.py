@@ -139,6 +139,12 @@ class Pool(CachingEvaluator, CardEvaluator):
         self.server.words = Words()
         return self.server.words
 
+    def places(self) -> dict[str, str]:
+        """Keep where the values of wrong outputs differ from now on, by what is wrong with them, for a person to read. Without a
+        GPU alone. It stands in no evaluation, because a policy that is told results could learn them."""
+        self._stages.places = {}
+        return self._stages.places
+
     async def survey(self, problem: Problem) -> Survey:
         """What is known of a problem's reference before anybody tries it, as soon as a lane is free. It runs locked, in a process
         of its own, and its time is modelled."""

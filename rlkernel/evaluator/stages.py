@@ -110,6 +110,8 @@ class Stages:
 
         self._longer: dict[tuple[str, int], tuple[Longer, ...]] = {}
         """A problem's source as it is judged, and how often sizes are halved at least -> longer sizes for a second look."""
+        self.places: dict[str, str] | None = None
+        """What was wrong with an output -> where its values differ; None where no person asks (`Pool.places`)."""
 
     def about(self, problem: Problem) -> About:
         """The problem as the oracle takes it."""

@@ -46,7 +46,7 @@ def load_model(name: str, *, weights: str = "float32", lora_rank: int = 0, lora_
 
 def load_config(name: str) -> Any:
     """The configuration of a model that `load_model` can load, without its weights. Raises UsageError, in one line."""
-    with _one_line(name) as cached:
+    with _one_line(name, config_alone=True) as cached:
         return AutoConfig.from_pretrained(SMALL if name == "small" else name, local_files_only=cached)
 
 
@@ -71,8 +71,10 @@ def check_model(name: str, *, lora_rank: int = 0) -> None:
 
 
 @contextmanager
-def _one_line(name: str) -> Iterator[bool]:
-    """Raise UsageError for what Transformers raises about a model inside. Yields whether to look into the cache alone."""
+def _one_line(name: str, *, config_alone: bool = False) -> Iterator[bool]:
+    """Raise UsageError for what Transformers raises about a model inside. Yields whether to look into the cache alone.
+
+    config_alone: whether nothing but the configuration is asked for."""
     if _is_path(name) and not Path(name).is_dir():
         raise UsageError(f"model {name!r}: {'a file, not a directory' if Path(name).exists() else 'no such directory'}")
     # Libraries ask a hub that is out of reach again and again, for every file, before they look into the cache.
@@ -84,10 +86,10 @@ def _one_line(name: str) -> Iterator[bool]:
             raise UsageError(first_line(error)) from error
         reason = first_line(error) or type(error).__name__
         if unreachable is not None:
-            reason = f"it is no directory, not in the cache, and {unreachable}"
+            reason = f"it is no directory, not in the cache, and whether the hub has it is unknown: {unreachable}"
         raise UsageError(
             f"model {name!r} cannot be loaded ({reason}): give `small`, the directory of a causal language model, or its "
-            "name on the Hugging Face hub"
+            "name on the Hugging Face hub" + ("; config.json alone is enough of a directory" if config_alone else "")
         ) from error
 
 

@@ -102,7 +102,19 @@ def _curves(arms: Mapping[str, Sequence[RunRecord]], panel: Panel) -> list[tuple
         for i, (arm, members) in enumerate(arms.items())
         for key, style, label in panel.lines
     ]
-    return [(i, arm, label, dashed, one) for i, arm, label, dashed, one in found if one is not None and _finite(one)]
+    whole = [(i, arm, label, dashed, one) for i, arm, label, dashed, one in found if one is not None and _finite(one)]
+    return [(i, arm, label, dashed, _floored(one, panel.floor)) for i, arm, label, dashed, one in whole]
+
+
+def _floored(found: Curve, floor: float) -> Curve:
+    """A curve whose values are 0 where they are smaller than a floor."""
+
+    def cut(value: float) -> float:
+        return value if abs(value) >= floor else 0.0
+
+    ranges = {step: (cut(low), cut(high)) for step, (low, high) in found.ranges.items()}
+    means = {step: cut(value) for step, value in found.means.items()}
+    return Curve(tuple({step: cut(value) for step, value in points.items()} for points in found.seeds), means, ranges)
 
 
 def _finite(found: Curve) -> bool:
@@ -120,10 +132,11 @@ def _chart(runs: Sequence[RunRecord], panel: Panel, axis: str) -> Chart | None:
     limits = (min(0.0, *values, y_ticks[0]), max(*values, y_ticks[-1]))
     scale = _Scale((steps[0], steps[-1]), limits if limits[1] > limits[0] else (limits[0], limits[0] + 1), panel.log)
     drawn = tuple(_draw(i, dashed, one, scale, panel, len(arms) <= BANDS) for i, _, _, dashed, one in found)
+    title = panel.title + (f" (below {panel.floor:g}: numerics alone)" if panel.floor and not any(values) else "")
     styles = tuple(dict.fromkeys((label, dashed) for _, _, label, dashed, _ in found if label))
     return Chart(
-        panel.title,
-        f"{panel.title} over {axis}s: {_ends(found, panel)}",
+        title,
+        f"{title} over {axis}s: {_ends(found, panel)}",
         tuple(Tick(scale.x(step), str(step)) for step in _step_ticks(steps)),
         tuple(Tick(scale.y(value), _text(value, panel.share)) for value in y_ticks),
         drawn,
@@ -136,8 +149,7 @@ def _draw(i: int, dashed: bool, found: Curve, scale: _Scale, panel: Panel, band:
     several = len(found.seeds) > 1
     low = scale.points({step: low for step, (low, _) in found.ranges.items()})
     high = scale.points({step: high for step, (_, high) in reversed(list(found.ranges.items()))})
-    training = all(key.startswith("train/") for key, _, _ in panel.lines)
-    marks = () if training else tuple((scale.x(step), scale.y(value)) for step, value in found.means.items())
+    marks = () if panel.trains else tuple((scale.x(step), scale.y(value)) for step, value in found.means.items())
     seeds = tuple(map(scale.points, found.seeds)) if several else ()
     return DrawnCurve(i, dashed, scale.points(found.means), seeds, f"{low} {high}" if several and band else "", marks)
 
@@ -160,9 +172,11 @@ def _text(value: float, share: bool) -> str:
     """A value in few digits.
 
     >>> _text(0.075, True), _text(0.0001234, False), _text(12345.0, False)
-    ('7.5 %', '0.00012', '1.2e+04')
+    ('7.5 %', '0.00012', '12,345')
     """
-    return f"{100 * value:.3g} %" if share else f"{value + 0.0:.2g}"
+    if share:
+        return f"{100 * value:.3g} %"
+    return f"{value:,.0f}" if 100 <= abs(value) < 1e6 else f"{value + 0.0:.2g}"
 
 
 def _reading(value: float, share: bool) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
-from matplotlib.ticker import MaxNLocator, PercentFormatter
+from matplotlib.ticker import FuncFormatter, MaxNLocator
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -21,10 +21,15 @@ from rlkernel.statistics import Interval, p_text
 WIDTH = 100
 """The width of the tables in columns."""
 NAME_WIDTH = 52
+HEAD_WIDTH = 12
+MOST_NAMED = 30
+"""The most problems whose names are below the figure."""
+POINTS = FuncFormatter(lambda value, _: f"{100 * value:+.0f}" if value else "0")
+"""Differences of shares in percentage points."""
 LEGEND = (
     "[low, high]: 95 %, of differences a bootstrap over problems and seeds, over seeds and per problem",
     "Student's. p: sign flips over problems, not adjusted for the number of rows. problems + = -: with a",
-    "difference above, of and below 0.",
+    "difference above, of and below 0. p of one seed is of this pair of runs alone, and is not told.",
 )
 
 
@@ -64,7 +69,7 @@ def heading(pair: Pair, timing: str) -> list[str]:
 
 def _metric_table(pair: Pair) -> Table:
     table = Table(box=None, pad_edge=False)
-    headers = ("", "base", "other", "difference", "over seeds", "p", "problems + = -")
+    headers = ("", *_names(pair), "difference", "over seeds", "p", "problems + = -")
     for i, header in enumerate(headers):
         table.add_column(header, justify="right" if i else "left", no_wrap=True)
     for row in pair.metrics:
@@ -75,16 +80,21 @@ def _metric_table(pair: Pair) -> Table:
             metric.show(row.other),
             _difference(metric, found.mean, found.bootstrap),
             metric.show_interval(found) or "-",
-            p_text(found.p) or "-",
+            p_text(found.told_p) or "-",
             f"{row.higher} {row.equal} {row.lower}",
         )
     return table
 
 
+def _names(pair: Pair) -> tuple[str, str]:
+    """What heads the columns of both arms: their names, or as much of the ends of these as leaves the tables narrow."""
+    return _ended(pair.base.label, HEAD_WIDTH), _ended(pair.other.label, HEAD_WIDTH)
+
+
 def _problem_table(pair: Pair, metric: Metric, listed: int) -> Table:
     table = Table(box=None, pad_edge=False)
     table.add_column(f"problem, {metric.label}", overflow="fold", max_width=NAME_WIDTH)
-    for header in ("base", "other", "difference"):
+    for header in (*_names(pair), "difference"):
         table.add_column(header, justify="right", no_wrap=True)
     rows = largest(pair.problems, listed)
     for row in rows:
@@ -116,7 +126,8 @@ def draw_differences(pairs: Sequence[Pair], timing: str, metric: str, path: Path
         figure, (left, right) = plt.subplots(1, 2, figsize=(10, 5.5), layout="constrained")
         _draw_metrics(left, pairs, colour)
         _draw_problems(right, pairs, next(m for m in COLUMNS if m.key == metric), colour)
-        left.legend(loc="best")
+        handles, names = left.get_legend_handles_labels()
+        figure.legend(handles, names, loc="outside lower center", ncols=4 if max(map(len, names)) < 18 else 2)
         figure.suptitle(
             f"Differences to {pairs[0].base.label}, {timing} time; bars: 95 %", fontsize=11, color="#555555", x=0.01, ha="left"
         )
@@ -139,9 +150,9 @@ def _draw_metrics(axis: Axes, pairs: Sequence[Pair], colour: dict[str, str]) -> 
         axis.plot(means, places, "o", color=colour[pair.other.label], label=_short(pair.other.label))
     axis.set_yticks(range(len(labels)), labels)
     axis.set_ylim(len(labels) - 0.5, -0.5)
-    axis.xaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
+    axis.xaxis.set_major_formatter(POINTS)
     axis.set_title("Mean over problems")
-    axis.set_xlabel("difference in points; over problems and seeds")
+    axis.set_xlabel("percentage points; over problems and seeds")
 
 
 def _draw_problems(axis: Axes, pairs: Sequence[Pair], metric: Metric, colour: dict[str, str]) -> None:
@@ -155,12 +166,17 @@ def _draw_problems(axis: Axes, pairs: Sequence[Pair], metric: Metric, colour: di
         axis.plot(places, [row.difference for row in pair.problems], "o", markersize=4, color=tone)
     # An interval over two seeds may be wider than all differences together.
     most = max((abs(row.difference) for pair in pairs for row in pair.problems), default=0.0) or 1.0
-    axis.set_ylim(-1.6 * most, 1.6 * most)
+    room = min(1.6 * most, 1.05) if metric.percent else 1.6 * most
+    axis.set_ylim(-room, room)
     axis.xaxis.set_major_locator(MaxNLocator(integer=True))
+    if len(pairs) == 1 and len(pairs[0].problems) <= MOST_NAMED:
+        names = [_short(row.problem.removesuffix(".py").rpartition("/")[2]) for row in pairs[0].problems]
+        axis.set_xticks(range(1, len(names) + 1), names, rotation=60, ha="right", fontsize=7)
     if metric.percent:
-        axis.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
+        axis.yaxis.set_major_formatter(POINTS)
     axis.set_title(f"{metric.label}, problem by problem")
-    axis.set_xlabel("problems, by their difference; bars over seeds")
+    axis.set_ylabel("difference in percentage points" if metric.percent else "difference")
+    axis.set_xlabel("problems; bars: over seeds")
 
 
 def _short(label: str) -> str:
@@ -169,7 +185,11 @@ def _short(label: str) -> str:
     >>> _short("runs/arms/grpo-seed0-0123456789abcdef")
     '...grpo-seed0-0123456789abcdef'
     """
-    return label if len(label) <= 30 else f"...{label[-27:]}"
+    return _ended(label, 30)
+
+
+def _ended(label: str, width: int) -> str:
+    return label if len(label) <= width else f"...{label[3 - width :]}"
 
 
 def to_json(pairs: Sequence[Pair], timing: str, metric: str) -> dict[str, Any]:

@@ -23,6 +23,13 @@ class Panel:
     """Whether the values are shares, which are shown in percent."""
     log: bool = False
     """Whether the axis is logarithmic above 1, for values that differ by orders of magnitude."""
+    floor: float = 0.0
+    """The size below which values are numerics alone, and drawn as 0."""
+
+    @property
+    def trains(self) -> bool:
+        """Whether all that is drawn are numbers of the training."""
+        return all(key.startswith("train/") for key, _, _ in self.lines)
 
 
 CORRECT = Panel("Correct turns", (("correct_rate", "-", ""),), True)
@@ -35,18 +42,20 @@ PANELS = (
 )
 ORACLE = Panel("Of the oracle's log-speedup", (("oracle_fraction", "-", ""),), True)
 """What is drawn beside the panels of an experiment where problems have oracles."""
+NUMERICS = 5e-6
+"""Differences of log-probabilities, in nats, that are float32's rounding. A KL of the reference is of their squares."""
 TRAINING_PANELS = (
     Panel("Loss", (("train/loss", "-", ""),), False),
     Panel("Entropy, nats per token", (("train/entropy", "-", ""),), False),
     Panel("Gradient norm", (("train/grad_norm", "-", ""),), False),
-    Panel("Mismatch of log-probabilities", (("train/mismatch", "-", ""),), False),
-    Panel("KL, nats per token", (("train/kl_k3", "-", "from sampling"), ("train/kl_reference", "--", "from the start")), False),
+    Panel("Mismatch of log-probabilities", (("train/mismatch", "-", ""),), False, floor=NUMERICS),
+    Panel("KL from the start, nats per token", (("train/kl_reference", "-", ""),), False, floor=1e-9),
     Panel("Spread of reward within groups", (("train/reward_std", "-", ""),), False),
     Panel("Groups without spread", (("train/frac_reward_zero_std", "-", ""),), True),
     Panel(
         "Gradient norm by turn", (("train/grad_norm_turn_1", "-", "turn 1"), ("train/grad_norm_turn_3", "--", "turn 3")), False
     ),
-    Panel("KL of rollout against training", (("train/kl_k3", "-", "k3"), ("train/kl_k1", "--", "k1")), False),
+    Panel("KL of rollout against training", (("train/kl_k3", "-", "k3"), ("train/kl_k1", "--", "k1")), False, floor=NUMERICS),
     Panel("Ratios outside 1/2 and 2", (("train/extreme_ratios", "-", ""),), True),
     Panel(
         "Effective samples",
@@ -85,6 +94,15 @@ def curve(members: Sequence[RunRecord], key: str) -> Curve | None:
     values = {step: [points[step] for points in seeds] for step in steps}
     means = {step: sum(found) / len(found) for step, found in values.items()}
     return Curve(seeds, means, {step: (min(found), max(found)) for step, found in values.items()})
+
+
+def by_split(panels: Sequence[Panel]) -> tuple[tuple[Panel, ...], tuple[Panel, ...]]:
+    """The panels of an experiment, as (those of the validation, those of the training). Every training has `TRAINING_PANELS`,
+    but for those all of whose lines an experiment draws in a panel of its own."""
+    own = tuple(panel for panel in panels if panel.trains)
+    drawn = {key for panel in own for key, _, _ in panel.lines}
+    others = (panel for panel in TRAINING_PANELS if not {key for key, _, _ in panel.lines} <= drawn)
+    return tuple(panel for panel in panels if not panel.trains), (*own, *others)
 
 
 def comparable_panels(runs: Sequence[RunRecord], panels: Sequence[Panel]) -> tuple[Panel, ...]:

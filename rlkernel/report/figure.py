@@ -13,7 +13,7 @@ matplotlib.use("Agg")  # draws to files; without it, importing pyplot may look f
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FixedLocator, MaxNLocator, PercentFormatter
+from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, PercentFormatter
 
 from rlkernel.report.curves import PANELS, Line, Panel, comparable_panels, curve
 from rlkernel.report.summary import RunRecord, by_arm, common_timing
@@ -70,6 +70,7 @@ def draw_curves(
                 axis.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
             if panel.log:
                 axis.set_yscale("symlog", linthresh=1)
+                axis.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
             axis.set_ylim(bottom=0)
             if len(panel.lines) > 1 and axis is not axes[0, 0]:
                 axis.legend(handles=[_handle(style, label) for _, style, label in panel.lines if label in drawn], loc="best")
@@ -78,7 +79,8 @@ def draw_curves(
         handles = [_handle("-", _label(arm, members), colour[arm]) for arm, members in arms.items()]
         figure.legend(handles=handles, loc="outside lower center", ncols=4 if max(map(len, arms)) < WIDE else 3)
         about = caption or f"policy {', '.join(sorted({str(run.manifest['run'].get('model')) for run in runs}))[:60]}"
-        title = f"Validation split, {common_timing(runs)} time; {about}"
+        split = "Validation split and training" if any(panel.trains for panel in panels) else "Validation split"
+        title = f"{split}, {common_timing(runs)} time; {about}"
         figure.suptitle(title, fontsize=11, color="#555555", x=0.01, ha="left")
         figure.savefig(path, dpi=150)
         plt.close(figure)

@@ -17,7 +17,7 @@ from rlkernel.report.chart import charts, missing
 from rlkernel.report.claims import RULE, Claim, decide_claims
 from rlkernel.report.compare import RUNS
 from rlkernel.report.configurations import differences, manifest_text
-from rlkernel.report.curves import ORACLE, PANELS, TRAINING_PANELS, Panel, comparable_panels
+from rlkernel.report.curves import ORACLE, PANELS, Panel, by_split, comparable_panels
 from rlkernel.report.figure import draw_curves
 from rlkernel.report.findings import finding
 from rlkernel.report.run_turns import run_names, turns_of
@@ -62,7 +62,8 @@ def render_report(story: Story, runs: Sequence[RunRecord], arms: Sequence[ArmSum
     """Render the page."""
     members, best = by_arm(runs), best_run(runs)
     decided = decide_claims(story.claims, members)
-    training = comparable_panels(runs, TRAINING_PANELS)
+    validation, training = by_split(story.panels)
+    training = comparable_panels(runs, training)
     return page.render(
         TEMPLATE,
         viewer.pack(turns_of(runs)),
@@ -82,7 +83,7 @@ def render_report(story: Story, runs: Sequence[RunRecord], arms: Sequence[ArmSum
         metrics=columns_of(arms),
         paid_alike=same_reward(runs),
         tones={arm.arm: i for i, arm in enumerate(arms)},
-        charts=charts(runs, comparable_panels(runs, (*story.panels, ORACLE)), story.axis),
+        charts=charts(runs, comparable_panels(runs, (*validation, ORACLE)), story.axis),
         training_charts=charts(runs, training, "training step"),
         unrecorded=missing(runs, training),
         differs=differences({arm: of[0].manifest["run"] for arm, of in members.items()}),

@@ -15,6 +15,8 @@ from rlkernel.statistics import p_text
 
 COLUMNS = 100
 """The width of the terminal's table in columns."""
+MOST_MISSING = 3
+"""The most absent arms that are named."""
 
 
 def print_finding(decided: Sequence[DecidedClaim], arms: Sequence[ArmSummary], console: Console | None = None) -> None:
@@ -46,8 +48,8 @@ def print_table(arms: Sequence[ArmSummary], timing: str, console: Console | None
             table.add_row(f"{arm.arm} - {arms[0].arm}", "", *cells, style="bold")
             if any(difference.interval is not None for _, difference in found):
                 table.add_row("  95 % interval", "", *(m.show_interval(difference) for m, difference in found))
-            if all(difference.p is not None for _, difference in found):
-                table.add_row("  p over problems", "", *(p_text(difference.p) for _, difference in found))
+            if all(difference.told_p is not None for _, difference in found):
+                table.add_row("  p over problems", "", *(p_text(difference.told_p) for _, difference in found))
     console.print(table)
 
 
@@ -58,6 +60,7 @@ def print_claims(decided: Sequence[DecidedClaim], arms: Sequence[str], console: 
     lines = [f"{found.shown}: {found.claim.told} ({found.reason})" for found in present]
     if others := len(decided) - len(present):
         missing = dict.fromkeys(arm for f in decided for arm in (f.claim.better, f.claim.worse) if arm not in arms)
-        lines.append(f"{others} more claim{'s need' if others > 1 else ' needs'} {', '.join(missing)}")
+        needed = ", ".join(missing) if len(missing) <= MOST_MISSING else f"{len(missing)} other arms"
+        lines.append(f"{others} more claim{'s need' if others > 1 else ' needs'} {needed}")
     for line in lines:
         console.print(textwrap.fill(line, COLUMNS, subsequent_indent="  "), markup=False, highlight=False)

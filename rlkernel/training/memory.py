@@ -17,7 +17,6 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 import torch
-from rich.table import Table
 
 from rlkernel.config import Run
 from rlkernel.policy.replica import tied_head
@@ -39,10 +38,7 @@ SLICE_BYTES = 40
 SLOTS = 128
 """The most slots of the sampler, `rlkernel.policy.hf.open_policy`."""
 PROMPT = 1024
-"""Positions of prompts and feedback that a conversation is expected to have beside its sampled tokens, where it is decided
-whether there is room to keep activations."""
-CONTEXTS = (2048, 4096, 8192, 16_384, 32_768)
-"""The contexts for which slots are told."""
+"""Positions of prompts and feedback that a conversation is expected to have beside its sampled tokens."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +92,11 @@ class MemoryPlan:
     others: str
     """Who has the rest of the card, in a few words; may be empty."""
     needed_positions: int
-    """The positions that one slot has at least: the sampled tokens of a whole trajectory."""
+    """The positions of a whole trajectory: the tokens it may sample, and `PROMPT`; never more than the model has."""
+    needed_how: str
+    """Where this number comes from, in a few words."""
+    positions: int
+    """The positions that the model has at most."""
     recomputed: bool
     """Whether training recomputes activations in the backward pass."""
     micro_tokens: int
@@ -122,7 +122,7 @@ class MemoryPlan:
 
     @property
     def least_cache_bytes(self) -> int:
-        """The bytes of the smallest cache that a run can sample with: one slot and the scratch page."""
+        """The bytes of the smallest cache that a run can sample with: one conversation and the scratch page."""
         page = self.page or self.needed_positions
         return (-(-self.needed_positions // page) + 1) * page * self.position_bytes
 
@@ -156,7 +156,7 @@ def plan(
     """The memory of a run of a model with this configuration.
 
     Where the run does not say whether activations are recomputed, those of large models are, unless they are compiled and
-    there is room for them beside a slot for each trajectory, at least for those of half as many tokens at a time. Example: a
+    there is room for them beside every trajectory, at least for those of half as many tokens at a time. Example: a
     forward pass of 8,192 tokens takes 10 GiB for 0.6B, and saves a fourth of the arithmetic.
 
     limit: the bytes that the process may take. gpu: whether it trains on one, where the sampler has bfloat16 weights.
@@ -170,7 +170,7 @@ def plan(
         choices = [(False, micro_tokens), (False, micro_tokens // 2), (True, micro_tokens)]
     for recomputed, tokens in choices:
         found = _plan(run, model, limit, gpu, tokens, others, recomputed)
-        if found.slots(found.needed_positions + PROMPT) >= min(run.rows, SLOTS):
+        if found.slots(found.needed_positions) >= min(run.rows, SLOTS):
             break
     return found
 
@@ -184,12 +184,18 @@ def _plan(
     parts = _lora(run, model) if run.lora_rank else _full(run, model, dtype)
     parts += _sampler(run, model, dtype, gpu)
     compiled = compiles(run, model.num_parameters(), gpu)
-    parts.append(_activations(run, text, dtype, micro_tokens, recomputed, compiled))
-    needed = run.turns * run.max_new_tokens
+    positions = int(text.max_position_embeddings)
+    needed = PROMPT + run.turns * run.max_new_tokens
+    how = f"{run.turns} x {run.max_new_tokens:,} sampled + {PROMPT:,} of prompts"
+    if needed > positions:
+        needed, how = positions, "the model has no more"
+    tokens = max(micro_tokens, needed)  # a row is never cut
+    parts.append(_activations(run, text, dtype, tokens, recomputed, compiled))
     position = bytes_per_position(text, sampled)
     page, count = BLOCK if gpu else None, model.num_parameters()
     return MemoryPlan(
-        run.model, count, tuple(parts), position, page, limit, others, needed, recomputed, micro_tokens, compiled
+        run.model, count, tuple(parts), position, page, limit, others, needed, how, positions, recomputed, micro_tokens,
+        compiled,
     )  # fmt: skip
 
 
@@ -263,11 +269,10 @@ def _sampler(run: Demand, model: Any, dtype: torch.dtype, gpu: bool) -> list[Par
     return parts
 
 
-def _activations(run: Demand, text: Any, dtype: torch.dtype, micro_tokens: int, recomputed: bool, compiled: bool) -> Part:
+def _activations(run: Demand, text: Any, dtype: torch.dtype, N: int, recomputed: bool, compiled: bool) -> Part:
     H, V, layers = int(text.hidden_size), int(text.vocab_size), int(text.num_hidden_layers)
     F = int(getattr(text, "intermediate_size", None) or 4 * H)
     A, K = attention_widths(text)
-    N = max(micro_tokens, PROMPT + run.turns * run.max_new_tokens)  # a row is never cut
     # Norms keep float32 copies (12 bytes a value), rotations three tensors; the feed-forward keeps four, and gradients of three.
     layer = N * (24 * H + 22 * (A + K) + 14 * F)
     trained = 0 if run.lora_rank else V * H
@@ -278,38 +283,3 @@ def _activations(run: Demand, text: Any, dtype: torch.dtype, micro_tokens: int, 
     others = N * (10 * H + 5 * (A + K) + 5 * F) if compiled else layer
     kept = layers * N * H * dtype.itemsize if recomputed else (layers - 1) * others
     return Part("activations", kept + max(layer, head), f"an estimate, {N:,} tokens{', recomputed' if recomputed else ''}")
-
-
-def memory_table(found: MemoryPlan) -> Table:
-    """The plan as a table of at most 100 columns."""
-    table = Table(title=f"{found.model}: {found.parameters / 1e9:.2f}e9 parameters", title_justify="left", width=96)
-    table.add_column("memory")
-    table.add_column("GiB", justify="right")
-    table.add_column("how")
-    for part in found.parts:
-        table.add_row(part.what, f"{part.bytes / GIB:.2f}", part.how)
-    left = found.limit - found.taken
-    table.add_row("together", f"{found.taken / GIB:.2f}", "", style="bold")
-    table.add_row("there is", f"{found.limit / GIB:.2f}", found.others)
-    each = f"{found.position_bytes / 1024:.3g} KiB a token"
-    table.add_row("left", f"{left / GIB:.2f}", f"{MARGIN:.0%} of it for keys and values, {each}")
-    for positions in sorted({*CONTEXTS, found.needed_positions}):
-        size = positions * found.position_bytes / GIB
-        needed = ", which the run needs" if positions == found.needed_positions else ""
-        table.add_row(f"slot of {positions:,}", f"{size:.2f}", f"{found.slots(positions)} slots{needed}")
-    return table
-
-
-def advice(found: MemoryPlan, run: Demand) -> str:
-    """One line on a run that does not fit: what is missing, and what helps."""
-    missing = found.taken + found.least_cache_bytes / MARGIN - found.limit
-    ways = {
-        "weights='bfloat16'": run.weights == "float32" and not run.lora_rank and run.rule == "adamw" and run.pieces == 1,
-        "lora_rank=32": not run.lora_rank,
-        "staleness=0": run.staleness > 0,
-        "a smaller evaluation_gib": bool(found.others),
-    }
-    helps = [way for way, offered in ways.items() if offered]
-    return f"{found.model} does not fit: {missing / GIB:.1f} GiB are missing of {found.limit / GIB:.1f}, see the table: take " + (
-        ", or ".join(helps) or "a smaller model"
-    )

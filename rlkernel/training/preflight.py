@@ -9,10 +9,12 @@ from rich.console import Console
 
 from rlkernel.config import Run
 from rlkernel.errors import UsageError
+from rlkernel.evaluator.cards.gpus import Gpu
 from rlkernel.evaluator.config import GIB, EvaluatorConfig, Limits
 from rlkernel.policy.load import load_config
-from rlkernel.training.memory import MICRO_TOKENS, Demand, MemoryPlan, advice, demand_of, memory_table, plan
-from rlkernel.training.placement import place
+from rlkernel.training.memory import MICRO_TOKENS, Demand, MemoryPlan, demand_of, plan
+from rlkernel.training.memory_table import advice, memory_table
+from rlkernel.training.placement import Placement, place
 
 
 def check_problems(run: Run) -> None:
@@ -36,10 +38,16 @@ def plan_here(run: Run, config: Any, micro_tokens: int = MICRO_TOKENS) -> Memory
     return plan(demand_of(run), config, limit or machine_bytes(), gpu=limit > 0, micro_tokens=micro_tokens, others=others)
 
 
-def plan_demand(demand: Demand, *, device: str, evaluation_gib: int, card_gib: float = 0.0) -> MemoryPlan:
-    """The memory of a run that does not exist yet, here or, with `card_gib`, on a GPU where the policy may take that much."""
-    limit, others = (int(card_gib * GIB), "as given") if card_gib else own_memory(device, evaluation_gib)
+def plan_demand(demand: Demand, limit: int = 0, others: str = "") -> MemoryPlan:
+    """The memory of a run that does not exist yet. limit, others: the bytes that the policy may take of a GPU, and who has the
+    rest of it, in words; 0: it is on the CPU of this machine."""
     return plan(demand, load_config(demand.model), limit or machine_bytes(), gpu=limit > 0, others=others)
+
+
+def shared_card(card_gib: float, evaluation_gib: int) -> tuple[int, str]:
+    """The same as `own_memory`, for a card of that size which is not here and which evaluations share."""
+    card = Gpu(0, "GPU-0", "", int(card_gib * GIB), "")
+    return _own(Placement("cuda:0", card, shared=True), evaluation_gib)
 
 
 def own_memory(device: str, evaluation_gib: int) -> tuple[int, str]:
@@ -49,6 +57,10 @@ def own_memory(device: str, evaluation_gib: int) -> tuple[int, str]:
         placement = place(device)
     except ValueError as error:
         raise UsageError(f"Run.device or Run.jobs: {error}") from error
+    return _own(placement, evaluation_gib)
+
+
+def _own(placement: Placement, evaluation_gib: int) -> tuple[int, str]:
     own = placement.own_bytes(EvaluatorConfig(limits=Limits(gpu_memory_bytes=evaluation_gib * GIB)))
     if not placement.shared or placement.card is None:
         return own, ""

@@ -21,11 +21,12 @@ def _says_nothing_of_loading(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("args", "line"),
     [
-        ([], "error: Expected one of {evaluate, compare, doctor, serve}. (see rlkernel --help)"),
+        ([], "error: Expected one of {evaluate, compare, metrics, doctor, serve}. (see rlkernel --help)"),
         (["evaluate", "--foo"], "error: Unrecognized options: --foo (see rlkernel evaluate --help)"),
         (
             ["nope"],
-            "error: there is no `rlkernel nope`; the commands are evaluate, compare, doctor, serve (see rlkernel --help)",
+            "error: there is no `rlkernel nope`; the commands are evaluate, compare, metrics, doctor, serve "
+            "(see rlkernel --help)",
         ),
         (["evaluate", "--jobs", "two", "a", "b"], "error: --jobs two: give a whole number (see rlkernel evaluate --help)"),
         (["compare", "runs", "--step", "last"], "error: --step last: give a whole number (see rlkernel compare --help)"),
@@ -43,8 +44,8 @@ def _says_nothing_of_loading(monkeypatch: pytest.MonkeyPatch) -> None:
         ),
         (
             ["evalute", "a", "b"],
-            "error: there is no `rlkernel evalute`; perhaps you meant evaluate; the commands are evaluate, compare, doctor, "
-            "serve (see rlkernel --help)",
+            "error: there is no `rlkernel evalute`; perhaps you meant evaluate; the commands are evaluate, compare, metrics, "
+            "doctor, serve (see rlkernel --help)",
         ),
         (
             ["evaluate", "--problems", "/nowhere", "a", "b"],
@@ -102,4 +103,4 @@ def test_help_waits_for_no_library(words: list[str]) -> None:
 def test_the_module_is_the_command() -> None:
     done = subprocess.run([sys.executable, "-m", "rlkernel", "nope"], capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith("error: there is no `rlkernel nope`; the commands are evaluate, compare, doctor")
+    assert done.stderr.startswith("error: there is no `rlkernel nope`; the commands are evaluate, compare, metrics, doctor")

@@ -154,6 +154,9 @@ ELSEWHERE = {
     "python -m examples.trl_grpo --model small --steps 2": (
         "tests/examples/test_trl_grpo.py::test_stock_trl_trains_on_the_evaluators_rewards"
     ),
+    "rlkernel evaluate REFERENCE.py CANDIDATE.py --check": (
+        "tests/commands/test_evaluate.py::test_a_person_is_told_where_a_wrong_result_differs_and_no_policy_is"
+    ),
     "rlkernel evaluate REFERENCE.py CANDIDATE.py": (
         "tests/commands/test_commands.py::test_the_kernel_of_the_readme_prints_what_it_shows"
     ),
@@ -199,8 +202,15 @@ ELSEWHERE = {
     "python -m experiments.world.oracle --limit-seconds 540": (
         "tests/experiments/world/test_commands.py::test_a_search_goes_on_where_it_stopped"
     ),
+    "rlkernel metrics runs/arms/hot_age2-seed0-1a2b3c4d": "tests/commands/test_metrics.py::test_the_rows_of_a_run_fit_a_terminal",
+    "rlkernel metrics runs/arms/hot_age2-seed0-1a2b3c4d --names reward kl_k1 kl_k3": (
+        "tests/commands/test_metrics.py::test_the_rows_of_a_run_fit_a_terminal"
+    ),
     "rlkernel doctor --model Qwen/Qwen3-8B --weights bfloat16 --turns 3 --max-new-tokens 1024": (
         "tests/commands/test_doctor.py::test_a_model_is_planned_from_its_configuration"
+    ),
+    "rlkernel doctor --model Qwen/Qwen3-14B --weights bfloat16 --card-gib 139.8 --evaluation-gib 24 --max-new-tokens 1024": (
+        "tests/commands/test_doctor.py::test_a_card_that_is_not_here_has_the_rows_of_the_page"
     ),
     "rlkernel doctor --model Qwen/Qwen3-14B --weights bfloat16 --gib 112": (
         "tests/commands/test_doctor.py::test_a_model_is_planned_from_its_configuration"
@@ -289,7 +299,7 @@ def test_programs_and_flags_of_every_command_exist(shown: Shown) -> None:
         words[2] = "experiments.full_recipe"  # the page's own file, which is run below, has the flags of all experiments
     given, source = flags_of(words)
     if words[0] == "rlkernel" and len(words) > 1:
-        assert words[1] in ("evaluate", "compare", "doctor", "serve", "--help")
+        assert words[1] in (*cli.COMMANDS, "--help")
     for flag in given - {"help"}:
         assert re.search(rf'^    {flag.replace("-", "_")}: |"--{flag}"', source, re.MULTILINE), flag
 

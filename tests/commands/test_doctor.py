@@ -8,13 +8,16 @@ from typing import Any
 
 import pynvml
 import pytest
+from transformers import Qwen3Config
 
+from benchmarks.shapes import SHAPES
 from rlkernel.commands import doctor
 from rlkernel.commands.cli import main
 from rlkernel.evaluator.cards import card_profile
 from rlkernel.evaluator.cards.gpus import Gpu, Reading
 from tests.evaluator.cards.fake_nvml import FakeNvml, use
 
+ROOT = Path(__file__).parents[2]
 GIB = 1 << 30
 CARD = Gpu(1, "GPU-aa", "NVIDIA H200", 140 * GIB, "580.1")
 IDLE = Reading(0.0, 345, 3201, 30, 75.4, (), 0, 139 * GIB, (), 0)
@@ -112,6 +115,57 @@ def test_a_model_is_planned_from_its_configuration(tiny_model: Any, tmp_path: Pa
     assert main(["doctor", "--model", str(tmp_path), "--weights", "bfloat16", "--gib", "80"]) == 0
     told = capsys.readouterr().out
     assert "two of 1 byte each" in told and "80.00" in told
-    assert max(map(len, told.splitlines())) <= 100
+    assert max(map(len, told.splitlines()[1:-1])) <= 100
     assert main(["doctor", "--model", str(tmp_path), "--gib", "0.001"]) == 2
-    assert "0 slots, which the run needs" in capsys.readouterr().out
+    told = capsys.readouterr().out
+    assert "%" not in told.partition("missing")[2], "no percentage of what is not there"
+    assert "0 at a time: the model has no more" in " ".join(told.split())
+    assert told.splitlines()[-1].startswith(f"{tmp_path} does not fit: ") and "lora_rank=32" in told
+
+
+def test_a_card_that_is_not_here_has_the_rows_of_the_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Qwen3Config(**SHAPES["8b"]).save_pretrained(tmp_path)
+    words = ["doctor", "--model", str(tmp_path), "--weights", "bfloat16", "--max-new-tokens", "1024", "--card-gib", "139.8"]
+    page = (ROOT / "docs" / "larger.md").read_text(encoding="utf-8")
+    for more, room, conversations in (([], "0 (half)", 14), (["--evaluation-gib", "24"], "24", 87)):
+        assert main([*words, *more]) == 0
+        assert (
+            capsys.readouterr().out.splitlines()[-1]
+            == f"{tmp_path} fits: {conversations} conversations of 4,096 tokens at a time"
+        )
+        assert f"| 8B | bfloat16 | {room} | 57.0 GiB | {conversations} |" in page
+
+
+def test_the_shipped_policy_has_numbers_other_than_0(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["doctor", "--model", "small", "--gib", "80"]) == 0
+    told = capsys.readouterr().out
+    assert "0.98 million parameters" in told and " 0.00 " not in told
+    assert "conversation of 2,048" in told and "the model has no more" in told and "4,096" not in told
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (["--gib", "80"], "--gib plans the memory of a model: name one with --model"),
+        (
+            ["--model", "small", "--gib", "135.8", "--evaluation-gib", "24"],
+            "--gib is what the policy alone has: for a card that evaluations share, give --card-gib instead of it",
+        ),
+        (
+            ["--model", "small", "--evaluation-gib", "24", "--device", "cpu"],
+            "--evaluation-gib: evaluations share no card with the policy here: name one with --card-gib",
+        ),
+        (
+            ["--model", "small", "--card-gib", "80", "--device", "cpu"],
+            "--device is of this machine, and --gib and --card-gib are of another: leave one of them out",
+        ),
+        (
+            ["--model", "small", "--card-gib", "80", "--pieces", "2"],
+            "--pieces: each of these processes has a card without evaluations: give --gib alone",
+        ),
+        (["--model", "small", "--card-gib", "6"], "--card-gib 6: too little for a policy and evaluations"),
+    ],
+)
+def test_no_flag_is_ignored(words: list[str], line: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["doctor", *words]) == 2
+    assert capsys.readouterr().err.splitlines()[-1] == f"error: {line}"

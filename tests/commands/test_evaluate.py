@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import io
+import json
+import re
 from pathlib import Path
 
 import pytest
 from rich.console import Console
 
 from rlkernel.commands import under_way as under_way_module
-from rlkernel.commands.cli import Evaluate
+from rlkernel.commands.cli import Evaluate, main
+from rlkernel.commands.evaluate import show
 from rlkernel.commands.under_way import UnderWay
 from rlkernel.evaluator.config import PATIENT, Limits
+from rlkernel.types import Closeness, Evaluation, Status
 
 ROOT = Path(__file__).parents[2]
 
@@ -63,3 +67,53 @@ def test_the_help_names_the_limits() -> None:
     for words in (f"traced for more than {PATIENT.trace_seconds} s", f"compiled for more than {PATIENT.compile_seconds} s"):
         assert words in told
     assert f"run for more than {PATIENT.run_seconds} s ({PATIENT.gpu_seconds:g} s on a GPU)" in told
+
+
+def shown(evaluation: Evaluation, profile: str = "a100") -> list[str]:
+    written = io.StringIO()
+    show(evaluation, Console(file=written, color_system=None, width=120), profile)
+    return written.getvalue().splitlines()
+
+
+def timed(status: Status, coverage: float, close: Closeness) -> Evaluation:
+    return Evaluation(
+        status, "", speedup=0.93, reference_us=93.0, candidate_us=100.0, timing="modelled", coverage=coverage, max_error=1e-8,
+        kernelbench_close=close,
+    )  # fmt: skip
+
+
+def test_a_verdict_says_lazy_and_for_which_card_time_is_modelled() -> None:
+    first, second, *_ = shown(timed(Status.CORRECT, 0.074, Closeness.TIGHT))
+    assert first == "correct  outputs match the reference; lazy: its kernels take 7.4 % of the time, less than 30 %"
+    assert second == "speedup 0.93x  (93.0 us -> 100.0 us, modelled for a100)  coverage 7.4 %  error 1.0e-08"
+    assert shown(timed(Status.CORRECT, 0.3, Closeness.TIGHT))[0] == "correct  outputs match the reference"
+
+
+def test_what_kernelbench_would_accept_is_no_praise_of_what_is_not_correct() -> None:
+    assert shown(timed(Status.CORRECT, 1.0, Closeness.TIGHT))[-2] == "by KernelBench's rule: close, within 1e-4"
+    hack = timed(Status.NO_KERNEL, 0.0, Closeness.TIGHT)
+    assert shown(hack)[-2] == "KernelBench would accept these outputs, which are within 1e-4"
+    assert shown(timed(Status.INCORRECT, 1.0, Closeness.NO))[-2] == "by KernelBench's rule: not close"
+
+
+@pytest.mark.slow
+def test_a_person_is_told_where_a_wrong_result_differs_and_no_policy_is(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    reference = str(ROOT / "envs/suite/level2/chain_bias_gelu_scale.py")
+    right = (ROOT / "tests/red_team/honest/level2/chain_bias_gelu_scale.py").read_text()
+    wrong = tmp_path / "wrong.py"
+    wrong.write_text(right.replace("0.7071067811865476", "0.6"))
+    assert main(["evaluate", reference, str(wrong), "--device", "cpu", "--check"]) == 1
+    status, place, *_ = capsys.readouterr().out.splitlines()
+    assert status.startswith("incorrect  output is wrong: relative error ")
+    number = r"-?[\d.e-]+"
+    assert re.fullmatch(rf"worst at \[\d+, \d+\]: {number}, expected {number}; 1,\d+ of 1,536 elements differ", place)
+    assert main(["evaluate", reference, str(wrong), "--device", "cpu", "--json"]) == 0
+    printed = capsys.readouterr().out
+    assert json.loads(printed)["status"] == "incorrect" and "worst" not in printed and "expected" not in printed
+
+
+def test_a_check_of_a_manifest_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["evaluate", "--manifest", "m.jsonl", "--out", "o.jsonl", "--check"]) == 2
+    assert "--check is for one pair: of a manifest, read the statuses in --out" in capsys.readouterr().err

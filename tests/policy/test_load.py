@@ -46,15 +46,23 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
 def test_a_hub_out_of_reach_is_asked_once(closed: str, asked: list[dict[str, Any]]) -> None:
     with pytest.raises(UsageError) as told:
         load_model("nosuch/model")
-    start = f"model 'nosuch/model' cannot be loaded (it is no directory, not in the cache, and {closed} cannot be reached ("
+    why = f"it is no directory, not in the cache, and whether the hub has it is unknown: {closed} cannot be reached ("
+    start = f"model 'nosuch/model' cannot be loaded ({why}"
     assert str(told.value).startswith(start) and "\n" not in str(told.value)
     assert asked == [{"name": "nosuch/model", "local_files_only": True}]
 
 
 def test_the_variable_of_the_hub_is_respected(asked: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
-    with pytest.raises(UsageError, match="not in the cache, and HF_HUB_OFFLINE forbids to ask the hub"):
+    with pytest.raises(
+        UsageError, match="not in the cache, and whether the hub has it is unknown: HF_HUB_OFFLINE forbids to ask the hub"
+    ):
         load_model("nosuch/model")
+
+
+def test_a_configuration_says_that_it_is_enough(closed: str) -> None:
+    with pytest.raises(UsageError, match=r"name on the Hugging Face hub; config\.json alone is enough of a directory$"):
+        load_config("nosuch/model")
 
 
 def test_a_directory_asks_nobody(closed: str, asked: list[dict[str, Any]], tmp_path: Path) -> None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 from typing import Any
 
+from rlkernel.commands.metrics import TOGETHER
 from rlkernel.report.chart import Chart, charts, missing
-from rlkernel.report.curves import CORRECT, PANELS, TRAINING_PANELS, Panel, comparable_panels, curve
+from rlkernel.report.curves import CORRECT, PANELS, TRAINING_PANELS, Panel, by_split, comparable_panels, curve
 from rlkernel.report.summary import RunRecord
 
 REWARD = Panel("Mean reward", (("reward", "-", ""),), False)
@@ -93,9 +93,7 @@ def test_where_arms_are_paid_differently_no_reward_is_drawn() -> None:
 
 
 def test_what_the_page_about_diverging_runs_reads_is_drawn() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "my_run_diverges.md").read_text()
-    (names,) = re.findall(r'^names = "(.*)"$', page, re.MULTILINE)
-    read = {f"train/{name}" for name in (*names.split(), "kl_k1", "kl_k3", "grad_norm_turn_1")} - {"train/reward"}
+    read = {f"train/{name}" for name in (*TOGETHER, "kl_k1", "kl_k3", "grad_norm_turn_1")} - {"train/reward"}
     assert len(read) > 10
     row = {key.removeprefix("train/"): 0.5 for key in read}
     training = tuple({"step": step, **row} for step in (1, 2))
@@ -103,3 +101,26 @@ def test_what_the_page_about_diverging_runs_reads_is_drawn() -> None:
     drawn = {chart.title for chart in charts([of], TRAINING_PANELS, "step")}
     for key in read:
         assert any(key in [line[0] for line in panel.lines] and panel.title in drawn for panel in TRAINING_PANELS), key
+
+
+def test_numbers_of_the_training_are_drawn_once_and_beside_each_other() -> None:
+    norm = Panel("Gradient norm", (("train/grad_norm", "-", "norm"),), False, log=True)
+    validation, training = by_split((*PANELS, norm))
+    assert validation == PANELS
+    assert [panel for panel in training if panel.title == "Gradient norm"] == [norm], "the experiment's own scale stands"
+    keys = [key for panel in TRAINING_PANELS for key, _, _ in panel.lines]
+    assert len(keys) == len(set(keys))
+
+
+def test_what_is_numerics_alone_is_drawn_as_0() -> None:
+    panel = Panel("KL", (("reward", "-", ""),), False, floor=1e-6)
+    small = only([run("a", 0, 4e-13, -6e-7)], panel)
+    assert small.title == "KL (below 1e-06: numerics alone)" and small.curves[0].mean == "50.0,220.0 428.0,220.0"
+    assert json.loads(small.readings)["lines"][0]["values"] == ["0", "0"]
+    large = only([run("a", 0, 4e-13, 1.0)], panel)
+    assert large.title == "KL" and large.curves[0].mean == "50.0,220.0 428.0,12.0"
+
+
+def test_large_ticks_are_written_out() -> None:
+    found = only([run("a", 0, 0.0, 90.0)], Panel("x", (("reward", "-", ""),), False, log=True))
+    assert [tick.label for tick in found.y_ticks] == ["0", "1", "10", "100"]

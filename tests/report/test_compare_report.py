@@ -84,8 +84,23 @@ def test_every_problem_is_a_point_and_every_arm_a_colour(tmp_path: Path, monkeyp
     runs = [write_run(tmp_path / arm, arm, 0, {"a": value, "b": 0.5}) for arm, value in (("x", 0.0), ("y", 0.5), ("z", 1.0))]
     pairs, timing = compare_arms(runs, "fast_1.2", LAST)
     draw_differences(pairs, timing, "fast_1.2", tmp_path / "f.png")
-    left, right = kept[0].axes
+    _, right = kept[0].axes
     # Besides the line at 0: y gains 0.5 on a, z gains 1; neither gains on b.
     assert [[float(y) for y in line.get_ydata()] for line in right.lines[1:]] == [[0.5, 0.0], [1.0, 0.0]]
     assert right.lines[1].get_color() != right.lines[2].get_color()
-    assert [entry.get_text() for entry in left.get_legend().get_texts()] == ["y", "z"]
+    assert [entry.get_text() for entry in kept[0].legends[0].get_texts()] == ["y", "z"]
+
+
+@pytest.mark.parametrize(("seeds", "told"), [((0, 1), True), ((0,), False)])
+def test_columns_have_the_names_of_the_arms_and_one_seed_has_no_p(tmp_path: Path, seeds: tuple[int, ...], told: bool) -> None:
+    runs = [
+        write_run(tmp_path / f"{arm}{seed}", arm, seed, {f"p{i}": k * i / 8 for i in range(8)})
+        for k, arm in enumerate(("grpo", "trloo_with_a_long_name"))
+        for seed in seeds
+    ]
+    pairs, timing = compare_arms(runs, "fast_1.2", LAST)
+    lines = text(pairs, timing).splitlines()
+    assert lines[2].split()[:2] == ["grpo", "...long_name"]
+    # Seven problems of eight differ, all in one direction: 2 of 2^7 flips are as far out.
+    (row,) = (line for line in lines if line.startswith("Fast@1.2  "))
+    assert ("0.016" in row) is told

@@ -19,7 +19,8 @@ from rlkernel.policy.load import add_lora
 from rlkernel.policy.slots.engine import SlotEngine
 from rlkernel.settings import Optimiser
 from rlkernel.training import loop, preflight
-from rlkernel.training.memory import Demand, MemoryPlan, memory_table, plan
+from rlkernel.training.memory import MARGIN, Demand, MemoryPlan, plan
+from rlkernel.training.memory_table import memory_table, verdict
 from tests.policy.sampling import context
 from tests.training.trainer_doubles import batch_of, make_trainer
 
@@ -97,7 +98,21 @@ def test_a_cache_of_pages_has_the_slots_and_bytes_that_are_predicted(tiny_model:
     engine = SlotEngine(tiny_model, frozenset(), 1.0, page=128, cache_bytes=2 * found.cache_bytes)
     engine.advance([Request(0, context(200, 0), seed=0, budget=100)], 1)
     assert engine.cache_bytes == 2 * 109 * 128 * found.position_bytes <= 2 * found.cache_bytes
-    assert found.fits and found.least_cache_bytes == 4 * 128 * 256
+    # A trajectory ends where the model does: 512 positions are four pages, beside the scratch page.
+    assert (found.needed_positions, found.positions) == (512, 512)
+    assert found.fits and found.least_cache_bytes == 5 * 128 * 256
+
+
+def test_a_run_fits_where_a_whole_conversation_does_prompts_included(tiny_model: Any) -> None:
+    demand = Demand("tiny", turns=3, max_new_tokens=100)
+    tiny_model.config.max_position_embeddings = 2048
+    # Three answers of 100 tokens and 1,024 of prompts are 11 pages of 128 positions, beside the scratch page.
+    taken = plan(demand, tiny_model.config, GIB, gpu=True).taken
+    page = 128 * 256 / MARGIN
+    fits, short, sampled = (plan(demand, tiny_model.config, taken + int(pages * page) + 1, gpu=True) for pages in (12, 11, 4))
+    assert verdict(fits, demand) == "tiny fits: 1 conversation of 1,324 tokens at a time"
+    assert not short.fits and verdict(short, demand).startswith("tiny does not fit: 0.0 GiB are missing")
+    assert not sampled.fits, "there is room for what is sampled, and none for prompts"
 
 
 @pytest.mark.parametrize("weights, staleness, copied", [("bfloat16", 0, 0), ("bfloat16", 1, 2), ("float32", 0, 2)])
@@ -187,7 +202,7 @@ def test_the_table_has_at_most_100_columns() -> None:
     console.print(memory_table(plan(Demand("a-model", weights="bfloat16"), config, 80 * GIB, gpu=True, others="others")))
     text = console.export_text()
     assert max(map(len, text.splitlines())) <= 100
-    for words in ("a-model", "weights", "moments", "sampler's weights", "together", "there is", "slot of 32,768"):
+    for words in ("a-model", "weights", "moments", "sampler's weights", "together", "there is", "conversation of 32,768"):
         assert words in text
 
 
@@ -199,4 +214,4 @@ def test_a_run_that_cannot_fit_ends_with_the_table(
     with pytest.raises(UsageError, match=r"does not fit: 0\.\d GiB are missing of 0\.0, see the table: take weights='bfloat16'"):
         anyio.run(loop.train, replace(run, device="cpu"), tmp_path / "run")
     told = capsys.readouterr().err
-    assert "moments" in told and "which the run needs" in told
+    assert "moments" in told and "0 at a time: the model has no more" in " ".join(told.split())

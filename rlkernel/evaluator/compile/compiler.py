@@ -17,6 +17,7 @@ How a binary is launched, the same in Triton 3.6 and 3.7 (`triton/backends/nvidi
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import json
 import struct
@@ -167,10 +168,24 @@ def _first_line(error: CompilationError) -> str:
     while isinstance(cause, CompilationError) and cause.__cause__ is not None:
         cause = cause.__cause__
     text = cause.error_message if isinstance(cause, CompilationError) else f"{type(cause).__name__}: {cause}"
-    if text and text.startswith("NameError("):
-        text = "NameError: " + text[len("NameError('") :].removesuffix("')")
-    lines = (text or str(cause)).strip().splitlines()
+    lines = _as_raised(text or str(cause)).strip().splitlines()
     return lines[0][:250] if lines else type(cause).__name__
+
+
+def _as_raised(text: str) -> str:
+    """A message that is the `repr` of an error with one text, as Triton wraps them, written as Python tells of such errors.
+
+    >>> _as_raised("AttributeError(\"no 'maxx'\")"), _as_raised("NameError('x')"), _as_raised("cannot add(1)"), _as_raised("f(1)")
+    ("AttributeError: no 'maxx'", 'NameError: x', 'cannot add(1)', 'f(1)')
+    """
+    try:
+        call = ast.parse(text.strip(), mode="eval").body
+    except (SyntaxError, ValueError, MemoryError, RecursionError):  # a sentence
+        return text
+    match call:
+        case ast.Call(ast.Name(name), [ast.Constant(str(said))], []):
+            return f"{name}: {said.strip()}"
+    return text
 
 
 @dataclass(frozen=True, slots=True)

@@ -166,7 +166,7 @@ class Oracle:
                 return Malformed(str(error)[:200])
             worst = max(worst, match.error)
             if not match.matches:
-                return Compared(False, match.detail, worst, expected.other, close)
+                return Compared(False, match.detail, worst, expected.other, close, match.place)
         return Compared(True, "", worst, False, close)
 
     def _closeness(self, question: Compare, body: bytes) -> Closeness | None:

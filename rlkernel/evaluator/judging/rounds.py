@@ -10,8 +10,10 @@ import torch
 
 from rlkernel.evaluator.judging.errors.comparison import LENT, Match, bits, compare_structure, compare_tensor
 from rlkernel.evaluator.judging.errors.own_error import OwnError
+from rlkernel.evaluator.judging.errors.place import place_of
 from rlkernel.evaluator.judging.errors.tolerance import tolerance
 from rlkernel.evaluator.messages.judgement import InputFate, Tolerance
+from rlkernel.evaluator.program.codes import equal_or_wrong
 from rlkernel.types import Precision
 
 
@@ -105,7 +107,9 @@ def compare_round(
         error = max(error, match.error)
         if not match.matches:
             blame = expected.blame(tensors) if expected.blame is not None and match.numeric else ""
-            return Match(False, match.detail + mode + expected.note + blame, error)
+            exact = expected.reference[index] if equal_or_wrong(found.dtype) else expected.exact[index]
+            where = place_of(found, exact, expected.allowed[index])
+            return Match(False, match.detail + mode + expected.note + blame, error, place=where)
     detail = _inputs(inputs, tensors, expected) or _state(state, expected)
     return Match(detail is None, (detail or "") + (mode if detail else ""), error)
 

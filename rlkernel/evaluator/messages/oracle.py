@@ -153,6 +153,8 @@ class Compared:
     """Whether the round that does not match is one in the other of train and eval mode."""
     close: Closeness | None = None
     """How KernelBench would compare the rounds at the problem's own inputs."""
+    place: str = ""
+    """Where values differ, for a person: no evaluation has it, so that no policy is told."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -334,3 +334,9 @@ def test_a_name_that_no_file_may_have_is_the_kernels_failure(
     monkeypatch.setattr("triton.compile", raising(OSError(errno.ENAMETOOLONG, "File name too long")))
     with pytest.raises(CompileFailed, match="File name too long"):
         build(program())
+
+
+def test_an_error_that_triton_quotes_is_told_as_python_tells_it(build: Callable[..., Compilation]) -> None:
+    code = COPY.replace("tl.load(", "tl.loadd(")
+    with pytest.raises(CompileFailed, match=r"^line 5: AttributeError: module 'triton.language' has no attribute 'loadd'$"):
+        build(program(functions=(Function("copy", code, 3, TL),)))

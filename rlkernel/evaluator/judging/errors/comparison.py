@@ -34,6 +34,8 @@ class Match:
     error: float = 0.0
     numeric: bool = False
     """The miss is one of size alone, so that a closer look at the reference's own error may forgive it."""
+    place: str = ""
+    """Where values differ, for people alone (`place.place_of`)."""
 
 
 LENT = "{where} is the memory of an input, the reference's is its own"

@@ -1,0 +1,64 @@
+"""`rlkernel metrics`: the rows of a run's `metrics.jsonl` as a table that fits a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rlkernel.commands.flags import nearest
+from rlkernel.errors import UsageError
+from rlkernel.runs.texts import jsonl
+
+TOGETHER = (
+    *("reward", "grad_norm", "entropy", "clip_fraction", "age", "mismatch", "extreme_ratios"),
+    *("effective_trajectories", "effective_tokens", "kept_turns"),
+)
+"""The numbers that docs/my_run_diverges.md reads together."""
+
+
+def print_metrics(directory: Path, names: Sequence[str], split: str) -> None:
+    """Print these numbers of a run, one line per step. Raises UsageError for a directory that is not one of a run, and for a name
+    that none of its rows has."""
+    if not directory.is_dir():
+        raise UsageError(f"{directory}: there is no such directory; give the directory of a run, such as runs/arms/grpo-seed0-*")
+    rows = [row for row in jsonl(directory / "metrics.jsonl") if row["split"] == split]
+    if not rows:
+        raise UsageError(f"{directory / 'metrics.jsonl'}: no row of the split {split} yet")
+    known = dict.fromkeys(name for row in rows for name in row)
+    for name in names:
+        if name not in known:
+            raise UsageError(f"--names {name}: no row of {directory / 'metrics.jsonl'} has it{nearest(name, known)}")
+    print("\n".join(table(rows, names or TOGETHER)))
+
+
+def table(rows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> list[str]:
+    """The lines of the table. A long name is broken at its underscores; `-` stands for what was not measured.
+
+    >>> table([{"step": 1, "reward": 1.4142, "grad_norm_turn_1": None}], ["reward", "grad_norm_turn_1"])
+    ['            grad_norm_', 'step reward     turn_1', '   1   1.41          -']
+    """
+    heads = [["step"], *map(_broken, names)]
+    deep = max(map(len, heads))
+    lines = [list(line) for line in zip(*([""] * (deep - len(head)) + head for head in heads), strict=True)]
+    lines += [[str(row["step"]), *(_shown(row.get(name)) for name in names)] for row in rows]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    return [" ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True)) for line in lines]
+
+
+def _broken(name: str) -> list[str]:
+    """A name in pieces of about 12 characters, which joined are the name again.
+
+    >>> _broken("effective_trajectories"), _broken("grad_norm"), _broken("reward_turn_1")
+    (['effective_', 'trajectories'], ['grad_norm'], ['reward_', 'turn_1'])
+    """
+    pieces = [""]
+    for word in name.replace("_", "_ ").split():
+        if pieces[-1] and len(pieces[-1]) + len(word) > 11:
+            pieces.append("")
+        pieces[-1] += word
+    return pieces
+
+
+def _shown(value: Any) -> str:
+    return "-" if value is None else f"{value:.3g}" if isinstance(value, int | float) else str(value)

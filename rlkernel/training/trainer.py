@@ -42,7 +42,7 @@ from rlkernel.rollout import derive_seed
 from rlkernel.runs import checkpoints
 from rlkernel.training import ranks, sharding
 from rlkernel.training.batch import Batch, Tokens, assemble, needs_ratios, pad_rows, turn_numbers
-from rlkernel.training.diagnostics import Mismatch, effective_share, mismatch
+from rlkernel.training.diagnostics import Drift, Mismatch, drift, effective_share, mismatch
 from rlkernel.training.eight_bit_adamw import clip_gradients
 from rlkernel.training.hooks import Hooks, StepFacts
 from rlkernel.training.loss_trainer import OLD, LossTrainer
@@ -71,6 +71,7 @@ class KernelGRPOTrainer(LossTrainer):
     ) -> None:
         self._tokens: Tokens | None = None
         self._facts: dict[str, Any] = {}
+        self._before_BC: torch.Tensor | None = None
         self._several = run.updates * run.epochs > 1
         self._norms: list[float] = []
         self._reference = Reference(model, run)
@@ -150,6 +151,7 @@ class KernelGRPOTrainer(LossTrainer):
             else mismatch(train_logprobs_BC, self._tokens.rollout_logprobs_BC, sampled_BC),
             "effective_tokens": effective_share(batch.weights_BC, sampled_BC),
         }
+        self._before_BC = train_logprobs_BC
         return {**output, **self._loss_inputs(batch, output, train_logprobs_BC)}
 
     def _loss_inputs(
@@ -182,16 +184,27 @@ class KernelGRPOTrainer(LossTrainer):
         seed = derive_seed(self._run.seed, "minibatches", self.state.global_step)
         sizes = [len(group.trajectories) for group in self._facts["groups"]]
         losses: list[torch.Tensor] = []
-        # With one update, the loss's own pass has the log-probabilities that no other pass was made for.
-        noted_BC = torch.zeros(batch["tool_mask"].shape) if self._facts["mismatch"] is None else None
-        for rows in minibatches(sizes, self._run.updates, self._run.epochs, seed):
+        # The last epoch has every row once, in one process. What its passes find was found anyway.
+        noted_BC = torch.zeros(batch["tool_mask"].shape)
+        passes = minibatches(sizes, self._run.updates, self._run.epochs, seed)
+        for number, rows in enumerate(passes, start=1):
             if losses:
                 self._update(model)
-            losses.append(self._backward(model, batch, rows, noted_BC))
-        if noted_BC is not None:
-            self._facts["mismatch"] = self._trained_mismatch(ranks.total(noted_BC), batch["tool_mask"].bool().cpu())
+            last = number > len(passes) - self._run.updates
+            losses.append(self._backward(model, batch, rows, noted_BC if last else None))
+        self._compare(ranks.total(noted_BC), batch["tool_mask"].bool().cpu())
         self._average()
         return torch.stack(losses).mean()
+
+    def _compare(self, latest_BC: torch.Tensor, trained_BC: torch.Tensor) -> None:
+        """Note what the last pass of every trained token tells, by its log-probabilities."""
+        if self._facts["mismatch"] is None:
+            self._facts["mismatch"] = self._trained_mismatch(latest_BC, trained_BC)
+        if self._several:
+            assert self._before_BC is not None
+            self._facts["drift"] = drift(latest_BC, self._before_BC, trained_BC)
+        else:  # the only pass is the one before the first update
+            self._facts["drift"] = Drift(0.0, 1.0) if bool(trained_BC.any()) else None
 
     def _trained_mismatch(self, logprobs_BC: torch.Tensor, trained_BC: torch.Tensor) -> Mismatch | None:
         """How the trained tokens' log-probabilities differ from those of sampling; None where nothing trains."""

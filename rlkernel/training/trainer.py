@@ -26,6 +26,7 @@ Legend: B rows, P prompt positions, C completion positions.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -33,6 +34,7 @@ from typing import Any
 
 import datasets
 import torch
+from torch.optim.lr_scheduler import LambdaLR
 from transformers import PrinterCallback
 
 from rlkernel.config import Run
@@ -50,7 +52,7 @@ from rlkernel.training.memory import MICRO_TOKENS
 from rlkernel.training.minibatches import minibatches
 from rlkernel.training.preflight import plan_here
 from rlkernel.training.recorder import Recorder
-from rlkernel.training.trl_arguments import CLIPPED, Reference, optimiser, silence, training_arguments
+from rlkernel.training.trl_arguments import CLIPPED, Reference, optimiser, share_of_rate, silence, training_arguments
 
 
 class KernelGRPOTrainer(LossTrainer):
@@ -101,6 +103,15 @@ class KernelGRPOTrainer(LossTrainer):
         super().create_accelerator_and_postprocess()
         if sharding.active():
             sharding.prepare(self)
+
+    def create_scheduler(self, num_training_steps: int, optimizer: Any = None) -> Any:
+        """Make the learning rate of every step. A checkpoint has the step and the rate, and no function: a run that goes on takes
+        the function from here."""
+        if self.lr_scheduler is None:
+            rate = functools.partial(share_of_rate, self._run.optimiser, num_training_steps)
+            self.lr_scheduler = LambdaLR(optimizer or self.optimizer, rate)
+            self._created_lr_scheduler = True
+        return self.lr_scheduler
 
     def train(self, *args: Any, **kwargs: Any) -> Any:
         with ranks.noticed():

@@ -4,26 +4,28 @@ import trl.
 Who calls whom in one step, ours marked by *:
 
     transformers' train
-      training_step*                                   KernelGRPOTrainer: the batch, and its updates
-        _draft*  ->  TRL _generate_and_score_completions  ->  _rows*       padded tokens of our trajectories
-                 ->  _logprobs*                                            log pi_old, where it is needed
-        _backward*, for each minibatch                 micro-batches of this process's rows
-          TRL training_step  ->  compute_loss  ->  _compute_loss*          forward pass, `loss_of`; then backward
-        _update*, between minibatches; transformers makes the last one
-      on_log  ->  record*                              the step's facts
+      training_step*                                        the batch, and its updates (`trainer.py`)
+        _draft*  ->  TRL _generate_and_score_completions  ->  _rows*     padded tokens of our trajectories
+                 ->  _logprobs*                                          log pi_old, where it is needed
+        _backward*, for each minibatch                      micro-batches of this process's rows
+          TRL training_step  ->  compute_loss*              adds the regularisers to
+            TRL _compute_loss                               the loss: ratio, clipping, mean over tokens
+              _get_per_token_logps_and_entropies*           the forward pass; leaves entropies and the KL in `_part`
+        _update*, between minibatches                       transformers makes the last one
 
-The loss is ours (`rlkernel.training.loss`). TRL's ratio of sequences gives all turns of a row the sum of their advantages; its
-entropy bonus depends on the micro-batches; its KL knows no weights of corrections, and is not finite where a prompt has a token
-that the model finds impossible. TRL projects onto the vocabulary in tiles (`add_fused_lm_head`), so that no logits of a whole
-micro-batch exist. On a GPU only the tokens that the loss needs are projected.
+TRL's own ratio of sequences gives all turns of a row the sum of their advantages. So TRL always gets one ratio per token, and
+`old_for_level` makes it that of the token's turn or trajectory. Regularisers are added here: TRL's entropy bonus depends on the
+micro-batches; TRL's KL knows no weights of corrections, and is not finite where a prompt has a token that the model finds
+impossible. TRL projects onto the vocabulary in tiles (`add_fused_lm_head`), so that no logits of a whole micro-batch exist. On a
+GPU only the tokens that the loss needs are projected.
 
 Legend: B rows, C completion positions, L positions of a padded row, T tokens of a micro-batch packed by `pack`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import torch
@@ -32,9 +34,13 @@ from trl import GRPOTrainer
 from rlkernel.config import Run
 from rlkernel.training import ranks, sharding
 from rlkernel.training.hooks import Hooks
-from rlkernel.training.loss import LossInputs, loss_of
 from rlkernel.training.micro_batches import deal, micro_batches
+from rlkernel.training.minibatches import old_for_level
 from rlkernel.training.packing import pack, packed_attention, packs
+from rlkernel.training.trl_arguments import CLIPPED
+
+OLD = "old_without_ratio"
+"""What holds the log-probabilities before the first update where the loss has no ratio, and the KL has one."""
 
 
 class LossTrainer(GRPOTrainer):  # type: ignore[misc]
@@ -44,8 +50,9 @@ class LossTrainer(GRPOTrainer):  # type: ignore[misc]
         self._run = run
         self._hooks = hooks
         self._micro_tokens = micro_tokens
-        self._noted = ("entropy", "clip_fraction", *(("kl",) if run.loss.beta else ()))
+        self._noted = ("entropy", CLIPPED[run.loss.kind], *(("kl",) if run.loss.beta else ()))
         self._weights: list[int] = []
+        self._part: dict[str, torch.Tensor] = {}
         self._latest_BC = torch.empty(0)  # log-probabilities of the latest loss
         self.nothing_to_train = False
         super().__init__(**given)
@@ -94,29 +101,39 @@ class LossTrainer(GRPOTrainer):  # type: ignore[misc]
         """TRL would make a batch here, shuffle it and cut it into pieces of equal numbers of rows."""
         return micro_batch
 
-    def _compute_loss(self, model: Any, inputs: dict[str, torch.Tensor]) -> torch.Tensor:
-        """TRL's seam: the loss of a micro-batch, by `rlkernel.training.loss.loss_of`; its means are noted as TRL's own are."""
-        mask_BC = inputs["completion_mask"] * inputs["tool_mask"]
-        ids_BL = torch.cat([inputs["prompt_ids"], inputs["completion_ids"]], 1)
-        attended_BL = torch.cat([inputs["prompt_mask"], inputs["completion_mask"]], 1)
-        with packed_attention(self.model):
-            logprobs_BC, entropies_BC = self._scores(model, ids_BL, attended_BL, mask_BC)
+    def compute_loss(self, model: Any, inputs: dict[str, torch.Tensor], *args: Any, **kwargs: Any) -> torch.Tensor:
+        self._part = dict(inputs)
+        with packed_attention(self.model), _alone(self.accelerator):
+            loss: torch.Tensor = super().compute_loss(model, self._part, *args, **kwargs)
+        part, self._part = self._part, {}
+        mask_BC = part["completion_mask"] * part["tool_mask"]
+        turns = part["num_items_in_batch"].clamp(min=1) / ranks.size()
+        if self._run.loss.entropy:
+            loss = loss - self._run.loss.entropy * (part["entropies"] * mask_BC).sum() / turns
+        if self._run.loss.beta:
+            loss = loss + self._run.loss.beta * (part["kl"] * part["weights"]).sum() / turns
+            self._metrics["train"]["kl"].append(float(part["kl"].detach().sum() / mask_BC.sum().clamp(min=1)))
+        # A minibatch has its share of the batch's turns as its denominator.
+        return loss * self._run.updates
+
+    def _get_per_token_logps_and_entropies(
+        self, model: Any, input_ids: torch.Tensor, attention_mask: torch.Tensor, logits_to_keep: int, **kwargs: Any
+    ) -> tuple[torch.Tensor, torch.Tensor | None, None]:
+        """What TRL's loss asks for, of the loss's tokens alone; elsewhere log-probabilities are 0, old ones too."""
+        part = self._part
+        mask_BC = part["completion_mask"] * part["tool_mask"]
+        logprobs_BC, entropies_BC = self._scores(model, input_ids, attention_mask, mask_BC)
         assert entropies_BC is not None
         self._latest_BC = logprobs_BC.detach()
-        given = LossInputs(
-            inputs["advantages"],
-            mask_BC,
-            inputs["turns"],
-            inputs.get("old_per_token_logps"),
-            inputs.get("weights"),
-            inputs.get("ref_per_token_logps"),
-        )
-        turns = inputs["num_items_in_batch"].clamp(min=1.0) / ranks.size()
-        found = loss_of(self._run.loss, given, logprobs_BC, entropies_BC, turns=turns, updates=self._run.updates)
-        means = {"entropy": found.entropy, "clip_fraction": found.clip_fraction, "kl": found.kl}
-        for name in self._noted:
-            self._metrics["train"][name].append(means[name])
-        return found.loss
+        part["entropies"], old_BC = entropies_BC, part.get("old_per_token_logps")
+        if self._run.loss.beta:
+            before_BC = part.get(OLD, old_BC)
+            before_BC = logprobs_BC.detach() if before_BC is None else before_BC
+            part["kl"] = kl_from_reference(logprobs_BC, before_BC, part["ref_per_token_logps"], mask_BC)
+        if old_BC is not None:
+            kept_BC = torch.where(mask_BC.bool(), old_BC, 0.0)
+            part["old_per_token_logps"] = old_for_level(self._run.loss.ratio, logprobs_BC, kept_BC, mask_BC, part["turns"])
+        return logprobs_BC, entropies_BC, None
 
     def _backward(
         self, model: Any, batch: dict[str, torch.Tensor], minibatch: Sequence[int], noted_BC: torch.Tensor | None = None
@@ -147,6 +164,31 @@ class LossTrainer(GRPOTrainer):  # type: ignore[misc]
         *sums, tokens = ranks.total(torch.tensor([*sums, sum(weights)], dtype=torch.float64)).tolist()
         for means, value in zip(noted, sums, strict=True):
             means[-len(weights) :] = [value / max(tokens, 1)]
+
+
+def kl_from_reference(
+    logprobs_BC: torch.Tensor, old_BC: torch.Tensor, reference_BC: torch.Tensor, mask_BC: torch.Tensor
+) -> torch.Tensor:
+    """The KL of each trained token's policy from the reference, r (rho - 1 - log rho), and 0 elsewhere: kl_BC.
+
+    rho = pi_ref / pi, and r = pi / pi_old of the token alone, which makes the gradient unbiased where pi_old has sampled
+    (arXiv 2512.02556, section 3.1). mask_BC: 1 for trained tokens; what the other log-probabilities are has no influence.
+    """
+    kept_BC = mask_BC.bool()
+    # Before exp and not after it: 0 times an infinite gradient is no number.
+    d_BC = torch.where(kept_BC, reference_BC - logprobs_BC, 0.0)
+    r_BC = torch.where(kept_BC, logprobs_BC - old_BC, 0.0).exp()
+    return r_BC * (d_BC.exp() - 1 - d_BC)
+
+
+@contextmanager
+def _alone(accelerator: Any) -> Iterator[None]:
+    """Keep TRL from joining statistics over the processes, which have micro-batches of different numbers and shapes."""
+    accelerator.gather = accelerator.reduce = lambda tensor, *args, **kwargs: tensor
+    try:
+        yield
+    finally:
+        del accelerator.gather, accelerator.reduce
 
 
 def _part(batch: Mapping[str, Any], rows: Sequence[int]) -> dict[str, Any]:

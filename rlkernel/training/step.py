@@ -35,8 +35,8 @@ class Passed:
     mismatch: Mismatch | None
     drift: Drift | None
 
-    def facts(self, logs: Mapping[str, float], *, step: int, grad_norm: float) -> StepFacts:
-        """The facts of the step. logs: TRL's numbers."""
+    def facts(self, logs: Mapping[str, float], *, step: int, grad_norm: float, clipped: str) -> StepFacts:
+        """The facts of the step. logs: TRL's numbers. clipped: the name of the share of clipped tokens among them."""
         draft, sampled_BC = self.draft, self.draft.tokens.policy_mask_BC.bool()
         return StepFacts(
             step=step,
@@ -50,7 +50,7 @@ class Passed:
             grad_norm=grad_norm,
             learning_rate=logs["learning_rate"],
             entropy=logs["entropy"],
-            clip_fraction=logs["clip_fraction"],
+            clip_fraction=logs[clipped],
             kl_reference=logs.get("kl"),
             turn_norms=self.turn_norms,
             mismatch=self.mismatch,

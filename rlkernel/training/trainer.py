@@ -1,26 +1,25 @@
 """TRL's GRPO trainer with our rollouts, our advantages per turn, and our masks.
 
-TRL provides batches on the device, the optimiser's loop, checkpoints and accelerate. We provide the loss
-(`rlkernel.training.loss`) and, for each step:
+TRL provides the optimiser, the clipped token-level loss, checkpoints and accelerate. We provide, for each step:
 
 - the trajectories, through `rollout_func` (TRL pads them and would reward them; its own advantages are overwritten);
 - `advantages` (B, C): the credit of each sampled token times its weight. This multiplies the token's loss, clipped or not, by the
   weight, because no weight is negative;
 - `tool_mask` (B, C): 1 on the sampled tokens that were not rejected;
-- `num_items_in_batch`: the number of turns that have such a token. The loss divides the sum over tokens by it, so that
+- `num_items_in_batch`: the number of turns that have such a token. TRL's `dapo` loss divides the sum over tokens by it, so that
   the loss is a token sum per turn, averaged over turns (arXiv 2602.05885 aggregates so), whatever the rows per micro-batch.
   Weights above 0 do not change the denominator.
 
 A batch may make several updates (`Run.updates`, `Run.epochs`). To transformers they are one step: `training_step` makes all but
 the last, which transformers makes itself, so that rows, the learning rate and checkpoints go by batches. The log-probabilities
 before the first update are computed once, as TRL's `old_per_token_logps`. With one update the importance ratio is 1, also where
-the samples are old (`Run.staleness`), which only corrections such as TIS or MRS answer; the loss then uses the detached
+the samples are old (`Run.staleness`), which only corrections such as TIS or MRS answer; TRL then uses the detached
 log-probabilities of the same forward pass instead of a second one. So it does for the loss `reinforce`, whatever the updates.
 
 With several processes (`rlkernel.training.ranks`), every one has the whole batch and makes the same masks and advantages from it,
 but only its share of the rows goes through the model. Gradients are joined in the last backward pass of an update, or in each
 where weights are in pieces (`rlkernel.training.sharding`); log-probabilities and statistics once per step. The loss has one
-denominator: a process's loss is multiplied by their number, because gradients are averaged over them.
+denominator: TRL multiplies a process's by their number, because gradients are averaged over them.
 
 Legend: B rows, P prompt positions, C completion positions.
 """
@@ -47,13 +46,13 @@ from rlkernel.training import ranks, sharding
 from rlkernel.training.batch import Batch, Tokens, assemble, needs_ratios, pad_rows, turn_numbers
 from rlkernel.training.eight_bit_adamw import clip_gradients
 from rlkernel.training.hooks import Hooks
-from rlkernel.training.loss_trainer import LossTrainer
+from rlkernel.training.loss_trainer import OLD, LossTrainer
 from rlkernel.training.memory import MICRO_TOKENS
 from rlkernel.training.minibatches import minibatches
 from rlkernel.training.preflight import plan_here
 from rlkernel.training.recorder import Recorder
 from rlkernel.training.step import Draft, Passed, passed
-from rlkernel.training.trl_arguments import Reference, optimiser, share_of_rate, silence, training_arguments
+from rlkernel.training.trl_arguments import CLIPPED, Reference, optimiser, share_of_rate, silence, training_arguments
 
 
 class KernelGRPOTrainer(LossTrainer):
@@ -171,7 +170,7 @@ class KernelGRPOTrainer(LossTrainer):
         }
         if self._several:
             assert old_logprobs_BC is not None
-            inputs["old_per_token_logps"] = old_logprobs_BC
+            inputs[OLD if self._run.loss.kind == "reinforce" else "old_per_token_logps"] = old_logprobs_BC
         if self._run.loss.beta:
             inputs["weights"] = batch.weights_BC
             with self._reference.of(self.accelerator.unwrap_model(self.model)) as reference:
@@ -249,7 +248,7 @@ class KernelGRPOTrainer(LossTrainer):
         """Join TRL's numbers of a finished step with ours."""
         assert self._passed is not None
         norm = sum(self._norms) / len(self._norms)
-        facts = self._passed.facts(logs, step=step, grad_norm=norm)
+        facts = self._passed.facts(logs, step=step, grad_norm=norm, clipped=CLIPPED[self._run.loss.kind])
         self._hooks.step_done(facts)
 
 

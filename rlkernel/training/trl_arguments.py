@@ -21,7 +21,9 @@ from rlkernel.settings import Optimiser
 from rlkernel.training.eight_bit_adamw import EightBitAdamW
 
 TYPES = {"clip": "dapo", "cispo": "cispo", "reinforce": "dapo"}
-"""TRL's `loss_type` for each kind of `rlkernel.settings.Loss`, which tests compare with ours."""
+"""TRL's `loss_type` for each kind of `rlkernel.settings.Loss`. reinforce is dapo without `old_per_token_logps`, at ratio 1."""
+CLIPPED = {"clip": "clip_ratio/region_mean", "cispo": "cispo_clip_ratio", "reinforce": "clip_ratio/region_mean"}
+"""Where TRL notes the share of clipped tokens, by kind."""
 
 
 def training_arguments(run: Run, directory: Path, checkpoint_every: int, *, recomputed: bool) -> GRPOConfig:

@@ -13,7 +13,7 @@ import torch
 from algorithms.tis import TIS
 from rlkernel.policy.load import add_lora
 from rlkernel.settings import Kind, Loss, Optimiser, Ratio
-from rlkernel.training.loss import kl_from_reference
+from rlkernel.training.loss_trainer import OLD, kl_from_reference
 from rlkernel.types import Trajectory
 from tests.training.trainer_doubles import PROBLEMS, batch_of, make_groups, make_trainer, make_turn, sampled_logprobs
 
@@ -97,7 +97,7 @@ def test_weights_multiply_the_kl_whose_ratio_is_the_tokens_own(
     settings = {"loss": Loss(kind, ratio, beta=0.5), "epochs": 2}
     trainer, _ = make_trainer(tiny_model, tiny_tokenizer, tmp_path, TIS(low=0.25, high=0.25), **settings)
     output = batch_of(trainer)
-    old = "old_per_token_logps"
+    old = OLD if kind == "reinforce" else "old_per_token_logps"
     output[old] = output[old] - 0.3 * (output["turns"] == 1)
     without, _ = gradient(trainer, output)
     output["ref_per_token_logps"] = output["ref_per_token_logps"] - 0.7

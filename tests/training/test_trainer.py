@@ -185,7 +185,7 @@ def test_trl_logs_the_names_that_a_step_is_reported_with(tiny_model: Any, tiny_t
     trainer._metrics["train"]["our_own"].append(0.25)
     trainer.train()
     (logs,) = logged
-    assert {"loss", "grad_norm", "learning_rate", "entropy", "clip_fraction"} <= logs.keys()
+    assert {"loss", "grad_norm", "learning_rate", "entropy", "clip_ratio/region_mean"} <= logs.keys()
     assert logs["our_own"] == 0.25
 
 

@@ -20,7 +20,8 @@ class MRS:
     The tokens are those that earlier corrections kept, as in the public code, which masks void turns first. The level says over
     what: `geometric` the mean over all turns of the trajectory (the paper's scripts), `turn_geo` the mean
     within a turn, `sequence` the sum over the trajectory, `turn` the sum within a turn, `token` each token alone. Whatever the
-    level, a turn with a token whose ratio exp(d) is below the veto is rejected.
+    level, a turn with a token whose ratio exp(d) is below the veto is rejected. The bounds of 0.1 % are the paper's, for new
+    samples and means over thousands of tokens; docs/papers.md says which others are used where, and why.
 
     Worked example, a turn with d = [0.002, 0]: rho is exp(0.001) = 1.0010005 (turn_geo), above 1.001: rejected; with
     d = [0.002, -0.002] rho is 1: kept, while `token` keeps neither token.

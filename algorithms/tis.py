@@ -19,8 +19,9 @@ class TIS:
 
     The levels `turn_geo` and `geometric` take the mean of d instead of its sum, so that the weight does not depend on the length
     (arXiv 2507.18071 normalises so). Only tokens that earlier corrections kept enter rho. At the level `sequence` without bounds
-    the expected gradient is the true one, at the price of variance; at `token` it is biased, because what came before and what
-    the return adds are weighed by nothing.
+    the expected gradient is the true one, at the price of variance, which grows with the length: where d spreads by 0.03 per
+    token, independently, the effective share of trajectories is near exp(-0.03^2 n), 0.91 at n = 100 tokens and 0.07 at 3,000.
+    At `token` the gradient is biased, because what came before and what the return adds are weighed by nothing.
 
     Worked example, a turn with ratios 4 and 0.5: `token` weighs them 2 and 0.5; `turn` weighs both by min(4 * 0.5, 2) = 2.
     """

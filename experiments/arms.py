@@ -135,6 +135,8 @@ FLOAT8_MIS = replace(FLOAT8, name="float8_mis", corrections=(MIS(),))
 HOT_AGE2 = replace(HOT, name="hot_age2", staleness=2)
 HOT_AGE2_TIS = replace(HOT_AGE2, name="hot_age2_tis", corrections=FLOAT8_TIS.corrections)
 HOT_AGE2_MIS = replace(HOT_AGE2, name="hot_age2_mis", corrections=FLOAT8_MIS.corrections)
+HOT_AGE2_TIS_TOKEN = replace(HOT_AGE2, name="hot_age2_tis_token", corrections=(TIS(),))
+HOT_AGE2_MIS_SEQUENCE = replace(HOT_AGE2, name="hot_age2_mis_sequence", corrections=(MIS("sequence", high=2.0),))
 HOT_AGE2_MRS = replace(HOT_AGE2, name="hot_age2_mrs", corrections=STALE_MRS.corrections)
 
 # What is missing of both gaps at both learning rates, each with nothing, TIS and MRS.

@@ -56,7 +56,8 @@ class Optimiser:
     """adamw: the step hardly depends on the size of a gradient. sgd: it is the learning rate times the gradient, without
     momentum, so that a factor in the advantage is a factor in the step; `Run.max_grad_norm` 0 then clips nothing."""
     warmup: int = 0
-    """Steps in which the learning rate rises from 0 in equal parts: step i of them has i / warmup of it, from 0."""
+    """Steps in which the learning rate rises in equal parts: step i of them, from 0, has (i + 1) / warmup of it. None has 0,
+    which would throw away a batch that was sampled and judged."""
     decay: Decay = "constant"
     """What follows the warm-up. cosine: half a cosine, which would be 0 in the step after the last."""
     weight_decay: float = 0.0

@@ -65,7 +65,7 @@ def logged() -> set[str]:
     turns = (Turn((), completion, "", Evaluation(Status.CORRECT, "", speedup=1.0, coverage=1.0), 1.0, ""),) * 2
     problem = Problem("p", 1, "train", "", (Oracle("NVIDIA H200", "measured", 2.0),))
     groups = (Group(problem, (Trajectory(problem, turns),)),)
-    facts = StepFacts(1, groups, 1, 1, 1, 1, {"mrs": 0, "prs": 1}, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, (1.0,), None, 1.0)
+    facts = StepFacts(1, groups, 1, 1, 1, 1, {"mrs": 0, "prs": 1}, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, (1.0,), None, None, 1.0)
     meters = Meters(Idle(), MeteredEvaluator(Idle(), Busy()))  # type: ignore[arg-type]
     return {*rollout_metrics(groups), *facts.numbers(), *meters.lap(), *ages(groups, 0, by_turn=True), OWN_NUMBER}
 

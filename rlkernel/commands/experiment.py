@@ -40,6 +40,7 @@ from rlkernel.report.summary import by_arm, common_timing, read_run, summarise
 from rlkernel.report.terminal import print_claims, print_finding, print_table
 from rlkernel.report.wandb_report import log_report
 from rlkernel.runs import directory as rundir
+from rlkernel.runs.code import changed, warning
 from rlkernel.starting import loading
 from rlkernel.training import ranks
 
@@ -179,6 +180,9 @@ def report(experiment: Experiment, directories: Sequence[Path], out: Path) -> Pa
     """Write page, figure, terminal tables and the report's own Weights & Biases run, from runs that have measured something."""
     page = write_report(out / experiment.name, experiment.story, directories)
     runs = [read_run(directory) for directory in directories]
+    for run in runs:
+        if files := changed(run.manifest.get("training_code")):
+            print(warning(files, run.directory, goes_on=False), file=sys.stderr)
     arms, decided = summarise(runs), decide_claims(experiment.story.claims, by_arm(runs))
     print_finding(decided, arms)
     print_table(arms, common_timing(runs))

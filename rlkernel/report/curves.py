@@ -63,6 +63,8 @@ TRAINING_PANELS = (
         True,
     ),
     Panel("Turns that train", (("train/kept_turns", "-", ""),), True),
+    Panel("KL of a batch's updates", (("train/approx_kl", "-", ""),), False),
+    Panel("Largest ratio of a batch's updates", (("train/largest_ratio", "-", ""),), False, log=True),
     Panel("Clipped tokens", (("train/clip_fraction", "-", ""),), True),
     Panel("Age of the samples, steps", (("train/age", "-", ""),), False),
 )

@@ -1,6 +1,6 @@
 """The directory of one run: what is in it, where to go on, and whom it belongs to.
 
-manifest.json       what ran: the dumped Run, its fingerprint, commit, versions, machine; `finished` at the end
+manifest.json       what ran: the dumped Run, its fingerprint, digests of code, commit, versions, machine; `finished` at the end
 metrics.jsonl       one row per step and split
 transcripts.jsonl   a sample of trajectories
 outcomes.jsonl      per problem, one row per validation
@@ -26,6 +26,7 @@ from typing import Any
 from rlkernel.config import Run, code_of, fingerprint, to_json
 from rlkernel.errors import UsageError
 from rlkernel.runs import checkpoints
+from rlkernel.runs.code import changed, digests, warning
 from rlkernel.runs.durable import replace_text, sync
 
 MANIFEST, METRICS, TRANSCRIPTS, OUTCOMES = "manifest.json", "metrics.jsonl", "transcripts.jsonl", "outcomes.jsonl"
@@ -37,7 +38,7 @@ LOCK = "lock"
 @dataclass(frozen=True, slots=True)
 class Start:
     """Where a run begins: after `step` optimiser steps, from `checkpoint` unless it is None. told: a line per damaged checkpoint
-    that was passed over."""
+    that was passed over, and one where code has changed."""
 
     step: int
     checkpoint: Path | None
@@ -87,13 +88,17 @@ def begin(directory: Path, run: Run) -> Start:
 
 def go_on(directory: Path) -> Start:
     """Where training in a directory goes on: after its newest intact checkpoint. What was logged after it is dropped, and the
-    start is noted in the manifest."""
+    start is noted in the manifest, with the files whose code is another than at the first start."""
     step, checkpoint, told = checkpoints.newest(directory / "checkpoints")
     for name in ROWS:
         # Without a checkpoint, even the measurement before the first step is made again.
         _keep_rows(directory / name, -1 if checkpoint is None else step)
     manifest = read_manifest(directory) or {}
-    update_manifest(directory, starts=[*manifest.get("starts", ()), {"at": _now(), "step": step, "machine": _machine()}])
+    files = changed(manifest.get("training_code"))
+    noted = {"at": _now(), "step": step, "machine": _machine(), "changed_code": files}
+    update_manifest(directory, starts=[*manifest.get("starts", ()), noted])
+    if files:
+        told = (*told, warning(files, directory, goes_on=True))
     return Start(step, checkpoint, finished=False, told=told)
 
 
@@ -130,6 +135,7 @@ def new_manifest(run: Run) -> dict[str, Any]:
         "seed": run.seed,
         "fingerprint": fingerprint(run),
         "code": code_of(run),
+        "training_code": digests(),
         "run": to_json(run),
         "timing": None,
         **provenance(),

@@ -248,6 +248,18 @@ def assemble(
 
     Corrections need a generator and, where their `needs_ratios` says so, `train_logprobs_BC` (the trainer's log-probabilities of
     `completion_ids_BC`); without them ValueError is raised.
+
+    Worked example, one group of two trajectories, TRLOO and gamma 1. The first has turns `a b` (reward 1) and `c` (reward 2) with
+    feedback F between them, the second has `d e` (reward 0.5), so that G, K, T, L = 1, 2, 2, 2 and B, C = 2, 4:
+
+        completion_ids_BC    a    b    F    c        d    e    .    .
+        policy_mask_BC       1    1    0    1        1    1    0    0
+        returns to go        3    3         2        0.5  0.5             1 + 2, 2, 0.5
+        advantages_BC        2.5  2.5  0    2       -2.5 -2.5  0    0     3 - 0.5, 2 alone at its turn, 0.5 - 3
+
+    A correction with weights 2 for `a`, 0 for `c` and else 1 gives weights_BC 2 1 0 0 | 1 1 0 0 and
+    loss_mask_BC 1 1 0 0 | 1 1 0 0. Then trained_turns is 2 of turns 3. `advantages_BC` stays, unless the
+    correction removes `c` from its group or from the returns.
     """
     if corrections and generator is None:
         raise ValueError("corrections may draw: pass a generator")

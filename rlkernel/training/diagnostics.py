@@ -83,6 +83,34 @@ def mismatch(train_logprobs_BC: torch.Tensor, rollout_logprobs_BC: torch.Tensor,
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Drift:
+    """How far the updates of one batch have moved the policy, with d = log pi - log pi_old of each trained token: pi_old is of
+    before the first update, pi of the token's last pass through the model."""
+
+    kl: float
+    """KL(pi_old || pi) per token, estimated by the mean of exp(d) - 1 - d, as `Mismatch.k3`; PPO codes call it approx_kl."""
+    largest_ratio: float
+    """The largest exp(abs(d)): one token's ratio, or its inverse. At most e^20."""
+
+
+def drift(logprobs_BC: torch.Tensor, old_BC: torch.Tensor, trained_BC: torch.Tensor) -> Drift | None:
+    """The drift over the tokens in trained_BC, bool; None where there is none.
+
+    Worked example, two tokens whose probabilities went from 0.5 to 0.6 and from 0.4 to 0.2: d is log 1.2 = 0.182 and
+    log 0.5 = -0.693; kl is ((0.2 - 0.182) + (-0.5 + 0.693)) / 2 = 0.105, and the largest ratio 1 / 0.5.
+
+    >>> found = drift(torch.tensor([[0.6, 0.2]]).log(), torch.tensor([[0.5, 0.4]]).log(), torch.tensor([[True, True]]))
+    >>> print(round(found.kl, 3), round(found.largest_ratio, 3))
+    0.105 2.0
+    """
+    d = logprobs_BC.double()[trained_BC] - old_BC.double()[trained_BC]
+    if not len(d):
+        return None
+    # A ratio without a bound may be infinite, which is no number to a reader of JSON.
+    return Drift(kl=float((d.expm1() - d).mean()), largest_ratio=float(d.abs().max().clamp(max=20.0).exp()))
+
+
 def effective_share(weights_BC: torch.Tensor, sampled_BC: torch.Tensor) -> float:
     """The effective sample size of the weights as a share of the n sampled tokens, (sum of w)^2 / (n * sum of w^2); 0 where all
     are 0. Weights of 0 and 1 have the share of the ones.

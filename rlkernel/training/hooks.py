@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from rlkernel.training.diagnostics import Mismatch, spread
+from rlkernel.training.diagnostics import Drift, Mismatch, spread
 from rlkernel.types import Group
 
 
@@ -46,6 +46,9 @@ class StepFacts:
     mismatch: Mismatch | None
     """How training and rollout log-probabilities differ: over the sampled tokens where a correction, staleness or a second update
     needs a pass for it, else over the trained ones, of which the loss's pass tells. None where nothing trains."""
+    drift: Drift | None
+    """How far the batch's updates have moved the policy, over the trained tokens; nowhere with one update. None where nothing
+    trains."""
     effective_tokens: float
     """The effective sample size of the weights, as a share of the sampled tokens."""
 
@@ -58,6 +61,8 @@ class StepFacts:
             "learning_rate": self.learning_rate,
             "entropy": self.entropy,
             "clip_fraction": self.clip_fraction,
+            "approx_kl": None if self.drift is None else self.drift.kl,
+            "largest_ratio": None if self.drift is None else self.drift.largest_ratio,
             "kl_reference": self.kl_reference,
             **{f"grad_norm_turn_{t}": norm for t, norm in enumerate(self.turn_norms, start=1)},
             "mismatch": None if self.mismatch is None else self.mismatch.absolute,

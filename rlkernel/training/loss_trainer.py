@@ -1,6 +1,18 @@
 """TRL's GRPO trainer with our forward and backward passes: packed rows, micro-batches, loss. This file and trl_arguments.py
 import trl.
 
+Who calls whom in one step, ours marked by *:
+
+    transformers' train
+      training_step*                                        the batch, and its updates (`trainer.py`)
+        _draft*  ->  TRL _generate_and_score_completions  ->  _rows*     padded tokens of our trajectories
+                 ->  _logprobs*                                          log pi_old, where it is needed
+        _backward*, for each minibatch                      micro-batches of this process's rows
+          TRL training_step  ->  compute_loss*              adds the regularisers to
+            TRL _compute_loss                               the loss: ratio, clipping, mean over tokens
+              _get_per_token_logps_and_entropies*           the forward pass; leaves entropies and the KL in `_part`
+        _update*, between minibatches                       transformers makes the last one
+
 TRL's own ratio of sequences gives all turns of a row the sum of their advantages. So TRL always gets one ratio per token, and
 `old_for_level` makes it that of the token's turn or trajectory. Regularisers are added here: TRL's entropy bonus depends on the
 micro-batches; TRL's KL knows no weights of corrections, and is not finite where a prompt has a token that the model finds

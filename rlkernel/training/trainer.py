@@ -26,6 +26,7 @@ Legend: B rows, P prompt positions, C completion positions.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -33,6 +34,7 @@ from typing import Any
 
 import datasets
 import torch
+from torch.optim.lr_scheduler import LambdaLR
 from transformers import PrinterCallback
 
 from rlkernel.config import Run
@@ -42,21 +44,23 @@ from rlkernel.rollout import derive_seed
 from rlkernel.runs import checkpoints
 from rlkernel.training import ranks, sharding
 from rlkernel.training.batch import Batch, Tokens, assemble, needs_ratios, pad_rows, turn_numbers
-from rlkernel.training.diagnostics import Mismatch, effective_share, mismatch
 from rlkernel.training.eight_bit_adamw import clip_gradients
-from rlkernel.training.hooks import Hooks, StepFacts
+from rlkernel.training.hooks import Hooks
 from rlkernel.training.loss_trainer import OLD, LossTrainer
 from rlkernel.training.memory import MICRO_TOKENS
 from rlkernel.training.minibatches import minibatches
 from rlkernel.training.preflight import plan_here
 from rlkernel.training.recorder import Recorder
-from rlkernel.training.trl_arguments import CLIPPED, Reference, optimiser, silence, training_arguments
+from rlkernel.training.step import Draft, Passed, passed
+from rlkernel.training.trl_arguments import CLIPPED, Reference, optimiser, share_of_rate, silence, training_arguments
 
 
 class KernelGRPOTrainer(LossTrainer):
     """TRL's trainer with our batches, as the module's docstring says.
 
     micro_tokens: at most so many tokens in one forward pass, or one longer row; it does not change what is computed."""
+
+    lr_scheduler: Any
 
     def __init__(
         self,
@@ -70,7 +74,7 @@ class KernelGRPOTrainer(LossTrainer):
         checkpoint_every: int = 1,
     ) -> None:
         self._tokens: Tokens | None = None
-        self._facts: dict[str, Any] = {}
+        self._passed: Passed | None = None  # for `record`, which transformers calls after the last update
         self._several = run.updates * run.epochs > 1
         self._norms: list[float] = []
         self._reference = Reference(model, run)
@@ -101,6 +105,15 @@ class KernelGRPOTrainer(LossTrainer):
         if sharding.active():
             sharding.prepare(self)
 
+    def create_scheduler(self, num_training_steps: int, optimizer: Any = None) -> Any:
+        """Make the learning rate of every step. A checkpoint has the step and the rate, and no function: a run that goes on takes
+        the function from here."""
+        if self.lr_scheduler is None:
+            rate = functools.partial(share_of_rate, self._run.optimiser, num_training_steps)
+            self.lr_scheduler = LambdaLR(optimizer or self.optimizer, rate)
+            self._created_lr_scheduler = True
+        return self.lr_scheduler
+
     def train(self, *args: Any, **kwargs: Any) -> Any:
         with ranks.noticed():
             # The others wait here for the first one's validation, and not in the group of the gradients, which would give up.
@@ -119,52 +132,45 @@ class KernelGRPOTrainer(LossTrainer):
         }
 
     def _generate_and_score_completions(self, inputs: list[dict[str, Any]]) -> dict[str, Any]:
+        """TRL's seam: what its loss takes."""
+        return self._draft(inputs).inputs
+
+    def _draft(self, inputs: list[dict[str, Any]]) -> Draft:
+        """Sample the step's trajectories, have TRL pad them, and put our masks and advantages in the place of its own."""
         run, step = self._run, self.state.global_step
         groups = self._hooks.rollout(step)
-        self._tokens = pad_rows(groups, self._tokenizer.pad_token_id)
+        tokens = self._tokens = pad_rows(groups, self._tokenizer.pad_token_id)
         with self._hooks.lease():  # padding and copies to the card
             output: dict[str, Any] = super()._generate_and_score_completions(inputs)
         wanted = needs_ratios(run.corrections) or run.staleness > 0 or self._several
-        train_logprobs_BC = self._logprobs(self.model, output) if wanted else None
+        old_logprobs_BC = self._logprobs(self.model, output) if wanted else None
         batch = assemble(
             groups,
-            self._tokens,
+            tokens,
             advantage=run.advantage,
             credit=run.credit,
             gamma=run.gamma,
             decode=lambda ids: str(self._tokenizer.decode(list(ids), skip_special_tokens=True)),
             corrections=run.corrections,
-            train_logprobs_BC=train_logprobs_BC,
+            train_logprobs_BC=old_logprobs_BC,
             generator=torch.Generator().manual_seed(derive_seed(run.seed, "rejection", step)),
         )
-        sampled_BC = self._tokens.policy_mask_BC.bool()
-        self._facts = {
-            "groups": groups,
-            "trained_turns": batch.trained_turns,
-            "turns": batch.turns,
-            "trained_tokens": int(batch.loss_mask_BC.sum()),
-            "tokens": int(self._tokens.policy_mask_BC.sum()),
-            "rejected": dict(batch.rejected),
-            "mismatch": None
-            if train_logprobs_BC is None
-            else mismatch(train_logprobs_BC, self._tokens.rollout_logprobs_BC, sampled_BC),
-            "effective_tokens": effective_share(batch.weights_BC, sampled_BC),
-        }
-        return {**output, **self._loss_inputs(batch, output, train_logprobs_BC)}
+        taken = {**output, **self._loss_inputs(tokens, batch, output, old_logprobs_BC)}
+        return Draft(groups, tokens, batch, old_logprobs_BC, taken)
 
     def _loss_inputs(
-        self, batch: Batch, output: Mapping[str, torch.Tensor], train_logprobs_BC: torch.Tensor | None
+        self, tokens: Tokens, batch: Batch, output: Mapping[str, torch.Tensor], old_logprobs_BC: torch.Tensor | None
     ) -> dict[str, torch.Tensor]:
-        assert self._tokens is not None
+        """What the loss takes beside TRL's tensors of tokens."""
         inputs = {
             "advantages": batch.advantages_BC * batch.weights_BC,
             "tool_mask": batch.loss_mask_BC,
             "num_items_in_batch": torch.tensor(batch.trained_turns),
-            "turns": turn_numbers(self._tokens),
+            "turns": turn_numbers(tokens),
         }
         if self._several:
-            assert train_logprobs_BC is not None
-            inputs[OLD if self._run.loss.kind == "reinforce" else "old_per_token_logps"] = train_logprobs_BC
+            assert old_logprobs_BC is not None
+            inputs[OLD if self._run.loss.kind == "reinforce" else "old_per_token_logps"] = old_logprobs_BC
         if self._run.loss.beta:
             inputs["weights"] = batch.weights_BC
             with self._reference.of(self.accelerator.unwrap_model(self.model)) as reference:
@@ -175,31 +181,24 @@ class KernelGRPOTrainer(LossTrainer):
         """Make the batch of a step and all of its updates but the last, for which transformers finds the gradients here."""
         self._hooks.check_cancelled()
         model.train()
-        batch = self._generate_and_score_completions(inputs)
-        self._facts["turn_norms"] = self._turn_norms(model, batch) if self._run.turn_gradients else ()
+        draft = self._draft(inputs)
+        turn_norms = self._turn_norms(model, draft.inputs) if self._run.turn_gradients else ()
         self._weights.clear()
         self._norms.clear()
         seed = derive_seed(self._run.seed, "minibatches", self.state.global_step)
-        sizes = [len(group.trajectories) for group in self._facts["groups"]]
+        sizes = [len(group.trajectories) for group in draft.groups]
         losses: list[torch.Tensor] = []
-        # With one update, the loss's own pass has the log-probabilities that no other pass was made for.
-        noted_BC = torch.zeros(batch["tool_mask"].shape) if self._facts["mismatch"] is None else None
-        for rows in minibatches(sizes, self._run.updates, self._run.epochs, seed):
+        # The last epoch has every row once, in one process. What its passes find was found anyway.
+        latest_BC = torch.zeros(draft.batch.loss_mask_BC.shape)
+        cut = minibatches(sizes, self._run.updates, self._run.epochs, seed)
+        for number, rows in enumerate(cut, start=1):
             if losses:
                 self._update(model)
-            losses.append(self._backward(model, batch, rows, noted_BC))
-        if noted_BC is not None:
-            self._facts["mismatch"] = self._trained_mismatch(ranks.total(noted_BC), batch["tool_mask"].bool().cpu())
+            last = number > len(cut) - self._run.updates
+            losses.append(self._backward(model, draft.inputs, rows, latest_BC if last else None))
+        self._passed = passed(draft, ranks.total(latest_BC), turn_norms, several=self._several)
         self._average()
         return torch.stack(losses).mean()
-
-    def _trained_mismatch(self, logprobs_BC: torch.Tensor, trained_BC: torch.Tensor) -> Mismatch | None:
-        """How the trained tokens' log-probabilities differ from those of sampling; None where nothing trains."""
-        assert self._tokens is not None
-        rows_B = trained_BC.any(1)
-        if not bool(rows_B.any()):
-            return None
-        return mismatch(logprobs_BC[rows_B], self._tokens.rollout_logprobs_BC[rows_B], trained_BC[rows_B])
 
     def _update(self, model: Any) -> None:
         """Clip and take a step of the optimiser, as transformers does after `training_step`."""
@@ -247,16 +246,9 @@ class KernelGRPOTrainer(LossTrainer):
 
     def record(self, logs: Mapping[str, float], step: int) -> None:
         """Join TRL's numbers of a finished step with ours."""
-        facts = StepFacts(
-            step=step,
-            loss=logs["loss"],
-            grad_norm=sum(self._norms) / len(self._norms),
-            learning_rate=logs["learning_rate"],
-            entropy=logs["entropy"],
-            clip_fraction=logs[CLIPPED[self._run.loss.kind]],
-            kl_reference=logs.get("kl"),
-            **self._facts,
-        )
+        assert self._passed is not None
+        norm = sum(self._norms) / len(self._norms)
+        facts = self._passed.facts(logs, step=step, grad_norm=norm, clipped=CLIPPED[self._run.loss.kind])
         self._hooks.step_done(facts)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,6 +17,7 @@ from trl.trainer.utils import add_fused_lm_head, disable_dropout_in_model
 
 from rlkernel.config import Run
 from rlkernel.rollout import derive_seed
+from rlkernel.settings import Optimiser
 from rlkernel.training.eight_bit_adamw import EightBitAdamW
 
 TYPES = {"clip": "dapo", "cispo": "cispo", "reinforce": "dapo"}
@@ -51,8 +53,6 @@ def training_arguments(run: Run, directory: Path, checkpoint_every: int, *, reco
         scale_rewards="none",
         disable_dropout=True,
         learning_rate=run.learning_rate,
-        lr_scheduler_type="cosine" if run.optimiser.decay == "cosine" else "constant_with_warmup",
-        warmup_steps=run.optimiser.warmup,
         weight_decay=run.optimiser.weight_decay,
         max_grad_norm=run.max_grad_norm,
         seed=run.seed,
@@ -84,6 +84,21 @@ def optimiser(run: Run) -> tuple[type[torch.optim.Optimizer], dict[str, Any]] | 
     if run.weights == "float32":
         return None
     return EightBitAdamW, {"lr": run.learning_rate, "seed": derive_seed(run.seed, "rounding")}
+
+
+def share_of_rate(optimiser: Optimiser, steps: int, step: int) -> float:
+    """The learning rate of a step, from 0, as a share of the largest. transformers' own warm-up begins at 0: a step that samples
+    and judges a batch, and does not move.
+
+    >>> [share_of_rate(Optimiser(warmup=2, decay="cosine"), 4, step) for step in range(4)]
+    [0.5, 1.0, 1.0, 0.5]
+    """
+    if step < optimiser.warmup:
+        return (step + 1) / optimiser.warmup
+    if optimiser.decay == "constant":
+        return 1.0
+    passed = (step - optimiser.warmup) / max(1, steps - optimiser.warmup)
+    return max(0.0, 0.5 * (1.0 + math.cos(math.pi * passed)))  # as transformers has it, to the bit
 
 
 def keep_to_one_card(arguments: transformers.TrainingArguments) -> None:

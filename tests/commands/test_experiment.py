@@ -117,6 +117,23 @@ def test_finished_runs_are_reported_with_the_first_arm_as_baseline(tmp_path: Pat
     assert (tmp_path / "estimators" / "figure.png").stat().st_size > 10_000
 
 
+def test_a_finished_run_of_other_training_code_is_reported_with_a_warning(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    training = ScriptedTraining()
+    assert run_main(["--out", str(tmp_path)], training) == 0
+    assert "other code" not in capsys.readouterr().err
+    place = training.jobs[0][1]
+    manifest = rundir.read_manifest(place)
+    assert manifest is not None
+    rundir.update_manifest(place, training_code={**manifest["training_code"], "training/batch.py": "0" * 16})
+    assert run_main(["--out", str(tmp_path)], training) == 0
+    warnings = [line for line in capsys.readouterr().err.splitlines() if line.startswith("warning")]
+    assert warnings == [
+        f"warning: {place} was trained by other code than is here now (training/batch.py of rlkernel): delete it to train anew"
+    ]
+
+
 def test_claims_fit_the_width_and_those_of_other_arms_share_a_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     claims = (
         Claim(f"TRLOO is above GRPO {'by far ' * 12}in reward", "trloo", "grpo", "reward", "", window=Window(last=1)),

@@ -43,6 +43,23 @@ def test_a_new_directory_gets_a_manifest_that_says_what_runs(tmp_path: Path) -> 
     assert rundir.begin(tmp_path, RUN) == Start(5, None, finished=True)
 
 
+def test_a_run_whose_training_code_has_changed_goes_on_with_a_line_and_a_note(tmp_path: Path) -> None:
+    assert rundir.begin(tmp_path, RUN).told == ()
+    assert rundir.begin(tmp_path, RUN).told == ()
+    manifest = rundir.read_manifest(tmp_path)
+    assert manifest is not None
+    rundir.update_manifest(tmp_path, training_code={**manifest["training_code"], "training/loss_trainer.py": "0" * 16})
+    assert rundir.begin(tmp_path, RUN).told == (
+        f"warning: {tmp_path} goes on, but began with other code than is here now (training/loss_trainer.py of rlkernel): delete "
+        "it to train anew",
+    )
+    starts = rundir.read_manifest(tmp_path)["starts"]  # type: ignore[index]
+    assert [start["changed_code"] for start in starts] == [[], [], ["training/loss_trainer.py"]]
+    # A manifest of before there were digests says nothing of them.
+    rundir.update_manifest(tmp_path, training_code=None)
+    assert rundir.begin(tmp_path, RUN).told == ()
+
+
 def test_a_run_goes_on_from_its_last_complete_checkpoint_without_the_rows_after_it(tmp_path: Path) -> None:
     rundir.begin(tmp_path, RUN)
     for step in (2, 3, 4):

@@ -7,7 +7,7 @@ import math
 import pytest
 import torch
 
-from rlkernel.training.diagnostics import Mismatch, effective_share, mismatch, spread
+from rlkernel.training.diagnostics import Drift, Mismatch, drift, effective_share, mismatch, spread
 from tests.algorithms.groups import group, turn
 
 
@@ -19,6 +19,22 @@ def test_the_mismatch_by_hand() -> None:
     assert found.k1 == pytest.approx(-(0.5 - 0.1) / 2)
     # e^0.5 - 1 - 0.5 = 0.148721 and e^-0.1 - 1 + 0.1 = 0.004837
     assert found.k3 == pytest.approx((0.148721 + 0.004837) / 2, abs=1e-6)
+
+
+def test_the_drift_by_hand() -> None:
+    # Probabilities from 0.5 to 0.6 and from 0.4 to 0.2; the third token, a hundred times as likely now, does not train.
+    old, now = torch.tensor([[0.5, 0.4, 0.005]]).log(), torch.tensor([[0.6, 0.2, 0.5]]).log()
+    trained = torch.tensor([[True, True, False]])
+    found = drift(now, old, trained)
+    assert found is not None
+    # r - 1 - log r: 1.2 - 1 - 0.182322 = 0.017678 and 0.5 - 1 + 0.693147 = 0.193147
+    assert found.kl == pytest.approx((0.017678 + 0.193147) / 2, abs=1e-6)
+    assert found.largest_ratio == pytest.approx(0.4 / 0.2)
+    assert drift(old, old, trained) == Drift(0.0, 1.0)
+    assert drift(now, old, torch.zeros(1, 3, dtype=torch.bool)) is None
+    # A token that has become impossible is a number, too.
+    gone = drift(torch.tensor([[-9e3]]), torch.tensor([[-1.0]]), torch.tensor([[True]]))
+    assert gone is not None and gone.largest_ratio == pytest.approx(math.exp(20)) and gone.kl == pytest.approx(8998)
 
 
 def test_spread_is_of_the_rewards_of_one_turn_in_one_group() -> None:

@@ -167,10 +167,10 @@ def test_the_bonus_is_the_entropy_of_every_trained_token(tiny_model: Any, tiny_t
     ("optimiser", "rates"),
     [
         (Optimiser(), [1.0, 1.0, 1.0, 1.0]),
-        (Optimiser(warmup=2), [0.0, 0.5, 1.0, 1.0]),
+        (Optimiser(warmup=2), [0.5, 1.0, 1.0, 1.0]),
         # Half a cosine over four steps: cos(0), cos(pi/4), 0, cos(3 pi/4), moved to between 0 and 1.
         (Optimiser(decay="cosine"), [1.0, (1 + math.sqrt(0.5)) / 2, 0.5, (1 - math.sqrt(0.5)) / 2]),
-        (Optimiser(warmup=2, decay="cosine"), [0.0, 0.5, 1.0, 0.5]),
+        (Optimiser(warmup=2, decay="cosine"), [0.5, 1.0, 1.0, 0.5]),
     ],
 )
 def test_the_learning_rate_goes_by_steps(

@@ -95,6 +95,10 @@ def test_several_processes_train_what_one_trains(tiny_model: Any, tiny_tokenizer
     # Three updates, twice each, with every term of the loss: the same denominators, whoever has which rows.
     check_equal(tmp_path / "updates2", tmp_path / "updates1", "checkpoint-1")
     (updated,) = (row for row in rows(tmp_path / "updates2") if row["split"] == "train")
+    (alone,) = (row for row in rows(tmp_path / "updates1") if row["split"] == "train")
+    # Who has a row in one epoch may not have it in the next; only the last one counts.
+    assert updated["approx_kl"] == pytest.approx(alone["approx_kl"], rel=1e-3) and updated["approx_kl"] > 1e-6
+    assert updated["largest_ratio"] == pytest.approx(alone["largest_ratio"], rel=1e-5) and updated["largest_ratio"] > 1.001
     assert updated["clip_fraction"] > 0 and updated["kl_reference"] > 0 and updated["grad_norm_turn_2"] > 0
 
     # Two rows for three processes: one has nothing to train, and takes part.

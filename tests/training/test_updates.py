@@ -14,6 +14,7 @@ import trl
 
 from algorithms.reinforce_pp import ReinforcePP
 from rlkernel.settings import Kind, Loss, Ratio
+from rlkernel.training.diagnostics import Drift
 from rlkernel.training.minibatches import minibatches
 from rlkernel.training.trainer import KernelGRPOTrainer
 from rlkernel.types import Group, Trajectory
@@ -179,6 +180,35 @@ def test_a_second_epoch_is_clipped(kind: Kind, clips: bool, tiny_model: Any, tin
     assert all((facts.clip_fraction > 0.1) is clips for facts in hooks.facts)
     # Old log-probabilities are of before the first update, once per batch.
     assert all(facts.mismatch is not None for facts in hooks.facts)
+
+
+@pytest.mark.parametrize("micro_tokens", [64, 1])
+@pytest.mark.parametrize("kind", get_args(Kind))
+def test_the_drift_is_from_before_the_first_update_to_the_last_pass(
+    kind: Kind, micro_tokens: int, tiny_model: Any, tiny_tokenizer: Any, tmp_path: Path
+) -> None:
+    """Two epochs of one update: the last pass has seen the first update. The plain model says the same of both weights."""
+    trajectories = [
+        trajectory for group in make_groups(PROBLEMS) for trajectory in group.trajectories if len(trajectory.turns) > 1
+    ]
+    start = {name: tensor.clone() for name, tensor in tiny_model.state_dict().items()}
+
+    def seconds() -> torch.Tensor:
+        with torch.no_grad():
+            return torch.cat([sampled_logprobs(tiny_model, trajectory, 1.0)[1] for trajectory in trajectories]).double()
+
+    old, settings = seconds(), {"loss": Loss(kind), "learning_rate": 1e-2, "micro_tokens": micro_tokens}
+    trainer, once = make_trainer(tiny_model, tiny_tokenizer, tmp_path / "once", RejectFirstTurns([]), **settings)
+    trainer.train()
+    d = seconds() - old
+    tiny_model.load_state_dict(start)
+    trainer, twice = make_trainer(tiny_model, tiny_tokenizer, tmp_path / "twice", RejectFirstTurns([]), epochs=2, **settings)
+    trainer.train()
+    (one,), (two,) = once.facts, twice.facts
+    assert one.drift == Drift(0.0, 1.0)  # exactly, though two passes compute the same log-probabilities by other sums
+    assert two.drift is not None and two.drift.kl > 1e-3
+    assert two.drift.kl == pytest.approx(float((d.exp() - 1 - d).mean()), rel=1e-3)
+    assert two.drift.largest_ratio == pytest.approx(float(d.abs().max().exp()), rel=1e-4)
 
 
 def test_clipping_ends_what_epochs_would_go_on_with(tiny_model: Any, tiny_tokenizer: Any, tmp_path: Path) -> None:

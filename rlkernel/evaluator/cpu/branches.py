@@ -20,6 +20,7 @@ from typing import Any
 import triton.language as tl
 
 from rlkernel.evaluator.cpu.kinds import others
+from rlkernel.evaluator.cpu.latency import at_least
 from rlkernel.evaluator.cpu.loaded import is_loaded, marked_copy
 
 _ACCESSES = {"load", *(f"atomic_{name}" for name in ("cas", "xchg", "add", "and", "or", "xor", "max", "min"))}
@@ -182,13 +183,14 @@ def _side(test: Any) -> bool | None:
     return bool(test)
 
 
-def _wait(test: Any) -> bool:
-    """Whether a loop that does nothing goes on."""
-    return _side(test) or False
+def words(as_tensor: Callable[[Any], Any], waits: Callable[[Any], None]) -> dict[str, Any]:
+    """What the names mean that `Branches` writes. `as_tensor`: a kernel's number as a tensor; `waits`: is told for what a loop
+    waits that does nothing."""
 
-
-def words(as_tensor: Callable[[Any], Any]) -> dict[str, Any]:
-    """What the names mean that `Branches` writes. `as_tensor`: a kernel's number as a tensor."""
+    def wait(test: Any) -> bool:
+        """Whether a loop that does nothing goes on."""
+        waits(test)
+        return _side(test) or False
 
     def unknown(value: Any) -> Any:
         return marked_copy(as_tensor(value))
@@ -197,10 +199,10 @@ def words(as_tensor: Callable[[Any], Any]) -> dict[str, Any]:
         side = _side(test)
         if side is not None:
             return first() if side else second()
-        first()
-        return unknown(second())
+        one = first()
+        return at_least(unknown(second()), one)
 
     return {
-        ".side": _side, ".wait": _wait, ".choice": choice, ".unknown": unknown,
+        ".side": _side, ".wait": wait, ".choice": choice, ".unknown": unknown,
         ".NameError": NameError,
     }  # fmt: skip

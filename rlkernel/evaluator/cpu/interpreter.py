@@ -21,6 +21,7 @@ from triton.runtime.interpreter import TensorHandle
 
 from rlkernel.evaluator.cpu import turns
 from rlkernel.evaluator.cpu.language import KernelWords, scalar, the_machine, words
+from rlkernel.evaluator.cpu.latency import Chain
 from rlkernel.evaluator.cpu.loaded import DecidedByMemory, mark
 from rlkernel.evaluator.cpu.machine import OutOfBounds
 from rlkernel.evaluator.cpu.pace import Pace, TooMuchWork
@@ -163,6 +164,7 @@ class Interpreter:
         machine = self.machine
         machine.map(extents, dry=dry)
         machine.reuse = self._reuse(config, extents) if dry else Reuse()
+        machine.chain = Chain(config.options.get("num_warps", 4))
         machine.counts = Counts()
         kernel = self._kernels.get(launch.function)
         bound = self._arguments(launch, config, args, addresses)

@@ -22,6 +22,7 @@ from rlkernel.evaluator.cpu import branches, loops, patches, reductions
 from rlkernel.evaluator.cpu.arithmetic import NotInterpreted
 from rlkernel.evaluator.cpu.branches import Branches
 from rlkernel.evaluator.cpu.kinds import carrying, others
+from rlkernel.evaluator.cpu.latency import deepest
 from rlkernel.evaluator.cpu.loaded import DecidedByMemory, is_loaded, refuse_numbers
 from rlkernel.evaluator.cpu.loops import Loops, Numbers
 from rlkernel.evaluator.cpu.machine import Machine, OutOfBounds
@@ -142,10 +143,13 @@ def _deciding(machine: Machine, method: Callable[[Any], Any], *, truth: bool) ->
 def _counted(machine: Machine, reduction: Any) -> Any:
     """A reduction or scan that counts one operation per element."""
 
-    def call(values: Any, *args: Any, **kwargs: Any) -> Any:
+    def call(values: Any, axis: Any, *args: Any, **kwargs: Any) -> Any:
         for value in values if isinstance(values, (tuple, tl.core.tuple)) else (values,):
             machine.counts.compute(float(value.handle.data.size))
-        return reduction(values, *args, **kwargs)
+        made = reduction(values, axis, *args, **kwargs)
+        if machine.dry:
+            machine.chain.reduced(values, axis, made)
+        return made
 
     return call
 
@@ -215,7 +219,7 @@ def words(semantic: Any) -> dict[str, Any]:
         ".and": _and, ".or": _or, ".not": _not, ".tensor": _assigned,
         "interpreter_semantic": semantic, "max": _maximum, "min": _minimum,
         "range": functools.partial(_range, semantic.builder),
-        **branches.words(_assigned), **loops.words(semantic.builder),
+        **branches.words(_assigned, lambda test: semantic.builder.chain.wait(deepest([test]))), **loops.words(semantic.builder),
     }  # fmt: skip
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import triton.language as tl
 from triton.runtime.interpreter import BlockPointerHandle, TensorDescHandle, TensorHandle
 
+from rlkernel.evaluator.cpu.latency import keep
 from rlkernel.evaluator.judging.costs.operator_costs import NoCost
 
 
@@ -57,7 +58,7 @@ def marked_copy(value: Any) -> Any:
     if isinstance(value, tuple):
         return tuple(marked_copy(item) for item in value)
     if isinstance(value, tl.tensor) and isinstance(value.handle, TensorHandle):
-        return tl.tensor(mark(TensorHandle(value.handle.data, value.handle.dtype)), value.type)
+        return tl.tensor(keep(mark(TensorHandle(value.handle.data, value.handle.dtype)), value.handle), value.type)
     return mark(value)
 
 
@@ -68,6 +69,7 @@ def _marking(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
             return method(self, *args, **kwargs)
         before = self.accesses
         made = method(self, *args, **kwargs)
+        self.chain.deepen(name, args, kwargs, made)
         if self.accesses != before or is_loaded((*args, *kwargs.values())):
             return mark(made)
         return self.followed(name, method, args, kwargs, made)
@@ -76,8 +78,8 @@ def _marking(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def marks_results(machine: type) -> type:
-    """A class of machines (`dry`, `accesses`: reads of memory so far) whose methods mark what they make of marked values, and
-    hand other results to its `followed`."""
+    """A class of machines (`dry`, `accesses`: reads of memory so far) whose methods mark what they make of marked values, hand
+    other results to its `followed`, and tell its `chain` of all of them."""
     for name in dir(machine):
         if name.startswith("create_"):
             setattr(machine, name, _marking(name, getattr(machine, name)))

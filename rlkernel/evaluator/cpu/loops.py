@@ -20,6 +20,7 @@ from typing import Any, Protocol
 import triton.language as tl
 
 from rlkernel.evaluator.cpu.extents import AXES, Extents, Place
+from rlkernel.evaluator.cpu.latency import Chain, handles
 from rlkernel.evaluator.cpu.loaded import is_loaded, mark, marked_copy
 from rlkernel.evaluator.cpu.reuse import Reuse
 from rlkernel.evaluator.judging.costs.counts import Counts
@@ -39,6 +40,7 @@ class Pricing(Protocol):
     counts: Counts
     extents: Extents
     reuse: Reuse
+    chain: Chain
 
 
 class Numbers:
@@ -64,6 +66,19 @@ class _Loop:
         self._turns = 0
         """How many turns a loop has that is shortened."""
         self._begun = 0
+        self._depths: dict[str, list[float]] = {}
+        """How deep the variables of the body are when the turn begins that stands for others."""
+
+    def hidden(self, name: str, value: Any) -> Any:
+        """What a variable of the body holds from now on, which nobody knows: before the turn that stands for others, and after
+        the loop, when it is deeper by as much as in that turn for each of the others."""
+        made = marked_copy(value)
+        parts = list(handles(made))
+        depths = [part.__dict__.get("depth", 0.0) for part in parts]
+        before = self._depths.setdefault(name, depths)
+        for part, depth, first in zip(parts, depths, before, strict=False):
+            part.__dict__["depth"] = depth + max(0.0, depth - first) * (self._turns - FOLLOWED - 1)
+        return made
 
     def _shorten(self, turns: int) -> bool:
         """Whether a loop of so many turns is shortened."""
@@ -80,9 +95,11 @@ class _Loop:
             self.unknown = True
             self._before, self._machine.counts = self._machine.counts, Counts()
             self._machine.reuse.begin_turn()
+            self._machine.chain.begin_turn()
             return True
         self._before.add(self._machine.counts, self._turns - FOLLOWED)
         self._machine.reuse.end_turn(self._turns - FOLLOWED)
+        self._machine.chain.end_turn(self._turns - FOLLOWED)
         self._machine.counts = self._before
         return False
 
@@ -177,10 +194,11 @@ def _counts(node: ast.While) -> list[ast.expr] | None:
 
 
 def _hidden(loop: str, names: list[str]) -> ast.stmt:
-    """`if loop.unknown: name = .hidden(name)`, of each name that has a value."""
+    """`if loop.unknown: name = loop.hidden("name", name)`, of each name that has a value."""
     body: list[ast.stmt] = []
     for name in names:
-        given = ast.Assign([ast.Name(name, ast.Store())], ast.Call(_load(".hidden"), [_load(name)], []))
+        hidden = ast.Attribute(_load(loop), "hidden", ast.Load())
+        given = ast.Assign([ast.Name(name, ast.Store())], ast.Call(hidden, [ast.Constant(name), _load(name)], []))
         missing = ast.ExceptHandler(_load(".NameError"), None, [ast.Pass()])
         body.append(ast.Try([given], [missing], [], []))
     return ast.If(ast.Attribute(_load(loop), "unknown", ast.Load()), body, [])
@@ -239,6 +257,4 @@ def _stored(body: list[ast.stmt]) -> list[str]:
 
 def words(machine: Pricing) -> dict[str, Any]:
     """What the names mean that `Loops` writes."""
-    return {
-        ".for": lambda *given: For(machine, *given), ".while": lambda *given: While(machine, *given), ".hidden": marked_copy,
-    }  # fmt: skip
+    return {".for": lambda *given: For(machine, *given), ".while": lambda *given: While(machine, *given)}

@@ -20,6 +20,7 @@ from triton.runtime.interpreter import InterpreterOptions, TensorHandle
 from rlkernel.evaluator.cpu import kinds
 from rlkernel.evaluator.cpu.arithmetic import SIMPLE, SPECIAL, Arithmetic
 from rlkernel.evaluator.cpu.extents import Extents
+from rlkernel.evaluator.cpu.latency import L2, Chain, deepest
 from rlkernel.evaluator.cpu.loaded import is_loaded, mark, marks_results
 from rlkernel.evaluator.cpu.numbers import Array, is_bits, narrow, widen
 from rlkernel.evaluator.cpu.pace import Pace, counts_operations
@@ -62,6 +63,7 @@ class Machine(Arithmetic):
         """Functions and lines of the hints about values that memory decides, as far as launches were priced."""
         self.kinds = kinds.Kinds()
         self.reuse = Reuse()
+        self.chain = Chain()
         self._starts = np.zeros(0, dtype=np.uint64)
         self._ends = np.zeros(0, dtype=np.uint64)
         self._order: list[int] = []
@@ -212,13 +214,23 @@ class Machine(Arithmetic):
         dtype = triton_interpreter._get_np_dtype(kind)
         if self.dry:
             self.accesses += 1
-            return TensorHandle(np.zeros_like(ptrs.data, dtype=dtype), kind)
+            made = TensorHandle(np.zeros_like(ptrs.data, dtype=dtype), kind)
+            made.depth = self._loaded(parts, deepest([ptrs, mask]))
+            return made
         assert self._races is not None
         for place, addresses, _ in parts:
             self._races.read(place, addresses, width, volatile=bool(is_volatile))
         if other is None:
             other = TensorHandle(self._undefined(ptrs.data.shape, dtype), kind)
         return super().create_masked_load(ptrs, mask, other, cache_modifier, eviction_policy, is_volatile)
+
+    def _loaded(self, parts: list[_Part], depth: float) -> float:
+        """The depth of what a load gives whose addresses have this depth."""
+        sizes = [int(self._ends[place] - self._starts[place]) for place, _, _ in parts]
+        found = [
+            self.chain.load(self._order[place], size, mine, depth) for (place, mine, _), size in zip(parts, sizes, strict=True)
+        ]
+        return max(found, default=depth)
 
     def _undefined(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
         count = int(np.prod(shape, dtype=np.int64))
@@ -240,6 +252,7 @@ class Machine(Arithmetic):
         width = max(1, ptrs.get_element_ty().primitive_bitwidth // 8)
         parts = self._account(ptrs, mask, width, write=True)
         if self.dry:
+            self._stored(parts, deepest([ptrs, value, mask]))
             return None
         assert self._races is not None
 
@@ -253,6 +266,13 @@ class Machine(Arithmetic):
         for _, addresses, chosen in parts:
             self._races.stored(addresses, functools.partial(values, chosen))
 
+    def _stored(self, parts: list[_Part], depth: float) -> None:
+        """Something of this depth is stored, in part outside all tensors where memory decides the addresses."""
+        for place, addresses, _ in parts:
+            self.chain.store(self._order[place], addresses, depth)
+        if not parts:
+            self.chain.store(ELSEWHERE, np.zeros(0, dtype=np.uint64), depth)
+
     def create_gather(self, src: Any, indices: Any, axis: Any) -> Any:
         """The language leaves open what lies beside a block; numpy would take negative places from its end."""
         size = src.data.shape[axis]
@@ -265,7 +285,9 @@ class Machine(Arithmetic):
         self._change(ptr, mask, val, sem)
         if self.dry:
             self.accesses += 1
-            return TensorHandle(np.zeros_like(val.data), val.dtype.scalar)
+            made = TensorHandle(np.zeros_like(val.data), val.dtype.scalar)
+            made.depth = deepest([ptr, val, mask]) + L2
+            return made
         kind = val.dtype.scalar
         if op == _FLOAT_ADD and is_bits(kind):
             return self._add_bits(ptr, val, mask)
@@ -282,6 +304,8 @@ class Machine(Arithmetic):
         parts = self._account(ptr, mask, width, write=True)
         single = ptr.data.size == 1  # of a block, also one with a single lane left, each thread orders its own accesses alone
         acquires, releases = single and sem in _ACQUIRES, single and sem in _RELEASES
+        if self.dry:
+            self._stored(parts, deepest([ptr, mask, val]))
         if self.dry and not is_loaded([ptr, mask]):
             for _, addresses, _ in parts:
                 lock = addresses.size == 1 and int(addresses[0]) in self._compared  # which is given up here
@@ -312,5 +336,7 @@ class Machine(Arithmetic):
         if self.dry:
             self._compared.update(ptr.data.reshape(-1)[:1].tolist())
             self.accesses += 1
-            return TensorHandle(np.array(cmp.data, copy=True), cmp.dtype.scalar)
+            made = TensorHandle(np.array(cmp.data, copy=True), cmp.dtype.scalar)
+            made.depth = deepest([ptr, cmp, val]) + L2
+            return made
         return super().create_atomic_cas(ptr, cmp, val, sem, scope)

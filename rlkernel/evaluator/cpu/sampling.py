@@ -17,6 +17,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from rlkernel.evaluator.cpu.kinds import Kinds
+from rlkernel.evaluator.cpu.latency import Chain
 from rlkernel.evaluator.cpu.reuse import Reuse
 from rlkernel.evaluator.judging.costs.counts import Counts
 from rlkernel.evaluator.judging.costs.operator_costs import NoCost
@@ -63,6 +64,7 @@ class Machine(Protocol):
     counts: Counts
     kinds: Kinds
     reuse: Reuse
+    chain: Chain
     wrote: bool
     tried: bool
     accesses: int
@@ -163,11 +165,13 @@ class Sampling:
         machine = self._machine
         machine.counts, machine.wrote, machine.tried = Counts(), False, False
         machine.reuse.begin()
+        machine.chain.begin()
         number = int(kind.members[place])
         members, index = (np.array([number]), 0) if beside is None else (beside, place)
         machine.kinds.follow(self._grid, members, index, exactly=len(self._kinds) < EXACT_KINDS)
         yield number
         machine.reuse.count(machine.counts)
+        machine.counts.deepest = machine.counts.waited = machine.chain.depth
         kind.followed.append(machine.counts)
         kind.writing += machine.wrote
         kind.tried |= machine.tried

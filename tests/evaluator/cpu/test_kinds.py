@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from rlkernel.evaluator.cpu.kinds import Kinds
+from rlkernel.evaluator.cpu.latency import Chain
 from rlkernel.evaluator.cpu.reuse import Reuse
 from rlkernel.evaluator.cpu.sampling import MOST_SAMPLED, Sampling
 from rlkernel.evaluator.judging.costs.counts import Counts
@@ -20,6 +21,7 @@ class Scripted:
     def __init__(self, seed: int) -> None:
         self.kinds, self.counts, self.accesses = Kinds(), Counts(), 0
         self.reuse = Reuse()
+        self.chain = Chain()
         self.wrote = self.tried = False
         self.programs = random.Random(seed)
 

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rlkernel.evaluator.cpu.kinds import Kinds
+from rlkernel.evaluator.cpu.latency import Chain
 from rlkernel.evaluator.cpu.reuse import Reuse
 from rlkernel.evaluator.cpu.sampling import EXACT_KINDS, MOST_KINDS, Sampling, differ, spread
 from rlkernel.evaluator.judging.costs.counts import Counts
@@ -34,6 +35,7 @@ class Launch:
 
     def __init__(self, seed: int, inside: object) -> None:
         self.counts, self.kinds, self.reuse, self.wrote, self.tried, self.accesses = Counts(), Kinds(), Reuse(), False, False, 0
+        self.chain = Chain()
         self.programs, self.inside = random.Random(seed), inside
 
     def stored(self, blocks: int) -> float:

@@ -1,4 +1,4 @@
-# own/rows_into_slots correct: whole rows by numbers from memory, no byte more than the reference's scatter and gather need
+# own/rows_into_slots correct speedup<1.3: whole rows by numbers from memory, no byte more than the reference's scatter and gather need
 import torch
 import torch.nn as nn
 import triton

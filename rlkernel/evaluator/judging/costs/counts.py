@@ -46,6 +46,10 @@ class Counts:
     """Identity of each storage, by its index."""
     largest: tuple[float, float, float] = (0.0, 0.0, 0.0)
     """The most that one program does, each on its own: bytes, operations, operations of products."""
+    deepest: float = 0.0
+    """The cycles that the operations of one program wait for one another, at most, see `cpu.latency`."""
+    waited: float = 0.0
+    """The same of all programs, added."""
 
     @property
     def queue(self) -> float:
@@ -84,6 +88,8 @@ class Counts:
         _add(self.atomics, other.atomics, factor)
         self.flops += other.flops * factor
         self.operations += other.operations * factor
+        self.deepest = max(self.deepest, other.deepest)
+        self.waited += other.waited * factor
         largest, work = self.largest, other.work
         self.largest = (max(largest[0], work[0]), max(largest[1], work[1]), max(largest[2], work[2]))
 

@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
 import torch
 
 from rlkernel.evaluator.program import recurrent
@@ -136,6 +137,10 @@ SCATTERS = {
     "masked_scatter", "put", "scatter", "scatter_add", "scatter_reduce",
 }  # fmt: skip
 """Operators that return all of what they change a part of: at most an element for each that they are given besides."""
+MASKED = {"masked_fill", "masked_scatter"}
+"""Those of them that a mask tells where, which says how much only where it is read."""
+COMBINES = {"index_add", "index_reduce", "scatter_add", "scatter_reduce"}
+"""Those of them that read what they change."""
 BAGS = {"_embedding_bag", "_embedding_bag_forward_only"}
 """Operators that read one row of their first argument for each element of their second one."""
 POOLS = {
@@ -279,6 +284,7 @@ def touched(step: Op, read: Tensors, made: Tensors) -> float:
     """How many elements an operator looks at: one that windows share as often as it lies in one, be they those of a pool or those
     of `unfold`. `read` as `taken` gives it."""
     windows = float(made[0].numel()) if made and base_name(step.op) in POOLS else 0.0
+    read = read[1:] if scatters_in_place(step, read) else read
     for axis in range(POOLS.get(base_name(step.op), 0)):
         sizes = argument(step, "kernel_size")
         windows *= sizes[min(axis, len(sizes) - 1)] if isinstance(sizes, (list, tuple)) else sizes
@@ -293,9 +299,35 @@ def taken(step: Op, given: Tensors) -> Tensors:
     return given[: len(given) - sum(argument.is_out for argument in arguments)]
 
 
+def scatters_in_place(step: Op, read: Tensors) -> bool:
+    """Whether an operator changes as much of its first argument as numbers name, and leaves the rest where it is."""
+    first = operator(step.op)._schema.arguments[0].alias_info
+    named = base_name(step.op) in SCATTERS - MASKED and not any(t.dtype is torch.bool for t in read[1:-1])
+    return named and first is not None and bool(first.is_write)
+
+
+def _scattered(step: Op, read: Tensors) -> float:
+    """The elements that a scatter changes, where none of its numbers name the same."""
+    name, whole = base_name(step.op), read[0]
+    if "index_put" in name:
+        where = argument(step, "indices", ())
+        axes = [axis for axis, one in enumerate(where) if one is not None]
+        rest = [size for axis, size in enumerate(whole.shape) if axis not in axes]
+        named = np.broadcast_shapes(*[tuple(t.shape) for t in read[1 : 1 + len(axes)]])
+        return float(math.prod(named) * math.prod(rest))
+    if name.startswith("index_"):
+        axis = argument(step, "dim", 0)
+        return read[1].numel() * whole.numel() / max(1, whole.shape[axis] if whole.dim() else 1)
+    return float(read[1].numel())
+
+
 def moved_bytes(step: Op, read: Tensors, made: Tensors) -> float:
     """What an operator reads and writes, each once, unless it sorts. `read` as `taken` gives it."""
     name = base_name(step.op)
+    if scatters_in_place(step, read):
+        changed = min(float(dense_bytes(made[0])), _scattered(step, read) * made[0].element_size())
+        reads_too = name in COMBINES or bool(argument(step, "accumulate", False))
+        return sum(read_bytes(step, t) for t in read[1:]) + changed * (2.0 if reads_too else 1.0)
     written = float(sum(dense_bytes(t) for t in made))
     if name in BAGS:
         row = dense_bytes(read[0]) / max(1, read[0].shape[0])

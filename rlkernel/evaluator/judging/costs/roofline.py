@@ -3,7 +3,7 @@
     operator   launch + max(bytes / bandwidth, flops / peak, looks / rate), bytes = what it reads and writes, each once; looks =
                elements, as often as windows share them; a recurrent layer has one launch per element of the sequence
     launch     launch + max(dram / bandwidth, all traffic / L2 bandwidth, flops / peak, programs / rate of starting them,
-               atomics on the word that most of them change / their rate)
+               atomics on the word that most of them change / their rate, waits within a program (`cpu/latency.py`))
                with dram = traffic, at most once over each tensor and once more for what programs read again too late
                (`cpu/reuse.py`); and a share of the device if the grid is small
 
@@ -46,6 +46,8 @@ PER_LOOK = 8.0
 those in a cycle."""
 PROGRAM_START_US = 0.6
 """Time to start and retire one program on a processor that holds several."""
+SHORT_WAITS_US = 1.0
+"""Waits within a program that a launch's own time holds, as that of an operator does: a load, and what is made of it."""
 FLOAT32_PRODUCTS = 3
 """Products of half precision that make one of float32."""
 FLOAT64_SLOWER = 2.0
@@ -118,7 +120,14 @@ def launch_us(counts: Counts, storage_bytes: Sequence[int], num_warps: int, prof
     shares = [_share(counts, kind, profile) for kind in range(3)]
     busy = max(us / share for us, share in zip((memory, arithmetic, matrix), shares, strict=True))
     waiting = counts.queue / ATOMICS_PER_US
-    return profile.launch_us + max(busy, waiting, counts.programs * PROGRAM_START_US / resident)
+    starting = counts.programs * PROGRAM_START_US / resident
+    return profile.launch_us + max(busy, waiting, starting, _chain_us(counts, resident, profile))
+
+
+def _chain_us(counts: Counts, resident: int, profile: DeviceProfile) -> float:
+    """How long programs take because their operations wait for one another: the slowest, and all of them in so many places."""
+    cycles = profile.sm_khz / 1000  # in a microsecond
+    return max(counts.deepest / cycles - SHORT_WAITS_US, (counts.waited / cycles - SHORT_WAITS_US * counts.programs) / resident)
 
 
 def resident_programs(num_warps: int, profile: DeviceProfile) -> int:

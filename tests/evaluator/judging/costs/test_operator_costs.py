@@ -91,8 +91,8 @@ def test_the_tables_name_operators_that_exist() -> None:
     assert sorted((set(FLOPS) | MEMORY | set(POOLS)) - names) == []
 
 
-def meta(*shape: int) -> torch.Tensor:
-    return torch.empty(*shape, device="meta")
+def meta(*shape: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
+    return torch.empty(*shape, dtype=dtype, device="meta")
 
 
 def test_transposed_convolutions_count_by_their_input() -> None:
@@ -242,3 +242,32 @@ def test_a_gather_reads_what_it_writes_and_the_numbers_that_name_it() -> None:
     assert moved_bytes(Op("aten.index.Tensor", (), {}, (1,)), [table, places], [rows]) == 2 * 20 * 32 + 20 * 8
     assert moved_bytes(Op("aten.embedding.default", (), {}, (1,)), [table[:4], places], [rows]) == 4 * 32 + 20 * 8 + 20 * 32
     assert moved_bytes(Op("aten.gather.default", (), {}, (1,)), [table[0], places], [rows[:, 0]]) <= 3 * 20 * 4
+
+
+def test_a_scatter_in_place_moves_what_it_changes_and_what_says_where() -> None:
+    """Rows of 8 floats are 32 bytes, numbers 8: of 1,000 rows 20 are replaced, added to (read and written) or filled."""
+    cache, places, rows = meta(1000, 8), meta(20, dtype=torch.int64), meta(20, 8)
+    put = Op("aten.index_put_.default", (None, [places], None), {}, (1,))
+    assert moved_bytes(put, [cache, places, rows], [cache]) == 20 * (8 + 32 + 32)
+    assert touched(put, [cache, places, rows], [cache]) == 20 * 8
+    added = Op(put.op, (None, [places], None, True), {}, (1,))
+    assert moved_bytes(added, [cache, places, rows], [cache]) == 20 * (8 + 32 + 2 * 32)
+    columns = Op(put.op, (None, [None, places], None), {}, (1,))  # 20 columns of 1,000 elements are more than there are
+    assert moved_bytes(columns, [cache, places, meta(1)], [cache]) == 20 * 8 + 4 + 1000 * 32
+    add = Op("aten.index_add_.default", (None, 0, None, None), {}, (1,))
+    assert moved_bytes(add, [cache, places, rows], [cache]) == 20 * (8 + 32 + 2 * 32)
+    fill = Op("aten.index_fill_.int_Scalar", (None, 0, None, 0), {}, (1,))
+    assert moved_bytes(fill, [cache, places], [cache]) == 20 * (8 + 32)
+    scatter = Op("aten.scatter_.src", (None, 0, None, None), {}, (1,))
+    assert moved_bytes(scatter, [cache, meta(5, 8, dtype=torch.int64), rows], [cache]) == 40 * 8 + 20 * 32 + 40 * 4
+
+
+def test_a_scatter_that_makes_a_copy_or_is_told_by_a_mask_moves_all() -> None:
+    cache, places, rows = meta(1000, 8), meta(20, dtype=torch.int64), meta(20, 8)
+    copied = Op("aten.index_put.default", (None, [places], None), {}, (1,))
+    assert moved_bytes(copied, [cache, places, rows], [meta(1000, 8)]) == 2 * 32000 + 20 * (8 + 32)
+    mask = meta(1000, 8, dtype=torch.bool)
+    masked = Op("aten.masked_fill_.Scalar", (None, None, 0.0), {}, (1,))
+    assert moved_bytes(masked, [cache, mask], [cache]) == 2 * 32000 + 8000
+    by_mask = Op("aten.index_put_.default", (None, [mask], None), {}, (1,))
+    assert moved_bytes(by_mask, [cache, mask, meta(1)], [cache]) == 2 * 32000 + 8000 + 4

@@ -11,8 +11,8 @@ from rlkernel.errors import UsageError
 from rlkernel.runs.texts import jsonl
 
 TOGETHER = (
-    *("reward", "grad_norm", "entropy", "clip_fraction", "age", "mismatch", "extreme_ratios"),
-    *("effective_trajectories", "effective_tokens", "kept_turns"),
+    *("reward", "grad_norm", "entropy", "clip_fraction", "approx_kl", "age", "mismatch", "extreme_ratios"),
+    *("effective_trajectories", "kept_turns"),
 )
 """The numbers that docs/my_run_diverges.md reads together."""
 

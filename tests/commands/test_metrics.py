@@ -11,8 +11,8 @@ from rlkernel.commands.cli import main
 
 ROWS = (
     {"step": 0, "split": "validation", "reward": 9.0},
-    {"step": 1, "split": "train", "reward": 1.4142, "grad_norm": 7.7, "kept_turns": 1.0, "effective_tokens": None},
-    {"step": 12, "split": "train", "reward": 0.75, "grad_norm": 1234.0, "kept_turns": 0.5, "effective_tokens": 0.0801},
+    {"step": 1, "split": "train", "reward": 1.4142, "grad_norm": 7.7, "kept_turns": 1.0, "approx_kl": None},
+    {"step": 12, "split": "train", "reward": 0.75, "grad_norm": 1234.0, "kept_turns": 0.5, "approx_kl": 0.0801},
 )
 
 
@@ -27,14 +27,14 @@ def test_the_rows_of_a_run_fit_a_terminal(run: str, capsys: pytest.CaptureFixtur
     captured = capsys.readouterr()
     *heads, first, second = captured.out.splitlines()
     assert [line.split() for line in heads] == [
-        ["clip_", "extreme_", "effective_", "effective_"],
+        ["clip_", "extreme_", "effective_"],
         [
-            *("step", "reward", "grad_norm", "entropy", "fraction", "age", "mismatch", "ratios", "trajectories"),
-            *("tokens", "kept_turns"),
+            *("step", "reward", "grad_norm", "entropy", "fraction", "approx_kl", "age", "mismatch", "ratios"),
+            *("trajectories", "kept_turns"),
         ],
     ]
     assert first.split() == ["1", "1.41", "7.7", "-", "-", "-", "-", "-", "-", "-", "1"]
-    assert second.split() == ["12", "0.75", "1.23e+03", "-", "-", "-", "-", "-", "-", "0.0801", "0.5"]
+    assert second.split() == ["12", "0.75", "1.23e+03", "-", "-", "0.0801", "-", "-", "-", "-", "0.5"]
     assert max(map(len, captured.out.splitlines())) <= 100
     assert captured.err == "", "it needs no torch"
     assert main(["metrics", run, "--names", "reward", "grad_norm"]) == 0

@@ -65,6 +65,12 @@ class Round:
     first_inputs: list[Any]
     """The inputs of the calls that come before the module is judged, on both sides; empty where there are none."""
 
+    @property
+    def own_measures(self) -> frozenset[int]:
+        """The places of the outputs whose measure is the reference itself, because float64 gives something else."""
+        pairs = enumerate(zip(self.expected.reference, self.expected.exact, strict=True))
+        return frozenset(place for place, (found, exact) in pairs if exact is found)
+
 
 class Construction:
     """One module of the reference, and the same in float64; called any number of times. Its seeds come from `seeds`."""

@@ -175,7 +175,7 @@ from torch import nn
 
 class Model(nn.Module):
     def forward(self, x, table):
-        return table[torch.softmax(x, -1).argmax(-1)]
+        return table[torch.softmax(x, -1).topk(8)[1]]
 
 def get_inputs():
     return [torch.randn(512, 64), torch.randn(64, 8)]

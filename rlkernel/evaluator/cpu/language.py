@@ -18,7 +18,7 @@ from triton.runtime import interpreter as triton_interpreter
 from triton.runtime.interpreter import FunctionRewriter, TensorHandle
 from triton.runtime.jit import JITFunction
 
-from rlkernel.evaluator.cpu import branches, loops, patches, reductions
+from rlkernel.evaluator.cpu import branches, descriptors, loops, patches, reductions
 from rlkernel.evaluator.cpu.arithmetic import NotInterpreted
 from rlkernel.evaluator.cpu.branches import Branches
 from rlkernel.evaluator.cpu.kinds import carrying, others
@@ -302,6 +302,7 @@ def _made() -> tuple[Machine, Any]:
     triton_interpreter._patch_lang(types.SimpleNamespace(__globals__={"tl": tl, "core": tl.core}))
     _patch_dtypes()
     reductions.install()
+    descriptors.install(machine)
     _patch_words(machine, semantic)
     _patch_libdevice(semantic)
     _patch_card()

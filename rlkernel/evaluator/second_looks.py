@@ -110,12 +110,15 @@ class SecondLooks:
         order = (EIGHTH, 0) if isinstance(found, Judged) and found.evaluation.matches else (0, EIGHTH)
         ran: Evaluation | None = None
         async for look in self._longer(one, MOST_EXCUSING, order):
-            again = await self._look(one, look.source, one.at_full.unpriced())
-            if not isinstance(again, Judged):
+            for lighter in (look, look.lighter):
+                again = None if lighter is None else await self._look(one, lighter.source, one.at_full.unpriced())
+                if again is not None:
+                    break
+            if lighter is None or not isinstance(again, Judged):
                 continue
             if again.evaluation.correct:
-                return replace(again.evaluation, sizes=look.sizes)
-            ran = ran or replace(again.evaluation, sizes=look.sizes)
+                return replace(again.evaluation, sizes=lighter.sizes)
+            ran = ran or replace(again.evaluation, sizes=lighter.sizes)
         return ran if isinstance(found, Ended) else None
 
     async def _longer(self, one: _Candidate, most: int, halvings: Iterable[int]) -> AsyncIterator[Longer]:

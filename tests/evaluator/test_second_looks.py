@@ -97,14 +97,18 @@ async def test_sizes_are_searched_for_when_they_are_needed() -> None:
 
 
 @pytest.mark.anyio
-async def test_who_takes_too_long_where_he_may_be_excused_is_looked_at_with_less_beside() -> None:
+async def test_who_is_right_and_takes_too_long_is_looked_at_with_less_beside() -> None:
+    other = Evaluation(Status.INCONSISTENT, "", matches=True)
     lighter = (Longer("columns", {"COLS": 8192}, None, Lighter("lighter", {"COLS": 8192, "ROWS": 2})), LOOKS[1])
     judge = Judge(columns=TooLong(), lighter=judged(), rows=judged(Status.INCORRECT))
-    found = await after(judge, judged(Status.INCONSISTENT, same_work=False), looks=lighter)
+    found = await after(judge, Judged(other, False, frozenset()), looks=lighter)
     assert found is not None and (found.status, found.sizes) == (Status.CORRECT, {"COLS": 8192, "ROWS": 2})
     assert judge.asked == ["columns", "lighter"]
+    wrong = Judge(columns=TooLong(), lighter=judged(), rows=judged(Status.INCORRECT))  # few rows may hide what is wrong
+    assert await after(wrong, judged(Status.INCORRECT), "COLUMNS = 8192", looks=lighter) is None
+    assert "lighter" not in wrong.asked
     told = Judge(columns=judged(Status.INCORRECT), rows=judged(Status.INCORRECT))  # a look that has told something stands
-    assert await after(told, judged(Status.INCONSISTENT, same_work=False), looks=lighter) is None
+    assert await after(told, Judged(other, False, frozenset()), looks=lighter) is None
     assert "lighter" not in told.asked
 
 

@@ -107,15 +107,20 @@ class SecondLooks:
         """The verdict at the first longer sizes at which a candidate is right; of one whose kernels did not run at the first
         sizes, else that where they run. Its figures come from there, so that each look prices the candidate by its own draws."""
         # One that matches does other work, perhaps from far fewer rows on.
-        order = (EIGHTH, 0) if isinstance(found, Judged) and found.evaluation.matches else (0, EIGHTH)
+        right = isinstance(found, Judged) and found.evaluation.matches is True
+        order = (EIGHTH, 0) if right else (0, EIGHTH)
         ran: Evaluation | None = None
         async for look in self._longer(one, MOST_EXCUSING, order):
-            again = await self._look(one, look.source, one.at_full.unpriced())
-            if not isinstance(again, Judged):
+            # Two rows may hide what was wrong in four, such as the one length that is shorter than the others.
+            for lighter in (look, look.lighter if right else None):
+                again = None if lighter is None else await self._look(one, lighter.source, one.at_full.unpriced())
+                if again is not None:
+                    break
+            if lighter is None or not isinstance(again, Judged):
                 continue
             if again.evaluation.correct:
-                return replace(again.evaluation, sizes=look.sizes)
-            ran = ran or replace(again.evaluation, sizes=look.sizes)
+                return replace(again.evaluation, sizes=lighter.sizes)
+            ran = ran or replace(again.evaluation, sizes=lighter.sizes)
         return ran if isinstance(found, Ended) else None
 
     async def _longer(self, one: _Candidate, most: int, halvings: Iterable[int]) -> AsyncIterator[Longer]:

@@ -10,7 +10,7 @@ import pytest
 
 from rlkernel.evaluator.cpu_judge import AtFull, Judged, TooLong
 from rlkernel.evaluator.messages.children import CompileRequest, Extent, PriceRequest, RunRequest, TraceRequest
-from rlkernel.evaluator.messages.oracle import Longer
+from rlkernel.evaluator.messages.oracle import Lighter, Longer
 from rlkernel.evaluator.pool import Pool
 from rlkernel.evaluator.second_looks import SecondLooks, may_be_made_for_its_sizes
 from rlkernel.evaluator.stages import Clock, Ended
@@ -51,13 +51,15 @@ class Judge:
         return found
 
 
-async def after(judge: Judge, found: Judged | Ended, code: str = "", searched: list[int] | None = None) -> Evaluation | None:
+async def after(
+    judge: Judge, found: Judged | Ended, code: str = "", searched: list[int] | None = None, looks: tuple[Longer, ...] = LOOKS
+) -> Evaluation | None:
     """`searched`: how often longer sizes are halved at least, of those that were searched for."""
 
     async def lengthened(oracle: Any, problem: Problem, halvings: int) -> tuple[Longer, ...]:
         if searched is not None:
             searched.append(halvings)
-        return LOOKS
+        return looks
 
     stages, it, oracle = SimpleNamespace(lengthened=lengthened), judge, SimpleNamespace()
     return await SecondLooks(stages, it).after(oracle, PROBLEM, code, CLOCK, found, AtFull())  # type: ignore[arg-type]
@@ -92,6 +94,22 @@ async def test_sizes_are_searched_for_when_they_are_needed() -> None:
     ended = Judge(columns=judged(), rows=judged())
     assert await after(ended, judged(Status.INCORRECT), "COLUMNS = 8192", searched=searched) is not None
     assert searched == [4, 4, 0, 0]
+
+
+@pytest.mark.anyio
+async def test_who_is_right_and_takes_too_long_is_looked_at_with_less_beside() -> None:
+    other = Evaluation(Status.INCONSISTENT, "", matches=True)
+    lighter = (Longer("columns", {"COLS": 8192}, None, Lighter("lighter", {"COLS": 8192, "ROWS": 2})), LOOKS[1])
+    judge = Judge(columns=TooLong(), lighter=judged(), rows=judged(Status.INCORRECT))
+    found = await after(judge, Judged(other, False, frozenset()), looks=lighter)
+    assert found is not None and (found.status, found.sizes) == (Status.CORRECT, {"COLS": 8192, "ROWS": 2})
+    assert judge.asked == ["columns", "lighter"]
+    wrong = Judge(columns=TooLong(), lighter=judged(), rows=judged(Status.INCORRECT))  # few rows may hide what is wrong
+    assert await after(wrong, judged(Status.INCORRECT), "COLUMNS = 8192", looks=lighter) is None
+    assert "lighter" not in wrong.asked
+    told = Judge(columns=judged(Status.INCORRECT), rows=judged(Status.INCORRECT))  # a look that has told something stands
+    assert await after(told, Judged(other, False, frozenset()), looks=lighter) is None
+    assert "lighter" not in told.asked
 
 
 @pytest.mark.anyio

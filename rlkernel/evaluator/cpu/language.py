@@ -18,7 +18,7 @@ from triton.runtime import interpreter as triton_interpreter
 from triton.runtime.interpreter import FunctionRewriter, TensorHandle
 from triton.runtime.jit import JITFunction
 
-from rlkernel.evaluator.cpu import branches, loops, patches, reductions
+from rlkernel.evaluator.cpu import branches, descriptors, loops, patches, reductions
 from rlkernel.evaluator.cpu.arithmetic import NotInterpreted
 from rlkernel.evaluator.cpu.branches import Branches
 from rlkernel.evaluator.cpu.kinds import carrying, others
@@ -30,6 +30,13 @@ from rlkernel.evaluator.cpu.semantic import Semantic
 
 ALIGNED_ELEMENTS = 4
 """Neighbours that one access of a GPU may move together because a kernel says that they are neighbours."""
+
+_CONSTANT_OPERATORS = (
+    *(f"__{side}{name}__" for name in ("add", "sub", "mul", "truediv", "floordiv") for side in ("", "r")),
+    *(f"__{name}__" for name in ("mod", "lt", "le", "gt", "ge", "eq", "ne", "and", "or", "xor", "lshift", "rshift")),
+    "logical_and", "logical_or",
+)  # fmt: skip
+"""Those operators of `tl.constexpr` that take another operand."""
 
 
 class KernelWords(Loops, Branches):
@@ -206,6 +213,16 @@ def _where(machine: Machine) -> str:
     return "at full shape" if machine.dry else "of values from memory"
 
 
+def _with_tensors(method: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """An operator of a constant, which gives a tensor where the other operand is one, as Triton compiles it."""
+
+    def call(constant: Any, other: Any) -> Any:
+        made = method(constant, other)
+        return made.value if isinstance(made, tl.constexpr) and isinstance(made.value, tl.tensor) else made
+
+    return call
+
+
 def _not_interpreted(name: str) -> Callable[..., Any]:
     def call(*args: Any, **kwargs: Any) -> Any:
         raise NotInterpreted(f"the CPU runner cannot interpret {name}: only a GPU runs it")
@@ -229,6 +246,8 @@ def _patch_words(machine: Machine, semantic: Any) -> None:
     for name in ("__index__", "__bool__"):
         setattr(tl.tensor, name, _deciding(machine, getattr(tl.tensor, name), truth=name == "__bool__"))
     refuse_numbers(("__str__", "__repr__"))
+    for name in _CONSTANT_OPERATORS:
+        setattr(tl.constexpr, name, _with_tensors(getattr(tl.constexpr, name)))
     for name, member in list(vars(tl.tensor).items()):  # `x.exp()`: Triton's interpreter gives a semantic to its builtins alone
         if inspect.isfunction(member) and "_semantic" in inspect.signature(member).parameters:
             setattr(tl.tensor, name, functools.partialmethod(member, _semantic=semantic))
@@ -287,6 +306,7 @@ def _made() -> tuple[Machine, Any]:
     triton_interpreter._patch_lang(types.SimpleNamespace(__globals__={"tl": tl, "core": tl.core}))
     _patch_dtypes()
     reductions.install()
+    descriptors.install(machine)
     _patch_words(machine, semantic)
     _patch_libdevice(semantic)
     _patch_card()

@@ -20,7 +20,7 @@ from rlkernel.evaluator.judging.errors.own_error import Cores, OwnError, own_err
 from rlkernel.evaluator.judging.errors.tensor_cores import cores_of
 from rlkernel.evaluator.judging.errors.tolerance import beside as more_exact
 from rlkernel.evaluator.judging.errors.tolerance import of_state, tolerance
-from rlkernel.evaluator.judging.inputs.nudging import nudged
+from rlkernel.evaluator.judging.inputs.nudging import is_finer, nudged
 from rlkernel.evaluator.judging.inputs.places import places as places_of
 from rlkernel.evaluator.judging.inputs.planting import PLANTED, planted
 from rlkernel.evaluator.judging.inputs.stress import STRESS_NOTES, all_zero, holds_one, stressed
@@ -64,6 +64,12 @@ class Round:
     """The reference's own, of each output."""
     first_inputs: list[Any]
     """The inputs of the calls that come before the module is judged, on both sides; empty where there are none."""
+
+    @property
+    def own_measures(self) -> frozenset[int]:
+        """The places of the outputs whose measure is the reference itself, because float64 gives something else."""
+        pairs = enumerate(zip(self.expected.reference, self.expected.exact, strict=True))
+        return frozenset(place for place, (found, exact) in pairs if exact is found)
 
 
 class Construction:
@@ -129,7 +135,8 @@ class Construction:
         cores: Sequence[Cores | None] = rounded or [None] * len(whole)
         of_outputs, of_state_after = cores[: len(found)], cores[len(found) :]
         gaps = self.balance is None  # an argument that is also added without a product leaves tiny values beside usual ones
-        errors = [own_error(f, e, m, c, gaps=gaps) for f, e, m, c in zip(found, exact, moved or exact, of_outputs, strict=True)]
+        sides = [e if is_finer(f, before) else m for f, e, m in zip(found, exact, moved or exact, strict=True)]
+        errors = [own_error(f, e, m, c, gaps=gaps) for f, e, m, c in zip(found, exact, sides, of_outputs, strict=True)]
         beside = {
             i: (e, more_exact(f.dtype, error, self.precision))
             for i, (f, e, error) in enumerate(zip(found, exact, errors, strict=True))

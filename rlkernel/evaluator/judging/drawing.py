@@ -25,7 +25,7 @@ import torch
 from rlkernel.evaluator.draws import SEED_BITS, draws
 from rlkernel.evaluator.judging.construction import Construction, Round
 from rlkernel.evaluator.judging.errors.conversions import Conversions
-from rlkernel.evaluator.judging.errors.own_error import REFERENCE_FACTOR, OwnError
+from rlkernel.evaluator.judging.errors.own_error import REFERENCE_FACTOR, OwnError, undecided
 from rlkernel.evaluator.judging.errors.tensor_cores import balance_of, halved
 from rlkernel.evaluator.judging.errors.tolerance import FLOOR
 from rlkernel.evaluator.judging.inputs.planting import idle, only_values, planted, tells
@@ -49,8 +49,14 @@ def not_finite(outputs: Sequence[torch.Tensor]) -> tuple[bool, bool]:
 
 
 def _bearable(drawn: Round, usual: Round) -> bool:
-    """Whether the reference is as finite as it usually is, and tf32 as exact as it must be."""
+    """Whether the reference is as finite as it usually is, tf32 as exact as it must be, and indices as certain as usually."""
+    if _undecided(drawn) > 0 == _undecided(usual):
+        return False
     return bearable(not_finite(drawn.expected.reference), drawn.errors, not_finite(usual.expected.reference), usual.errors)
+
+
+def _undecided(drawn: Round) -> int:
+    return undecided(drawn.expected.reference, drawn.expected.exact)
 
 
 def bearable(
@@ -66,7 +72,10 @@ def _as_tight(drawn: Round, usual: Round) -> bool:
     """Whether the reference errs by little more than usually, so that bounds are hardly wider: rows at the edge of what it bears
     may not excuse the others, and an honest kernel, which may take another way, may err by more than the reference. Example: the
     variance in one pass of what a sigmoid makes of tiny rows, 0.5 and a little. Tf32 may err by no more than usually: a softmax
-    of scores far below zero amplifies what it rounds, and one such error says little of another."""
+    of scores far below zero amplifies what it rounds, and one such error says little of another. Nor may the reference be its own
+    measure where it is not usually, because it jumps: what it gathers at indices that it cannot tell."""
+    if drawn.own_measures - usual.own_measures:
+        return False
     rows = zip(drawn.errors, usual.errors, drawn.expected.reference, strict=True)
     floors = ((now, before, FLOOR.get(output.dtype, FLOOR[torch.float32])) for now, before, output in rows)
     return all(

@@ -52,7 +52,9 @@ class Edge:
     axis: int
     """Along which axis these rows are counted."""
     low: bool
-    """Whether a few of them lie wholly below zero, beside the tiny ones."""
+    """Whether a few of them lie wholly below zero."""
+    tiny: bool = True
+    """Whether a few of them are tiny."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,6 +55,14 @@ class Lengthen:
 
 
 @dataclass(frozen=True, slots=True)
+class Lighter:
+    """A problem's file with longer sizes as its `SMALL`, and all others smaller than they need to be."""
+
+    source: str
+    sizes: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
 class Longer:
     """A problem's file with longer sizes as its `SMALL`."""
 
@@ -62,6 +70,8 @@ class Longer:
     sizes: dict[str, Any]
     beside: str | None
     """The same with what is long as it was at first; None where nothing else was made smaller, so that this is the first look."""
+    lighter: Lighter | None = None
+    """The same with what is not long smaller, for a candidate that takes the interpreter too long; None where there is none."""
 
 
 @dataclass(frozen=True, slots=True)

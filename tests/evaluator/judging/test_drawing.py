@@ -167,3 +167,26 @@ def test_a_module_is_gone_before_the_next_is_made() -> None:
     alive = reference.namespace["ALIVE"]
     seen = [(len(rounds), len(alive)) for rounds in draw_rounds(reference, Precision.PYTORCH, "key", other=False)]
     assert seen == [(2, 0), (1, 0), (1, 0)]
+
+
+GATHERED = """
+import torch
+from torch import nn
+
+class Model(nn.Module):
+    def forward(self, x, table):
+        return table[torch.softmax(x, -1).topk(8)[1]]
+
+def get_inputs():
+    return [torch.randn(512, 64), torch.randn(64, 8)]
+
+def get_init_inputs():
+    return []
+"""
+
+
+def test_rows_whose_places_the_reference_cannot_tell_are_not_judged() -> None:
+    """What is gathered at such places jumps, so that the reference would be its own measure."""
+    rounds = drawn_rounds(load_reference(GATHERED, small=False), Precision.STRICT, "key", other=False)
+    assert [round.own_measures for round in rounds] == [frozenset()] * len(rounds)
+    assert "tiny" not in rounds[2].expected.note and "uneven" in rounds[2].expected.note

@@ -14,7 +14,7 @@ import triton.language as tl
 from triton.backends.compiler import GPUTarget
 
 from rlkernel.evaluator.devices import H200
-from rlkernel.evaluator.program.schema import Config, Launch, Op, Step
+from rlkernel.evaluator.program.schema import MAX_CHOICES, Config, Launch, Op, Step
 from rlkernel.evaluator.program.values import Constexpr, FunctionRef, ModuleRef, TensorRef
 from rlkernel.evaluator.trace.kernels import KernelTable
 from rlkernel.evaluator.trace.launches import intercepting
@@ -291,3 +291,16 @@ def test_a_global_constant_that_changes_between_launches_is_refused(monkeypatch:
         monkeypatch.setitem(helper.fn.__globals__, "SCALE", tl.constexpr(4))
         with pytest.raises(RuntimeError, match=r"^Global variable SCALE has changed since we compiled this kernel"):
             other[(1,)](traced.x)
+
+
+@pytest.mark.parametrize("count", [MAX_CHOICES, MAX_CHOICES + 1])
+def test_an_autotuner_of_too_many_configurations_is_refused_in_words(count: int) -> None:
+    configs = [triton.Config({"BLOCK": 64}, num_warps=2, maxnreg=8 * place) for place in range(1, count + 1)]
+    many = triton.autotune(configs=configs, key=["n"])(tuned.fn)
+    with tracing() as traced:
+        if count > MAX_CHOICES:
+            with pytest.raises(Untraceable, match="an autotuner has 1025 configurations, more than 1024; name fewer"):
+                many[(1,)](traced.x, 100)
+        else:
+            many[(1,)](traced.x, 100)
+            assert len(traced.launch().configs) == 1024

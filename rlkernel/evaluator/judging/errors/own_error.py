@@ -15,6 +15,7 @@ such as -1e9 behind a mask. Huge values begin above a gap of a factor of 1000 in
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import torch
@@ -173,6 +174,17 @@ def off_by_one(found: torch.Tensor, other: torch.Tensor) -> float:
         apart = (mine.long() - theirs.long()).abs_()
         wrong, most = wrong + int(apart.sum()), max(most, int(apart.amax()))
     return wrong / found.numel() if most == 1 else 0.0
+
+
+def undecided(found: Sequence[torch.Tensor], exact: Sequence[torch.Tensor]) -> int:
+    """How many of the outputs `found` hold whole numbers that are others in float64, where these are no roundings to a neighbour:
+    indices of what the reference itself cannot tell apart, such as the larger one of two equal numbers."""
+    pairs = [(one, other) for one, other in zip(found, exact, strict=True) if equal_or_wrong(one.dtype)]
+    return sum(not _same(one, other) and not (one.dtype in WHOLE and off_by_one(one, other)) for one, other in pairs)
+
+
+def _same(one: torch.Tensor, other: torch.Tensor) -> bool:
+    return one.shape == other.shape and torch.equal(valued(one), valued(other))
 
 
 def own_error(

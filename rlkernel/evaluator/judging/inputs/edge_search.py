@@ -2,23 +2,27 @@
 it.
 
 It bears rows that it treats on their own: what these change in an output, no other row changes. So a sum over columns has rows
-along the other axis. And an output may not grow by much, because what is large hides what is small. Source: ours.
+along the other axis. And an output may not grow by much, because what is large hides what is small.
+
+Nor may rows be so small that the reference itself does not know its answer. Example: indices of the largest of 64 probabilities
+that are all 1/64 and a millionth of it. Then rows lie below zero alone. Source: ours.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 from torch import nn
 
-from rlkernel.evaluator.judging.inputs.edges import with_rows_of
+from rlkernel.evaluator.judging.errors.own_error import undecided
+from rlkernel.evaluator.judging.inputs.edges import TINY, with_rows_of
 from rlkernel.evaluator.judging.inputs.stress import Change, changed, root_mean_square, with_edges
-from rlkernel.evaluator.judging.references.reference_calls import call, mapped, tensors_of
+from rlkernel.evaluator.judging.references.reference_calls import call, exact_of_copy, mapped, tensors_of
 from rlkernel.evaluator.messages.judgement import Edge
-from rlkernel.evaluator.program.codes import holds_numbers, valued
+from rlkernel.evaluator.program.codes import equal_or_wrong, holds_numbers, valued
 
 MOST = 8
 """The most calls of a reference, enough for a product's two operands."""
@@ -66,6 +70,18 @@ class _Calls:
             here.copy_(with_rows_of(others[around.place].mul_(LARGER), here, around))
         return [valued(t) for t in mapped(tensors_of(call(self.model, given, self.seed)), torch.clone)]
 
+    def undecided(self, places: Sequence[int], factor: float) -> bool:
+        """Whether whole numbers are others in float64, of one of the two draws, where the inputs at these places are multiplied
+        by a factor. Where the reference does not run there, none is known to be."""
+        for drawn in (self.inputs, self.others):
+            given = changed(mapped(drawn, torch.clone), self.usual)
+            for place in places:
+                tensors_of(given)[place].mul_(factor)
+            exact = exact_of_copy(self.model, given, self.seed)
+            if exact is not None and undecided(tensors_of(call(self.model, given, self.seed)), exact):
+                return True
+        return False
+
 
 def edges(
     model: nn.Module, drawn: Sequence[int], inputs: list[Any], others: list[Any], usual: Sequence[Change | None], seed: int
@@ -88,7 +104,19 @@ def edges(
         pass
     except Exception:  # a reference may refuse such inputs in its own way
         return ()
-    return tuple(found)
+    if not (found and any(equal_or_wrong(output.dtype) for output in before)) or _decided(calls, found):
+        return tuple(found)
+    return tuple(replace(edge, tiny=False) for edge in found if edge.low)
+
+
+def _decided(calls: _Calls, edges: Sequence[Edge]) -> bool:
+    """Whether whole numbers that the reference gives for what is tiny are those of float64, if they are for what is not. All of
+    an input is tiny here: a few rows may be told apart by chance, and by another kernel not."""
+    places = [edge.place for edge in edges]
+    try:
+        return not calls.undecided(places, TINY[-1]) or calls.undecided(places, 1.0)
+    except Exception:  # as above
+        return False
 
 
 def _borne(

@@ -28,10 +28,11 @@ more the larger its largest number is."""
 
 def edged(tensor: torch.Tensor, edge: Edge) -> torch.Tensor:
     """The tensor with such rows, changed in place. Zeros stay zeros. Nothing is waited for."""
-    tiny = _rows(tensor, edge.axis, 2)
-    first = -(-tiny.shape[edge.axis] // 2)
-    tiny.narrow(edge.axis, 0, first).mul_(TINY[0])
-    tiny.narrow(edge.axis, first, tiny.shape[edge.axis] - first).mul_(TINY[1])
+    if edge.tiny:
+        tiny = _rows(tensor, edge.axis, 2)
+        first = -(-tiny.shape[edge.axis] // 2)
+        tiny.narrow(edge.axis, 0, first).mul_(TINY[0])
+        tiny.narrow(edge.axis, first, tiny.shape[edge.axis] - first).mul_(TINY[1])
     if edge.low:
         rows = _rows(tensor, edge.axis, 4)
         low = rows * (BELOW / DEVIATION / _sizes(rows, edge.axis)).to(rows.dtype)
@@ -42,7 +43,7 @@ def edged(tensor: torch.Tensor, edge: Edge) -> torch.Tensor:
 
 def with_rows_of(tensor: torch.Tensor, other: torch.Tensor, edge: Edge) -> torch.Tensor:
     """The tensor with the rows of another one where such rows are, changed in place."""
-    for eighths in (2, 4) if edge.low else (2,):
+    for eighths in (*(2,) * edge.tiny, *(4,) * edge.low):
         _rows(tensor, edge.axis, eighths).copy_(_rows(other, edge.axis, eighths))
     return tensor
 

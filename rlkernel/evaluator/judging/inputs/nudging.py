@@ -1,5 +1,9 @@
 """Inputs in float64, moved by what the rounding of their own dtype may have done: what such a move changes in an answer is
-nobody's error."""
+nobody's error.
+
+It is somebody's where an output has a finer dtype than an input, as the sums of bfloat16 numbers in float32 have: these numbers
+are exact, and whoever rounds to their dtype what is made of them drops what the output would hold. There a move says nothing.
+"""
 
 from __future__ import annotations
 
@@ -23,6 +27,15 @@ def nudge(tensor: torch.Tensor) -> torch.Tensor:
     half = 0.5 * torch.finfo(tensor.dtype).eps
     factor = torch.empty(tensor.shape, dtype=torch.float64, device=tensor.device).uniform_(1.0 - half, 1.0 + half)
     return factor.mul_(tensor)
+
+
+def is_finer(output: torch.Tensor, inputs: Sequence[torch.Tensor]) -> bool:
+    """Whether an output's dtype resolves more than that of one of the inputs."""
+    return holds_numbers(output) and any(_step(output) < _step(tensor) for tensor in inputs if holds_numbers(tensor))
+
+
+def _step(tensor: torch.Tensor) -> float:
+    return torch.finfo(tensor.dtype).eps
 
 
 def nudged(inputs: list[Any], edges: Sequence[Edge] = ()) -> list[Any]:

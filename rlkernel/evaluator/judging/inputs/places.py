@@ -2,7 +2,8 @@
 which rows may be tiny or below zero.
 
 A mask that lets everything through may be ignored, as zeros may. Example: `mask = torch.ones(B, L, dtype=torch.bool)`, and a mean
-over what it leaves. It gets holes where the reference runs so and stays as finite as it is. Source: ours.
+over what it leaves. It gets holes where the reference runs so and stays as finite as it is. Indices that are all zero name one
+row of a table, and whoever always takes that row would be right: some become 1, where that is another answer. Source: ours.
 """
 
 from __future__ import annotations
@@ -16,10 +17,10 @@ import torch
 from torch import nn
 
 from rlkernel.evaluator.judging.inputs.edge_search import edges
-from rlkernel.evaluator.judging.inputs.stress import NOWHERE, UNEVEN, all_zero, changes, is_mask, side, stressed
+from rlkernel.evaluator.judging.inputs.stress import NOWHERE, UNEVEN, all_first, all_zero, changes, is_mask, side, stressed
 from rlkernel.evaluator.judging.inputs.unevenness import drawn_one_by_one
-from rlkernel.evaluator.judging.inputs.unread import MOST, unread_zeros
-from rlkernel.evaluator.judging.references.reference_calls import call, tensors_of
+from rlkernel.evaluator.judging.inputs.unread import MOST, alike, unread_zeros
+from rlkernel.evaluator.judging.references.reference_calls import call, mapped, state_of, tensors_of
 from rlkernel.evaluator.messages.judgement import Places, Stress
 from rlkernel.evaluator.program.codes import valued
 
@@ -37,9 +38,10 @@ def places(
     given = tensors_of(draw(seed))
     drawn = _drawn(given, tensors_of(draw(other))) if stress in UNEVEN else ()
     masks, zeros = [place for place, tensor in enumerate(given) if is_mask(tensor)], any(map(all_zero, given))
+    first = frozenset(place for place in masks if all_first(given[place]))
     del given  # the calls that follow need the memory
     kept = unread_zeros(model, partial(draw, seed), forward, stress) if zeros else frozenset()
-    found = Places(tuple(sorted(kept)), _holed(model, partial(draw, seed), forward, masks), drawn)
+    found = Places(tuple(sorted(kept)), _holed(model, partial(draw, seed), forward, masks, first), drawn)
     if stress is not Stress.EXTREME or not drawn:
         return found
     inputs = draw(seed)
@@ -51,8 +53,11 @@ def _drawn(inputs: list[torch.Tensor], others: list[torch.Tensor]) -> tuple[int,
     return tuple(place for place, (one, other) in enumerate(pairs) if side(one) and drawn_one_by_one(one, other))
 
 
-def _holed(model: Callable[[], nn.Module], draw: Callable[[], list[Any]], seed: int, masks: list[int]) -> tuple[int, ...]:
-    """The masks that get holes: each alone leaves the outputs of a call finite, and in their shapes."""
+def _holed(
+    model: Callable[[], nn.Module], draw: Callable[[], list[Any]], seed: int, masks: list[int], first: frozenset[int]
+) -> tuple[int, ...]:
+    """The masks that get holes: each alone leaves the outputs of a call finite, and in their shapes. Those of zeros, which are
+    `first`, must change what a call gives besides: they may be memory for a result, into which a kernel adds."""
     if not 0 < len(masks) <= MOST:
         return ()
 
@@ -63,5 +68,20 @@ def _holed(model: Callable[[], nn.Module], draw: Callable[[], list[Any]], seed: 
             return None
         return [(t.shape, bool(torch.isfinite(valued(t)).all())) for t in outputs]
 
+    def matters(place: int) -> bool:
+        before = stressed(draw(), Stress.VARIED, Places(holed=(place,)))
+        (usual, after), (found, left) = (
+            _results(model(), one, seed) for one in (stressed(draw(), Stress.VARIED), mapped(before, torch.clone))
+        )
+        written = [n for n, (was, now) in enumerate(zip(tensors_of(before), left, strict=True)) if not alike([was], [now])]
+        return not alike([*usual, *(after[n] for n in written)], [*found, *(left[n] for n in written)])
+
     usual = kinds(NOWHERE)
-    return tuple(place for place in masks if usual is not None and kinds(Places(holed=(place,))) == usual)
+    borne = [place for place in masks if usual is not None and kinds(Places(holed=(place,))) == usual]
+    return tuple(place for place in borne if place not in first or matters(place))
+
+
+def _results(model: nn.Module, inputs: list[Any], seed: int) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
+    """The outputs of a call with the state behind them, and its arguments afterwards."""
+    outputs = tensors_of(call(model, inputs, seed))
+    return [*outputs, *state_of(model).values()], tensors_of(inputs)

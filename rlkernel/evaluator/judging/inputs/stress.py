@@ -186,19 +186,28 @@ def holds_one(tensor: torch.Tensor) -> bool:
 
 
 def is_mask(tensor: torch.Tensor) -> bool:
-    """Whether an input holds truth values that are all the same, or positive whole numbers that are: a mask without a hole, or
-    lengths that leave nothing out, which may be ignored. A GPU is waited for."""
+    """Whether an input holds truth values that are all the same, or whole numbers that are, and not negative: a mask without a
+    hole, lengths that leave nothing out, or indices that all name the first row, which may be ignored. A GPU is waited for, on
+    which an index beyond a table is no error that leaves the process whole, so that zeros are left alone there."""
     if tensor.numel() < 2 or tensor.dtype not in MASKS:
         return False
     low, high = tensor.byte().aminmax() if tensor.dtype is torch.bool else tensor.aminmax()
-    return bool(low == high) and (tensor.dtype is torch.bool or bool(low > 0))
+    least = 0 if tensor.device.type == "cpu" else 1
+    return bool(low == high) and (tensor.dtype is torch.bool or bool(low >= least))
+
+
+def all_first(tensor: torch.Tensor) -> bool:
+    """Whether an input holds whole numbers that are all zero. A GPU is waited for."""
+    return tensor.dtype in MASKS and tensor.dtype is not torch.bool and tensor.numel() > 0 and not bool(tensor.any())
 
 
 def holed(tensor: torch.Tensor) -> torch.Tensor:
-    """A mask with about a quarter of its elements turned, or so many of its whole numbers halved, at places that depend on their
-    place in memory alone."""
+    """A mask with about a quarter of its elements turned, or so many of its whole numbers halved, or 1 if they are zeros, at
+    places that depend on their place in memory alone."""
     turned = wave_like(tensor.float()) < HOLES
-    return tensor ^ turned if tensor.dtype is torch.bool else torch.where(turned, tensor // 2, tensor)
+    if tensor.dtype is torch.bool:
+        return tensor ^ turned
+    return torch.where(turned, torch.where(tensor == 0, torch.ones_like(tensor), tensor // 2), tensor)
 
 
 def wave_like(tensor: torch.Tensor, *, positive: bool = False) -> torch.Tensor:

@@ -35,7 +35,7 @@ def unread_zeros(model: Callable[[], nn.Module], draw: Callable[[], list[Any]], 
     try:
         usual = _after(model(), stressed(draw(), stress), seed)
         return frozenset(
-            place for place in zeros if _alike(usual, _after(model(), stressed(draw(), stress, Places(kept=(place,))), seed))
+            place for place in zeros if alike(usual, _after(model(), stressed(draw(), stress, Places(kept=(place,))), seed))
         )
     except Exception:  # a reference may refuse such inputs in its own way
         return frozenset()
@@ -50,7 +50,8 @@ def _after(model: nn.Module, inputs: list[Any], seed: int) -> list[torch.Tensor]
     return [*outputs, *state_of(model).values(), *left]
 
 
-def _alike(one: list[torch.Tensor], other: list[torch.Tensor]) -> bool:
+def alike(one: list[torch.Tensor], other: list[torch.Tensor]) -> bool:
+    """Whether two calls gave the same, bit by bit."""
     pairs = zip(one, other, strict=False)
     return len(one) == len(other) and all(
         a.shape == b.shape and a.dtype is b.dtype and torch.equal(bits(a), bits(b)) for a, b in pairs

@@ -21,7 +21,7 @@ from rlkernel.evaluator.devices import DeviceProfile
 from rlkernel.evaluator.judging.costs.needs import Need
 from rlkernel.evaluator.judging.sizes.resizing import Sizes, batch_names, largest_of, sizes_of, with_small
 from rlkernel.evaluator.judging.sizes.size_search import Search, burden_of
-from rlkernel.evaluator.messages.oracle import Longer
+from rlkernel.evaluator.messages.oracle import Lighter, Longer
 from rlkernel.reference_text import prompt_source, small_of
 from rlkernel.types import Problem
 
@@ -29,6 +29,8 @@ MOST_BURDEN = 4.0
 """How far a second look's burden may be above what is comfortable. Its work is bounded besides, see `cpu.pace`."""
 SHRINKS = (1, 2, 4, 8, 16, 32, 64)
 """By what the other constants may be divided."""
+LIGHTER = 8
+"""By what they are divided once more for a candidate that takes the interpreter too long."""
 HALVINGS = 12
 """How often what is long may be halved."""
 
@@ -53,8 +55,20 @@ def lengthened(problem: Problem, profile: DeviceProfile, halvings: int = 0) -> l
             continue
         others = {name: small[name] if name in family else value for name, value in sizes.items()}
         beside = None if others == small else with_small(source, others)
-        found.append(Longer(with_small(source, sizes), sizes, beside))
+        lighter = _lighter(Search(bare, profile, _fits, None, whole.names), sizes, family)
+        found.append(Longer(with_small(source, sizes), sizes, beside, lighter))
     return found
+
+
+def _lighter(search: Search, sizes: Sizes, family: list[str]) -> Lighter | None:
+    """The look with all that is not long in it divided once more, where the reference runs so, and its batch, too."""
+    every = sizes_of(search.problem.source)
+    batch = {name: every[name] for name in batch_names(search.problem.source) if name in every}
+    fewer = {name: value if name in family else _map(_divided, value, LIGHTER) for name, value in (batch | sizes).items()}
+    found = search.need_of(fewer) if fewer != sizes else None
+    if found is None or not search.runs(fewer, found):
+        return None
+    return Lighter(with_small(search.problem.source, fewer), fewer)
 
 
 def _fits(found: Need) -> bool:

@@ -57,6 +57,26 @@ def test_tiny_and_low_rows_lie_apart_and_all_others_stay(dtype: torch.dtype, axi
         assert 5 < float(rows.mean().abs() / rows.std()) < 40
 
 
+def test_rows_may_lie_below_zero_alone() -> None:
+    torch.manual_seed(0)
+    x = 8.0 * torch.randn(16, 24)
+    both, low = edged(x.clone(), Edge(0, 0, True)), edged(x.clone(), Edge(0, 0, True, tiny=False))
+    assert (low != x).any(1).nonzero().reshape(-1).tolist() == [8, 9]
+    assert torch.equal(low[8:10], both[8:10])
+    assert torch.equal(with_rows_of(x.clone(), both, Edge(0, 0, True, tiny=False)), low)
+
+
+@pytest.mark.parametrize("count", [2, 8])
+def test_rows_are_not_so_small_that_a_reference_cannot_tell_its_indices(count: int) -> None:
+    low = (Edge(0, 0, True, tiny=False),)
+    assert found(lambda x: torch.softmax(x, -1).topk(count), (256, 64)) == low
+    assert found(lambda x: torch.softmax(x, -1).argsort(-1), (256, 64)) == low
+    assert found(lambda x: torch.softmax(x, -1).sort(-1), (256, 64)) == low
+    # The numbers themselves are told apart, however small they are.
+    assert found(lambda x: x.topk(count), (256, 64)) == (Edge(0, 0, True),)
+    assert found(lambda x: x.argmax(-1), (256, 64)) == (Edge(0, 0, True),)
+
+
 def test_half_of_the_tiny_rows_are_tinier_and_zeros_stay_zeros() -> None:
     torch.manual_seed(0)
     x = torch.tril(torch.randn(32, 32))

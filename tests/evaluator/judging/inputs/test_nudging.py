@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from rlkernel.evaluator.judging.inputs.nudging import nudged
+from rlkernel.evaluator.judging.inputs.nudging import is_finer, nudged
 
 
 def test_nudged_inputs_move_by_half_of_their_rounding() -> None:
@@ -15,3 +15,10 @@ def test_nudged_inputs_move_by_half_of_their_rounding() -> None:
     assert float((moved / 2.0 - 1).abs().max()) <= 2**-8
     assert float((moved / 2.0 - 1).abs().max()) > 0.9 * 2**-8
     assert kept.tolist() == [3]
+
+
+def test_an_output_is_finer_than_its_coarsest_input() -> None:
+    single, half, whole = torch.ones(2), torch.ones(2, dtype=torch.bfloat16), torch.ones(2, dtype=torch.int64)
+    assert is_finer(single, [single, half]) and is_finer(single.double(), [single]) and is_finer(half.half(), [half])
+    assert not (is_finer(single, [single]) or is_finer(half, [single, half]) or is_finer(single, [whole]))
+    assert not (is_finer(whole, [half]) or is_finer(single, []))

@@ -75,7 +75,7 @@ def test_masks_get_holes_in_a_quarter_of_their_elements_and_inputs_of_one_number
     assert [round(float(holed(t).float().mean()), 2) for t in (keep, padding, count)] == [0.75, 0.25, 0.75]
     lengths, nothing = torch.full((4096,), 33), torch.zeros(4096, dtype=torch.int64)
     assert holed(lengths).unique().tolist() == [16, 33] and round(float((holed(lengths) == 33).float().mean()), 2) == 0.75
-    assert [is_mask(t) for t in (lengths, -lengths, nothing, torch.arange(8))] == [True, False, False, False]
+    assert [is_mask(t) for t in (lengths, -lengths, nothing, torch.arange(8))] == [True, False, True, False]
     weights = torch.full((64,), 0.5)
     (varied,) = stressed([weights], Stress.VARIED)
     assert varied.unique().numel() == 64 and float(varied.min()) >= 0.25 and float(varied.max()) <= 0.75  # half to three halves
@@ -90,3 +90,31 @@ def test_the_hardest_stress_comes_first() -> None:
     assert stresses([ones]) == (Stress.SCALED, Stress.VARIED)
     assert stresses([[keep], 3]) == (Stress.VARIED,)
     assert stresses([torch.arange(64), 3]) == ()
+
+
+def rows_of_zeros(seed: int) -> list[Any]:
+    torch.manual_seed(seed)
+    return [torch.randn(8, 16), torch.zeros(64, dtype=torch.int64), torch.zeros(8, dtype=torch.int32)]
+
+
+@pytest.mark.parametrize(
+    ("forward", "holed"),
+    [
+        (lambda table, rows, count: table[rows], (1,)),
+        (lambda table, rows, count: table[rows] + count.sum(), (1, 2)),
+        (lambda table, rows, count: count.index_add_(0, rows[:3] * 0, rows[:3].int() * 0 + 1), (2,)),
+        (lambda table, rows, count: table + count.zero_().sum(), ()),  # memory for a result, which nobody reads
+        (lambda table, rows, count: table[:1][rows], ()),  # there is no other row
+        (lambda table, rows, count: table[rows.nonzero()], ()),  # of another shape
+    ],
+)
+def test_indices_of_the_first_row_become_others_where_that_is_another_answer(
+    forward: Callable[..., Any], holed: tuple[int, ...]
+) -> None:
+    assert places(lambda: Forward(forward), rows_of_zeros, SEEDS, Stress.VARIED).holed == holed
+
+
+def test_a_quarter_of_zeros_become_one() -> None:
+    made = holed(torch.zeros(4096, dtype=torch.int64))
+    assert set(made.tolist()) == {0, 1} and 0.2 < float(made.float().mean()) < 0.3
+    assert set(holed(torch.full((64,), 9)).tolist()) == {4, 9}

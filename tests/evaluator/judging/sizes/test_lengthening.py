@@ -71,3 +71,13 @@ def test_what_is_made_smaller_has_a_control() -> None:
     assert first.beside is not None
     assert small_of(first.beside) == first.sizes | {"columns": 512}
     assert second.beside is None or small_of(second.beside) == second.sizes | {"rows": 256}
+
+
+def test_a_lighter_look_keeps_what_is_long() -> None:
+    source = SOURCE.format(
+        full=(4096, 8192), small={"rows": 512, "columns": 96}, arguments="x", forward="x * 2", inputs="torch.rand(rows, columns)"
+    )
+    first, second = lengthened(Problem("p", 1, "train", source), H200, halvings=2)
+    assert first.sizes["columns"] == 2048 and first.lighter is not None
+    assert first.lighter.sizes == {"rows": first.sizes["rows"] // 8, "columns": 2048} == small_of(first.lighter.source)
+    assert second.lighter is not None and second.lighter.sizes == {"rows": second.sizes["rows"], "columns": 12}

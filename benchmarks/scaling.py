@@ -1,16 +1,19 @@
 """How cost grows with cores, cards, rollouts and turns: measured points, the limit of each as a line, and an estimate on paper.
 
-    python -m benchmarks.scaling [--figure docs/scaling.png] [--cpu 2:5.8:11-22 16:54:11-21] [--answer-tokens 2000]
+    python -m benchmarks.scaling [--figure docs/scaling.png] [--cpu 2:12.1:11-23 16:54:11-21] [--card 1:32:36.3:11-23]
 
 Reads the runs of `evaluator_throughput`, `loop` and `training` in `benchmarks/results`. `--cpu CORES:PER_SECOND:DATE` gives
-points of `evaluator_cpu`, which stores none. Each point bears the date of its measurement. Nothing is measured here. The
-estimate is of a training step of the papers: 16 prompts x 16 rollouts x 3 turns, which are 768 evaluations, with 14 billion
-weights in full. `Step` has its formulas and assumptions.
+points of `evaluator_cpu`, which stores none, and `--card CARDS:CORES:PER_SECOND:DATE` those of `evaluator_throughput` that were
+not stored. Each point bears the day of its measurement. Nothing is measured here. Limits of cores and cards are those of the
+first stored run; where a step's evaluations cost time, the rate is the last that one card was seen at. The estimate is of a
+training step of the papers: 16 prompts x 16 rollouts x 3 turns, which are 768 evaluations, with 14 billion weights in full.
+`Step` has its formulas and assumptions.
 """
 
 from __future__ import annotations
 
 import argparse
+import calendar
 import json
 import math
 from collections.abc import Sequence
@@ -30,6 +33,8 @@ RESULTS = Path(__file__).parent / "results"
 CARDS = (1, 8, 64)
 BANDWIDTH, FLOPS, MEMORY = 4.8e12, 989e12, 141e9
 """An H200: bytes/s of its memory, bfloat16 operations/s without sparsity, bytes of memory."""
+CARD_STYLES: tuple[dict[str, Any], ...] = ({"linestyle": "-."}, {"linestyle": (0, (1, 1)), "linewidth": 2.2})
+"""How the limits of one card and of several are drawn."""
 LOOP_WHEN = "11-21"
 """The date of the stored runs of `loop`, which `benchmarks/results/README.md` says and they themselves do not."""
 USABLE = 0.6
@@ -113,6 +118,11 @@ def points() -> list[Judged]:
     return [Judged.read(one), *(Judged.read(run) for run in two.values())]
 
 
+def last_of_one_card(judged: Sequence[Judged]) -> float:
+    """The evaluations per second that one card was last seen at."""
+    return max((p for p in judged if p.cards == 1), key=lambda p: p.when).per_second
+
+
 def training_share() -> float:
     """The share of the card's rate that full fine-tuning of 1.7B reaches, its vocabulary's embedding included."""
     cases = json.loads((RESULTS / "training_h200.json").read_text())["cases"]
@@ -123,43 +133,59 @@ def training_share() -> float:
 def _dated(axes: Any, points: Sequence[tuple[float, float, str]], places: Sequence[tuple[int, int]]) -> None:
     """Write when each point was measured, so many points of the printer's to the right of it and above it, in turn."""
     for index, (x, y, when) in enumerate(points):
-        axes.annotate(when, (x, y), places[index % len(places)], textcoords="offset points", va="center", fontsize=8)
+        axes.annotate(_day(when), (x, y), places[index % len(places)], textcoords="offset points", va="center", fontsize=8)
+
+
+def _day(when: str) -> str:
+    """A date as a label shows it.
+
+    >>> _day("11-21"), _day("")
+    ('21 Nov', '')
+    """
+    month, _, day = when.partition("-")
+    return f"{int(day)} {calendar.month_abbr[int(month)]}" if day else ""
 
 
 def draw(judged: Sequence[Judged], modelled: Sequence[tuple[float, float, str]], path: Path) -> None:
     """Three drawings beside each other: evaluations per second by cores and by cards, and seconds of a step by evaluations."""
-    figure, (by_cores, by_cards, by_step) = plt.subplots(1, 3, figsize=(13, 4), layout="constrained")
+    figure, (by_cores, by_cards, by_step) = plt.subplots(1, 3, figsize=(13, 4.4), layout="constrained")
     first = judged[0]
     assert first.core_seconds is not None and first.card_per_second is not None
+    then = _day(first.when)
     most = max(2 * max(p.cores for p in judged), 64)
-    by_cores.plot([0, most], [0, most / first.core_seconds], "--", color="tab:blue", label="limit: cores, measured time")
-    for cards in sorted({p.cards for p in judged}):
+    by_cores.plot([0, most], [0, most / first.core_seconds], "--", color="tab:blue", label=f"limit: cores ({then})")
+    for cards, style in zip(sorted({p.cards for p in judged}), CARD_STYLES, strict=False):
         height = cards * first.card_per_second
-        by_cores.axhline(height, linestyle=":", color="tab:green", label=f"limit: {cards} card{'s' * (cards > 1)}")
-    by_cores.plot([p.cores for p in judged], [p.per_second for p in judged], "o", color="tab:blue", label="measured time")
+        by_cores.axhline(height, color="tab:green", **style, label=f"limit: {_cards(cards)}, always busy ({then})")
+    for cards, marker in zip(sorted({p.cards for p in judged}), "os^D", strict=False):
+        own = [p for p in judged if p.cards == cards]
+        of = f"measured on {_cards(cards)}, the day beside it"
+        by_cores.plot([p.cores for p in own], [p.per_second for p in own], marker, color="tab:blue", label=of)
     orange = {"color": "tab:orange", "fillstyle": "none", "markersize": 9}
-    by_cores.plot([x for x, _, _ in modelled], [y for _, y, _ in modelled], "s", label="modelled time, no card", **orange)
-    _dated(by_cores, [(p.cores, p.per_second, p.when) for p in judged], [(8, 0)])
+    by_cores.plot(
+        [x for x, _, _ in modelled], [y for _, y, _ in modelled], "s", label="modelled time, no card, the day above it", **orange
+    )
+    _dated(by_cores, [(p.cores, p.per_second, p.when) for p in judged], [(8, 0), (8, 4), (8, -4)])
     _dated(by_cores, modelled, [(-12, 12)])
-    by_cores.set(xlabel="cores", ylabel="cold evaluations/s", ylim=(0, 200))
+    by_cores.set(xlabel="cores", ylabel="cold evaluations/s", ylim=(0, 280), title="Judging, by cores")
     cards = [p.cards for p in judged]
-    by_cards.plot([0, 4], [0, 4 * first.card_per_second], ":", color="tab:green", label="limit: a card that never waits")
-    by_cards.plot([0, 4], [0, 4 * 16 / first.core_seconds], "--", color="tab:blue", label="limit: 16 cores per card")
-    by_cards.plot(cards, [p.per_second for p in judged], "o", color="tab:blue", label="measured time")
-    _dated(by_cards, [(p.cards, p.per_second, p.when) for p in judged], [(8, -5), (8, 4)])
-    by_cards.set(xlabel="H200s, with 16 cores each", ylabel="cold evaluations/s")
+    by_cards.plot([0, 4], [0, 4 * first.card_per_second], "-.", color="tab:green", label=f"limit: cards, always busy ({then})")
+    by_cards.plot([0, 4], [0, 4 * 16 / first.core_seconds], "--", color="tab:blue", label=f"limit: 16 cores per card ({then})")
+    by_cards.plot(cards, [p.per_second for p in judged], "o", color="tab:blue", label="measured, the day beside it")
+    _dated(by_cards, [(p.cards, p.per_second, p.when) for p in judged], [(8, 0), (8, 4), (8, -4)])
+    by_cards.set(xlabel="H200s", ylabel="cold evaluations/s", title="Judging, by cards")
     run = json.loads((RESULTS / "loop_h200.json").read_text())
     side = next(side for side in run["sides"] if side["side"] == "ours")
     per_turn = run["prompts"] * run["rollouts"]
     work = (side["seconds_generation"] + side["seconds_training"]) / (per_turn * run["turns"])
-    rate = first.per_second
+    rate = last_of_one_card(judged)
     most = 4 * per_turn * run["turns"]
     by_step.plot([0, most], [0, most * work], "--", color="tab:blue", label="limit: the card that samples and trains")
-    by_step.plot([0, most], [0, most / rate], ":", color="tab:green", label="limit: a card that evaluates")
+    by_step.plot([0, most], [0, most / rate], ":", color="tab:green", label=f"limit: a card that judges {rate:.0f}/s")
     point = (per_turn * run["turns"], side["seconds_wall"], LOOP_WHEN)
-    by_step.plot([point[0]], [point[1]], "o", color="tab:blue", label="a step of 0.6B, simulated evaluator")
-    _dated(by_step, [point], [(8, -3)])
-    by_step.set(xlabel="rollouts x turns of 300 tokens", ylabel="seconds of a step")
+    by_step.plot([point[0]], [point[1]], "o", color="tab:blue", label="measured, 0.6B, simulated evaluator")
+    _dated(by_step, [point], [(-8, 12)])
+    by_step.set(xlabel="rollouts x turns of 300 tokens", ylabel="seconds of a step", title="A training step")
     for axes in (by_cores, by_cards, by_step):
         axes.legend(fontsize=8)
         axes.grid(alpha=0.3)
@@ -187,21 +213,35 @@ def _point(text: str) -> tuple[float, float, str]:
     return float(cores), float(rate), when
 
 
+def _card(text: str) -> Judged:
+    cards, _, rest = text.partition(":")
+    cores, rate, when = _point(rest)
+    return Judged(int(cores), int(cards), rate, when=when)
+
+
+def _cards(count: int) -> str:
+    return f"{count} H200{'s' * (count > 1)}"
+
+
 def main(argv: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--figure", type=Path, default=Path("docs/scaling.png"))
     parser.add_argument("--cpu", type=_point, nargs="*", default=[], metavar="CORES:PER_SECOND:DATE", help="from evaluator_cpu")
+    parser.add_argument(
+        "--card", type=_card, nargs="*", default=[], metavar="CARDS:CORES:PER_SECOND:DATE", help="from evaluator_throughput"
+    )
     parser.add_argument("--answer-tokens", type=int, default=2000, help="tokens of an answer, all of one length")
     args = parser.parse_args(argv)
-    judged = points()
+    judged = [*points(), *args.card]
     draw(judged, args.cpu, args.figure)
     console = Console()
     for point in judged:
-        console.print(
-            f"{point.cores} cores, {point.cards} cards: {point.per_second:.1f}/s, limit of the cards "
-            f"{point.cards * (point.card_per_second or 0):.0f}/s, of the cores {point.cores / (point.core_seconds or 1):.0f}/s"
-        )
-    show(judged[0].per_second, training_share(), args.answer_tokens, console)
+        limits = ""
+        if point.card_per_second is not None and point.core_seconds is not None:
+            cards, cores = point.cards * point.card_per_second, point.cores / point.core_seconds
+            limits = f", limit of the cards {cards:.0f}/s, of the cores {cores:.0f}/s"
+        console.print(f"{point.when}: {point.cores} cores, {_cards(point.cards)}: {point.per_second:.1f}/s{limits}")
+    show(last_of_one_card(judged), training_share(), args.answer_tokens, console)
     console.print(f"figure: {args.figure}")
 
 

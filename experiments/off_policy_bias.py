@@ -46,6 +46,7 @@ from rlkernel.commands.flags import parse_flags
 from rlkernel.errors import exit_status
 from rlkernel.interfaces import Correction
 from rlkernel.policy.replica import rounded
+from rlkernel.report.terminal import COLUMNS
 from rlkernel.statistics import Interval, student_interval
 
 ARMS: Mapping[str, Correction | None] = {
@@ -78,6 +79,13 @@ GAPS: Mapping[str, Gap] = {
     "8 bits and age 2": Gap(2, eight_bits=True),
     "8 bits and age 2, then 1": Gap(2, eight_bits=True, refreshed=1),
 }
+COLUMNS_MEAN: Mapping[str, str] = {
+    "bias": "|mean gradient - true gradient| / |true gradient|",
+    "angle": "between the mean and the true gradient, in degrees; 90 where nothing is kept",
+    "noise": "the spread of one group's gradient / |true gradient|",
+    "kept": "the share of turns with a weight above 0",
+}
+"""What each column of the tables means."""
 N = 4
 """The number of rollouts of a group."""
 LENGTH, WIDTH = 0.5, 32
@@ -137,16 +145,20 @@ def study() -> dict[str, dict[str, dict[str, Interval]]]:
 
 
 def print_table(found: Mapping[str, Mapping[str, Mapping[str, Interval]]]) -> None:
-    console = Console(width=120)
+    """Print a table for each gap, and what its columns mean, in at most 100 columns."""
+    console = Console(width=COLUMNS, highlight=False)
     for gap, by_arm in found.items():
         table = Table(title=gap, title_justify="left", box=None, pad_edge=False)
-        table.add_column("arm")
-        for header in ("bias", "angle", "noise", "kept"):
+        table.add_column("correction")
+        for header in COLUMNS_MEAN:
             table.add_column(header, justify="right")
         for arm, numbers in by_arm.items():
-            table.add_row(arm, *(f"{one.mean:.3f} [{one.low:.3f}, {one.high:.3f}]" for one in numbers.values()))
+            table.add_row(arm, *(f"{one.mean:.3f} ± {(one.high - one.low) / 2:.3f}" for one in numbers.values()))
         console.print(table)
-    console.print("means over 64 random toys with 95 % intervals; bias and noise relative to the true gradient, angle in degrees")
+        console.print()
+    for header, meaning in COLUMNS_MEAN.items():
+        console.print(f"{header}: {meaning}")
+    console.print("Each is a mean over 64 random toys, ± half of its 95 % interval.")
 
 
 def main(argv: Sequence[str]) -> int:

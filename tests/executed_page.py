@@ -40,9 +40,9 @@ class Page:
 
     def checkout(self, copy: Path) -> Path:
         """Make a copy of the checkout with the page's files and edits."""
-        for package in ("rlkernel", "algorithms", "envs", "experiments", "tests/algorithms", "tests/envs"):
-            shutil.copytree(ROOT / package, copy / package, ignore=shutil.ignore_patterns("__pycache__"))
-        for name in ("pyproject.toml", "tests/conftest.py", "docs/papers.md"):
+        for package in ("rlkernel", "algorithms", "envs", "experiments", "examples", "docs", "tests/algorithms", "tests/envs"):
+            shutil.copytree(ROOT / package, copy / package, ignore=shutil.ignore_patterns("__pycache__", "*.png"))
+        for name in ("pyproject.toml", "README.md", "tests/conftest.py", "tests/test_pages.py"):
             (copy / name).parent.mkdir(exist_ok=True)
             shutil.copy(ROOT / name, copy / name)
         for path, text in self.named("python"):

@@ -218,6 +218,16 @@ def test_every_experiment_is_on_its_page() -> None:
     }
 
 
+def test_the_page_of_experiments_links_what_was_found_with_each() -> None:
+    rows = {row[0].strip("`"): row for row in table(DOCUMENTS["docs/experiments.md"])}
+    for name in (*NAMES, "sequential_scaling"):
+        pages = sorted((ROOT / "docs" / "results").glob(f"*/{name}/README.md"))
+        if pages:
+            assert f"({pages[-1].relative_to(ROOT / 'docs').as_posix()})" in rows[name][2], name
+        else:
+            assert rows[name][2] in ("not run yet", "not run in full yet", "[log](log.md)"), name
+
+
 def test_presets_and_verdicts_are_on_the_page_of_experiments() -> None:
     rows = {row[0].strip("`"): row for row in table(DOCUMENTS["docs/experiments.md"])}
     verdicts = {row[0].strip("`") for row in table(DOCUMENTS["docs/report.md"])}

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from rlkernel.starting import loading
+from tests.report.test_compare import write_run
 
 ROOT = Path(__file__).parent.parent
 PAIR = ("envs/suite/level2/chain_bias_gelu_scale.py", "tests/red_team/honest/level2/chain_bias_gelu_scale.py")
@@ -53,6 +54,14 @@ def test_what_only_parses_words_or_is_imported_by_others_says_nothing(tmp_path: 
     assert without_torch(["-m", "rlkernel", "--help"], tmp_path).stderr == ""
     (tmp_path / "mine.py").write_text("import experiments, examples\n")
     assert without_torch([str(tmp_path / "mine.py")], tmp_path).stderr == ""
+
+
+def test_a_comparison_announces_no_torch_and_loads_none(tmp_path: Path) -> None:
+    for arm in ("grpo", "trloo"):
+        write_run(tmp_path / arm, arm, 0, {"a": 0.5})
+    names = [str(tmp_path / arm) for arm in ("grpo", "trloo")]
+    done = without_torch(["-m", "rlkernel", "compare", *names, "--figure", str(tmp_path / "compare.png")], tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_what_is_loaded_already_is_not_announced(capsys: pytest.CaptureFixture[str]) -> None:

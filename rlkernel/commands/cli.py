@@ -293,7 +293,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     def run() -> int:
         command = _parse(args)
-        if not isinstance(command, Metrics):  # which reads a file
+        if not isinstance(command, Compare | Metrics):  # which read files
             loading(f"torch and what `rlkernel {args[0]}` needs besides", "torch")
         return command()
 

@@ -105,7 +105,12 @@ def with_file(experiment: Experiment, argv: Sequence[str]) -> tuple[Experiment, 
     presets = {name: replace(preset, adapt=file.after(preset.adapt)) for name, preset in experiment.presets.items()}
     chosen, flags = parse(experiment.name, arms, argv, Flags(**file.flags), presets)
     named = bool(argv) and not argv[0].startswith("-")
-    return replace(experiment, arms=arms, presets=presets), chosen if named else file.named or chosen, flags
+    chosen = chosen if named else file.named or chosen
+    story = experiment.story
+    if path is not None and file.arms.keys() & set(chosen):
+        # The experiment's own words are about its own arms.
+        story = replace(story, title=f"Runs of {path.name}, with the arms of {experiment.name}", docstring="")
+    return replace(experiment, arms=arms, presets=presets, story=story), chosen, flags
 
 
 def _main(experiment: Experiment, argv: list[str], train: Train | None) -> int:
@@ -118,7 +123,8 @@ def _main(experiment: Experiment, argv: list[str], train: Train | None) -> int:
     preset = choose_preset(experiment.presets, flags)
     jobs = plan({arm: experiment.arms[arm] for arm in chosen}, flags, preset)
     if flags.list:
-        first = next(iter(experiment.arms))  # what the others are compared with, listed or not
+        # One arm alone is compared with the experiment's first, several with the first of them.
+        first = chosen[0] if len(chosen) > 1 else next(iter(experiment.arms))
         known = plan({arm: experiment.arms[arm] for arm in dict.fromkeys((first, *chosen))}, flags, preset)
         list_arms({run.name: run for run, _ in known}, experiment.sharing(), preset, chosen)
         return 0

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
 
 from rlkernel.commands.plan import Preset
 from rlkernel.config import Run, to_json
@@ -30,16 +29,16 @@ def cost(run: Run) -> int:
 def list_arms(
     arms: Mapping[str, Run], sharing: Mapping[str, Sequence[str]], preset: Preset, listed: Sequence[str] | None = None
 ) -> None:
-    """Print for each arm the cost of one run and which other experiments have it; below it, what differs from the first arm.
-    listed: the arms that are shown; None: all."""
+    """Print for each arm the cost of one run and which other experiments have it; below it, what differs from the first of
+    `arms`. listed: the arms that are shown; None: all."""
     differs, first = differences({arm: to_json(run) for arm, run in arms.items()}), next(iter(arms))
     width = max(map(len, ("arm", *arms)))
-    lines = [f"{'arm':{width}}  steps  answers per run  shared with", "    what differs from the first arm"]
+    lines = [f"{'arm':{width}}  steps  answers per run  shared with", f"    what differs from {first}"]
     arms = {arm: run for arm, run in arms.items() if listed is None or arm in listed}
     for arm, run in arms.items():
         own = {key: value for key, value in differs[arm].items() if arm == first or value != differs[first][key]}
         what = "; ".join(f"{key} = {value}" for key, value in own.items()) or (
-            "the first arm" if arm == first else "differs in nothing"
+            "the arm that the others are compared with" if arm == first else "differs in nothing"
         )
         about = f"{arm:{width}}  {run.steps:5}  {cost(run):15,}  {', '.join(sharing.get(arm, ())) or '-'}"
         lines += textwrap.wrap(about, COLUMNS, subsequent_indent=" " * (width + 26))
@@ -56,17 +55,19 @@ def list_arms(
 
 
 def list_methods(tables: Tables) -> None:
-    """Print the registered methods: name, class with the values of its fields, and the first sentence of what it says of
-    itself."""
-    table = Table(box=None, pad_edge=False)
-    for header in ("method", "name", "class", "formula"):
-        table.add_column(header, overflow="fold")
-    for kind, classes in tables.items():
-        for name, cls in classes.items():
-            formula = (cls.__doc__ or "").strip().split("\n\n")[0]
-            table.add_row(kind, name, _brief(to_json(cls())), " ".join(formula.split()))
-    if tables:
-        Console(width=COLUMNS).print(table, markup=False)
+    """Print the registered methods: name, class with the values of its fields, and below these the first sentence of what it says
+    of itself."""
+    names = [(kind, name, cls) for kind, classes in tables.items() for name, cls in classes.items()]
+    if not names:
+        return
+    kinds, width = (max(map(len, column)) for column in (("method", *tables), ("name", *(name for _, name, _ in names))))
+    lines = [f"{'method':{kinds}}  {'name':{width}}  class", "    formula"]
+    for kind, name, cls in names:
+        about = f"{kind:{kinds}}  {name:{width}}  {_brief(to_json(cls()))}"
+        formula = " ".join((cls.__doc__ or "").strip().split("\n\n")[0].split())
+        lines += textwrap.wrap(about, COLUMNS, subsequent_indent=" " * (kinds + width + 6), break_on_hyphens=False)
+        lines += textwrap.wrap(formula, COLUMNS, initial_indent="    ", subsequent_indent="    ", break_on_hyphens=False)
+    Console(width=COLUMNS).print("\n".join(lines), markup=False, highlight=False)
 
 
 def _brief(value: Any) -> str:

@@ -41,7 +41,7 @@ class DrawnCurve:
     band: str
     """The outline of the range over seeds; empty where there is none."""
     marks: tuple[tuple[float, float], ...]
-    """The places of the measurements; none for a training, which has one at every step."""
+    """The places of the measurements; none for a training of several steps, which has one at each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +49,8 @@ class Chart:
     """One panel, ready to be drawn."""
 
     title: str
+    zero: bool
+    """Whether every value is 0, so that the title says it all."""
     about: str
     """What a reader who does not see the drawing is told."""
     x_ticks: tuple[Tick, ...]
@@ -70,7 +72,8 @@ class _Scale:
 
     def x(self, step: float) -> float:
         low, high = self.steps
-        return round(LEFT + (step - low) / max(1, high - low) * (WIDTH - LEFT - RIGHT), 1)
+        share = (step - low) / (high - low) if high > low else 0.5  # one step stands in the middle
+        return round(LEFT + share * (WIDTH - LEFT - RIGHT), 1)
 
     def y(self, value: float) -> float:
         low, high = (_place(limit, self.log) for limit in self.values)
@@ -136,6 +139,7 @@ def _chart(runs: Sequence[RunRecord], panel: Panel, axis: str) -> Chart | None:
     styles = tuple(dict.fromkeys((label, dashed) for _, _, label, dashed, _ in found if label))
     return Chart(
         title,
+        not any(values),
         f"{title} over {axis}s: {_ends(found, panel)}",
         tuple(Tick(scale.x(step), str(step)) for step in _step_ticks(steps)),
         tuple(Tick(scale.y(value), _text(value, panel.share)) for value in y_ticks),
@@ -149,7 +153,8 @@ def _draw(i: int, dashed: bool, found: Curve, scale: _Scale, panel: Panel, band:
     several = len(found.seeds) > 1
     low = scale.points({step: low for step, (low, _) in found.ranges.items()})
     high = scale.points({step: high for step, (_, high) in reversed(list(found.ranges.items()))})
-    marks = () if panel.trains else tuple((scale.x(step), scale.y(value)) for step, value in found.means.items())
+    places = tuple((scale.x(step), scale.y(value)) for step, value in found.means.items())
+    marks = () if panel.trains and len(places) > 1 else places
     seeds = tuple(map(scale.points, found.seeds)) if several else ()
     return DrawnCurve(i, dashed, scale.points(found.means), seeds, f"{low} {high}" if several and band else "", marks)
 
@@ -157,6 +162,8 @@ def _draw(i: int, dashed: bool, found: Curve, scale: _Scale, panel: Panel, band:
 def _value_ticks(low: float, high: float, panel: Panel) -> list[float]:
     if panel.log:
         return [0.0, *(10.0**k for k in range(math.ceil(math.log10(1 + high)) + 1))]
+    if high == low and not panel.share:  # 0 throughout, which has no scale
+        return [0.0]
     span = high - low if high > low else 1.0
     ticks = MaxNLocator(nbins=4, steps=[1, 2, 2.5, 5, 10]).tick_values(low, low + span)
     return [float(tick) for tick in ticks if not panel.share or -1e-9 <= tick <= 1 + 1e-9]

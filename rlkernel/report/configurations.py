@@ -13,11 +13,29 @@ INNER_LIMIT = 30
 
 
 def differences(configurations: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, str]]:
-    """What differs between arms: arm -> field -> value, for the fields of the dumped `Run` that are not the same in all arms."""
+    """What differs between arms: arm -> field -> value, for the fields of the dumped `Run` that are not the same in all arms. Of
+    a value that differs in some of its own fields from others of its class, only these are shown."""
     fields = [key for key in next(iter(configurations.values())) if key not in ("name", "seed", "class")]
     values = {arm: {key: json.dumps(run[key], sort_keys=True) for key in fields} for arm, run in configurations.items()}
     varying = [key for key in fields if len({own[key] for own in values.values()}) > 1]
-    return {arm: {key: _plain(configurations[arm][key]) for key in varying} for arm in configurations}
+    shown = {key: _narrowed({arm: run[key] for arm, run in configurations.items()}) for key in varying}
+    return {arm: {key: _plain(shown[key][arm]) for key in varying} for arm in configurations}
+
+
+def _narrowed(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The dumped values of one field by arm, each without the fields that all values of its class share, where these differ.
+
+    >>> _narrowed({"a": {"class": "Loss", "kind": "clip", "beta": 0.0}, "b": {"class": "Loss", "kind": "cispo", "beta": 0.0}})
+    {'a': {'class': 'Loss', 'kind': 'clip'}, 'b': {'class': 'Loss', 'kind': 'cispo'}}
+    """
+    found = dict(values)
+    for arm, value in values.items():
+        if not isinstance(value, Mapping) or "class" not in value:
+            continue
+        alike = [other for other in values.values() if isinstance(other, Mapping) and other.get("class") == value["class"]]
+        if differing := {key for key in value if any(other.get(key) != value[key] for other in alike)}:
+            found[arm] = {key: item for key, item in value.items() if key == "class" or key in differing}
+    return found
 
 
 def _plain(value: Any) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -207,16 +208,40 @@ def test_properties_of_every_estimator(estimator: Advantage, drawn: Drawn, seed:
     flat = estimator(torch.full_like(returns_GKT, 1.25), valid_GKT)
     several_G1T = valid_GKT.sum(1, keepdim=True) > 1
     if estimator not in (*BY_TRAJECTORY, *NOT_CENTRED):
-        assert bool((flat[several_G1T.expand_as(flat)] == 0).all())
+        assert bool((flat[several_G1T.expand_as(flat)] == 0).all()), uncentred(estimator)
 
 
 @pytest.mark.parametrize("estimator", GROUPWISE_BY_TURN, ids=str)
 @settings(max_examples=30)
 @given(drawn=groups())
 def test_a_turn_of_several_is_centred(estimator: Advantage, drawn: Drawn) -> None:
-    returns_GKT, valid_GKT = of(estimator, drawn)
+    check_centred(estimator, *of(estimator, drawn))
+
+
+def check_centred(estimator: Advantage, returns_GKT: torch.Tensor, valid_GKT: torch.Tensor) -> None:
     several_GT = valid_GKT.sum(1) > 1
-    assert bool((estimator(returns_GKT, valid_GKT).sum(1)[several_GT].abs() < 1e-9).all())
+    assert bool((estimator(returns_GKT, valid_GKT).sum(1)[several_GT].abs() < 1e-9).all()), uncentred(estimator)
+
+
+def uncentred(estimator: Advantage) -> str:
+    """What a reader of a failure is told to do."""
+    return (
+        f"{estimator} is not centred over the group of a turn: if that is meant, name it in NOT_CENTRED (or in BY_TRAJECTORY or "
+        "OVER_THE_BATCH) at the top of this file"
+    )
+
+
+@dataclass(frozen=True)
+class Plain:
+    """The return itself, without a baseline."""
+
+    def __call__(self, returns_GKT: torch.Tensor, valid_GKT: torch.Tensor) -> torch.Tensor:
+        return torch.where(valid_GKT, returns_GKT, 0.0)
+
+
+def test_an_estimator_that_is_not_centred_is_told_where_to_say_so() -> None:
+    with pytest.raises(AssertionError, match=r"^Plain\(\) is not centred .* name it in NOT_CENTRED .* at the top of this file"):
+        check_centred(Plain(), column(1, 0, 0, 0), valid(1, 1, 1, 1))
 
 
 @pytest.mark.parametrize("estimator", GROUPWISE_BY_TURN, ids=str)

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
+from matplotlib import pyplot as plt
+from matplotlib.figure import Figure
 
-from benchmarks.scaling import BANDWIDTH, FLOPS, USABLE, Judged, Step
+from benchmarks import scaling
+from benchmarks.scaling import BANDWIDTH, FLOPS, USABLE, Judged, Step, last_of_one_card
 
 STEP = Step(cards=64, answer_tokens=2000, evaluations_per_second=50.0, training_share=0.25)
 
@@ -32,3 +36,22 @@ def test_a_point_has_the_limits_of_one_card_and_of_one_core() -> None:
         "cpu": {"parent": 0.4, "children": 15.6},
     }  # fmt: skip
     assert Judged.read(run) == Judged(32, 2, 80.0, card_per_second=75.0, core_seconds=0.2)
+
+
+def test_the_last_rate_of_one_card_is_the_one_of_today() -> None:
+    two = Judged(32, 2, 97.0, when="11-24")
+    assert last_of_one_card([Judged(16, 1, 54.0, when="11-21"), two, Judged(32, 1, 36.3, when="11-23")]) == 36.3
+
+
+def test_no_two_lines_of_a_drawing_look_alike(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    kept: list[Figure] = []
+    monkeypatch.setattr(scaling.plt, "close", kept.append)
+    scaling.draw([*scaling.points(), Judged(32, 1, 36.3, when="11-23")], [(2.0, 12.1, "11-23")], tmp_path / "figure.png")
+    (figure,) = kept
+    for axes in figure.axes:
+        looks = [(line.get_color(), line.get_linestyle(), line.get_marker()) for line in axes.get_lines()]
+        labels = [line.get_label() for line in axes.get_lines()]
+        assert len(set(looks)) == len(looks) and len(set(labels)) == len(labels)
+    by_cores = figure.axes[0]
+    assert sorted(text.get_text() for text in by_cores.texts) == ["21 Nov", "21 Nov", "21 Nov", "23 Nov", "23 Nov"]
+    plt.close(figure)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -33,6 +34,25 @@ def test_the_list_has_of_each_arm_what_the_first_has_not(capsys: pytest.CaptureF
     assert sum("a_long_name" in line for line in lines) == 3 and max(map(len, lines)) <= 100
 
 
+def test_arms_of_a_file_are_compared_with_the_first_that_is_listed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "mine.toml").write_text(
+        'run = ["slow", "wide"]\n[arms.slow]\nbase = "grpo"\nturns = 5\n'
+        '[arms.wide]\nbase = "grpo"\nturns = 5\nloss = { clip_high = 0.4 }\n'
+    )
+    words = ["--config", str(tmp_path / "mine.toml"), "--list", "--preset", "cpu"]
+    assert main(experiment(), words, train=ScriptedTraining()) == 0
+    lines = [line.strip() for line in capsys.readouterr().out.splitlines()]
+    # Both differ from the experiment's grpo in their turns, and from each other in one field of the loss.
+    assert lines[1] == "what differs from slow"
+    assert (lines[3], lines[5]) == ("loss = Loss(clip_high=0.28)", "loss = Loss(clip_high=0.4)")
+
+
+def test_one_arm_alone_is_compared_with_the_first_of_the_experiment(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(experiment(), ["trloo", "--list", "--preset", "cpu"], train=ScriptedTraining()) == 0
+    lines = [line.strip() for line in capsys.readouterr().out.splitlines()]
+    assert lines[1] == "what differs from grpo" and lines[3:] == ["advantage = TRLOO(singleton=return)"]
+
+
 def test_every_experiment_is_listed_on_one_screen(capsys: pytest.CaptureFixture[str]) -> None:
     for name in NAMES:
         assert main(load(name), ["--list", "--preset", "cpu"]) == 0
@@ -46,6 +66,8 @@ def test_the_registered_methods_have_a_list_of_their_own(capsys: pytest.CaptureF
         for name, cls in classes.items():
             assert any(line.split()[:2] == [kind, name] and f" {cls.__name__}(" in line for line in lines), name
     assert max(map(len, lines)) <= 100
+    # A formula has the width of the screen.
+    assert any(line.strip() == "A = (G - mean) / (std + eps) over the N valid samples of the group." for line in lines)
 
 
 def test_cost_counts_every_answer() -> None:

@@ -65,6 +65,19 @@ def test_a_file_adds_arms_and_sets_flags(tmp_path: Path) -> None:
     )  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("words", "title"),
+    [((), "Runs of run.toml, with the arms of estimators"), (("grpo", "trloo"), "Estimators")],
+)
+def test_a_report_of_the_files_arms_does_not_speak_the_experiments_words(
+    tmp_path: Path, words: tuple[str, ...], title: str
+) -> None:
+    planned(tmp_path, SWEEP, *words)
+    page = (tmp_path / "estimators" / "report.html").read_text(encoding="utf-8")
+    assert f"<b>{title}</b>" in page
+    assert ("The claim." in page) == (title == "Estimators")
+
+
 def test_words_of_the_command_line_win(tmp_path: Path) -> None:
     (run,) = planned(tmp_path, SWEEP, "paid", "--steps", "9", "--seeds", "5")
     assert (run.name, run.steps, run.seed) == ("paid", 9, 5)

@@ -15,6 +15,7 @@ from algorithms.trloo import TRLOO
 from experiments import estimator_bias, off_policy_bias
 from experiments.off_policy_bias import ARMS, GAPS, Gap, N, bias, main, policies
 from experiments.two_turns import TwoTurns, moments
+from rlkernel.statistics import Interval
 from tests.algorithms.test_exact_gradient import DRIFT, ENDINGS, FIRST, LOGITS, PATHS, SECOND, corrected
 
 BOTH = GAPS["8 bits and age 2"]
@@ -98,3 +99,13 @@ def test_the_command_writes_the_numbers(
     assert "8 bits and age 2" in capsys.readouterr().out
     assert main(["--bogus"]) == 2
     assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_the_tables_fit_a_screen_and_say_what_their_columns_mean(capsys: pytest.CaptureFixture[str]) -> None:
+    of_one = {"bias": Interval(0.497, 0.420, 0.574), **dict.fromkeys(("angle", "noise", "kept"), Interval(99.5, 88.25, 110.75))}
+    off_policy_bias.print_table({gap: dict.fromkeys(ARMS, of_one) for gap in GAPS})
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 100
+    assert lines[2].split() == ["nothing", "0.497", "±", "0.077", *["99.500", "±", "11.250"] * 3]
+    for column in lines[1].split()[1:]:
+        assert any(line.startswith(f"{column}: ") for line in lines), column

@@ -67,13 +67,27 @@ def test_shares_are_percent_and_styles_have_a_legend() -> None:
 
 def test_values_below_zero_and_orders_of_magnitude_stay_inside() -> None:
     loss = only([run("a", 0, 0.0)], TRAINING_PANELS[0])
-    assert loss.curves[0].marks == ()  # a training has a value at every step
+    assert loss.curves[0].marks == ()  # a training of two steps has a value at each
     for panel, runs in (
         (TRAINING_PANELS[0], [run("a", 0, 0.0)]),
         (Panel("x", (("reward", "-", ""),), False, log=True), [run("a", 0, 0.0, 9000.0)]),
     ):
         points = [float(point.split(",")[1]) for point in only(runs, panel).curves[0].mean.split()]
         assert all(12 <= y <= 220 for y in points) and len(set(points)) == 2
+
+
+def test_a_training_of_one_step_is_a_mark_in_the_middle() -> None:
+    of = RunRecord(Path("a"), "a", 0, "modelled", {"run": {"reward": None}}, (), ({"step": 1, "loss": 2.0},))
+    loss = only([of], TRAINING_PANELS[0])
+    # x halfway between 50 and 428, y at the top: a line through one point is not seen.
+    assert loss.curves[0].marks == ((239.0, 12.0),)
+    assert [(tick.at, tick.label) for tick in loss.x_ticks] == [(239.0, "1")]
+
+
+def test_what_is_0_throughout_has_no_scale() -> None:
+    found = only([run("a", 0, 0.0, 0.0)], REWARD)
+    assert found.zero and [(tick.at, tick.label) for tick in found.y_ticks] == [(220.0, "0")]
+    assert not only([run("a", 0, 0.0, 1.0)], REWARD).zero
 
 
 def test_what_nobody_recorded_is_named_and_what_is_no_number_is_left_out() -> None:

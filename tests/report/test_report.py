@@ -119,6 +119,7 @@ def test_the_first_line_is_the_finding_and_claims_without_runs_are_folded(tmp_pa
     folded = page[page.index('<details id="folded">') :].split("</details>")[0]
     assert "1 claim that these runs cannot judge" in folded and "RLOO above GRPO" in folded
     assert "RLOO above GRPO</td>" not in page and "TRLOO above GRPO<br>" in page
+    assert 'id="rule"' in page  # which is left out where there is no verdict
 
 
 def test_the_reason_why_claims_cannot_be_judged_is_said_once(tmp_path: Path, runs: list[Path]) -> None:
@@ -128,6 +129,7 @@ def test_the_reason_why_claims_cannot_be_judged_is_said_once(tmp_path: Path, run
     assert "3 claims that these runs cannot judge" in folded and folded.count("<li>") == 3
     assert folded.count("No seed has finished in both arms, or the metric was not recorded:") == 1
     assert folded.lower().count("no seed has finished") == 1
+    assert 'id="rule"' not in page
 
 
 def test_rewards_of_arms_that_are_paid_differently_are_nowhere_side_by_side(tmp_path: Path, runs: list[Path]) -> None:

@@ -173,7 +173,7 @@ def _first_line(error: CompilationError) -> str:
 
 
 def _as_raised(text: str) -> str:
-    """A message that is the `repr` of an error with one text, as Triton wraps them, written as Python tells of such errors.
+    r"""A message that is the `repr` of an error with one text, as Triton wraps them, written as Python tells of such errors.
 
     >>> _as_raised("AttributeError(\"no 'maxx'\")"), _as_raised("NameError('x')"), _as_raised("cannot add(1)"), _as_raised("f(1)")
     ("AttributeError: no 'maxx'", 'NameError: x', 'cannot add(1)', 'f(1)')

@@ -17,7 +17,7 @@ def open_streams() -> None:
         try:
             os.fstat(number)
         except OSError:
-            os.open(os.devnull, os.O_RDWR)  # the lowest free number, which is this one
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)  # the lowest free number, which is this one
         if getattr(sys, name) is None:
             stream = open(number, "r" if number == 0 else "w", closefd=False)  # noqa: SIM115  (it lasts as long as the process)
             setattr(sys, name, stream)

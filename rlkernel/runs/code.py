@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import functools
 import hashlib
+import platform
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -16,20 +17,25 @@ PACKAGE = Path(__file__).parents[1]
 COVERED = ("training/*.py", "policy/*.py", "policy/slots/*.py", "rollout.py", "settings.py", "uniform.py")
 """The files of the package whose code makes the numbers of a step, beside the methods, which the fingerprint has. The judge has a
 version of its own."""
+PYTHON = "python"
+"""The name under which Python's version stands among the digests."""
 
 
 @functools.cache
 def digests(package: Path = PACKAGE) -> dict[str, str]:
-    """File -> digest of its code, without comments, docstrings and layout: words that change no number raise no alarm."""
+    """File -> digest of its code, without comments, docstrings and layout: words that change no number raise no alarm. Python's
+    version stands among them, because the same code has another tree in another one."""
     found = sorted(path for pattern in COVERED for path in package.glob(pattern))
-    return {path.relative_to(package).as_posix(): _digest(path.read_text(encoding="utf-8")) for path in found}
+    files = {path.relative_to(package).as_posix(): _digest(path.read_text(encoding="utf-8")) for path in found}
+    return {PYTHON: ".".join(platform.python_version_tuple()[:2]), **files}
 
 
 def changed(before: Mapping[str, str] | None, package: Path = PACKAGE) -> tuple[str, ...]:
-    """The files that have another digest than before, that are new, or that are gone; none where before is unknown."""
-    if before is None:
-        return ()
+    """The files that have another digest than before, that are new, or that are gone; none where before is unknown, or of another
+    Python."""
     now = digests(package)
+    if before is None or before.get(PYTHON) != now[PYTHON]:
+        return ()
     return tuple(sorted(name for name in {*now, *before} if now.get(name) != before.get(name)))
 
 

@@ -55,6 +55,13 @@ def test_files_that_are_new_or_gone_are_told(tmp_path: Path) -> None:
     assert changed(None, new) == ()
 
 
+def test_digests_of_another_python_tell_nothing(tmp_path: Path) -> None:
+    """The same function has another tree in Python 3.12, which has type parameters."""
+    old, new = package(tmp_path / "old", LOSS), package(tmp_path / "new", LOSS + "CLIP = 0.3\n")
+    assert changed({**digests(old), "python": "3.0"}, new) == ()
+    assert changed(digests(old), new) == ("training/loss.py",)
+
+
 def test_what_makes_the_numbers_of_a_step_is_covered() -> None:
     assert set(digests()) >= {
         *(f"training/{name}.py" for name in ("trainer", "loss_trainer", "batch", "minibatches", "returns", "packing")),

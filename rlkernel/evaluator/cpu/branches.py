@@ -183,9 +183,15 @@ def _side(test: Any) -> bool | None:
     return bool(test)
 
 
-def words(as_tensor: Callable[[Any], Any], waits: Callable[[Any], None]) -> dict[str, Any]:
+def words(as_tensor: Callable[[Any], Any], waits: Callable[[Any], None], open_: Callable[[], None]) -> dict[str, Any]:
     """What the names mean that `Branches` writes. `as_tensor`: a kernel's number as a tensor; `waits`: is told for what a loop
-    waits that does nothing."""
+    waits that does nothing; `open_`: is told that memory decides a branch."""
+
+    def decided(test: Any) -> bool | None:
+        found = _side(test)
+        if found is None:
+            open_()
+        return found
 
     def wait(test: Any) -> bool:
         """Whether a loop that does nothing goes on."""
@@ -203,6 +209,6 @@ def words(as_tensor: Callable[[Any], Any], waits: Callable[[Any], None]) -> dict
         return at_least(unknown(second()), one)
 
     return {
-        ".side": _side, ".wait": wait, ".choice": choice, ".unknown": unknown,
+        ".side": decided, ".wait": wait, ".choice": choice, ".unknown": unknown,
         ".NameError": NameError,
     }  # fmt: skip

@@ -236,7 +236,8 @@ def words(semantic: Any) -> dict[str, Any]:
         ".and": _and, ".or": _or, ".not": _not, ".tensor": _assigned,
         "interpreter_semantic": semantic, "max": _maximum, "min": _minimum,
         "range": functools.partial(_range, semantic.builder),
-        **branches.words(_assigned, lambda test: semantic.builder.chain.wait(deepest([test]))), **loops.words(semantic.builder),
+        **branches.words(_assigned, lambda test: semantic.builder.chain.wait(deepest([test])), semantic.builder.leave_open),
+        **loops.words(semantic.builder),
     }  # fmt: skip
 
 

@@ -50,11 +50,17 @@ class Machine(Arithmetic):
     accesses = 0
     """Reads of memory, while launches are priced."""
     wrote = tried = False
+    undecided = False
+    """Whether memory decided a branch of this launch, so that what was followed may never run."""
     """Whether a program has written, and whether it has come to a store at all, while launches are priced."""
     shortens = False
     """Whether long loops are shortened, while launches are priced."""
     pace: Pace | None = None
     """What counts the work, where too much of it is given up."""
+
+    def leave_open(self) -> None:
+        """Note that memory decides a branch."""
+        self.undecided = True
 
     def __init__(self) -> None:
         super().__init__()

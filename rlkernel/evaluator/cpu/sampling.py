@@ -67,6 +67,7 @@ class Machine(Protocol):
     chain: Chain
     wrote: bool
     tried: bool
+    undecided: bool
     accesses: int
     programs: random.Random
 
@@ -132,6 +133,7 @@ class Sampling:
     def programs(self) -> Iterator[int]:
         """Their numbers. What one of them does is counted until the next is asked for."""
         open_ = [self._everybody()] if self._total else []
+        self._machine.undecided = False
         while open_:
             if len(self._kinds) >= (FEWEST_KINDS if self._long() else MOST_KINDS):
                 raise TooManyKinds
@@ -148,9 +150,10 @@ class Sampling:
 
     def _last(self) -> Iterator[int]:
         """The program at the end of the grid, which is followed for its addresses and not counted: what has no mask goes beyond
-        its tensors there, and its decisions tell it from no other program."""
+        its tensors there, and its decisions tell it from no other program. Not where memory decides a branch: what stands behind
+        `if pid >= tl.load(tiles): return` is followed, and the last program may not come there."""
         last = self._total - 1
-        if last < 0 or any(kind.first == last for kind in self._kinds):
+        if last < 0 or self._machine.undecided or any(kind.first == last for kind in self._kinds):
             return
         apart = Kind(np.array([last]))
         yield from self._follow(apart, 0)

@@ -35,7 +35,7 @@ class Launch:
 
     def __init__(self, seed: int, inside: object) -> None:
         self.counts, self.kinds, self.reuse, self.wrote, self.tried, self.accesses = Counts(), Kinds(), Reuse(), False, False, 0
-        self.chain = Chain()
+        self.chain, self.undecided = Chain(), False
         self.programs, self.inside = random.Random(seed), inside
 
     def stored(self, blocks: int) -> float:
@@ -121,3 +121,14 @@ def test_the_last_program_is_followed_and_counts_no_more_than_any_other(programs
         launch.counts.store(0, 100 if number == programs - 1 and len(followed) > 2 else 1, 0)
     assert programs - 1 in followed
     assert sampling.counts().stored[0] == programs
+
+
+def test_the_last_program_is_left_alone_where_memory_decides_who_goes_on() -> None:
+    """`if pid >= tl.load(tiles): return`: what stands behind is followed, and the last program may not come there."""
+    launch, followed = Launch(0, None), []
+    sampling = Sampling(launch, (10**6, 1, 1))
+    for number in sampling.programs():
+        followed.append(number)
+        launch.wrote = launch.tried = launch.undecided = True
+        launch.counts.store(0, 1, 0)
+    assert followed and 10**6 - 1 not in followed

@@ -15,6 +15,7 @@ from typing import Any
 
 import torch
 from torch import nn
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from rlkernel.evaluator.judging.inputs.edge_search import edges
 from rlkernel.evaluator.judging.inputs.stress import NOWHERE, UNEVEN, all_first, all_zero, changes, is_mask, side, stressed
@@ -22,7 +23,12 @@ from rlkernel.evaluator.judging.inputs.unevenness import drawn_one_by_one
 from rlkernel.evaluator.judging.inputs.unread import MOST, alike, unread_zeros
 from rlkernel.evaluator.judging.references.reference_calls import call, mapped, state_of, tensors_of
 from rlkernel.evaluator.messages.judgement import Places, Stress
-from rlkernel.evaluator.program.codes import valued
+from rlkernel.evaluator.program.codes import holds_numbers, valued
+
+FRESH = frozenset(
+    f"aten::{name}" for name in ("empty", "empty_like", "empty_permuted", "empty_strided", "new_empty", "new_empty_strided")
+)
+"""The operators that give memory which nobody has written."""
 
 
 def places(
@@ -48,6 +54,17 @@ def places(
     return replace(found, edges=edges(model(), drawn, inputs, draw(other), changes(inputs, stress, found), forward))
 
 
+class _Garbage(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Fresh memory holds no numbers, so that what a call leaves unwritten is not finite. Example: rows of a result that shorter
+    lengths do not reach, in which each side would find something else."""
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        found = func(*args, **(kwargs or {}))
+        if func._schema.name in FRESH and holds_numbers(found):
+            found.fill_(torch.nan)
+        return found
+
+
 def _drawn(inputs: list[torch.Tensor], others: list[torch.Tensor]) -> tuple[int, ...]:
     pairs = zip(inputs, others, strict=False)
     return tuple(place for place, (one, other) in enumerate(pairs) if side(one) and drawn_one_by_one(one, other))
@@ -63,12 +80,20 @@ def _holed(
 
     def kinds(given: Places) -> list[tuple[torch.Size, bool]] | None:
         try:
-            outputs = tensors_of(call(model(), stressed(draw(), Stress.VARIED, given), seed))
+            made, changed = model(), stressed(draw(), Stress.VARIED, given)
+            with _Garbage():  # type: ignore[no-untyped-call]
+                outputs = tensors_of(call(made, changed, seed))
         except Exception:  # a reference may refuse such inputs in its own way
             return None
         return [(t.shape, bool(torch.isfinite(valued(t)).all())) for t in outputs]
 
     def matters(place: int) -> bool:
+        try:
+            return changes_results(place)
+        except Exception:  # the same, or a list that it has made shorter
+            return False
+
+    def changes_results(place: int) -> bool:
         before = stressed(draw(), Stress.VARIED, Places(holed=(place,)))
         (usual, after), (found, left) = (
             _results(model(), one, seed) for one in (stressed(draw(), Stress.VARIED), mapped(before, torch.clone))

@@ -188,12 +188,12 @@ def holds_one(tensor: torch.Tensor) -> bool:
 def is_mask(tensor: torch.Tensor) -> bool:
     """Whether an input holds truth values that are all the same, or whole numbers that are, and not negative: a mask without a
     hole, lengths that leave nothing out, or indices that all name the first row, which may be ignored. A GPU is waited for, on
-    which an index beyond a table is no error that leaves the process whole, so that zeros are left alone there."""
+    which a number that an operator refuses is no error that leaves the process whole, so that only ones are a mask there."""
     if tensor.numel() < 2 or tensor.dtype not in MASKS:
         return False
     low, high = tensor.byte().aminmax() if tensor.dtype is torch.bool else tensor.aminmax()
-    least = 0 if tensor.device.type == "cpu" else 1
-    return bool(low == high) and (tensor.dtype is torch.bool or bool(low >= least))
+    borne = low >= 0 if tensor.device.type == "cpu" else low == 1
+    return bool(low == high) and (tensor.dtype is torch.bool or bool(borne))
 
 
 def all_first(tensor: torch.Tensor) -> bool:

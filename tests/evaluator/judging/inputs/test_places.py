@@ -70,6 +70,35 @@ def test_a_reference_that_refuses_a_mask_with_holes_is_given_none() -> None:
     assert places(lambda: Forward(refusing), draw, SEEDS, Stress.SCALED).holed == (2,)
 
 
+def test_lengths_that_leave_memory_unwritten_are_not_shortened() -> None:
+    """What a shorter length leaves of `torch.empty` is another thing for each side."""
+
+    def grouped(x: torch.Tensor, lengths: torch.Tensor, fill: Callable[..., torch.Tensor]) -> torch.Tensor:
+        found, start = fill(32, 8), 0
+        for length in lengths.tolist():
+            found[start : start + length] = 2 * x[start : start + length]
+            start += length
+        return found
+
+    def drawn(seed: int) -> list[Any]:
+        torch.manual_seed(seed)
+        return [torch.randn(32, 8), torch.full((4,), 8)]
+
+    for fill, found in ((torch.empty, ()), (torch.zeros, (1,))):
+        assert places(lambda fill=fill: Forward(lambda x, n: grouped(x, n, fill)), drawn, SEEDS, Stress.SCALED).holed == found  # type: ignore[misc]
+
+
+def test_a_reference_that_shortens_a_list_beside_indices_of_zeros_has_them_left_alone() -> None:
+    def taken(parts: list[torch.Tensor], rows: torch.Tensor) -> torch.Tensor:
+        return parts.pop()[rows] + parts[0][rows]
+
+    def drawn(seed: int) -> list[Any]:
+        torch.manual_seed(seed)
+        return [[torch.randn(4, 8), torch.randn(4, 8)], torch.zeros(6, dtype=torch.int64)]
+
+    assert places(lambda: Forward(taken), drawn, SEEDS, Stress.SCALED).holed == ()
+
+
 def test_masks_get_holes_in_a_quarter_of_their_elements_and_inputs_of_one_number_get_several() -> None:
     keep, padding, count = torch.ones(4096, dtype=torch.bool), torch.zeros(4096, dtype=torch.bool), torch.ones(4096).int()
     assert [round(float(holed(t).float().mean()), 2) for t in (keep, padding, count)] == [0.75, 0.25, 0.75]

@@ -1,4 +1,4 @@
-# own/full_lengths incorrect gpu=incorrect|correct catalogue=53: lengths that leave nothing out are not looked at
+# own/full_lengths incorrect gpu=correct catalogue=53: lengths that leave nothing out are not looked at; a GPU keeps them so
 import torch
 import torch.nn as nn
 import triton

@@ -6,7 +6,7 @@ import torch.nn.functional as F
 
 ROWS = 4096
 COLS = 8192
-SMALL = {"ROWS": 4}
+SMALL = {"ROWS": 48}
 
 
 class Model(nn.Module):

@@ -108,8 +108,8 @@ def compare_round(
         if not match.matches:
             blame = expected.blame(tensors) if expected.blame is not None and match.numeric else ""
             exact = expected.reference[index] if equal_or_wrong(found.dtype) else expected.exact[index]
-            where = place_of(found, exact, expected.allowed[index])
-            return Match(False, match.detail + mode + expected.note + blame, error, place=where)
+            worst = place_of(found, exact, expected.allowed[index])
+            return Match(False, match.detail + mode + expected.note + blame, error, place=worst)
     detail = _inputs(inputs, tensors, expected) or _state(state, expected)
     return Match(detail is None, (detail or "") + (mode if detail else ""), error)
 

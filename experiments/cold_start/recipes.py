@@ -114,7 +114,7 @@ _WORLD = Recipe(
     muon=1.5e-3,
     adamw=2e-3,
     bf16=True,
-    world=World(ALL, extra=480, conversations=6, readings=40_000),
+    world=World(ALL, extra=480, conversations=3, readings=40_000),  # judged in 6 of the 15 minutes that a policy may take
     taught=Taught(slow=0.5, wrong=0.6),  # so that the policy begins where there is most to be learned
     vocabulary=4096,
     context=4096,

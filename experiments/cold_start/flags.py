@@ -9,7 +9,7 @@ from typing import Literal
 from rlkernel.commands.plan import check_limit
 from rlkernel.errors import UsageError
 
-FROM_NOTHING = ("size", "world", "generated", "conversations", "limit_seconds", "dry_run")
+FROM_NOTHING = ("size", "world", "generated", "conversations", "judge_anew", "limit_seconds", "dry_run")
 """The flags for a policy that is made from nothing."""
 BOTH = ("out", "steps", "batch")
 """The flags for either way. All others are for a model that exists."""
@@ -34,6 +34,8 @@ class Flags:
     """From nothing: problems that are generated; in the world, beside those of training."""
     conversations: int | None = None
     """From nothing: conversations per problem."""
+    judge_anew: bool = False
+    """From nothing, in the world: judge the corpus here, also where one comes with the project."""
     limit_seconds: float | None = None
     """From nothing, in the world: stop after so many seconds with exit status 75; the same command goes on."""
     dry_run: bool = False
@@ -101,6 +103,8 @@ def check(flags: Flags) -> None:
     check_limit(flags.limit_seconds)
     if flags.limit_seconds is not None and flags.world is None:
         raise UsageError("--limit-seconds is for a policy of the world: give --world too, or interrupt, which loses little")
+    if flags.judge_anew and flags.world is None:
+        raise UsageError("--judge-anew is for a policy of the world: give --world too; the others' corpora are always judged")
     if flags.learning_rate <= 0:
         raise UsageError(f"--learning-rate {flags.learning_rate}: above 0")
 

@@ -35,6 +35,7 @@ from experiments.behaviour import write_behaviour
 from experiments.cold_start.optimizer import MuonAndAdamW
 from experiments.cold_start.recipes import Recipe, Taught
 from experiments.cold_start.renumbered import copies, resized
+from experiments.cold_start.shipped import unpack
 from experiments.tuning.conversations import Conversation as Told
 from experiments.tuning.examination import Examination, examine
 from experiments.tuning.recorder import Teller
@@ -68,11 +69,11 @@ def validation_chains() -> tuple[Problem, ...]:
     return tuple(problem for problem in load_suite() if problem.split == "validation" and parse(problem.source))
 
 
-async def make_corpus(recipe: Recipe, until: float) -> tuple[Conversation, ...] | None:
+async def make_corpus(recipe: Recipe, until: float, *, judge_anew: bool = False) -> tuple[Conversation, ...] | None:
     """Write and judge the conversations, and show the progress; None where the monotonic clock passed `until` first, which only a
-    policy of the world looks at."""
+    policy of the world looks at. judge_anew: leave a shipped corpus alone."""
     if recipe.world is not None:
-        return await _world_corpus(recipe.world, recipe.seed, until)
+        return await _world_corpus(recipe.world, recipe.seed, until, judge_anew)
     problems = corpus_problems(recipe)
     total, done = len(problems) * recipe.conversations, 0
 
@@ -96,8 +97,11 @@ async def make_corpus(recipe: Recipe, until: float) -> tuple[Conversation, ...] 
         )
 
 
-async def _world_corpus(world: World, seed: int, until: float) -> tuple[Conversation, ...] | None:
-    file = CorpusFile(RUNS / f"{world.label(seed)}.jsonl")
+async def _world_corpus(world: World, seed: int, until: float, judge_anew: bool) -> tuple[Conversation, ...] | None:
+    path = RUNS / f"{world.label(seed)}.jsonl"
+    if not judge_anew and unpack(path):
+        print("corpus: the one that comes with the project; --judge-anew judges it here", flush=True)
+    file = CorpusFile(path)
     print(f"corpus: {len(file.found)} of {world.total()} conversations are in {file.path}", flush=True)
     if len(file.found) < world.total():
         async with open_pool(device=world.device, cache_dir=RUNS / "evaluations") as pool:
@@ -211,11 +215,11 @@ def manifest_of(recipe: Recipe, corpus: Sequence[Conversation], tokens: int) -> 
     }
 
 
-async def make(recipe: Recipe, out: Path, until: float = math.inf) -> bool:
+async def make(recipe: Recipe, out: Path, until: float = math.inf, *, judge_anew: bool = False) -> bool:
     """Carry out the whole recipe. The table describes the weights as they were written, and stands beside them in behaviour.json;
     manifest.json says how they were made. Returns False where the monotonic clock passed `until` before the weights were trained:
     the same call goes on."""
-    corpus = await make_corpus(recipe, until)
+    corpus = await make_corpus(recipe, until, judge_anew=judge_anew)
     if corpus is None:
         return False
     verdicts = Counter(str(exchange.evaluation.status) for c in corpus for exchange in c.exchanges)

@@ -334,4 +334,4 @@ async def test_algebra_may_win_on_a_gpu(gpu: Pool, name: str) -> None:
     case = load("honest")[name]
     result = await gpu.evaluate(case.problem, case.code)
     assert result.status is Status.CORRECT, result.detail
-    assert result.speedup is not None and result.speedup > 1.3  # 2.5 and more on a card that nobody else uses
+    assert result.speedup is not None and result.speedup > 1.3  # 1.8 beside eleven other processes

@@ -21,6 +21,7 @@ from rlkernel.evaluator.gpu.stopwatch import mark, settle, stream
 from rlkernel.evaluator.judging.costs.roofline import is_free
 from rlkernel.evaluator.judging.references.reference_calls import as_reference, hand_over, state_of
 from rlkernel.evaluator.program.layouts import Strides
+from rlkernel.evaluator.program.lifetimes import last_uses
 from rlkernel.evaluator.program.operators import allocates
 from rlkernel.evaluator.program.recurrent import flatten_weights
 from rlkernel.evaluator.program.replay import Replay
@@ -131,7 +132,8 @@ class Subject:
         self._tuning = False
         self._strides: dict[int, Strides] = {}
         """Where the trace says that results of operators lie."""
-        self.replay = Replay(program, CUDA, self._launch, configs=self.choices)
+        self._uses = last_uses(program)
+        self.replay = Replay(program, CUDA, self._launch, configs=self.choices, uses=self._uses)
         self._names: dict[str, str] = {}
         """What the candidate calls the reference's state."""
 
@@ -207,7 +209,7 @@ class Subject:
         """
         self._state = Guards()
         configs = {**self._init_choices, **self.choices}
-        self.replay = Replay(self.program, CUDA, self._launch, configs=configs, poison_seed=seed)
+        self.replay = Replay(self.program, CUDA, self._launch, configs=configs, poison_seed=seed, uses=self._uses)
         self.replay.place, self.replay.strides = self._state.place, self._strides
         self.replay.before_reading = lambda: settle(self.seconds)
         self.replay.before_step = self._queue.before
@@ -238,7 +240,7 @@ class Subject:
             elif isinstance(step, Launch) or not is_free(step, read, made):
                 work.append(index)
 
-        replay = Replay(self.program, torch.device("meta"), lambda *call: None)
+        replay = Replay(self.program, torch.device("meta"), lambda *call: None, uses=self._uses)
         outputs: list[torch.Tensor] = []
         replay.noting = True
         with torch.no_grad():

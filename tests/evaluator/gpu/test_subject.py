@@ -12,6 +12,8 @@ import torch
 from torch import nn
 
 from rlkernel.evaluator.compile.binaries import Compiled
+from rlkernel.evaluator.program import replay
+from rlkernel.evaluator.program.lifetimes import last_uses
 from rlkernel.evaluator.program.schema import Config, Function, Launch, Op, Program, Scalar
 from rlkernel.evaluator.program.values import DeviceRef, TensorRef
 
@@ -239,3 +241,15 @@ def test_a_configuration_without_a_binary_is_not_launched(room: Any) -> None:
 def test_the_driver_gets_what_it_needs_of_a_binary(room: Any) -> None:
     facts = compiled("cubin", parameters=(("x", "*fp32"), ("n", "i32")), tensordesc_meta=(None,))
     assert room.subject.binary_of(facts) == room.driver.Binary("k", (("x", "*fp32"), ("n", "i32")), 1024, 4, 2, 3, 16, (None,))
+
+
+def test_what_a_program_says_of_lifetimes_is_looked_at_once(room: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[Program] = []
+    monkeypatch.setattr(room.subject, "last_uses", lambda program: (made.append(program), last_uses(program))[1])
+    monkeypatch.setattr(replay, "last_uses", lambda program: made.append(program))
+    subject, _ = subject_of(room)
+    for _ in range(2):
+        subject.construct([], 5, Model())
+        assert subject.timed([X], 6, 0).tolist() == [2.0, 4.0, 6.0]
+        assert subject.replay._last_uses == last_uses(PROGRAM)
+    assert made == [PROGRAM]

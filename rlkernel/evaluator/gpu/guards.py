@@ -88,19 +88,25 @@ class Guards:
     """The owner of guarded memory. Tensors made here are void once their Guards is gone."""
 
     def __init__(self) -> None:
-        self._pattern = torch.empty(ZONE, dtype=torch.uint8, device=CUDA)
-        randomise(self._pattern)
+        self._pattern: torch.Tensor | None = None
         self._zones: list[torch.Tensor] = []
         self._rows: list[torch.Tensor] = []
         """The red zones of rows."""
         self._alive: list[torch.Tensor] = []
+
+    def _red(self) -> torch.Tensor:
+        """What red zones hold, drawn with the first one: many a candidate has no state to guard."""
+        if self._pattern is None:
+            self._pattern = torch.empty(ZONE, dtype=torch.uint8, device=CUDA)
+            randomise(self._pattern)
+        return self._pattern
 
     def empty(self, size: Sequence[int], stride: Sequence[int], dtype: torch.dtype, *, filled: bool = True) -> torch.Tensor:
         """Make a tensor like `torch.empty_strided`, with a storage of its own between red zones, and random if `filled`."""
         nbytes = extent(size, stride) * dtype.itemsize
         raw = torch.empty(2 * ZONE + nbytes + -nbytes % _ALIGN, dtype=torch.uint8, device=CUDA)
         zones = raw.as_strided((2, ZONE), (ZONE + nbytes, 1))  # before and after
-        zones.copy_(self._pattern)
+        zones.copy_(self._red())
         self._zones.append(zones)
         body = raw[ZONE : ZONE + nbytes]
         if filled:
@@ -117,7 +123,7 @@ class Guards:
             return None
         raw = torch.empty(count * pitch, dtype=torch.uint8, device=CUDA)
         zones = raw.as_strided((count, 2, ZONE), (pitch, ZONE + nbytes, 1))
-        zones.copy_(self._pattern)
+        zones.copy_(self._red())
         self._rows.append(zones)
         self._alive.append(raw)
         return Row(raw.data_ptr() + ZONE, pitch, nbytes, tuple(size), tuple(stride), dtype)
@@ -143,5 +149,6 @@ class Guards:
     def broken(self) -> torch.Tensor:
         """Return a flag on the device that tells whether something was written into a red zone since it was made."""
         parts = [self._zones[first : first + TOGETHER] for first in range(0, len(self._zones), TOGETHER)]
-        found = [(torch.stack(part) != self._pattern).any() for part in parts]
-        return torch.stack([*found, *((zones != self._pattern).any() for zones in self._rows)]).any()
+        pattern = self._red()
+        found = [(torch.stack(part) != pattern).any() for part in parts] + [(row != pattern).any() for row in self._rows]
+        return found[0] if len(found) == 1 else torch.stack(found).any()

@@ -104,7 +104,9 @@ class Replay:
         self.noting = False
         """Whether `strides` are noted rather than used: on tensors without data."""
         self._last_uses = last_uses(program) if uses is None else uses
-        self._poison = None if device.type == "meta" else torch.Generator(device).manual_seed(poison_seed)
+        self._poison: torch.Generator | None = None
+        """What fresh memory is filled from, made with the first."""
+        self._poison_seed = poison_seed
 
     def init(
         self, init_inputs: Sequence[torch.Tensor], seed: int, given: Mapping[str, torch.Tensor] | None = None
@@ -261,7 +263,8 @@ class Replay:
             self.strides[id(step)] = strides_of(outs)
         elif id(step) in self.strides:
             outs = laid_out(outs, self.strides[id(step)], read)
-        if self._poison is not None and allocates(step):
+        if self.device.type != "meta" and allocates(step):
+            self._poison = self._poison or torch.Generator(self.device).manual_seed(self._poison_seed)
             poison(outs[0], self._poison)
         if self.place is not None:
             outs = self._placed(outs, read)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import ast
+import importlib.util
 import json
 import re
 import subprocess
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from benchmarks import card_profile
-from benchmarks.card_probe import VARIABLE, Job, Phases, Probe
+from benchmarks.card_probe import PHASES, VARIABLE, Job, Phases, Probe
 
 JOB = Job("found", skip=1, functions=5)
 
@@ -81,3 +84,19 @@ def test_only_a_card_is_looked_at(monkeypatch: pytest.MonkeyPatch, gpu: str, mod
     ((command, rest),) = made
     assert command == ["python", "-m", module, "7"] and rest["cwd"] == "here"
     assert (Job(**json.loads(rest["env"][VARIABLE])) == JOB) if gpu else VARIABLE not in rest["env"]
+
+
+@pytest.mark.parametrize("module", [name for name in PHASES if name.startswith("rlkernel.")])
+def test_what_is_timed_is_there(module: str) -> None:
+    """The modules are read and not imported: those of the GPU need CUDA's bindings."""
+    found = importlib.util.find_spec(module)
+    assert found is not None and found.origin is not None
+    names: set[str] = set()
+    for node in ast.parse(Path(found.origin).read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.ClassDef):
+            names |= {f"{node.name}.{one.name}" for one in node.body if isinstance(one, ast.FunctionDef)} | {
+                f"{node.name}.__init__"
+            }
+        elif isinstance(node, ast.FunctionDef):
+            names.add(node.name)
+    assert set(PHASES[module]) <= names

@@ -7,6 +7,7 @@ itself starts as random bytes too. A view's storage covers the tensor alone: off
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import torch
 
@@ -18,6 +19,8 @@ TOGETHER = 16
 """How many pairs of red zones are looked at in one go."""
 _ALIGN = 512
 """The unit, in bytes, in which guarded memory is allocated."""
+ROW_BYTES = 320 << 20
+"""The most memory that tensors of one kind get in one piece: those of all calls that are short enough for many places."""
 CUDA = torch.device("cuda", 0)
 
 
@@ -56,28 +59,74 @@ def fill(parts: Sequence[torch.Tensor], value: int) -> None:
         part.fill_(value if part.dtype is torch.int64 else value & 0xFF)
 
 
+@dataclass(frozen=True, slots=True)
+class Row:
+    """Memory for several tensors of one kind, each between red zones of its own. A tensor is made when it is asked for: of many
+    places that calls may use, few are used."""
+
+    address: int
+    """Of the first tensor."""
+    pitch: int
+    """Bytes from one tensor to the next."""
+    nbytes: int
+    size: tuple[int, ...]
+    stride: tuple[int, ...]
+    dtype: torch.dtype
+
+    def tensor(self, place: int) -> torch.Tensor:
+        """The tensor at this place."""
+        return _at(self.address + place * self.pitch, self.nbytes, self.size, self.stride, self.dtype)
+
+
+def _at(address: int, nbytes: int, size: Sequence[int], stride: Sequence[int], dtype: torch.dtype) -> torch.Tensor:
+    """A tensor with a storage of its own, of so many bytes at this address."""
+    storage = torch._C._construct_storage_from_data_pointer(address, CUDA, nbytes)
+    return torch.empty(0, dtype=dtype, device=CUDA).set_(storage, 0, tuple(size), tuple(stride))
+
+
 class Guards:
     """The owner of guarded memory. Tensors made here are void once their Guards is gone."""
 
     def __init__(self) -> None:
-        self._pattern = torch.empty(ZONE, dtype=torch.uint8, device=CUDA)
-        randomise(self._pattern)
+        self._pattern: torch.Tensor | None = None
         self._zones: list[torch.Tensor] = []
+        self._rows: list[torch.Tensor] = []
+        """The red zones of rows."""
         self._alive: list[torch.Tensor] = []
+
+    def _red(self) -> torch.Tensor:
+        """What red zones hold, drawn with the first one: many a candidate has no state to guard."""
+        if self._pattern is None:
+            self._pattern = torch.empty(ZONE, dtype=torch.uint8, device=CUDA)
+            randomise(self._pattern)
+        return self._pattern
 
     def empty(self, size: Sequence[int], stride: Sequence[int], dtype: torch.dtype, *, filled: bool = True) -> torch.Tensor:
         """Make a tensor like `torch.empty_strided`, with a storage of its own between red zones, and random if `filled`."""
         nbytes = extent(size, stride) * dtype.itemsize
         raw = torch.empty(2 * ZONE + nbytes + -nbytes % _ALIGN, dtype=torch.uint8, device=CUDA)
         zones = raw.as_strided((2, ZONE), (ZONE + nbytes, 1))  # before and after
-        zones.copy_(self._pattern)
+        zones.copy_(self._red())
         self._zones.append(zones)
         body = raw[ZONE : ZONE + nbytes]
         if filled:
             randomise(body)
         self._alive.append(raw)
-        storage = torch._C._construct_storage_from_data_pointer(body.data_ptr(), CUDA, nbytes)
-        return torch.empty(0, dtype=dtype, device=CUDA).set_(storage, 0, tuple(size), tuple(stride))
+        return _at(body.data_ptr(), nbytes, size, stride, dtype)
+
+    def row(self, count: int, size: Sequence[int], stride: Sequence[int], dtype: torch.dtype) -> Row | None:
+        """Make memory for `count` such tensors at once, with whatever contents it has; None where that is too much in one
+        piece."""
+        nbytes = extent(size, stride) * dtype.itemsize
+        pitch = 2 * ZONE + nbytes + -nbytes % _ALIGN
+        if count * pitch > ROW_BYTES:
+            return None
+        raw = torch.empty(count * pitch, dtype=torch.uint8, device=CUDA)
+        zones = raw.as_strided((count, 2, ZONE), (pitch, ZONE + nbytes, 1))
+        zones.copy_(self._red())
+        self._rows.append(zones)
+        self._alive.append(raw)
+        return Row(raw.data_ptr() + ZONE, pitch, nbytes, tuple(size), tuple(stride), dtype)
 
     def place(self, tensor: torch.Tensor) -> torch.Tensor:
         """Return a guarded copy of a tensor. Tensors that are empty or whose elements share memory stay where they are."""
@@ -89,14 +138,17 @@ class Guards:
     def release(self) -> None:
         """Give the memory back, so that every tensor made here is void."""
         self._zones.clear()
+        self._rows.clear()
         self._alive.clear()
 
     @property
     def used(self) -> bool:
         """Whether any tensor was made here."""
-        return bool(self._zones)
+        return bool(self._zones or self._rows)
 
     def broken(self) -> torch.Tensor:
         """Return a flag on the device that tells whether something was written into a red zone since it was made."""
         parts = [self._zones[first : first + TOGETHER] for first in range(0, len(self._zones), TOGETHER)]
-        return torch.stack([(torch.stack(part) != self._pattern).any() for part in parts]).any()
+        pattern = self._red()
+        found = [(torch.stack(part) != pattern).any() for part in parts] + [(row != pattern).any() for row in self._rows]
+        return found[0] if len(found) == 1 else torch.stack(found).any()

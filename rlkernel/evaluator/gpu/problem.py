@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -234,7 +234,7 @@ def step_times(
     replay: Replay,
     inputs: list[torch.Tensor],
     stopwatch: Stopwatch,
-    fresh: dict[int, torch.Tensor],
+    fresh: Mapping[int, torch.Tensor],
     before: Callable[[], None],
     patience: float = 1.0,
 ) -> list[StepTime]:

@@ -15,12 +15,13 @@ from torch import nn
 
 from rlkernel.evaluator.compile.binaries import Compiled
 from rlkernel.evaluator.gpu import driver
-from rlkernel.evaluator.gpu.guards import CUDA, Guards, fill, words
+from rlkernel.evaluator.gpu.guards import CUDA, Guards, Row, fill, words
 from rlkernel.evaluator.gpu.queue import Queue
 from rlkernel.evaluator.gpu.stopwatch import mark, settle, stream
 from rlkernel.evaluator.judging.costs.roofline import is_free
 from rlkernel.evaluator.judging.references.reference_calls import as_reference, hand_over, state_of
 from rlkernel.evaluator.program.layouts import Strides
+from rlkernel.evaluator.program.lifetimes import last_uses
 from rlkernel.evaluator.program.operators import allocates
 from rlkernel.evaluator.program.recurrent import flatten_weights
 from rlkernel.evaluator.program.replay import Replay
@@ -58,6 +59,28 @@ def detours(nbytes: int) -> int:
     return 12 if nbytes < 8 << 20 else 4 if nbytes < 64 << 20 else 2
 
 
+class Places(Sequence[Mapping[int, torch.Tensor]]):
+    """The memory that forward steps allocate in timed calls, by step and several times over. The tensors of a place are made when
+    it is first used."""
+
+    def __init__(self, guards: Guards, count: int, shapes: Mapping[int, tuple[Any, Any, torch.dtype]]) -> None:
+        self._made: list[dict[int, torch.Tensor] | None] = [None] * count
+        self._steps: dict[int, Row | list[torch.Tensor]] = {}
+        for step, shape in shapes.items():
+            row = guards.row(count, *shape)
+            self._steps[step] = row or [guards.empty(*shape, filled=False) for _ in range(count)]
+
+    def __len__(self) -> int:
+        return len(self._made)
+
+    def __getitem__(self, place: Any) -> Any:
+        made = self._made[place]
+        if made is None:
+            made = {step: one.tensor(place) if isinstance(one, Row) else one[place] for step, one in self._steps.items()}
+            self._made[place] = made
+        return made
+
+
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """What one guarded forward returned. Its tensors live as long as its guards."""
@@ -76,8 +99,8 @@ class Subject:
         self.seconds = seconds
         self._memory, self._state = Guards(), Guards()
         self._queue = Queue(seconds)
-        self.places: list[dict[int, torch.Tensor]] = []
-        """The memory that forward steps allocate in timed calls, by step and several times over: see `Trials._trial`."""
+        self.places: Sequence[Mapping[int, torch.Tensor]] = ()
+        """The memory that forward steps allocate in timed calls, see `Trials._trial`."""
         self._words: dict[int, list[list[torch.Tensor]]] = {}
         """The same memory of those places that were refilled, as `guards.words` has it."""
         self.only: int | None = None
@@ -109,7 +132,8 @@ class Subject:
         self._tuning = False
         self._strides: dict[int, Strides] = {}
         """Where the trace says that results of operators lie."""
-        self.replay = Replay(program, CUDA, self._launch, configs=self.choices)
+        self._uses = last_uses(program)
+        self.replay = Replay(program, CUDA, self._launch, configs=self.choices, uses=self._uses)
         self._names: dict[str, str] = {}
         """What the candidate calls the reference's state."""
 
@@ -185,7 +209,7 @@ class Subject:
         """
         self._state = Guards()
         configs = {**self._init_choices, **self.choices}
-        self.replay = Replay(self.program, CUDA, self._launch, configs=configs, poison_seed=seed)
+        self.replay = Replay(self.program, CUDA, self._launch, configs=configs, poison_seed=seed, uses=self._uses)
         self.replay.place, self.replay.strides = self._state.place, self._strides
         self.replay.before_reading = lambda: settle(self.seconds)
         self.replay.before_step = self._queue.before
@@ -216,7 +240,7 @@ class Subject:
             elif isinstance(step, Launch) or not is_free(step, read, made):
                 work.append(index)
 
-        replay = Replay(self.program, torch.device("meta"), lambda *call: None)
+        replay = Replay(self.program, torch.device("meta"), lambda *call: None, uses=self._uses)
         outputs: list[torch.Tensor] = []
         replay.noting = True
         with torch.no_grad():
@@ -228,7 +252,7 @@ class Subject:
         left = {replay.values[own].untyped_storage()._cdata for own in self.program.carried}
         shapes = {i: shape for i, shape in shapes.items() if storages[i] not in left}
         count = places(sum(extent(size, stride) * dtype.itemsize for size, stride, dtype in shapes.values()))
-        self.places = [{i: self._memory.empty(*shape, filled=False) for i, shape in shapes.items()} for _ in range(count)]
+        self.places = Places(self._memory, count, shapes)
         self._words.clear()
         self.steps = len(work)
         alone = self.steps == 1 and isinstance(self.program.forward[work[0]], Launch)
@@ -261,7 +285,7 @@ class Subject:
     def release(self) -> None:
         """Give all memory back now. This and its replay refer to each other, so Python would collect them much later."""
         self.replay.values.clear()
-        self.places.clear()
+        self.places = ()
         self._words.clear()
         self._memory.release()
         self._state.release()

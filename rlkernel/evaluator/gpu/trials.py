@@ -28,7 +28,7 @@ from rlkernel.evaluator.judging.references.flags import judging
 from rlkernel.evaluator.judging.references.reference_calls import call, counts_as_state, draw_seed, state_of, tensors_of
 from rlkernel.evaluator.judging.timing import missing, speedup
 from rlkernel.evaluator.messages.gpu import Known, Speedup
-from rlkernel.evaluator.program.tensors import overlapping
+from rlkernel.evaluator.program.tensors import extent, overlapping
 from rlkernel.types import Closeness, Precision
 
 STRAYED = "a kernel writes to memory that is not the candidate's own"
@@ -132,6 +132,8 @@ class Trials:
     """The graphs of the trial on its way, whose memory holds its outputs."""
     _shapes: list[torch.Tensor] = field(default_factory=list)
     """A meta tensor like each of the first trial's inputs and outputs."""
+    _sizes: list[tuple[int, int]] = field(default_factory=list)
+    """The bytes that each of them spans, and how many blocks of these may lie in the way, see `detours`."""
 
     def run(self) -> tuple[Speedup, float, Match]:
         """Return the speedup, the host's time to enqueue a forward in microseconds, and the match of all timed outputs.
@@ -229,9 +231,9 @@ class Trials:
         # Where tensors lie moves short times by several percent, so they lie elsewhere every time: what lies in their way is
         # as large as they are, and given back after the trial.
         in_the_way = [
-            torch.empty_strided(t.shape, t.stride(), dtype=t.dtype, device=CUDA)  # empty_like is slow from another device
-            for t in self._shapes
-            for _ in range(secrets.randbelow(detours(t.nbytes)))
+            torch.UntypedStorage(size, device=CUDA)  # a tensor takes twice as long
+            for size, most in self._sizes
+            for _ in range(secrets.randbelow(most))
         ]
         place = secrets.randbelow(len(self.subject.places))
         self.problem.ready(seed)  # a card that is idle for seconds lowers its clocks: before both sides, it is for as long
@@ -245,7 +247,9 @@ class Trials:
         expected, reference = self._timed(answer, forward_seed, spin, unless_busy)
         del in_the_way
         found, wanted = tensors_of(output), tensors_of(expected)
-        self._shapes = self._shapes or [torch.empty_like(t, device="meta") for t in (*mine, *wanted)]
+        if not self._shapes:
+            self._shapes = [torch.empty_like(t, device="meta") for t in (*mine, *wanted)]
+            self._sizes = [(extent(t.shape, t.stride()) * t.itemsize, detours(t.nbytes)) for t in self._shapes]
         checks = Checks(self.fused)
         if self.known.keeps_inputs and secrets.randbelow(INPUTS_CHECKED) == 0:
             checks.unchanged(

@@ -79,7 +79,11 @@ def relative_error(times_us: Sequence[float]) -> float:
     >>> round(relative_error([98.0, 99.0, 100.0, 101.0, 102.0]), 4)  # standard deviation 1.58, over sqrt(5)
     0.0071
     """
-    counted = undisturbed(times_us)
+    return _error_of(undisturbed(times_us))
+
+
+def _error_of(counted: Sequence[float]) -> float:
+    """The same of times that are undisturbed."""
     mean, freedom = statistics.fmean(counted), max(1, len(counted) - 1)
     deviation = math.sqrt(math.fsum((us - mean) ** 2 for us in counted) / freedom)  # `statistics.stdev` counts in fractions
     return max(deviation, RESOLUTION_US) / (math.sqrt(len(counted)) * max(mean, 1e-3))
@@ -88,10 +92,11 @@ def relative_error(times_us: Sequence[float]) -> float:
 def speedup(reference_us: Sequence[float], candidate_us: Sequence[float]) -> Speedup:
     """The ratio of the typical times, from the trials' times in order. Both sequences have the same length, at least one; one
     trial has an interval of the clock's resolution alone."""
-    reference, candidate = typical(reference_us), typical(candidate_us)
+    counted = undisturbed(reference_us), undisturbed(candidate_us)  # once: a look at the trials waits for it
+    reference, candidate = map(statistics.fmean, counted)
     value = reference / max(candidate, 1e-3)
-    mine, theirs = relative_error(reference_us), relative_error(candidate_us)
-    z = quantile(min(len(undisturbed(times)) for times in (reference_us, candidate_us)))
+    mine, theirs = map(_error_of, counted)
+    z = quantile(min(map(len, counted)))
     width, own = math.exp(z * math.hypot(mine, theirs)), math.exp(z * mine)
     return Speedup(value, value / width, value * width, reference, reference / own, reference * own, candidate, len(candidate_us))
 

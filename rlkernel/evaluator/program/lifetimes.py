@@ -9,8 +9,10 @@ from __future__ import annotations
 from rlkernel.evaluator.program.references import bound_by, needed_from, tensor_numbers
 from rlkernel.evaluator.program.schema import Program
 
+LastUses = tuple[tuple[int, ...], ...]
 
-def last_uses(program: Program) -> tuple[tuple[int, ...], ...]:
+
+def last_uses(program: Program) -> LastUses:
     """For each step of forward the tensors that forward makes and nothing refers to after that step. Tensors that were there
     before, such as the buffers of a CUDA graph, stay."""
     kept = {*program.carried.values(), *program.state_in_forward.values(), *program.state.values()}

@@ -16,7 +16,7 @@ import torch
 from rlkernel.evaluator.program.backends import ON_CUDA
 from rlkernel.evaluator.program.folding import Folding
 from rlkernel.evaluator.program.layouts import Strides, as_on_cuda, laid_out, strides_of
-from rlkernel.evaluator.program.lifetimes import last_uses
+from rlkernel.evaluator.program.lifetimes import LastUses, last_uses
 from rlkernel.evaluator.program.operators import allocates, operator, places_of
 from rlkernel.evaluator.program.scalars import BadNumber, compute
 from rlkernel.evaluator.program.schema import Config, Launch, Literal, Op, Program, Scalar, Step
@@ -79,7 +79,9 @@ class Replay:
         *,
         configs: dict[int, int] | None = None,
         poison_seed: int = 0,
+        uses: LastUses | None = None,
     ) -> None:
+        """uses: what `last_uses` gives of the Program, if it is known."""
         self.program = program
         self.device = device
         self.launch = launch
@@ -101,8 +103,10 @@ class Replay:
         """Identity of an operator's step -> where the trace says that its results lie; empty: where the operator puts them."""
         self.noting = False
         """Whether `strides` are noted rather than used: on tensors without data."""
-        self._last_uses = last_uses(program)
-        self._poison = None if device.type == "meta" else torch.Generator(device).manual_seed(poison_seed)
+        self._last_uses = last_uses(program) if uses is None else uses
+        self._poison: torch.Generator | None = None
+        """What fresh memory is filled from, made with the first."""
+        self._poison_seed = poison_seed
 
     def init(
         self, init_inputs: Sequence[torch.Tensor], seed: int, given: Mapping[str, torch.Tensor] | None = None
@@ -259,7 +263,8 @@ class Replay:
             self.strides[id(step)] = strides_of(outs)
         elif id(step) in self.strides:
             outs = laid_out(outs, self.strides[id(step)], read)
-        if self._poison is not None and allocates(step):
+        if self.device.type != "meta" and allocates(step):
+            self._poison = self._poison or torch.Generator(self.device).manual_seed(self._poison_seed)
             poison(outs[0], self._poison)
         if self.place is not None:
             outs = self._placed(outs, read)

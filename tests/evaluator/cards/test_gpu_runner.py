@@ -18,7 +18,7 @@ from rlkernel.evaluator.cards.gpu_runner import STARTS, GpuRunner, RunnerFailed,
 from rlkernel.evaluator.cards.gpus import Gpu
 from rlkernel.evaluator.messages import codec
 from rlkernel.evaluator.messages.endings import Failed
-from rlkernel.evaluator.messages.gpu import Card, NotCompiled, TimeCompiled
+from rlkernel.evaluator.messages.gpu import Card, Hello, NotCompiled, TimeCompiled
 from rlkernel.evaluator.processes.fork_server import Child, ZygoteDied
 from rlkernel.types import Precision, Status
 
@@ -245,3 +245,214 @@ async def test_a_runner_that_calls_itself_lost_is_replaced_and_its_answer_counts
             await answered(runner, server, 1)
 
     await with_runner(test)
+
+
+def question(number: int, size: int = 0) -> bytes:
+    return codec.pack(TimeCompiled(f"mine/{number}", "x" * size, precision=Precision.PYTORCH))
+
+
+async def read(server: Server, index: int) -> str:
+    """The name in the next question that a runner was sent after its greeting, which is read as it comes."""
+    server.far[index].setblocking(False)
+
+    async def exactly(count: int) -> bytes:
+        found = b""
+        while len(found) < count:
+            try:
+                found += server.far[index].recv(count - len(found))
+            except BlockingIOError:
+                await anyio.wait_readable(server.far[index])
+        return found
+
+    while True:
+        header, _ = wire.sizes(await exactly(wire.PREFIX.size))
+        asked = codec.unpack(wire.parse(await exactly(header)), Hello, TimeCompiled)
+        if isinstance(asked, TimeCompiled):
+            return asked.name
+
+
+def nothing_to_read(server: Server, index: int) -> bool:
+    try:
+        return not server.far[index].recv(1, socket.MSG_PEEK)
+    except BlockingIOError:
+        return True
+
+
+class Line:
+    """Candidates that ask a runner one after the other. What each has heard is in `heard`."""
+
+    def __init__(self, runner: GpuRunner, tasks: Any) -> None:
+        self.runner, self.tasks = runner, tasks
+        self.heard: dict[int, Any] = {}
+        self.scopes: dict[int, anyio.CancelScope] = {}
+
+    async def add(self, number: int, *, known: bool = True, size: int = 0) -> None:
+        """One more, who waits or has asked when this returns. known: whether its question is, when it begins to wait."""
+        before = self.runner.waiting
+        self.tasks.start_soon(self._ask, number, known, size)
+        while self.runner.waiting == before:
+            await checkpoint()
+
+    async def _ask(self, number: int, known: bool, size: int) -> None:
+        asked = question(number, size)
+        with anyio.CancelScope() as self.scopes[number]:
+            async with self.runner.lease(asked if known else None):
+                try:
+                    self.heard[number] = await self.runner.ask(asked, 100.0, NotCompiled)
+                except RunnerLost as lost:
+                    self.heard[number] = lost
+
+    async def wait(self, *numbers: int) -> None:
+        while not set(numbers) <= set(self.heard):
+            await checkpoint()
+
+
+async def in_line(test: Callable[[Line, Server], Awaitable[None]]) -> None:
+    async def run(runner: GpuRunner, server: Server) -> None:
+        await started(runner, 1)
+        async with anyio.create_task_group() as tasks:
+            await test(Line(runner, tasks), server)
+
+    await with_runner(run)
+
+
+def answer(server: Server, index: int, why: str) -> None:
+    server.far[index].setblocking(True)
+    wire.send(server.far[index], codec.pack(NotCompiled(why)))
+
+
+@pytest.mark.parametrize("size", [0, 4 << 20], ids=["small", "more than a socket takes"])
+async def test_the_next_question_is_at_the_runner_before_it_has_answered(size: int) -> None:
+    async def test(line: Line, server: Server) -> None:
+        for number in range(3):
+            await line.add(number, size=size)
+        assert await read(server, 0) == "mine/0"
+        while nothing_to_read(server, 0):  # the first candidate alone has the lease
+            await checkpoint()
+        assert not line.heard
+        answer(server, 0, "zero")
+        assert await read(server, 0) == "mine/1"
+        answer(server, 0, "one")
+        await line.wait(0, 1)
+        assert await read(server, 0) == "mine/2"
+        answer(server, 0, "two")
+        await line.wait(2)
+        assert line.heard == {0: NotCompiled("zero"), 1: NotCompiled("one"), 2: NotCompiled("two")}
+        assert len(server.children) == 1
+
+    await in_line(test)
+
+
+async def test_an_answer_may_come_before_anybody_waits_for_it() -> None:
+    async def test(line: Line, server: Server) -> None:
+        await line.add(0)
+        await line.add(1)
+        assert [await read(server, 0), await read(server, 0)] == ["mine/0", "mine/1"]
+        answer(server, 0, "zero")
+        answer(server, 0, "one")
+        await line.wait(0, 1)
+        assert line.heard == {0: NotCompiled("zero"), 1: NotCompiled("one")}
+
+    await in_line(test)
+
+
+async def test_nothing_is_sent_ahead_for_who_has_no_question_yet_or_stands_behind_a_guest() -> None:
+    async def test(line: Line, server: Server) -> None:
+        await line.add(0)
+        await line.add(1, known=False)
+        await line.add(2)
+        assert await read(server, 0) == "mine/0"
+        for _ in range(20):
+            await checkpoint()
+        assert nothing_to_read(server, 0)
+        guest = anyio.Event()
+
+        async def visit() -> None:
+            async with line.runner.lease_as_guest():
+                assert nothing_to_read(server, 0)
+                guest.set()
+
+        line.tasks.start_soon(visit)
+        while line.runner.waiting < 4:
+            await checkpoint()
+        await line.add(3)
+        for number in range(3):
+            answer(server, 0, "told")
+            await line.wait(number)
+            if number < 2:
+                assert await read(server, 0) == f"mine/{number + 1}"
+        assert guest.is_set() or not line.heard.get(3)
+        assert await read(server, 0) == "mine/3"
+        assert guest.is_set()
+        answer(server, 0, "told")
+        await line.wait(3)
+
+    await in_line(test)
+
+
+@pytest.mark.parametrize("how", ["dies", "is lost"])
+async def test_a_question_that_was_sent_to_a_lost_runner_is_asked_of_the_next_one(how: str) -> None:
+    async def test(line: Line, server: Server) -> None:
+        await line.add(0)
+        await line.add(1)
+        assert [await read(server, 0), await read(server, 0)] == ["mine/0", "mine/1"]
+        if how == "dies":
+            server.end(0)
+        else:
+            server.far[0].setblocking(True)
+            wire.send(server.far[0], codec.pack(Failed(Status.CRASH, "mine", lost=True)))
+        await line.wait(0)
+        await started(line.runner, 2)
+        assert await read(server, 1) == "mine/1"
+        answer(server, 1, "one")
+        await line.wait(1)
+        assert line.heard[1] == NotCompiled("one")
+        assert isinstance(line.heard[0], RunnerLost if how == "dies" else Failed)
+
+    await in_line(test)
+
+
+async def test_a_runner_that_dies_of_what_it_was_sent_ahead_is_lost_by_that() -> None:
+    async def test(line: Line, server: Server) -> None:
+        await line.add(0)
+        await line.add(1)
+        await line.add(2)
+        assert [await read(server, 0), await read(server, 0)] == ["mine/0", "mine/1"]
+        answer(server, 0, "zero")
+        server.end(0)
+        await line.wait(0, 1)
+        assert line.heard[0] == NotCompiled("zero") and isinstance(line.heard[1], RunnerLost)
+        await started(line.runner, 2)
+        assert await read(server, 1) == "mine/2"
+        answer(server, 1, "two")
+        await line.wait(2)
+
+    await in_line(test)
+
+
+@pytest.mark.parametrize("answered_before", [False, True])
+async def test_who_leaves_after_its_question_was_sent_ahead_costs_the_runner_and_no_other_candidate(
+    answered_before: bool,
+) -> None:
+    async def test(line: Line, server: Server) -> None:
+        await line.add(0)
+        await line.add(1)
+        await line.add(2)
+        assert [await read(server, 0), await read(server, 0)] == ["mine/0", "mine/1"]
+        if answered_before:
+            answer(server, 0, "zero")
+            line.scopes[1].cancel()
+        else:
+            line.scopes[1].cancel()
+            while line.runner.waiting == 3:
+                await checkpoint()
+            assert nothing_to_read(server, 0)
+            answer(server, 0, "zero")
+        await line.wait(0)
+        await started(line.runner, 2)
+        assert await read(server, 1) == "mine/2"
+        answer(server, 1, "two")
+        await line.wait(2)
+        assert line.heard == {0: NotCompiled("zero"), 2: NotCompiled("two")}
+
+    await in_line(test)

@@ -94,3 +94,21 @@ def test_released_memory_is_no_more(room: Any) -> None:
     guards.empty((2,), (1,), torch.float32)
     guards.release()
     assert not guards.used
+
+
+def test_red_zones_are_drawn_with_the_first_tensor_and_anew_for_each_owner(room: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: list[int] = []
+    randomise = room.guards.randomise
+    monkeypatch.setattr(room.guards, "randomise", lambda raw: (drawn.append(raw.numel()), randomise(raw))[1])
+    owners = [room.guards.Guards() for _ in range(3)]
+    assert drawn == []
+    owners[0].empty((2,), (1,), torch.float32, filled=False)
+    owners[0].empty((2,), (1,), torch.float32, filled=False)
+    owners[1].row(5, (3,), (1,), torch.float32)
+    assert drawn == [4096, 4096]
+    assert not torch.equal(owners[0]._red(), owners[1]._red())
+    assert [bool(owner.broken()) for owner in owners[:2]] == [False, False] and not owners[2].used
+    owners[0].row(2, (3,), (1,), torch.float32)
+    assert not owners[0].broken()
+    owners[0]._rows[0][1, 1, 4095] ^= 1
+    assert owners[0].broken() and not owners[1].broken()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+import itertools
 from dataclasses import replace
 from typing import Any
 
@@ -10,6 +12,8 @@ import torch
 from torch import nn
 
 from rlkernel.evaluator.compile.binaries import Compiled
+from rlkernel.evaluator.program import replay
+from rlkernel.evaluator.program.lifetimes import last_uses
 from rlkernel.evaluator.program.schema import Config, Function, Launch, Op, Program, Scalar
 from rlkernel.evaluator.program.values import DeviceRef, TensorRef
 
@@ -116,7 +120,27 @@ def test_timed_calls_use_the_memory_that_was_laid_out(room: Any) -> None:
     assert subject.timed([X], 6, 7).tolist() == [2.0, 4.0, 6.0]
     assert subject.places[7][0].tolist() == [2.0, 4.0, 6.0] != before
     subject.release()
-    assert (subject.places, subject.memory[0].used) == ([], False)
+    assert (len(subject.places), subject.memory[0].used) == (0, False)
+
+
+@pytest.mark.parametrize("most", [320 << 20, 0], ids=["in one piece", "one by one"])
+def test_each_place_is_guarded_on_its_own(room: Any, monkeypatch: pytest.MonkeyPatch, most: int) -> None:
+    monkeypatch.setattr(room.guards, "ROW_BYTES", most)
+    subject, _ = subject_of(room)
+    memory = subject.memory[0]
+    addresses = [place[0].data_ptr() for place in subject.places]
+    assert len(set(addresses)) == 48 and min(b - a for a, b in itertools.pairwise(sorted(addresses))) >= 2 * 4096 + 12
+    subject.refill(7)
+    subject.places[7][0].fill_(1.0)
+    assert not memory.broken()
+    assert subject.places[7][0] is subject.places[7][0]  # `refill` knows its words
+    for address in (addresses[47] + 12, addresses[0] - 1, addresses[20] + 12 + 4095):
+        before = ctypes.string_at(address, 1)[0]
+        ctypes.memset(address, before ^ 1, 1)
+        assert memory.broken()
+        ctypes.memset(address, before, 1)
+        assert not memory.broken()
+    assert {(t.untyped_storage().nbytes(), t.storage_offset()) for place in subject.places for t in place.values()} == {(12, 0)}
 
 
 @pytest.mark.parametrize(
@@ -149,7 +173,7 @@ def test_a_construction_prepares_from_its_own_first_inputs(room: Any) -> None:
 
 def test_what_a_call_leaves_to_the_next_is_not_in_memory_that_is_used_again(room: Any) -> None:
     subject, _ = subject_of(room, replace(program(EMPTY, DOUBLE, ADD, output=3), carried={0: 2}))
-    assert [sorted(place) for place in subject.places[:1]] == [[]]
+    assert sorted(subject.places[0]) == []
     subject.construct([], 5, Model())
     assert [subject.timed([X], 6, 0).tolist() for _ in range(2)] == [[2.0, 4.0, 6.0], [4.0, 8.0, 12.0]]  # 2 x + 0, 2 x + 2 x
     assert subject.state["w"].tolist() == [2.0, 4.0, 6.0]
@@ -217,3 +241,15 @@ def test_a_configuration_without_a_binary_is_not_launched(room: Any) -> None:
 def test_the_driver_gets_what_it_needs_of_a_binary(room: Any) -> None:
     facts = compiled("cubin", parameters=(("x", "*fp32"), ("n", "i32")), tensordesc_meta=(None,))
     assert room.subject.binary_of(facts) == room.driver.Binary("k", (("x", "*fp32"), ("n", "i32")), 1024, 4, 2, 3, 16, (None,))
+
+
+def test_what_a_program_says_of_lifetimes_is_looked_at_once(room: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[Program] = []
+    monkeypatch.setattr(room.subject, "last_uses", lambda program: (made.append(program), last_uses(program))[1])
+    monkeypatch.setattr(replay, "last_uses", lambda program: made.append(program))
+    subject, _ = subject_of(room)
+    for _ in range(2):
+        subject.construct([], 5, Model())
+        assert subject.timed([X], 6, 0).tolist() == [2.0, 4.0, 6.0]
+        assert subject.replay._last_uses == last_uses(PROGRAM)
+    assert made == [PROGRAM]

@@ -23,6 +23,8 @@ SLICE = 0.25
 """Allowed error of one row, column or channel, in units of its own root mean square."""
 SLICE_ELEMENTS = 16
 """Elements that a slice needs to be looked at on its own."""
+AT_ONCE = 1 << 22
+"""Elements of a tensor up to which its slices are looked at by few operators, which read it more often."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,6 +192,8 @@ def wrong_slices(found: torch.Tensor, exact: torch.Tensor, allowed: Tolerance) -
         return torch.zeros(0, dtype=torch.bool, device=exact.device)
     found, exact = valued(found), valued(exact)
     wide = torch.promote_types(exact.dtype, torch.float32)
+    if exact.numel() <= AT_ONCE:
+        return _few_wrong(found, exact, wide, allowed, dims)
     pair = (found.to(wide) - exact, exact)
     left = torch.stack([_mean_squares(t, -1, wide) for t in pair])  # [2, ...]: the mean over what was summed so far
     most = 2 * allowed.norm * left[1].mean().sqrt()
@@ -203,6 +207,19 @@ def wrong_slices(found: torch.Tensor, exact: torch.Tensor, allowed: Tolerance) -
             missed, size = (left.flatten(1, -2).mean(1) if left.dim() > 2 else left).sqrt()
         flags.append((missed > SLICE * size + most).any())
     return torch.stack(flags[::-1])
+
+
+def _few_wrong(
+    found: torch.Tensor, exact: torch.Tensor, wide: torch.dtype, allowed: Tolerance, dims: Sequence[int]
+) -> torch.Tensor:
+    """The same of a tensor so small that operators cost more than memory: half as many, which read it once per dimension."""
+    exact = exact.to(wide)
+    squares = torch.stack([found - exact, exact]).square_()
+    means = [squares.mean([axis + 1 for axis in range(exact.dim()) if axis != dim]) for dim in dims]
+    missed, size = torch.cat(means, dim=1).sqrt_()  # of the slices of all dimensions, one after the other
+    least = 2 * allowed.norm * squares[1].mean().sqrt_()
+    wrong = missed > torch.add(least, size, alpha=SLICE)
+    return torch.stack([one.any() for one in wrong.split([exact.shape[dim] for dim in dims])])
 
 
 def _mean_squares(tensor: torch.Tensor, dim: int, wide: torch.dtype) -> torch.Tensor:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rlkernel.evaluator.judging.errors import comparison
 from rlkernel.evaluator.judging.errors.comparison import SLICE, SLICE_ELEMENTS, compare_structure, compare_tensor, wrong_slices
 from rlkernel.evaluator.judging.errors.own_error import Cores, OwnError, errors, huge_from, own_error
 from rlkernel.evaluator.judging.errors.tolerance import beside, tolerance
@@ -308,6 +310,24 @@ def test_slices_are_what_their_definition_says(shape: list[int], seed: int, scal
             most = SLICE * own.square().mean(1).sqrt() + 2 * allowed.norm * exact.square().mean().sqrt()
             wanted.append(bool((missed.square().mean(1).sqrt() > most).any()))
     assert wrong_slices(found, exact, allowed).tolist() == wanted
+    with patch.object(comparison, "AT_ONCE", 0):  # as of a large tensor
+        assert wrong_slices(found, exact, allowed).tolist() == wanted
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("most", [comparison.AT_ONCE, 0])
+def test_slices_of_every_dtype_and_layout_are_looked_at(dtype: torch.dtype, most: int) -> None:
+    exact = torch.randn(6, 5, 20, generator=torch.Generator().manual_seed(0)).to(dtype).transpose(0, 1)
+    exact[:, 3] *= 0.25
+    allowed = tolerance(dtype, OwnError(), Precision.STRICT)
+    found = exact.clone()
+    with patch.object(comparison, "AT_ONCE", most):
+        assert wrong_slices(found, exact, allowed).tolist() == [False, False, False]
+        found[:, 3] = 0.0
+        assert wrong_slices(found, exact, allowed).tolist() == [False, True, False]
+        found = exact.clone()
+        found[:, :, 7] = torch.nan
+        assert wrong_slices(found, exact, allowed).tolist() == [False, False, False]  # what is not finite is told elsewhere
 
 
 def test_an_output_in_an_inputs_memory_is_right_only_where_the_references_is() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from rlkernel.evaluator.program import recurrent
+from rlkernel.evaluator.program import cells, recurrent
 
 
 def _binomial(count: torch.Tensor, prob: torch.Tensor, generator: Any = None) -> torch.Tensor:
@@ -35,6 +35,7 @@ CALLS: dict[str, Callable[..., Any]] = {
     "aten.gru.input": recurrent.without_data,
     "aten.rnn_tanh.input": recurrent.without_data,
     "aten.rnn_relu.input": recurrent.without_data,
+    **cells.WITHOUT_DATA,
 }
 """Operator -> what returns tensors like its results."""
 

@@ -160,6 +160,7 @@ MEMORY = GATHERS | BAGS | FREE | {*PASSES} | {
     "__ilshift__", "__irshift__", "__lshift__", "__rshift__", "_adaptive_avg_pool2d", "_adaptive_avg_pool3d",
     "_chunk_cat", "_ctc_loss", "_fused_rms_norm", "_index_put_impl", "_is_all_true", "_log_softmax", "_native_batch_norm_legit",
     "_native_batch_norm_legit_no_training", "_prelu_kernel", "_reshape_alias", "_safe_softmax", "_softmax",
+    "_thnn_fused_gru_cell", "_thnn_fused_lstm_cell",
     "_sample_dirichlet", "_stack", "_standard_gamma", "_to_copy", "_unsafe_index_put", "_unsafe_view",
     "_upsample_bicubic2d_aa", "_upsample_bilinear2d_aa", "_upsample_nearest_exact1d", "_upsample_nearest_exact2d",
     "_weight_norm_interface", "abs", "adaptive_avg_pool1d", "adaptive_avg_pool2d",

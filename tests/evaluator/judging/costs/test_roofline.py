@@ -69,8 +69,8 @@ def test_a_small_grid_gets_a_share_of_the_device() -> None:
 
 
 def test_a_program_computes_with_one_processor() -> None:
-    """Of 66 programs half of the processors compute, with tensor cores or without, while 66 * 2.5 / 132 of the bandwidth is all of
-    it; and where one of 132 programs does half of the work, 2 processors' worth of them compute."""
+    """For 66 programs half of the processors compute, with tensor cores or without, while 66 * 2.5 / 132 of the bandwidth is all
+    of it; and where one of 132 programs does half of the work, 2 processors' worth of them compute."""
     work, size, whole_us = 1.3e10, 2**28, 1.3e10 / (0.8 * 6.7e7)
     products_us = work / (0.8 * 7.9e8)
 

@@ -13,9 +13,8 @@ from typing import Any
 
 import torch
 
-from rlkernel.evaluator.program import cells
 from rlkernel.evaluator.program.operators import operator
-from rlkernel.evaluator.program.without_data import CALLS
+from rlkernel.evaluator.program.without_data import CALLS, ON_CPU
 
 
 def _batch_norm(*args: Any, **kwargs: Any) -> tuple[torch.Tensor, ...]:
@@ -30,7 +29,7 @@ ON_CUDA: dict[str, Callable[..., Any]] = {
     "aten.grid_sampler_2d.default": torch.ops.aten.grid_sampler.default,
 }
 """Operator -> what chooses how a GPU computes it, with the same arguments and results."""
-_BY_DEVICE = {"meta": CALLS, "cuda": ON_CUDA, "cpu": cells.ON_CPU}
+_BY_DEVICE = {"meta": CALLS, "cuda": ON_CUDA, "cpu": ON_CPU}
 
 
 def function_of(op: str, device: torch.device) -> Callable[..., Any]:

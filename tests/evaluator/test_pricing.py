@@ -203,7 +203,7 @@ def kernel(x, y, n, BLOCK: tl.constexpr):
 class ModelNew(nn.Module):
     def forward(self, x):
         y = torch.empty_like(x)
-        kernel[(1024,)](x, y, x.numel(), BLOCK=32768)
+        kernel[(256,)](x, y, x.numel(), BLOCK=32768)
         return y
 """
 
@@ -212,10 +212,10 @@ class ModelNew(nn.Module):
 @pytest.mark.parametrize(
     "work",
     [
-        "wanted = True\n    turns = 0\n    if pid == 777:\n        turns = tl.cdiv(n, BLOCK)",
-        "wanted = True\n    turns = (1 - tl.minimum(tl.abs(pid - 777), 1)) * tl.cdiv(n, BLOCK)",
-        "wanted = True\n    turns = tl.where((pid ^ 777) < 1, tl.cdiv(n, BLOCK), 0)",
-        "turns = tl.cdiv(n, BLOCK)\n    wanted = tl.arange(0, BLOCK) * 0 + pid == 777",
+        "wanted = True\n    turns = 0\n    if pid == 177:\n        turns = tl.cdiv(n, BLOCK)",
+        "wanted = True\n    turns = (1 - tl.minimum(tl.abs(pid - 177), 1)) * tl.cdiv(n, BLOCK)",
+        "wanted = True\n    turns = tl.where((pid ^ 177) < 1, tl.cdiv(n, BLOCK), 0)",
+        "turns = tl.cdiv(n, BLOCK)\n    wanted = tl.arange(0, BLOCK) * 0 + pid == 177",
     ],
     ids=["branch", "arithmetic", "bits", "mask"],
 )

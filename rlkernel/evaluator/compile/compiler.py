@@ -35,7 +35,7 @@ from triton.runtime.jit import JITFunction
 
 from rlkernel.errors import one_line
 from rlkernel.evaluator.compile.binaries import MAX_CONFIGS, Compiled, read, text_digest
-from rlkernel.evaluator.compile.files import check_machine, written_once
+from rlkernel.evaluator.compile.files import Written, check_machine, written_once
 from rlkernel.evaluator.compile.libdevice import linked_in_pieces
 from rlkernel.evaluator.compile.signature import CompileFailed, Signature, signature
 from rlkernel.evaluator.compile.ttir import stored_arguments
@@ -148,14 +148,15 @@ class Compiler:
         attrs = {(names.index(n),): [["tt.divisibility", 16]] for n in sig.divisible}
         source = BoundedSource(jit, sig.types, constants, attrs)
         source.warps = max(1, config.options.get("num_warps", source.warps))
+        written = Written()
         try:
-            with bounded(), linked_in_pieces(), written_once():
+            with bounded(), linked_in_pieces(), written_once() as written:
                 return triton.compile(source, target=GPUTarget("cuda", self.profile.arch, 32), options=dict(config.options))
         except CompilationError as error:
             line = kernel.lines.get(int(getattr(error.node, "lineno", 1) or 1), function.line)
             raise CompileFailed(f"line {line}: {_first_line(error)}") from error
         except Exception as error:  # what the compiler raises is the candidate's failure, if the machine has no part in it
-            check_machine(error)
+            check_machine(error, written)
             raise CompileFailed(f"kernel {function.name}: {one_line(error)}") from error
 
     def _constant(self, value: Value) -> Any:

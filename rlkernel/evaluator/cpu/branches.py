@@ -1,10 +1,11 @@
 """Branches of a kernel that a value from memory decides: while a launch is priced, both sides are followed.
 
-So the work that is counted is at least what either side takes, and what the sides assign counts as a value from memory too. A
-side that ends in a bare `return` is followed up to there, and then what stands behind the branch, as if it had not returned:
-`if label == IGNORED: return` costs what a row with a label costs. Where every way through a function ends in a `return` with a
-value, both values are computed, and what the function gives counts as a value from memory. A side that leaves a loop, or gives a
-value from inside one, cannot be followed beside the other, and is refused. Loops that do nothing but wait for memory (locks,
+So the work that is counted is at least what either side takes, and what the sides assign counts as a value from memory too,
+which is there no earlier than either side's (`cpu.latency`). The second side begins with what the first one has found. A side
+that ends in a bare `return` is followed up to there, and then what stands behind the branch, as if it had not returned: `if
+label == IGNORED: return` costs what a row with a label costs. Where every way through a function ends in a `return` with a
+value, both values are computed, and what the function gives counts as a value from memory. A side that leaves a loop, or gives
+a value from inside one, cannot be followed beside the other, and is refused. Loops that do nothing but wait for memory (locks,
 flags) are left at once: their turns are no work.
 
 What a changed tree calls and assigns has names that begin with a dot, which no kernel's text can hold.
@@ -76,10 +77,20 @@ class Branches(ast.NodeTransformer):
         decided = ast.Assign([ast.Name(side, ast.Store())], _call(".side", node.test))
         stored = {n.id for n in inside if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
         names = sorted(name for name in stored if name == _RESULT or not name.startswith("."))  # a side is read where it is set
-        after = ast.If(
-            ast.Compare(ast.Name(side, ast.Load()), [ast.Is()], [ast.Constant(None)]), [_unknown(n) for n in names], []
-        )
-        return [decided, *unless(False, node.body), *unless(True, node.orelse), *([after] if names else [])]
+        before, first = f"{side}.before.", f"{side}.first."
+
+        def if_open(body: list[ast.stmt]) -> list[ast.stmt]:
+            test = ast.Compare(ast.Name(side, ast.Load()), [ast.Is()], [ast.Constant(None)])
+            return [ast.copy_location(ast.If(test, body, []), node)] if body else []
+
+        between: list[ast.stmt] = []
+        if node.orelse:
+            between = [step for n in names for step in (_saved(n, first + n), _restored(n, before + n))]
+        other = first if node.orelse else before
+        return [
+            decided, *if_open([_saved(n, before + n) for n in names]), *unless(False, node.body), *if_open(between),
+            *unless(True, node.orelse), *if_open([_unknown(n, other + n) for n in names]),
+        ]  # fmt: skip
 
     def visit_IfExp(self, node: ast.IfExp) -> ast.AST:
         self.generic_visit(node)
@@ -167,11 +178,27 @@ class _Returns(ast.NodeTransformer):
         return ast.copy_location(ast.If(known, [node], []), node)
 
 
-def _unknown(name: str) -> ast.stmt:
-    """`name = .unknown(name)`, where there is such a name."""
-    given = ast.Assign([ast.Name(name, ast.Store())], _call(".unknown", ast.Name(name, ast.Load())))
-    missing = ast.ExceptHandler(ast.Name(".NameError", ast.Load()), None, [ast.Pass()])
-    return ast.Try([given], [missing], [], [])
+def _where_there_is(given: ast.Assign, missing: ast.stmt) -> ast.stmt:
+    """An assignment of a name's value, and what is done where the name has none."""
+    return ast.Try([given], [ast.ExceptHandler(ast.Name(".NameError", ast.Load()), None, [missing])], [], [])
+
+
+def _unknown(name: str, other: str) -> ast.stmt:
+    """`name = .unknown(name, other)`, where there is such a name."""
+    both = _call(".unknown", ast.Name(name, ast.Load()), ast.Name(other, ast.Load()))
+    return _where_there_is(ast.Assign([ast.Name(name, ast.Store())], both), ast.Pass())
+
+
+def _saved(name: str, other: str) -> ast.stmt:
+    """`other = name`, or None where there is no such name."""
+    nothing = ast.Assign([ast.Name(other, ast.Store())], ast.Constant(None))
+    return _where_there_is(ast.Assign([ast.Name(other, ast.Store())], ast.Name(name, ast.Load())), nothing)
+
+
+def _restored(name: str, other: str) -> ast.stmt:
+    """`name = other`, where that is not None."""
+    known = ast.Compare(ast.Name(other, ast.Load()), [ast.IsNot()], [ast.Constant(None)])
+    return ast.If(known, [ast.Assign([ast.Name(name, ast.Store())], ast.Name(other, ast.Load()))], [])
 
 
 def _side(test: Any) -> bool | None:
@@ -198,15 +225,16 @@ def words(as_tensor: Callable[[Any], Any], waits: Callable[[Any], None], open_: 
         waits(test)
         return _side(test) or False
 
-    def unknown(value: Any) -> Any:
-        return marked_copy(as_tensor(value))
+    def unknown(value: Any, other: Any = None) -> Any:
+        """One of two values, of which nobody knows which."""
+        return at_least(marked_copy(as_tensor(value)), other)
 
     def choice(test: Any, first: Callable[[], Any], second: Callable[[], Any]) -> Any:
         side = _side(test)
         if side is not None:
             return first() if side else second()
         one = first()
-        return at_least(unknown(second()), one)
+        return unknown(second(), one)
 
     return {
         ".side": decided, ".wait": wait, ".choice": choice, ".unknown": unknown,

@@ -20,7 +20,7 @@ from rlkernel.evaluator.judging.errors.own_error import Cores, OwnError, own_err
 from rlkernel.evaluator.judging.errors.tensor_cores import cores_of
 from rlkernel.evaluator.judging.errors.tolerance import beside as more_exact
 from rlkernel.evaluator.judging.errors.tolerance import of_state, tolerance
-from rlkernel.evaluator.judging.inputs.nudging import is_finer, nudged
+from rlkernel.evaluator.judging.inputs.nudging import is_finer, is_finest, nudged
 from rlkernel.evaluator.judging.inputs.places import places as places_of
 from rlkernel.evaluator.judging.inputs.planting import PLANTED, planted
 from rlkernel.evaluator.judging.inputs.stress import STRESS_NOTES, all_zero, holds_one, stressed
@@ -38,7 +38,7 @@ from rlkernel.evaluator.judging.references.reference_calls import (
     tensors_of,
 )
 from rlkernel.evaluator.judging.rounds import Expected, fates
-from rlkernel.evaluator.messages.judgement import Balance, InputFate, Places, Stress, Tolerance
+from rlkernel.evaluator.messages.judgement import Balance, Edge, InputFate, Places, Stress, Tolerance
 from rlkernel.evaluator.program.codes import valued, widened
 from rlkernel.evaluator.program.tensors import flatten, lent
 
@@ -135,7 +135,7 @@ class Construction:
         cores: Sequence[Cores | None] = rounded or [None] * len(whole)
         of_outputs, of_state_after = cores[: len(found)], cores[len(found) :]
         gaps = self.balance is None  # an argument that is also added without a product leaves tiny values beside usual ones
-        sides = [e if is_finer(f, before) else m for f, e, m in zip(found, exact, moved or exact, strict=True)]
+        sides = list(exact) if not moved else self._sides(found, exact, moved, inputs, places.edges, forward_seed)
         errors = [own_error(f, e, m, c, gaps=gaps) for f, e, m, c in zip(found, exact, sides, of_outputs, strict=True)]
         beside = {
             i: (e, more_exact(f.dtype, error, self.precision))
@@ -193,6 +193,23 @@ class Construction:
         """A copy of the module in float64 that shares with it what a call leaves as it is: weights may be most of the memory."""
         state = {**dict(self.exact_model.named_parameters()), **dict(self.exact_model.named_buffers())}
         return copy.deepcopy(self.exact_model, {id(tensor): tensor for name, tensor in state.items() if name in self._kept})
+
+    def _sides(
+        self, found: Sequence[torch.Tensor], exact: Sequence[torch.Tensor], moved: Sequence[torch.Tensor], inputs: list[Any],
+        edges: Sequence[Edge], forward_seed: int,
+    ) -> list[torch.Tensor]:  # fmt: skip
+        """What the rounding of inputs would make of each output: as `moved`, in which all of them are, or with those alone that
+        are no coarser than the output."""
+        given, sides, partly = tensors_of(inputs), list(moved), dict[torch.dtype, Sequence[torch.Tensor]]()
+        for place, output in enumerate(found):
+            if is_finest(output, given):
+                sides[place] = exact[place]
+            elif is_finer(output, given):
+                if output.dtype not in partly:
+                    some = nudged(inputs, edges, output.dtype)
+                    partly[output.dtype] = exact_outputs(self.exact_model, some, forward_seed) or exact
+                sides[place] = partly[output.dtype][place]
+        return sides
 
     def _exactly(
         self, names: Sequence[str], found: list[torch.Tensor], inputs: list[Any], forward_seed: int

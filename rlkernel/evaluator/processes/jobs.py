@@ -11,6 +11,7 @@ from pathlib import Path
 
 from rlkernel.evaluator import wire
 from rlkernel.evaluator.compile.compiler import OutsideStorage, compile_program
+from rlkernel.evaluator.compile.files import FILE_BYTES
 from rlkernel.evaluator.compile.signature import CompileFailed, MachineLacks
 from rlkernel.evaluator.cpu.runner import run as run_on_cpu
 from rlkernel.evaluator.devices import profile_of
@@ -104,7 +105,10 @@ def _compiled(request: CompileRequest, fork: Fork, body: wire.Body) -> Binaries:
     """The binaries of a Program's launches, those that are new in `body`. Confines this process first."""
     directory, scratch = Path(request.directory), Path(request.scratch)
     readable = (directory, _HUGE_PAGES)
-    sandbox.confine(cpu_seconds=fork.cpu_seconds, memory_bytes=fork.memory_bytes, writable=(scratch,), readable=readable)
+    sandbox.confine(
+        cpu_seconds=fork.cpu_seconds, memory_bytes=fork.memory_bytes, file_bytes=FILE_BYTES, writable=(scratch,),
+        readable=readable,
+    )  # fmt: skip
     os.environ["TRITON_CACHE_DIR"] = str(scratch)
     os.environ["GLIBC_TUNABLES"] = _PTXAS_MEMORY
     tempfile.tempdir = str(scratch)

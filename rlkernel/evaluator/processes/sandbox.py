@@ -216,13 +216,15 @@ def install(program: bytes) -> None:
 
 
 def confine(
-    *, cpu_seconds: int, memory_bytes: int, writable: tuple[Path, ...], readable: tuple[Path, ...] = ()
+    *, cpu_seconds: int, memory_bytes: int, file_bytes: int, writable: tuple[Path, ...], readable: tuple[Path, ...] = ()
 ) -> None:  # fmt: skip
     """Confine a child that must still start compilers: rlimits, no new privileges, Landlock, and no seccomp.
 
-    Files are written below `writable` only, and read below `readable` besides what the interpreter needs. Raises SandboxError.
+    Files are written below `writable` only, each of at most `file_bytes`, and read below `readable` besides what the interpreter
+    needs. Raises SandboxError.
     """
     limit(cpu_seconds=cpu_seconds, memory_bytes=memory_bytes, files=256)
+    lower(resource.RLIMIT_FSIZE, file_bytes, file_bytes)
     no_new_privileges()
     if level().landlock:
         restrict_files((*interpreter_paths(), *readable), (*writable, Path(os.devnull)))

@@ -22,6 +22,7 @@ _PRIVATE = {
     "_fused_rms_norm", "_transformer_encoder_layer_fwd", "_grouped_mm", "_scaled_mm",
     "_unsafe_masked_index", "_chunk_cat", "_is_all_true", "_assert_async", "_convolution", "_linalg_slogdet", "_ctc_loss",
     "_upsample_bicubic2d_aa", "_int_mm", "_standard_gamma", "_sample_dirichlet",
+    "_thnn_fused_lstm_cell", "_thnn_fused_gru_cell",
 }  # fmt: skip
 LISTS = "_foreach_"
 """Begins the names of operators that do to each tensor of a list what another operator does to one."""

@@ -13,11 +13,11 @@ from typing import Any
 
 import torch
 
-from rlkernel.evaluator.program.backends import ON_CUDA
+from rlkernel.evaluator.program.backends import function_of
 from rlkernel.evaluator.program.folding import Folding
 from rlkernel.evaluator.program.layouts import Strides, as_on_cuda, laid_out, strides_of
 from rlkernel.evaluator.program.lifetimes import LastUses, last_uses
-from rlkernel.evaluator.program.operators import allocates, operator, places_of
+from rlkernel.evaluator.program.operators import allocates, places_of
 from rlkernel.evaluator.program.scalars import BadNumber, compute
 from rlkernel.evaluator.program.schema import Config, Launch, Literal, Op, Program, Scalar, Step
 from rlkernel.evaluator.program.switches import under
@@ -31,7 +31,6 @@ from rlkernel.evaluator.program.values import (
     TorchName,
     Value,
 )
-from rlkernel.evaluator.program.without_data import CALLS
 from rlkernel.seeds import seed_generators
 
 LaunchCall = Callable[[Launch, Config, dict[str, Any]], None]
@@ -239,7 +238,7 @@ class Replay:
             raise StepFailed(str(error)) from error
 
     def _operator(self, index: int, step: Op, observe: Observer | None) -> None:
-        function, places = self._function(step), places_of(step.op)
+        function, places = function_of(step.op, self.device), places_of(step.op)
         args = [self._value(a) for a in step.args]
         # In the schema's order, so that observers find a weight where it belongs.
         given = sorted(step.kwargs.items(), key=lambda item: places.get(item[0], len(places)))
@@ -273,12 +272,6 @@ class Replay:
                 self.values[number] = out
         if observe is not None:
             observe(index, step, read, [o for o in outs if isinstance(o, torch.Tensor)])
-
-    def _function(self, step: Op) -> Callable[..., Any]:
-        """What to call for an operator: itself; where there is no data, what knows only the shapes of its results; on a GPU, what
-        chooses how that computes it."""
-        others = CALLS if self.device.type == "meta" else ON_CUDA if self.device.type == "cuda" else {}
-        return others.get(step.op) or operator(step.op)
 
     def _stay_on_device(self, op: str, read: Sequence[torch.Tensor]) -> None:
         """Operators on the host's memory trust their arguments: none may slip in beside the device. Raises MalformedProgram."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from rlkernel.evaluator.program import recurrent
+from rlkernel.evaluator.program import cells, recurrent
 
 
 def _binomial(count: torch.Tensor, prob: torch.Tensor, generator: Any = None) -> torch.Tensor:
@@ -27,6 +27,22 @@ def _geqrf(matrix: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     return matrix.new_empty((*batch, columns, rows)).mT, matrix.new_empty((*batch, min(rows, columns)))
 
 
+def _bincount(values: torch.Tensor, weights: torch.Tensor | None = None, minlength: int = 0) -> torch.Tensor:
+    """Counts of `minlength` values, which has to hold all of them."""
+    if minlength < 1:
+        raise NotImplementedError("how many values there are depends on the values")
+    dtype = torch.int64 if weights is None else weights.dtype if weights.dtype is torch.float32 else torch.float64
+    return values.new_empty((minlength,), dtype=dtype)
+
+
+def _bincount_on_cpu(values: torch.Tensor, weights: torch.Tensor | None = None, minlength: int = 0) -> torch.Tensor:
+    """What `torch.bincount` gives, if that is as long as a trace has seen it. Raises RuntimeError."""
+    found = torch.bincount(values, weights, minlength)
+    if len(found) != minlength:
+        raise RuntimeError(f"{len(found) - 1} is among the values, of which minlength={minlength} does not hold all")
+    return found
+
+
 CALLS: dict[str, Callable[..., Any]] = {
     "aten.binomial.default": _binomial,
     "aten._sample_dirichlet.default": _dirichlet,
@@ -35,8 +51,12 @@ CALLS: dict[str, Callable[..., Any]] = {
     "aten.gru.input": recurrent.without_data,
     "aten.rnn_tanh.input": recurrent.without_data,
     "aten.rnn_relu.input": recurrent.without_data,
+    "aten.bincount.default": _bincount,
+    **cells.WITHOUT_DATA,
 }
 """Operator -> what returns tensors like its results."""
+ON_CPU: dict[str, Callable[..., Any]] = {"aten.bincount.default": _bincount_on_cpu, **cells.ON_CPU}
+"""Operator -> what computes it on a CPU, where that is not the operator itself."""
 
 
 def truncated_normal(

@@ -18,7 +18,7 @@ from rlkernel.evaluator.trace.devices import CUDA, HOST, META, resolve
 from rlkernel.evaluator.trace.host_numbers import has_numbers, mathematics
 from rlkernel.evaluator.trace.patched import patched
 from rlkernel.evaluator.trace.recorder import Recorder, Untraceable, fresh_settings
-from rlkernel.evaluator.trace.wholes import RMS_NORM, WHOLE, dropout, rms_norm
+from rlkernel.evaluator.trace.wholes import CELLS, RMS_NORM, WHOLE, dropout, has_fused_cell, rms_norm
 
 _BASE: Any = torch.Tensor.__base__
 _VALUES = {
@@ -77,6 +77,10 @@ class Lie(TorchFunctionMode):
             kwargs = {}
         if func in RMS_NORM and (given := rms_norm(*args, **kwargs)) is not None:
             return self._whole(torch.ops.aten._fused_rms_norm.default, given, {})[0]
+        if func in CELLS and self.recorder.autocast is None and has_fused_cell(*args, **kwargs):
+            with _disable_current_modes():
+                func(*args, **kwargs)  # which raises what torch says of wrong shapes
+            return CELLS[func](*args, **kwargs)
         whole = WHOLE.get(func)
         if whole is not None:
             return self._whole(whole, args, kwargs)

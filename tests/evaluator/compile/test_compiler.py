@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import errno
+import os
 import subprocess
 import sys
 import tempfile
@@ -218,7 +219,7 @@ from dataclasses import replace
 from pathlib import Path
 from rlkernel.evaluator.processes import sandbox
 scratch, kept = Path(sys.argv[1]), Path(sys.argv[2])
-sandbox.confine(cpu_seconds=10, memory_bytes=1 << 30, writable=(scratch,), readable=(kept,))
+sandbox.confine(cpu_seconds=10, memory_bytes=1 << 30, file_bytes=1 << 20, writable=(scratch,), readable=(kept,))
 (scratch / "ptx").write_text("mine")
 print((kept / "known").read_text())
 known = kept / "known"
@@ -324,6 +325,29 @@ def test_a_full_disk_of_which_ptxas_tells_is_not_the_kernels_failure(
     with pytest.raises(CompileFailed, match="`ptxas` failed"):  # the disk takes what is written
         build(program())
     monkeypatch.setattr("tempfile.TemporaryFile", raising(OSError(errno.ENOSPC, "No space left on device")))
+    with pytest.raises(MachineLacks, match="the disk is full"):
+        build(program())
+
+
+def test_a_disk_that_is_full_of_the_kernels_own_files_is_its_failure(
+    build: Callable[..., Compilation], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Beside 17 MiB of its own; of less than the 16 MiB that are left without them somebody else has filled it."""
+    folder = Path(os.environ["TRITON_CACHE_DIR"])
+    folder.mkdir(exist_ok=True)
+
+    def filling(size: int) -> Callable[..., None]:
+        def call(*args: Any, **kwargs: Any) -> None:
+            (folder / "k.llir").write_bytes(bytes(size))
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+        return call
+
+    monkeypatch.setattr("triton.compile", filling(17 << 20))
+    with pytest.raises(CompileFailed, match="No space left"):
+        build(program())
+    assert not any(folder.iterdir())
+    monkeypatch.setattr("triton.compile", filling(15 << 20))
     with pytest.raises(MachineLacks, match="the disk is full"):
         build(program())
 

@@ -111,3 +111,24 @@ async def test_a_chain_takes_its_latency_in_each_turn(pool: Pool, relu: Problem,
     waves = 4096 * 4096 / 128 / 2112
     found = await priced(pool, relu, FOR + turn)
     assert found == pytest.approx(waves * TURNS * cycles / CYCLES, rel=0.02)
+
+
+SLOW, QUICK = "h = tl.exp(1.0 - h)", "h = h * 0.5 + 1.0"
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("turn", "cycles"),
+    [
+        (f"if flag > 9.0: {SLOW}\n        else: {QUICK}", PLAIN + SPECIAL),
+        (f"if flag > 9.0: {QUICK}\n        else: {SLOW}", PLAIN + SPECIAL),  # not one behind the other
+        (f"if flag > 9.0: {SLOW}\n        else: h = tl.zeros((1,), tl.float32)", PLAIN + SPECIAL),
+        (f"if flag > 9.0: h = tl.zeros((1,), tl.float32)\n        {QUICK}", PLAIN),  # as where the branch is not taken
+    ],
+)
+async def test_what_either_side_of_a_branch_gives_is_as_deep_as_the_deeper(
+    pool: Pool, relu: Problem, turn: str, cycles: float
+) -> None:
+    waves = 4096 * 4096 / 128 / 2112
+    found = await priced(pool, relu, f"flag = tl.load(x)\n    {FOR}{turn}")
+    assert found == pytest.approx(waves * TURNS * cycles / CYCLES, rel=0.02)

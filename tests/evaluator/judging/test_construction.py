@@ -100,3 +100,33 @@ def test_an_argument_that_forward_changes_is_allowed_what_an_output_is() -> None
     assert torch.equal(tensor, one.inputs[0] @ one.inputs[1]) and same == allowed
     (exact,) = made.exactly(one.inputs, one.forward_seed) or []
     assert torch.allclose(exact, one.inputs[0].double() @ one.inputs[1].double())
+
+
+WAVES = """
+import torch
+from torch import nn
+
+class Model(nn.Module):
+    def forward(self, x, gate):
+        return {}
+
+def get_inputs():
+    return [torch.randn(64, 64), torch.randn(64, 64, dtype=torch.{})]
+
+def get_init_inputs():
+    return []
+"""
+
+
+def allowed(body: str, gate: str) -> float:
+    reference = load_reference(WAVES.format(body, gate), small=False)
+    return Construction(reference, Terms(Precision.STRICT), random.Random(0)).round(Stress.NONE).expected.allowed[0].norm
+
+
+def test_a_coarse_input_keeps_no_finer_one_from_being_moved() -> None:
+    """A multiple of 4096 is exact, and so is its sine but for 1e-7. Half of float32's resolution moves x by 6e-8 at most, so that
+    the angle moves by 4096 * 6e-8 / sqrt(3) on average, as does a wave about it: 1.4e-4, of which 8 times are allowed."""
+    wave = "torch.sin(4096.0 * x)"
+    assert allowed(f"{wave} * gate", "float32") == pytest.approx(8 * 1.4e-4, rel=0.1)
+    assert allowed(f"{wave} * gate.float()", "bfloat16") == pytest.approx(8 * 1.4e-4, rel=0.1)
+    assert allowed("torch.sin(4.0 * gate.float())", "bfloat16") == 5e-5, "the floor: what bfloat16 says is exact in float32"

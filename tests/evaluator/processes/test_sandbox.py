@@ -102,7 +102,7 @@ def test_a_confined_process_starts_others_and_writes_in_its_own_folder_only(tmp_
         folder.mkdir()
         (folder / "file").write_text(folder.name)
     paths = f"writable=(Path({str(own)!r}),), readable=(Path({str(known)!r}),)"
-    lock = f"sandbox.confine(cpu_seconds=20, memory_bytes=1 << 28, {paths})\n"
+    lock = f"sandbox.confine(cpu_seconds=20, memory_bytes=1 << 28, file_bytes=1000, {paths})\n"
     code = f"""
 def attempt(call):
     try:
@@ -112,11 +112,12 @@ def attempt(call):
 for folder in ({str(own)!r}, {str(known)!r}, {str(other)!r}):
     file = Path(folder) / "file"
     print(attempt(file.read_text), attempt(lambda: file.write_text("mine")))
+print(attempt(lambda: Path({str(own)!r}, "large").write_bytes(bytes(1001))))
 print(subprocess.run([sys.executable, "-c", "print(6 * 7)"], capture_output=True, text=True).stdout.strip())
 """
     status, output, error = run(code, lock)
     assert (status, error) == (0, "")
-    assert output.splitlines() == ["own 4", "known PermissionError", "PermissionError PermissionError", "42"]
+    assert output.splitlines() == ["own 4", "known PermissionError", "PermissionError PermissionError", "OSError", "42"]
     assert [(folder / "file").read_text() for folder in (own, known, other)] == ["mine", "known", "other"]
 
 

@@ -7,13 +7,23 @@ import math
 import pytest
 import torch
 
-from rlkernel.evaluator.program.operators import operator
+from rlkernel.errors import BrokenReference
+from rlkernel.evaluator.devices import H200
+from rlkernel.evaluator.judging.preparing import prepare
+from rlkernel.evaluator.program.backends import function_of
+from rlkernel.evaluator.program.replay import Replay, StepFailed
+from rlkernel.evaluator.program.schema import Op, Program
+from rlkernel.evaluator.program.values import TensorRef
 from rlkernel.evaluator.program.without_data import CALLS, truncated_normal
+from rlkernel.types import Precision
 
 ARGUMENTS = {
     "aten.binomial.default": lambda: (torch.full((3, 5), 4.0), torch.rand(3, 5)),
     "aten._sample_dirichlet.default": lambda: (torch.rand(3, 5) + 0.5,),
     "aten.geqrf.default": lambda: (torch.randn(2, 6, 4),),
+    "aten.bincount.default": lambda: (torch.tensor([3, 1, 3]), torch.ones(3, dtype=torch.bfloat16), 7),
+    "aten._thnn_fused_lstm_cell.default": lambda: (torch.randn(2, 20), torch.randn(2, 20), torch.randn(2, 5)),
+    "aten._thnn_fused_gru_cell.default": lambda: [torch.randn(2, n).bfloat16() for n in (15, 15, 5)],
     **dict.fromkeys(
         ("aten.gru.input", "aten.rnn_tanh.input", "aten.rnn_relu.input", "aten.lstm.input"),
         None,
@@ -33,7 +43,7 @@ def recurrent(name: str) -> tuple[object, ...]:
 def test_results_look_like_those_on_data(name: str) -> None:
     make = ARGUMENTS[name]
     args = recurrent(name.split(".")[1]) if make is None else make()
-    known, found = operator(name)(*args), CALLS[name](*args)
+    known, found = function_of(name, torch.device("cpu"))(*args), CALLS[name](*args)
     pairs = list(zip(known, found, strict=True)) if isinstance(known, tuple) else [(known, found)]
     assert [(k.shape, k.dtype, k.stride()) for k, _ in pairs] == [(f.shape, f.dtype, f.stride()) for _, f in pairs]
 
@@ -47,3 +57,39 @@ def test_a_truncated_normal_has_its_moments_and_its_limits() -> None:
     deviation = 2.0 * math.sqrt(1 - 2 * h * pdf / math.erf(h / math.sqrt(2)))
     assert float(drawn.mean()) == pytest.approx(1.0, abs=0.01)
     assert float(drawn.std()) == pytest.approx(deviation, rel=0.01)
+
+
+COUNTS = """
+import torch
+from torch import nn
+
+N, K = 1 << 22, 256
+SMALL = {{"N": 64}}
+
+class Model(nn.Module):
+    def forward(self, values):
+        return torch.bincount(values, minlength={})
+
+def get_inputs():
+    return [torch.randint(0, K, (N,))]
+
+def get_init_inputs():
+    return []
+"""
+
+
+def test_counts_of_as_many_values_as_are_named_have_a_known_length() -> None:
+    """Of 2^22 whole numbers of 8 bytes, and 256 counts."""
+    made = prepare(COUNTS.format("K"), "counts", H200, Precision.STRICT)
+    assert made.costs.us == pytest.approx(2.5 + (2**22 * 8 + 256 * 8) / 4.3e6)
+    with pytest.raises(BrokenReference, match="its result depends on values"):
+        prepare(COUNTS.format("0"), "counts", H200, Precision.STRICT)
+
+
+def test_counts_of_more_values_than_are_named_fail_where_they_are_counted() -> None:
+    step = Op("aten.bincount.default", (TensorRef(0),), {"minlength": 4}, (1,))
+    replay = Replay(Program((), (), (), {}, (0,), (step,), TensorRef(1)), torch.device("cpu"), lambda *call: None)
+    replay.init((), 0)
+    assert replay.forward([torch.tensor([0, 3, 3])], 0).tolist() == [1, 0, 0, 2]
+    with pytest.raises(StepFailed, match="4 is among the values, of which minlength=4 does not hold all"):
+        replay.forward([torch.tensor([0, 4])], 0)

@@ -9,16 +9,19 @@ from collections.abc import Iterable, Sequence
 
 import torch
 
-from rlkernel.evaluator.judging.costs.operator_costs import SCATTERS, base_name, dense_bytes
+from rlkernel.evaluator.judging.costs.operator_costs import changed_bytes, changes_a_part, dense_bytes, scatters_in_place
 from rlkernel.evaluator.program.operators import writes
 from rlkernel.evaluator.program.schema import Op
 
 
 def written_bytes(step: Op, tensor: torch.Tensor, read: Sequence[torch.Tensor]) -> float:
     """What a step writes of a tensor that it returns. `read`: all of its arguments. Of memory that was there before it may write
-    a part alone. Numbers that say where are no part of it, nor do masks say how much it is."""
-    if not writes(step) or base_name(step.op) not in SCATTERS:
+    a part alone: what numbers name, or an unknown part that a mask names. Of that a byte for each of the mask's elements, and
+    what is put there, are sure."""
+    if not changes_a_part(step):
         return dense_bytes(tensor)
+    if scatters_in_place(step, read):
+        return changed_bytes(step, read)
     masks = sum(dense_bytes(t) for t in read[1:] if t.dtype is torch.bool)
     elements = max((dense_bytes(t) // t.element_size() for t in read[1:] if t.dtype is not torch.bool), default=0)
     return min(dense_bytes(tensor), masks + elements * tensor.element_size())

@@ -160,6 +160,7 @@ MEMORY = GATHERS | BAGS | FREE | {*PASSES} | {
     "__ilshift__", "__irshift__", "__lshift__", "__rshift__", "_adaptive_avg_pool2d", "_adaptive_avg_pool3d",
     "_chunk_cat", "_ctc_loss", "_fused_rms_norm", "_index_put_impl", "_is_all_true", "_log_softmax", "_native_batch_norm_legit",
     "_native_batch_norm_legit_no_training", "_prelu_kernel", "_reshape_alias", "_safe_softmax", "_softmax",
+    "_thnn_fused_gru_cell", "_thnn_fused_lstm_cell",
     "_sample_dirichlet", "_stack", "_standard_gamma", "_to_copy", "_unsafe_index_put", "_unsafe_view",
     "_upsample_bicubic2d_aa", "_upsample_bilinear2d_aa", "_upsample_nearest_exact1d", "_upsample_nearest_exact2d",
     "_weight_norm_interface", "abs", "adaptive_avg_pool1d", "adaptive_avg_pool2d",
@@ -299,15 +300,25 @@ def taken(step: Op, given: Tensors) -> Tensors:
     return given[: len(given) - sum(argument.is_out for argument in arguments)]
 
 
-def scatters_in_place(step: Op, read: Tensors) -> bool:
-    """Whether an operator changes as much of its first argument as numbers name, and leaves the rest where it is."""
+def changes_a_part(step: Op) -> bool:
+    """Whether an operator changes a part of its first argument, and leaves the rest where it is."""
     first = operator(step.op)._schema.arguments[0].alias_info
-    named = base_name(step.op) in SCATTERS - MASKED and not any(t.dtype is torch.bool for t in read[1:-1])
-    return named and first is not None and bool(first.is_write)
+    return base_name(step.op) in SCATTERS and first is not None and bool(first.is_write)
+
+
+def scatters_in_place(step: Op, read: Tensors) -> bool:
+    """Whether an operator changes as much of its first argument as numbers name: a mask names nothing."""
+    by_mask = base_name(step.op) in MASKED or any(t.dtype is torch.bool for t in read[1:-1])
+    return changes_a_part(step) and not by_mask
+
+
+def changed_bytes(step: Op, read: Tensors) -> float:
+    """What a scatter in place writes of its first argument, where none of its numbers name the same."""
+    return min(float(dense_bytes(read[0])), _scattered(step, read) * read[0].element_size())
 
 
 def _scattered(step: Op, read: Tensors) -> float:
-    """The elements that a scatter changes, where none of its numbers name the same."""
+    """The elements that a scatter's numbers name, however few values are put there."""
     name, whole = base_name(step.op), read[0]
     if "index_put" in name:
         where = argument(step, "indices", ())
@@ -325,7 +336,7 @@ def moved_bytes(step: Op, read: Tensors, made: Tensors) -> float:
     """What an operator reads and writes, each once, unless it sorts. `read` as `taken` gives it."""
     name = base_name(step.op)
     if scatters_in_place(step, read):
-        changed = min(float(dense_bytes(made[0])), _scattered(step, read) * made[0].element_size())
+        changed = changed_bytes(step, read)
         reads_too = name in COMBINES or bool(argument(step, "accumulate", False))
         return sum(read_bytes(step, t) for t in read[1:]) + changed * (2.0 if reads_too else 1.0)
     written = float(sum(dense_bytes(t) for t in made))

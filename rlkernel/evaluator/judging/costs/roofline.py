@@ -48,6 +48,8 @@ PROGRAM_START_US = 0.6
 """Time to start and retire one program on a processor that holds several."""
 SHORT_WAITS_US = 1.0
 """Waits within a program that a launch's own time holds, as that of an operator does: a load, and what is made of it."""
+BYTES_OF_ONE = 2.5
+"""The bandwidth that a program can take, in units of the bandwidth by the number of processors."""
 FLOAT32_PRODUCTS = 3
 """Products of half precision that make one of float32."""
 FLOAT64_SLOWER = 2.0
@@ -143,10 +145,11 @@ def _again(counts: Counts, storage: int, size: float) -> float:
 
 def _share(counts: Counts, kind: int, profile: DeviceProfile) -> float:
     """The share of the device that works on a launch's bytes (0), operations (1) or products (2): little of it if there are few
-    programs, or if one of them does most of the work."""
+    programs, or if one of them does most of the work. A program computes with one processor's units, however many there are; of
+    the bandwidth, which all share, it may take more than a processor's part."""
     whole, largest = counts.work[kind], counts.largest[kind]
     programs = min(float(counts.programs), whole / largest) if largest else float(counts.programs)
-    return max(1e-9, min(1.0, 2.5 * programs / profile.processors))
+    return max(1e-9, min(1.0, (BYTES_OF_ONE if kind == 0 else 1.0) * programs / profile.processors))
 
 
 def floor_us(

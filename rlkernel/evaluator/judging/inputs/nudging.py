@@ -2,12 +2,14 @@
 nobody's error.
 
 It is somebody's where an output has a finer dtype than an input, as the sums of bfloat16 numbers in float32 have: these numbers
-are exact, and whoever rounds to their dtype what is made of them drops what the output would hold. There a move says nothing.
+are exact, and whoever rounds to their dtype what is made of them drops what the output would hold. There a move of these says
+nothing; inputs beside them that are as fine as the output move.
 """
 
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -34,17 +36,26 @@ def is_finer(output: torch.Tensor, inputs: Sequence[torch.Tensor]) -> bool:
     return holds_numbers(output) and any(_step(output) < _step(tensor) for tensor in inputs if holds_numbers(tensor))
 
 
+def is_finest(output: torch.Tensor, inputs: Sequence[torch.Tensor]) -> bool:
+    """Whether an output's dtype resolves more than that of every input."""
+    return holds_numbers(output) and all(_step(output) < _step(tensor) for tensor in inputs if holds_numbers(tensor))
+
+
 def _step(tensor: torch.Tensor) -> float:
     return torch.finfo(tensor.dtype).eps
 
 
-def nudged(inputs: list[Any], edges: Sequence[Edge] = ()) -> list[Any]:
+def nudged(inputs: list[Any], edges: Sequence[Edge] = (), output: torch.dtype | None = None) -> list[Any]:
     """Inputs in float64, moved by their own rounding. Rows of `edges` stay as they are: what their rounding would do says nothing
-    of the others, which have the same bounds."""
+    of the others, which have the same bounds. So do inputs that are coarser than an `output`."""
     places, known = itertools.count(), {edge.place: edge for edge in edges}
+    coarsest = math.inf if output is None else torch.finfo(output).eps
 
     def change(tensor: torch.Tensor) -> torch.Tensor:
-        moved, edge = nudge(tensor), known.get(next(places))
+        edge = known.get(next(places))
+        if not holds_numbers(tensor):
+            return tensor
+        moved = nudge(tensor) if _step(tensor) <= coarsest else tensor.double()
         return moved if edge is None else with_rows_of(moved, tensor, edge)
 
     return [mapped(x, change) for x in inputs]

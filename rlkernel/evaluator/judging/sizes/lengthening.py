@@ -31,6 +31,8 @@ SHRINKS = (1, 2, 4, 8, 16, 32, 64)
 """By what the other constants may be divided."""
 LIGHTER = 8
 """By what they are divided once more for a candidate that takes the interpreter too long."""
+FEWEST = 4
+"""What is left of them there, where there are so many: of two rows, one of another length may be left out unseen."""
 HALVINGS = 12
 """How often what is long may be halved."""
 
@@ -64,7 +66,7 @@ def _lighter(search: Search, sizes: Sizes, family: list[str]) -> Lighter | None:
     """The look with all that is not long in it divided once more, where the reference runs so, and its batch, too."""
     every = sizes_of(search.problem.source)
     batch = {name: every[name] for name in batch_names(search.problem.source) if name in every}
-    fewer = {name: value if name in family else _map(_divided, value, LIGHTER) for name, value in (batch | sizes).items()}
+    fewer = {name: value if name in family else _map(_made_lighter, value, LIGHTER) for name, value in (batch | sizes).items()}
     found = search.need_of(fewer) if fewer != sizes else None
     if found is None or not search.runs(fewer, found):
         return None
@@ -107,6 +109,10 @@ def _longest(search: Search, small: Sizes, long: Sizes, halvings: int) -> Sizes 
 
 def _divided(number: int, by: int) -> int:
     return max(number // by, min(number, 2))
+
+
+def _made_lighter(number: int, by: int) -> int:
+    return max(number // by, min(number, FEWEST))
 
 
 def _map(function: Any, value: Any, other: Any) -> Any:

@@ -36,6 +36,12 @@ def get_init_inputs():
         ("cache.add_(1); return cache", (160,)),
         ("cache[2:4] = rows; cache[2:8] = 0; return cache", (128,)),
         ("cache[at] = rows; return cache", (32,)),  # two rows, and not the two numbers that say which
+        ("cache[at] = 0; return cache", (32,)),  # two rows of 16 bytes, however few numbers are put there
+        ("cache[at] = rows[0, 0]; return cache", (32,)),
+        ("cache[:, at] = rows[0, :1]; return cache", (80,)),  # two columns of 10 elements
+        ("cache.index_fill_(0, at, 1.0); return cache", (32,)),
+        ("cache.scatter_(0, at[:, None], 1.0); return cache", (8,)),
+        ("torch.index_add(cache, 0, at, rows, out=cache); return cache", (160,)),  # which makes all of it
         ("cache.view(-1)[at] = rows[:, 0]; return cache", (8,)),
         ("cache.index_add_(0, at, rows); return cache", (32,)),
         ("self.kept[:, 1:] = 2; return self.kept, rows * 2", (120, 32)),

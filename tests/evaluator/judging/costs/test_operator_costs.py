@@ -83,7 +83,8 @@ def test_operators_of_everyday_models_have_a_cost() -> None:
 def test_nothing_that_arithmetic_may_bound_is_priced_by_memory_alone() -> None:
     names = {base_name(op).removeprefix(LISTS) for op in ALLOWED if has_cost(op) and not is_view(op)}
     suspicious = {name for name in names if any(ARITHMETIC.fullmatch(word) for word in name.split("_"))}
-    assert suspicious - set(FLOPS) == {"linalg_cross", "linalg_vector_norm", "fft_fftfreq", "fft_rfftfreq"}
+    gates = {"_thnn_fused_lstm_cell", "_thnn_fused_gru_cell"}  # of products that are made before
+    assert suspicious - set(FLOPS) == {"linalg_cross", "linalg_vector_norm", "fft_fftfreq", "fft_rfftfreq", *gates}
 
 
 def test_the_tables_name_operators_that_exist() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 
@@ -64,6 +66,21 @@ def test_a_small_grid_gets_a_share_of_the_device() -> None:
     whole = launch_us(Counts(programs=132, traffic={0: size}), [size], 4, H200) - 2.5
     one = launch_us(Counts(programs=1, traffic={0: size}), [size], 4, H200) - 2.5
     assert one == pytest.approx(whole * 132 / 2.5)
+
+
+def test_a_program_computes_with_one_processor() -> None:
+    """For 66 programs half of the processors compute, with tensor cores or without, while 66 * 2.5 / 132 of the bandwidth is all
+    of it; and where one of 132 programs does half of the work, 2 processors' worth of them compute."""
+    work, size, whole_us = 1.3e10, 2**28, 1.3e10 / (0.8 * 6.7e7)
+    products_us = work / (0.8 * 7.9e8)
+
+    def us(programs: int, **counted: Any) -> float:
+        return launch_us(Counts(programs=programs, **counted), [size], 4, H200) - 2.5
+
+    assert [us(n, flops=work) for n in (132, 66, 1)] == pytest.approx([whole_us, 2 * whole_us, 132 * whole_us])
+    assert us(66, matrix_flops={"bf16": work}) == pytest.approx(2 * products_us)
+    assert us(66, traffic={0: float(size)}) == pytest.approx(size / 4.3e6)
+    assert us(132, flops=work, largest=(0.0, work / 2, 0.0)) == pytest.approx(66 * whole_us)
 
 
 def test_tiny_programs_are_bound_by_starting_them() -> None:

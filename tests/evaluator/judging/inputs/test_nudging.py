@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from rlkernel.evaluator.judging.inputs.nudging import is_finer, nudged
+from rlkernel.evaluator.judging.inputs.nudging import is_finer, is_finest, nudged
 
 
 def test_nudged_inputs_move_by_half_of_their_rounding() -> None:
@@ -22,3 +22,12 @@ def test_an_output_is_finer_than_its_coarsest_input() -> None:
     assert is_finer(single, [single, half]) and is_finer(single.double(), [single]) and is_finer(half.half(), [half])
     assert not (is_finer(single, [single]) or is_finer(half, [single, half]) or is_finer(single, [whole]))
     assert not (is_finer(whole, [half]) or is_finer(single, []))
+    assert is_finest(single, [half, whole]) and not is_finest(single, [single, half])
+
+
+def test_for_a_finer_output_coarse_inputs_stay() -> None:
+    single, half = torch.ones(100), torch.ones(100, dtype=torch.bfloat16)
+    for output, moves in ((torch.float32, [True, False]), (torch.bfloat16, [True, True]), (torch.float64, [False, False])):
+        moved = nudged([single, half], output=output)
+        assert [bool((tensor != 1.0).any()) for tensor in moved] == moves
+        assert all(tensor.dtype is torch.float64 for tensor in moved)

@@ -81,3 +81,16 @@ def test_a_lighter_look_keeps_what_is_long() -> None:
     assert first.sizes["columns"] == 2048 and first.lighter is not None
     assert first.lighter.sizes == {"rows": first.sizes["rows"] // 8, "columns": 2048} == small_of(first.lighter.source)
     assert second.lighter is not None and second.lighter.sizes == {"rows": second.sizes["rows"], "columns": 12}
+
+
+def test_a_lighter_look_has_four_rows_where_there_are_so_many() -> None:
+    """Of 24 rows an eighth would be 3, and of three a third stays."""
+    for rows, left in ((24, 4), (3, 3)):
+        source = SOURCE.format(
+            full=(4096, 8192), small={"rows": rows, "columns": 96}, arguments="x", forward="x * 2",
+            inputs="torch.rand(rows, columns)",
+        )  # fmt: skip
+        (first, *_) = lengthened(Problem("p", 1, "train", source), H200, halvings=2)
+        assert first.sizes["rows"] == rows and (first.lighter is None if left == rows else first.lighter is not None)
+        if first.lighter is not None:
+            assert first.lighter.sizes["rows"] == left

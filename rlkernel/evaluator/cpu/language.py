@@ -18,18 +18,15 @@ from triton.runtime import interpreter as triton_interpreter
 from triton.runtime.interpreter import FunctionRewriter, TensorHandle
 from triton.runtime.jit import JITFunction
 
-from rlkernel.evaluator.cpu import branches, descriptors, loops, patches, reductions
+from rlkernel.evaluator.cpu import branches, descriptors, hints, loops, patches, reductions
 from rlkernel.evaluator.cpu.arithmetic import NotInterpreted
 from rlkernel.evaluator.cpu.branches import Branches
 from rlkernel.evaluator.cpu.kinds import carrying, others
 from rlkernel.evaluator.cpu.latency import deepest
 from rlkernel.evaluator.cpu.loaded import DecidedByMemory, is_loaded, refuse_numbers
 from rlkernel.evaluator.cpu.loops import Loops, Numbers
-from rlkernel.evaluator.cpu.machine import Machine, OutOfBounds
+from rlkernel.evaluator.cpu.machine import Machine
 from rlkernel.evaluator.cpu.semantic import Semantic
-
-ALIGNED_ELEMENTS = 4
-"""Neighbours that one access of a GPU may move together because a kernel says that they are neighbours."""
 
 _CONSTANT_OPERATORS = (
     *(f"__{side}{name}__" for name in ("add", "sub", "mul", "truediv", "floordiv") for side in ("", "r")),
@@ -161,58 +158,6 @@ def _counted(machine: Machine, reduction: Any) -> Any:
     return call
 
 
-def _numbers(values: Any) -> list[int]:
-    many = values if isinstance(values, (list, tuple, tl.core.tuple)) else [values]
-    return [int(v.value if isinstance(v, tl.constexpr) else v) for v in many]
-
-
-def _is_checked(machine: Machine, value: Any) -> bool:
-    """Whether a hint of a kernel about this value is checked where it runs now: at full shape, where the compiler uses it; where
-    memory decides the value, which nobody knows there, wherever the kernel has data."""
-    if not isinstance(value, tl.tensor):
-        return False
-    code = sys._getframe(2)  # the kernel's
-    place = code.f_code.co_name, code.f_lineno
-    if machine.dry and is_loaded(value):
-        machine.hints_on_memory.add(place)
-        return False
-    return machine.dry or place in machine.hints_on_memory
-
-
-def _multiple_of(machine: Machine, value: Any, values: Any) -> Any:
-    """A hint: each run of neighbours begins at a multiple."""
-    if _is_checked(machine, value):
-        data = value.handle.data
-        element = value.dtype.scalar
-        step = max(1, element.element_ty.primitive_bitwidth // 8) if element.is_ptr() else 1  # a pointer counts in bytes
-        for axis, number in enumerate(_numbers(values)[: max(1, data.ndim)]):
-            along = np.moveaxis(data, axis, 0)
-            begins = np.ones(along.shape, dtype=bool)
-            begins[1:] = along[1:] != along[:-1] + along.dtype.type(step)
-            if number > 0 and np.any(along[begins] % along.dtype.type(number)):
-                raise OutOfBounds(f"tl.multiple_of says {number}, which does not hold {_where(machine)}: accesses are misaligned")
-    return value
-
-
-def _max_contiguous(machine: Machine, value: Any, values: Any) -> Any:
-    """A hint, for as many neighbours as one access may move together."""
-    if _is_checked(machine, value) and not value.dtype.is_ptr():
-        data = value.handle.data
-        for axis, number in enumerate(_numbers(values)[: max(1, data.ndim)]):
-            along = np.moveaxis(data, axis, 0)
-            group = min(number & -number, ALIGNED_ELEMENTS, along.shape[0])  # what divides the size, a power of two
-            if group > 1 and np.any(np.diff(along.reshape(-1, group, *along.shape[1:]).astype(np.int64), axis=1) != 1):
-                raise OutOfBounds(
-                    f"tl.max_contiguous says {number}, which does not hold {_where(machine)}: accesses go elsewhere"
-                )
-    return value
-
-
-def _where(machine: Machine) -> str:
-    """The words that say what a false hint is about."""
-    return "at full shape" if machine.dry else "of values from memory"
-
-
 def _with_tensors(method: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     """An operator of a constant, which gives a tensor where the other operand is one, as Triton compiles it."""
 
@@ -259,8 +204,8 @@ def _patch_words(machine: Machine, semantic: Any) -> None:
         for name in ("dot_scaled", "map_elementwise"):
             setattr(module, name, _not_interpreted(name))
         module.static_print = lambda *values, **options: None
-        module.multiple_of = functools.partial(_multiple_of, machine)
-        module.max_contiguous = functools.partial(_max_contiguous, machine)
+        module.multiple_of = functools.partial(hints.multiple_of, machine)
+        module.max_contiguous = functools.partial(hints.max_contiguous, machine)
 
 
 def _patch_libdevice(semantic: Any) -> None:

@@ -9,7 +9,7 @@ import functools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import triton.language as tl
@@ -28,6 +28,9 @@ from rlkernel.evaluator.cpu.races import Races
 from rlkernel.evaluator.cpu.reuse import SECTOR, Reuse
 from rlkernel.evaluator.draws import draws, key_of
 from rlkernel.evaluator.judging.costs.counts import ELSEWHERE, HANDED_ON
+
+if TYPE_CHECKING:
+    from rlkernel.evaluator.cpu.hints import FalseNeighbours
 
 _WATCHED = InterpreterOptions(sanitize_overflow=True)
 _UNWATCHED = replace(_WATCHED, sanitize_overflow=False)
@@ -67,6 +70,8 @@ class Machine(Arithmetic):
         self.extents = Extents()
         self.hints_on_memory: set[tuple[str, int]] = set()
         """Functions and lines of the hints about values that memory decides, as far as launches were priced."""
+        self.false_neighbours: dict[tuple[str, int], FalseNeighbours] = {}
+        """The false hints of the running program by function and line, while launches are priced."""
         self.kinds = kinds.Kinds()
         self.reuse = Reuse()
         self.chain = Chain()
@@ -103,6 +108,7 @@ class Machine(Arithmetic):
     def enter(self, program: int) -> None:
         """From now on, the program of this number in the order of the grid runs, for the first time or again."""
         self._compared.clear()
+        self.false_neighbours.clear()
         width, height, _ = self.grid_dim
         self.set_grid_idx(program % width, program // width % height, program // width // height)
         if self._races is not None:
@@ -134,7 +140,10 @@ class Machine(Arithmetic):
             self.kinds.reach(inside, kinds.parts(masks) if write else (), write=write)
         self.tried |= write
         shape = np.broadcast_shapes(pointers.shape, mask.shape)
-        addresses = np.broadcast_to(pointers, shape)[np.broadcast_to(mask, shape).astype(bool, copy=False)]
+        pointers, mask = np.broadcast_to(pointers, shape), np.broadcast_to(mask, shape).astype(bool, copy=False)
+        for hint in self.false_neighbours.values():
+            hint.check(pointers, mask | unknown, width)
+        addresses = pointers[mask]
         verb = "writes" if write else "reads"
         parts = self._by_storage(addresses, width, verb, made_up=unknown)
         if self.makes_pointers and addresses.size and not unknown and int(np.bitwise_or.reduce(addresses)) & (width - 1):

@@ -31,7 +31,7 @@ class Prepared:
     variants: tuple[Variant, Variant]
     """The arguments at small and at full shape."""
     modal: bool
-    """Whether forward differs between train and eval mode."""
+    """Whether forward differs between train and eval mode, and the constructor leaves the module in the usual one, train mode."""
     costs: Costs
     program: Program
     """The reference itself, traced at full shape."""

@@ -173,6 +173,8 @@ def specs_of(value: Any) -> tuple[TensorSpec, ...]:
         if "tensor" in value:
             spec = value["tensor"]
             return (TensorSpec(tuple(spec["shape"]), tuple(spec["stride"]), spec["dtype"]),)
+        if "tuple" in value:
+            return specs_of(value["tuple"])
         return tuple(s for _, item in value.get("dict", []) for s in specs_of(item))
     return tuple(s for item in value for s in specs_of(item)) if isinstance(value, list) else ()
 

@@ -24,6 +24,8 @@ def decode_spec(value: Any, recorder: Recorder, ids: list[int]) -> Any:
         return tensor
     if isinstance(value, dict) and "dict" in value:
         return {key: decode_spec(item, recorder, ids) for key, item in value["dict"]}
+    if isinstance(value, dict) and "tuple" in value:
+        return tuple(decode_spec(item, recorder, ids) for item in value["tuple"])
     if isinstance(value, list):
         return [decode_spec(item, recorder, ids) for item in value]
     config = decode_config(value)

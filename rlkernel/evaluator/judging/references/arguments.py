@@ -24,7 +24,9 @@ def spec(value: Any) -> Any:
                     "dtype": str(value.dtype).removeprefix("torch."),
                 }
             }
-    if isinstance(value, (list, tuple)):
+    if isinstance(value, tuple):
+        return {"tuple": [spec(item) for item in value]}
+    if isinstance(value, list):
         return [spec(item) for item in value]
     if isinstance(value, dict):
         return {"dict": [[str(key), spec(item)] for key, item in value.items()]}

@@ -88,6 +88,7 @@ class TracedReference:
         self.recorder.reading.inputs.clear()
         with made_of_configs(self.variant.init_args):
             model = model_class(*args, **kwargs)
+        chosen = not model.training  # train mode is nobody's choice: modules begin in it
         hold(model, self.held)
         before = attributes(model)
         named = [*model.named_parameters(), *model.named_buffers()]
@@ -117,7 +118,7 @@ class TracedReference:
                 self.replaced = newly_replaced(before, model)
                 self.keeps = not before.keys() <= state.keys()  # tensors as plain attributes
                 self.program = Program((), tuple(init_ids), tuple(init), state, tuple(ids), tuple(steps), output, tuple(reads))
-        self.modal = forms[0] != forms[1]
+        self.modal = not chosen and forms[0] != forms[1]
 
     def costs(self, precision: Precision) -> Costs:
         rows: dict[str, list[float]] = {}

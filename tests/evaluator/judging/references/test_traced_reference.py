@@ -102,3 +102,31 @@ def test_a_reference_is_told_which_name_of_its_fixed_no_parameter_has() -> None:
         BrokenReference, match=r"^mine: FIXED names nope, but Model has no such parameter or buffer; it has none$"
     ):
         prepare(ATTRIBUTE + 'FIXED = ("nope",)\n', "mine", H200, Precision.PYTORCH)
+
+
+NORM = """
+import torch
+import torch.nn as nn
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.norm = nn.BatchNorm1d(64)
+
+    def forward(self, x):
+        return self.norm(x)
+
+def get_inputs():
+    return [torch.randn(128, 64)]
+
+def get_init_inputs():
+    return []
+
+SMALL = {}
+"""
+
+
+@pytest.mark.parametrize(("put", "both"), [("pass", True), ("self.eval()", False), ("self.norm.eval()", False)])
+def test_a_reference_that_puts_itself_into_eval_mode_is_judged_in_that_alone(put: str, both: bool) -> None:
+    source = NORM.replace("BatchNorm1d(64)\n", f"BatchNorm1d(64)\n        {put}\n")
+    assert prepare(source, "norm", H200, Precision.PYTORCH).modal == both

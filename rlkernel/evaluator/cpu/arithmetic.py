@@ -17,12 +17,21 @@ from triton.runtime.interpreter import InterpreterBuilder, TensorHandle
 
 from rlkernel.evaluator.cpu import libdevice
 from rlkernel.evaluator.cpu.numbers import Array, convert, is_bits, narrow, tf32, widen
+from rlkernel.evaluator.devices import DeviceProfile
 from rlkernel.evaluator.judging.costs.counts import Counts
 
-SIMPLE, SPECIAL, LIBRARY = 1.0, 4.0, 8.0
-"""Operations per element on the general units: an addition, a special function, a function of the math library."""
+SIMPLE, SLOW, LIBRARY = 1.0, 4.0, 32.0
+"""Operations per element on the general units, of which a multiply-add is two: an addition; what is begun at a quarter of the
+rate, such as a rounding to whole numbers or an atomic; a function of the math library, which is 16 instructions at least."""
+SPECIAL_PER_CYCLE = 16.0
+"""Special functions that a processor begins in a cycle, from compute capability 8.0 to 10.0 (CUDA C++ Programming Guide)."""
+OF_WHOLE_NUMBERS = 8.0
+"""Operations of a division of whole numbers of 32 bits, by one that the compiler knows; of 64 bits they are four times that."""
 FLOAT64 = 2.0
 """Factor on the work of float64."""
+_SPECIAL = {np.exp, np.exp2, np.log, np.log2, np.sqrt}
+_OF_LIBRARY = {np.sin, np.cos}
+_DIVIDES = {np.divide, np.fmod}
 _OF_ONE_BIT = {np.add: np.logical_xor, np.subtract: np.logical_xor, np.multiply: np.logical_and}
 """What integer arithmetic is where an integer has one bit: 1 + 1 is 0. numpy takes truth values for something else."""
 _ERF = libdevice.function("__nv_erf") or np.vectorize(math.erf)
@@ -37,6 +46,15 @@ def _clamped(x: Array, low: Array, high: Array) -> Array:
     return np.asarray(np.fmin(np.fmax(x, low), high))
 
 
+def special_of(profile: DeviceProfile) -> float:
+    """Operations in the time in which a card begins a special function."""
+    return profile.fp32_flops_per_us / (profile.processors * profile.sm_khz / 1000 * SPECIAL_PER_CYCLE)
+
+
+def _of_whole_numbers(dtype: Any) -> float:
+    return OF_WHOLE_NUMBERS * (4.0 if dtype.primitive_bitwidth == 64 else 1.0)
+
+
 class Arithmetic(InterpreterBuilder):  # type: ignore[misc]
     """Triton's interpreter with the arithmetic of a GPU, counted in `counts`."""
 
@@ -46,6 +64,8 @@ class Arithmetic(InterpreterBuilder):  # type: ignore[misc]
         self.counts = Counts()
         self.makes_pointers = False
         """Whether a kernel has made a pointer of another one or of a number, which may point between two elements."""
+        self.special = LIBRARY / 2
+        """Operations in the time of a special function, on the card on which launches are priced."""
         self.order = 0
         """The seed of the orders into which elements are brought where a kernel allows any."""
 
@@ -55,7 +75,16 @@ class Arithmetic(InterpreterBuilder):  # type: ignore[misc]
         raise AttributeError(name)
 
     def _work(self, data: Array, dtype: Any, each: float) -> None:
-        self.counts.compute(each * float(np.size(data)), FLOAT64 if dtype.scalar == tl.float64 else 1.0)
+        self.counts.compute(float(np.size(data)), each * (FLOAT64 if dtype.scalar == tl.float64 else 1.0))
+
+    def _of_binary(self, op: Any, dtype: Any) -> float:
+        """What an operation on two operands costs: a division is a special function, and a few products around it."""
+        if op not in _DIVIDES:
+            return SIMPLE
+        return self.special + SLOW if dtype.is_floating() else _of_whole_numbers(dtype)
+
+    def _of_unary(self, op: Any) -> float:
+        return self.special if op in _SPECIAL else LIBRARY if op in _OF_LIBRARY else SLOW
 
     def get_bf16(self, value: float) -> Any:
         return self._constant(value, tl.bfloat16)
@@ -83,10 +112,10 @@ class Arithmetic(InterpreterBuilder):  # type: ignore[misc]
 
     def binary_op(self, lhs: Any, rhs: Any, op: Any) -> Any:
         op = _OF_ONE_BIT.get(op, op) if lhs.dtype.scalar == tl.int1 else op
-        return self._elementwise([lhs, rhs], op, SIMPLE, lhs.dtype.scalar)
+        return self._elementwise([lhs, rhs], op, self._of_binary(op, lhs.dtype.scalar), lhs.dtype.scalar)
 
     def unary_op(self, arg: Any, op: Any) -> Any:
-        return self._elementwise([arg], op, SPECIAL, arg.dtype.scalar)
+        return self._elementwise([arg], op, self._of_unary(op), arg.dtype.scalar)
 
     def ternary_op(self, lhs: Any, rhs: Any, other: Any, op: Any) -> Any:
         return self._elementwise([lhs, rhs, other], op, SIMPLE, other.dtype.scalar)
@@ -113,17 +142,17 @@ class Arithmetic(InterpreterBuilder):  # type: ignore[misc]
         def truncated(x: Array, y: Array) -> Array:
             return np.asarray((x - np.fmod(x, y)) // y)
 
-        return self._elementwise([lhs, rhs], truncated, LIBRARY, lhs.dtype.scalar)
+        return self._elementwise([lhs, rhs], truncated, _of_whole_numbers(lhs.dtype.scalar), lhs.dtype.scalar)
 
     def create_umulhi(self, lhs: Any, rhs: Any) -> Any:
-        self._work(lhs.data, lhs.dtype, SPECIAL)
+        self._work(lhs.data, lhs.dtype, SLOW)
         return super().create_umulhi(lhs, rhs)
 
     def create_erf(self, arg: Any) -> Any:
         return self._elementwise([arg], _ERF, LIBRARY, arg.dtype.scalar)
 
     def create_rsqrt(self, arg: Any) -> Any:
-        return self.unary_op(arg, lambda x: 1 / np.sqrt(x))
+        return self._elementwise([arg], lambda x: 1 / np.sqrt(x), self.special, arg.dtype.scalar)
 
     def create_fabs(self, arg: Any) -> Any:
         self._work(arg.data, arg.dtype, SIMPLE)
@@ -147,13 +176,13 @@ class Arithmetic(InterpreterBuilder):  # type: ignore[misc]
     create_ptr_to_int = create_bitcast
 
     def create_histogram(self, data: Any, bins: Any, mask: Any) -> Any:
-        self._work(data.data, data.dtype, SPECIAL)
+        self._work(data.data, data.dtype, SLOW)
         values = data.data if mask is None else data.data[np.broadcast_to(mask.data, data.data.shape)]
         inside = values[(values >= 0) & (values < bins)]
         return TensorHandle(np.bincount(inside.astype(np.int64).reshape(-1), minlength=bins).astype(np.int32), tl.int32)
 
     def create_gather(self, src: Any, indices: Any, axis: Any) -> Any:
-        self._work(indices.data, src.dtype, SPECIAL)
+        self._work(indices.data, src.dtype, SLOW)
         return super().create_gather(src, indices, axis)
 
     def create_reshape(self, arg: Any, shape: Any, allow_reorder: bool) -> Any:
@@ -176,7 +205,7 @@ class Arithmetic(InterpreterBuilder):  # type: ignore[misc]
         passes = (3.0 if precision.endswith("x3") else 6.0 if precision.endswith("x6") else 1.0) if name == "fp32" else 1.0
         work = 2.0 * a.data.size * b.data.shape[-1]
         if name == "fp64" or (name == "fp32" and "ieee" in precision):
-            self._work(a.data, a.dtype, work / max(1, a.data.size))
+            self.counts.compute(work, FLOAT64 if name == "fp64" else 1.0)
         else:
             kind = {"fp32": "tf32", "bf16": "bf16"}.get(name, "fp16")
             self.counts.matrix_flops[kind] = self.counts.matrix_flops.get(kind, 0.0) + passes * work  # products of parts

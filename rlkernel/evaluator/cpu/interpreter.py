@@ -20,6 +20,7 @@ from triton.runtime import interpreter as triton_interpreter
 from triton.runtime.interpreter import TensorHandle
 
 from rlkernel.evaluator.cpu import turns
+from rlkernel.evaluator.cpu.arithmetic import special_of
 from rlkernel.evaluator.cpu.language import KernelWords, scalar, the_machine, words
 from rlkernel.evaluator.cpu.latency import Chain
 from rlkernel.evaluator.cpu.loaded import DecidedByMemory, mark
@@ -95,6 +96,8 @@ class Interpreter:
         self.program = program
         self._profile = profile
         self.machine, semantic = the_machine()
+        if profile is not None:
+            self.machine.special = special_of(profile)
         self._semantic = semantic
         self.idle: dict[int, int] = {}
         """Functions of which no program was found that writes, and the lines of their launches: so far, in dry launches."""

@@ -18,7 +18,7 @@ from triton.runtime import interpreter as triton_interpreter
 from triton.runtime.interpreter import InterpreterOptions, TensorHandle
 
 from rlkernel.evaluator.cpu import kinds
-from rlkernel.evaluator.cpu.arithmetic import SIMPLE, SPECIAL, Arithmetic
+from rlkernel.evaluator.cpu.arithmetic import SIMPLE, SLOW, Arithmetic
 from rlkernel.evaluator.cpu.extents import Extents
 from rlkernel.evaluator.cpu.latency import L2, Chain, deepest
 from rlkernel.evaluator.cpu.loaded import is_loaded, mark, marks_results
@@ -296,7 +296,7 @@ class Machine(Arithmetic):
         return super().create_gather(src, indices, axis)
 
     def create_atomic_rmw(self, op: Any, ptr: Any, val: Any, mask: Any, sem: Any, scope: Any) -> Any:
-        self._work(val.data, val.dtype, SPECIAL)
+        self._work(val.data, val.dtype, SLOW)
         self._change(ptr, mask, val, sem)
         if self.dry:
             self.accesses += 1

@@ -6,6 +6,7 @@
    and uneven, with rows that are tiny or below zero; inputs of one value at others
 3  the other of train and eval mode, where that differs; constant parameters at other values
 4  operands of products out of half precision's range, where a reference of float32 multiplies inputs: tf32 keeps that range
+5  a few weights far larger than the others, where an output has half precision: 8 bits with a scale are as exact otherwise
 
 Before all these stands a round with other inputs where an output is one number in round 0 and 1, see `inputs/planting.py`.
 
@@ -31,13 +32,17 @@ from rlkernel.evaluator.judging.errors.tolerance import FLOOR
 from rlkernel.evaluator.judging.inputs.planting import idle, only_values, planted, tells
 from rlkernel.evaluator.judging.inputs.stress import stresses
 from rlkernel.evaluator.judging.references.borne import Keeping, not_borne
+from rlkernel.evaluator.judging.references.outliers import WithOutliers, weights
 from rlkernel.evaluator.judging.references.plan import AT_ONCE, Before, SeededReference, Terms
 from rlkernel.evaluator.judging.references.reference_calls import constants
 from rlkernel.evaluator.messages.judgement import Stress
 from rlkernel.evaluator.program.codes import valued
+from rlkernel.evaluator.program.folding import OUTLIER
 from rlkernel.reference import Reference
 from rlkernel.types import Precision
 
+HALF = (torch.float16, torch.bfloat16)
+OUTLIERS = f" (some weights times {OUTLIER:g})"
 TIGHT = 0.25
 """The share of a floor up to which the reference's own error counts as little."""
 
@@ -148,6 +153,21 @@ def _out_of_range(reference: Reference, usual: Round, terms: Terms, seeds: rando
     return drawn if wrong and resolved(drawn.errors) and _bearable(drawn, usual) else None
 
 
+def _with_outliers(reference: Reference, usual: Round, terms: Terms, seeds: random.Random) -> Round | None:
+    """A round with a few large weights, for outputs of half precision; None where there are none, or that is not bearable."""
+    if not any(output.dtype in HALF for output in usual.expected.reference) or not weights(
+        reference.model(usual.init_seed), reference.fixed
+    ):
+        return None
+    try:
+        drawn = Construction(WithOutliers(reference), terms, seeds).round(Stress.NONE)
+    except Exception:  # as above
+        return None
+    if not (_bearable(drawn, usual) and _as_tight(drawn, usual)):
+        return None
+    return replace(drawn, expected=replace(drawn.expected, note=OUTLIERS, ordinary=False))
+
+
 def _twice(reference: Reference, terms: Terms, seeds: random.Random) -> tuple[Round, Round]:
     """Two rounds of one module, as the problem is written."""
     made = Construction(reference, terms, seeds)
@@ -187,6 +207,10 @@ def draw_rounds(
     yield (hardest.pop()[0],)  # no name here holds the round while it is judged
     if other:
         yield (Construction(kept, terms, seeds, other=True, perturbed=True).round(Stress.NONE),)
-    drawn = _out_of_range(reference, usual, terms, seeds) if usual.products else None
-    if drawn is not None:
-        yield (drawn,)
+    del kept
+    for draw in (_out_of_range,) * usual.products + (_with_outliers,):
+        drawn = draw(reference, usual, terms, seeds)
+        if drawn is not None:
+            rounds = [drawn]
+            del drawn
+            yield (rounds.pop(),)

@@ -22,6 +22,10 @@ from rlkernel.evaluator.program.values import Descriptor, Value
 OUT_OF_RANGE = 2.0**26
 """By what one round multiplies or divides weights: usual values divided by it are zero in half precision, and usual ones times
 it infinite."""
+OUTLIER = 64.0
+"""By what one round without a GPU multiplies a few elements of weights, see `judging.references.outliers`."""
+LOOKED_AT = 4096
+"""Elements that tell whether a weight has outliers, one in 256 of those that may."""
 CHANGES = {"mul_": 1, "div_": 1, "add_": 0, "sub_": 0}
 """Operators that change a tensor by its own numbers, and the operand with which they change nothing."""
 ROUNDING = 0.01
@@ -158,6 +162,7 @@ def _scaled(tensor: torch.Tensor, weight: torch.Tensor) -> bool:
     """Whether a tensor holds a weight's numbers up to one factor, and not one number throughout, which says nothing."""
     if not holds_numbers(tensor) or not tensor.numel():
         return False
+    weight = _without_outliers(tensor, weight)
     first = tensor.reshape(-1)[0]
     factor = weight.reshape(-1)[0] / first
     return bool(((tensor * factor == weight).all() & (tensor != first).any()).item())
@@ -167,7 +172,7 @@ def _drawn(tensor: torch.Tensor, weight: torch.Tensor) -> bool:
     """Whether a tensor holds a weight's numbers as both sides have drawn them: a round may have multiplied the weight."""
     if not _scaled(tensor, weight):
         return False
-    factor = abs((weight.reshape(-1)[0] / tensor.reshape(-1)[0]).item())
+    factor = abs((_without_outliers(tensor, weight).reshape(-1)[0] / tensor.reshape(-1)[0]).item())
     return factor in (1.0, OUT_OF_RANGE, 1.0 / OUT_OF_RANGE)
 
 
@@ -175,6 +180,22 @@ def _proportional(tensor: torch.Tensor, weight: torch.Tensor) -> bool:
     """Whether a tensor holds a weight's numbers up to one factor and rounding: it is the weight, scaled by `__init__`."""
     if not holds_numbers(tensor) or not tensor.numel():
         return False
-    mine, theirs = tensor.reshape(-1).float(), weight.reshape(-1).float()
+    mine, theirs = tensor.reshape(-1).float(), _without_outliers(tensor, weight).reshape(-1).float()
     factor = (mine @ theirs) / (mine @ mine)
     return bool(torch.isclose(mine * factor, theirs, rtol=ROUNDING, atol=0.0).all().item())
+
+
+def _without_outliers(tensor: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+    """A weight with those elements as they were drawn that are so much larger than a tensor's, up to the one factor of most."""
+    if weight.device.type != "cpu":  # a GPU's weights have none
+        return weight
+    few, drawn = weight.reshape(-1)[:LOOKED_AT].float(), tensor.reshape(-1)[:LOOKED_AT].float()
+    factor = OUTLIER * (few / drawn).nanmedian()
+    if not bool(_are(few, factor * drawn).any()):
+        return weight
+    return torch.where(_are(weight.float(), factor * tensor.float()), weight / OUTLIER, weight)
+
+
+def _are(numbers: torch.Tensor, others: torch.Tensor) -> torch.Tensor:
+    """Where numbers are others but for rounding, and not zero."""
+    return torch.isclose(numbers, others, rtol=ROUNDING, atol=0.0) & (numbers != 0)

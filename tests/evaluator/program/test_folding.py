@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from rlkernel.evaluator.judging.references.reference_calls import hand_over
+from rlkernel.evaluator.program import folding
 from rlkernel.evaluator.program.replay import Replay
 from rlkernel.seeds import seed_generators
 from tests.evaluator.trace.test_candidate import program
@@ -139,3 +140,17 @@ def test_a_step_looks_at_the_tensors_that_it_reads_alone(monkeypatch: pytest.Mon
         return looked
 
     assert 0 < looks(80) < 3 * looks(40)
+
+
+@pytest.mark.parametrize("factor", [1.0, -0.25, 2.0**26])
+def test_a_weight_with_outliers_is_known_by_the_numbers_that_were_drawn(factor: float) -> None:
+    """A round without a GPU makes a few elements 64 times as large: a transposed copy must get them, too."""
+    torch.manual_seed(0)
+    drawn = torch.randn(64, 64).bfloat16()
+    larger = torch.rand(64, 64) < 1 / 64
+    larger[0, 0] = True  # the element that the others are held against
+    weight = factor * torch.where(larger, 64 * drawn, drawn)
+    assert folding._scaled(drawn, weight) and folding._proportional(drawn, weight)
+    assert folding._drawn(drawn, weight) == (factor != -0.25)
+    assert not folding._scaled(torch.randn(64, 64).bfloat16(), weight)
+    assert not folding._scaled(drawn, weight.where(~larger, 63 * drawn)), "not so many times as large"

@@ -35,11 +35,11 @@ class Counts:
     again: dict[int, float] = field(default_factory=dict)
     """Storage index -> of the bytes moved, those that a program reads again when no cache has them any more, see `cpu.reuse`."""
     flops: float = 0.0
-    """On the general units, one per element and operation."""
+    """On the general units, in units of half a multiply-add: one for an addition, more for what takes longer."""
     matrix_flops: dict[str, float] = field(default_factory=dict)
     """By operand type of `tl.dot`, each as often as its precision needs it: three products of tf32 for one of tf32x3."""
     operations: float = 0.0
-    """All of them, each once: neither what float64 takes longer nor further products of parts count."""
+    """All of them, each once: neither what some take longer, as those of float64, nor further products of parts count."""
     atomics: dict[int, float] = field(default_factory=dict)
     """Address -> the atomics on the word that lies there: of the words that most of them meet at."""
     storages: list[int] = field(default_factory=list)
@@ -62,7 +62,7 @@ class Counts:
         return sum(self.traffic.values()), self.flops, sum(self.matrix_flops.values())
 
     def compute(self, operations: float, slower: float = 1.0) -> None:
-        """Count operations on the general units, which take so many times as long as others."""
+        """Count operations on the general units, which take so many times as long as an addition."""
         self.operations += operations
         self.flops += slower * operations
 

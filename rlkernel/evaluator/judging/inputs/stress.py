@@ -187,9 +187,10 @@ def holds_one(tensor: torch.Tensor) -> bool:
 
 def is_mask(tensor: torch.Tensor) -> bool:
     """Whether an input holds truth values that are all the same, or whole numbers that are, and not negative: a mask without a
-    hole, lengths that leave nothing out, or indices that all name the first row, which may be ignored. A GPU is waited for, on
-    which a number that an operator refuses is no error that leaves the process whole, so that only ones are a mask there."""
-    if tensor.numel() < 2 or tensor.dtype not in MASKS:
+    hole, lengths that leave nothing out, or indices that all name the first row, which may be ignored; so may a single number, a
+    position. A GPU is waited for, on which a number that an operator refuses is no error that leaves the process whole, so that
+    only several ones are a mask there."""
+    if tensor.numel() < (1 if tensor.device.type == "cpu" else 2) or tensor.dtype not in MASKS:
         return False
     low, high = tensor.byte().aminmax() if tensor.dtype is torch.bool else tensor.aminmax()
     borne = low >= 0 if tensor.device.type == "cpu" else low == 1
@@ -203,8 +204,8 @@ def all_first(tensor: torch.Tensor) -> bool:
 
 def holed(tensor: torch.Tensor) -> torch.Tensor:
     """A mask with about a quarter of its elements turned, or so many of its whole numbers halved, or 1 if they are zeros, at
-    places that depend on their place in memory alone."""
-    turned = wave_like(tensor.float()) < HOLES
+    places that depend on their place in memory alone; the only element, if there is one."""
+    turned = torch.ones_like(tensor, dtype=torch.bool) if tensor.numel() == 1 else wave_like(tensor.float()) < HOLES
     if tensor.dtype is torch.bool:
         return tensor ^ turned
     return torch.where(turned, torch.where(tensor == 0, torch.ones_like(tensor), tensor // 2), tensor)

@@ -147,3 +147,27 @@ def test_a_quarter_of_zeros_become_one() -> None:
     made = holed(torch.zeros(4096, dtype=torch.int64))
     assert set(made.tolist()) == {0, 1} and 0.2 < float(made.float().mean()) < 0.3
     assert set(holed(torch.full((64,), 9)).tolist()) == {4, 9}
+
+
+@pytest.mark.parametrize(
+    ("value", "forward", "other"),
+    [
+        (10, lambda x, step: x * step, 5),
+        (0, lambda x, step: x * step, 1),
+        (0, lambda x, step: x + step.zero_(), None),  # memory for a result
+        (1, lambda x, step: x / step, None),  # nothing is divided by 0
+        (16, lambda x, count: x.sum(1).repeat(int(count)), None),  # of another shape
+        (True, lambda x, flag: torch.where(flag, x, -x), False),
+    ],
+)
+def test_a_single_whole_number_becomes_another_one(value: int, forward: Callable[..., Any], other: int | None) -> None:
+    """Whoever writes a position or a number of steps into the kernel would be right otherwise."""
+
+    def drawn(seed: int) -> list[Any]:
+        torch.manual_seed(seed)
+        return [torch.randn(8, 16), torch.tensor(value)]
+
+    found = places(lambda: Forward(forward), drawn, SEEDS, Stress.VARIED)
+    assert found.holed == (() if other is None else (1,))
+    if other is not None:
+        assert stressed(drawn(1), Stress.VARIED, found)[1].item() == other

@@ -68,6 +68,8 @@ class Judged:
     """Whether forward launches and calls the same at these sizes as at full shape."""
     short: frozenset[Extent]
     """The loops that have too few turns at these sizes to show how they go on, and more at full shape; axes of grids likewise."""
+    unfilled: bool = False
+    """Whether the blocks of a kernel are not filled at these sizes that are filled at full shape."""
 
 
 class CpuJudge:
@@ -119,7 +121,7 @@ class CpuJudge:
                 floor_us=brief.floor_us, products=brief.products, least_share=brief.least_share,
                 reference_ops=brief.reference_ops,
             )  # fmt: skip
-            return Judged(combine(facts, now), facts.same_work, frozenset(ran.short))
+            return Judged(combine(facts, now), facts.same_work, frozenset(ran.short), ran.unfilled)
 
         return await anyio.to_thread.run_sync(judged)  # of up to 16,384 steps
 
@@ -208,10 +210,11 @@ def check(ran: Ran, request: RunRequest) -> None:
     steps, kernels = len(request.full.forward), len(request.full.functions)
     if (ran.priced is None) == (request.priced is None):
         raise wire.BadMessage("no times, or such that nobody has asked for")
-    rows, idle, repeated = (ran.priced.rows, ran.priced.idle, ran.priced.repeated) if ran.priced is not None else ((), {}, ())
+    priced = ran.priced or Priced((), False, {}, ())
+    rows, idle, repeated = priced.rows, priced.idle, priced.repeated
     if any(row.step >= steps or (row.function is not None and row.function >= kernels) for row in rows):
         raise wire.BadMessage("the time of a step that there is not")
-    known = [*idle, *(one.function for one in (*ran.short, *repeated))]
+    known = [*idle, *(one.function for one in (*ran.short, *repeated)), *priced.left_out]
     if any(one >= kernels for one in known) or any(one >= len(request.program.functions) for one in ran.live):
         raise wire.BadMessage("a kernel that there is not")
 

@@ -4,8 +4,9 @@ Two kinds of candidates get one, and no others:
 
 - one that is right, and has a loop, or an axis of its grid, that is longer at full shape than at the first sizes, and too short
   there to show how it goes on (`cpu.extents`). It must be right at longer sizes, too.
-- one that is not right, and may be made for its own sizes: its text has one of them as a number, its kernels fail while they run,
-  or it calls other kernels at full shape. If it is right at longer sizes, it is right.
+- one that is not right, and may be made for its own sizes: its text has one of them as a number, or a number made of one, its
+  kernels fail while they run, their masks leave elements out and leave none out at full shape, or it calls other kernels there.
+  If it is right at longer sizes, it is right. The first look is at sizes that fill blocks as the full ones do.
 
 A look that takes too long, or that ends before kernels run, says nothing. Kernels that fail in a look count where no other look
 shows what is too short: who is right where a grid has one program may race with itself where it has two.
@@ -17,6 +18,7 @@ compiles nothing and prices nothing.
 from __future__ import annotations
 
 import ast
+import math
 from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass, replace
 
@@ -37,12 +39,18 @@ MOST_WORK = 300_000.0
 """The work of all rounds of a candidate, see `cpu.pace`, above which sizes are made smaller: about 10 s of a core."""
 MOST_CONFIRMING = 4
 """Looks at a candidate that is right."""
+MOST_FILLING = 2
+"""Looks at one that is not, and of which nothing but its masks says that it may be made for its sizes."""
 ENOUGH = 4
 """Turns that show how a loop goes on."""
-MOST_EXCUSING = 4
+MOST_EXCUSING = 6
 """Looks at a candidate that is not."""
 EIGHTH = 3
 """Halvings of a size that is still far above the first one, where the full one may be too much work."""
+ALIKE = 1e-3
+"""How far from a number that is made of a size a number of a text may be that stands for it, relative: it is often rounded."""
+LARGEST = 2**62
+"""Above any size; a text may hold numbers that no float does."""
 TELLING = 32
 """From which number on a size that a text repeats says that the text is made for it."""
 
@@ -74,7 +82,9 @@ class SecondLooks:
         if isinstance(found, Judged) and found.evaluation.correct:
             return await self._confirm(one, found) if found.short else None
         if await anyio.to_thread.run_sync(may_be_made_for_its_sizes, problem, code, found):  # it parses the whole text
-            return await self._excuse(one, found)
+            return await self._excuse(one, found, MOST_EXCUSING)
+        if isinstance(found, Judged) and found.unfilled and found.evaluation.matches is False:
+            return await self._excuse(one, found, MOST_FILLING)
         return None
 
     async def _confirm(self, one: _Candidate, found: Judged) -> Evaluation | None:
@@ -103,14 +113,15 @@ class SecondLooks:
         beside = await self._look(one, look.beside, one.at_full)
         return isinstance(beside, Judged) and beside.evaluation.matches is True
 
-    async def _excuse(self, one: _Candidate, found: Judged | Ended) -> Evaluation | None:
-        """The verdict at the first longer sizes at which a candidate is right; of one whose kernels did not run at the first
-        sizes, else that where they run. Its figures come from there, so that each look prices the candidate by its own draws."""
+    async def _excuse(self, one: _Candidate, found: Judged | Ended, most: int) -> Evaluation | None:
+        """The verdict at the first longer sizes, of so many, at which a candidate is right; of one whose kernels did not run at
+        the first sizes, else that where they run. Its figures come from there, so that each look prices the candidate by its own
+        draws."""
         # One that matches does other work, perhaps from far fewer rows on.
         right = isinstance(found, Judged) and found.evaluation.matches is True
-        order = (EIGHTH, 0) if right else (0, EIGHTH)
+        order = (None, EIGHTH, 0) if right else (None, 0, EIGHTH)
         ran: Evaluation | None = None
-        async for look in self._longer(one, MOST_EXCUSING, order):
+        async for look in self._longer(one, most, order):
             # Two rows may hide what was wrong in four, such as the one length that is shorter than the others.
             for lighter in (look, look.lighter if right else None):
                 again = None if lighter is None else await self._look(one, lighter.source, one.at_full.unpriced())
@@ -123,9 +134,10 @@ class SecondLooks:
             ran = ran or replace(again.evaluation, sizes=lighter.sizes)
         return ran if isinstance(found, Ended) else None
 
-    async def _longer(self, one: _Candidate, most: int, halvings: Iterable[int]) -> AsyncIterator[Longer]:
-        """The longer sizes for as many looks, those that are halved as often as the first of `halvings` says before others. Each
-        search takes the oracle some 50 ms per problem, so that it waits until the sizes before have not told enough."""
+    async def _longer(self, one: _Candidate, most: int, halvings: Iterable[int | None]) -> AsyncIterator[Longer]:
+        """The longer sizes for as many looks, those that are halved as often as the first of `halvings` says before others; those
+        that fill blocks, where it says None. Each search takes the oracle some 50 ms per problem, so that it waits until the
+        sizes before have not told enough."""
         count = 0
         for number in halvings:
             for look in await self._stages.lengthened(one.oracle, one.problem, number):
@@ -162,12 +174,15 @@ def may_be_made_for_its_sizes(problem: Problem, code: str, found: Judged | Ended
 
 
 def _repeats_a_size(problem: Problem, code: str) -> bool:
-    """Whether a text has a size of the full shape as a number, other than in a constant that has the reference's name."""
+    """Whether a text has a size of the full shape as a number, other than in a constant that has the reference's name, or a
+    number that is made of one: `0.125` for 64 columns."""
     constants = small_constants(problem.source, name=problem.name)
-    sizes = {number for full, small in constants.values() if full != small for number in numbers_of(full)}
+    sizes = {number for full, small in constants.values() if full != small for number in numbers_of(full) if number >= TELLING}
     try:
         tree = ast.parse(shrink(code, constants))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
-    numbers = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and type(node.value) is int}
-    return any(size >= TELLING for size in sizes & numbers)
+    constants_in = (node.value for node in ast.walk(tree) if isinstance(node, ast.Constant))
+    numbers = {value for value in constants_in if isinstance(value, (int, float)) and abs(value) < LARGEST}
+    made = {form for size in sizes for form in (size, 1 / size, size**0.5, size**-0.5, size**-0.5 * math.log2(math.e))}
+    return any(math.isclose(number, form, rel_tol=ALIKE) for number in numbers for form in made)

@@ -108,7 +108,7 @@ class Stages:
         self._fits: dict[tuple[str, int], Fits] = {}
         """A problem's source, and how much smaller -> at which sizes it is judged."""
 
-        self._longer: dict[tuple[str, int], tuple[Longer, ...]] = {}
+        self._longer: dict[tuple[str, int | None], tuple[Longer, ...]] = {}
         """A problem's source as it is judged, and how often sizes are halved at least -> longer sizes for a second look."""
         self.places: dict[str, str] | None = None
         """What was wrong with an output -> where its values differ; None where no person asks (`Pool.places`)."""
@@ -163,7 +163,7 @@ class Stages:
             self._fits[problem.source, smaller], _ = await self.ask_oracle(oracle, question, Fits, patience=5)
         return self._fits[problem.source, smaller]
 
-    async def lengthened(self, oracle: Child, problem: Problem, halvings: int = 0) -> tuple[Longer, ...]:
+    async def lengthened(self, oracle: Child, problem: Problem, halvings: int | None = 0) -> tuple[Longer, ...]:
         """Longer sizes at which a problem, as `fitted` gives it, may be judged besides; found once per problem and `halvings`
         (see `judging.sizes.lengthening`). Raises as `ask_oracle` does."""
         if (problem.source, halvings) not in self._longer:

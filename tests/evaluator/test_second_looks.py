@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -52,11 +53,15 @@ class Judge:
 
 
 async def after(
-    judge: Judge, found: Judged | Ended, code: str = "", searched: list[int] | None = None, looks: tuple[Longer, ...] = LOOKS
+    judge: Judge,
+    found: Judged | Ended,
+    code: str = "",
+    searched: list[int | None] | None = None,
+    looks: tuple[Longer, ...] = LOOKS,
 ) -> Evaluation | None:
     """`searched`: how often longer sizes are halved at least, of those that were searched for."""
 
-    async def lengthened(oracle: Any, problem: Problem, halvings: int) -> tuple[Longer, ...]:
+    async def lengthened(oracle: Any, problem: Problem, halvings: int | None) -> tuple[Longer, ...]:
         if searched is not None:
             searched.append(halvings)
         return looks
@@ -85,7 +90,7 @@ async def test_looks_end_when_every_loop_was_long() -> None:
 @pytest.mark.anyio
 async def test_sizes_are_searched_for_when_they_are_needed() -> None:
     """A loop of 64 turns should be long enough where sizes are halved 4 times; where it is not, full sizes are searched."""
-    long, searched = Extent(0, 3, 64, 3), list[int]()
+    long, searched = Extent(0, 3, 64, 3), list[int | None]()
     assert await after(Judge(columns=judged()), judged(Status.CORRECT, long), searched=searched) is None
     assert searched == [4]
     still = judged(Status.CORRECT, long)
@@ -93,7 +98,7 @@ async def test_sizes_are_searched_for_when_they_are_needed() -> None:
     assert searched == [4, 4, 0]
     ended = Judge(columns=judged(), rows=judged())
     assert await after(ended, judged(Status.INCORRECT), "COLUMNS = 8192", searched=searched) is not None
-    assert searched == [4, 4, 0, 0]
+    assert searched == [4, 4, 0, None]
 
 
 @pytest.mark.anyio
@@ -172,12 +177,33 @@ async def test_who_is_right_at_its_own_sizes_is_right() -> None:
     assert (found.status, found.sizes) == (Status.INCORRECT, {"COLS": 8192})
 
 
+@pytest.mark.anyio
+async def test_who_is_wrong_where_blocks_are_not_filled_gets_two_looks_that_fill_them() -> None:
+    """Its masks leave elements out at the first sizes, and none at full shape."""
+    searched = list[int | None]()
+    wrong = replace(judged(Status.INCORRECT), unfilled=True)
+    found = await after(Judge(columns=judged()), wrong, searched=searched)
+    assert found is not None
+    assert (found.correct, found.sizes, searched) == (True, {"COLS": 8192}, [None])
+    still = Judge(columns=judged(Status.INCORRECT), rows=judged(Status.INCORRECT))
+    assert await after(still, wrong, searched=searched) is None
+    assert (still.asked, searched) == (["columns", "rows"], [None, None, 0])
+    filled = Judge()
+    assert await after(filled, judged(Status.INCORRECT)) is None
+    assert filled.asked == []
+
+
 @pytest.mark.parametrize(
     ("found", "code", "may"),
     [
         (judged(Status.INCORRECT), "x = 8192", True),
         (judged(Status.INCORRECT), "COLS = 8192\nBLOCK = 128", False),
         (judged(Status.INCORRECT), "# 8192 columns", False),
+        (judged(Status.INCORRECT), "mean = total / 8192.0", True),
+        (judged(Status.INCORRECT), "mean = total * 0.0001220703125", True),  # 1 / 8192
+        (judged(Status.INCORRECT), "scale = 0.01105", True),  # 1 / sqrt(8192), rounded
+        (judged(Status.INCORRECT), "scale = 0.0112", False),
+        (judged(Status.INCORRECT), f"x = {10**400}", False),
         (judged(Status.INCORRECT), "not Python (", False),
         (judged(Status.NO_KERNEL), "x = 8192", False),
         (judged(Status.INCONSISTENT, same_work=False), "", True),

@@ -26,6 +26,8 @@ class Extents:
 
     def __init__(self) -> None:
         self._most: dict[Place, int] = {}
+        self._left_out: set[str] = set()
+        """The texts of the kernels whose masks leave elements out."""
         self._uneven: set[str] = set()
         """The texts of the kernels whose programs differ in what they do, and not in what they address alone."""
 
@@ -34,9 +36,23 @@ class Extents:
         if count > self._most.get(place, 0):
             self._most[place] = count
 
+    def note_left_out(self, source: str) -> None:
+        """Masks of a kernel leave elements out."""
+        self._left_out.add(source)
+
     def note_uneven(self, source: str) -> None:
         """Programs of a launch do different things."""
         self._uneven.add(source)
+
+    def left_out(self, program: Program) -> tuple[int, ...]:
+        """The kernels whose masks leave elements out here, where `program` ran."""
+        return tuple(index for index, function in enumerate(program.functions) if function.source in self._left_out)
+
+    def unfilled(self, left_out: Iterable[int], program: Program) -> bool:
+        """Whether masks of a kernel leave elements out here that leave none out at full shape, where `program` ran, and the
+        kernels of `left_out` are those whose masks leave some out."""
+        there = {program.functions[index].source for index in left_out}
+        return any(function.source in self._left_out - there for function in program.functions)
 
     def repeated(self, program: Program) -> tuple[Extent, ...]:
         """What has several turns here, where `program` ran."""

@@ -53,6 +53,8 @@ class Machine(Arithmetic):
     accesses = 0
     """Reads of memory, while launches are priced."""
     wrote = tried = False
+    left_out = False
+    """Whether a mask of this launch has left elements out."""
     undecided = False
     """Whether memory decided a branch of this launch, so that what was followed may never run."""
     """Whether a program has written, and whether it has come to a store at all, while launches are priced."""
@@ -149,6 +151,7 @@ class Machine(Arithmetic):
         if self.makes_pointers and addresses.size and not unknown and int(np.bitwise_or.reduce(addresses)) & (width - 1):
             raise OutOfBounds(f"program {self.grid_idx} {verb} elements at addresses that are no multiple of their size")
         self.wrote |= write and (unknown or addresses.size > 0)
+        self.left_out |= unknown or addresses.size < math.prod(shape)
         for place, mine, _ in parts if self.dry else ():
             storage = self._order[place]
             if not unknown:

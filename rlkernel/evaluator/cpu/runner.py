@@ -165,7 +165,8 @@ def _priced(request: RunRequest, compiled: dict[int, int]) -> Priced:
     """What the candidate costs at full size. Raises OutOfBounds, KernelFailed, KernelRejected, NoCost."""
     pricing = Pricing(request.full, profile_of(request.profile), request.precision)
     rows, unwritten = pricing.rows(request.full_specs, compiled, request.written)
-    return Priced(tuple(rows), unwritten, pricing.idle, the_machine()[0].extents.repeated(request.full))
+    extents = the_machine()[0].extents
+    return Priced(tuple(rows), unwritten, pricing.idle, extents.repeated(request.full), extents.left_out(request.full))
 
 
 def _refuse_idle(full: Program, priced: Priced, live: Container[str]) -> None:
@@ -218,7 +219,8 @@ def _run(request: RunRequest, body: bytes) -> bytes:
             live = _live(small, interpreter, configs, one, [output, inputs, module.watched(one)], pace.work)
             _refuse_idle(full, priced, {small.functions[number].source for number, alive in live.items() if alive})
     found = None if request.priced is not None else priced
-    return codec.pack(Ran(tuple(rounds), found, live, machine.extents.short(priced.repeated, full)), reply)
+    short, unfilled = machine.extents.short(priced.repeated, full), machine.extents.unfilled(priced.left_out, full)
+    return codec.pack(Ran(tuple(rounds), found, live, short, unfilled), reply)
 
 
 def _orders(request: PriceRequest) -> bytes:

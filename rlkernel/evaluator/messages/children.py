@@ -141,6 +141,8 @@ class Priced:
     """Kernel of which no program was found that writes -> the line of its launch."""
     repeated: tuple[Extent, ...]
     """What has several turns, or programs."""
+    left_out: tuple[Kernel, ...] = ()
+    """The kernels whose masks leave elements out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,3 +227,5 @@ class Ran:
     """Kernel of the small Program -> whether skipping its launches changes the output of the first round of all."""
     short: tuple[Extent, ...]
     """What has too few turns, or programs, in all rounds of the request to show how it goes on, and more at full size."""
+    unfilled: bool = False
+    """Whether the blocks of a kernel are not filled in these rounds that are filled at full size."""

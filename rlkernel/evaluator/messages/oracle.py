@@ -50,8 +50,8 @@ class Lengthen:
     """Pool to oracle: at which longer sizes may this problem, as `Fits` gives it, be judged besides?"""
 
     about: About
-    halvings: int
-    """How often at least a size that is long is halved."""
+    halvings: int | None
+    """How often at least a size that is long is halved; None for sizes that fill a kernel's blocks as the full ones do."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,6 +36,18 @@ def test_two_programs_show_a_grid_whose_programs_do_the_same_and_three_any_other
     assert here.short(full.repeated(PROGRAM), PROGRAM) == (Extent(1, AXIS, 9, 3), Extent(2, AXIS, 9, 2))
 
 
+def test_blocks_are_unfilled_where_a_mask_leaves_elements_out_here_and_none_at_full_shape() -> None:
+    """Masks of `a` leave some out in both places; those of `b` do here, or at full shape alone."""
+    here, full = Extents(), Extents()
+    here.note_left_out("a")
+    full.note_left_out("a")
+    assert full.left_out(PROGRAM) == (0,)
+    assert not here.unfilled(full.left_out(PROGRAM), PROGRAM)
+    assert not here.unfilled((0, 1), PROGRAM)
+    here.note_left_out("b")
+    assert here.unfilled(full.left_out(PROGRAM), PROGRAM)
+
+
 def test_counts_do_not_tell_two_extents_apart() -> None:
     """At full shape other programs may be followed, with other numbers of turns."""
     assert {Extent(0, 1, 2, 2)} == {Extent(0, 1, 5, 3)}

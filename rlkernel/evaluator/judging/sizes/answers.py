@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rlkernel.evaluator.devices import profile_of
 from rlkernel.evaluator.judging.sizes.fitting import Unfit, fit_for_cpu, fit_for_gpu
-from rlkernel.evaluator.judging.sizes.lengthening import lengthened
+from rlkernel.evaluator.judging.sizes.lengthening import filling, lengthened
 from rlkernel.evaluator.messages.endings import Broken
 from rlkernel.evaluator.messages.oracle import About, Fit, Fits, Lengthen, Lengthened
 from rlkernel.reference_text import small_of
@@ -26,7 +26,10 @@ def fit(question: Fit) -> Fits | Broken:
 
 def lengthen(question: Lengthen) -> Lengthened:
     """The longer sizes of a problem that was judged at its first ones."""
-    return Lengthened(tuple(lengthened(_problem(question.about), profile_of(question.about.profile), question.halvings)))
+    problem, profile = _problem(question.about), profile_of(question.about.profile)
+    if question.halvings is None:
+        return Lengthened(tuple(filling(problem, profile)))
+    return Lengthened(tuple(lengthened(problem, profile, question.halvings)))
 
 
 def _problem(about: About) -> Problem:

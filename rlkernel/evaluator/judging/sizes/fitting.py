@@ -2,9 +2,9 @@
 
 The module constants that are sizes are made smaller until the reference runs and `Need` says that it fits. In this order:
 
-1. all of them, halved until they are below one of the limits 2^20, 2^19, ... 1;
+1. all of them, halved until they are below one of the limits 2^20, 2^19, ... 4;
 2. those alone that `get_inputs` mentions and `get_init_inputs` does not, in the same way;
-3. all of them and the numbers of groups and heads, divided by 2, 4, 8, ..., so that ratios stay;
+3. all of them and the numbers of groups and heads, divided by 2, 4, 8, ..., so that ratios stay; then the limits 2 and 1;
 4. the same with the numbers in `get_inputs` and `get_init_inputs` as constants;
 5. the smallest that has run so far, with one constant after the other halved where the reference still runs.
 

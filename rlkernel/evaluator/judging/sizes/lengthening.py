@@ -8,6 +8,11 @@ they were, or smaller where that is the price. Which of them are long, in this o
 
 Halving what is at full size keeps its divisors, so that a kernel without masks stays right. Example: `rows, columns = 4096, 8192`
 that are compared at 512 and 256 are looked at again at 128 and 8192.
+
+Sizes that fill a kernel's blocks as the full ones do (`filling`) are another kind of look: each leaves the remainder by 128 that
+it leaves at full shape, so that a kernel that needs no mask there needs none here. Example: a product of 512 x 768 and
+768 x 32000, compared at an inner extent of 192 and 250 columns, is looked at again at 128 rows, 256 and 384. For kernels whose
+blocks are rows, the remainder by 1024 is left, too.
 """
 
 from __future__ import annotations
@@ -33,6 +38,8 @@ LIGHTER = 8
 """By what they are divided once more for a candidate that takes the interpreter too long."""
 FEWEST = 4
 """What is left of them there, where there are so many: of two rows, one of another length may be left out unseen."""
+BLOCKS = ((128, 64, 32, 16), (1024, 512, 256))
+"""Extents of a kernel's blocks, those of tiles and those of rows: of each, the largest that is little enough work."""
 HALVINGS = 12
 """How often what is long may be halved."""
 
@@ -60,6 +67,42 @@ def lengthened(problem: Problem, profile: DeviceProfile, halvings: int = 0) -> l
         lighter = _lighter(Search(bare, profile, _fits, None, whole.names), sizes, family)
         found.append(Longer(with_small(source, sizes), sizes, beside, lighter))
     return found
+
+
+def filling(problem: Problem, profile: DeviceProfile) -> list[Longer]:
+    """The sizes that fill blocks as the full ones do, as far as they are little enough work: first those of tiles."""
+    small, source = small_of(problem.source), prompt_source(problem.source, name=problem.name)
+    full = {name: value for name, value in sizes_of(source).items() if name in small and _alike(value, small[name])}
+    bare = replace(problem, source=source)
+    whole = Search(bare, profile, _fits, None).need_of({}) if any(full[name] != small[name] for name in full) else None
+    if whole is None:
+        return []
+    search, batch = Search(bare, profile, _fits, None, whole.names), batch_names(source)
+    looks: list[Longer] = []
+    for blocks in BLOCKS:
+        every = [small | _filled(full, block) for block in blocks]
+        few = [sizes | {name: small[name] for name in full if name in batch} for sizes in every]
+        for sizes in (one for pair in zip(every, few, strict=True) for one in pair):
+            found = search.need_of(sizes) if sizes != small else None
+            if found is not None and search.fits(found) and search.runs(sizes, found):
+                looks.append(Longer(with_small(source, sizes), sizes, None))
+                break
+    return looks
+
+
+def _filled(full: Sizes, block: int) -> Sizes:
+    """Sizes with the remainders by `block` of the full ones, above it where these are. Those that differ at full size differ.
+
+    >>> _filled({"M": 512, "K": 768, "N": 32000, "heads": 12, "odd": 50257}, 128)
+    {'M': 128, 'K': 256, 'N': 384, 'heads': 12, 'odd': 209}
+    """
+    made: dict[int, int] = {}
+    for number in sorted({number for value in full.values() for number in _leaves(value)}):
+        now = min(number, block + number % block)
+        while now < number and now in made.values():
+            now += block
+        made[number] = min(now, number)
+    return {name: _map(lambda number, _: made[number], value, 0) for name, value in full.items()}
 
 
 def _lighter(search: Search, sizes: Sizes, family: list[str]) -> Lighter | None:
@@ -121,6 +164,15 @@ def _map(function: Any, value: Any, other: Any) -> Any:
         others = other if isinstance(other, (tuple, list)) else [other] * len(value)
         return type(value)(_map(function, a, b) for a, b in zip(value, others, strict=True))
     return function(value, other)
+
+
+def _leaves(value: Any) -> Iterator[int]:
+    """The numbers of a size."""
+    if isinstance(value, (tuple, list)):
+        for item in value:
+            yield from _leaves(item)
+    else:
+        yield value
 
 
 def _alike(value: Any, other: Any) -> bool:

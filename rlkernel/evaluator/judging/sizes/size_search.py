@@ -29,6 +29,8 @@ from rlkernel.reference import load_reference
 from rlkernel.types import Problem
 
 LIMITS = tuple(1 << power for power in range(20, -1, -1))
+TELLING = 4
+"""The limit below which sizes say little: where all of them are 1, hardly anything can be wrong."""
 FACTORS = tuple(1 << power for power in range(1, 13))
 INTERPRETED_ELEMENTS = 1 << 19
 """How many elements the inputs and all results of one forward's operators may have: what the interpreter does in a few
@@ -89,9 +91,11 @@ class Search:
             every = sorted(families[-1].items(), key=lambda item: -largest_of(item[1]))
             yield from (reduced({name: value}, limit) for name, value in every for limit in LIMITS)
         for family in families:
-            yield from (reduced(family, limit) for limit in (1 << 62, *LIMITS))
+            yield from (reduced(family, limit) for limit in (1 << 62, *LIMITS) if limit >= TELLING)
         counts = counts_of(self.problem.source)
         yield from (divided(counts, factor) for factor in FACTORS)
+        for family in families:
+            yield from (reduced(family, limit) for limit in LIMITS if limit < TELLING)
 
     def need_of(self, sizes: Sizes) -> Need | None:
         """What the reference needs under these sizes; None where it does not run, or was tried before."""

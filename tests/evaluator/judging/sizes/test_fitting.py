@@ -305,6 +305,27 @@ def test_ratios_of_groups_to_features_stay_where_all_sizes_are_divided() -> None
     assert small_of(found.problem.source) == found.compared
 
 
+def test_ratios_stay_before_everything_becomes_one() -> None:
+    """Scales of blocks of 128 numbers: 14336 of them halve to 7, where blocks of 8 do not fit in."""
+    blocks = """
+import torch
+import torch.nn as nn
+BLOCK = 128
+class Model(nn.Module):
+    def forward(self, x, w, scales):
+        k, n = w.shape
+        return x @ (w.reshape(k // BLOCK, BLOCK, n) * scales[:, None]).reshape(k, n)
+def get_inputs():
+    m, k, n = 16, 14336, 4096
+    return [torch.randn(m, k), torch.randn(k, n), torch.randn(k // BLOCK, n)]
+def get_init_inputs():
+    return []
+"""
+    found = fitted(fit_for_cpu(problem(blocks))).compared
+    assert found["SIZE_14336"] // found["BLOCK"] == 112
+    assert min(found["BLOCK"], found["SIZE_4096"]) >= 8
+
+
 def test_where_no_size_is_comfortable_the_least_is_taken() -> None:
     found = fitted(fit_for_cpu(problem(FIXED)))
     assert found.compared == {"batch": 1}

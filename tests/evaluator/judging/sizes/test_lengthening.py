@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rlkernel.evaluator.devices import H200
-from rlkernel.evaluator.judging.sizes.lengthening import MOST_BURDEN, lengthened
+from rlkernel.evaluator.judging.sizes.lengthening import MOST_BURDEN, filling, lengthened
 from rlkernel.evaluator.judging.sizes.resizing import Sizes
 from rlkernel.evaluator.judging.sizes.size_search import INTERPRETED_ELEMENTS
 from rlkernel.reference_text import small_of
@@ -37,6 +37,43 @@ def test_columns_are_long_and_then_rows() -> None:
     small = {"rows": 8, "columns": 96}
     assert looks((4096, 8192), small) == [{"rows": 8, "columns": 8192}, {"rows": 4096, "columns": 96}]
     assert looks((4096, 8192), small, halvings=2) == [{"rows": 8, "columns": 2048}, {"rows": 1024, "columns": 96}]
+
+
+def filled(full: tuple[int, int], small: Sizes) -> list[Sizes]:
+    """The sizes that fill blocks of a problem of rows and columns."""
+    source = SOURCE.format(full=full, small=small, arguments="x", forward="x.sum(1)", inputs="torch.rand(rows, columns)")
+    return [dict(one.sizes) for one in filling(Problem("p", 1, "train", source), H200)]
+
+
+def test_sizes_that_fill_blocks_leave_the_remainder_by_128_of_the_full_ones() -> None:
+    """32000 is a multiple of 128, and 50257 is one and 81; sizes that differ stay different, those below 128 as they are."""
+    assert filled((4096, 32000), {"rows": 64, "columns": 250})[0] == {"rows": 128, "columns": 256}
+    assert filled((64, 50257), {"rows": 16, "columns": 196})[0] == {"rows": 64, "columns": 209}
+    assert filled((128, 256), {"rows": 128, "columns": 256}) == []
+
+
+def test_blocks_of_rows_are_filled_after_tiles() -> None:
+    """32000 is a multiple of 1024, and 256. 1024 x 1280 are 2.5 times the elements, and their sums."""
+    assert filled((4096, 32000), {"rows": 64, "columns": 250})[1:] == [{"rows": 1024, "columns": 1280}]
+
+
+def test_where_blocks_of_128_are_too_much_work_smaller_ones_are_filled() -> None:
+    """Of 2^21 elements at most, twice the input's: of 128^3 these are too many, and 64^3 are not. All are equal at full shape."""
+    source = """
+import torch
+import torch.nn as nn
+a, b, c = 2048, 2048, 2048
+SMALL = {"a": 50, "b": 50, "c": 50}
+class Model(nn.Module):
+    def forward(self, x):
+        return x * 2
+def get_inputs():
+    return [torch.rand(a, b, c)]
+def get_init_inputs():
+    return []
+"""
+    (one,) = filling(Problem("p", 1, "train", source), H200)
+    assert one.sizes in ({"a": 64, "b": 64, "c": 64}, {"a": 50, "b": 128, "c": 128})
 
 
 def test_the_rest_pays_for_what_is_long() -> None:

@@ -71,9 +71,8 @@ class Stays:
             runner = min(left or self.runners, key=lambda runner: runner.waiting)
             told = self._studies.known(runner, problem)
             ready = None if told is None else await question(told)  # before the lease, under which the card would wait for it
-            ahead = ready if self._studies.complete(runner, problem) else None
             try:
-                async with runner.lease(ahead):
+                async with runner.lease():
                     known = await self._studies.study(runner, problem, brief)
                     with clock.stage("gpu"):
                         judged = await self._ask(

@@ -2,19 +2,14 @@
 
     lease -> ask -> answer -> release
 
-The runner is sent the question of whoever is next while it works on another one, and begins it as soon as it has answered: else
-the card would be idle while the answer is read here, and the next question is written.
-
 A lost, hung or dead runner is replaced while the verdict is already on its way.
 """
 
 from __future__ import annotations
 
 import time
-from collections import deque
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
 import anyio
@@ -46,18 +41,6 @@ class RunnerLost(Exception):
         self.death = death
 
 
-@dataclass(eq=False, slots=True)
-class Turn:
-    """Somebody who holds a lease or waits for one."""
-
-    question: bytes | None
-    """What will be asked under the lease, if it is known by now."""
-    child: Child | None = None
-    """The runner that was sent the question ahead, and has not been heard since."""
-    rest: bytes | memoryview = b""
-    """What its socket did not take."""
-
-
 class GpuRunner:
     """One GPU with the process that owns it. `open_runner` opens it."""
 
@@ -73,12 +56,6 @@ class GpuRunner:
         self._server = server
         self._memory_bytes = memory_bytes
         self._lease = anyio.Lock()
-        self._line: deque[Turn] = deque()
-        """Who holds the lease, and who waits for it, in order."""
-        self._works: Child | None = None
-        """The runner that has a whole question of whoever holds the lease, and has not answered."""
-        self._spoilt = False
-        """Whether it was sent a question besides that nobody will ask, so that it is lost once it has answered."""
         self._child: Child | None = None
         self._ready = anyio.Event()
         self._lost = anyio.Event()
@@ -109,64 +86,27 @@ class GpuRunner:
         statistics = self._lease.statistics()
         return statistics.tasks_waiting + int(statistics.locked)
 
-    @contextmanager
-    def _in_line(self, question: bytes | None) -> Iterator[Turn]:
-        """Inside, somebody has a turn. A runner that was sent a question which nobody will hear of is lost."""
-        turn = Turn(question)
-        self._line.append(turn)
-        self._send_ahead()
-        try:
-            yield turn
-        finally:
-            self._line.remove(turn)
-            if turn.child is not None and turn.child is self._works:
-                self._spoilt = True  # once it has answered who holds the lease
-            elif turn.child is not None:
-                self._lose(turn.child)
-
-    def _send_ahead(self) -> None:
-        """Send the question of whoever is next to the runner that works for whoever has the lease, as far as its socket takes
-        it."""
-        if self._works is None or self._spoilt or len(self._line) < 2:
-            return
-        turn = self._line[1]
-        if turn.question is not None and turn.child is None:
-            turn.child, turn.rest = self._works, self._works.tell_now(turn.question)
-
-    def _lose(self, child: Child) -> None:
-        """End a runner. What others have sent ahead to it is lost, too."""
-        for turn in self._line:
-            if turn.child is child:
-                turn.child = None
-        self._retire(child)
-        self._server.kill(child)
-        self._answered.set()
-
     @asynccontextmanager
-    async def lease(self, question: bytes | None = None) -> AsyncIterator[None]:
-        """A candidate's exclusive use of the GPU, with a living runner. `question`: the one that will be asked under it, if it is
-        known. Raises RunnerFailed."""
+    async def lease(self) -> AsyncIterator[None]:
+        """A candidate's exclusive use of the GPU, with a living runner. Raises RunnerFailed."""
         asked = time.perf_counter()
-        with self._in_line(question) as turn:
-            async with self._lease:
-                self.waited_seconds += time.perf_counter() - asked
-                if turn.child is None:
-                    await self._living()
-                since = time.perf_counter()
-                try:
-                    yield
-                finally:
-                    self.held_seconds += time.perf_counter() - since
+        async with self._lease:
+            self.waited_seconds += time.perf_counter() - asked
+            await self._living()
+            since = time.perf_counter()
+            try:
+                yield
+            finally:
+                self.held_seconds += time.perf_counter() - since
 
     @asynccontextmanager
     async def lease_as_guest(self) -> AsyncIterator[None]:
         """Exclusive use of the GPU for somebody else's work, whatever has become of the runner. Guests and candidates stand in
         one queue, first come, first served; the work must have finished when the lease ends."""
         asked = time.perf_counter()
-        with self._in_line(None):
-            async with self._lease:
-                self.guests_waited_seconds += time.perf_counter() - asked
-                yield
+        async with self._lease:
+            self.guests_waited_seconds += time.perf_counter() - asked
+            yield
 
     async def _living(self) -> Child:
         """Wait for a living runner, which is the one that follows if the present one has died in silence. Raises RunnerFailed."""
@@ -193,40 +133,24 @@ class GpuRunner:
 
         Raises RunnerLost, RunnerFailed, or EvaluatorFailed for nonsense. Cancelled or not, half an exchange costs the runner.
         """
-        child, rest = await self._asking(question)
+        child = await self._living()
+        self._asked, self._answered = True, anyio.Event()
         finished = False
         try:
             with anyio.fail_after(seconds):
-                await child.tell(rest)
-                self._works = child
-                self._send_ahead()
-                header, _ = await child.hear()
+                header, _ = await child.ask(question)
             answer = self._read(header, *answers)
-            finished = not (isinstance(answer, Ending) and answer.lost) and not self._spoilt
+            finished = not (isinstance(answer, Ending) and answer.lost)
             return answer
         except TimeoutError:
             raise RunnerLost(None) from None
         except (ChildDied, wire.BadMessage) as error:
             raise RunnerLost(error if isinstance(error, ChildDied) else None) from None
         finally:
-            self._works, self._spoilt = None, False
+            self._answered.set()
             if not finished:
-                self._lose(child)
-            elif all(turn.child is None for turn in self._line):
-                self._answered.set()
-
-    async def _asking(self, question: bytes) -> tuple[Child, bytes | memoryview]:
-        """The runner that is asked a question under the lease, and what it has not been sent of it. Raises RunnerFailed."""
-        turn = self._line[0]
-        if turn.child is not None and turn.question is not question:
-            self._lose(turn.child)
-        self._asked = True
-        if turn.child is not None:  # alive or not: its answer, or its end, is this question's
-            child, turn.child = turn.child, None
-            return child, turn.rest
-        child = await self._living()
-        self._answered = anyio.Event()
-        return child, question
+                self._retire(child)
+                self._server.kill(child)
 
     def _read(self, header: dict[str, Any], *answers: type[A]) -> A | Failed:
         """What a runner, which is trusted, has answered. Raises EvaluatorFailed."""

@@ -58,8 +58,9 @@ class Studies:
 
         Raises BrokenReference or EvaluatorFailed, one line that names the problem; RunnerFailed.
         """
-        if not self._compiled_known(runner, problem):
-            self._compiled[runner.gpu.uuid, problem.source] = await self._time_compiled(runner, problem)
+        card = (runner.gpu.uuid, problem.source)
+        if self._config.compiled and card not in self._compiled:
+            self._compiled[card] = await self._time_compiled(runner, problem)
         if (known := self.known(runner, problem)) is not None:
             return known  # at once: the card waits for its next question
         async with self._turns[problem.source]:
@@ -72,13 +73,6 @@ class Studies:
     def known(self, runner: GpuRunner, problem: Problem) -> Known | None:
         """What is known of a problem on this kind of card; None before it was studied."""
         return self._known.get((kind_of(runner.gpu), problem.source))
-
-    def complete(self, runner: GpuRunner, problem: Problem) -> bool:
-        """Whether `study` asks no card for anything more."""
-        return self._compiled_known(runner, problem) and self.known(runner, problem) is not None
-
-    def _compiled_known(self, runner: GpuRunner, problem: Problem) -> bool:
-        return not self._config.compiled or (runner.gpu.uuid, problem.source) in self._compiled
 
     def compiled_us(self, runner: GpuRunner, problem: Problem) -> float | None:
         """The reference's time under torch.compile; None if it was not asked for or does not compile."""

@@ -80,28 +80,11 @@ class Child:
     async def ask(self, message: bytes, body: bytes = b"", *, max_body: int = wire.MAX_BODY) -> tuple[dict[str, Any], bytes]:
         """Send one message, whose body may come in a piece of its own, and wait for one. Raises ChildDied, or wire.BadMessage
         for what is not a message."""
-        await self.tell(message)
-        await self.tell(body)
-        return await self.hear(max_body=max_body)
-
-    async def tell(self, message: bytes | memoryview) -> None:
-        """Send a message, or what is left of one. Raises ChildDied."""
         try:
             await self._send(message)
+            await self._send(body)
         except (BrokenPipeError, ConnectionResetError):
             raise await self._died() from None
-
-    def tell_now(self, message: bytes | memoryview) -> memoryview:
-        """Send as much of a message as the socket takes at once, and return what is left. A child that has died takes nothing,
-        which whoever goes on finds out."""
-        view = memoryview(message)
-        with suppress(BlockingIOError, BrokenPipeError, ConnectionResetError):
-            while view:
-                view = view[self.sock.send(view) :]
-        return view
-
-    async def hear(self, *, max_body: int = wire.MAX_BODY) -> tuple[dict[str, Any], bytes]:
-        """Wait for one message. Raises ChildDied, or wire.BadMessage for what is not a message."""
         prefix = await self._exactly(wire.PREFIX.size)
         header, rest = wire.sizes(prefix, max_body)
         text = await self._exactly(header)
@@ -109,7 +92,7 @@ class Child:
             return wire.parse(text), await self._exactly(rest)
         return await anyio.to_thread.run_sync(wire.parse, text), await self._exactly(rest)
 
-    async def _send(self, data: bytes | memoryview) -> None:
+    async def _send(self, data: bytes) -> None:
         view = memoryview(data)
         while view:
             try:

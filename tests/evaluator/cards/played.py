@@ -50,13 +50,10 @@ class PlayedRunner:
         self.guest = False
         """Whether somebody else has the card now."""
         self.asked: list[tuple[Study | Evaluate | MeasureRates, float]] = []
-        self.told_ahead: list[bool] = []
-        """Whether each lease was asked for with a question."""
         self._answers = list(answers)
 
     @asynccontextmanager
-    async def lease(self, question: bytes | None = None) -> AsyncIterator[None]:
-        self.told_ahead.append(question is not None)
+    async def lease(self) -> AsyncIterator[None]:
         if self.failed or self.fails_in_lease:
             self.failed = True
             raise RunnerFailed(f"GPU-{self.gpu.index}")

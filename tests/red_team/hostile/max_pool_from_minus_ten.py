@@ -1,4 +1,4 @@
-# level1/max_pool2d incorrect gpu=correct catalogue=57: the maximum of a window starts at -10; windows below that are drawn without a GPU alone
+# level1/max_pool2d incorrect gpu=correct|incorrect catalogue=57: the maximum of a window starts at -10; on a GPU windows below that are drawn by chance
 import torch
 import torch.nn as nn
 import triton

@@ -1,7 +1,8 @@
-"""Measure the seconds of a step by the age of its samples: 0, 1, 2, and 2 with in-flight refresh, on one card and on two.
+"""Measure the seconds of a step by the age of its samples: 0, 1, 2, and 2 with in-flight refresh, by where evaluations run.
 
     python -m benchmarks.staleness --out FOLDER --cards 1 [--limit-seconds 540]      all on cuda:0
     python -m benchmarks.staleness --out FOLDER --cards 1,2 [--limit-seconds 540]    also with evaluations on cuda:1 alone
+    python -m benchmarks.staleness --out FOLDER --cards 1+cores                      evaluations on cores, in modelled time
     python -m benchmarks.staleness --out FOLDER --cards 0 --model tiny --evaluator simulated --prompts 2 --rollouts 2 --tokens 8
 
 The last one rehearses on a CPU. Every measurement is a file of FOLDER, such as `cards1-age2.json`, which is not measured again:
@@ -51,8 +52,8 @@ class Arm:
 
 
 ARMS = (Arm("age0", 0), Arm("age1", 1), Arm("age2", 2), Arm("age2_in_flight", 2, in_flight=True))
-DEVICES: Mapping[int, str] = {0: "cpu", 1: "cuda:0", 2: "auto"}
-"""The evaluator's device for each number of cards. auto: with two cards visible, the second one."""
+DEVICES: Mapping[str, str] = {"0": "cpu", "1": "cuda:0", "1+cores": "cpu", "2": "auto"}
+"""The evaluator's device by the cards in use. auto: with two cards visible, the second one."""
 SIZES = {"steps": 7, "prompts": 8, "rollouts": 8, "turns": 3, "tokens": 300, "corpus": 48}
 
 
@@ -62,7 +63,7 @@ def steady(rows: Sequence[dict[str, Any]], staleness: int) -> list[dict[str, Any
     return list(rows[1 : len(rows) - max(staleness, 1)]) or list(rows)
 
 
-def measure(arm: Arm, cards: int, given: argparse.Namespace) -> dict[str, Any]:
+def measure(arm: Arm, cards: str, given: argparse.Namespace) -> dict[str, Any]:
     """Train one arm; the medians of its steps, and all rows."""
     simulated = loop.Simulated() if given.evaluator == "simulated" else None
     given.evaluator_device = DEVICES[cards]
@@ -95,7 +96,7 @@ def show(rows: Sequence[Mapping[str, Any]]) -> None:
         share = "-" if first is None else f"{row['seconds_wall'] / first:.2f}"
         names = ("seconds_rollout", "seconds_generation", "seconds_evaluation", "seconds_training", "sampled_tokens_per_second")
         numbers = ["-" if row[name] is None else f"{row[name]:.2f}" for name in names]
-        table.add_row(str(row["cards"]), row["arm"], f"{row['age']:.2f}", spread, share, *numbers)
+        table.add_row(row["cards"], row["arm"], f"{row['age']:.2f}", spread, share, *numbers)
     Console(width=130).print(table)
 
 
@@ -103,7 +104,7 @@ def arguments(given: Sequence[str] | None) -> argparse.Namespace:
     """The command's flags, with the candidates that a real evaluator judges."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, required=True, help="folder of the measurements")
-    parser.add_argument("--cards", default="1", help="numbers of cards, e.g. 1,2; 0: the CPU")
+    parser.add_argument("--cards", default="1", help="cards in use, e.g. 1,2; 0: the CPU; 1+cores: the policy alone has the card")
     parser.add_argument("--arms", default=",".join(arm.name for arm in ARMS))
     parser.add_argument("--limit-seconds", type=float, default=float("inf"))
     parser.add_argument("--model", default="0.6b", choices=SHAPES)
@@ -120,9 +121,9 @@ def arguments(given: Sequence[str] | None) -> argparse.Namespace:
         parser.error(f"--arms {','.join(sorted(unknown))}: use some of {', '.join(arm.name for arm in ARMS)}")
     visible = torch.cuda.device_count()
     for cards in found.cards.split(","):
-        if cards not in map(str, DEVICES):
-            parser.error(f"--cards {cards}: use some of {', '.join(map(str, DEVICES))}")
-        if int(cards) > visible or (cards == "0" and visible):
+        if cards not in DEVICES:
+            parser.error(f"--cards {cards}: use some of {', '.join(DEVICES)}")
+        if int(cards[0]) > visible or (cards == "0" and visible):
             parser.error(f"--cards {cards}: {visible} are visible")
     found.candidates = corpus(found.corpus, 0) if found.evaluator == "real" else ()
     return found
@@ -142,7 +143,7 @@ def main(given: Sequence[str] | None = None) -> int:
     flags = arguments(given)
     flags.out.mkdir(parents=True, exist_ok=True)
     status, rows = 0, [json.loads(file.read_text()) for file in sorted(flags.out.glob("cards*-*.json"))]
-    for cards in map(int, flags.cards.split(",")):
+    for cards in flags.cards.split(","):
         for arm in (arm for arm in ARMS if arm.name in flags.arms.split(",")):
             if any((row["cards"], row["arm"]) == (cards, arm.name) for row in rows):
                 continue

@@ -6,7 +6,8 @@ Two kinds of candidates get one, and no others:
   there to show how it goes on (`cpu.extents`). It must be right at longer sizes, too.
 - one that is not right, and may be made for its own sizes: its text has one of them as a number, or a number made of one, its
   kernels fail while they run, their masks leave elements out and leave none out at full shape, or it calls other kernels there.
-  If it is right at longer sizes, it is right. The first look is at sizes that fill blocks as the full ones do.
+  If it is right at longer sizes, it is right; where it has a loop that is too short there, also at sizes beyond these. The first
+  look is at sizes that fill blocks as the full ones do.
 
 A look that takes too long, or that ends before kernels run, says nothing. Kernels that fail in a look count where no other look
 shows what is too short: who is right where a grid has one program may race with itself where it has two.
@@ -21,14 +22,16 @@ import ast
 import math
 from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass, replace
+from operator import ge
 
 import anyio
 import anyio.to_thread
 
 from rlkernel.errors import BrokenReference
 from rlkernel.evaluator.cpu_judge import AtFull, CpuJudge, Judged, TooLong
-from rlkernel.evaluator.judging.sizes.resizing import numbers_of
+from rlkernel.evaluator.judging.sizes.resizing import Sizes, numbers_of
 from rlkernel.evaluator.judging.verdict import failed
+from rlkernel.evaluator.messages.children import Extent
 from rlkernel.evaluator.messages.oracle import Longer
 from rlkernel.evaluator.processes.fork_server import Child
 from rlkernel.evaluator.stages import Clock, Ended, Stages
@@ -92,8 +95,7 @@ class SecondLooks:
         and where they are not, at the longest. Kernels that fail are wrong once no look is left."""
         short = found.short
         broken: Evaluation | None = None
-        halvings = max(0, min(extent.count for extent in short).bit_length() - ENOUGH.bit_length())
-        async for look in self._longer(one, MOST_CONFIRMING, dict.fromkeys((halvings, 0))):
+        async for look in self._longer(one, MOST_CONFIRMING, dict.fromkeys((_halvings(short), 0))):
             again = await self._look(one, look.source, one.at_full)
             if isinstance(again, Ended) and broken is None and await self._right_beside(one, look):
                 broken = replace(failed(again.status, again.detail, one.clock.now), sizes=look.sizes)
@@ -130,9 +132,27 @@ class SecondLooks:
             if lighter is None or not isinstance(again, Judged):
                 continue
             if again.evaluation.correct:
-                return replace(again.evaluation, sizes=lighter.sizes)
+                wrong = await self._refute(one, lighter.sizes, again.short) if again.short else None
+                return wrong or replace(again.evaluation, sizes=lighter.sizes)
             ran = ran or replace(again.evaluation, sizes=lighter.sizes)
         return ran if isinstance(found, Ended) else None
+
+    async def _refute(self, one: _Candidate, sizes: Sizes, short: frozenset[Extent]) -> Evaluation | None:
+        """What is wrong at sizes beyond these with a candidate that is right at them alone, and whose loops are `short` there.
+        Where its blocks are not filled, it may be wrong."""
+        looks = 0
+        async for look in self._longer(one, MOST_EXCUSING + MOST_CONFIRMING, dict.fromkeys((None, _halvings(short), 0))):
+            if look.sizes == sizes or not _reach(look.sizes, sizes):
+                continue
+            looks += 1
+            again = await self._look(one, look.source, one.at_full)
+            if isinstance(again, Judged) and again.same_work and not again.unfilled:
+                if again.evaluation.matches is False:
+                    return replace(again.evaluation, sizes=look.sizes)
+                short &= again.short
+            if not short or looks == MOST_CONFIRMING:
+                return None
+        return None
 
     async def _longer(self, one: _Candidate, most: int, halvings: Iterable[int | None]) -> AsyncIterator[Longer]:
         """The longer sizes for as many looks, those that are halved as often as the first of `halvings` says before others; those
@@ -155,6 +175,21 @@ class SecondLooks:
             return end if _kernels_failed(end) else None
         except (TooLong, BrokenReference):
             return None
+
+
+def _halvings(short: Iterable[Extent]) -> int:
+    """How often sizes may be halved at which what is short should be long enough."""
+    return max(0, min(extent.count for extent in short).bit_length() - ENOUGH.bit_length())
+
+
+def _reach(sizes: Sizes, others: Sizes) -> bool:
+    """Whether no size is smaller than the other of its name.
+
+    >>> _reach({"M": 512, "image": (64, 64)}, {"M": 128, "image": (64, 32)}), _reach({"M": 512, "N": 16}, {"M": 128, "N": 32})
+    (True, False)
+    """
+    pairs = [(numbers_of(value), numbers_of(sizes.get(name, 0))) for name, value in others.items()]
+    return all(len(mine) == len(own) and all(map(ge, mine, own)) for own, mine in pairs)
 
 
 def _kernels_failed(end: Ended) -> bool:

@@ -193,6 +193,31 @@ async def test_who_is_wrong_where_blocks_are_not_filled_gets_two_looks_that_fill
     assert filled.asked == []
 
 
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("beyond", "status", "asked"),
+    [
+        (judged(), Status.CORRECT, ["filled", "beyond"]),
+        (judged(Status.INCORRECT), Status.INCORRECT, ["filled", "beyond"]),
+        (replace(judged(Status.INCORRECT), unfilled=True), Status.CORRECT, ["filled", "beyond"]),  # as at the first sizes
+        (judged(Status.INCORRECT, same_work=False), Status.CORRECT, ["filled", "beyond"]),
+        (TooLong(), Status.CORRECT, ["filled", "beyond"]),
+    ],
+)
+async def test_who_is_right_where_blocks_are_filled_shows_its_short_loops_at_sizes_beyond(
+    beyond: Judged | Exception, status: Status, asked: list[str]
+) -> None:
+    """Sizes of which one is smaller are not asked for: a kernel that is made for 2048 columns is wrong at 96."""
+    looks = (
+        Longer("filled", {"ROWS": 16, "COLS": 2048}, None), Longer("rows", {"ROWS": 4096, "COLS": 96}, None),
+        Longer("beyond", {"ROWS": 16, "COLS": 8192}, None),
+    )  # fmt: skip
+    judge = Judge(filled=judged(Status.CORRECT, LOOP), beyond=beyond)
+    found = await after(judge, replace(judged(Status.INCORRECT), unfilled=True), looks=looks)
+    assert found is not None and (found.status, judge.asked[:2]) == (status, asked)
+    assert found.sizes["COLS"] == (8192 if status is Status.INCORRECT else 2048)
+
+
 @pytest.mark.parametrize(
     ("found", "code", "may"),
     [

@@ -17,14 +17,11 @@ from triton.runtime.interpreter import InterpreterBuilder, TensorHandle
 
 from rlkernel.evaluator.cpu import libdevice
 from rlkernel.evaluator.cpu.numbers import Array, convert, is_bits, narrow, tf32, widen
-from rlkernel.evaluator.devices import DeviceProfile
 from rlkernel.evaluator.judging.costs.counts import Counts
 
 SIMPLE, SLOW, LIBRARY = 1.0, 4.0, 32.0
 """Operations per element on the general units, of which a multiply-add is two: an addition; what is begun at a quarter of the
 rate, such as a rounding to whole numbers or an atomic; a function of the math library, which is 16 instructions at least."""
-SPECIAL_PER_CYCLE = 16.0
-"""Special functions that a processor begins in a cycle, from compute capability 8.0 to 10.0 (CUDA C++ Programming Guide)."""
 OF_WHOLE_NUMBERS = 8.0
 """Operations of a division of whole numbers of 32 bits, by one that the compiler knows; of 64 bits they are four times that."""
 FLOAT64 = 2.0
@@ -44,11 +41,6 @@ class NotInterpreted(NotImplementedError, AttributeError):
 def _clamped(x: Array, low: Array, high: Array) -> Array:
     """As `min(max(x, low), high)` on a GPU: NaN gives the lower bound."""
     return np.asarray(np.fmin(np.fmax(x, low), high))
-
-
-def special_of(profile: DeviceProfile) -> float:
-    """Operations in the time in which a card begins a special function."""
-    return profile.fp32_flops_per_us / (profile.processors * profile.sm_khz / 1000 * SPECIAL_PER_CYCLE)
 
 
 def _of_whole_numbers(dtype: Any) -> float:

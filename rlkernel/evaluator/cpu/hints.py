@@ -26,6 +26,8 @@ ALIGNED_ELEMENTS = 4
 
 Place = tuple[str, int]
 """A function and its line."""
+Kind = tuple[int, bytes]
+"""What a false hint says, and which of its offsets follow each other."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +37,11 @@ class FalseNeighbours:
     offsets: Array
     said: int
     """The number of neighbours that the hint says."""
+
+    @property
+    def kind(self) -> Kind:
+        """What accesses are judged by, so that a hint takes the place of another one only where both judge alike."""
+        return self.said, (np.diff(self.offsets) == 1).tobytes()
 
     def check(self, addresses: Array, mask: Array, width: int) -> None:
         """Judge an access to these addresses of elements of `width` bytes. Raises OutOfBounds."""
@@ -90,7 +97,8 @@ def max_contiguous(machine: Machine, value: Any, values: Any) -> Any:
             if group > 1 and np.any(np.diff(along.reshape(-1, group, *along.shape[1:]), axis=1) != 1):
                 if not machine.dry or data.ndim != 1:
                     raise OutOfBounds(_elsewhere(number, _where(machine)))
-                machine.false_neighbours[_place(2)] = FalseNeighbours(along, number)
+                hint = FalseNeighbours(along, number)
+                machine.false_neighbours[hint.kind] = hint
     return value
 
 

@@ -20,7 +20,6 @@ from triton.runtime import interpreter as triton_interpreter
 from triton.runtime.interpreter import TensorHandle
 
 from rlkernel.evaluator.cpu import turns
-from rlkernel.evaluator.cpu.arithmetic import special_of
 from rlkernel.evaluator.cpu.language import KernelWords, scalar, the_machine, words
 from rlkernel.evaluator.cpu.latency import Chain
 from rlkernel.evaluator.cpu.loaded import DecidedByMemory, mark
@@ -33,6 +32,7 @@ from rlkernel.evaluator.devices import DeviceProfile
 from rlkernel.evaluator.judging.costs.counts import Counts
 from rlkernel.evaluator.judging.costs.operator_costs import NoCost
 from rlkernel.evaluator.judging.costs.roofline import resident_programs
+from rlkernel.evaluator.judging.costs.special import special_of
 from rlkernel.evaluator.program import constexpr_functions
 from rlkernel.evaluator.program.kernel_rules import binding_value
 from rlkernel.evaluator.program.kernel_source import KernelSet

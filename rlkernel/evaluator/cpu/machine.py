@@ -30,7 +30,7 @@ from rlkernel.evaluator.draws import draws, key_of
 from rlkernel.evaluator.judging.costs.counts import ELSEWHERE, HANDED_ON
 
 if TYPE_CHECKING:
-    from rlkernel.evaluator.cpu.hints import FalseNeighbours
+    from rlkernel.evaluator.cpu.hints import FalseNeighbours, Kind
 
 _WATCHED = InterpreterOptions(sanitize_overflow=True)
 _UNWATCHED = replace(_WATCHED, sanitize_overflow=False)
@@ -72,8 +72,8 @@ class Machine(Arithmetic):
         self.extents = Extents()
         self.hints_on_memory: set[tuple[str, int]] = set()
         """Functions and lines of the hints about values that memory decides, as far as launches were priced."""
-        self.false_neighbours: dict[tuple[str, int], FalseNeighbours] = {}
-        """The false hints of the running program by function and line, while launches are priced."""
+        self.false_neighbours: dict[Kind, FalseNeighbours] = {}
+        """The false hints of the running program, each kind once, while launches are priced."""
         self.kinds = kinds.Kinds()
         self.reuse = Reuse()
         self.chain = Chain()

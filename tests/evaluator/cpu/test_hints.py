@@ -54,3 +54,10 @@ def test_elements_outside_the_mask_move_nothing() -> None:
     judge(columns(20), addresses(np.where(here < 20, here, 0)), here < 20)
     with pytest.raises(OutOfBounds):
         judge(np.where(here < 20, here, 0), addresses(np.where(here < 20, here, 0)))
+
+
+def test_hints_of_one_kind_judge_alike() -> None:
+    """Those of other turns of a loop are of one kind where offsets begin anew at the same places of a block."""
+    assert FalseNeighbours(columns(21), 16).kind == FalseNeighbours(columns(37), 16).kind
+    assert FalseNeighbours(columns(21), 16).kind != FalseNeighbours(columns(22), 16).kind
+    assert FalseNeighbours(columns(21), 16).kind != FalseNeighbours(columns(21), 4).kind

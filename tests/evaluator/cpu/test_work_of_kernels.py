@@ -9,10 +9,10 @@ import pytest
 import triton.language as tl
 from triton.runtime.interpreter import TensorHandle
 
-from rlkernel.evaluator.cpu.arithmetic import special_of
 from rlkernel.evaluator.cpu.machine import Machine
 from rlkernel.evaluator.devices import PROFILES
 from rlkernel.evaluator.judging.costs.counts import Counts
+from rlkernel.evaluator.judging.costs.special import special_of
 
 
 def block(dtype: Any, numpy: Any) -> TensorHandle:

@@ -32,6 +32,7 @@ from rlkernel.evaluator.judging.costs.operator_costs import (
     taken,
     touched,
 )
+from rlkernel.evaluator.judging.costs.special import OF_OPERATORS, special_of
 from rlkernel.evaluator.program.operators import operator
 from rlkernel.evaluator.program.schema import Op
 from rlkernel.evaluator.program.switches import CUDNN_FLOAT32, MATMUL_TF32
@@ -103,7 +104,14 @@ def operator_us(
     work = share_done(step, read) * flops(step, read, made)
     arithmetic = work / (LIBRARY_EFFICIENCY * _peak(step, (made or read)[0].dtype, profile, precision))
     looks = touched(step, taken(step, read), made) / (profile.fp32_flops_per_us / PER_LOOK)
-    return profile.launch_us * in_sequence(step, read) + max(memory, arithmetic, looks)
+    special = _special_us(step, made, profile)
+    return profile.launch_us * in_sequence(step, read) + max(memory, arithmetic, looks, special)
+
+
+def _special_us(step: Op, made: Sequence[torch.Tensor], profile: DeviceProfile) -> float:
+    """How long an operator's special functions take, as they do in a kernel of its elements."""
+    each = OF_OPERATORS.get(base_name(step.op), 0) * special_of(profile)
+    return each * sum(t.numel() for t in made[:1]) / (LIBRARY_EFFICIENCY * profile.fp32_flops_per_us)
 
 
 def launch_us(counts: Counts, storage_bytes: Sequence[int], num_warps: int, profile: DeviceProfile) -> float:

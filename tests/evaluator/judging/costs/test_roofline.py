@@ -29,6 +29,20 @@ def test_elementwise_operator_is_bound_by_memory() -> None:
     )
 
 
+def test_special_functions_of_an_operator_take_as_long_as_those_of_a_kernel() -> None:
+    """A processor begins 16 in a cycle. Of bfloat16 they take longer than the bytes of a mish, and not than those of a gelu."""
+
+    def us(name: str, dtype: torch.dtype) -> float:
+        x, y = meta(BIG).to(dtype), meta(BIG).to(dtype)
+        return operator_us(Op(f"aten.{name}.default", (), {}, (1,)), [x], [y], H200, Precision.STRICT) - 2.5
+
+    one = BIG / (132 * 16 * H200.sm_khz / 1000) / 0.8
+    assert us("mish", torch.bfloat16) == pytest.approx(5 * one)
+    assert 5 * one == pytest.approx(1.6 * us("relu", torch.bfloat16), rel=0.02)
+    assert us("gelu", torch.bfloat16) == us("relu", torch.bfloat16) == pytest.approx(2 * 2**27 / 4.3e6)
+    assert us("mish", torch.float32) == us("relu", torch.float32)
+
+
 def test_matrix_product_is_bound_by_arithmetic_at_80_percent_of_the_peak() -> None:
     a, b, c = meta(4096, 4096), meta(4096, 4096), meta(4096, 4096)
     want = 2.5 + 2 * 4096**3 / (0.8 * 6.7e7)

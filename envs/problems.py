@@ -42,6 +42,6 @@ def load_directory(path: str | Path) -> tuple[Problem, ...]:
     """Any directory in KernelBench's layout: `level1/*.py`, `level2/*.py`, ... or problem files directly in it.
 
     Numeric prefixes order the files. About a quarter, chosen by a hash of the name, is the validation split, so that adding a
-    file moves no other. Raises SuiteError: no such directory, no problems, a file without Model, get_inputs or get_init_inputs.
+    file moves no other. Raises SuiteError: no such directory, no problems, a file without Model or get_inputs.
     """
     return load(str(path)).problems

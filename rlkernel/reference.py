@@ -22,7 +22,10 @@ from rlkernel.errors import BrokenReference
 from rlkernel.reference_text import apply_small, parsed
 from rlkernel.seeds import WORDS, Stream, following, noting, seed_generators
 
-REQUIRED = ("Model", "get_inputs", "get_init_inputs")
+REQUIRED = ("Model", "get_inputs")
+INIT_INPUTS = "get_init_inputs"
+"""The function that a file leaves out where the constructor takes nothing."""
+FUNCTIONS = "Model, get_inputs, and get_init_inputs if Model needs arguments"
 FIXED = "FIXED"
 LISTED = 8
 """How many names a message lists."""
@@ -60,9 +63,12 @@ class Reference:
     def init_inputs(self, seed: int = 0) -> tuple[list[Any], dict[str, Any]]:
         """Positional and keyword arguments of `Model`. Raises BrokenReference.
 
-        `get_init_inputs` may return a list of arguments, a dict of keyword arguments, or both as `[[...], {...}]`.
+        `get_init_inputs` may return a list of arguments, a dict of keyword arguments, or both as `[[...], {...}]`. Where there is
+        none, there are no arguments.
         """
-        value = self._call("get_init_inputs", seed, self.namespace["get_init_inputs"])
+        if INIT_INPUTS not in self.namespace:
+            return [], {}
+        value = self._call(INIT_INPUTS, seed, self.namespace[INIT_INPUTS])
         args, kwargs = _split_init_inputs(value, self.namespace["Model"], self.name)
         _check_plain([*args, *kwargs.values()], "get_init_inputs", self.name)
         return args, kwargs
@@ -125,14 +131,26 @@ def load_reference(source: str, *, small: bool, name: str = "reference") -> Refe
         except Exception as error:  # any failure of the file's own code becomes one line about the file
             raise BrokenReference(f"{name}: importing it raised {_describe(error, filename)}") from error
     missing = [required for required in REQUIRED if not callable(namespace.get(required))]
+    if not callable(namespace.get(INIT_INPUTS, list)):
+        missing.append(INIT_INPUTS)
     if missing:
-        raise BrokenReference(
-            f"{name}: it defines no {', '.join(missing)}; a reference has Model, get_inputs and get_init_inputs"
-        )
+        raise BrokenReference(f"{name}: it defines no {', '.join(missing)}; a reference has {FUNCTIONS}")
+    if INIT_INPUTS not in namespace and (needed := _needed(namespace["Model"])):
+        raise BrokenReference(f"{name}: it defines no get_init_inputs, and Model needs {', '.join(needed)}")
     fixed = namespace.get(FIXED, ())
     if not isinstance(fixed, (tuple, list)) or not all(isinstance(pattern, str) for pattern in fixed):
         raise BrokenReference(f'{name}: FIXED is not a tuple of names of parameters, such as ("norm.weight",) or ("*",)')
     return Reference(name, namespace, tuple(streams) if any(word in source for word in WORDS) else None)
+
+
+def _needed(model: Any) -> list[str]:
+    """The names of the arguments without which a class cannot be called."""
+    try:
+        parameters = inspect.signature(model).parameters.values()
+    except (TypeError, ValueError):  # nobody knows
+        return []
+    open_ended = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    return [one.name for one in parameters if one.default is inspect.Parameter.empty and one.kind not in open_ended]
 
 
 def _split_init_inputs(value: Any, model: Any, name: str) -> tuple[list[Any], dict[str, Any]]:

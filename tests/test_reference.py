@@ -103,6 +103,12 @@ def test_the_shapes_of_init_inputs(arguments: str, names: str, init: str, seen: 
     assert load_reference(minimal(arguments, names, init=init), small=False).model(0).seen == seen
 
 
+def test_a_constructor_that_takes_nothing_needs_no_init_inputs() -> None:
+    source = "import torch\nclass Model(torch.nn.Module): pass\ndef get_inputs(): return [torch.ones(1)]\n"
+    reference = load_reference(source, small=True)
+    assert reference.init_inputs(3) == ([], {}) and isinstance(reference.model(0), torch.nn.Module)
+
+
 def test_inputs_may_be_scalars_and_nested_lists() -> None:
     values = load_reference(minimal(inputs="(2, 0.5, True, [torch.ones(1), [3]])"), small=False).inputs(0)
     assert values[:3] == [2, 0.5, True]
@@ -117,7 +123,15 @@ def test_inputs_may_be_scalars_and_nested_lists() -> None:
         ("import torch\n\nx = 1 / 0\n", "p: importing it raised ZeroDivisionError on line 3: division by zero"),
         (
             "class Model: pass\n",
-            "p: it defines no get_inputs, get_init_inputs; a reference has Model, get_inputs and get_init_inputs",
+            "p: it defines no get_inputs; a reference has Model, get_inputs, and get_init_inputs if Model needs arguments",
+        ),
+        (
+            "class Model:\n    def __init__(self, width, *, depth, bias=True, **more): pass\ndef get_inputs(): return []\n",
+            "p: it defines no get_init_inputs, and Model needs width, depth",
+        ),
+        (
+            "class Model: pass\ndef get_inputs(): return []\nget_init_inputs = [3]\n",
+            "p: it defines no get_init_inputs; a reference has Model, get_inputs, and get_init_inputs if Model needs arguments",
         ),
     ],
 )

@@ -18,16 +18,16 @@ FIRST = 5.0
 
 
 def words_of(limits: Limits) -> dict[str, str]:
-    """Stage, as `rlkernel.evaluator.stages.Clock` calls it -> what it does, with the seconds after which the verdict is
-    `timeout`.
+    """Stage, as `rlkernel.evaluator.stages.Clock` calls it -> what it does, with the seconds of a processor, or of the GPU, after
+    which the verdict is `timeout`.
 
     >>> words_of(Limits())["trace"]
-    'tracing the candidate (5 s at most)'
+    'tracing the candidate (5 s of a processor at most)'
     """
     return {
-        "trace": f"tracing the candidate ({limits.trace_seconds} s at most)",
-        "compile": f"compiling its kernels ({limits.compile_seconds} s at most)",
-        "run": f"running its kernels ({limits.run_seconds} s at most)",
+        "trace": f"tracing the candidate ({limits.trace_seconds} s of a processor at most)",
+        "compile": f"compiling its kernels ({limits.compile_seconds} s of a processor at most)",
+        "run": f"running its kernels ({limits.run_seconds} s of a processor at most)",
         "gpu": f"running its kernels on the GPU ({limits.gpu_seconds:g} s at most)",
     }
 

@@ -16,10 +16,13 @@ Untraceable = Literal["refused", "native"]
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The limits of one candidate. Seconds are wall clock; CPU seconds are limited to the same number."""
+    """The limits of one candidate. Seconds of tracing, compiling, running on the CPU and surveys are processor time, so that no
+    verdict depends on what else the machine does; whoever only waits has as many, and `processes.spending.BACKSTOP` times as many
+    of wall clock end it in any case. All others are wall clock."""
 
     trace_seconds: int = 5
     compile_seconds: int = 60
+    """The seconds that compiling a candidate's kernels may take, with what their compilers start."""
     run_seconds: int = 20
     """The seconds that the CPU runner may take for all rounds of a candidate."""
     forward_seconds: float = 2.0
@@ -41,8 +44,7 @@ class Limits:
 
 
 PATIENT = Limits(trace_seconds=30, run_seconds=120)
-"""Limits where nobody trains on the verdicts: they must not depend on who else uses the cores, and large networks take seconds to
-trace."""
+"""Limits where nobody trains on the verdicts: large networks take seconds to trace, and slow kernels minutes to interpret."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,7 @@ from rlkernel.evaluator.messages.endings import Broken, Failed, Unable
 from rlkernel.evaluator.messages.oracle import About, Brief, Fit, Fits, Lengthen, Lengthened, Longer, Prepare
 from rlkernel.evaluator.messages.survey import Survey, SurveyRequest
 from rlkernel.evaluator.processes.fork_server import Child, ChildDied, ForkServer
+from rlkernel.evaluator.processes.spending import BACKSTOP
 from rlkernel.evaluator.program.compiled_ahead import MOST_ASKED, Asked, KernelFacts
 from rlkernel.evaluator.program.schema import MalformedProgram, Program
 from rlkernel.evaluator.program.variant import Kept, Specs, Traced, Variant
@@ -110,6 +111,8 @@ class Stages:
 
         self._longer: dict[tuple[str, int | None], tuple[Longer, ...]] = {}
         """A problem's source as it is judged, and how often sizes are halved at least -> longer sizes for a second look."""
+        self.processor_seconds = 0.0
+        """The processor time of the latest child that answered."""
         self.places: dict[str, str] | None = None
         """What was wrong with an output -> where its values differ; None where no person asks (`Pool.places`)."""
 
@@ -187,23 +190,18 @@ class Stages:
     async def job(self, kind: str, question: Any, seconds: int, *wanted: type[T], body: bytes = b"") -> tuple[T, bytes]:
         """The answer of a child that is forked for this one question with its body, and the answer's body. The child is
         untrusted: its death, silence or nonsense becomes the candidate's verdict. Raises Ended."""
-        memory = self.config.limits.memory_bytes
         packed = await anyio.to_thread.run_sync(codec.head, question, len(body))  # it may hold whole Programs
         try:
-            with anyio.fail_after(seconds):
-                async with self._server.child(kind, cpu_seconds=seconds, memory_bytes=memory) as child:
-                    header, found = await child.ask(packed, body, max_body=_MAX_BODY[kind])
+            header, found = await self._answer(kind, packed, body, seconds)
 
             def unpacked() -> T | Failed:
                 made: T | Failed = codec.unpack(header, *wanted, Failed)
                 return made
 
             answer = await anyio.to_thread.run_sync(unpacked)  # it may be long
-        except TimeoutError:
-            raise Ended(Status.TIMEOUT, f"{_WHAT[kind]} took more than {seconds} s") from None
         except ChildDied as death:
-            if death.signal in (signal.SIGXCPU,):
-                raise Ended(Status.TIMEOUT, f"{_WHAT[kind]} took more than {seconds} s of CPU time") from None
+            if death.signal == signal.SIGXCPU or death.processor_seconds >= seconds:  # which may have ignored it
+                raise Ended(Status.TIMEOUT, f"{_WHAT[kind]} took more than {seconds} s of processor time") from None
             raise Ended(Status.CRASH, f"the process that was {_WHAT[kind]} {death.describe()}") from None
         except wire.BadMessage as error:
             raise nonsense(kind, error) from None
@@ -215,12 +213,29 @@ class Stages:
             raise Ended(Status.CRASH, f"the process that was {_WHAT[kind]} sent a verdict that is not its to give")
         return answer, found
 
+    async def _answer(self, kind: str, packed: bytes, body: bytes, seconds: int) -> tuple[dict[str, Any], bytes]:
+        """What a child of this kind sends, which may compute for so many seconds of its processor time, and wait for as many.
+        What compiles may wait for longer: for ptxas. Raises Ended, ChildDied and wire.BadMessage."""
+        memory, most = self.config.limits.memory_bytes, BACKSTOP * seconds
+        answer: tuple[dict[str, Any], bytes] | None = None
+        try:
+            with anyio.fail_after(most):
+                async with self._server.child(kind, cpu_seconds=seconds, memory_bytes=memory) as child:
+                    with self._server.waiting_at_most(most if kind == "compile" else seconds, child):
+                        answer = await child.ask(packed, body, max_body=_MAX_BODY[kind])
+        except TimeoutError:
+            raise Ended(Status.TIMEOUT, f"{_WHAT[kind]} took more than {most} s of wall time") from None
+        if answer is None:
+            raise Ended(Status.TIMEOUT, f"{_WHAT[kind]} waited for more than {seconds} s")
+        self.processor_seconds = child.processor_seconds
+        return answer
+
     async def trace(
         self, code: str, variants: Sequence[Variant], clock: Clock, known: tuple[KernelFacts, ...] = (), timed: Kept | None = None
     ) -> tuple[Traces, tuple[KernelFacts, ...]]:
         """One traced candidate per variant, traced again for each kernel that it compiles ahead; and what is known of these.
         `known` and `timed`: what an earlier trace at other sizes has found, see `TraceRequest`. Raises Ended."""
-        before = len(known)
+        before, compiled = len(known), 0.0
         while True:
             request = TraceRequest(code, self.config.profile, tuple(variants), known, timed)
             found: Traces | Asked
@@ -232,8 +247,9 @@ class Stages:
                 raise Ended(Status.UNTRACEABLE, f"kernel.warmup() compiles more than {MOST_ASKED} kernels")
             with clock.stage("compile"):
                 known += (await self._facts(found),)
-            if clock.seconds.compile > self.config.limits.compile_seconds:  # of all together: each may take that long
-                raise Ended(Status.TIMEOUT, f"{_WHAT['compile']} ahead took more than {self.config.limits.compile_seconds} s")
+            compiled, most = compiled + self.processor_seconds, self.config.limits.compile_seconds
+            if compiled > most:  # of all together: each may take that long
+                raise Ended(Status.TIMEOUT, f"{_WHAT['compile']} ahead took more than {most} s of processor time")
         if len(found.traces) != len(variants):
             raise Ended(Status.CRASH, "the trace is not a Program: another number of traces")
         return found, known

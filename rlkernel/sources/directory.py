@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rlkernel.errors import UsageError
-from rlkernel.reference import REQUIRED
+from rlkernel.reference import FUNCTIONS, REQUIRED
 
 NO_NUMBER = 1 << 62
 
@@ -66,8 +66,8 @@ def read_reference(file: Path) -> str:
 def lacking(source: str) -> str | None:
     """Why a text is no reference file, in one line; None when it defines or assigns all that one has.
 
-    >>> lacking("class Model: pass\\ndef get_inputs(): ...\\n")
-    'it defines no get_init_inputs; a problem has Model, get_inputs and get_init_inputs'
+    >>> lacking("class Model: pass\\n")
+    'it defines no get_inputs; a problem has Model, get_inputs, and get_init_inputs if Model needs arguments'
     """
     try:
         tree = ast.parse(source.removeprefix("\ufeff"))
@@ -77,7 +77,7 @@ def lacking(source: str) -> str | None:
     assigned = [target for node in tree.body if isinstance(node, ast.Assign) for target in node.targets]
     defined |= {target.id for target in assigned if isinstance(target, ast.Name)}
     missing = [name for name in REQUIRED if name not in defined]
-    return f"it defines no {missing[0]}; a problem has Model, get_inputs and get_init_inputs" if missing else None
+    return f"it defines no {missing[0]}; a problem has {FUNCTIONS}" if missing else None
 
 
 def _number(stem: str) -> tuple[int, str]:

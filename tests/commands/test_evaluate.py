@@ -58,7 +58,7 @@ def test_elsewhere_a_stage_that_takes_long_is_told_by_lines_that_get_rarer(monke
         for second in range(30):
             under_way.look(100.0 + second)
     # FIRST = 5 s, then twice as many each.
-    told = "tracing the candidate (30 s at most)"
+    told = "tracing the candidate (30 s of a processor at most)"
     assert written.getvalue().splitlines() == ["a against b.py", *(f"{n} s so far: {told}" for n in (5, 10, 20))]
 
 

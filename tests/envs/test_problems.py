@@ -115,7 +115,7 @@ def test_bad_directories_and_files_are_one_clear_line(tmp_path: Path) -> None:
     assert str(caught.value) == f"{tmp_path}: no problems in it; expected level1/*.py, level2/*.py, ... or *.py files"
     file = tmp_path / "1_x.py"
     for text, message in (
-        (PROBLEM.replace("def get_inputs", "def inputs"), "it defines no get_inputs; a problem has Model, get_inputs and"),
+        (PROBLEM.replace("def get_inputs", "def inputs"), "it defines no get_inputs; a problem has Model, get_inputs, and"),
         ("def f(:\n", "not a Python file: invalid syntax"),
         ("x = '\x00'", "not a Python file: source code string cannot contain null bytes"),
     ):

@@ -170,3 +170,22 @@ async def test_kernels_on_codes_on_a_gpu(gpu_pool: Pool, dtype: torch.dtype) -> 
     itself = await judge(gpu_pool, dtype, REFERENCE + "\n\nclass ModelNew(Model):\n    pass\n")
     assert (itself.status, itself.matches) == (Status.NO_KERNEL, True), itself.detail
     await test_kernels_on_codes(gpu_pool, dtype)
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("other", "found"),
+    [
+        ("0", (Status.COMPILE_ERROR, "line 10: AssertionError: cannot cast int32[constexpr[64]] to <['64'], fp8e4nv>")),
+        ("0.0", (Status.CORRECT, "")),
+    ],
+)
+async def test_a_whole_number_in_place_of_a_code_is_refused_as_triton_refuses_it(
+    pool: Pool, other: str, found: tuple[Status, str]
+) -> None:
+    """Triton casts floating-point numbers to float8, and whole numbers do not become any."""
+    load = "tl.load(codes + row * COLS + at)"
+    assert load in KERNEL
+    masked = KERNEL.replace(load, f"tl.load(codes + row * COLS + at, mask=at < COLS, other={other})")
+    result = await judge(pool, torch.float8_e4m3fn, masked)
+    assert (result.status, result.detail) == found

@@ -35,6 +35,7 @@ from triton.runtime.jit import JITFunction
 
 from rlkernel.errors import one_line
 from rlkernel.evaluator.compile.binaries import MAX_CONFIGS, Compiled, read, text_digest
+from rlkernel.evaluator.compile.charging import charge_children
 from rlkernel.evaluator.compile.files import Written, check_machine, written_once
 from rlkernel.evaluator.compile.libdevice import linked_in_pieces
 from rlkernel.evaluator.compile.signature import CompileFailed, Signature, signature
@@ -158,6 +159,8 @@ class Compiler:
         except Exception as error:  # what the compiler raises is the candidate's failure, if the machine has no part in it
             check_machine(error, written)
             raise CompileFailed(f"kernel {function.name}: {one_line(error)}") from error
+        finally:
+            charge_children()  # ptxas
 
     def _constant(self, value: Value) -> Any:
         return binding_value(value, self._kernels.get)

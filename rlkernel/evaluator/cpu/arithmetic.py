@@ -24,6 +24,9 @@ SIMPLE, SLOW, LIBRARY = 1.0, 4.0, 32.0
 rate, such as a rounding to whole numbers or an atomic; a function of the math library, which is 16 instructions at least."""
 OF_WHOLE_NUMBERS = 8.0
 """Operations of a division of whole numbers of 32 bits, by one that the compiler knows; of 64 bits they are four times that."""
+AT_ONCE_BITS = 256
+"""Bits of an operand's row that one instruction of a tensor core multiplies before it adds to the accumulator: 16 elements of
+half precision, `k16` of PTX's `mma` and `wgmma`, or 32 of 8 bits."""
 FLOAT64 = 2.0
 """Factor on the work of float64."""
 _SPECIAL = {np.exp, np.exp2, np.log, np.log2, np.sqrt}
@@ -41,6 +44,16 @@ class NotInterpreted(NotImplementedError, AttributeError):
 def _clamped(x: Array, low: Array, high: Array) -> Array:
     """As `min(max(x, low), high)` on a GPU: NaN gives the lower bound."""
     return np.asarray(np.fmin(np.fmax(x, low), high))
+
+
+def _added_in_half(left: Array, right: Array, total: Array, step: int) -> Array:
+    """A product added to an accumulator of half precision, which is rounded after every `step` products of an element."""
+    with np.errstate(over="ignore"):  # half precision overflows to infinity, as a GPU's does
+        for begin in range(0, left.shape[-1], step):
+            part = slice(begin, begin + step)
+            made = np.matmul(left[..., part], right[..., part, :], dtype=np.float32) + total
+            total = made.astype(np.float16)
+    return total
 
 
 def _of_whole_numbers(dtype: Any) -> float:
@@ -207,10 +220,13 @@ class Arithmetic(InterpreterBuilder):  # type: ignore[misc]
             left, right = tf32(left), tf32(right)
         if left.dtype == np.float16:  # products of half precision are exact in float32
             left, right = left.astype(np.float32), right.astype(np.float32)
+        kind_of_result = d.dtype.scalar
+        if kind_of_result == tl.float16:
+            step = AT_ONCE_BITS // a.dtype.scalar.primitive_bitwidth
+            return TensorHandle(_added_in_half(left, right, d.data, step), tl.float16)
         total = widen(d.data, d.dtype)
         wide = np.promote_types(total.dtype, np.float32) if total.dtype.kind == "f" else total.dtype
         made = np.matmul(left, right, dtype=wide) + total
-        kind_of_result = d.dtype.scalar
         if is_bits(kind_of_result):
             return TensorHandle(narrow(made, kind_of_result), kind_of_result)
         return TensorHandle(made.astype(triton_interpreter._get_np_dtype(kind_of_result)), kind_of_result)

@@ -47,3 +47,5 @@ class Exited:
     number: int
     status: int
     """As `os.waitpid` gives it."""
+    processor_seconds: float
+    """The processor time of the child, and of what it has started and waited for."""

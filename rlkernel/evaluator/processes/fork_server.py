@@ -7,7 +7,7 @@ import os
 import signal
 import socket
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import AbstractContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -21,7 +21,7 @@ from rlkernel.errors import EvaluatorEnded
 from rlkernel.evaluator import wire
 from rlkernel.evaluator.messages import codec
 from rlkernel.evaluator.messages.forking import Exited, Fork, Forked, Kill, Ready
-from rlkernel.evaluator.processes import launching
+from rlkernel.evaluator.processes import launching, spending
 from rlkernel.evaluator.processes.words import Ear, Words
 
 START_SECONDS = 120.0
@@ -39,10 +39,12 @@ class ZygoteDied(EvaluatorEnded):
 class ChildDied(Exception):
     """A child ended before it had answered. `signal` is None if it exited by itself."""
 
-    def __init__(self, exit_code: int | None, number: int | None) -> None:
+    def __init__(self, exit_code: int | None, number: int | None, processor_seconds: float = 0.0) -> None:
         super().__init__(exit_code, number)
         self.exit_code = exit_code
         self.signal = number
+        self.processor_seconds = processor_seconds
+        """The processor time that it has taken, as far as it is known."""
 
     def describe(self) -> str:
         """Say how the child ended, as the end of a sentence."""
@@ -64,6 +66,8 @@ class Child:
     """The descriptor of the process itself, whatever its number comes to mean; None where the kernel has no such thing."""
     status: int = 0
     """The status that `waitpid` gives, once the process has ended."""
+    processor_seconds: float = 0.0
+    """The processor time that the process has taken, once it has ended."""
 
     @property
     def gone(self) -> bool:
@@ -125,8 +129,8 @@ class Child:
         if not self.ended.is_set():
             return ChildDied(None, int(signal.SIGKILL))
         if os.WIFSIGNALED(self.status):
-            return ChildDied(None, os.WTERMSIG(self.status))
-        return ChildDied(os.WEXITSTATUS(self.status), None)
+            return ChildDied(None, os.WTERMSIG(self.status), self.processor_seconds)
+        return ChildDied(os.WEXITSTATUS(self.status), None, self.processor_seconds)
 
 
 class ForkServer:
@@ -223,7 +227,7 @@ class ForkServer:
             with suppress(OSError):
                 child.pidfd = os.pidfd_open(child.pid)
         else:
-            child.status = event.status
+            child.status, child.processor_seconds = event.status, event.processor_seconds
             child.ended.set()
         child.started.set()
 
@@ -287,6 +291,10 @@ class ForkServer:
             if child.pidfd is not None:
                 os.close(child.pidfd)
                 child.pidfd = None
+
+    def waiting_at_most(self, seconds: float, child: Child) -> AbstractContextManager[anyio.CancelScope]:
+        """Cancel what is inside once the child has waited, without work for a processor, for so many seconds in all."""
+        return spending.waiting_at_most(seconds, child, self._tasks)
 
     def kill(self, child: Child) -> None:
         """Kill the child now with its whole group; leaving its context still waits for the end. Raises nothing."""

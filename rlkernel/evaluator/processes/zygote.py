@@ -112,11 +112,11 @@ class Zygote:
     def reap(self) -> None:
         """Tell the pool of every child that has ended, and kill what it left behind."""
         while self.running:
-            pid, status = os.waitpid(-1, os.WNOHANG)
+            pid, status, used = os.wait4(-1, os.WNOHANG)
             if pid == 0:
                 return
             self._group_kill(pid)
-            self.say(Exited(self.running.pop(pid), status))
+            self.say(Exited(self.running.pop(pid), status, used.ru_utime + used.ru_stime))
 
     @staticmethod
     def _group_kill(pid: int) -> None:

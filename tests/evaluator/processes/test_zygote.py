@@ -7,6 +7,7 @@ import os
 import signal
 import socket
 import threading
+import time
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
@@ -77,23 +78,26 @@ def test_a_kill_is_for_one_job_and_its_end_is_told(pool_end: tuple[socket.socket
     zygote.kill(7)
     while 7 in zygote.running.values():
         zygote.reap()
-    assert told(ours) == Exited(7, signal.SIGKILL)
+    assert (end := told(ours)) == Exited(7, signal.SIGKILL, end.processor_seconds)
     assert zygote.running == {second: 8}
     zygote.kill(8)
     while zygote.running:
         zygote.reap()
-    assert told(ours) == Exited(8, signal.SIGKILL)
+    assert (end := told(ours)) == Exited(8, signal.SIGKILL, end.processor_seconds)
 
 
 def test_an_exit_status_is_told_as_waitpid_gives_it(pool_end: tuple[socket.socket, Zygote]) -> None:
     ours, zygote = pool_end
     pid = os.fork()
     if pid == 0:
+        while time.process_time() < 0.3:
+            pass
         os._exit(3)
     zygote.running[pid] = 1
     while zygote.running:
         zygote.reap()
-    assert told(ours) == Exited(1, 3 << 8)
+    end = told(ours)
+    assert end == Exited(1, 3 << 8, end.processor_seconds) and end.processor_seconds > 0.2
 
 
 def test_a_zygote_with_several_threads_does_not_fork(pool_end: tuple[socket.socket, Zygote]) -> None:

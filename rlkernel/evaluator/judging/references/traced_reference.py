@@ -10,7 +10,7 @@ import torch
 
 from rlkernel.errors import BrokenReference
 from rlkernel.evaluator.devices import DeviceProfile
-from rlkernel.evaluator.judging.costs.least_work import LEAST, least_share
+from rlkernel.evaluator.judging.costs.least_work import ALL, LEAST, Matters, least_share
 from rlkernel.evaluator.judging.costs.least_written import LeastWritten
 from rlkernel.evaluator.judging.costs.operator_costs import (
     NoCost,
@@ -120,12 +120,15 @@ class TracedReference:
                 self.program = Program((), tuple(init_ids), tuple(init), state, tuple(ids), tuple(steps), output, tuple(reads))
         self.modal = not chosen and forms[0] != forms[1]
 
-    def costs(self, precision: Precision) -> Costs:
+    def costs(self, precision: Precision, matters: Matters = ALL) -> Costs:
+        """What a forward costs, and the floors of those that matter. `matters`: the share that structural zeros leave of it."""
         rows: dict[str, list[float]] = {}
         inputs = meta_tensors(self.variant.specs.inputs)
         storages = {t.untyped_storage()._cdata: 0.0 for t in inputs}
         dependent = set(storages)
         """The storages whose contents depend on the inputs."""
+        parts = matters.inputs or (1.0,) * len(inputs)
+        shares = {t.untyped_storage()._cdata: part for t, part in zip(inputs, parts, strict=True)}
 
         products: dict[torch.dtype, float] = {}
         needed, unpriced = list[float](), list[str]()
@@ -154,7 +157,7 @@ class TracedReference:
                         most = min(read_bytes(step, tensor), moved_bytes(step, [tensor, *used[1:]], made))
                         if tensor is used[0]:
                             most = min(most, of_first_bytes(step, made))
-                        storages[key] = max(storages[key], most)
+                        storages[key] = max(storages[key], most * shares[key])
 
         replay = Replay(self.program, torch.device("meta"), lambda *a: None)
         replay.init(meta_tensors(self.variant.specs.init_inputs), 0)
@@ -165,11 +168,11 @@ class TracedReference:
         ops = [OpFact(op, len(us), sum(us), sum(us) / total) for op, us in rows.items()]
         ops.sort(key=lambda fact: -fact.us)
         moved = min(_distinct_bytes(outputs), sum(least.of(outputs)))
-        floor = floor_us(sum(storages.values()), moved, products, self.profile, precision)
+        floor = floor_us(sum(storages.values()), moved, products, self.profile, precision, matters.operations)
         made = {o.untyped_storage()._cdata: dense_bytes(o) for o in outputs}
         written = sum(size for key, size in made.items() if key in dependent and key not in storages)
         physical = physical_floor_us(written, self.profile)
-        share, unknown = least_share(self.program), tuple(unpriced)
+        share, unknown = least_share(self.program, matters.operations), tuple(unpriced)
         return Costs(total, tuple(ops), floor, physical, sum(needed), share, unknown, least.of(outputs))
 
 

@@ -13,7 +13,7 @@ from rlkernel.evaluator.judging.references.reference_calls import tensors_of
 from rlkernel.evaluator.judging.references.traced_reference import Costs, TracedReference
 from rlkernel.evaluator.judging.zeros.full_share import Studied, full_share, makes_zeros, multiplies
 from rlkernel.evaluator.program.replaced import drawn
-from rlkernel.evaluator.program.schema import Program
+from rlkernel.evaluator.program.schema import Op, Program
 from rlkernel.evaluator.program.variant import Variant
 from rlkernel.evaluator.trace.recorder import Untraceable
 from rlkernel.reference import Reference, load_reference
@@ -50,7 +50,7 @@ def prepare(source: str, name: str, profile: DeviceProfile, precision: Precision
             traced_small = TracedReference(small, profile, replaced)
         one_size = apply_small(source, name=name) == source
         traced_full = traced_small if one_size else TracedReference(full, profile, replaced)
-        matters = _matters(source, name, profile, small, traced_small)
+        matters = _matters(source, name, profile, small, (traced_small.program, traced_full.program))
         costs = traced_full.costs(precision, matters)
         if matters is ALL:
             costs = replace(costs, least_share=_least_share(costs, small, traced_small))
@@ -78,13 +78,18 @@ def _least_share(costs: Costs, small: Reference, traced: TracedReference) -> flo
     return LEAST if may_hide(one, other) else costs.least_share
 
 
-def _matters(source: str, name: str, profile: DeviceProfile, small: Reference, traced: TracedReference) -> Matters:
-    """What structural zeros leave of a reference's products at full shape; all where it has none, or too few to matter."""
-    if not multiplies(traced.program):
+def _matters(
+    source: str, name: str, profile: DeviceProfile, small: Reference, programs: tuple[Program, Program]
+) -> Matters:  # fmt: skip
+    """What structural zeros leave of a reference's products at full shape; all where it has none, or too few to matter.
+    `programs`: at small and at full shape, whose steps must be the same."""
+    alike, other = ([step.op for step in program.forward if isinstance(step, Op)] for program in programs)
+    if alike != other or not multiplies(programs[0]):
         return ALL
-    if not makes_zeros(traced.program) and not may_hide(tensors_of(small.inputs(0)), tensors_of(small.inputs(1))):
+    if not makes_zeros(programs[0]) and not may_hide(tensors_of(small.inputs(0)), tensors_of(small.inputs(1))):
         return ALL
-    return full_share(Studied(name, without_small(source), profile, source)) or ALL
+    found = full_share(Studied(name, without_small(source), profile, source))
+    return found if found is not None and found.steps else ALL
 
 
 def _given(reference: Reference, seed: int) -> list[torch.Tensor]:

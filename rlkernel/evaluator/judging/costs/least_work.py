@@ -9,7 +9,7 @@ need all of their arithmetic, unless a tensor that is given hides a part by its 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 import torch
@@ -50,16 +50,31 @@ _BENDING = {
 
 
 @dataclass(frozen=True, slots=True)
+class Share:
+    """What structural zeros leave of the products of one step."""
+
+    terms: float
+    """The share of the terms."""
+    sums: float
+    """The share of the sums that have a term left."""
+
+    def operations(self, work: float, length: float) -> float:
+        """Those that are left of `work` in sums of so many terms: a multiplication for each term, and an addition for each but
+        the first of a sum."""
+        return work * (self.terms - self.sums / (2.0 * length))
+
+
+@dataclass(frozen=True, slots=True)
 class Matters:
     """What structural zeros leave of a reference, see `judging.zeros`."""
 
-    operations: float
-    """The share of the operations of its products."""
+    steps: Mapping[int, Share]
+    """Step of forward -> the share of its products, where not all of them matter."""
     inputs: tuple[float, ...]
     """The share of the elements of each tensor among the inputs."""
 
 
-ALL = Matters(1.0, ())
+ALL = Matters({}, ())
 
 
 def least_share(program: Program, matter: float = 1.0) -> float:

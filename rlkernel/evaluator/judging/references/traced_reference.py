@@ -20,6 +20,7 @@ from rlkernel.evaluator.judging.costs.operator_costs import (
     moved_bytes,
     of_first_bytes,
     read_bytes,
+    sum_length,
     taken,
 )
 from rlkernel.evaluator.judging.costs.roofline import floor_us, is_free, operator_us, physical_floor_us
@@ -131,7 +132,7 @@ class TracedReference:
         shares = {t.untyped_storage()._cdata: part for t, part in zip(inputs, parts, strict=True)}
 
         products: dict[torch.dtype, float] = {}
-        needed, unpriced = list[float](), list[str]()
+        needed, mattering, unpriced = list[float](), list[float](), list[str]()
 
         def observe(index: int, step: Any, read: Any, made: Any) -> None:
             if not isinstance(step, Op):
@@ -142,6 +143,8 @@ class TracedReference:
             if work := flops(step, read, made):
                 products[made[0].dtype] = products.get(made[0].dtype, 0.0) + work
                 needed.append(least_flops(step, read, made))
+                share = matters.steps.get(index)
+                mattering.append(share.operations(work, sum_length(step, read, made)) if share else work)
             try:
                 us = operator_us(step, read, made, self.profile, precision)
             except NoCost:
@@ -168,12 +171,13 @@ class TracedReference:
         ops = [OpFact(op, len(us), sum(us), sum(us) / total) for op, us in rows.items()]
         ops.sort(key=lambda fact: -fact.us)
         moved = min(_distinct_bytes(outputs), sum(least.of(outputs)))
-        floor = floor_us(sum(storages.values()), moved, products, self.profile, precision, matters.operations)
+        matter = sum(mattering) / max(1.0, sum(products.values()))
+        floor = floor_us(sum(storages.values()), moved, products, self.profile, precision, matter)
         made = {o.untyped_storage()._cdata: dense_bytes(o) for o in outputs}
         written = sum(size for key, size in made.items() if key in dependent and key not in storages)
         physical = physical_floor_us(written, self.profile)
-        share, unknown = least_share(self.program, matters.operations), tuple(unpriced)
-        return Costs(total, tuple(ops), floor, physical, sum(needed), share, unknown, least.of(outputs))
+        least_of, unknown = least_share(self.program, matter if matters.steps else 1.0), tuple(unpriced)
+        return Costs(total, tuple(ops), floor, physical, sum(needed), least_of, unknown, least.of(outputs))
 
 
 def _distinct_bytes(tensors: list[torch.Tensor]) -> int:

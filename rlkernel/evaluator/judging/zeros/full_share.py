@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
 from rlkernel.evaluator.devices import DeviceProfile
-from rlkernel.evaluator.judging.costs.least_work import Matters
+from rlkernel.evaluator.judging.costs.least_work import Matters, Share
 from rlkernel.evaluator.judging.costs.needs import TooLarge, need
 from rlkernel.evaluator.judging.costs.operator_costs import base_name
 from rlkernel.evaluator.judging.costs.roofline import TRIANGLE
@@ -26,7 +27,7 @@ from rlkernel.evaluator.program.schema import Op, Program
 from rlkernel.reference import load_reference
 from rlkernel.reference_text import shrink, small_constants
 
-MOST_ELEMENTS = 1 << 22
+MOST_ELEMENTS = 1 << 23
 """How many elements a forward may make at the sizes at which is counted."""
 MOST_FLOPS = 1 << 27
 DEGREE = 3
@@ -71,7 +72,7 @@ def makes_zeros(program: Program) -> bool:
 
 @functools.lru_cache(256)
 def full_share(problem: Studied) -> Matters | None:
-    """What of a reference's products matters at full shape; None where that is at least `TRIANGLE`, or cannot be said."""
+    """What of a reference's products matters at full shape; None where it is at least `TRIANGLE` of each, or cannot be said."""
     try:
         return _Study(problem.source, problem.name, problem.profile).found()
     except Exception:  # gradients may not be defined, sizes may not fit together: then nothing is known
@@ -98,9 +99,7 @@ class _Study:
             return None
         relevant = self._relevant(larger)
         if not relevant:
-            found = self._count({}, 2.0)
-            inputs = tuple(map(_ratio, found.inputs, found.all_inputs))
-            return _some(Matters(_ratio(found.operations, found.all_operations), inputs)) if found.share < TRIANGLE else None
+            return _along((1,), [self._count({}, 2.0)], 1)
         while True:
             parts = math.gcd(*(self._full[place] for place in relevant))
             unit = {place: self._full[place] // parts for place in relevant}
@@ -115,26 +114,10 @@ class _Study:
             step = 2 ** int(math.log2(max(1, largest // part)))
             last = largest - (largest % step if parts % step == 0 else 0)
             times = [last - step * back for back in range(DEGREE + 1 + CHECKED)][::-1]
-            if times[0] > 0 and (share := self._along(unit, times, parts)) is not None:
-                return share
+            if times[0] > 0:
+                with suppress(Unknown):
+                    return _along(times, [self._count(_times(unit, time), 2.0) for time in times], parts)
         return None
-
-    def _along(self, unit: Mapping[Place, int], times: Sequence[int], parts: int) -> Matters | None:
-        """The share at full shape by counts at so many times these sizes; None where no polynomial gives them all."""
-        counts = [self._count(_times(unit, time), 2.0) for time in times]
-
-        def at_full(values: Iterable[int]) -> Fraction:
-            return extended(times, list(values), parts)
-
-        try:
-            matter, every = (at_full(getattr(one, what) for one in counts) for what in ("operations", "all_operations"))
-            parts_of = [
-                _ratio(at_full(one.inputs[place] for one in counts), at_full(one.all_inputs[place] for one in counts))
-                for place in range(len(counts[-1].inputs))
-            ]
-        except Unknown:
-            return None
-        return _some(Matters(_ratio(matter, every), tuple(parts_of)))
 
     def _now(self, place: Place) -> int:
         return int(numbers_of(self._small[place[0]])[place[1]])
@@ -160,9 +143,9 @@ class _Study:
         return found.flops <= MOST_FLOPS and found.inputs + found.weights <= MOST_ELEMENTS
 
     def _matter(self, sizes: Mapping[Place, int]) -> float:
-        """The share of terms at these sizes, or a share of at least `TRIANGLE`; 1 at sizes that do not fit together."""
+        """The least share of a product's terms, or one of at least `TRIANGLE`; 1 at sizes that do not fit together."""
         try:
-            return self._count(sizes, TRIANGLE).share
+            return self._count(sizes, TRIANGLE).least
         except Exception:
             return 1.0
 
@@ -175,7 +158,7 @@ class _Study:
         return found if found > self._now(place) else 0
 
     def _relevant(self, larger: Mapping[Place, int]) -> tuple[Place, ...]:
-        """The numbers that the share depends on: those that change it where they alone are larger, or that cannot be alone."""
+        """The numbers that shares depend on: those that change it where they alone are larger, or that cannot be alone."""
         usual, found = self._count({}, 2.0), []
         for place, times in larger.items():
             try:
@@ -194,29 +177,44 @@ class _Study:
         return tuple(place for place, number in rest.items() if self._count({**sizes, place: number}, 2.0).exact != usual)
 
     def _largest(self, unit: Mapping[Place, int], parts: int) -> int:
-        """How many times these sizes fit, the full ones at most: a number of `parts` that is halved."""
+        """How many times these sizes fit: a number of `parts` at most that is halved, or one and a half of that."""
         times = parts
-        while not self._fits({place: times * number for place, number in unit.items()}):
+        while not self._fits(_times(unit, times)):
             times = times // 2
             if not times:
                 raise Unknown
-        return times
+        more = times * 3 // 2
+        return more if more <= parts and self._fits(_times(unit, more)) else times
 
 
 def _times(unit: Mapping[Place, int], times: int) -> dict[Place, int]:
     return {place: times * number for place, number in unit.items()}
 
 
-def _ratio(matter: Fraction | int, every: Fraction | int) -> float:
-    """A share. Raises Unknown for what is none."""
-    if not 0 <= matter <= every:
+def _along(times: Sequence[int], counts: Sequence[Count], at: int) -> Matters:
+    """The shares at so many times a size, by counts at fewer times. Raises Unknown where no polynomial gives them all."""
+    steps, places = counts[0].products.keys(), range(len(counts[0].inputs))
+    if any(one.products.keys() != steps for one in counts):
         raise Unknown
-    return float(Fraction(matter) / Fraction(every)) if every else 0.0
 
+    def at_full(value: Callable[[Count], int]) -> Fraction:
+        return extended(times, [value(one) for one in counts], at)
 
-def _some(share: Matters) -> Matters | None:
-    """None in place of a share of nothing, by which nothing could be asked for."""
-    return share if share.operations > 0 else None
+    def share(matter: Callable[[Count], int], every: Callable[[Count], int]) -> float:
+        part, whole = at_full(matter), at_full(every)
+        if not 0 <= part <= whole:
+            raise Unknown
+        return float(part / whole) if whole else 1.0
+
+    def of_step(step: int) -> Share:
+        terms = share(lambda one: one.products[step].matter, lambda one: one.products[step].all)
+        sums = share(lambda one: one.products[step].sums, lambda one: one.products[step].all_sums)
+        if not terms:
+            raise Unknown  # of nothing, nothing could be asked for
+        return Share(terms, sums)
+
+    inputs = (share(lambda one, at=at: one.inputs[at], lambda one, at=at: one.all_inputs[at]) for at in places)  # type: ignore[misc]
+    return Matters({step: of_step(step) for step in steps if any(one.exact[step] < 1 for one in counts)}, tuple(inputs))
 
 
 def extended(times: Sequence[int], values: Sequence[int], at: int) -> Fraction:

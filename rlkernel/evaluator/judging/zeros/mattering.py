@@ -42,28 +42,45 @@ class Unknown(Exception):
 
 
 @dataclass(frozen=True, slots=True)
+class Terms:
+    """The terms of one step's products."""
+
+    matter: int
+    """Those that matter."""
+    sums: int
+    """The sums that have one which matters."""
+    all: int
+    all_sums: int
+
+    @property
+    def exact(self) -> Fraction:
+        """Of all terms, those that matter."""
+        return Fraction(self.matter, max(1, self.all))
+
+    def __add__(self, other: Terms) -> Terms:
+        sums, every = self.sums + other.sums, self.all_sums + other.all_sums
+        return Terms(self.matter + other.matter, sums, self.all + other.all, every)
+
+
+@dataclass(frozen=True, slots=True)
 class Count:
     """What matters at one size."""
 
-    terms: int
-    """Terms of products that matter."""
-    all_terms: int
-    operations: int
-    """Operations that these take: a multiplication each, and an addition for each beyond the first of a sum."""
-    all_operations: int
-    """Operations of all products, as `operator_costs.flops` has them."""
+    products: dict[int, Terms]
+    """Step of forward -> its terms. Those of other steps matter."""
     inputs: tuple[int, ...]
     """Elements of each tensor among the inputs that matter: those that are no structural zeros, and that have a gradient."""
     all_inputs: tuple[int, ...]
 
     @property
-    def exact(self) -> Fraction:
-        """Of all terms of products, those that matter."""
-        return Fraction(self.terms, max(1, self.all_terms))
+    def exact(self) -> dict[int, Fraction]:
+        """Step of forward -> of all its terms, those that matter."""
+        return {step: terms.exact for step, terms in self.products.items()}
 
     @property
-    def share(self) -> float:
-        return float(self.exact)
+    def least(self) -> float:
+        """The least of these."""
+        return float(min(self.exact.values(), default=1.0))
 
 
 @dataclass(slots=True)
@@ -79,11 +96,10 @@ class _Product:
         """Note which of the product's elements have a gradient in a drawing."""
         self.reaches |= gradient != 0
 
-    def terms(self) -> tuple[int, int, int]:
-        """The terms that matter, the sums that have one, and all terms."""
+    def terms(self) -> Terms:
         left, right = (factor.float() for factor in self.factors)
         found = self.multiply(left, right) * self.reaches
-        return int(found.sum(dtype=torch.float64)), int((found > 0.5).sum()), int(self.operations) // 2
+        return Terms(int(found.sum(dtype=torch.float64)), int((found > 0.5).sum()), int(self.operations) // 2, found.numel())
 
 
 @dataclass(slots=True)
@@ -91,8 +107,6 @@ class _Seen:
     """What the drawings so far have shown."""
 
     products: dict[tuple[int, int], _Product] = field(default_factory=dict)
-    whole: dict[int, float] = field(default_factory=dict)
-    """Step -> operations of what is no product of two tensors; all of them are taken to matter."""
     inputs: list[torch.Tensor] = field(default_factory=list)
 
     def product(
@@ -113,11 +127,10 @@ class _Seen:
             product.reaches.fill_(True)
 
     def count(self) -> Count:
-        terms = [product.terms() for product in self.products.values()]
-        whole = int(sum(self.whole.values()))
-        matter, sums, every = (sum(one[place] for one in terms) for place in range(3))
-        inputs, every_input = tuple(int(one.sum()) for one in self.inputs), tuple(one.numel() for one in self.inputs)
-        return Count(matter + whole // 2, every + whole // 2, 2 * matter - sums + whole, 2 * every + whole, inputs, every_input)
+        found: dict[int, Terms] = {}
+        for (step, _), product in self.products.items():
+            found[step] = found.get(step, Terms(0, 0, 0, 0)) + product.terms()
+        return Count(found, tuple(int(one.sum()) for one in self.inputs), tuple(one.numel() for one in self.inputs))
 
 
 class _Following(Replay):
@@ -167,8 +180,6 @@ class _Following(Replay):
         elif name == "convolution":
             rest = [argument(step, a.name) for a in operator(step.op)._schema.arguments[3:]]
             self.seen.product((index, 0), lambda x, w: torch.ops.aten.convolution(x, w, None, *rest), read[:2], made[0], work)
-        elif work:
-            self.seen.whole[index] = work
 
     def _used(self, index: int, step: Op) -> list[torch.Tensor]:
         """What a step has made, as far as anybody reads it: of a layer norm the result, and no mean."""
@@ -178,7 +189,7 @@ class _Following(Replay):
 
 def count(reference: Reference, profile: DeviceProfile, enough: float) -> Count:
     """What matters of a reference's products at its own sizes. Drawings are added until they find nothing more, or until the
-    share of terms that matter is `enough` for whoever asks. Raises Unknown, and whatever the reference raises."""
+    share of terms that matter is `enough` in each product. Raises Unknown, and whatever the reference raises."""
     traced = TracedReference(reference, profile)
     if traced.replaced or traced.keeps or traced.program.carried or traced.program.prepare:
         raise Unknown  # a module that a call changes, or whose host reads numbers
@@ -188,7 +199,7 @@ def count(reference: Reference, profile: DeviceProfile, enough: float) -> Count:
         for seed in range(done, wanted):
             _draw(reference, traced, seed, seen)
         found, done, wanted = seen.count(), wanted, 2 * wanted
-        if found == last or found.share >= enough:  # which further drawings only raise
+        if found == last or found.least >= enough:  # which further drawings only raise
             return found
         last = found
     raise Unknown
@@ -206,9 +217,10 @@ def _draw(reference: Reference, traced: TracedReference, seed: int, seen: _Seen)
     following.seen = seen
     with torch.enable_grad():
         following.init(tensors_of(reference.init_inputs(seed)), seed)
-        state = {**dict(model.named_parameters()), **dict(model.named_buffers())}
+        trained = dict(model.named_parameters())
+        state = {**trained, **dict(model.named_buffers())}
         leaves = [_leaf(tensor) for tensor in tensors_of(inputs)]
-        weights = {number: _leaf(state[name]).clone() for name, number in program.state.items()}
+        weights = {number: _leaf(state[name], name in trained).clone() for name, number in program.state.items()}
         following.values.update(weights)
         given = [leaf.clone() for leaf in leaves]  # a leaf may not be written into
         following.prepare((), seed)
@@ -225,9 +237,9 @@ def _draw(reference: Reference, traced: TracedReference, seed: int, seen: _Seen)
     seen.inputs = [known | now for known, now in zip(seen.inputs or matter, matter, strict=True)]
 
 
-def _leaf(tensor: torch.Tensor) -> torch.Tensor:
-    """A copy that gradients are taken of, where it holds floating-point numbers."""
-    return tensor.detach().clone().requires_grad_(tensor.is_floating_point())
+def _leaf(tensor: torch.Tensor, varies: bool = True) -> torch.Tensor:
+    """A copy that gradients are taken of, where it holds floating-point numbers and is no buffer: a mask may be compared."""
+    return tensor.detach().clone().requires_grad_(varies and tensor.is_floating_point())
 
 
 def _matters(leaf: torch.Tensor) -> torch.Tensor:

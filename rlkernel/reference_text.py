@@ -39,6 +39,20 @@ def apply_small(source: str, *, name: str = "reference") -> str:
     return replace_spans(source, spans)
 
 
+def without_small(source: str) -> str:
+    """The file without the lines that assign `SMALL`: what a problem is, wherever its results are compared.
+
+    >>> without_small("N = 4096\\nSMALL = {'N': 8}\\n")
+    'N = 4096\\n'
+    """
+    text = source.removeprefix("\ufeff")
+    lines = text.splitlines(keepends=True)
+    for statement in ast.parse(text).body[::-1]:
+        if any(target == SMALL for target, _ in _assigned(statement)):
+            del lines[statement.lineno - 1 : statement.end_lineno]
+    return "".join(lines)
+
+
 def small_constants(source: str, *, name: str = "reference") -> dict[str, list[Any]]:
     """`[full value, small value]` of each constant in `SMALL` that the file assigns as a literal. Raises BrokenReference.
 

@@ -8,15 +8,16 @@ import torch
 
 from rlkernel.errors import BrokenReference, one_line
 from rlkernel.evaluator.devices import DeviceProfile
-from rlkernel.evaluator.judging.costs.least_work import LEAST, has_one_product, leaves_rows, may_hide
+from rlkernel.evaluator.judging.costs.least_work import ALL, LEAST, Matters, has_one_product, leaves_rows, may_hide
 from rlkernel.evaluator.judging.references.reference_calls import tensors_of
 from rlkernel.evaluator.judging.references.traced_reference import Costs, TracedReference
+from rlkernel.evaluator.judging.zeros.full_share import Studied, full_share, makes_zeros, multiplies
 from rlkernel.evaluator.program.replaced import drawn
-from rlkernel.evaluator.program.schema import Program
+from rlkernel.evaluator.program.schema import Op, Program
 from rlkernel.evaluator.program.variant import Variant
 from rlkernel.evaluator.trace.recorder import Untraceable
 from rlkernel.reference import Reference, load_reference
-from rlkernel.reference_text import apply_small, small_constants
+from rlkernel.reference_text import apply_small, small_constants, without_small
 from rlkernel.types import Precision
 
 MOST_LOOKED_AT = 1 << 24
@@ -49,8 +50,10 @@ def prepare(source: str, name: str, profile: DeviceProfile, precision: Precision
             traced_small = TracedReference(small, profile, replaced)
         one_size = apply_small(source, name=name) == source
         traced_full = traced_small if one_size else TracedReference(full, profile, replaced)
-        costs = traced_full.costs(precision)
-        costs = replace(costs, least_share=_least_share(costs, small, traced_small))
+        matters = _matters(source, name, profile, small, (traced_small.program, traced_full.program))
+        costs = traced_full.costs(precision, matters)
+        if matters is ALL:
+            costs = replace(costs, least_share=_least_share(costs, small, traced_small))
     except Untraceable as error:
         raise BrokenReference(f"{name}: the reference cannot be traced: {error}") from error
     except BrokenReference:
@@ -73,6 +76,20 @@ def _least_share(costs: Costs, small: Reference, traced: TracedReference) -> flo
     if alone and leaves_rows(one, other):
         return 0.0
     return LEAST if may_hide(one, other) else costs.least_share
+
+
+def _matters(
+    source: str, name: str, profile: DeviceProfile, small: Reference, programs: tuple[Program, Program]
+) -> Matters:  # fmt: skip
+    """What structural zeros leave of a reference's products at full shape; all where it has none, or too few to matter.
+    `programs`: at small and at full shape, whose steps must be the same."""
+    alike, other = ([step.op for step in program.forward if isinstance(step, Op)] for program in programs)
+    if alike != other or not multiplies(programs[0]):
+        return ALL
+    if not makes_zeros(programs[0]) and not may_hide(tensors_of(small.inputs(0)), tensors_of(small.inputs(1))):
+        return ALL
+    found = full_share(Studied(name, without_small(source), profile, source))
+    return found if found is not None and found.steps else ALL
 
 
 def _given(reference: Reference, seed: int) -> list[torch.Tensor]:

@@ -9,7 +9,7 @@ need all of their arithmetic, unless a tensor that is given hides a part by its 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 import torch
@@ -30,10 +30,17 @@ HIDDEN = 1 / 16
 """The share of a tensor's elements that are 0 or very low, from which on it may hide a part of a product."""
 SURE = 3.0
 """Standard deviations by which the places that two draws leave must be alike, where they are not the same."""
+OF_MATTERING = 0.6
+"""Share of the operations that structural zeros leave of products which may have other savings besides: as `LEAST` of half."""
 _PRODUCTS = {"mm", "addmm", "bmm", "baddbmm"}
 _VIEWS = {"t", "transpose", "permute", "view", "_unsafe_view", "reshape", "expand", "unsqueeze", "squeeze", "detach", "alias"}
 _ALL_READ = {"_softmax", "_log_softmax", "native_layer_norm", "native_group_norm", "clone", "_to_copy", "copy", "empty"}
 _HIDING = {"where", "masked_fill"}
+_MASKS = _HIDING | {
+    "tril", "triu", "diag_embed", "arange", "ones", "full", "ones_like", "full_like", "eye", "zeros", "zeros_like", "lift_fresh",
+    "scalar_tensor",
+}  # fmt: skip
+"""Operators that hide a part of a product, and that masks are made of: what they leave is known where zeros are counted."""
 _BENDING = {
     "_softmax", "_log_softmax", "native_layer_norm", "native_group_norm", "relu", "gelu", "silu", "sigmoid", "tanh", "elu",
     "mish", "leaky_relu", "hardswish", "hardtanh", "hardsigmoid", "softplus", "exp", "clamp", "clamp_min", "abs", "sin", "cos",
@@ -42,14 +49,52 @@ _BENDING = {
 """Operators behind which a product's result can no longer be folded into the next product."""
 
 
-def least_share(program: Program) -> float:
-    """The share of the operations of a reference's products that a candidate must do.
+@dataclass(frozen=True, slots=True)
+class Share:
+    """What structural zeros leave of the products of one step."""
+
+    terms: float
+    """The share of the terms."""
+    sums: float
+    """The share of the sums that have a term left."""
+
+    def operations(self, work: float, length: float) -> float:
+        """Those that are left of `work` in sums of so many terms: a multiplication for each term, and an addition for each but
+        the first of a sum."""
+        return work * (self.terms - self.sums / (2.0 * length))
+
+
+@dataclass(frozen=True, slots=True)
+class Matters:
+    """What structural zeros leave of a reference, see `judging.zeros`."""
+
+    steps: Mapping[int, Share]
+    """Step of forward -> the share of its products, where not all of them matter."""
+    inputs: tuple[float, ...]
+    """The share of the elements of each tensor among the inputs."""
+
+
+ALL = Matters({}, ())
+
+
+def least_share(program: Program, matter: float = 1.0) -> float:
+    """The share of the operations of a reference's products that a candidate must do. `matter`: the share that structural zeros
+    leave, 1 where that is not known.
+    """
+    usual = _of_whole(program, frozenset())
+    if matter >= 1.0:
+        return usual
+    return min(usual, matter * (WHOLE if _of_whole(program, _MASKS) == WHOLE else OF_MATTERING))
+
+
+def _of_whole(program: Program, masks: Collection[str]) -> float:
+    """The share where there are no structural zeros, or none but those that these operators make.
 
     All of them, if each product multiplies two tensors that depend on different ones, and that are given or were bent since the
     last product. Example: `relu(x @ a) @ b`; of `x @ a @ b`, `a @ b` may be folded, and `x @ x.t()` is symmetric.
     """
     steps = [step for step in program.forward if isinstance(step, Op)]
-    if len(steps) != len(program.forward) or not all(_reads_all(step) for step in steps):
+    if len(steps) != len(program.forward) or not all(_reads_all(step, masks) for step in steps):
         return LEAST
     known: dict[int, _Origin] = {}
     products: set[frozenset[int]] = set()
@@ -137,9 +182,9 @@ def _read(step: Op) -> list[int]:
     return [value.number for value in step.args if isinstance(value, TensorRef)]
 
 
-def _reads_all(step: Step) -> bool:
+def _reads_all(step: Step, masks: Collection[str]) -> bool:
     """Whether every element that an operator is given reaches what it makes, in a way of its own."""
     assert isinstance(step, Op)
     name = base_name(step.op)
     pointwise = torch.Tag.pointwise in operator(step.op).tags and name not in _HIDING
-    return pointwise or name in _PRODUCTS or name in _VIEWS or name in _ALL_READ
+    return pointwise or name in _PRODUCTS or name in _VIEWS or name in _ALL_READ or name in masks

@@ -224,6 +224,13 @@ def flops(step: Op, read: Tensors, made: Tensors) -> float:
     return 0.0 if count is None else _of_complex(step, made) * count(step, read, made)
 
 
+def sum_length(step: Op, read: Tensors, made: Tensors) -> float:
+    """How many terms the sums of a product have; of an attention, those of its scores."""
+    if base_name(step.op) == "scaled_dot_product_attention":
+        return float(read[0].shape[-1])
+    return flops(step, read, made) / (2.0 * max(1, made[0].numel()))
+
+
 def share_done(step: Op, read: Tensors) -> float:
     """The share of an operator's operations that it does: of an attention with a causal mask, those below the diagonal. What a
     reference needs of its products, see `least_flops`, does not become less by it."""

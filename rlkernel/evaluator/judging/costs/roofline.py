@@ -161,13 +161,15 @@ def _share(counts: Counts, kind: int, profile: DeviceProfile) -> float:
 
 
 def floor_us(
-    input_bytes: float, output_bytes: float, matrix_flops: dict[torch.dtype, float], profile: DeviceProfile, precision: Precision
-) -> float:
+    input_bytes: float, output_bytes: float, matrix_flops: dict[torch.dtype, float], profile: DeviceProfile, precision: Precision,
+    matter: float = 1.0,
+) -> float:  # fmt: skip
     """No forward is faster than moving what it must read and write once, nor than its matrix products. Microseconds.
 
     `matrix_flops`: of the reference, by dtype. A float32 product may be split into three of half precision, and unless the
     precision is strict may be one of tf32. A rewriting that needs fewer products than the reference is taken for implausible:
-    this is the floor of a modelled time, which has no other protection from work that is left out at full shape.
+    this is the floor of a modelled time, which has no other protection from work that is left out at full shape. `matter`: the
+    share of their operations that structural zeros leave.
     """
     memory = (input_bytes + output_bytes) / profile.dram_bytes_per_us
     half = profile.matrix_flops_per_us["bf16"]
@@ -176,7 +178,7 @@ def floor_us(
     if precision is not Precision.STRICT:
         peaks[torch.float32] = max(split, profile.matrix_flops_per_us["tf32"])
     products = sum(flops / peaks.get(dtype, split) for dtype, flops in matrix_flops.items())
-    return FLOOR_SLACK * max(memory, TRIANGLE * products)
+    return FLOOR_SLACK * max(memory, min(TRIANGLE, matter) * products)
 
 
 def physical_floor_us(output_bytes: float, profile: DeviceProfile) -> float:

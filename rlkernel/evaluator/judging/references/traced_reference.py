@@ -10,7 +10,7 @@ import torch
 
 from rlkernel.errors import BrokenReference
 from rlkernel.evaluator.devices import DeviceProfile
-from rlkernel.evaluator.judging.costs.least_work import LEAST, least_share
+from rlkernel.evaluator.judging.costs.least_work import ALL, LEAST, Matters, least_share
 from rlkernel.evaluator.judging.costs.least_written import LeastWritten
 from rlkernel.evaluator.judging.costs.operator_costs import (
     NoCost,
@@ -20,6 +20,7 @@ from rlkernel.evaluator.judging.costs.operator_costs import (
     moved_bytes,
     of_first_bytes,
     read_bytes,
+    sum_length,
     taken,
 )
 from rlkernel.evaluator.judging.costs.roofline import floor_us, is_free, operator_us, physical_floor_us
@@ -120,15 +121,18 @@ class TracedReference:
                 self.program = Program((), tuple(init_ids), tuple(init), state, tuple(ids), tuple(steps), output, tuple(reads))
         self.modal = not chosen and forms[0] != forms[1]
 
-    def costs(self, precision: Precision) -> Costs:
+    def costs(self, precision: Precision, matters: Matters = ALL) -> Costs:
+        """What a forward costs, and the floors of those that matter. `matters`: the share that structural zeros leave of it."""
         rows: dict[str, list[float]] = {}
         inputs = meta_tensors(self.variant.specs.inputs)
         storages = {t.untyped_storage()._cdata: 0.0 for t in inputs}
         dependent = set(storages)
         """The storages whose contents depend on the inputs."""
+        parts = matters.inputs or (1.0,) * len(inputs)
+        shares = {t.untyped_storage()._cdata: part for t, part in zip(inputs, parts, strict=True)}
 
         products: dict[torch.dtype, float] = {}
-        needed, unpriced = list[float](), list[str]()
+        needed, mattering, unpriced = list[float](), list[float](), list[str]()
 
         def observe(index: int, step: Any, read: Any, made: Any) -> None:
             if not isinstance(step, Op):
@@ -139,6 +143,8 @@ class TracedReference:
             if work := flops(step, read, made):
                 products[made[0].dtype] = products.get(made[0].dtype, 0.0) + work
                 needed.append(least_flops(step, read, made))
+                share = matters.steps.get(index)
+                mattering.append(share.operations(work, sum_length(step, read, made)) if share else work)
             try:
                 us = operator_us(step, read, made, self.profile, precision)
             except NoCost:
@@ -154,7 +160,7 @@ class TracedReference:
                         most = min(read_bytes(step, tensor), moved_bytes(step, [tensor, *used[1:]], made))
                         if tensor is used[0]:
                             most = min(most, of_first_bytes(step, made))
-                        storages[key] = max(storages[key], most)
+                        storages[key] = max(storages[key], most * shares[key])
 
         replay = Replay(self.program, torch.device("meta"), lambda *a: None)
         replay.init(meta_tensors(self.variant.specs.init_inputs), 0)
@@ -165,12 +171,13 @@ class TracedReference:
         ops = [OpFact(op, len(us), sum(us), sum(us) / total) for op, us in rows.items()]
         ops.sort(key=lambda fact: -fact.us)
         moved = min(_distinct_bytes(outputs), sum(least.of(outputs)))
-        floor = floor_us(sum(storages.values()), moved, products, self.profile, precision)
+        matter = sum(mattering) / max(1.0, sum(products.values()))
+        floor = floor_us(sum(storages.values()), moved, products, self.profile, precision, matter)
         made = {o.untyped_storage()._cdata: dense_bytes(o) for o in outputs}
         written = sum(size for key, size in made.items() if key in dependent and key not in storages)
         physical = physical_floor_us(written, self.profile)
-        share, unknown = least_share(self.program), tuple(unpriced)
-        return Costs(total, tuple(ops), floor, physical, sum(needed), share, unknown, least.of(outputs))
+        least_of, unknown = least_share(self.program, matter if matters.steps else 1.0), tuple(unpriced)
+        return Costs(total, tuple(ops), floor, physical, sum(needed), least_of, unknown, least.of(outputs))
 
 
 def _distinct_bytes(tensors: list[torch.Tensor]) -> int:

@@ -58,15 +58,26 @@ async def after(
     code: str = "",
     searched: list[int | None] | None = None,
     looks: tuple[Longer, ...] = LOOKS,
+    traced: list[str] | None = None,
 ) -> Evaluation | None:
-    """`searched`: how often longer sizes are halved at least, of those that were searched for."""
+    """`searched`: how often longer sizes are halved at least, of those that were searched for. `traced`: where forward was traced
+    alone; None where it fails there."""
 
     async def lengthened(oracle: Any, problem: Problem, halvings: int | None) -> tuple[Longer, ...]:
         if searched is not None:
             searched.append(halvings)
         return looks
 
-    stages, it, oracle = SimpleNamespace(lengthened=lengthened), judge, SimpleNamespace()
+    async def brief(oracle: Any, problem: Problem) -> Any:
+        return SimpleNamespace(variants=("small", "full"))
+
+    async def trace(code: str, variants: tuple[str, ...], *rest: Any) -> Any:
+        if traced is None:
+            raise Ended(Status.RUNTIME_ERROR, "in forward")
+        traced.extend(variants)
+        return SimpleNamespace(traces=(SimpleNamespace(program=SimpleNamespace(launches=())),), timed=None), ()
+
+    stages, it, oracle = SimpleNamespace(lengthened=lengthened, brief=brief, trace=trace), judge, SimpleNamespace()
     return await SecondLooks(stages, it).after(oracle, PROBLEM, code, CLOCK, found, AtFull())  # type: ignore[arg-type]
 
 
@@ -178,8 +189,21 @@ async def test_who_is_right_at_its_own_sizes_is_right() -> None:
 
 
 @pytest.mark.anyio
-async def test_who_is_wrong_where_blocks_are_not_filled_gets_two_looks_that_fill_them() -> None:
-    """Its masks leave elements out at the first sizes, and none at full shape."""
+@pytest.mark.parametrize("status", [Status.RUNTIME_ERROR, Status.CRASH])
+async def test_whose_forward_fails_at_the_first_sizes_alone_is_looked_at(status: Status) -> None:
+    """Its text need not have a size as a number: `assert x.shape[1] == 8 * BLOCK`."""
+    traced = list[str]()
+    found = await after(Judge(columns=judged()), Ended(status, "in forward"), traced=traced)
+    assert found is not None
+    assert (found.correct, found.sizes, traced) == (True, {"COLS": 8192}, ["full"])
+    nobody = Judge()
+    assert await after(nobody, Ended(status, "in forward"), "x.view(-1, 8192)") is None
+    assert nobody.asked == []
+
+
+@pytest.mark.anyio
+async def test_who_is_wrong_where_blocks_are_not_filled_gets_four_looks() -> None:
+    """Its masks leave elements out at the first sizes, and none at full shape: two that fill blocks, and two at longer sizes."""
     searched = list[int | None]()
     wrong = replace(judged(Status.INCORRECT), unfilled=True)
     found = await after(Judge(columns=judged()), wrong, searched=searched)
@@ -187,7 +211,7 @@ async def test_who_is_wrong_where_blocks_are_not_filled_gets_two_looks_that_fill
     assert (found.correct, found.sizes, searched) == (True, {"COLS": 8192}, [None])
     still = Judge(columns=judged(Status.INCORRECT), rows=judged(Status.INCORRECT))
     assert await after(still, wrong, searched=searched) is None
-    assert (still.asked, searched) == (["columns", "rows"], [None, None, 0])
+    assert (still.asked, searched) == (["columns", "rows"] * 2, [None, None, 0, 3])
     filled = Judge()
     assert await after(filled, judged(Status.INCORRECT)) is None
     assert filled.asked == []
@@ -207,8 +231,6 @@ async def test_who_is_wrong_where_blocks_are_not_filled_gets_two_looks_that_fill
         (judged(Status.INCORRECT), "not Python (", False),
         (judged(Status.NO_KERNEL), "x = 8192", False),
         (judged(Status.INCONSISTENT, same_work=False), "", True),
-        (Ended(Status.RUNTIME_ERROR, "in forward"), "x = 1", False),
-        (Ended(Status.RUNTIME_ERROR, "in forward"), "x.view(-1, 8192)", True),
         (Ended(Status.TIMEOUT, ""), "x = 8192", False),
         (Ended(Status.UNTRACEABLE, ""), "x = 8192", False),
     ],

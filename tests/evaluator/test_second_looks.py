@@ -13,7 +13,7 @@ from rlkernel.evaluator.cpu_judge import AtFull, Judged, TooLong
 from rlkernel.evaluator.messages.children import CompileRequest, Extent, PriceRequest, RunRequest, TraceRequest
 from rlkernel.evaluator.messages.oracle import Lighter, Longer
 from rlkernel.evaluator.pool import Pool
-from rlkernel.evaluator.second_looks import SecondLooks, may_be_made_for_its_sizes
+from rlkernel.evaluator.second_looks import SecondLooks, may_be_made_for_its_sizes, without_asserts
 from rlkernel.evaluator.stages import Clock, Ended
 from rlkernel.types import Evaluation, Problem, Status
 
@@ -199,6 +199,30 @@ async def test_whose_forward_fails_at_the_first_sizes_alone_is_looked_at(status:
     nobody = Judge()
     assert await after(nobody, Ended(status, "in forward"), "x.view(-1, 8192)") is None
     assert nobody.asked == []
+
+
+@pytest.mark.anyio
+async def test_what_forward_asserts_is_left_out_where_it_holds_at_full_shape() -> None:
+    """Who is right at the first sizes without it is right, unless it is wrong at longer ones; who is not gets the other looks."""
+    code, ended = "assert x.shape == (4096, 8192)\n", Ended(Status.RUNTIME_ERROR, "in forward")
+    right = Judge(**{PROBLEM.source: judged()})
+    found = await after(right, ended, code, traced=[])
+    assert found is not None
+    assert (found.correct, found.sizes, right.asked) == (True, {"ROWS": 16, "COLS": 96}, [PROBLEM.source])
+    short = Judge(**{PROBLEM.source: judged(Status.CORRECT, LOOP)}, columns=judged(Status.INCORRECT))
+    found = await after(short, ended, code, traced=[])
+    assert found is not None
+    assert (found.status, found.sizes) == (Status.INCORRECT, {"COLS": 8192})
+    longer = Judge(**{PROBLEM.source: judged(Status.INCORRECT)}, columns=judged())
+    found = await after(longer, ended, code, traced=[])
+    assert found is not None
+    assert (found.correct, found.sizes) == (True, {"COLS": 8192})
+
+
+def test_kernels_keep_their_asserts_and_lines_their_numbers() -> None:
+    code = "@triton.jit\ndef k(n):\n    assert n\n\ndef f(x):\n    assert x == (\n        8)\n    g(x)\n"
+    assert without_asserts(code) == "@triton.jit\ndef k(n):\n    assert n\n\ndef f(x):\n    pass\n\n    g(x)\n"
+    assert without_asserts("not Python (") == "not Python ("
 
 
 @pytest.mark.anyio

@@ -17,7 +17,7 @@ from rlkernel.evaluator.messages.children import Extent, Priced, PriceRequest, P
 from rlkernel.evaluator.messages.oracle import Compare, Compared, DrawMore, DrawRounds, Malformed, Rounds
 from rlkernel.evaluator.processes.fork_server import Child
 from rlkernel.evaluator.program.compiled_ahead import KernelFacts
-from rlkernel.evaluator.program.schema import Program
+from rlkernel.evaluator.program.schema import Launch, Program
 from rlkernel.evaluator.program.variant import Kept, Specs, Traced, Variant
 from rlkernel.evaluator.stages import Clock, Ended, Stages, nonsense
 from rlkernel.types import Evaluation, Problem, Status
@@ -69,7 +69,7 @@ class Judged:
     short: frozenset[Extent]
     """The loops that have too few turns at these sizes to show how they go on, and more at full shape; axes of grids likewise."""
     unfilled: bool = False
-    """Whether the blocks of a kernel are not filled at these sizes that are filled at full shape."""
+    """Whether the blocks of a kernel are not filled at these sizes that are filled at full shape, or there are none of them."""
 
 
 class CpuJudge:
@@ -121,7 +121,8 @@ class CpuJudge:
                 floor_us=brief.floor_us, products=brief.products, least_share=brief.least_share,
                 reference_ops=brief.reference_ops,
             )  # fmt: skip
-            return Judged(combine(facts, now), facts.same_work, frozenset(ran.short), ran.unfilled)
+            unfilled = ran.unfilled or bool(_without_programs(small.program) - _without_programs(full.program))
+            return Judged(combine(facts, now), facts.same_work, frozenset(ran.short), unfilled)
 
         return await anyio.to_thread.run_sync(judged)  # of up to 16,384 steps
 
@@ -197,6 +198,13 @@ def together(one: Compared, other: Compared) -> Compared:
     """What was found of rounds that all match, and of further ones."""
     close = worse(one.close, other.close) if one.close is not None and other.close is not None else one.close or other.close
     return replace(other, error=max(one.error, other.error), close=close)
+
+
+def _without_programs(program: Program) -> frozenset[str]:
+    """The kernels that forward launches on empty grids alone."""
+    launches = [step for step in program.forward if isinstance(step, Launch)]
+    ran = {step.function for step in launches if any(all(config.grid) for config in step.configs)}
+    return frozenset(program.functions[step.function].source for step in launches if step.function not in ran)
 
 
 def has_choice(program: Program) -> bool:

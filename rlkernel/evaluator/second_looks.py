@@ -5,9 +5,10 @@ Two kinds of candidates get one, and no others:
 - one that is right, and has a loop, or an axis of its grid, that is longer at full shape than at the first sizes, and too short
   there to show how it goes on (`cpu.extents`). It must be right at longer sizes, too.
 - one that is not right, and may be made for its own sizes: its text has one of them as a number, or a number made of one, its
-  kernels fail while they run, their masks leave elements out and leave none out at full shape, or it calls other kernels there.
-  If it is right at longer sizes, it is right; where it has a loop that is too short there, also at sizes beyond these. The first
-  look is at sizes that fill blocks as the full ones do.
+  forward fails and can be traced at full shape, its kernels fail while they run, their masks leave elements out and leave none
+  out at full shape, or it calls other kernels there. If it is right at longer sizes, it is right; where it has a loop that is too
+  short there, also at sizes beyond these. The first look is at sizes that fill blocks as the full ones do; where forward fails, it
+  is at the first sizes, and what forward asserts is left out.
 
 A look that takes too long, or that ends before kernels run, says nothing. Kernels that fail in a look count where no other look
 shows what is too short: who is right where a grid has one program may race with itself where it has two.
@@ -35,15 +36,16 @@ from rlkernel.evaluator.messages.children import Extent
 from rlkernel.evaluator.messages.oracle import Longer
 from rlkernel.evaluator.processes.fork_server import Child
 from rlkernel.evaluator.stages import Clock, Ended, Stages
-from rlkernel.reference_text import shrink, small_constants
+from rlkernel.reference_text import replace_spans, shrink, small_constants, small_of
 from rlkernel.types import Evaluation, Problem, Status
 
 MOST_WORK = 300_000.0
 """The work of all rounds of a candidate, see `cpu.pace`, above which sizes are made smaller: about 10 s of a core."""
 MOST_CONFIRMING = 4
 """Looks at a candidate that is right."""
-MOST_FILLING = 2
-"""Looks at one that is not, and of which nothing but its masks says that it may be made for its sizes."""
+MOST_FILLING = 4
+"""Looks at one that is not, and of which nothing but its masks says that it may be made for its sizes: two with all sizes filled,
+and two at longer ones, where blocks are larger than can be filled along every axis."""
 ENOUGH = 4
 """Turns that show how a loop goes on."""
 MOST_EXCUSING = 6
@@ -84,6 +86,12 @@ class SecondLooks:
         one = _Candidate(oracle, problem, code, clock, at_full)
         if isinstance(found, Judged) and found.evaluation.correct:
             return await self._confirm(one, found) if found.short else None
+        if isinstance(found, Ended) and found.status in (Status.RUNTIME_ERROR, Status.CRASH) and not found.ran:
+            if not await self._traced_at_full(one):
+                return None
+            bare = replace(one, code=without_asserts(one.code))
+            right = await self._at_first_sizes(bare) if bare.code != one.code else None
+            return right or await self._excuse(bare, found, MOST_EXCUSING)
         if await anyio.to_thread.run_sync(may_be_made_for_its_sizes, problem, code, found):  # it parses the whole text
             return await self._excuse(one, found, MOST_EXCUSING)
         if isinstance(found, Judged) and found.unfilled and found.evaluation.matches is False:
@@ -114,6 +122,26 @@ class SecondLooks:
             return True
         beside = await self._look(one, look.beside, one.at_full)
         return isinstance(beside, Judged) and beside.evaluation.matches is True
+
+    async def _traced_at_full(self, one: _Candidate) -> bool:
+        """Whether a candidate whose forward fails at the first sizes does not at full shape."""
+        _, full = (await self._stages.brief(one.oracle, one.problem)).variants
+        try:
+            found, one.at_full.facts = await self._stages.trace(one.code, (full,), one.clock, one.at_full.facts)
+        except Ended:
+            return False
+        one.at_full.learn(full, found.traces[0], found.timed)
+        return True
+
+    async def _at_first_sizes(self, one: _Candidate) -> Evaluation | None:
+        """The verdict of a candidate that is right at the first sizes now that its host code asserts nothing, or that of longer
+        sizes where it is wrong there; None of any other."""
+        one = replace(one, at_full=one.at_full.unpriced())
+        again = await self._look(one, one.problem.source, one.at_full)
+        if not isinstance(again, Judged) or not again.evaluation.correct or not again.same_work:
+            return None
+        wrong = await self._confirm(one, again) if again.short else None
+        return wrong or replace(again.evaluation, sizes=small_of(one.problem.source))
 
     async def _excuse(self, one: _Candidate, found: Judged | Ended, most: int) -> Evaluation | None:
         """The verdict at the first longer sizes, of so many, at which a candidate is right; of one whose kernels did not run at
@@ -197,12 +225,32 @@ def _kernels_failed(end: Ended) -> bool:
     return end.ran and end.status in (Status.OUT_OF_BOUNDS, Status.RUNTIME_ERROR)
 
 
+def without_asserts(code: str) -> str:
+    """A candidate's text without the asserts of its host code; its lines keep their numbers.
+
+    >>> without_asserts("def forward(x):\\n    assert x.shape == (\\n        4096, 4096)\\n    return x\\n")
+    'def forward(x):\\n    pass\\n\\n    return x\\n'
+    """
+    found: list[tuple[ast.stmt, str]] = []
+
+    def collect(node: ast.AST) -> None:
+        if isinstance(node, ast.Assert):
+            found.append((node, "pass" + "\n" * ((node.end_lineno or node.lineno) - node.lineno)))
+        elif not (isinstance(node, ast.FunctionDef) and any("jit" in ast.unparse(one) for one in node.decorator_list)):
+            for child in ast.iter_child_nodes(node):
+                collect(child)
+
+    try:
+        collect(ast.parse(code))
+        return replace_spans(code, found)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return code
+
+
 def may_be_made_for_its_sizes(problem: Problem, code: str, found: Judged | Ended) -> bool:
     """Whether a candidate may have failed because it was compared at sizes that are not its own."""
     if isinstance(found, Ended):
-        if _kernels_failed(found):
-            return True
-        return found.status in (Status.RUNTIME_ERROR, Status.CRASH) and _repeats_a_size(problem, code)
+        return _kernels_failed(found)
     if found.evaluation.matches:
         return not found.same_work
     return _repeats_a_size(problem, code)

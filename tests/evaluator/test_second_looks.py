@@ -13,7 +13,7 @@ from rlkernel.evaluator.cpu_judge import AtFull, Judged, TooLong
 from rlkernel.evaluator.messages.children import CompileRequest, Extent, PriceRequest, RunRequest, TraceRequest
 from rlkernel.evaluator.messages.oracle import Lighter, Longer
 from rlkernel.evaluator.pool import Pool
-from rlkernel.evaluator.second_looks import SecondLooks, may_be_made_for_its_sizes
+from rlkernel.evaluator.second_looks import SecondLooks, may_be_made_for_its_sizes, without_asserts
 from rlkernel.evaluator.stages import Clock, Ended
 from rlkernel.types import Evaluation, Problem, Status
 
@@ -58,15 +58,26 @@ async def after(
     code: str = "",
     searched: list[int | None] | None = None,
     looks: tuple[Longer, ...] = LOOKS,
+    traced: list[str] | None = None,
 ) -> Evaluation | None:
-    """`searched`: how often longer sizes are halved at least, of those that were searched for."""
+    """`searched`: how often longer sizes are halved at least, of those that were searched for. `traced`: where forward was traced
+    alone; None where it fails there."""
 
     async def lengthened(oracle: Any, problem: Problem, halvings: int | None) -> tuple[Longer, ...]:
         if searched is not None:
             searched.append(halvings)
         return looks
 
-    stages, it, oracle = SimpleNamespace(lengthened=lengthened), judge, SimpleNamespace()
+    async def brief(oracle: Any, problem: Problem) -> Any:
+        return SimpleNamespace(variants=("small", "full"))
+
+    async def trace(code: str, variants: tuple[str, ...], *rest: Any) -> Any:
+        if traced is None:
+            raise Ended(Status.RUNTIME_ERROR, "in forward")
+        traced.extend(variants)
+        return SimpleNamespace(traces=(SimpleNamespace(program=SimpleNamespace(launches=())),), timed=None), ()
+
+    stages, it, oracle = SimpleNamespace(lengthened=lengthened, brief=brief, trace=trace), judge, SimpleNamespace()
     return await SecondLooks(stages, it).after(oracle, PROBLEM, code, CLOCK, found, AtFull())  # type: ignore[arg-type]
 
 
@@ -178,8 +189,45 @@ async def test_who_is_right_at_its_own_sizes_is_right() -> None:
 
 
 @pytest.mark.anyio
-async def test_who_is_wrong_where_blocks_are_not_filled_gets_two_looks_that_fill_them() -> None:
-    """Its masks leave elements out at the first sizes, and none at full shape."""
+@pytest.mark.parametrize("status", [Status.RUNTIME_ERROR, Status.CRASH])
+async def test_whose_forward_fails_at_the_first_sizes_alone_is_looked_at(status: Status) -> None:
+    """Its text need not have a size as a number: `assert x.shape[1] == 8 * BLOCK`."""
+    traced = list[str]()
+    found = await after(Judge(columns=judged()), Ended(status, "in forward"), traced=traced)
+    assert found is not None
+    assert (found.correct, found.sizes, traced) == (True, {"COLS": 8192}, ["full"])
+    nobody = Judge()
+    assert await after(nobody, Ended(status, "in forward"), "x.view(-1, 8192)") is None
+    assert nobody.asked == []
+
+
+@pytest.mark.anyio
+async def test_what_forward_asserts_is_left_out_where_it_holds_at_full_shape() -> None:
+    """Who is right at the first sizes without it is right, unless it is wrong at longer ones; who is not gets the other looks."""
+    code, ended = "assert x.shape == (4096, 8192)\n", Ended(Status.RUNTIME_ERROR, "in forward")
+    right = Judge(**{PROBLEM.source: judged()})
+    found = await after(right, ended, code, traced=[])
+    assert found is not None
+    assert (found.correct, found.sizes, right.asked) == (True, {"ROWS": 16, "COLS": 96}, [PROBLEM.source])
+    short = Judge(**{PROBLEM.source: judged(Status.CORRECT, LOOP)}, columns=judged(Status.INCORRECT))
+    found = await after(short, ended, code, traced=[])
+    assert found is not None
+    assert (found.status, found.sizes) == (Status.INCORRECT, {"COLS": 8192})
+    longer = Judge(**{PROBLEM.source: judged(Status.INCORRECT)}, columns=judged())
+    found = await after(longer, ended, code, traced=[])
+    assert found is not None
+    assert (found.correct, found.sizes) == (True, {"COLS": 8192})
+
+
+def test_kernels_keep_their_asserts_and_lines_their_numbers() -> None:
+    code = "@triton.jit\ndef k(n):\n    assert n\n\ndef f(x):\n    assert x == (\n        8)\n    g(x)\n"
+    assert without_asserts(code) == "@triton.jit\ndef k(n):\n    assert n\n\ndef f(x):\n    pass\n\n    g(x)\n"
+    assert without_asserts("not Python (") == "not Python ("
+
+
+@pytest.mark.anyio
+async def test_who_is_wrong_where_blocks_are_not_filled_gets_four_looks() -> None:
+    """Its masks leave elements out at the first sizes, and none at full shape: two that fill blocks, and two at longer sizes."""
     searched = list[int | None]()
     wrong = replace(judged(Status.INCORRECT), unfilled=True)
     found = await after(Judge(columns=judged()), wrong, searched=searched)
@@ -187,7 +235,7 @@ async def test_who_is_wrong_where_blocks_are_not_filled_gets_two_looks_that_fill
     assert (found.correct, found.sizes, searched) == (True, {"COLS": 8192}, [None])
     still = Judge(columns=judged(Status.INCORRECT), rows=judged(Status.INCORRECT))
     assert await after(still, wrong, searched=searched) is None
-    assert (still.asked, searched) == (["columns", "rows"], [None, None, 0])
+    assert (still.asked, searched) == (["columns", "rows"] * 2, [None, None, 0, 3])
     filled = Judge()
     assert await after(filled, judged(Status.INCORRECT)) is None
     assert filled.asked == []
@@ -232,8 +280,6 @@ async def test_who_is_right_where_blocks_are_filled_shows_its_short_loops_at_siz
         (judged(Status.INCORRECT), "not Python (", False),
         (judged(Status.NO_KERNEL), "x = 8192", False),
         (judged(Status.INCONSISTENT, same_work=False), "", True),
-        (Ended(Status.RUNTIME_ERROR, "in forward"), "x = 1", False),
-        (Ended(Status.RUNTIME_ERROR, "in forward"), "x.view(-1, 8192)", True),
         (Ended(Status.TIMEOUT, ""), "x = 8192", False),
         (Ended(Status.UNTRACEABLE, ""), "x = 8192", False),
     ],

@@ -24,7 +24,7 @@ from typing import Any
 
 from rlkernel.evaluator.devices import DeviceProfile
 from rlkernel.evaluator.judging.costs.needs import Need
-from rlkernel.evaluator.judging.sizes.resizing import Sizes, batch_names, largest_of, sizes_of, with_small
+from rlkernel.evaluator.judging.sizes.resizing import Sizes, batch_names, counts_of, largest_of, sizes_of, with_small
 from rlkernel.evaluator.judging.sizes.size_search import Search, burden_of
 from rlkernel.evaluator.messages.oracle import Lighter, Longer
 from rlkernel.reference_text import prompt_source, small_of
@@ -48,7 +48,7 @@ def lengthened(problem: Problem, profile: DeviceProfile, halvings: int = 0) -> l
     """The longer sizes for a problem whose `SMALL` is where results are compared first; none where it has none, or where
     the reference cannot be counted at full shape. `halvings`: how often at least what is long is halved."""
     small, source = small_of(problem.source), prompt_source(problem.source, name=problem.name)
-    full = {name: value for name, value in sizes_of(source).items() if name in small and _alike(value, small[name])}
+    full = {name: value for name, value in counts_of(source).items() if name in small and _alike(value, small[name])}
     reduced = {name: value for name, value in full.items() if largest_of(value) > largest_of(small[name])}
     if not reduced:
         return []
@@ -72,7 +72,7 @@ def lengthened(problem: Problem, profile: DeviceProfile, halvings: int = 0) -> l
 def filling(problem: Problem, profile: DeviceProfile) -> list[Longer]:
     """The sizes that fill blocks as the full ones do, as far as they are little enough work: first those of tiles."""
     small, source = small_of(problem.source), prompt_source(problem.source, name=problem.name)
-    full = {name: value for name, value in sizes_of(source).items() if name in small and _alike(value, small[name])}
+    full = {name: value for name, value in counts_of(source).items() if name in small and _alike(value, small[name])}
     bare = replace(problem, source=source)
     whole = Search(bare, profile, _fits, None).need_of({}) if any(full[name] != small[name] for name in full) else None
     if whole is None:
@@ -132,15 +132,17 @@ def _families(reduced: Sizes, small: Sizes, batch: set[str]) -> Iterator[list[st
 
 def _longest(search: Search, small: Sizes, long: Sizes, halvings: int) -> Sizes | None:
     """The largest sizes that fit; None if none does that is larger than `small`."""
-    others = [name for name in sizes_of(search.problem.source) if name in small and name not in long]
+    source = search.problem.source
+    every, batch = counts_of(source), batch_names(source)
+    others = {name: small.get(name, every[name]) for name in every if name not in long and (name in small or name in batch)}
     for halving in range(halvings, HALVINGS):
         now = {name: _map(max, _map(rshift, value, halving), small[name]) for name, value in long.items()}
         if all(value == small[name] for name, value in now.items()):
             return None
         tried: list[Sizes] = []
         for shrink in SHRINKS:
-            fewer = {name: _map(_divided, small[name], shrink) for name in others}
-            sizes = small | fewer | now
+            fewer = {name: _map(_divided, value, shrink) for name, value in others.items()}
+            sizes = small | {name: value for name, value in fewer.items() if value != every[name]} | now
             if sizes in tried:
                 break
             tried.append(sizes)

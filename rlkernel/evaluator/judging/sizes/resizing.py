@@ -146,9 +146,10 @@ def largest_of(value: Any) -> int:
 
 
 def hoisted(source: str) -> str:
-    """The same file with the whole numbers of at least `HOISTED` in `get_inputs` and `get_init_inputs` as constants of its own.
+    """The same file with the whole numbers of at least `HOISTED` in `get_inputs` and `get_init_inputs`, and in functions of the
+    file that these call, as constants of its own.
 
-    There is one for each number, so that equal ones stay equal.
+    There is one for each number, so that equal ones stay equal. Defaults of parameters stay as they are.
 
     >>> print(hoisted("def get_inputs():\\n    return [torch.rand(4096, 3)]\\n"), end="")
     def get_inputs():
@@ -158,8 +159,8 @@ def hoisted(source: str) -> str:
     text = source.removeprefix("\ufeff")
     numbers = [
         (node, node.value)
-        for statement in ast.parse(text).body
-        if isinstance(statement, ast.FunctionDef) and statement.name in ("get_inputs", "get_init_inputs")
+        for function in _making(text, "get_inputs", "get_init_inputs")
+        for statement in function.body
         for node in ast.walk(statement)
         if isinstance(node, ast.Constant) and isinstance(node.value, int) and node.value >= HOISTED
     ]
@@ -170,27 +171,37 @@ def hoisted(source: str) -> str:
 
 
 def free_names(source: str) -> set[str]:
-    """The names that `get_inputs` mentions and `get_init_inputs` does not."""
-    used: dict[str, set[str]] = {"get_inputs": set(), "get_init_inputs": set()}
-    for statement in ast.parse(source.removeprefix("\ufeff")).body:
-        if isinstance(statement, ast.FunctionDef) and statement.name in used:
-            used[statement.name] |= {node.id for node in ast.walk(statement) if isinstance(node, ast.Name)}
-    return used["get_inputs"] - used["get_init_inputs"]
+    """The names that `get_inputs` mentions and `get_init_inputs` does not, each with the functions of the file that it calls."""
+    inputs, init_inputs = (_mentioned(_making(source, name)) for name in ("get_inputs", "get_init_inputs"))
+    return inputs - init_inputs
+
+
+def _making(source: str, *names: str) -> list[ast.FunctionDef]:
+    """The functions of a file that have these names, and those that they mention."""
+    body = ast.parse(source.removeprefix("\ufeff")).body
+    functions = {one.name: one for one in body if isinstance(one, ast.FunctionDef)}
+    found = [functions[name] for name in names if name in functions]
+    for one in found:  # which grows
+        found += [functions[name] for name in sorted(_mentioned([one])) if name in functions and functions[name] not in found]
+    return found
+
+
+def _mentioned(functions: Iterable[ast.FunctionDef]) -> set[str]:
+    return {node.id for function in functions for node in ast.walk(function) if isinstance(node, ast.Name)}
 
 
 def batch_names(source: str) -> set[str]:
-    """The names that `get_inputs` gives first where it makes a tensor: how many there are of what a module works on.
+    """The names that `get_inputs`, or a function that it calls, gives first where it makes a tensor: how many there are of what a
+    module works on.
 
     >>> sorted(batch_names("def get_inputs():\\n    return [torch.rand(B, 3, H), torch.zeros((N, H))]\\n"))
     ['B', 'N']
     """
     found: set[str] = set()
-    for statement in ast.parse(source.removeprefix("\ufeff")).body:
-        if isinstance(statement, ast.FunctionDef) and statement.name == "get_inputs":
-            for node in ast.walk(statement):
-                first = node.args[0] if isinstance(node, ast.Call) and node.args else None
-                first = first.elts[0] if isinstance(first, (ast.Tuple, ast.List)) and first.elts else first
-                found |= {first.id} if isinstance(first, ast.Name) else set()
+    for node in (node for function in _making(source, "get_inputs") for node in ast.walk(function)):
+        first = node.args[0] if isinstance(node, ast.Call) and node.args else None
+        first = first.elts[0] if isinstance(first, (ast.Tuple, ast.List)) and first.elts else first
+        found |= {first.id} if isinstance(first, ast.Name) else set()
     return found
 
 

@@ -131,3 +131,22 @@ def test_a_lighter_look_has_four_rows_where_there_are_so_many() -> None:
         assert first.sizes["rows"] == rows and (first.lighter is None if left == rows else first.lighter is not None)
         if first.lighter is not None:
             assert first.lighter.sizes["rows"] == left
+
+
+def test_what_keeps_its_ratio_is_long_again_and_a_batch_that_was_not_made_smaller_pays() -> None:
+    """`head_size` is made smaller with all else, so that 128 columns are 32."""
+    source = """
+import torch
+import torch.nn as nn
+batch, heads, head_size = 16, 8, 128
+SMALL = {"heads": 2, "head_size": 32}
+class Model(nn.Module):
+    def forward(self, x):
+        return x * x + x
+def get_inputs():
+    return [torch.rand(batch, heads, head_size, head_size)]
+def get_init_inputs():
+    return []
+"""
+    found = lengthened(Problem("p", 1, "train", source), H200)
+    assert dict(found[0].sizes) == {"batch": 4, "heads": 8, "head_size": 128}

@@ -43,7 +43,8 @@ MOST_WORK = 300_000.0
 MOST_CONFIRMING = 4
 """Looks at a candidate that is right."""
 MOST_FILLING = 2
-"""Looks at one that is not, and of which nothing but its masks says that it may be made for its sizes."""
+"""Looks at one that is not, and of which nothing but its masks says that it may be made for its sizes: no more of them once it is
+wrong where its blocks are filled."""
 ENOUGH = 4
 """Turns that show how a loop goes on."""
 MOST_EXCUSING = 6
@@ -134,6 +135,8 @@ class SecondLooks:
             if again.evaluation.correct:
                 wrong = await self._refute(one, lighter.sizes, again.short) if again.short else None
                 return wrong or replace(again.evaluation, sizes=lighter.sizes)
+            if most == MOST_FILLING and again.same_work and not again.unfilled:
+                return None  # its blocks were all that could excuse it
             ran = ran or replace(again.evaluation, sizes=lighter.sizes)
         return ran if isinstance(found, Ended) else None
 

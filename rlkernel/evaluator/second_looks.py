@@ -6,9 +6,9 @@ Two kinds of candidates get one, and no others:
   there to show how it goes on (`cpu.extents`). It must be right at longer sizes, too.
 - one that is not right, and may be made for its own sizes: its text has one of them as a number, or a number made of one, its
   forward fails and can be traced at full shape, its kernels fail while they run, their masks leave elements out and leave none
-  out at full shape, or it calls other kernels there. If it is right at longer sizes, it is right; where it has a loop that is too
-  short there, also at sizes beyond these. The first look is at sizes that fill blocks as the full ones do; where forward fails, it
-  is at the first sizes, and what forward asserts is left out.
+  out at full shape, or it calls other kernels there. If it is right at longer sizes, it is right; where it has a loop that is
+  too short there, also at sizes beyond these. The first look is at sizes that fill blocks as the full ones do; where forward
+  fails, it is at the first sizes, and what forward asserts is left out.
 
 A look that takes too long, or that ends before kernels run, says nothing. Kernels that fail in a look count where no other look
 shows what is too short: who is right where a grid has one program may race with itself where it has two.
@@ -45,7 +45,7 @@ MOST_CONFIRMING = 4
 """Looks at a candidate that is right."""
 MOST_FILLING = 4
 """Looks at one that is not, and of which nothing but its masks says that it may be made for its sizes: two with all sizes filled,
-and two at longer ones, where blocks are larger than can be filled along every axis."""
+and two at longer ones, where blocks are larger than can be filled along every axis; none once it is wrong where they are."""
 ENOUGH = 4
 """Turns that show how a loop goes on."""
 MOST_EXCUSING = 6
@@ -162,6 +162,8 @@ class SecondLooks:
             if again.evaluation.correct:
                 wrong = await self._refute(one, lighter.sizes, again.short) if again.short else None
                 return wrong or replace(again.evaluation, sizes=lighter.sizes)
+            if most == MOST_FILLING and again.same_work and not again.unfilled:
+                return None  # its blocks were all that could excuse it
             ran = ran or replace(again.evaluation, sizes=lighter.sizes)
         return ran if isinstance(found, Ended) else None
 

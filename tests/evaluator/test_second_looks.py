@@ -233,9 +233,12 @@ async def test_who_is_wrong_where_blocks_are_not_filled_gets_four_looks() -> Non
     found = await after(Judge(columns=judged()), wrong, searched=searched)
     assert found is not None
     assert (found.correct, found.sizes, searched) == (True, {"COLS": 8192}, [None])
-    still = Judge(columns=judged(Status.INCORRECT), rows=judged(Status.INCORRECT))
+    still = Judge(columns=wrong, rows=wrong)
     assert await after(still, wrong, searched=searched) is None
     assert (still.asked, searched) == (["columns", "rows"] * 2, [None, None, 0, 3])
+    full = Judge(columns=judged(Status.INCORRECT), rows=judged())  # its blocks are filled, and it is wrong
+    assert await after(full, wrong, searched=searched) is None
+    assert full.asked == ["columns"]
     filled = Judge()
     assert await after(filled, judged(Status.INCORRECT)) is None
     assert filled.asked == []

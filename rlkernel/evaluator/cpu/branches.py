@@ -1,7 +1,7 @@
 """Branches of a kernel that a value from memory decides: while a launch is priced, both sides are followed.
 
 So the work that is counted is at least what either side takes, and what the sides assign counts as a value from memory too,
-which is there no earlier than either side's (`cpu.latency`). The second side begins with what the first one has found. A side
+which is there no earlier than either side's (`cpu.latency`). The second side begins where the first one began. A side
 that ends in a bare `return` is followed up to there, and then what stands behind the branch, as if it had not returned: `if
 label == IGNORED: return` costs what a row with a label costs. Where every way through a function ends in a `return` with a
 value, both values are computed, and what the function gives counts as a value from memory. A side that leaves a loop, or gives

@@ -2,7 +2,8 @@
 
 Those differ from the ones that `__init__` draws: constants have other values, and in one round weights are scaled. State that a
 candidate shares with its reference is known by its name. A weight that it draws and keeps under no such name, such as one that
-is transposed at once, is known by its numbers: they are the reference's, because both draw from one seed. A weight that had the
+is transposed at once, is known by its numbers: they are the reference's, because both draw from one seed, maybe before they were
+rounded to half precision. A weight that had the
 reference's numbers until `__init__` has changed them, such as one that is scaled in place, stays changed.
 """
 
@@ -74,9 +75,9 @@ class Folding:
                     own.copy_(weight)
                 continue
             for tensor in mine:
-                if _alike(tensor, weight):
+                if _alike(tensor, weight) or (name not in self._state and _finer(tensor, weight)):
                     self._before_comparing()
-                    if _scaled(tensor, weight):
+                    if _scaled(tensor.to(weight.dtype), weight):
                         self._note_if_drawn(name, tensor, weight)
                         tensor.copy_(weight)
                         self._known.append((name, tensor))
@@ -112,7 +113,7 @@ class Folding:
         if name not in self._drawn and key not in self._given_once:
             self._given_once.add(key)
             self._before_comparing()
-            if _drawn(tensor, weight):
+            if _drawn(tensor.to(weight.dtype), weight):
                 self._drawn[name] = tensor
 
     def _made_of(self, name: str, state: Mapping[str, torch.Tensor]) -> torch.Tensor | None:
@@ -156,6 +157,11 @@ def _storages(values: list[Any]) -> set[int]:
 
 def _alike(tensor: torch.Tensor, weight: torch.Tensor) -> bool:
     return (tensor.shape, tensor.dtype) == (weight.shape, weight.dtype)
+
+
+def _finer(tensor: torch.Tensor, weight: torch.Tensor) -> bool:
+    """Whether a tensor may hold a weight's numbers as they were before these were rounded to half precision."""
+    return tensor.shape == weight.shape and tensor.dtype is torch.float32 and holds_numbers(weight) and weight.itemsize == 2
 
 
 def _scaled(tensor: torch.Tensor, weight: torch.Tensor) -> bool:

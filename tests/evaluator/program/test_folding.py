@@ -154,3 +154,26 @@ def test_a_weight_with_outliers_is_known_by_the_numbers_that_were_drawn(factor: 
     assert folding._drawn(drawn, weight) == (factor != -0.25)
     assert not folding._scaled(torch.randn(64, 64).bfloat16(), weight)
     assert not folding._scaled(drawn, weight.where(~larger, 63 * drawn)), "not so many times as large"
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+def test_a_weight_is_known_by_what_is_rounded_to_it_later(dtype: str) -> None:
+    """Two weights are drawn in float32, packed, and rounded once; the reference has rounded each of them before."""
+    init = f"self.register_buffer('t', torch.cat([torch.randn(4, 3), torch.randn(4, 3)]).to(torch.{dtype}))"
+    one = program("return x", init=init)
+    seed_generators(SEED)
+    first, second = (torch.randn(4, 3).to(getattr(torch, dtype)) for _ in range(2))
+    first[1, 2] *= 64
+    state = Replay(one, torch.device("cpu"), lambda *call: None).init([], SEED, {"a": first, "b": second})
+    assert torch.equal(state["t"], torch.cat([first, second]))
+
+
+def test_what_is_made_of_a_rounded_weight_that_the_state_holds_stays() -> None:
+    """That weight is known where it is rounded, not by finer numbers before: zeros above its diagonal are `__init__`'s own."""
+    init = "self.weight = nn.Parameter(torch.randn(4, 4).bfloat16()); self.weight.detach().mul_(torch.ones(4, 4).tril())"
+    seed_generators(SEED)
+    given = torch.randn(4, 4).bfloat16()
+    replay = Replay(program("return x", init=init), torch.device("cpu"), lambda *call: None)
+    state = replay.init([], SEED, {"weight": given})
+    hand_over(state, replay.given)
+    assert torch.equal(state["weight"], given.tril())

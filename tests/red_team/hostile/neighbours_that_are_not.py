@@ -1,4 +1,4 @@
-# relu out_of_bounds gpu=out_of_bounds|incorrect catalogue=57: calls four offsets neighbours of which the last is the first again
+# relu incorrect gpu=out_of_bounds|incorrect catalogue=57: calls four offsets neighbours of which the last is the first again
 import torch
 import torch.nn as nn
 import triton

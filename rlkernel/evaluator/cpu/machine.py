@@ -9,7 +9,7 @@ import functools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import triton.language as tl
@@ -22,15 +22,13 @@ from rlkernel.evaluator.cpu.arithmetic import SIMPLE, SLOW, Arithmetic
 from rlkernel.evaluator.cpu.extents import Extents
 from rlkernel.evaluator.cpu.latency import L2, Chain, deepest
 from rlkernel.evaluator.cpu.loaded import is_loaded, mark, marks_results
+from rlkernel.evaluator.cpu.neighbours import FalseNeighbours, GoneBy, Hint
 from rlkernel.evaluator.cpu.numbers import Array, is_bits, narrow, widen
 from rlkernel.evaluator.cpu.pace import Pace, counts_operations
 from rlkernel.evaluator.cpu.races import Races
 from rlkernel.evaluator.cpu.reuse import SECTOR, Reuse
 from rlkernel.evaluator.draws import draws, key_of
 from rlkernel.evaluator.judging.costs.counts import ELSEWHERE, HANDED_ON
-
-if TYPE_CHECKING:
-    from rlkernel.evaluator.cpu.hints import FalseNeighbours, Kind
 
 _WATCHED = InterpreterOptions(sanitize_overflow=True)
 _UNWATCHED = replace(_WATCHED, sanitize_overflow=False)
@@ -72,8 +70,12 @@ class Machine(Arithmetic):
         self.extents = Extents()
         self.hints_on_memory: set[tuple[str, int]] = set()
         """Functions and lines of the hints about values that memory decides, as far as launches were priced."""
-        self.false_neighbours: dict[Kind, FalseNeighbours] = {}
-        """The false hints of the running program, each kind once, while launches are priced."""
+        self.false_neighbours: dict[Hint, FalseNeighbours] = {}
+        """The false hints of the running program, each kind of a line once, while launches are priced; with data those that loads
+        went by then."""
+        self._hints: dict[int, dict[Hint, FalseNeighbours]] = {}
+        """Program -> its `false_neighbours`, where programs have data and may take turns."""
+        self.gone_by = GoneBy()
         self.kinds = kinds.Kinds()
         self.reuse = Reuse()
         self.chain = Chain()
@@ -100,6 +102,7 @@ class Machine(Arithmetic):
     def map(self, extents: Sequence[tuple[int, int]], *, dry: bool) -> None:
         """Addresses that a launch may touch: (start, end) per storage, in the order of its arguments."""
         self.dry, self.makes_pointers = dry, False
+        self._hints.clear()
         # Assertions watch integers for overflow. They are not compiled in, so they only count in a price.
         self.options = _WATCHED if dry else _UNWATCHED
         self._order = sorted(range(len(extents)), key=lambda i: extents[i][0])
@@ -110,7 +113,8 @@ class Machine(Arithmetic):
     def enter(self, program: int) -> None:
         """From now on, the program of this number in the order of the grid runs, for the first time or again."""
         self._compared.clear()
-        self.false_neighbours.clear()
+        self._program = program
+        self.false_neighbours = {} if self.dry else self._hints.setdefault(program, {})
         width, height, _ = self.grid_dim
         self.set_grid_idx(program % width, program // width % height, program // width // height)
         if self._races is not None:
@@ -118,6 +122,7 @@ class Machine(Arithmetic):
 
     def leave(self) -> None:
         """The program that runs has ended."""
+        self._hints.pop(self._program, None)
         if self._races is not None:
             self._races.leave()
         if self.pace is not None and not self.dry:
@@ -143,8 +148,11 @@ class Machine(Arithmetic):
         self.tried |= write
         shape = np.broadcast_shapes(pointers.shape, mask.shape)
         pointers, mask = np.broadcast_to(pointers, shape), np.broadcast_to(mask, shape).astype(bool, copy=False)
-        for hint in self.false_neighbours.values():
-            hint.check(pointers, mask | unknown, width)
+        for (line, _), hint in self.false_neighbours.items() if self.dry else ():
+            strays = self.gone_by.note(line, hint, pointers, mask | unknown, width)
+            if strays.size and write:
+                raise OutOfBounds(self.gone_by.full[line])
+            self._by_storage(strays, width, "reads", made_up=unknown)
         addresses = pointers[mask]
         verb = "writes" if write else "reads"
         parts = self._by_storage(addresses, width, verb, made_up=unknown)
@@ -240,7 +248,11 @@ class Machine(Arithmetic):
             self._races.read(place, addresses, width, volatile=bool(is_volatile))
         if other is None:
             other = TensorHandle(self._undefined(ptrs.data.shape, dtype), kind)
-        return super().create_masked_load(ptrs, mask, other, cache_modifier, eviction_policy, is_volatile)
+        made = super().create_masked_load(ptrs, mask, other, cache_modifier, eviction_policy, is_volatile)
+        if self.false_neighbours:
+            strays = self.gone_by.strays(self.false_neighbours, ptrs.data, np.broadcast_to(mask.data, ptrs.data.shape), width)
+            made.data = np.where(strays, self._undefined(ptrs.data.shape, dtype), made.data)
+        return made
 
     def _loaded(self, parts: list[_Part], depth: float) -> float:
         """The depth of what a load gives whose addresses have this depth."""

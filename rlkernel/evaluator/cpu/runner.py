@@ -217,6 +217,8 @@ def _run(request: RunRequest, body: bytes) -> bytes:
         )
         if index == 0:
             live = _live(small, interpreter, configs, one, [output, inputs, module.watched(one)], pace.work)
+            if why := machine.gone_by.unmet():
+                raise OutOfBounds(why)
             _refuse_idle(full, priced, {small.functions[number].source for number, alive in live.items() if alive})
     found = None if request.priced is not None else priced
     short, unfilled = machine.extents.short(priced.repeated, full), machine.extents.unfilled(priced.left_out, full)

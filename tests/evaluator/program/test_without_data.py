@@ -10,12 +10,14 @@ import torch
 from rlkernel.errors import BrokenReference
 from rlkernel.evaluator.devices import H200
 from rlkernel.evaluator.judging.preparing import prepare
+from rlkernel.evaluator.pool import Pool
 from rlkernel.evaluator.program.backends import function_of
 from rlkernel.evaluator.program.replay import Replay, StepFailed
 from rlkernel.evaluator.program.schema import Op, Program
 from rlkernel.evaluator.program.values import TensorRef
 from rlkernel.evaluator.program.without_data import CALLS, truncated_normal
-from rlkernel.types import Precision
+from rlkernel.types import Precision, Status
+from tests.red_team.cases import load
 
 ARGUMENTS = {
     "aten.binomial.default": lambda: (torch.full((3, 5), 4.0), torch.rand(3, 5)),
@@ -93,3 +95,26 @@ def test_counts_of_more_values_than_are_named_fail_where_they_are_counted() -> N
     assert replay.forward([torch.tensor([0, 3, 3])], 0).tolist() == [1, 0, 0, 2]
     with pytest.raises(StepFailed, match="4 is among the values, of which minlength=4 does not hold all"):
         replay.forward([torch.tensor([0, 4])], 0)
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("counts", "found"),
+    [
+        ("experts.flatten().bincount(minlength=64)", (Status.CORRECT, "")),
+        (
+            "torch.bincount(experts.flatten(), minlength=32)[:64]",
+            (Status.RUNTIME_ERROR, "aten.bincount.default: 63 is among the values, of which minlength=32 does not hold all"),
+        ),
+        (
+            "torch.bincount(experts.flatten())",
+            (Status.UNTRACEABLE, "line 26: aten.bincount.default cannot be traced: its result depends on values"),
+        ),
+    ],
+)
+async def test_candidates_count_under_the_rule_of_references(pool: Pool, counts: str, found: tuple[Status, str]) -> None:
+    case = load("honest")["router_counts"]
+    used = "torch.bincount(experts.flatten(), minlength=64)"
+    assert used in case.code
+    result = await pool.evaluate(case.problem, case.code.replace(used, counts))
+    assert (result.status, result.detail) == found

@@ -1,4 +1,4 @@
-# relu out_of_bounds gpu=out_of_bounds|incorrect catalogue=57: a helper calls offsets neighbours twice, and they are none; no access goes by the second time
+# relu incorrect gpu=out_of_bounds|incorrect|correct catalogue=57: a helper calls offsets neighbours twice, and they are none; no access goes by the second time
 import torch
 import torch.nn as nn
 import triton

@@ -1,4 +1,4 @@
-# relu out_of_bounds gpu=out_of_bounds|incorrect|correct catalogue=57: calls four offsets neighbours of which the last is the first again; on a card it is right where the compiler makes nothing of it
+# relu incorrect gpu=out_of_bounds|incorrect|correct catalogue=57: calls four offsets neighbours of which the last is the first again; on a card it is right where the compiler makes nothing of it
 import torch
 import torch.nn as nn
 import triton

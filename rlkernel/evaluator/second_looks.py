@@ -209,7 +209,7 @@ class SecondLooks:
 
 def _halvings(short: Iterable[Extent]) -> int:
     """How often sizes may be halved at which what is short should be long enough."""
-    return max(0, min(extent.count for extent in short).bit_length() - ENOUGH.bit_length())
+    return max(0, min(extent.count.bit_length() - max(ENOUGH, extent.enough).bit_length() for extent in short))
 
 
 def _reach(sizes: Sizes, others: Sizes) -> bool:

@@ -113,6 +113,14 @@ async def test_sizes_are_searched_for_when_they_are_needed() -> None:
 
 
 @pytest.mark.anyio
+async def test_a_sum_in_half_precision_is_looked_at_in_its_length_first() -> None:
+    """Of its 64 turns none is one too many, so that nothing is halved."""
+    long, searched = Extent(0, 3, 64, 64), list[int | None]()
+    assert await after(Judge(columns=judged()), judged(Status.CORRECT, long), searched=searched) is None
+    assert searched == [0]
+
+
+@pytest.mark.anyio
 async def test_who_is_right_and_takes_too_long_is_looked_at_with_less_beside() -> None:
     other = Evaluation(Status.INCONSISTENT, "", matches=True)
     lighter = (Longer("columns", {"COLS": 8192}, None, Lighter("lighter", {"COLS": 8192, "ROWS": 2})), LOOKS[1])

@@ -71,6 +71,8 @@ class Arithmetic(InterpreterBuilder):  # type: ignore[misc]
         """Whether a kernel has made a pointer of another one or of a number, which may point between two elements."""
         self.special = LIBRARY / 2
         """Operations in the time of a special function, on the card on which launches are priced."""
+        self.adds_in_half = False
+        """Whether an accumulator of the running kernel has half precision."""
         self.order = 0
         """The seed of the orders into which elements are brought where a kernel allows any."""
 
@@ -222,6 +224,7 @@ class Arithmetic(InterpreterBuilder):  # type: ignore[misc]
             left, right = left.astype(np.float32), right.astype(np.float32)
         kind_of_result = d.dtype.scalar
         if kind_of_result == tl.float16:
+            self.adds_in_half = True
             step = AT_ONCE_BITS // a.dtype.scalar.primitive_bitwidth
             return TensorHandle(_added_in_half(left, right, d.data, step), tl.float16)
         total = widen(d.data, d.dtype)

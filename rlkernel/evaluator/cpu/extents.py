@@ -1,7 +1,8 @@
 """How long what repeats in a kernel is: the turns of each loop, and the programs of its grid along each axis.
 
 A loop that has one turn where results are compared, and several at full shape, was not seen to go on from one turn to the next.
-One that has two was seen to go on once: it may keep its first turn and its last.
+One that has two was seen to go on once: it may keep its first turn and its last. Where a kernel adds up in half precision, what
+it loses grows with each turn, so that no fewer show how its loops go on.
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ class Extents:
         """The texts of the kernels whose masks leave elements out."""
         self._uneven: set[str] = set()
         """The texts of the kernels whose programs differ in what they do, and not in what they address alone."""
+        self._adding_in_half: set[str] = set()
+        """The texts of the kernels whose accumulators have half precision."""
 
     def note(self, place: Place, count: int) -> None:
         """A loop has so many turns, or a grid so many programs along an axis."""
@@ -44,6 +47,10 @@ class Extents:
         """Programs of a launch do different things."""
         self._uneven.add(source)
 
+    def note_adding_in_half(self, source: str) -> None:
+        """Accumulators of a kernel have half precision."""
+        self._adding_in_half.add(source)
+
     def left_out(self, program: Program) -> tuple[int, ...]:
         """The kernels whose masks leave elements out here, where `program` ran."""
         return tuple(index for index, function in enumerate(program.functions) if function.source in self._left_out)
@@ -57,7 +64,7 @@ class Extents:
     def repeated(self, program: Program) -> tuple[Extent, ...]:
         """What has several turns here, where `program` ran."""
         numbers = {function.source: index for index, function in reversed([*enumerate(program.functions)])}
-        places = [(*place, count, min(self._enough(place), count)) for place, count in self._most.items() if count > 1]
+        places = [(*place, count, self._enough(place, count)) for place, count in self._most.items() if count > 1]
         found = [Extent(numbers[source], number, count, enough) for source, number, count, enough in places if source in numbers]
         return tuple(sorted(found))
 
@@ -70,7 +77,9 @@ class Extents:
 
         return tuple(one for one in repeated if seen(one) < one.enough)
 
-    def _enough(self, place: Place) -> int:
-        """How many turns, or programs, show how what repeats goes on."""
+    def _enough(self, place: Place, count: int) -> int:
+        """How many turns, or programs, of so many show how what repeats goes on."""
         source, number = place
-        return ENOUGH_ALIKE if number < AXES and source not in self._uneven else ENOUGH
+        if number >= AXES and source in self._adding_in_half:
+            return count
+        return min(ENOUGH_ALIKE if number < AXES and source not in self._uneven else ENOUGH, count)

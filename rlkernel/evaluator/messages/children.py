@@ -125,7 +125,7 @@ class Extent:
     """0, 1 and 2: the axes of its grid; from 3 on, its loops in the order of their ends."""
     count: Annotated[int, Between(2, 1 << 62)] = field(compare=False)
     """How many turns, or programs, there are."""
-    enough: Annotated[int, Between(2, 3)] = field(compare=False)
+    enough: Annotated[int, Between(2, 1 << 62)] = field(compare=False)
     """How many of them show how it goes on."""
 
 

@@ -36,6 +36,16 @@ def test_two_programs_show_a_grid_whose_programs_do_the_same_and_three_any_other
     assert here.short(full.repeated(PROGRAM), PROGRAM) == (Extent(1, AXIS, 9, 3), Extent(2, AXIS, 9, 2))
 
 
+def test_all_turns_show_a_loop_of_a_kernel_that_adds_up_in_half_precision() -> None:
+    """What such sums lose grows with their length; grids go on as ever."""
+    here, full = extents(LOOP, a=8, b=8), extents(LOOP, a=64, b=64)
+    full.note(("a", AXIS), 9)
+    full.note_adding_in_half("a")
+    assert [(one.place, one.enough) for one in full.repeated(PROGRAM)] == [(AXIS, 2), (LOOP, 64), (LOOP, 3)]
+    here.note(("a", AXIS), 2)
+    assert here.short(full.repeated(PROGRAM), PROGRAM) == (Extent(0, LOOP, 64, 64),)
+
+
 def test_blocks_are_unfilled_where_a_mask_leaves_elements_out_here_and_none_at_full_shape() -> None:
     """Masks of `a` leave some out in both places; those of `b` do here, or at full shape alone."""
     here, full = Extents(), Extents()

@@ -92,11 +92,14 @@ class SecondLooks:
             bare = replace(one, code=without_asserts(one.code))
             right = await self._at_first_sizes(bare) if bare.code != one.code else None
             return right or await self._excuse(bare, found, MOST_EXCUSING)
-        if await anyio.to_thread.run_sync(may_be_made_for_its_sizes, problem, code, found):  # it parses the whole text
-            return await self._excuse(one, found, MOST_EXCUSING)
-        if isinstance(found, Judged) and found.unfilled and found.evaluation.matches is False:
-            return await self._excuse(one, found, MOST_FILLING)
-        return None
+        if isinstance(found, Ended):
+            return await self._excuse(one, found, MOST_EXCUSING) if _kernels_failed(found) else None
+        if found.evaluation.matches:
+            return None if found.same_work else await self._excuse(one, found, MOST_EXCUSING)
+        repeated = await anyio.to_thread.run_sync(repeated_sizes, problem, code)  # it parses the whole text
+        if repeated:
+            return await self._excuse(one, found, MOST_EXCUSING, repeated)
+        return await self._excuse(one, found, MOST_FILLING, repeated) if found.unfilled else None
 
     async def _confirm(self, one: _Candidate, found: Judged) -> Evaluation | None:
         """What is wrong at longer sizes with a candidate that is right at the first ones: at sizes that should be long enough,
@@ -143,15 +146,21 @@ class SecondLooks:
         wrong = await self._confirm(one, again) if again.short else None
         return wrong or replace(again.evaluation, sizes=small_of(one.problem.source))
 
-    async def _excuse(self, one: _Candidate, found: Judged | Ended, most: int) -> Evaluation | None:
+    async def _excuse(
+        self, one: _Candidate, found: Judged | Ended, most: int, repeated: frozenset[int] | None = None
+    ) -> Evaluation | None:
         """The verdict at the first longer sizes, of so many, at which a candidate is right; of one whose kernels did not run at
         the first sizes, else that where they run. Its figures come from there, so that each look prices the candidate by its own
-        draws."""
+        draws. repeated: the sizes of the full shape that its text repeats, where these and its blocks are all that may excuse it:
+        a look at which none of them is as large, and its blocks excuse nothing, would take its time for nothing."""
+        blocks = repeated is None or (isinstance(found, Judged) and found.unfilled)
         # One that matches does other work, perhaps from far fewer rows on.
         right = isinstance(found, Judged) and found.evaluation.matches is True
         order = (None, EIGHTH, 0) if right else (None, 0, EIGHTH)
         ran: Evaluation | None = None
         async for look in self._longer(one, most, order):
+            if not blocks and repeated is not None and repeated.isdisjoint(_numbers_in(look.sizes)):
+                continue
             # Two rows may hide what was wrong in four, such as the one length that is shorter than the others.
             for lighter in (look, look.lighter if right else None):
                 again = None if lighter is None else await self._look(one, lighter.source, one.at_full.unpriced())
@@ -162,8 +171,10 @@ class SecondLooks:
             if again.evaluation.correct:
                 wrong = await self._refute(one, lighter.sizes, again.short) if again.short else None
                 return wrong or replace(again.evaluation, sizes=lighter.sizes)
-            if most == MOST_FILLING and again.same_work and not again.unfilled:
-                return None  # its blocks were all that could excuse it
+            if repeated is not None and again.same_work and not again.unfilled:
+                blocks = False  # it is wrong where they are filled
+                if not repeated:
+                    return None
             ran = ran or replace(again.evaluation, sizes=lighter.sizes)
         return ran if isinstance(found, Ended) else None
 
@@ -249,25 +260,24 @@ def without_asserts(code: str) -> str:
         return code
 
 
-def may_be_made_for_its_sizes(problem: Problem, code: str, found: Judged | Ended) -> bool:
-    """Whether a candidate may have failed because it was compared at sizes that are not its own."""
-    if isinstance(found, Ended):
-        return _kernels_failed(found)
-    if found.evaluation.matches:
-        return not found.same_work
-    return _repeats_a_size(problem, code)
+def _numbers_in(sizes: Sizes) -> set[int]:
+    return {number for value in sizes.values() for number in numbers_of(value)}
 
 
-def _repeats_a_size(problem: Problem, code: str) -> bool:
-    """Whether a text has a size of the full shape as a number, other than in a constant that has the reference's name, or a
-    number that is made of one: `0.125` for 64 columns."""
+def repeated_sizes(problem: Problem, code: str) -> frozenset[int]:
+    """The sizes of the full shape that a text has as numbers, other than in a constant that has the reference's name, or of which
+    it has a number that is made: `0.125` for 64 columns."""
     constants = small_constants(problem.source, name=problem.name)
     sizes = {number for full, small in constants.values() if full != small for number in numbers_of(full) if number >= TELLING}
     try:
         tree = ast.parse(shrink(code, constants))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return False
+        return frozenset()
     constants_in = (node.value for node in ast.walk(tree) if isinstance(node, ast.Constant))
     numbers = {value for value in constants_in if isinstance(value, (int, float)) and abs(value) < LARGEST}
-    made = {form for size in sizes for form in (size, 1 / size, size**0.5, size**-0.5, size**-0.5 * math.log2(math.e))}
-    return any(math.isclose(number, form, rel_tol=ALIKE) for number in numbers for form in made)
+
+    def told(size: int) -> bool:
+        forms = (size, 1 / size, size**0.5, size**-0.5, size**-0.5 * math.log2(math.e))
+        return any(math.isclose(number, form, rel_tol=ALIKE) for number in numbers for form in forms)
+
+    return frozenset(filter(told, sizes))

@@ -13,7 +13,7 @@ from rlkernel.evaluator.cpu_judge import AtFull, Judged, TooLong
 from rlkernel.evaluator.messages.children import CompileRequest, Extent, PriceRequest, RunRequest, TraceRequest
 from rlkernel.evaluator.messages.oracle import Lighter, Longer
 from rlkernel.evaluator.pool import Pool
-from rlkernel.evaluator.second_looks import SecondLooks, may_be_made_for_its_sizes, without_asserts
+from rlkernel.evaluator.second_looks import SecondLooks, repeated_sizes, without_asserts
 from rlkernel.evaluator.stages import Clock, Ended
 from rlkernel.types import Evaluation, Problem, Status
 
@@ -278,26 +278,53 @@ async def test_who_is_right_where_blocks_are_filled_shows_its_short_loops_at_siz
 
 
 @pytest.mark.parametrize(
-    ("found", "code", "may"),
+    ("code", "repeated"),
     [
-        (judged(Status.INCORRECT), "x = 8192", True),
-        (judged(Status.INCORRECT), "COLS = 8192\nBLOCK = 128", False),
-        (judged(Status.INCORRECT), "# 8192 columns", False),
-        (judged(Status.INCORRECT), "mean = total / 8192.0", True),
-        (judged(Status.INCORRECT), "mean = total * 0.0001220703125", True),  # 1 / 8192
-        (judged(Status.INCORRECT), "scale = 0.01105", True),  # 1 / sqrt(8192), rounded
-        (judged(Status.INCORRECT), "scale = 0.0112", False),
-        (judged(Status.INCORRECT), f"x = {10**400}", False),
-        (judged(Status.INCORRECT), "not Python (", False),
-        (judged(Status.NO_KERNEL), "x = 8192", False),
-        (judged(Status.INCONSISTENT, same_work=False), "", True),
-        (Ended(Status.TIMEOUT, ""), "x = 8192", False),
-        (Ended(Status.UNTRACEABLE, ""), "x = 8192", False),
+        ("x = 8192", {8192}),
+        ("x = 8192\ny = 4096", {4096, 8192}),
+        ("COLS = 8192\nBLOCK = 128", set()),
+        ("# 8192 columns", set()),
+        ("mean = total / 8192.0", {8192}),
+        ("mean = total * 0.0001220703125", {8192}),  # 1 / 8192
+        ("scale = 0.01105", {8192}),  # 1 / sqrt(8192), rounded
+        ("scale = 0.0112", set()),
+        (f"x = {10**400}", set()),
+        ("not Python (", set()),
     ],
 )
-def test_who_may_be_made_for_its_sizes(found: Judged | Ended, code: str, may: bool) -> None:
+def test_sizes_that_a_text_repeats(code: str, repeated: set[int]) -> None:
     """A size of the full shape as a number, but where the constant has the reference's name and is small with it."""
-    assert may_be_made_for_its_sizes(PROBLEM, code, found) is may
+    assert repeated_sizes(PROBLEM, code) == repeated
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("first", "code"),
+    [
+        (judged(Status.NO_KERNEL), "x = 8192"),
+        (judged(Status.INCORRECT), ""),
+        (Ended(Status.TIMEOUT, ""), "x = 8192"),
+        (Ended(Status.UNTRACEABLE, ""), "x = 8192"),
+    ],
+)
+async def test_what_longer_sizes_cannot_excuse_is_not_looked_at(first: Judged | Ended, code: str) -> None:
+    judge = Judge(columns=judged(), rows=judged())
+    assert await after(judge, first, code) is None
+    assert judge.asked == []
+
+
+@pytest.mark.anyio
+async def test_who_repeats_a_size_is_looked_at_where_that_is_as_large() -> None:
+    """8192 columns are only in the first look, also once blocks that were not filled excuse nothing any more."""
+    wrong = judged(Status.INCORRECT)
+    for first in (wrong, replace(wrong, unfilled=True)):
+        judge = Judge(columns=wrong, rows=wrong)
+        assert await after(judge, first, "x = 8192") is None
+        assert set(judge.asked) == {"columns"}
+    rows = Judge(columns=wrong, rows=judged())
+    assert await after(rows, wrong, "x = 8192") is None
+    found = await after(rows, wrong, "x = 4096")
+    assert found is not None and found.sizes == {"ROWS": 4096}
 
 
 REFERENCE = """

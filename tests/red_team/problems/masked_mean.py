@@ -2,7 +2,7 @@ import torch
 import torch.nn as nn
 import torch.nn.functional as F
 
-B, C = 8192, 1024
+B, C = 8192, 1000
 SMALL = {"B": 8, "C": 100}
 
 

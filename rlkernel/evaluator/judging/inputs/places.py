@@ -43,7 +43,8 @@ def places(
     seed, other, forward = seeds
     given = tensors_of(draw(seed))
     drawn = _drawn(given, tensors_of(draw(other))) if stress in UNEVEN else ()
-    masks, zeros = [place for place, tensor in enumerate(given) if is_mask(tensor)], any(map(all_zero, given))
+    masks = [place for place, tensor in enumerate(given) if is_mask(tensor) and not _may_count(tensor, given)]
+    zeros = any(map(all_zero, given))
     first = frozenset(place for place in masks if all_first(given[place]))
     del given  # the calls that follow need the memory
     kept = unread_zeros(model, partial(draw, seed), forward, stress) if zeros else frozenset()
@@ -52,6 +53,14 @@ def places(
         return found
     inputs = draw(seed)
     return replace(found, edges=edges(model(), drawn, inputs, draw(other), changes(inputs, stress, found), forward))
+
+
+def _may_count(tensor: torch.Tensor, given: list[torch.Tensor]) -> bool:
+    """Whether a single whole number may say how many parts another input has: it divides its elements. Kernels bound their
+    programs by such numbers, and another one would be of another input. Example: 32 tiles of 256 elements each."""
+    if tensor.numel() != 1 or tensor.dtype is torch.bool or (number := int(tensor.item())) < 2:
+        return False
+    return any(other.numel() % number == 0 for other in given if other is not tensor)
 
 
 class _Garbage(TorchDispatchMode):  # type: ignore[no-untyped-call]

@@ -199,6 +199,9 @@ ELSEWHERE = {
     "python -m experiments.world.difficulty --limit-seconds 540": (
         "tests/experiments/world/test_commands.py::test_the_figure_is_drawn"
     ),
+    "python -m experiments.world.modelled --count 9": (
+        "tests/experiments/world/test_modelled.py::test_answers_are_modelled_and_the_ratios_told"
+    ),
     "python -m experiments.world.oracle --limit-seconds 540": (
         "tests/experiments/world/test_commands.py::test_a_search_goes_on_where_it_stopped"
     ),

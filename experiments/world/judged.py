@@ -8,12 +8,14 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import anyio
 
-from envs.world.drafts import Draft, code
+from envs.world.drafts import Draft
+from envs.world.drafts import code as code_of
 from envs.world.draw import FAMILIES
+from envs.world.task import Task
 from rlkernel.commands.plan import check_limit
 from rlkernel.errors import UsageError
 from rlkernel.evaluator.pool import Pool
@@ -26,12 +28,33 @@ AT_ONCE = 4
 """Candidates in flight per lane of the pool: enough that a lane never waits."""
 
 
+class Judgeable(Protocol):
+    """A candidate that can be judged, under a key that is unique in its ledger."""
+
+    @property
+    def key(self) -> str: ...
+
+    @property
+    def task(self) -> Task: ...
+
+    @property
+    def code(self) -> str: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A draft to be judged, under a key that is unique in its ledger."""
+    """A draft to be judged."""
 
     key: str
     draft: Draft
+
+    @property
+    def task(self) -> Task:
+        return self.draft.task
+
+    @property
+    def code(self) -> str:
+        return code_of(self.draft)
 
 
 def digest(text: str) -> str:
@@ -41,7 +64,7 @@ def digest(text: str) -> str:
 
 def item_of(draft: Draft, name: str = "") -> Item:
     """The draft under its task's name, a name of its own where it has one, and the digest of its code."""
-    return Item(" ".join(part for part in (draft.task.name, name, digest(code(draft))) if part), draft)
+    return Item(" ".join(part for part in (draft.task.name, name, digest(code_of(draft))) if part), draft)
 
 
 def kept_rows(path: Path) -> list[dict[str, Any]]:
@@ -86,18 +109,18 @@ class Ledger:
             file.write(json.dumps(row) + "\n")
 
 
-async def judge(items: Iterable[Item], pool: Pool, ledger: Ledger, *, until: float) -> bool:
+async def judge(items: Iterable[Judgeable], pool: Pool, ledger: Ledger, *, until: float) -> bool:
     """Judge the items that the ledger lacks. Returns False where the monotonic clock passed `until` before all were judged."""
     missing = [item for item in items if item.key not in ledger.rows]
     limiter = anyio.CapacityLimiter(AT_ONCE * pool.jobs)
     started, done = time.monotonic(), 0
 
-    async def one(item: Item) -> None:
+    async def one(item: Judgeable) -> None:
         nonlocal done
         async with limiter:
-            if time.monotonic() > until:
+            if time.monotonic() >= until:
                 return
-            ledger.add(item.key, await pool.evaluate(item.draft.task.problem(), code(item.draft)))
+            ledger.add(item.key, await pool.evaluate(item.task.problem(), item.code))
             done += 1
             if done % 200 == 0:
                 rate = done / (time.monotonic() - started)

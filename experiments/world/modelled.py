@@ -12,7 +12,6 @@ from __future__ import annotations
 import random
 import re
 import sys
-import time
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -25,10 +24,10 @@ from envs.world.suite import of_row
 from envs.world.task import Task
 from experiments.cold_start.recipes import WORLD_RECIPES
 from experiments.cold_start.shipped import unpack
-from experiments.world.judged import AT_ONCE, RUNS, Ledger, deadline, digest, families_of, kept_rows, open_ledger
+from experiments.world.judged import RUNS, Ledger, deadline, digest, families_of, judge, kept_rows, open_ledger
 from rlkernel.commands.flags import parse_flags
 from rlkernel.errors import GOES_ON, exit_status
-from rlkernel.evaluator.pool import Pool, open_pool
+from rlkernel.evaluator.pool import open_pool
 
 CODE = re.compile(r"```python\n(.*?)```", re.DOTALL)
 MOST = 0.5
@@ -99,31 +98,13 @@ def table(chosen: Sequence[Answer], ledger: Ledger) -> list[str]:
     return lines
 
 
-async def model(chosen: Sequence[Answer], pool: Pool, ledger: Ledger, until: float) -> bool:
-    """Judge what the ledger lacks. Returns False where the monotonic clock passed `until` before all were judged."""
-    missing = [answer for answer in chosen if answer.key not in ledger.rows]
-    limiter, left = anyio.CapacityLimiter(AT_ONCE * pool.jobs), len(missing)
-
-    async def one(answer: Answer) -> None:
-        nonlocal left
-        async with limiter:
-            if time.monotonic() < until:
-                ledger.add(answer.key, await pool.evaluate(answer.task.problem(), answer.code))
-                left -= 1
-
-    async with anyio.create_task_group() as group:
-        for answer in missing:
-            group.start_soon(one, answer)
-    return left == 0
-
-
 async def run(flags: Flags) -> int:
     """Model and report; the exit status."""
     until = deadline(flags.limit_seconds)
     chosen = answers(shipped_rows(), families_of(flags.families), flags.count, flags.seed)
     async with open_pool(device="cpu", cache_dir=RUNS / "evaluations") as pool:
         ledger = open_ledger("modelled", pool)
-        complete = await model(chosen, pool, ledger, until)
+        complete = await judge(chosen, pool, ledger, until=until)
     print(*table(chosen, ledger), sep="\n")
     if not complete:
         print("stopped before all were judged; the same command goes on", file=sys.stderr)

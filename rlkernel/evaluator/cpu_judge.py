@@ -149,7 +149,7 @@ class CpuJudge:
             with clock.stage("run"):
                 config = self.stages.config
                 question = PriceRequest(full, specs, config.profile, key)
-                priced, _ = await self.stages.job("run", question, config.limits.run_seconds, Prices)
+                priced, _, _ = await self.stages.job("run", question, config.limits.run_seconds, Prices)
                 orders = priced.orders
         with clock.stage("compile"):
             return await self.stages.compile(full, specs, orders)
@@ -178,7 +178,7 @@ class CpuJudge:
         if not drawn.rounds:
             return request, Ran((), None, {}, ()), Compared(True, "", 0.0, False), False
         ran: Ran | TooLarge
-        ran, outputs = await stages.job("run", request, seconds, Ran, TooLarge, body=inputs)
+        ran, outputs, _ = await stages.job("run", request, seconds, Ran, TooLarge, body=inputs)
         if isinstance(ran, TooLarge):
             raise TooLong
         try:

@@ -91,15 +91,13 @@ class SecondLooks:
                 return None
             bare = replace(one, code=without_asserts(one.code))
             right = await self._at_first_sizes(bare) if bare.code != one.code else None
-            return right or await self._excuse(bare, found, MOST_EXCUSING)
+            return right or await self._excuse(bare, found)
         if isinstance(found, Ended):
-            return await self._excuse(one, found, MOST_EXCUSING) if _kernels_failed(found) else None
+            return await self._excuse(one, found) if _kernels_failed(found) else None
         if found.evaluation.matches:
-            return None if found.same_work else await self._excuse(one, found, MOST_EXCUSING)
+            return None if found.same_work else await self._excuse(one, found)
         repeated = await anyio.to_thread.run_sync(repeated_sizes, problem, code)  # it parses the whole text
-        if repeated:
-            return await self._excuse(one, found, MOST_EXCUSING, repeated)
-        return await self._excuse(one, found, MOST_FILLING, repeated) if found.unfilled else None
+        return await self._excuse(one, found, repeated) if repeated or found.unfilled else None
 
     async def _confirm(self, one: _Candidate, found: Judged) -> Evaluation | None:
         """What is wrong at longer sizes with a candidate that is right at the first ones: at sizes that should be long enough,
@@ -146,13 +144,12 @@ class SecondLooks:
         wrong = await self._confirm(one, again) if again.short else None
         return wrong or replace(again.evaluation, sizes=small_of(one.problem.source))
 
-    async def _excuse(
-        self, one: _Candidate, found: Judged | Ended, most: int, repeated: frozenset[int] | None = None
-    ) -> Evaluation | None:
-        """The verdict at the first longer sizes, of so many, at which a candidate is right; of one whose kernels did not run at
-        the first sizes, else that where they run. Its figures come from there, so that each look prices the candidate by its own
+    async def _excuse(self, one: _Candidate, found: Judged | Ended, repeated: frozenset[int] | None = None) -> Evaluation | None:
+        """The verdict at the first longer sizes at which a candidate is right; of one whose kernels did not run at the first
+        sizes, else that where they run. Its figures come from there, so that each look prices the candidate by its own
         draws. repeated: the sizes of the full shape that its text repeats, where these and its blocks are all that may excuse it:
         a look at which none of them is as large, and its blocks excuse nothing, would take its time for nothing."""
+        most = MOST_EXCUSING if repeated is None or repeated else MOST_FILLING
         blocks = repeated is None or (isinstance(found, Judged) and found.unfilled)
         # One that matches does other work, perhaps from far fewer rows on.
         right = isinstance(found, Judged) and found.evaluation.matches is True

@@ -111,8 +111,6 @@ class Stages:
 
         self._longer: dict[tuple[str, int | None], tuple[Longer, ...]] = {}
         """A problem's source as it is judged, and how often sizes are halved at least -> longer sizes for a second look."""
-        self.processor_seconds = 0.0
-        """The processor time of the latest child that answered."""
         self.places: dict[str, str] | None = None
         """What was wrong with an output -> where its values differ; None where no person asks (`Pool.places`)."""
 
@@ -187,12 +185,12 @@ class Stages:
             self._briefs[problem.source] = found
         return self._briefs[problem.source]
 
-    async def job(self, kind: str, question: Any, seconds: int, *wanted: type[T], body: bytes = b"") -> tuple[T, bytes]:
-        """The answer of a child that is forked for this one question with its body, and the answer's body. The child is
-        untrusted: its death, silence or nonsense becomes the candidate's verdict. Raises Ended."""
+    async def job(self, kind: str, question: Any, seconds: int, *wanted: type[T], body: bytes = b"") -> tuple[T, bytes, float]:
+        """The answer of a child that is forked for this one question with its body, the answer's body, and the processor seconds
+        that it took. The child is untrusted: its death, silence or nonsense becomes the candidate's verdict. Raises Ended."""
         packed = await anyio.to_thread.run_sync(codec.head, question, len(body))  # it may hold whole Programs
         try:
-            header, found = await self._answer(kind, packed, body, seconds)
+            (header, found), spent = await self._answer(kind, packed, body, seconds)
 
             def unpacked() -> T | Failed:
                 made: T | Failed = codec.unpack(header, *wanted, Failed)
@@ -211,11 +209,12 @@ class Stages:
             if answer.status in MAY_SAY[kind]:
                 raise Ended(answer.status, answer.detail)
             raise Ended(Status.CRASH, f"the process that was {_WHAT[kind]} sent a verdict that is not its to give")
-        return answer, found
+        return answer, found, spent
 
-    async def _answer(self, kind: str, packed: bytes, body: bytes, seconds: int) -> tuple[dict[str, Any], bytes]:
-        """What a child of this kind sends, which may compute for so many seconds of its processor time, and wait for as many.
-        What compiles may wait for longer: for ptxas. Raises Ended, ChildDied and wire.BadMessage."""
+    async def _answer(self, kind: str, packed: bytes, body: bytes, seconds: int) -> tuple[tuple[dict[str, Any], bytes], float]:
+        """What a child of this kind sends, which may compute for so many seconds of its processor time, and wait for as many; and
+        the processor seconds that it took. What compiles may wait for longer: for ptxas. Raises Ended, ChildDied and
+        wire.BadMessage."""
         memory, most = self.config.limits.memory_bytes, BACKSTOP * seconds
         answer: tuple[dict[str, Any], bytes] | None = None
         try:
@@ -227,8 +226,7 @@ class Stages:
             raise Ended(Status.TIMEOUT, f"{_WHAT[kind]} took more than {most} s of wall time") from None
         if answer is None:
             raise Ended(Status.TIMEOUT, f"{_WHAT[kind]} waited for more than {seconds} s")
-        self.processor_seconds = child.processor_seconds
-        return answer
+        return answer, child.processor_seconds
 
     async def trace(
         self, code: str, variants: Sequence[Variant], clock: Clock, known: tuple[KernelFacts, ...] = (), timed: Kept | None = None
@@ -240,32 +238,33 @@ class Stages:
             request = TraceRequest(code, self.config.profile, tuple(variants), known, timed)
             found: Traces | Asked
             with clock.stage("trace"):
-                found, _ = await self.job("trace", request, self.config.limits.trace_seconds, Traces, Asked)
+                found, _, _ = await self.job("trace", request, self.config.limits.trace_seconds, Traces, Asked)
             if not isinstance(found, Asked):
                 break
             if len(known) - before == MOST_ASKED:
                 raise Ended(Status.UNTRACEABLE, f"kernel.warmup() compiles more than {MOST_ASKED} kernels")
             with clock.stage("compile"):
-                known += (await self._facts(found),)
-            compiled, most = compiled + self.processor_seconds, self.config.limits.compile_seconds
+                facts, spent = await self._facts(found)
+            known, compiled, most = (*known, facts), compiled + spent, self.config.limits.compile_seconds
             if compiled > most:  # of all together: each may take that long
                 raise Ended(Status.TIMEOUT, f"{_WHAT['compile']} ahead took more than {most} s of processor time")
         if len(found.traces) != len(variants):
             raise Ended(Status.CRASH, "the trace is not a Program: another number of traces")
         return found, known
 
-    async def _facts(self, asked: Asked) -> KernelFacts:
-        """What is known of a kernel once it is compiled. Raises Ended."""
-        made = (await self.compile(asked.program, asked.specs, None)).facts.get("0", {}).get(0)
+    async def _facts(self, asked: Asked) -> tuple[KernelFacts, float]:
+        """What is known of a kernel once it is compiled, and the processor seconds that this took. Raises Ended."""
+        compiled, spent = await self._compiled(asked.program, asked.specs, None)
+        made = compiled.facts.get("0", {}).get(0)
         if made is None:
             raise Ended(Status.CRASH, "the trace is not a Program: nothing to compile ahead")
-        return KernelFacts(asked.key, made.registers, made.spills, made.shared_bytes, made.num_warps, made.num_ctas)
+        return KernelFacts(asked.key, made.registers, made.spills, made.shared_bytes, made.num_warps, made.num_ctas), spent
 
     async def survey(self, problem: Problem) -> Survey:
         """What is known of a problem's reference, found in a process of its own: its death or silence is the reference's."""
         question = SurveyRequest(self.about(problem))
         try:
-            found, _ = await self.job("survey", question, self.config.limits.survey_seconds, Survey)
+            found, _, _ = await self.job("survey", question, self.config.limits.survey_seconds, Survey)
         except Ended as end:
             return Survey(broken=f"{problem.name}: {end.detail}")
         return found
@@ -273,18 +272,24 @@ class Stages:
     async def compile(self, program: Program, specs: Specs, configs: dict[int, tuple[int, ...]] | None) -> binaries.Kernels:
         """The binaries of every launch. `configs`: forward step -> its configurations in the order in which to try them, of
         which the first that compiles is taken; None for all that work. Raises Ended, or UsageError for what the machine lacks."""
+        return (await self._compiled(program, specs, configs))[0]
+
+    async def _compiled(
+        self, program: Program, specs: Specs, configs: dict[int, tuple[int, ...]] | None
+    ) -> tuple[binaries.Kernels, float]:
+        """The binaries, as `compile` says, and the processor seconds that they took."""
         profile, directory = self.config.profile, self._directory
         directory.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix="compile-", dir=self._server.scratch) as scratch:
             request = CompileRequest(program, specs, profile, configs, str(directory), scratch)
             found: Binaries | Unable
-            found, body = await self.job("compile", request, self.config.limits.compile_seconds, Binaries, Unable)
+            found, body, spent = await self.job("compile", request, self.config.limits.compile_seconds, Binaries, Unable)
         if isinstance(found, Unable):
             raise lacking(found.number, found.path) or nonsense("compile", wire.BadMessage(f"the error number {found.number}"))
         try:
             sent = {key: wire.raw(span, body) for key, span in found.cubins.items()}
             arch = profile_of(profile).arch
-            return await anyio.to_thread.run_sync(binaries.collect, program, found.kernels, sent, directory, arch)
+            return await anyio.to_thread.run_sync(binaries.collect, program, found.kernels, sent, directory, arch), spent
         except wire.BadMessage as error:
             raise nonsense("compile", error) from error
 

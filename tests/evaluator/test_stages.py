@@ -31,13 +31,12 @@ class Asking(Stages):
         self.config = EvaluatorConfig(limits=Limits(compile_seconds=60))
         self.clock, self.compile_seconds, self.compiled = clock, seconds, 0
 
-    async def job(self, kind: str, question: bytes, seconds: int, *wanted: Any) -> tuple[Any, bytes]:
-        return Asked(str(self.compiled), PROGRAM, Specs((), ())), b""
+    async def job(self, kind: str, question: bytes, seconds: int, *wanted: Any) -> tuple[Any, bytes, float]:
+        return Asked(str(self.compiled), PROGRAM, Specs((), ())), b"", 0.0
 
-    async def _facts(self, asked: Asked) -> KernelFacts:
+    async def _facts(self, asked: Asked) -> tuple[KernelFacts, float]:
         self.compiled += 1
-        self.processor_seconds = self.compile_seconds
-        return KernelFacts(asked.key, 16, 0, 0, 4, 1)
+        return KernelFacts(asked.key, 16, 0, 0, 4, 1), self.compile_seconds
 
 
 @pytest.mark.anyio
@@ -63,9 +62,9 @@ class Lacking(Stages):
         self._server = ForkServer()
         self._server.scratch = folder
 
-    async def job(self, kind: str, question: Any, seconds: int, *wanted: Any, **body: Any) -> tuple[Any, bytes]:
+    async def job(self, kind: str, question: Any, seconds: int, *wanted: Any, **body: Any) -> tuple[Any, bytes, float]:
         assert (kind, wanted) == ("compile", (Binaries, Unable))
-        return Unable(self._number, "/tmp/x"), b""
+        return Unable(self._number, "/tmp/x"), b"", 0.0
 
 
 @pytest.mark.anyio

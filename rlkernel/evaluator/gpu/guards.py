@@ -65,7 +65,7 @@ class Row:
     places that calls may use, few are used."""
 
     address: int
-    """Of the first tensor."""
+    """The address of the first tensor."""
     pitch: int
     """Bytes from one tensor to the next."""
     nbytes: int

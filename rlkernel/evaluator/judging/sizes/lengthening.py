@@ -24,7 +24,7 @@ from typing import Any
 
 from rlkernel.evaluator.devices import DeviceProfile
 from rlkernel.evaluator.judging.costs.needs import Need
-from rlkernel.evaluator.judging.sizes.resizing import Sizes, batch_names, counts_of, largest_of, sizes_of, with_small
+from rlkernel.evaluator.judging.sizes.resizing import Sizes, batch_names, counts_of, largest_of, numbers_of, sizes_of, with_small
 from rlkernel.evaluator.judging.sizes.size_search import Search, burden_of
 from rlkernel.evaluator.messages.oracle import Lighter, Longer
 from rlkernel.reference_text import prompt_source, small_of
@@ -97,7 +97,7 @@ def _filled(full: Sizes, block: int) -> Sizes:
     {'M': 128, 'K': 256, 'N': 384, 'heads': 12, 'odd': 209}
     """
     made: dict[int, int] = {}
-    for number in sorted({number for value in full.values() for number in _leaves(value)}):
+    for number in sorted({number for value in full.values() for number in numbers_of(value)}):
         now = min(number, block + number % block)
         while now < number and now in made.values():
             now += block
@@ -166,15 +166,6 @@ def _map(function: Any, value: Any, other: Any) -> Any:
         others = other if isinstance(other, (tuple, list)) else [other] * len(value)
         return type(value)(_map(function, a, b) for a, b in zip(value, others, strict=True))
     return function(value, other)
-
-
-def _leaves(value: Any) -> Iterator[int]:
-    """The numbers of a size."""
-    if isinstance(value, (tuple, list)):
-        for item in value:
-            yield from _leaves(item)
-    else:
-        yield value
 
 
 def _alike(value: Any, other: Any) -> bool:

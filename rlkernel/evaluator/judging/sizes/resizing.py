@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from rlkernel.reference_text import SMALL, apply_small, is_size, replace_spans
@@ -73,7 +73,7 @@ def apart(sizes: Mapping[str, Any], full: Mapping[str, Any], fixed: Iterable[int
     >>> apart({"features": 16}, {"features": 512}, fixed=(16,))
     {'features': 8}
     """
-    full = {name: value for name, value in full.items() if all(type(number) is int for number in numbers_of(value))}
+    full = {name: value for name, value in full.items() if not is_nested(value)}
     found = {name: list(numbers_of(sizes.get(name, value))) for name, value in full.items()}
     places = [(value, name, place) for name, size in full.items() for place, value in enumerate(numbers_of(size))]
     taken = {number: number for number in fixed}
@@ -119,9 +119,22 @@ def twos(sizes: Mapping[str, Any], full: Mapping[str, Any]) -> Sizes:
     return {name: two(value, full[name]) if name in full else value for name, value in sizes.items()}
 
 
-def numbers_of(size: Any) -> Sequence[int]:
-    """The numbers of a size."""
-    return size if isinstance(size, (tuple, list)) else (size,)
+def numbers_of(size: Any) -> tuple[int, ...]:
+    """The numbers of a size, from left to right.
+
+    >>> numbers_of(4), numbers_of((3, [4, 5]))
+    ((4,), (3, 4, 5))
+    """
+    return tuple(number for item in size for number in numbers_of(item)) if isinstance(size, (tuple, list)) else (size,)
+
+
+def is_nested(size: Any) -> bool:
+    """Whether a size has lists in a list.
+
+    >>> is_nested((3, 4)), is_nested((3, [4]))
+    (False, True)
+    """
+    return isinstance(size, (tuple, list)) and any(isinstance(item, (tuple, list)) for item in size)
 
 
 def divided(sizes: Mapping[str, Any], factor: int) -> Sizes:

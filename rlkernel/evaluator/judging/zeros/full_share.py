@@ -21,7 +21,7 @@ from rlkernel.evaluator.judging.costs.least_work import Matters, Share
 from rlkernel.evaluator.judging.costs.needs import TooLarge, need
 from rlkernel.evaluator.judging.costs.operator_costs import base_name
 from rlkernel.evaluator.judging.costs.roofline import TRIANGLE
-from rlkernel.evaluator.judging.sizes.resizing import numbers_of
+from rlkernel.evaluator.judging.sizes.resizing import is_nested, numbers_of
 from rlkernel.evaluator.judging.zeros.mattering import ATTENTION, PRODUCTS, Count, Unknown, count
 from rlkernel.evaluator.program.schema import Op, Program
 from rlkernel.reference import load_reference
@@ -87,7 +87,12 @@ class _Study:
         pairs = small_constants(source, name=name)
         self._small: dict[str, Any] = {key: small for key, (_, small) in pairs.items()}
         self._whole: dict[str, Any] = {key: full for key, (full, _) in pairs.items()}
-        whole = {(key, place): number for key, (full, _) in pairs.items() for place, number in enumerate(numbers_of(full))}
+        whole = {
+            (key, place): number
+            for key, (full, _) in pairs.items()
+            if not is_nested(full)
+            for place, number in enumerate(numbers_of(full))
+        }
         self._full: dict[Place, int] = {place: number for place, number in whole.items() if number != self._now(place)}
 
     def found(self) -> Matters | None:

@@ -79,9 +79,11 @@ class CpuJudge:
         self.stages = stages
 
     async def judge(
-        self, oracle: Child, problem: Problem, code: str, clock: Clock, most_work: float | None, at_full: AtFull
-    ) -> Judged:
+        self, oracle: Child, problem: Problem, code: str, clock: Clock, most_work: float | None, at_full: AtFull,
+        *, doubted: bool = False,
+    ) -> Judged:  # fmt: skip
         """Judge one candidate at the problem's own sizes. `at_full` is what is known of it already, and learns what is found.
+        doubted: whether it is likely wrong; it is shown few rounds first then, which takes longer where it is right.
         Raises Ended, BrokenReference, EvaluatorFailed, and TooLong where its rounds take more than `most_work`, see `cpu.pace`.
         """
         stages = self.stages
@@ -102,7 +104,7 @@ class CpuJudge:
                     {step: next(iter(choices)) for step, choices in kernels.facts.items()}, most_work, at_full.priced,
                     brief.written,
                 )  # fmt: skip
-                ran, compared = await self._run(oracle, problem, small, request)
+                ran, compared = await self._run(oracle, problem, small, request, doubted)
             except Ended as end:
                 end.ran = True
                 raise
@@ -154,10 +156,12 @@ class CpuJudge:
         with clock.stage("compile"):
             return await self.stages.compile(full, specs, orders)
 
-    async def _run(self, oracle: Child, problem: Problem, small: Traced, request: RunRequest) -> tuple[Ran, Compared]:
+    async def _run(
+        self, oracle: Child, problem: Problem, small: Traced, request: RunRequest, doubted: bool
+    ) -> tuple[Ran, Compared]:
         """The candidate on rounds that are drawn from its key, and what the oracle says of its outputs. `request` has no rounds
         yet. Rounds that come in several messages are run in a child each, until one does not match. Raises Ended and TooLong."""
-        drawing = DrawRounds(self.stages.about(problem), request.key, small.other is not None, *small.calls_before)
+        drawing = DrawRounds(self.stages.about(problem), request.key, small.other is not None, *small.calls_before, doubted)
         request, ran, compared, more = await self._part(oracle, drawing, request)
         while more and compared.matches:
             request = replace(request, priced=ran.priced or request.priced, before=request.before + len(request.rounds))

@@ -93,7 +93,7 @@ class SecondLooks:
             right = await self._at_first_sizes(bare) if bare.code != one.code else None
             return right or await self._excuse(bare, found)
         if isinstance(found, Ended):
-            return await self._excuse(one, found) if _kernels_failed(found) else None
+            return await self._excuse(one, found) if _kernels_failed(found) and not found.at_full else None
         if found.evaluation.matches:
             return None if found.same_work else await self._excuse(one, found)
         repeated = await anyio.to_thread.run_sync(repeated_sizes, problem, code)  # it parses the whole text
@@ -160,9 +160,12 @@ class SecondLooks:
                 continue
             # Two rows may hide what was wrong in four, such as the one length that is shorter than the others.
             for lighter in (look, look.lighter if right else None):
-                again = None if lighter is None else await self._look(one, lighter.source, one.at_full.unpriced())
+                bare = one.at_full.unpriced()
+                again = None if lighter is None else await self._look(one, lighter.source, bare, doubted=not right)
                 if again is not None:
                     break
+            if isinstance(again, Ended) and again.at_full:  # by another draw of programs than before
+                return None
             if lighter is None or not isinstance(again, Judged):
                 continue
             if again.evaluation.correct:
@@ -206,11 +209,12 @@ class SecondLooks:
                 count += 1
                 yield look
 
-    async def _look(self, one: _Candidate, source: str, at_full: AtFull) -> Judged | Ended | None:
-        """What a candidate does at other sizes; Ended where its kernels fail while they run; None where that says nothing."""
+    async def _look(self, one: _Candidate, source: str, at_full: AtFull, *, doubted: bool = False) -> Judged | Ended | None:
+        """What a candidate does at other sizes; Ended where its kernels fail while they run; None where that says nothing.
+        doubted: whether it is likely wrong, see `CpuJudge.judge`."""
         try:
             problem = replace(one.problem, source=source)
-            return await self._judge.judge(one.oracle, problem, one.code, one.clock, MOST_WORK, at_full)
+            return await self._judge.judge(one.oracle, problem, one.code, one.clock, MOST_WORK, at_full, doubted=doubted)
         except Ended as end:
             return end if _kernels_failed(end) else None
         except (TooLong, BrokenReference):

@@ -42,6 +42,8 @@ class Ended(Exception):
         self.detail = detail
         self.ran = False
         """Whether it was while kernels ran."""
+        self.at_full = False
+        """Whether it was found at full shape, so that no other sizes can excuse it."""
         self.sizes: Mapping[str, Any] = {}
         """The constants of the problem's file that had other values."""
 
@@ -207,7 +209,9 @@ class Stages:
             raise Ended(Status.CRASH, f"the trace is not a Program: {error}") from error
         if isinstance(answer, Failed):
             if answer.status in MAY_SAY[kind]:
-                raise Ended(answer.status, answer.detail)
+                end = Ended(answer.status, answer.detail)
+                end.at_full = answer.at_full
+                raise end
             raise Ended(Status.CRASH, f"the process that was {_WHAT[kind]} sent a verdict that is not its to give")
         return answer, found, spent
 

@@ -44,7 +44,7 @@ class Judge:
         self.says = says
         self.asked: list[str] = []
 
-    async def judge(self, oracle: Any, problem: Problem, *rest: Any) -> Judged:
+    async def judge(self, oracle: Any, problem: Problem, *rest: Any, doubted: bool = False) -> Judged:
         self.asked.append(problem.source)
         found = self.says[problem.source]
         if isinstance(found, Exception):
@@ -314,6 +314,20 @@ async def test_what_longer_sizes_cannot_excuse_is_not_looked_at(first: Judged | 
 
 
 @pytest.mark.anyio
+async def test_what_fails_at_full_shape_is_excused_by_no_other_sizes() -> None:
+    """Kernels that fail there are not looked at; where a look's own draw of programs is the first to fail, looks end."""
+    there = failing("out of bounds")
+    there.at_full = True
+    judge = Judge(columns=judged(), rows=judged())
+    assert await after(judge, there) is None
+    assert judge.asked == []
+    assert await after(judge, failing("out of bounds")) is not None
+    there_then = Judge(columns=there, rows=judged())
+    assert await after(there_then, failing("out of bounds")) is None
+    assert there_then.asked == ["columns"]
+
+
+@pytest.mark.anyio
 async def test_who_repeats_a_size_is_looked_at_where_that_is_as_large() -> None:
     """8192 columns are only in the first look, also once blocks that were not filled excuse nothing any more."""
     wrong = judged(Status.INCORRECT)
@@ -436,4 +450,64 @@ async def test_a_look_whose_figures_count_prices_the_candidate_itself(pool: Pool
     assert (found.status, found.sizes["COLS"]) == (Status.CORRECT, 16384)
     kinds = [type(question) for question, _ in asked if not isinstance(question, TraceRequest)]
     assert (kinds.count(CompileRequest), kinds.count(PriceRequest)) == (1, 0)
-    assert [question.priced for question, _ in asked if isinstance(question, RunRequest)] == [None]
+    first, rest = (question for question, _ in asked if isinstance(question, RunRequest))  # of the look: it is doubted
+    assert (first.priced, rest.before, rest.priced is not None) == (None, len(first.rounds), True)
+
+
+@pytest.mark.anyio
+async def test_what_fails_at_full_shape_is_run_once(pool: Pool, asked: list[Any]) -> None:
+    """1.7 million programs of 2,048 elements each count beyond 32 bits, and come back below the tensor; none does at 300."""
+    code = """
+import torch, triton
+import triton.language as tl
+
+@triton.jit
+def double(x, y, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(y + i, tl.load(x + i, mask=i < n) * 2, mask=i < n)
+
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        y = torch.empty_like(x)
+        double[(x.numel(),)](x, y, x.numel(), BLOCK=2048)
+        return y
+"""
+    reference = REFERENCE.replace("ROWS, COLS = 64, 16384", "ROWS, COLS = 128, 13000").replace("x.sum(1)", "x * 2")
+    found = await pool.evaluate(Problem("double", 1, "train", reference), code)
+    assert (found.status, [type(question) for question, _ in asked].count(TraceRequest)) == (Status.OUT_OF_BOUNDS, 1), (
+        found.detail
+    )
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("forward", "work", "correct"),
+    [
+        ("x.sum(1, keepdim=True)", "tl.store(y + row, tl.sum(tl.load(x + at, mask=i < n, other=1.0)))", True),
+        ("x * 2", "tl.store(y + at, 3 * tl.load(x + at, mask=i < n), mask=i < n)", False),
+    ],
+)
+async def test_who_is_wrong_element_by_element_is_looked_at_no_more_where_blocks_are_filled(
+    pool: Pool, asked: list[Any], forward: str, work: str, correct: bool
+) -> None:
+    """A mask leaves out 28 of 128 elements at the first sizes, and none at full shape: a sum that takes them for 1 is right. Where
+    each element goes its own way, those that are left out change no other one."""
+    code = f"""
+import torch, triton
+import triton.language as tl
+
+@triton.jit
+def rows(x, y, n, BLOCK: tl.constexpr):
+    row, i = tl.program_id(0), tl.arange(0, BLOCK)
+    at = row * n + i
+    {work}
+
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        y = x.new_empty(x.shape[0], {"1" if correct else "x.shape[1]"})
+        rows[(x.shape[0],)](x, y, x.shape[1], BLOCK=triton.next_power_of_2(x.shape[1]))
+        return y
+"""
+    found = await pool.evaluate(Problem("rows", 1, "train", REFERENCE.replace("x.sum(1)", forward)), code)
+    traces = [type(question) for question, _ in asked].count(TraceRequest)
+    assert (found.correct, traces > 1) == (correct, correct), found.detail

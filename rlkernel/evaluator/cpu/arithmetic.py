@@ -73,6 +73,8 @@ class Arithmetic(InterpreterBuilder):  # type: ignore[misc]
         """Operations in the time of a special function, on the card on which launches are priced."""
         self.adds_in_half = False
         """Whether an accumulator of the running kernel has half precision."""
+        self.elements_meet = False
+        """Whether an element of a block of the running kernel has got to another's place, or was put together with it."""
         self.order = 0
         """The seed of the orders into which elements are brought where a kernel allows any."""
 
@@ -182,22 +184,38 @@ class Arithmetic(InterpreterBuilder):  # type: ignore[misc]
     create_int_to_ptr = create_bitcast
     create_ptr_to_int = create_bitcast
 
+    def meet(self) -> None:
+        """Note that elements of a block meet."""
+        self.elements_meet = True
+
     def create_histogram(self, data: Any, bins: Any, mask: Any) -> Any:
+        self.meet()
         self._work(data.data, data.dtype, SLOW)
         values = data.data if mask is None else data.data[np.broadcast_to(mask.data, data.data.shape)]
         inside = values[(values >= 0) & (values < bins)]
         return TensorHandle(np.bincount(inside.astype(np.int64).reshape(-1), minlength=bins).astype(np.int32), tl.int32)
 
     def create_gather(self, src: Any, indices: Any, axis: Any) -> Any:
+        self.meet()
         self._work(indices.data, src.dtype, SLOW)
         return super().create_gather(src, indices, axis)
 
+    def create_trans(self, arg: Any, perm: Any) -> Any:
+        self.meet()
+        return super().create_trans(arg, perm)
+
+    def create_split(self, val: Any) -> Any:
+        self.meet()
+        return super().create_split(val)
+
     def create_reshape(self, arg: Any, shape: Any, allow_reorder: bool) -> Any:
+        self.meet()
         data = self._reordered(arg.data) if allow_reorder else arg.data
         return TensorHandle(data.reshape(shape), arg.dtype.scalar)
 
     def create_cat(self, lhs: Any, rhs: Any) -> Any:
         """Only called where the kernel allows that elements are reordered."""
+        self.meet()
         return TensorHandle(self._reordered(np.concatenate([lhs.data, rhs.data])), lhs.dtype.scalar)
 
     def _reordered(self, data: Array) -> Array:
@@ -207,6 +225,7 @@ class Arithmetic(InterpreterBuilder):  # type: ignore[misc]
         return np.asarray(flat[order].reshape(data.shape))
 
     def create_dot(self, a: Any, b: Any, d: Any, input_precision: Any, max_num_imprecise_acc: Any) -> Any:
+        self.meet()
         name = a.dtype.scalar.name
         precision = str(input_precision).lower()
         passes = (3.0 if precision.endswith("x3") else 6.0 if precision.endswith("x6") else 1.0) if name == "fp32" else 1.0

@@ -29,6 +29,8 @@ class Extents:
         self._most: dict[Place, int] = {}
         self._left_out: set[str] = set()
         """The texts of the kernels whose masks leave elements out."""
+        self._meeting: set[str] = set()
+        """The texts of the kernels of whose blocks an element may change what becomes of another."""
         self._uneven: set[str] = set()
         """The texts of the kernels whose programs differ in what they do, and not in what they address alone."""
         self._adding_in_half: set[str] = set()
@@ -42,6 +44,10 @@ class Extents:
     def note_left_out(self, source: str) -> None:
         """Masks of a kernel leave elements out."""
         self._left_out.add(source)
+
+    def note_meeting(self, source: str) -> None:
+        """Elements of a kernel's blocks meet: in sums, products, and wherever one gets to another's place."""
+        self._meeting.add(source)
 
     def note_uneven(self, source: str) -> None:
         """Programs of a launch do different things."""
@@ -57,9 +63,10 @@ class Extents:
 
     def unfilled(self, left_out: Iterable[int], program: Program) -> bool:
         """Whether masks of a kernel leave elements out here that leave none out at full shape, where `program` ran, and the
-        kernels of `left_out` are those whose masks leave some out."""
+        kernels of `left_out` are those whose masks leave some out. Where each element goes its own way, those that are left out
+        change no other one."""
         there = {program.functions[index].source for index in left_out}
-        return any(function.source in self._left_out - there for function in program.functions)
+        return any(function.source in (self._left_out & self._meeting) - there for function in program.functions)
 
     def repeated(self, program: Program) -> tuple[Extent, ...]:
         """What has several turns here, where `program` ran."""

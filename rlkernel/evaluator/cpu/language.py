@@ -251,7 +251,7 @@ def _made() -> tuple[Machine, Any]:
     triton_interpreter.interpreter_semantic = semantic
     triton_interpreter._patch_lang(types.SimpleNamespace(__globals__={"tl": tl, "core": tl.core}))
     _patch_dtypes()
-    reductions.install()
+    reductions.install(machine.meet)
     descriptors.install(machine)
     _patch_words(machine, semantic)
     _patch_libdevice(semantic)

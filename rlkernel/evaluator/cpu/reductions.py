@@ -148,8 +148,9 @@ def _unlike_numpy(combine: Any, given: Any) -> bool:
     return combine in _PLACES and data.dtype.kind == "f" and bool(np.isnan(data).any())
 
 
-def _apply(fast: Any, slow: str) -> Any:
+def _apply(fast: Any, slow: str, met: Callable[[], None]) -> Any:
     def apply_impl(self: Any, given: Any) -> Any:
+        met()
         self.from_memory = is_loaded(given) or any(varies(v.handle) for v in given)  # more than its ends may decide
         if not _unlike_numpy(self.combine_fn, given):
             return fast(self, given)
@@ -171,11 +172,12 @@ def _to_tensor(plain: Any) -> Any:
     return to_tensor
 
 
-def install() -> None:
-    """For good: Triton's interpreter in this process reduces and scans by halves, and marks what comes from memory."""
+def install(met: Callable[[], None]) -> None:
+    """For good: Triton's interpreter in this process reduces and scans by halves, and marks what comes from memory. `met` is
+    called wherever elements of a block are put together so."""
     ReduceScanOpInterface.from_memory = False
     ReduceScanOpInterface.to_tensor = _to_tensor(ReduceScanOpInterface.to_tensor)
-    ReduceOps.apply_impl = _apply(ReduceOps.apply_impl, "generic_reduce")
-    ScanOps.apply_impl = _apply(ScanOps.apply_impl, "generic_scan")
+    ReduceOps.apply_impl = _apply(ReduceOps.apply_impl, "generic_reduce", met)
+    ScanOps.apply_impl = _apply(ScanOps.apply_impl, "generic_scan", met)
     ReduceOps.generic_reduce = _reduce(ReduceOps.generic_reduce)
     ScanOps.generic_scan = _scan(ScanOps.generic_scan)

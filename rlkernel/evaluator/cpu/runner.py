@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Container
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -155,10 +156,25 @@ def step_number(name: str) -> int:
     return int(number) if number == name else -1 - int(number)
 
 
+ROUNDS = 5
+"""How many rounds there may be of which not all come in the first message."""
+FAILURES = (OutOfBounds, KernelFailed, StepFailed, KernelRejected, NoCost)
+"""What a candidate's kernels and operators may do instead of ending."""
+
+
+def _failed(error: Exception) -> Failed:
+    """What becomes of a candidate by one of `FAILURES`."""
+    if isinstance(error, OutOfBounds):
+        return Failed(Status.OUT_OF_BOUNDS, str(error))
+    if isinstance(error, KernelRejected):
+        return Failed(Status.COMPILE_ERROR, f"line {error.line}: {error}" if error.line else str(error))
+    return Failed(Status.UNTRACEABLE if isinstance(error, NoCost) else Status.RUNTIME_ERROR, str(error))
+
+
 def _share(request: RunRequest) -> float:
     """What one forward may take of all the work: there is one in each round, and one without each kernel."""
     assert request.most_work is not None
-    return request.most_work / (len(request.rounds) + len({launch.function for launch in request.program.launches}))
+    return request.most_work / (max(len(request.rounds), ROUNDS) + len({launch.function for launch in request.program.launches}))
 
 
 def _priced(request: RunRequest, compiled: dict[int, int]) -> Priced:
@@ -183,7 +199,10 @@ def _run(request: RunRequest, body: bytes) -> bytes:
     machine, _ = the_machine()
     machine.draw_from(request.key)
     set_precision(request.precision)
-    priced = request.priced or _priced(request, compiled)
+    try:
+        priced = request.priced or _priced(request, compiled)
+    except FAILURES as error:
+        return codec.pack(replace(_failed(error), at_full=True))
     machine.extents = Extents()
     configs = _configs_alike(compiled, full, small)
     interpreter = Interpreter(small)
@@ -239,14 +258,7 @@ def run(header: dict[str, Any], body: bytes) -> bytes:
         return _orders(request) if isinstance(request, PriceRequest) else _run(request, body)
     except TooMuchWork:
         return codec.pack(TooLarge())
-    except OutOfBounds as error:
-        failed = Failed(Status.OUT_OF_BOUNDS, str(error))
-    except (KernelFailed, StepFailed) as error:
-        failed = Failed(Status.RUNTIME_ERROR, str(error))
-    except KernelRejected as error:
-        failed = Failed(Status.COMPILE_ERROR, f"line {error.line}: {error}" if error.line else str(error))
-    except NoCost as error:
-        failed = Failed(Status.UNTRACEABLE, str(error))
+    except FAILURES as error:
+        return codec.pack(_failed(error))
     except (MalformedProgram, wire.BadMessage) as error:
-        failed = Failed(Status.CRASH, f"the trace is not a Program: {error}")
-    return codec.pack(failed)
+        return codec.pack(Failed(Status.CRASH, f"the trace is not a Program: {error}"))

@@ -93,10 +93,11 @@ class Oracle:
             return codec.pack(self._brief(question))
         if isinstance(question, Compare):
             return codec.pack(self._compare(question, body))
+        reply, enough = wire.Body(), ENOUGH
         if isinstance(question, DrawRounds):
             self._begin(question)
-        reply = wire.Body()
-        return codec.pack(self._rounds(reply), reply)
+            enough = 0 if question.doubted else ENOUGH
+        return codec.pack(self._rounds(reply, enough), reply)
 
     def _problem(self, about: About) -> Prepared | str:
         """The problem, or why it cannot be used."""
@@ -127,12 +128,12 @@ class Oracle:
         modules = draw_rounds(problem.small, about.precision, question.key, other=other, before=before, replaced=replaced)
         self._drawing = Drawing(problem, about.name, modules)
 
-    def _rounds(self, reply: wire.Body) -> Rounds | Broken:
-        """The next rounds: of as many modules as it takes until the message is large."""
+    def _rounds(self, reply: wire.Body, enough: int) -> Rounds | Broken:
+        """The next rounds: of as many modules as it takes until the message has `enough` bytes."""
         drawing, self._expected = self._drawing, []
         assert drawing is not None, "no candidate was taken up"
         found: list[RoundInputs] = []
-        while reply.size < ENOUGH:
+        while not found or reply.size < enough:
             try:
                 rounds = next(drawing.modules, ())
             except BrokenReference as error:

@@ -22,6 +22,8 @@ class Failed(Ending):
     status: Status
     detail: str
     """One line, shown to models and people."""
+    at_full: bool = False
+    """Whether it was found at full shape, by whoever also looks at other sizes."""
 
 
 @dataclass(frozen=True, slots=True)

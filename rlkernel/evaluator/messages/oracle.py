@@ -127,6 +127,8 @@ class DrawRounds:
     """How often a module of the candidate is called before it is judged."""
     other_calls_before: int = 0
     """How often more in the other of train and eval mode, before it is judged there."""
+    doubted: bool = False
+    """Whether the candidate is likely wrong, so that rounds of one module come first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +139,7 @@ class DrawMore:
 @dataclass(frozen=True, slots=True)
 class Rounds:
     """Oracle to pool, and to a CPU runner from there: rounds, with their tensors in the body. All of a problem come together
-    unless its weights are large; then those of one module do."""
+    unless its weights are large, or the candidate is doubted; then those of one module do."""
 
     rounds: tuple[RoundInputs, ...]
     more: bool

@@ -47,14 +47,17 @@ def test_all_turns_show_a_loop_of_a_kernel_that_adds_up_in_half_precision() -> N
 
 
 def test_blocks_are_unfilled_where_a_mask_leaves_elements_out_here_and_none_at_full_shape() -> None:
-    """Masks of `a` leave some out in both places; those of `b` do here, or at full shape alone."""
+    """Masks of `a` leave some out in both places; those of `b` do here alone, which matters where elements meet."""
     here, full = Extents(), Extents()
+    here.note_meeting("a")
     here.note_left_out("a")
     full.note_left_out("a")
     assert full.left_out(PROGRAM) == (0,)
     assert not here.unfilled(full.left_out(PROGRAM), PROGRAM)
     assert not here.unfilled((0, 1), PROGRAM)
     here.note_left_out("b")
+    assert not here.unfilled(full.left_out(PROGRAM), PROGRAM)
+    here.note_meeting("b")
     assert here.unfilled(full.left_out(PROGRAM), PROGRAM)
 
 

@@ -90,12 +90,17 @@ def test_every_round_comes_with_the_init_inputs_of_its_own_model() -> None:
 
 
 def test_rounds_of_large_modules_come_in_a_message_each(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The same rounds as in one message; what is compared are those of the last one."""
+    """The same rounds as in one message; what is compared are those of the last one. For who is doubted the first module comes
+    alone."""
     question = DrawRounds(about(LINEAR), key_of(1, "linear"), other=False)
     oracle = Oracle()
     ask(oracle, Prepare(about(LINEAR)), Brief)
     whole, _ = ask(oracle, question, Rounds)
     assert ([one.again for one in whole.rounds], whole.more) == ([False, True, False, False], False)
+    doubted, _ = ask(oracle, replace(question, doubted=True), Rounds)
+    assert ([one.again for one in doubted.rounds], doubted.more) == ([False, True], True)
+    others, _ = ask(oracle, DrawMore(), Rounds)
+    assert ([one.again for one in others.rounds], others.more) == ([False, False], False)
     monkeypatch.setattr("rlkernel.evaluator.judging.oracle.ENOUGH", 1)
     parts = [ask(oracle, question, Rounds)[0]]
     while parts[-1].more:

@@ -250,6 +250,7 @@ class Construction:
         rest = [tensor for place, tensor in enumerate(tensors_of(usual)) if place not in places.kept]
         one = stress is not Stress.NONE and (places.holed or any(all_zero(tensor) or holds_one(tensor) for tensor in rest))
         notes += ["inputs of one value at others"] if one else []
+        notes += ["inputs that are always the same at others"] if places.turned or places.moved else []
         notes += [BALANCED] if self.balance is not None else []
         notes += [PLANTED] if self.plants else []
         notes += ["constant parameters at other values"] if self.perturbed else []

@@ -24,6 +24,9 @@ SIMPLE, SLOW, LIBRARY = 1.0, 4.0, 32.0
 rate, such as a rounding to whole numbers or an atomic; a function of the math library, which is 16 instructions at least."""
 OF_WHOLE_NUMBERS = 8.0
 """Operations of a division of whole numbers of 32 bits, by one that the compiler knows; of 64 bits they are four times that."""
+LONG, LONG_PRODUCT = 4.0, 12.0
+"""Operations of an addition, a shift or the like of whole numbers of 64 bits, which is two instructions for whole numbers of 32
+bits at half the rate of a multiply-add; and of a product, which is three of these that multiply and add, at that rate, too."""
 AT_ONCE_BITS = 256
 """Bits of an operand's row that one instruction of a tensor core multiplies before it adds to the accumulator: 16 elements of
 half precision, `k16` of PTX's `mma` and `wgmma`, or 32 of 8 bits."""
@@ -88,8 +91,10 @@ class Arithmetic(InterpreterBuilder):  # type: ignore[misc]
 
     def _of_binary(self, op: Any, dtype: Any) -> float:
         """What an operation on two operands costs: a division is a special function, and a few products around it."""
-        if op not in _DIVIDES:
+        if op not in _DIVIDES and not (dtype.is_int() and dtype.primitive_bitwidth == 64):
             return SIMPLE
+        if op not in _DIVIDES:
+            return LONG_PRODUCT if op is np.multiply else LONG
         return self.special + SLOW if dtype.is_floating() else _of_whole_numbers(dtype)
 
     def _of_unary(self, op: Any) -> float:

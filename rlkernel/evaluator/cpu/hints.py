@@ -21,6 +21,9 @@ from rlkernel.evaluator.cpu.loaded import is_loaded
 from rlkernel.evaluator.cpu.machine import Machine, OutOfBounds
 from rlkernel.evaluator.cpu.neighbours import FalseNeighbours, Place, elsewhere, group_of
 
+WIDE = 4
+"""Bytes of the elements that a hint is taken to be about where it is judged where it stands."""
+
 
 def multiple_of(machine: Machine, value: Any, values: Any) -> Any:
     """A hint: each run of neighbours begins at a multiple. Raises OutOfBounds."""
@@ -46,9 +49,10 @@ def max_contiguous(machine: Machine, value: Any, values: Any) -> Any:
         data = value.handle.data
         for axis, number in enumerate(_numbers(values)[: max(1, data.ndim)]):
             along = np.moveaxis(data, axis, 0).astype(np.int64)
-            group = group_of(number, along.shape[0])
+            follows = machine.dry and data.ndim == 1  # until an access says how wide its elements are
+            group = group_of(number, along.shape[0], 1 if follows else WIDE)
             if group > 1 and np.any(np.diff(along.reshape(-1, group, *along.shape[1:]), axis=1) != 1):
-                if not machine.dry or data.ndim != 1:
+                if not follows:
                     raise OutOfBounds(elsewhere(number, _where(machine)))
                 hint = FalseNeighbours(along, number)
                 machine.false_neighbours[_place(2), hint.kind] = hint

@@ -9,8 +9,10 @@ import numpy as np
 
 from rlkernel.evaluator.cpu.numbers import Array
 
-ALIGNED_ELEMENTS = 4
-"""Neighbours that one access of a GPU may move together because a kernel says that they are neighbours."""
+TOGETHER = 16
+"""Bytes that one access of a GPU may move together because a kernel says that they are neighbours."""
+LEAST = 4
+"""Elements that are taken to move together at most, where they are wider than 4 bytes."""
 
 Place = tuple[str, int]
 """A function and its line."""
@@ -45,7 +47,7 @@ class FalseNeighbours:
         return addresses
 
     def _claimed(self, addresses: Array, mask: Array, width: int, *, aligned: bool) -> Array:
-        group = group_of(self.said, len(self.offsets))
+        group = group_of(self.said, len(self.offsets), width)
         said = np.diff(self.offsets.reshape(-1, group), axis=1) == 1
         steps = np.diff(addresses.reshape(len(said), group, -1), axis=1)
         if np.any(steps[said] != width):
@@ -99,9 +101,9 @@ def _may_move_together(begins: Array, mask: Array, group: int, width: int) -> bo
     return not np.any(begins % (group * width)) and bool(np.all(masks == masks[:, :1]))
 
 
-def group_of(said: int, length: int) -> int:
-    """How many neighbours one access may move of those that a hint says."""
-    return min(said & -said, ALIGNED_ELEMENTS, length)  # what divides the size, a power of two
+def group_of(said: int, length: int, width: int) -> int:
+    """How many neighbours of so many bytes one access may move of those that a hint says."""
+    return min(said & -said, max(LEAST, TOGETHER // width), length)  # what divides the size, a power of two
 
 
 def elsewhere(said: int, where: str) -> str:

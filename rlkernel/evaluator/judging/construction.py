@@ -20,10 +20,12 @@ from rlkernel.evaluator.judging.errors.own_error import Cores, OwnError, own_err
 from rlkernel.evaluator.judging.errors.tensor_cores import cores_of
 from rlkernel.evaluator.judging.errors.tolerance import beside as more_exact
 from rlkernel.evaluator.judging.errors.tolerance import of_state, tolerance
+from rlkernel.evaluator.judging.inputs import unshown
 from rlkernel.evaluator.judging.inputs.nudging import is_finer, is_finest, nudged
 from rlkernel.evaluator.judging.inputs.places import places as places_of
 from rlkernel.evaluator.judging.inputs.planting import PLANTED, planted
 from rlkernel.evaluator.judging.inputs.stress import STRESS_NOTES, all_zero, holds_one, stressed
+from rlkernel.evaluator.judging.inputs.unshown import UNSHOWN, Plant
 from rlkernel.evaluator.judging.references.plan import Plan, SeededReference, Terms
 from rlkernel.evaluator.judging.references.reference_calls import (
     REFUSALS,
@@ -87,7 +89,7 @@ class Construction:
         other: bool = False,
         perturbed: bool = False,
         balance: Balance | None = None,
-        plants: bool = False,
+        plants: bool | Plant = False,
     ) -> None:
         self.precision, self.perturbed, self.balance, self.plants = terms.precision, perturbed, balance, plants
         self._seeds = seeds
@@ -114,7 +116,8 @@ class Construction:
         forward_seed, input_seed = self._seeds.getrandbits(SEED_BITS), self._seeds.getrandbits(SEED_BITS)
         usual = self.plan.reference.inputs(input_seed)
         if self.plants:
-            usual = planted(usual, input_seed)
+            plant = self.plants
+            usual = planted(usual, input_seed) if plant is True else unshown.planted(usual, plant, input_seed)
         places = self._places(input_seed, stress) if places is None else places
         inputs = balanced(stressed(usual, stress, places), self.balance)
         mine = mapped(inputs, lambda tensor: tensor.clone(memory_format=torch.preserve_format))
@@ -250,8 +253,9 @@ class Construction:
         rest = [tensor for place, tensor in enumerate(tensors_of(usual)) if place not in places.kept]
         one = stress is not Stress.NONE and (places.holed or any(all_zero(tensor) or holds_one(tensor) for tensor in rest))
         notes += ["inputs of one value at others"] if one else []
+        notes += ["inputs that are always the same at others"] if places.turned or places.moved else []
         notes += [BALANCED] if self.balance is not None else []
-        notes += [PLANTED] if self.plants else []
+        notes += [PLANTED if self.plants is True else UNSHOWN] if self.plants else []
         notes += ["constant parameters at other values"] if self.perturbed else []
         notes += ["in a second call"] if self.calls else []
         return f" ({', '.join(notes)})" if notes else ""

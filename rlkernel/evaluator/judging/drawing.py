@@ -6,7 +6,8 @@
    and uneven, with rows that are tiny or below zero; inputs of one value at others
 3  the other of train and eval mode, where that differs; constant parameters at other values
 4  operands of products out of half precision's range, where a reference of float32 multiplies inputs: tf32 keeps that range
-5  a few weights far larger than the others, where an output has half precision: 8 bits with a scale are as exact otherwise
+5  numbers that an operator is for whose effect no draw shows, such as those above a limit of 200
+6  a few weights far larger than the others, where an output has half precision: 8 bits with a scale are as exact otherwise
 
 Before all these stands a round with other inputs where an output is one number in round 0 and 1, see `inputs/planting.py`.
 
@@ -16,7 +17,7 @@ A round in which tf32 itself is wrong says nothing of candidates that may use it
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
@@ -31,6 +32,7 @@ from rlkernel.evaluator.judging.errors.tensor_cores import balance_of, halved
 from rlkernel.evaluator.judging.errors.tolerance import FLOOR
 from rlkernel.evaluator.judging.inputs.planting import idle, only_values, planted, tells
 from rlkernel.evaluator.judging.inputs.stress import stresses
+from rlkernel.evaluator.judging.inputs.unshown import Plant
 from rlkernel.evaluator.judging.references.borne import Keeping, not_borne
 from rlkernel.evaluator.judging.references.outliers import WithOutliers, weights
 from rlkernel.evaluator.judging.references.plan import AT_ONCE, Before, SeededReference, Terms
@@ -188,12 +190,29 @@ def _planted(reference: Reference, usual: tuple[Round, Round], terms: Terms, see
     return drawn if _bearable(drawn, usual[0]) and tells(still, given, only_values(drawn.expected.reference)) else None
 
 
+def _shown(reference: Reference, usual: Round, terms: Terms, seeds: random.Random, plant: Plant) -> Round | None:
+    """A round with numbers among its inputs that an operator is for; None where that is not bearable."""
+    try:
+        drawn = Construction(reference, terms, seeds, plants=plant).round(Stress.NONE)
+    except Exception:  # as above
+        return None
+    return drawn if _bearable(drawn, usual) else None
+
+
 def draw_rounds(
-    reference: Reference, precision: Precision, key: str, *, other: bool, before: Before = AT_ONCE, replaced: Sequence[str] = ()
+    reference: Reference,
+    precision: Precision,
+    key: str,
+    *,
+    other: bool,
+    before: Before = AT_ONCE,
+    replaced: Sequence[str] = (),
+    plants: Sequence[Plant] = (),
 ) -> Iterator[tuple[Round, ...]]:
     """The rounds of one candidate, whose seeds come from its key: those of one module after the other. A module is made when its
     rounds are asked for, and gone when they are there, so that one at a time takes memory. `other`: with one in the other of
-    train and eval mode; `replaced`: attributes that forward replaces for its next call. Raises BrokenReference."""
+    train and eval mode; `replaced`: attributes that forward replaces for its next call; `plants`: what shows operators that no
+    draw does, each in a round. Raises BrokenReference."""
     seeds, terms = draws(key, "rounds"), Terms(precision, before, tuple(replaced))
     first = _twice(reference, terms, seeds)
     usual = replace(first[0], state={})
@@ -208,7 +227,9 @@ def draw_rounds(
     if other:
         yield (Construction(kept, terms, seeds, other=True, perturbed=True).round(Stress.NONE),)
     del kept
-    for draw in (_out_of_range,) * usual.products + (_with_outliers,):
+    shows = tuple(partial(_shown, plant=plant) for plant in plants)
+    others: tuple[Callable[..., Round | None], ...] = (*shows, *(_out_of_range,) * usual.products, _with_outliers)
+    for draw in others:
         drawn = draw(reference, usual, terms, seeds)
         if drawn is not None:
             rounds = [drawn]

@@ -125,7 +125,9 @@ class Oracle:
         assert isinstance(problem, Prepared)
         before = Before(question.calls_before, question.other_calls_before)
         other, replaced = problem.modal or question.other, problem.variants[0].replaced
-        modules = draw_rounds(problem.small, about.precision, question.key, other=other, before=before, replaced=replaced)
+        modules = draw_rounds(
+            problem.small, about.precision, question.key, other=other, before=before, replaced=replaced, plants=problem.plants
+        )
         self._drawing = Drawing(problem, about.name, modules)
 
     def _rounds(self, reply: wire.Body, enough: int) -> Rounds | Broken:

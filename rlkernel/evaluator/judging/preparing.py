@@ -9,6 +9,8 @@ import torch
 from rlkernel.errors import BrokenReference, one_line
 from rlkernel.evaluator.devices import DeviceProfile
 from rlkernel.evaluator.judging.costs.least_work import ALL, LEAST, Matters, has_one_product, leaves_rows, may_hide
+from rlkernel.evaluator.judging.inputs.unshown import Plant, plants_of
+from rlkernel.evaluator.judging.inputs.unshown import may_hide as may_hide_effects
 from rlkernel.evaluator.judging.references.reference_calls import tensors_of
 from rlkernel.evaluator.judging.references.traced_reference import Costs, TracedReference
 from rlkernel.evaluator.judging.zeros.full_share import Studied, full_share, makes_zeros, multiplies
@@ -36,6 +38,8 @@ class Prepared:
     costs: Costs
     program: Program
     """The reference itself, traced at full shape."""
+    plants: tuple[Plant, ...] = ()
+    """Numbers among its inputs that show what its operators do and no draw shows."""
 
 
 def prepare(source: str, name: str, profile: DeviceProfile, precision: Precision) -> Prepared:
@@ -52,6 +56,7 @@ def prepare(source: str, name: str, profile: DeviceProfile, precision: Precision
         traced_full = traced_small if one_size else TracedReference(full, profile, replaced)
         matters = _matters(source, name, profile, small, (traced_small.program, traced_full.program))
         costs = traced_full.costs(precision, matters)
+        plants = plants_of(small, source) if may_hide_effects(traced_small.program, source) else ()
         if matters is ALL:
             costs = replace(costs, least_share=_least_share(costs, small, traced_small))
     except Untraceable as error:
@@ -64,7 +69,7 @@ def prepare(source: str, name: str, profile: DeviceProfile, precision: Precision
         raise BrokenReference(f"{name}: forward does no device work, so there is nothing to speed up")
     shrunk = replace(traced_small.variant, constants=small_constants(source, name=name), replaced=replaced)
     variants = (shrunk, replace(traced_full.variant, replaced=replaced))
-    return Prepared(small, variants, traced_small.modal, costs, traced_full.program)
+    return Prepared(small, variants, traced_small.modal, costs, traced_full.program, plants)
 
 
 def _least_share(costs: Costs, small: Reference, traced: TracedReference) -> float:

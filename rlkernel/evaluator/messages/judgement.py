@@ -67,8 +67,12 @@ class Places:
     """Masks without a hole, which get some."""
     drawn: tuple[int, ...] = ()
     """Inputs whose numbers are drawn one by one, which may be uneven."""
+    turned: tuple[int, ...] = ()
+    """Inputs that are the same in each draw, whose elements are turned around along an axis."""
+    moved: tuple[int, ...] = ()
+    """Consecutive places that are the same in each draw, which lie one farther."""
     edges: tuple[Edge, ...] = ()
-    """Rows of these that are tiny or below zero, for one input at most once."""
+    """Rows of inputs that are uneven which are tiny or below zero, for one input at most once."""
 
 
 @dataclass(frozen=True, slots=True)

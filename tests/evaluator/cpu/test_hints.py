@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rlkernel.evaluator.cpu.neighbours import FalseNeighbours, GoneBy, Hint, Place
+from rlkernel.evaluator.cpu.neighbours import FalseNeighbours, GoneBy, Hint, Place, group_of
 from rlkernel.evaluator.cpu.numbers import Array
 
 BEGIN, FLOAT = 1 << 20, 4
@@ -77,3 +77,14 @@ def test_hints_of_one_kind_judge_alike() -> None:
     assert FalseNeighbours(columns(21), 16).kind == FalseNeighbours(columns(37), 16).kind
     assert FalseNeighbours(columns(21), 16).kind != FalseNeighbours(columns(22), 16).kind
     assert FalseNeighbours(columns(21), 16).kind != FalseNeighbours(columns(21), 4).kind
+
+
+def test_one_access_moves_more_of_what_is_narrower() -> None:
+    """16 bytes: 4 elements of float32, 8 of half precision, 16 of 8 bits."""
+    assert [group_of(16, 64, width) for width in (1, 2, 4, 8)] == [16, 8, 4, 4]
+    assert group_of(8, 64, 1) == 8 and group_of(16, 2, 1) == 2
+    hint = FalseNeighbours(np.arange(16) // 4 * 8 + np.arange(16) % 4, 8)  # every other four
+    everywhere = np.ones(16, dtype=bool)
+    for width, stray in ((4, False), (2, True)):
+        given = (width * hint.offsets).astype(np.uint64)
+        assert bool(np.any(hint.claimed(given, everywhere, width) != given)) == stray

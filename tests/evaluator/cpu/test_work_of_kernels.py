@@ -26,7 +26,9 @@ WHOLE, LONG = block(tl.int32, np.int32), block(tl.int64, np.int64)
 @pytest.mark.parametrize(
     ("name", "operands", "each"),
     [
-        ("create_fadd", (FLOATS, FLOATS), 1.0), ("create_fadd", (DOUBLES, DOUBLES), 2.0), ("create_add", (LONG, LONG), 1.0),
+        ("create_fadd", (FLOATS, FLOATS), 1.0), ("create_fadd", (DOUBLES, DOUBLES), 2.0), ("create_add", (WHOLE, WHOLE), 1.0),
+        ("create_add", (LONG, LONG), 4.0), ("create_shl", (LONG, LONG), 4.0), ("create_xor", (LONG, LONG), 4.0),
+        ("create_mul", (LONG, LONG), 12.0), ("create_mul", (WHOLE, WHOLE), 1.0),
         ("create_exp", (FLOATS,), 16.0), ("create_log2", (FLOATS,), 16.0), ("create_sqrt", (FLOATS,), 16.0),
         ("create_rsqrt", (FLOATS,), 16.0), ("create_fdiv", (FLOATS, FLOATS), 20.0),
         ("create_precise_divf", (FLOATS, FLOATS), 20.0), ("create_floor", (FLOATS,), 4.0), ("create_erf", (FLOATS,), 32.0),

@@ -17,6 +17,7 @@ import torch
 from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from rlkernel.evaluator.judging.inputs import fixed
 from rlkernel.evaluator.judging.inputs.edge_search import edges
 from rlkernel.evaluator.judging.inputs.stress import NOWHERE, UNEVEN, all_first, all_zero, changes, is_mask, side, stressed
 from rlkernel.evaluator.judging.inputs.unevenness import drawn_one_by_one
@@ -42,13 +43,25 @@ def places(
         return NOWHERE
     seed, other, forward = seeds
     given = tensors_of(draw(seed))
-    drawn = _drawn(given, tensors_of(draw(other))) if stress in UNEVEN else ()
+    again = tensors_of(draw(other))
+    drawn = _drawn(given, again) if stress in UNEVEN else ()
+    same, numbered = fixed.fixed_masks(given, again), fixed.fixed_places(given, again)
+    consecutive = [place for place in numbered if fixed.is_consecutive(given[place])]
+    del again
     masks = [place for place, tensor in enumerate(given) if is_mask(tensor) and not _may_count(tensor, given)]
     zeros = any(map(all_zero, given))
     first = frozenset(place for place in masks if all_first(given[place]))
     del given  # the calls that follow need the memory
     kept = unread_zeros(model, partial(draw, seed), forward, stress) if zeros else frozenset()
     found = Places(tuple(sorted(kept)), _holed(model, partial(draw, seed), forward, masks, first), drawn)
+    if same or numbered:
+        usual = _kinds(model, partial(draw, seed), forward, NOWHERE)
+
+        def bears(turned: tuple[int, ...], moved: tuple[int, ...]) -> bool:
+            return usual is not None and usual == _kinds(model, partial(draw, seed), forward, Places(turned=turned, moved=moved))
+
+        turned, moved = fixed.borne(same, numbered, consecutive, bears)
+        found = replace(found, turned=turned, moved=moved)
     if stress is not Stress.EXTREME or not drawn:
         return found
     inputs = draw(seed)
@@ -87,15 +100,6 @@ def _holed(
     if not 0 < len(masks) <= MOST:
         return ()
 
-    def kinds(given: Places) -> list[tuple[torch.Size, bool]] | None:
-        try:
-            made, changed = model(), stressed(draw(), Stress.VARIED, given)
-            with _Garbage():  # type: ignore[no-untyped-call]
-                outputs = tensors_of(call(made, changed, seed))
-        except Exception:  # a reference may refuse such inputs in its own way
-            return None
-        return [(t.shape, bool(torch.isfinite(valued(t)).all())) for t in outputs]
-
     def matters(place: int) -> bool:
         before = stressed(draw(), Stress.VARIED, Places(holed=(place,)))
         try:
@@ -110,9 +114,22 @@ def _holed(
         written = [n for n, (was, now) in enumerate(zip(given, left, strict=True)) if not alike([was], [now])]
         return not alike([*usual, *(after[n] for n in written)], [*found, *(left[n] for n in written)])
 
-    usual = kinds(NOWHERE)
-    borne = [place for place in masks if usual is not None and kinds(Places(holed=(place,))) == usual]
+    usual = _kinds(model, draw, seed, NOWHERE)
+    borne = [place for place in masks if usual is not None and _kinds(model, draw, seed, Places(holed=(place,))) == usual]
     return tuple(place for place in borne if place not in first or matters(place))
+
+
+def _kinds(
+    model: Callable[[], nn.Module], draw: Callable[[], list[Any]], seed: int, given: Places
+) -> list[tuple[torch.Size, bool]] | None:
+    """The shapes of a call's outputs, and whether they are finite; None where the reference refuses such inputs."""
+    try:
+        made, changed = model(), stressed(draw(), Stress.VARIED, given)
+        with _Garbage():  # type: ignore[no-untyped-call]
+            outputs = tensors_of(call(made, changed, seed))
+    except Exception:  # a reference may refuse such inputs in its own way
+        return None
+    return [(t.shape, bool(torch.isfinite(valued(t)).all())) for t in outputs]
 
 
 def _results(model: nn.Module, inputs: list[Any], seed: int) -> tuple[list[torch.Tensor], list[torch.Tensor]]:

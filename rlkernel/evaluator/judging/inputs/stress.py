@@ -17,6 +17,7 @@ from typing import Any
 import torch
 
 from rlkernel.evaluator.judging.inputs.edges import edged
+from rlkernel.evaluator.judging.inputs.fixed import MASKS, may_be_fixed, moved_on, turned_around
 from rlkernel.evaluator.judging.inputs.unevenness import uneven
 from rlkernel.evaluator.judging.references.reference_calls import is_constant, mapped, tensors_of
 from rlkernel.evaluator.messages.judgement import Edge, Places, Stress
@@ -42,8 +43,6 @@ one of random signs is, and one of a product's 4,096 is hardly larger, so that h
 
 HOLES = -0.35
 """Numbers of a wave between -1/2 and 1/2 below which a mask gets a hole: a quarter of them."""
-MASKS = (torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
-"""Dtypes of masks that are no numbers."""
 NOWHERE = Places()
 UNEVEN = (Stress.EXTREME, Stress.UNEVEN)
 """Those in which numbers differ in size from place to place."""
@@ -76,6 +75,10 @@ class Change:
     holed: bool = False
     """Whether it is a mask that gets holes, or whole numbers that are all the same and get others, and nothing else is done to
     it."""
+    turned: bool = False
+    """Whether its elements are turned around along an axis before, because they are the same in each draw."""
+    moved: bool = False
+    """Whether it holds places that lie one farther, and nothing else is done to it."""
     uneven: bool = False
     """Whether its numbers differ in size from place to place."""
     edge: Edge | None = None
@@ -94,7 +97,7 @@ def stresses(inputs: list[Any]) -> tuple[Stress, ...]:
     return (
         *found,
         *(Stress.SCALED,) * floats,
-        *(Stress.VARIED,) * any(is_mask(t) or holds_one(t) or all_zero(t) for t in tensors),
+        *(Stress.VARIED,) * any(is_mask(t) or holds_one(t) or all_zero(t) or may_be_fixed(t) for t in tensors),
     )
 
 
@@ -110,7 +113,11 @@ def changes(inputs: list[Any], stress: Stress, places: Places = NOWHERE) -> tupl
     def of(place: int, tensor: torch.Tensor) -> Change | None:
         if stress is not Stress.NONE and place in places.holed:
             return Change(holed=True)
+        if stress is not Stress.NONE and place in places.moved:
+            return Change(moved=True)
         found = _change(tensor, stress) if holds_numbers(tensor) and place not in places.kept else None
+        if stress is not Stress.NONE and place in places.turned:
+            return replace(found or Change(scaled=False), turned=True)
         return found and replace(found, uneven=stress in UNEVEN and place in places.drawn)
 
     found = tuple(of(place, tensor) for place, tensor in enumerate(tensors_of(inputs)))
@@ -151,6 +158,10 @@ def changed(inputs: list[Any], found: Sequence[Change | None]) -> list[Any]:
 def _changed(tensor: torch.Tensor, what: Change) -> torch.Tensor:
     if what.holed:
         return holed(tensor)
+    if what.moved:
+        return moved_on(tensor)
+    if what.turned:
+        return _changed(turned_around(tensor), replace(what, turned=False)) if what.scaled else turned_around(tensor)
     if what.replaced:
         return wave_like(tensor, positive=True)  # zeros are often sums of squares, of which a root is taken
     made = tensor * (1.0 + wave_like(tensor)) if what.varied else _moved(tensor, what)

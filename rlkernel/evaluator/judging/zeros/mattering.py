@@ -17,6 +17,7 @@ import torch
 
 from rlkernel.evaluator.devices import DeviceProfile
 from rlkernel.evaluator.judging.costs.operator_costs import argument, base_name, flops
+from rlkernel.evaluator.judging.inputs.fixed import fixed_masks
 from rlkernel.evaluator.judging.inputs.stress import is_mask, stressed, stresses
 from rlkernel.evaluator.judging.references.reference_calls import constants, perturb, tensors_of
 from rlkernel.evaluator.judging.references.traced_reference import TracedReference
@@ -211,7 +212,8 @@ def _draw(reference: Reference, traced: TracedReference, seed: int, seen: _Seen)
     if seed % 2:
         perturb(model, seed, constants(model, reference.fixed))
         masks = tuple(place for place, tensor in enumerate(tensors_of(inputs)) if is_mask(tensor))
-        inputs = stressed(inputs, next(iter(stresses(inputs)), Stress.VARIED), Places(holed=masks))
+        same = fixed_masks(tensors_of(inputs), tensors_of(reference.inputs(seed + 1)))
+        inputs = stressed(inputs, next(iter(stresses(inputs)), Stress.VARIED), Places(holed=masks, turned=same))
     program = traced.program
     following = _Following(program, torch.device("cpu"), lambda *call: None)
     following.seen = seen

@@ -1,0 +1,122 @@
+"""Inputs that are the same in every draw: masks that `torch.tril` makes, and places that `torch.arange` makes.
+
+Who writes them into a kernel would be right, whatever it is given. So a round has others, which the reference bears as it bears
+those: a mask's elements are turned around along its last axis, so that each row keeps as many; consecutive places lie one farther
+or, where that leads out of a table, are turned around, too; so are numbers in no order. Numbers in an order, such as the bounds
+of segments, stay: kernels rely on what it says.
+Source: ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import torch
+
+from rlkernel.evaluator.program.codes import holds_numbers
+
+WHOLE = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
+MASKS = (torch.bool, *WHOLE)
+"""Dtypes of masks that are no numbers."""
+MOST = 8
+"""The most inputs that are tried, each of which costs a call of the reference or two; with more, all stay."""
+
+
+def fixed_masks(one: Sequence[torch.Tensor], other: Sequence[torch.Tensor]) -> tuple[int, ...]:
+    """The places of the inputs that hold two values, and the same ones in two draws. Nothing is said of a GPU's."""
+    return tuple(place for place in _fixed(one, other) if _holds_two(one[place]))
+
+
+def fixed_places(one: Sequence[torch.Tensor], other: Sequence[torch.Tensor]) -> tuple[int, ...]:
+    """The places of the inputs of other whole numbers that are the same in two draws, and that may be others: none where bounds
+    of segments are among them, to which the others may belong."""
+    found = [place for place in _fixed(one, other) if one[place].dtype in WHOLE and not _holds_two(one[place])]
+    if any(_are_bounds(one[place], one) for place in found):
+        return ()
+    return tuple(place for place in found if is_consecutive(one[place]) or not _is_sorted(one[place]))
+
+
+def may_be_fixed(tensor: torch.Tensor) -> bool:
+    """Whether an input of the host may get others in its place, if each draw has the same: truth values, whole numbers, or two
+    floating-point numbers, one of which may be infinite."""
+    if tensor.device.type != "cpu" or tensor.numel() < 2:
+        return False
+    return tensor.dtype in MASKS or (holds_numbers(tensor) and _holds_two(tensor))
+
+
+def _fixed(one: Sequence[torch.Tensor], other: Sequence[torch.Tensor]) -> list[int]:
+    """The places of the inputs of several values that are the same in two draws; numbers that are scaled in a round are
+    others there."""
+    return [
+        place
+        for place, (a, b) in enumerate(zip(one, other, strict=False))
+        if a.device.type == "cpu" and a.numel() > 1 and (a.dtype in MASKS or holds_numbers(a)) and a.dtype is b.dtype
+        and a.shape == b.shape and torch.equal(a, b) and not bool((a == a.flatten()[0]).all())
+    ]  # fmt: skip
+
+
+def _holds_two(tensor: torch.Tensor) -> bool:
+    """Whether a tensor holds two values, more than two times in all: truth values, or numbers in place of them."""
+    if tensor.dtype is torch.bool or tensor.numel() < 3:
+        return tensor.dtype is torch.bool
+    low, high = tensor.aminmax()
+    return bool(low < high) and bool(((tensor == low) | (tensor == high)).all())
+
+
+def is_consecutive(tensor: torch.Tensor) -> bool:
+    """Whether whole numbers follow one another along the last axis that has several."""
+    return bool((_steps(tensor) == 1).all())
+
+
+def _is_sorted(tensor: torch.Tensor) -> bool:
+    """Whether whole numbers rise or fall somewhere along the last axis from its begin to its end."""
+    steps = _steps(tensor)
+    return bool(((steps >= 0).all(-1) | (steps <= 0).all(-1)).any())
+
+
+def _steps(tensor: torch.Tensor) -> torch.Tensor:
+    """The differences of neighbours along the last axis that has several elements, which is last."""
+    return tensor.to(torch.int64).movedim(_axis(tensor), -1).diff(dim=-1)
+
+
+def _are_bounds(tensor: torch.Tensor, given: Sequence[torch.Tensor]) -> bool:
+    """Whether whole numbers that rise from zero end with the length of another input: where segments of it begin and end."""
+    if tensor.dim() != 1 or int(tensor[0]) != 0 or not bool((_steps(tensor) >= 0).all()):
+        return False
+    return any(int(tensor[-1]) in other.shape for other in given if other is not tensor)
+
+
+def _axis(tensor: torch.Tensor) -> int:
+    """The last axis that has several elements."""
+    return max(axis for axis, size in enumerate(tensor.shape) if size > 1)
+
+
+def turned_around(tensor: torch.Tensor) -> torch.Tensor:
+    """The elements moved along their last axis by about half of it, those at the end to its begin; by one where that gives the
+    same."""
+    axis = _axis(tensor)
+    size = tensor.shape[axis]
+    found = tensor.roll(min(size - 1, size // 2 | 1), axis)
+    return tensor.roll(1, axis) if torch.equal(found, tensor) else found
+
+
+def moved_on(tensor: torch.Tensor) -> torch.Tensor:
+    """Whole numbers that are one larger."""
+    return tensor + 1
+
+
+def borne(
+    masks: Sequence[int], places: Sequence[int], consecutive: Sequence[int],
+    bears: Callable[[tuple[int, ...], tuple[int, ...]], bool],
+) -> tuple[tuple[int, ...], tuple[int, ...]]:  # fmt: skip
+    """The inputs that are turned around, and those that are moved on: each alone is borne. `bears`: whether the reference bears
+    that these are."""
+    turned, moved = list[int](), list[int]()
+    if len(masks) + len(places) > MOST:
+        return (), ()
+    for place in (*masks, *places):
+        if place in consecutive and bears((), (place,)):
+            moved.append(place)
+        elif bears((place,), ()):
+            turned.append(place)
+    return tuple(turned), tuple(moved)

@@ -1,0 +1,234 @@
+"""Operators of a reference whose effect no draw shows, and inputs that show it.
+
+`torch.clamp(x, max=200)` of normal numbers changes none of them, eight times as large or not, and whoever leaves it out would be
+right. So the reference is watched while it is called: which limits were reached, which comparisons had both answers. For what was
+never seen, a few numbers are planted: large ones where a limit is far away, rows of zeros where it is next to zero, NaN where an
+input's NaN is replaced, and the very number to which an input is compared. What shows something, and leaves the outputs as finite
+as they are, is judged in a round of its own. Source: ours.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import nn
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from rlkernel.evaluator.judging.inputs.stress import stressed, stresses
+from rlkernel.evaluator.judging.references.reference_calls import call, mapped, tensors_of
+from rlkernel.evaluator.messages.judgement import Stress
+from rlkernel.evaluator.program.codes import holds_numbers, valued
+from rlkernel.evaluator.program.schema import Op, Program
+from rlkernel.reference import Reference
+
+SHARE = 0.125
+"""The share of an input's elements, or of its rows, that get a planted number; one at least."""
+LITTLE = 2.0**-6
+"""Limits up to which rows of zeros may show them."""
+LARGE = 64.0
+"""The least of the large numbers that are tried: eight times what is drawn is half of that."""
+LEVELS = 5
+"""Large numbers that are tried, each twice the one before."""
+MOST_CALLS = 24
+"""Calls of a reference in which numbers are planted."""
+MOST_PLANTS = 3
+"""Rounds with planted numbers."""
+LIMITS = {"clamp", "clamp_min", "clamp_max", "hardtanh", "relu", "threshold"}
+COMPARISONS = {"eq", "ne", "gt", "ge", "lt", "le"}
+REPLACES_NAN = {"nan_to_num", "isnan"}
+IGNORES = {"nll_loss_forward", "nll_loss", "nll_loss2d_forward"}
+WATCHED = LIMITS | COMPARISONS | REPLACES_NAN | IGNORES
+UNSHOWN = "numbers among its inputs that an operator is for"
+"""Stands behind a miss in such a round."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plant:
+    """Numbers that are put into some elements of one input."""
+
+    place: int
+    """Which of the tensors among the arguments of forward it is."""
+    values: tuple[float, ...]
+    rows: bool = False
+    """Whether whole rows along the last axis get one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """What one call of an operator may do to its operand."""
+
+    call: int
+    """Which of the watched calls of a forward it is."""
+    name: str
+    side: str
+    number: float | None = None
+    """What the operand is compared with, if that is one number."""
+    place: int | None = None
+    """The input that is the operand itself, if one is."""
+    whole: bool = False
+    """Whether the operand holds whole numbers."""
+
+
+class _Watching(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Notes which effects there may be in a call, and which there were."""
+
+    def __init__(self, inputs: Sequence[torch.Tensor]) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self._inputs = {tensor.untyped_storage().data_ptr(): place for place, tensor in enumerate(inputs) if tensor.numel()}
+        self.possible = set[Effect]()
+        self.seen = set[Effect]()
+        self._calls = 0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Sequence[Any] = (), kwargs: Any = None) -> Any:
+        name = str(func).split(".")[1].removesuffix("_")
+        if name in WATCHED and args and isinstance(args[0], torch.Tensor) and args[0].numel():
+            self._look(func, name, args, dict(kwargs or {}))
+        return func(*args, **(kwargs or {}))
+
+    def _look(self, func: Any, name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> None:
+        self._calls += 1
+        given = {a.name: value for a, value in zip(func._schema.arguments, args, strict=False)} | kwargs
+        operand = valued(args[1] if name in IGNORES else args[0])
+        place = self._inputs.get(operand.untyped_storage().data_ptr())
+        for side, number, there in () if operand.is_complex() else _effects(name, given, operand):
+            effect = Effect(self._calls, name, side, number, place, not operand.is_floating_point())
+            self.possible.add(effect)
+            if bool(there.any()):
+                self.seen.add(effect)
+
+
+def _effects(name: str, given: dict[str, Any], x: torch.Tensor) -> Iterator[tuple[str, float | None, torch.Tensor]]:
+    """The sides of an operator: what it compares with, and where in its operand it has that effect."""
+    if name in REPLACES_NAN:
+        yield "nan", None, torch.isnan(x)
+        if given.get("posinf") is not None:
+            yield "infinite", None, torch.isinf(x)
+        return
+    if name in IGNORES:
+        number = given.get("ignore_index", -100)
+        yield "ignored", float(number), x == number
+        return
+    if name in COMPARISONS:
+        other = given.get("other")
+        number = _number(other)
+        if number is not None or isinstance(other, torch.Tensor):
+            found = getattr(torch, name)(x, other)
+            yield "true", number, found
+            yield "false", number, ~found
+        return
+    if name in ("relu", "threshold"):
+        yield "kept", None, x > float(given.get("threshold", 0.0))
+        yield "low", None, x < float(given.get("threshold", 0.0))
+        return
+    usual = (-1.0, 1.0) if name == "hardtanh" else (None, None)
+    sides = zip(("min", "max"), usual, strict=True)
+    low, high = (_number(given.get(side, given.get(f"{side}_val", otherwise))) for side, otherwise in sides)
+    if low is not None:
+        yield "low", low, x < low
+    if high is not None:
+        yield "high", high, x > high
+
+
+def _number(value: Any) -> float | None:
+    if isinstance(value, torch.Tensor):
+        return float(value) if value.dim() == 0 and not value.is_complex() else None
+    return float(value) if isinstance(value, (int, float)) else None
+
+
+def may_hide(program: Program, source: str) -> bool:
+    """Whether a reference calls an operator that is watched. What losses ignore is theirs where the text says so."""
+    names = {step.op.split(".")[1].removesuffix("_") for step in program.forward if isinstance(step, Op)}
+    return bool(names & (WATCHED - IGNORES)) or (bool(names & IGNORES) and "ignore_index" in source)
+
+
+def plants_of(reference: Reference, source: str) -> tuple[Plant, ...]:
+    """What shows effects of operators that no draw does. Whatever the reference raises at its own inputs is raised."""
+    model = reference.model(0)
+    missing = dict.fromkeys(sorted(_never_seen(reference, model), key=lambda one: (one.call, one.side)))
+    if "ignore_index" not in source:
+        missing = {one: None for one in missing if one.name not in IGNORES}
+    found, calls, usual = list[Plant](), 0, _watched(model, reference.inputs(0))
+    while missing and len(found) < MOST_PLANTS:
+        effect = next(iter(missing))
+        del missing[effect]
+        for plant in _tried(effect, tensors_of(reference.inputs(0))):
+            if calls == MOST_CALLS:
+                return tuple(found)
+            calls += 1
+            try:
+                now = _watched(model, planted(reference.inputs(0), plant, 0))
+            except Exception:  # a reference may refuse such inputs in its own way
+                continue
+            if effect in now[0].seen and now[1] == usual[1]:
+                found.append(plant)
+                missing = {one: None for one in missing if one not in now[0].seen}
+                break
+    return tuple(found)
+
+
+def _never_seen(reference: Reference, model: nn.Module) -> set[Effect]:
+    """The effects that there may be, and were not at usual inputs, nor at those of the hardest round."""
+    possible, seen = set[Effect](), set[Effect]()
+    for seed in (0, 1, 2):
+        inputs = reference.inputs(seed)
+        try:
+            watching, _ = _watched(model, stressed(inputs, next(iter(stresses(inputs)), Stress.NONE)) if seed == 2 else inputs)
+        except Exception:  # as above
+            if seed < 2:
+                raise
+            break
+        possible, seen = possible | watching.possible, seen | watching.seen
+    return possible - seen
+
+
+def _watched(model: nn.Module, inputs: list[Any]) -> tuple[_Watching, list[tuple[torch.Size, bool]]]:
+    """A call that was watched, and whether its outputs are finite."""
+    watching = _Watching(tensors_of(inputs))
+    with watching:
+        outputs = tensors_of(call(model, inputs, 0))
+    return watching, [(t.shape, bool(torch.isfinite(valued(t)).all())) for t in outputs]
+
+
+def _tried(effect: Effect, inputs: Sequence[torch.Tensor]) -> Iterator[Plant]:
+    """What may show an effect, the mildest first."""
+    number = effect.number
+    if effect.side == "nan" and effect.place is not None:
+        yield Plant(effect.place, (math.nan,))
+    elif effect.side == "infinite" and effect.place is not None:
+        yield Plant(effect.place, (math.inf, -math.inf))
+    elif effect.name in ("eq", "ne", *IGNORES):
+        if effect.place is not None and number is not None and math.isfinite(number):
+            yield Plant(effect.place, (number,))
+    elif not effect.whole and not math.isinf(number or 0.0) and effect.side not in ("nan", "infinite"):
+        places = [place for place, tensor in enumerate(inputs) if holds_numbers(tensor) and tensor.numel() > 1]
+        if 0.0 < abs(number or 0.0) <= LITTLE:
+            for place in places:
+                yield Plant(place, (0.0,), rows=True)
+            return
+        first = max(LARGE, 2.0 ** math.floor(math.log2(abs(number) / 4))) if number else LARGE
+        for level in range(LEVELS):
+            for place in places:
+                large = first * 2.0**level
+                yield Plant(place, (large, -large) if bool((inputs[place] < 0).any()) else (large,))
+
+
+def planted(inputs: list[Any], plant: Plant, seed: int) -> list[Any]:
+    """The arguments of forward with numbers planted at places drawn from `seed`; no other tensor than that one is another."""
+    count = iter(range(len(tensors_of(inputs))))
+
+    def change(tensor: torch.Tensor) -> torch.Tensor:
+        if next(count) != plant.place:
+            return tensor
+        generator = torch.Generator().manual_seed(seed)
+        shape = (*tensor.shape[:-1], 1) if plant.rows and tensor.dim() > 1 else tensor.shape
+        drawn = torch.rand(shape, generator=generator)
+        here = drawn <= max(SHARE, float(drawn.min()))
+        which = torch.randint(len(plant.values), shape, generator=generator)
+        values = torch.tensor(plant.values, dtype=torch.float64)[which].to(tensor.dtype)
+        return torch.empty_like(tensor).copy_(torch.where(here, values, tensor))
+
+    return [mapped(value, change) for value in inputs]

@@ -1,0 +1,82 @@
+"""Operators whose effect no draw shows: what was never seen, and what shows it."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+
+from rlkernel.evaluator.judging.drawing import draw_rounds
+from rlkernel.evaluator.judging.inputs.unshown import SHARE, Plant, planted, plants_of
+from rlkernel.reference import Reference, load_reference
+from rlkernel.types import Precision
+
+SOURCE = """
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+class Model(nn.Module):
+    def forward(self, x, label):
+        return {answer}
+
+def get_inputs():
+    return [torch.randn(64, 32), torch.randint(0, 32, (64,))]
+
+def get_init_inputs():
+    return []
+"""
+NAN, INFINITE = (math.nan,), (math.inf, -math.inf)
+
+
+def reference(answer: str) -> Reference:
+    return load_reference(SOURCE.format(answer=answer), small=False)
+
+
+@pytest.mark.parametrize(
+    ("answer", "found"),
+    [
+        ("x.clamp(-1, 1)", []),
+        ("x.clamp(max=200) + 1", [(0, (256.0, -256.0), False)]),
+        ("F.relu(x - 100) + x", [(0, (128.0, -128.0), False)]),
+        ("F.hardtanh(x, -300.0, 300.0)", [(0, (512.0, -512.0), False)]),
+        ("torch.where(x > 50, x * x, x)", [(0, (64.0, -64.0), False)]),
+        ("F.relu(x * x)", []),  # nothing shows what is below zero
+        ("x / x.norm(dim=1, keepdim=True).clamp(min=1e-12)", [(0, (0.0,), True)]),
+        ("x.nan_to_num(nan=0.5)", [(0, NAN, False)]),
+        ("x.nan_to_num(nan=0.5, posinf=1.0)", [(0, INFINITE, False), (0, NAN, False)]),
+        ("x.softmax(1).nan_to_num(nan=0.5)", []),  # it is no input whose NaN is replaced
+        ("torch.where(x == 0, 1.0, x.sin() / x)", [(0, (0.0,), False)]),
+        ("F.cross_entropy(x, label, ignore_index=-1, reduction='sum')", [(1, (-1.0,), False)]),
+        ("F.cross_entropy(x, label, reduction='sum')", []),  # nobody has said so
+        ("x[label == 1000].sum() + x", [(1, (1000.0,), False)]),
+        ("x.gather(1, label[:, None]) * (label != 1000)[:, None]", []),  # such a place there is not
+    ],
+)
+def test_what_shows_what_no_draw_does(answer: str, found: list[tuple[int, tuple[float, ...], bool]]) -> None:
+    made = plants_of(reference(answer), SOURCE.format(answer=answer))
+    assert [(one.place, str(one.values), one.rows) for one in made] == [(place, str(v), rows) for place, v, rows in found]
+
+
+def test_numbers_are_planted_in_one_input_at_places_of_the_seed() -> None:
+    given = [torch.ones(64, 32).t(), torch.ones(64, 32)]
+    found = planted(given, Plant(0, (3.0, -3.0)), 1)
+    assert found[1] is given[1] and found[0].stride() == given[0].stride() and bool((given[0] == 1).all())
+    assert set(found[0].unique().tolist()) == {-3.0, 1.0, 3.0}
+    put = int((found[0] != 1).sum())
+    assert abs(put - SHARE * 2048) < 5 * (SHARE * (1 - SHARE) * 2048) ** 0.5  # five standard deviations
+    assert torch.equal(planted(given, Plant(0, (3.0, -3.0)), 1)[0], found[0])
+    rows = planted([[given[1]]], Plant(0, (0.0,), rows=True), 2)[0][0]
+    assert set((rows == 0).sum(1).tolist()) == {0, 32}
+    assert bool((planted([torch.ones(2)], Plant(0, (0.0,)), 3)[0] == 0).any()), "one at least"
+
+
+@pytest.mark.parametrize(("answer", "more"), [("x.clamp(max=200) + 1", 1), ("x.clamp(max=0.5) + 1", 0)])
+def test_such_numbers_are_in_a_round_of_their_own(answer: str, more: int) -> None:
+    plants = plants_of(reference(answer), SOURCE.format(answer=answer))
+    rounds = [r for some in draw_rounds(reference(answer), Precision.PYTORCH, "key", other=False, plants=plants) for r in some]
+    assert len(rounds) == 3 + more
+    noted = [one for one in rounds if "numbers among its inputs that an operator is for" in one.expected.note]
+    assert len(noted) == more and all(bool((one.inputs[0].abs() > 200).any()) for one in noted)
+    assert not any(one.expected.ordinary for one in noted)

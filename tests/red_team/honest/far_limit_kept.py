@@ -1,0 +1,22 @@
+# own/far_limit correct catalogue=57: the limit is kept, and far from all numbers that are drawn
+import torch
+import torch.nn as nn
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def k(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    m = i < n
+    x = tl.load(x_ptr + i, mask=m, other=0.0)
+
+    tl.store(y_ptr + i, tl.minimum(x / (1.0 + tl.exp(-x)) * 2.0 + 1.0, 200.0), mask=m)
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+
+        y = torch.empty_like(x, dtype=x.dtype)
+        k[(triton.cdiv(x.numel(), 1024),)](x, y, x.numel(), BLOCK=1024)
+        return y

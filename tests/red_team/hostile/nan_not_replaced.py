@@ -1,0 +1,22 @@
+# own/nan_replaced incorrect gpu=correct catalogue=57: no NaN is drawn, and none is looked for (nor drawn on a card)
+import torch
+import torch.nn as nn
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def k(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    m = i < n
+    x = tl.load(x_ptr + i, mask=m, other=0.0)
+
+    tl.store(y_ptr + i, x * 2.0 + 1.0, mask=m)
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+
+        y = torch.empty_like(x, dtype=x.dtype)
+        k[(triton.cdiv(x.numel(), 1024),)](x, y, x.numel(), BLOCK=1024)
+        return y

@@ -8,8 +8,8 @@ Two kinds of candidates get one, and no others:
   forward fails and can be traced at full shape, its kernels fail while they run, their masks leave elements out and leave none
   out at full shape, or it calls other kernels there. If it is right at longer sizes, it is right; where it has a loop that is
   too short there, also at sizes beyond these. Where its text has sizes as numbers, these are smaller in all its looks where the
-  problem is (`judging.sizes.own_sizes`), and the first look is at the first sizes. Otherwise that is at sizes that fill blocks as the full ones do; where forward
-  fails, it is at the first sizes, and what forward asserts is left out.
+  problem is (`judging.sizes.own_sizes`), and the first look is at the first sizes. Otherwise that is at sizes that fill blocks as
+  the full ones do; where forward fails, it is at the first sizes, and what forward asserts is left out.
 
 A look that takes too long, or that ends before kernels run, says nothing. Kernels that fail in a look count where no other look
 shows what is too short: who is right where a grid has one program may race with itself where it has two.

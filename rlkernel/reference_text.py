@@ -107,6 +107,11 @@ def _literal(value: ast.expr, depth: int = 4) -> Any:
     return value.value if isinstance(value, ast.Constant) else None
 
 
+def of_kernel(function: ast.FunctionDef) -> bool:
+    """Whether a function of a candidate is a kernel, and no host code."""
+    return any("jit" in ast.unparse(one) for one in function.decorator_list)
+
+
 def replace_spans(source: str, spans: Sequence[tuple[ast.expr | ast.stmt, str]]) -> str:
     """The text with other text in the places of some of its expressions and statements."""
     # ast counts columns in UTF-8 bytes, so edit bytes; from the end, so that earlier offsets stay right.

@@ -12,6 +12,7 @@ from rlkernel.errors import BrokenReference
 from rlkernel.evaluator import wire
 from rlkernel.evaluator.compile.binaries import Compiled, Kernels
 from rlkernel.evaluator.judging.errors.kernelbench import worse
+from rlkernel.evaluator.judging.sizes.own_sizes import OwnSizes
 from rlkernel.evaluator.judging.verdict import Facts, Times, census, combine
 from rlkernel.evaluator.messages.children import Extent, Priced, PriceRequest, Prices, Ran, RunRequest, TooLarge
 from rlkernel.evaluator.messages.oracle import Compare, Compared, DrawMore, DrawRounds, Malformed, Rounds
@@ -80,16 +81,20 @@ class CpuJudge:
 
     async def judge(
         self, oracle: Child, problem: Problem, code: str, clock: Clock, most_work: float | None, at_full: AtFull,
-        *, doubted: bool = False,
+        own: OwnSizes | None = None, *, doubted: bool = False,
     ) -> Judged:  # fmt: skip
         """Judge one candidate at the problem's own sizes. `at_full` is what is known of it already, and learns what is found.
-        doubted: whether it is likely wrong; it is shown few rounds first then, which takes longer where it is right.
-        Raises Ended, BrokenReference, EvaluatorFailed, and TooLong where its rounds take more than `most_work`, see `cpu.pace`.
+        own: the numbers of its text that are smaller where the problem is. doubted: whether it is likely wrong; it is shown few
+        rounds first then, which takes longer where it is right. Raises Ended, BrokenReference, EvaluatorFailed, and TooLong where
+        its rounds take more than `most_work`, see `cpu.pace`.
         """
         stages = self.stages
         brief = await stages.brief(oracle, problem)
-        small, full = await self._trace(code, brief.variants, clock, at_full)
-        specs = brief.variants[1].specs
+        first, whole = brief.variants
+        if own is not None:
+            first = replace(first, constants={**first.constants, **own.at(dict(brief.counterparts))})
+        small, full = await self._trace(code, (first, whole), clock, at_full)
+        specs = whole.specs
         if brief.unpriced:
             unknown = ", ".join(sorted(set(brief.unpriced)))
             raise BrokenReference(f"{problem.name}: without a GPU no time is known for {unknown}")

@@ -8,12 +8,9 @@ from dataclasses import replace
 from rlkernel.evaluator.cpu_judge import AtFull, CpuJudge, Judged, TooLong
 from rlkernel.evaluator.messages.oracle import Fits
 from rlkernel.evaluator.processes.fork_server import Child
-from rlkernel.evaluator.second_looks import MOST_WORK, SecondLooks
+from rlkernel.evaluator.second_looks import MOST_WORK, TIMES_SMALLER, SecondLooks
 from rlkernel.evaluator.stages import Clock, Ended, Stages, compared_at
 from rlkernel.types import Evaluation, Problem
-
-TIMES_SMALLER = 2
-"""How many times sizes are made smaller."""
 
 
 class CpuPath:
@@ -29,7 +26,7 @@ class CpuPath:
         at_full = AtFull()
         fits, found = await self._first(oracle, problem, code, clock, at_full)
         fitted = replace(problem, source=fits.source)
-        other = await self._looks.after(oracle, fitted, code, clock, found, at_full) if fits.sizes else None
+        other = await self._looks.after(oracle, fitted, code, clock, found, at_full, problem) if fits.sizes else None
         if other is not None:
             return replace(other, seconds=clock.now)
         if isinstance(found, Ended):

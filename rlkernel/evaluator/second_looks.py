@@ -7,8 +7,9 @@ Two kinds of candidates get one, and no others:
 - one that is not right, and may be made for its own sizes: its text has one of them as a number, or a number made of one, its
   forward fails and can be traced at full shape, its kernels fail while they run, their masks leave elements out and leave none
   out at full shape, or it calls other kernels there. If it is right at longer sizes, it is right; where it has a loop that is
-  too short there, also at sizes beyond these. The first look is at sizes that fill blocks as the full ones do; where forward
-  fails, it is at the first sizes, and what forward asserts is left out.
+  too short there, also at sizes beyond these. Where its text has sizes as numbers, these are smaller in all its looks where the
+  problem is (`judging.sizes.own_sizes`), and the first look is at the first sizes. Otherwise that is at sizes that fill blocks as
+  the full ones do; where forward fails, it is at the first sizes, and what forward asserts is left out.
 
 A look that takes too long, or that ends before kernels run, says nothing. Kernels that fail in a look count where no other look
 shows what is too short: who is right where a grid has one program may race with itself where it has two.
@@ -30,17 +31,20 @@ import anyio.to_thread
 
 from rlkernel.errors import BrokenReference
 from rlkernel.evaluator.cpu_judge import AtFull, CpuJudge, Judged, TooLong
+from rlkernel.evaluator.judging.sizes.own_sizes import OwnSizes, named
 from rlkernel.evaluator.judging.sizes.resizing import Sizes, numbers_of
 from rlkernel.evaluator.judging.verdict import failed
 from rlkernel.evaluator.messages.children import Extent
 from rlkernel.evaluator.messages.oracle import Longer
 from rlkernel.evaluator.processes.fork_server import Child
 from rlkernel.evaluator.stages import Clock, Ended, Stages
-from rlkernel.reference_text import replace_spans, shrink, small_constants, small_of
+from rlkernel.reference_text import of_kernel, replace_spans, shrink, small_constants, small_of
 from rlkernel.types import Evaluation, Problem, Status
 
 MOST_WORK = 300_000.0
 """The work of all rounds of a candidate, see `cpu.pace`, above which sizes are made smaller: about 10 s of a core."""
+TIMES_SMALLER = 2
+"""How many times sizes are made smaller for a candidate that takes the interpreter too long."""
 MOST_CONFIRMING = 4
 """Looks at a candidate that is right."""
 MOST_FILLING = 4
@@ -70,6 +74,10 @@ class _Candidate:
     code: str
     clock: Clock
     at_full: AtFull
+    whole: Problem | None = None
+    """The problem as its file is."""
+    own: OwnSizes | None = None
+    """The numbers of its text that are smaller where the problem is."""
 
 
 class SecondLooks:
@@ -80,22 +88,31 @@ class SecondLooks:
         self._judge = judge
 
     async def after(
-        self, oracle: Child, problem: Problem, code: str, clock: Clock, found: Judged | Ended, at_full: AtFull
-    ) -> Evaluation | None:
-        """What longer sizes say in place of what was found first; None where that stands. Raises EvaluatorFailed."""
-        one = _Candidate(oracle, problem, code, clock, at_full)
+        self, oracle: Child, problem: Problem, code: str, clock: Clock, found: Judged | Ended, at_full: AtFull,
+        whole: Problem | None = None,
+    ) -> Evaluation | None:  # fmt: skip
+        """What longer sizes say in place of what was found first; None where that stands. `whole`: the problem as its file is, of
+        which there may be sizes that are smaller still. Raises EvaluatorFailed."""
+        one = _Candidate(oracle, problem, code, clock, at_full, whole)
         if isinstance(found, Judged) and found.evaluation.correct:
             return await self._confirm(one, found) if found.short else None
         if isinstance(found, Ended) and found.status in (Status.RUNTIME_ERROR, Status.CRASH) and not found.ran:
             if not await self._traced_at_full(one):
                 return None
             bare = replace(one, code=without_asserts(one.code))
-            right = await self._at_first_sizes(bare) if bare.code != one.code else None
-            return right or await self._excuse(bare, found)
-        if isinstance(found, Ended):
-            return await self._excuse(one, found) if _kernels_failed(found) and not found.at_full else None
-        if found.evaluation.matches:
-            return None if found.same_work else await self._excuse(one, found)
+            own = await self._own(bare)
+            right = await self._first_right([bare, *own] if bare.code != one.code else own)
+            return right or await self._excuse(own[0] if own else bare, found)
+        if isinstance(found, Ended) and (found.at_full or not _kernels_failed(found)):
+            return None
+        if isinstance(found, Judged) and found.evaluation.matches and found.same_work:
+            return None
+        own = await self._own(one)
+        if right := await self._first_right(own):
+            return right
+        one = own[0] if own else one
+        if isinstance(found, Ended) or found.evaluation.matches:
+            return await self._excuse(one, found)
         repeated = await anyio.to_thread.run_sync(repeated_sizes, problem, code)  # it parses the whole text
         return await self._excuse(one, found, repeated) if repeated or found.unfilled else None
 
@@ -134,11 +151,37 @@ class SecondLooks:
         one.at_full.learn(full, found.traces[0], found.timed)
         return True
 
+    async def _own(self, one: _Candidate) -> list[_Candidate]:
+        """The candidate with the sizes that its text has as numbers smaller where the problem is, twice where some of them may
+        stand for several things; none where it has no such numbers."""
+        brief = await self._stages.brief(one.oracle, one.problem)
+        if not (known := dict(brief.counterparts)):
+            return []
+        kept = brief.variants[0].constants
+        code, numbers = await anyio.to_thread.run_sync(named, one.code, known, kept)
+        ways = [OwnSizes(numbers, least) for least in (False, True)]
+        ways = [own for own, told in zip(ways, [own.at(known) for own in ways], strict=True) if told]
+        ways = ways[:1] if len(ways) == 2 and ways[0].at(known) == ways[1].at(known) else ways
+        at_full = AtFull()
+        return [replace(one, code=code, at_full=at_full, own=own) for own in ways]
+
+    async def _first_right(self, ways: Iterable[_Candidate]) -> Evaluation | None:
+        """What the first of several ways to look at a candidate at the first sizes says, at which it is right."""
+        for one in ways:
+            if found := await self._at_first_sizes(one):
+                return found
+        return None
+
     async def _at_first_sizes(self, one: _Candidate) -> Evaluation | None:
         """The verdict of a candidate that is right at the first sizes now that its host code asserts nothing, or that of longer
         sizes where it is wrong there; None of any other."""
         one = replace(one, at_full=one.at_full.unpriced())
         again = await self._look(one, one.problem.source, one.at_full)
+        if again is None and one.own is not None and one.whole is not None:  # programs of fewer elements take longer
+            fits = await self._stages.fitted(one.oracle, one.whole, None, TIMES_SMALLER)
+            if fits.source != one.problem.source:
+                one = replace(one, problem=replace(one.problem, source=fits.source))
+                again = await self._look(one, fits.source, one.at_full)
         if not isinstance(again, Judged) or not again.evaluation.correct or not again.same_work:
             return None
         wrong = await self._confirm(one, again) if again.short else None
@@ -214,7 +257,7 @@ class SecondLooks:
         doubted: whether it is likely wrong, see `CpuJudge.judge`."""
         try:
             problem = replace(one.problem, source=source)
-            return await self._judge.judge(one.oracle, problem, one.code, one.clock, MOST_WORK, at_full, doubted=doubted)
+            return await self._judge.judge(one.oracle, problem, one.code, one.clock, MOST_WORK, at_full, one.own, doubted=doubted)
         except Ended as end:
             return end if _kernels_failed(end) else None
         except (TooLong, BrokenReference):
@@ -252,7 +295,7 @@ def without_asserts(code: str) -> str:
     def collect(node: ast.AST) -> None:
         if isinstance(node, ast.Assert):
             found.append((node, "pass" + "\n" * ((node.end_lineno or node.lineno) - node.lineno)))
-        elif not (isinstance(node, ast.FunctionDef) and any("jit" in ast.unparse(one) for one in node.decorator_list)):
+        elif not (isinstance(node, ast.FunctionDef) and of_kernel(node)):
             for child in ast.iter_child_nodes(node):
                 collect(child)
 

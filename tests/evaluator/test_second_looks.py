@@ -69,7 +69,7 @@ async def after(
         return looks
 
     async def brief(oracle: Any, problem: Problem) -> Any:
-        return SimpleNamespace(variants=("small", "full"))
+        return SimpleNamespace(variants=("small", "full"), counterparts=())
 
     async def trace(code: str, variants: tuple[str, ...], *rest: Any) -> Any:
         if traced is None:
@@ -443,9 +443,9 @@ async def test_what_is_known_at_full_shape_is_not_found_again(pool: Pool, asked:
 
 @pytest.mark.anyio
 async def test_a_look_whose_figures_count_prices_the_candidate_itself(pool: Pool, asked: list[Any]) -> None:
-    """The 16384 columns stand in its text, so that it is wrong at 100 of them; it is compiled once."""
+    """It is made for 16384 columns, not as a number of its text, so that it fails at 100 of them; it is compiled once."""
     code = SUM.replace("{loop}", "for start in range(0, n, BLOCK):").replace("{step}", "").replace("{sign}", "+=")
-    code = code.replace("x.shape[1], BLOCK={block}", "16384, BLOCK=128")
+    code = code.replace("x.shape[1], BLOCK={block}", "1 << 14, BLOCK=128")
     found = await pool.evaluate(Problem("sum", 1, "train", REFERENCE), code)
     assert (found.status, found.sizes["COLS"]) == (Status.CORRECT, 16384)
     kinds = [type(question) for question, _ in asked if not isinstance(question, TraceRequest)]
@@ -490,8 +490,8 @@ class ModelNew(torch.nn.Module):
 async def test_who_is_wrong_element_by_element_is_looked_at_no_more_where_blocks_are_filled(
     pool: Pool, asked: list[Any], forward: str, work: str, correct: bool
 ) -> None:
-    """A mask leaves out 28 of 128 elements at the first sizes, and none at full shape: a sum that takes them for 1 is right. Where
-    each element goes its own way, those that are left out change no other one."""
+    """A mask leaves out 28 of 128 elements at the first sizes, and none at full shape. A sum that takes those for 1 is right;
+    where each element goes its own way, they change no other one."""
     code = f"""
 import torch, triton
 import triton.language as tl

@@ -117,7 +117,10 @@ class Oracle:
             return Broken(problem)
         costs, reference = problem.costs, encoding.to_json(problem.program)
         floors = (costs.floor_us, costs.measured_floor_us, costs.products, costs.least_share)
-        return Brief(problem.variants, problem.modal, costs.us, *floors, reference, costs.ops, costs.unpriced, costs.written)
+        return Brief(
+            problem.variants, problem.modal, costs.us, *floors, reference, costs.ops, costs.unpriced, costs.written,
+            tuple(problem.counterparts.items()),
+        )  # fmt: skip
 
     def _begin(self, question: DrawRounds) -> None:
         """Take up a candidate, of which no round is drawn yet."""

@@ -13,6 +13,7 @@ from rlkernel.evaluator.judging.inputs.unshown import Plant, plants_of
 from rlkernel.evaluator.judging.inputs.unshown import may_hide as may_hide_effects
 from rlkernel.evaluator.judging.references.reference_calls import tensors_of
 from rlkernel.evaluator.judging.references.traced_reference import Costs, TracedReference
+from rlkernel.evaluator.judging.sizes.own_sizes import Shape, counterparts
 from rlkernel.evaluator.judging.zeros.full_share import Studied, full_share, makes_zeros, multiplies
 from rlkernel.evaluator.program.replaced import drawn
 from rlkernel.evaluator.program.schema import Op, Program
@@ -38,6 +39,8 @@ class Prepared:
     costs: Costs
     program: Program
     """The reference itself, traced at full shape."""
+    counterparts: dict[int, tuple[int, ...]]
+    """What stands at the small shape for numbers of the full one."""
     plants: tuple[Plant, ...] = ()
     """Numbers among its inputs that show what its operators do and no draw shows."""
 
@@ -67,9 +70,17 @@ def prepare(source: str, name: str, profile: DeviceProfile, precision: Precision
         raise BrokenReference(f"{name}: tracing forward raised {one_line(error)}") from error
     if costs.us <= 0:
         raise BrokenReference(f"{name}: forward does no device work, so there is nothing to speed up")
-    shrunk = replace(traced_small.variant, constants=small_constants(source, name=name), replaced=replaced)
+    constants = small_constants(source, name=name)
+    shrunk = replace(traced_small.variant, constants=constants, replaced=replaced)
     variants = (shrunk, replace(traced_full.variant, replaced=replaced))
-    return Prepared(small, variants, traced_small.modal, costs, traced_full.program, plants)
+    numbers = {} if one_size else counterparts(constants, _alike(traced_full.shapes, traced_small.shapes))
+    return Prepared(small, variants, traced_small.modal, costs, traced_full.program, numbers, plants)
+
+
+def _alike(full: list[Shape], small: list[Shape]) -> list[tuple[Shape, Shape]]:
+    """The shapes of the same tensors at both sizes; none where a reference makes other ones."""
+    same = len(full) == len(small) and all(len(one) == len(other) for one, other in zip(full, small, strict=True))
+    return [*zip(full, small, strict=True)] if same else []
 
 
 def _least_share(costs: Costs, small: Reference, traced: TracedReference) -> float:

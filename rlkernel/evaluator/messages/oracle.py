@@ -112,6 +112,8 @@ class Brief:
     """Operators of the reference that the model of time does not know: then no time can be modelled."""
     written: tuple[float, ...] = ()
     """The bytes that the reference writes of each output, at full size."""
+    counterparts: tuple[tuple[int, tuple[int, ...]], ...] = ()
+    """Numbers of the full size, and what may stand for each at the small one, see `judging.sizes.own_sizes`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ from rlkernel.evaluator.program.schema import Program
 from rlkernel.evaluator.program.variant import Kept, KeptConfigs, Traced, Variant
 from rlkernel.evaluator.trace.calls import Call, Steady, alike, steady
 from rlkernel.evaluator.trace.cuda_graphs import graphs
-from rlkernel.evaluator.trace.host_numbers import compiled, names
+from rlkernel.evaluator.trace.host_numbers import compiled, names, noting
 from rlkernel.evaluator.trace.inductor import load
 from rlkernel.evaluator.trace.kernels import KernelTable
 from rlkernel.evaluator.trace.launches import LaunchRecorder, intercepting
@@ -111,12 +111,15 @@ class _Trace:
             intercepting(self.recorder, self.table, FILENAME, target, self.profile.properties, self.known) as launches,
             graphs(self.recorder, launches.kept),
             recording(self.recorder),
+            noting() as refused,
         ):
             try:
                 return self._run(launches)
-            finally:
-                if launches.asked is not None:  # whatever the candidate has made of it
+            finally:  # whatever the candidate has made of it
+                if launches.asked is not None:
                     raise NeedsKernel(launches.asked)
+                if refused:
+                    raise Verdict(Status.UNTRACEABLE, f"{_line_of(refused[0])}{refused[0]}")
 
     def _guard(self, status: Status, call: Any, *args: Any, **kwargs: Any) -> Any:
         """Candidate code runs inside: whatever it raises becomes its verdict."""

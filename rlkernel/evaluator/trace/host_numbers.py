@@ -15,7 +15,7 @@ import operator
 import secrets
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -27,6 +27,26 @@ from rlkernel.evaluator.trace.patched import patched
 
 class Untraceable(Exception):
     """The candidate's host code needs what a trace cannot give: a tensor's value, an address, an unknown operator."""
+
+    noted: ClassVar[list[Untraceable] | None] = None
+    """Where each is noted that is raised, see `noting`."""
+
+    def __init__(self, *args: object) -> None:
+        super().__init__(*args)
+        if Untraceable.noted is not None:
+            Untraceable.noted.append(self)
+
+
+@contextmanager
+def noting() -> Iterator[list[Untraceable]]:
+    """Gives what is refused inside, in order. No GPU refuses it, so that a candidate that goes on otherwise, `try: ... except:`,
+    does there what it would do nowhere else."""
+    found: list[Untraceable] = []
+    before, Untraceable.noted = Untraceable.noted, found
+    try:
+        yield found
+    finally:
+        Untraceable.noted = before
 
 
 BRANCH = "host code branches on a parameter's value; pass the value to a kernel or use torch.where"

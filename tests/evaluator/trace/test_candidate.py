@@ -145,3 +145,35 @@ def step(x, o, H: tl.constexpr):
     found = traced_text(source + textwrap.indent(forward, " " * 8), Variant([[], {"dict": []}], [long]))
     assert (len(found.program.launches), len(found.program.forward) > 5100) == (1700, True)
     assert wire.fits(codec.pack(Traces((found, found), Kept())))
+
+
+@pytest.mark.parametrize("clause", ["except Exception:", "except BaseException:", "except:", "except RuntimeError:"])
+def test_a_refusal_of_ours_is_the_verdict_whatever_the_candidate_makes_of_it(clause: str) -> None:
+    """On a GPU nothing is refused there, so that its fallback says nothing of what it does."""
+    with pytest.raises(Verdict) as found:
+        traced(f"try:\n    n = int(x.sum().item())\n    return x + n\n{clause}\n    return torch.relu(x)")
+    assert found.value.status is Status.UNTRACEABLE
+    assert found.value.detail.startswith("line 10: the host reads a tensor's value")
+
+
+def test_what_fails_in_a_fallback_does_not_hide_the_refusal_before_it() -> None:
+    with pytest.raises(Verdict) as found:
+        traced("try:\n    return x + int(x.sum().item())\nexcept Exception:\n    return self.absent")
+    assert (found.value.status, found.value.detail[:8]) == (Status.UNTRACEABLE, "line 10:")
+
+
+def test_an_error_that_a_gpu_raises_is_the_candidates_to_catch() -> None:
+    head = "import triton\n@triton.jit\ndef k(x, n):\n    pass"
+    found = program("try:\n    k[(1,)](x)\nexcept TypeError:\n    return torch.relu(x)", head=head)
+    assert [step.op for step in found.forward if isinstance(step, Op)] == ["aten.relu.default"]
+    assert not found.launches
+
+
+@pytest.mark.parametrize(
+    "guard", ["x.is_cuda", "torch.cuda.is_available()", "x.device.type == 'cuda'", "torch.cuda.device_count() > 0", "HAS_TRITON",
+              "torch.version.cuda is not None", "torch.cuda.get_device_capability()[0] >= 8", "not x.is_cpu"],
+)  # fmt: skip
+def test_guards_see_a_gpu(guard: str) -> None:
+    head = "try:\n    import triton, triton.language as tl\n    HAS_TRITON = True\nexcept ImportError:\n    HAS_TRITON = False"
+    found = program(f"if {guard}:\n    return torch.relu(x)\nreturn torch.neg(x)", head=head)
+    assert [step.op for step in found.forward if isinstance(step, Op)] == ["aten.relu.default"]

@@ -119,6 +119,7 @@ class TracedReference:
                 self.replaced = newly_replaced(before, model)
                 self.keeps = not before.keys() <= state.keys()  # tensors as plain attributes
                 self.program = Program((), tuple(init_ids), tuple(init), state, tuple(ids), tuple(steps), output, tuple(reads))
+                self.shapes = [tuple(self.recorder.tensor(number).shape) for number in range(len(self.recorder))]
         self.modal = not chosen and forms[0] != forms[1]
 
     def costs(self, precision: Precision, matters: Matters = ALL) -> Costs:

@@ -1,0 +1,161 @@
+"""Sizes that a candidate's text has as numbers of its own, under whatever name: named there, so that they can be smaller where
+the problem is.
+
+A reference says `dim = 8192`, and a candidate `N_COLS = 8192`, `x.view(4096, 8192)` or `range(0, 8192, BLOCK)`. Where results
+are compared at 512 columns, such a text is wrong or fails, and says nothing of what it does at full shape. `named` gives each
+such number a name in the text, and `OwnSizes` says what the name stands for where the problem has smaller sizes. At full shape
+the text does what it did before.
+
+What a number stands for is told by the reference's tensors, which are traced at both sizes (`counterparts`): an axis, else the
+product of axes that lie side by side, else a simple multiple or part of one of these. A number that stands for several things,
+such as 64 samples of 64 heads, is either the smallest of them or as it is.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+from rlkernel.evaluator.judging.sizes.resizing import HOISTED, numbers_of
+from rlkernel.reference_text import of_kernel, replace_spans
+
+Shape = tuple[int, ...]
+Found = tuple[ast.Constant, str, int | float]
+"""A number in a text, its name, and what it is."""
+Counterparts = Mapping[int, tuple[int, ...]]
+"""A number at full shape -> what may stand in its place at smaller sizes, ascending."""
+MOST_NUMBERS = 4096
+"""Numbers that may have a counterpart."""
+PARTS = (2, 4, 8, 16)
+MOST_OF_BLOCK = 1 << 12
+"""Powers of two up to which a number is rather the extent of a kernel's block than a multiple or a part of a size."""
+NEXT = (1, 2)
+"""What is added to an axis or taken from it, such as a window's edge."""
+PREFIX = "_OWN_SIZE_"
+
+
+def counterparts(constants: Mapping[str, Any], shapes: Iterable[tuple[Shape, Shape]]) -> dict[int, tuple[int, ...]]:
+    """What stands at smaller sizes for each number of the full shape that is another one there.
+
+    constants: name -> [full value, small value]; shapes: those of the reference's tensors, at full shape and at smaller sizes.
+
+    >>> counterparts({}, [((64, 8, 512), (2, 8, 32))])[64 * 8]
+    (32,)
+    >>> counterparts({}, [((64, 8, 512), (2, 8, 32))])[8 * 512]
+    (256,)
+    >>> counterparts({}, [((64, 64), (4, 64))])[64]
+    (4, 64)
+    """
+    pairs = list(dict.fromkeys(shapes))
+    axes = [one for full, small in pairs for one in zip(full, small, strict=True)]
+    axes += [one for full, small in constants.values() for one in zip(numbers_of(full), numbers_of(small), strict=False)]
+    runs = [one for pair in pairs for one in _runs(*pair)]
+    found: dict[int, tuple[int, ...]] = {}
+    for rank in (axes, runs, _near(axes + runs)):
+        values: dict[int, set[int]] = {}
+        for full, small in rank:
+            if type(full) is type(small) is int and full >= HOISTED and full not in found:
+                values.setdefault(full, set()).add(small)
+        found |= {full: tuple(sorted(smaller)) for full, smaller in values.items()}
+    changed = ((full, smaller) for full, smaller in found.items() if smaller != (full,))
+    return dict(one for _, one in zip(range(MOST_NUMBERS), changed, strict=False))
+
+
+def _runs(full: Shape, small: Shape) -> Iterator[tuple[int, int]]:
+    """The products of axes that lie side by side."""
+    for start in range(len(full)):
+        for end in range(start + 2, len(full) + 1):
+            yield prod(full[start:end]), prod(small[start:end])
+
+
+def _near(pairs: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """Simple multiples and parts of numbers, and numbers beside them; none of those that blocks often have."""
+    for full, small in dict.fromkeys(pairs):
+        if full == small:
+            continue
+        made = [(full * part, small * part) for part in PARTS]
+        made += [(full // part, small // part) for part in PARTS if full % part == small % part == 0]
+        made += [one for more in NEXT for one in ((full + more, small + more), (full - more, max(1, small - more)))]
+        yield from (one for one in made if one[0] & (one[0] - 1) or one[0] > MOST_OF_BLOCK)
+
+
+@dataclass(frozen=True, slots=True)
+class OwnSizes:
+    """The numbers of a candidate's text that are sizes of the full shape, as `named` has named them."""
+
+    numbers: Mapping[str, int | float]
+    least: bool
+    """Whether a number that stands for several things is the smallest of them, or as it is."""
+
+    def at(self, known: Counterparts) -> dict[str, list[int | float]]:
+        """`[full value, small value]` of each that is another one at smaller sizes.
+
+        >>> OwnSizes({"A": 64, "B": 4096.0}, least=False).at({64: (4, 64), 4096: (16,)})
+        {'B': [4096.0, 16.0]}
+        """
+        found: dict[str, list[int | float]] = {}
+        for name, value in self.numbers.items():
+            smaller = known.get(int(value), ())
+            if smaller and smaller[0] != value and (self.least or len(smaller) == 1):
+                found[name] = [value, type(value)(smaller[0])]
+        return found
+
+
+def named(code: str, known: Counterparts, kept: Iterable[str] = ()) -> tuple[str, dict[str, int | float]]:
+    """The text with a name in place of each number that has a counterpart, and the numbers by name; none where there are none.
+
+    Lines keep their numbers. kept: the names of constants that have other values at smaller sizes anyway. The defaults of a
+    kernel's parameters stay, since they are part of its text.
+
+    >>> named("import torch\\nshape = 8, 4096\\n", {4096: (16,)})
+    ('import torch; _OWN_SIZE_4096 = 4096\\nshape = 8, _OWN_SIZE_4096\\n', {'_OWN_SIZE_4096': 4096})
+    """
+    try:
+        tree = ast.parse(code)
+        start = _start(tree)
+        spans = [] if start is None else [*_spans(tree, known, frozenset(kept))]
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return code, {}
+    if start is None or not spans or PREFIX in code:
+        return code, {}
+    names = dict(sorted({name: value for _, name, value in spans}.items()))
+    made = "".join(f"; {_definition(name, value)}" for name, value in names.items())
+    text = ast.get_source_segment(code, start)
+    assert text is not None
+    return replace_spans(code, [(start, text + made), *((node, name) for node, name, _ in spans)]), names
+
+
+def _definition(name: str, value: float) -> str:
+    """Kernels use those global constants alone whose annotation says that they are constexpr."""
+    return f"{name}: 'constexpr' = {value!r}" if name.endswith("K") else f"{name} = {value!r}"
+
+
+def _start(tree: ast.Module) -> ast.stmt | None:
+    """The first simple statement behind which names may be defined; None where a text begins otherwise."""
+    future = [one for one in tree.body if isinstance(one, ast.ImportFrom) and one.module == "__future__"]
+    first = future[-1] if future else next(iter(tree.body), None)
+    simple = (ast.Import, ast.ImportFrom, ast.Expr, ast.Assign, ast.AnnAssign)
+    return first if isinstance(first, simple) else None
+
+
+def _spans(node: ast.AST, known: Counterparts, kept: frozenset[str], inside: bool = False) -> Iterator[Found]:
+    """The numbers below a node that get a name, and their names. inside: whether it is part of a kernel."""
+    if isinstance(node, ast.Constant):
+        value = node.value
+        if isinstance(value, (int, float)) and not isinstance(value, bool) and value in known:
+            yield node, f"{PREFIX}{value!r}{'K' if inside else ''}".replace(".", "_").replace("+", ""), value
+        return
+    if isinstance(node, (ast.JoinedStr, ast.pattern)):  # whose parts have no places of their own, or may be no names
+        return
+    if isinstance(node, ast.Assign) and {one.id for one in node.targets if isinstance(one, ast.Name)} & kept:
+        return
+    if isinstance(node, ast.FunctionDef) and of_kernel(node):
+        for statement in node.body:
+            yield from _spans(statement, known, kept, True)
+        return
+    for child in ast.iter_child_nodes(node):
+        if not (isinstance(node, ast.AnnAssign) and child is node.annotation) and not isinstance(child, ast.arg):
+            yield from _spans(child, known, kept, inside)

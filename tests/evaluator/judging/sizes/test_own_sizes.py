@@ -1,0 +1,64 @@
+"""Sizes that stand in a candidate's text as numbers: what is smaller where the problem is."""
+
+from __future__ import annotations
+
+import pytest
+
+from rlkernel.evaluator.judging.sizes.own_sizes import OwnSizes, counterparts, named
+from rlkernel.reference_text import shrink
+
+KERNEL = """from __future__ import annotations
+import triton, math
+
+@triton.jit
+def k(x, N: tl.constexpr = 8192):
+    return x + 8192  # 8192
+
+def f(x, n=8192):
+    match n:
+        case 8192:
+            return f"{n:8192}", 8192.0, x.view(-1, 4096)
+"""
+
+
+def test_axes_come_before_their_products_and_those_before_what_lies_near() -> None:
+    found = counterparts({"N": [96, 12]}, [((4, 8192), (2, 64)), ((4, 3, 130), (2, 3, 18))])
+    assert found[8192] == (64,)
+    assert found[4 * 8192] == (128,)
+    assert found[3 * 130] == (54,)
+    assert (found[96], found[131], found[132]) == ((12,), (19,), (20,))
+
+
+def test_what_stands_for_several_things_is_the_smallest_or_as_it_is() -> None:
+    found = counterparts({}, [((64, 64, 512), (4, 64, 32))])
+    assert found[64] == (4, 64)
+    assert OwnSizes({"A": 64, "B": 512}, least=False).at(found) == {"B": [512, 32]}
+    assert OwnSizes({"A": 64, "B": 512}, least=True).at(found) == {"A": [64, 4], "B": [512, 32]}
+
+
+def test_extents_of_blocks_are_no_parts_of_sizes() -> None:
+    found = counterparts({}, [((1024,), (128,))])
+    assert 64 not in found and 128 not in found and 2048 not in found
+    assert found[1023] == (127,)
+
+
+def test_numbers_get_names_and_lines_keep_their_numbers() -> None:
+    code, numbers = named(KERNEL, {8192: (64,), 4096: (16,)})
+    assert numbers == {"_OWN_SIZE_4096": 4096, "_OWN_SIZE_8192": 8192, "_OWN_SIZE_8192K": 8192, "_OWN_SIZE_8192_0": 8192.0}
+    lines = code.splitlines()
+    assert lines[0].startswith("from __future__ import annotations; _OWN_SIZE_4096 = 4096; ")
+    assert "_OWN_SIZE_8192K: 'constexpr' = 8192" in lines[0]
+    assert lines[4:6] == ["def k(x, N: tl.constexpr = 8192):", "    return x + _OWN_SIZE_8192K  # 8192"]
+    assert lines[7] == "def f(x, n=_OWN_SIZE_8192):"
+    assert lines[9:] == [
+        "        case 8192:", '            return f"{n:8192}", _OWN_SIZE_8192_0, x.view(-1, _OWN_SIZE_4096)',
+    ]  # fmt: skip
+    small = shrink(code, OwnSizes(numbers, least=False).at({8192: (64,)}))
+    assert small.splitlines()[0].endswith("_OWN_SIZE_8192 = 64; _OWN_SIZE_8192K: 'constexpr' = 64; _OWN_SIZE_8192_0 = 64.0")
+    assert small.splitlines()[1:] == lines[1:]
+
+
+@pytest.mark.parametrize("code", ["x = (", "class A:\n    n = 8192\n", "import torch\nN = 8192\n", "import torch\nn = 8\n"])
+def test_texts_without_numbers_of_their_own(code: str) -> None:
+    """What does not parse, has no place for names, is smaller anyway by its name, or has other numbers."""
+    assert named(code, {8192: (64,)}, kept=("N",)) == (code, {})

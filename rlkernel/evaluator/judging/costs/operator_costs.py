@@ -152,6 +152,10 @@ OVERWRITES = {
     "copy", "fill", "zero", "normal", "uniform", "random", "exponential", "bernoulli", "cauchy", "log_normal", "geometric",
 }  # fmt: skip
 """Operators that, in place, replace what their first argument holds without a look at it."""
+ALIKE = {
+    "zeros_like", "ones_like", "full_like", "rand_like", "randn_like", "randint_like", "new_zeros", "new_ones", "new_full",
+}  # fmt: skip
+"""Operators that make a tensor of their first argument's kind, of which they read nothing."""
 TRIANGLES = {"tril", "triu"}
 """Operators that read a triangle of their argument."""
 PASSES = {"sort": 4.0, "topk": 4.0, "kthvalue": 4.0, "median": 4.0, "nanmedian": 4.0, "mode": 4.0}
@@ -301,10 +305,9 @@ def touched(step: Op, read: Tensors, made: Tensors) -> float:
 
 def taken(step: Op, given: Tensors) -> Tensors:
     """The arguments of an operator, in the order of its schema, whose contents it reads: neither `out` nor what it overwrites."""
-    arguments = operator(step.op)._schema.arguments
-    if base_name(step.op) in OVERWRITES and arguments[0].alias_info is not None and arguments[0].alias_info.is_write:
-        return given[1:]
-    return given[: len(given) - sum(argument.is_out for argument in arguments)]
+    arguments, name = operator(step.op)._schema.arguments, base_name(step.op)
+    overwrites = name in OVERWRITES and arguments[0].alias_info is not None and arguments[0].alias_info.is_write
+    return given[name in ALIKE or overwrites : len(given) - sum(argument.is_out for argument in arguments)]
 
 
 def changes_a_part(step: Op) -> bool:

@@ -9,13 +9,14 @@ from __future__ import annotations
 import copy
 import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from fnmatch import fnmatchcase
 from typing import Any
 
 import torch
 from torch import nn
 
-from rlkernel.evaluator.judging.references.widening import without_casts
+from rlkernel.evaluator.judging.references.widening import as_usual, without_casts
 from rlkernel.evaluator.messages.judgement import Balance
 from rlkernel.evaluator.program.codes import holds_numbers, widened
 from rlkernel.evaluator.program.replaced import holding
@@ -145,21 +146,23 @@ def exact_outputs(model: nn.Module, inputs: list[Any], seed: int) -> list[torch.
 
 def _exact_call(model: nn.Module, inputs: list[Any], seed: int) -> tuple[list[torch.Tensor], list[torch.Tensor]] | None:
     """The outputs of `exact_outputs`, and the arguments after the call."""
+    kinds = {name: tensor.dtype for name, tensor in state_of(model).items()}
     buffers = {name: tensor.clone() for name, tensor in model.named_buffers()}
-    try:
-        wide = mapped(inputs, doubled)
-        return tensors_of(call(widened(model), wide, seed)), tensors_of(wide)
-    except REFUSALS:
-        pass
-    try:
+    widened(model)
+    for around in (lambda given: nullcontext(), lambda given: without_casts(), as_usual):
         with torch.no_grad():
             for name, tensor in model.named_buffers():  # as they were before a call that has failed half-way
-                tensor.copy_(buffers[name])
+                if name in buffers:
+                    tensor.copy_(buffers[name])
         wide = mapped(inputs, doubled)
-        with without_casts():
-            return tensors_of(call(model, wide, seed)), tensors_of(wide)
-    except (*REFUSALS, KeyError):
-        return None
+        given = [(tensor, kinds[name]) for name, tensor in state_of(model).items() if name in kinds]
+        given += zip(tensors_of(wide), (tensor.dtype for tensor in tensors_of(inputs)), strict=True)
+        try:
+            with around(given):
+                return tensors_of(call(model, wide, seed)), tensors_of(wide)
+        except REFUSALS:
+            continue
+    return None
 
 
 def exact_of_copy(model: nn.Module, inputs: list[Any], seed: int, names: Sequence[str] = ()) -> list[torch.Tensor] | None:

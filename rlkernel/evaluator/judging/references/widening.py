@@ -2,15 +2,17 @@
 
 So does `torch.zeros(n)` beside doubles. Where a reference fails in float64 for such a reason, it is called again with everything
 that it casts to a narrower floating-point dtype, or makes in one, in float64. Then its own roundings are part of its own error.
+A text that asks for its dtypes, as `assert x.dtype == torch.float32` does, is told those that it usually sees.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import torch
+from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 NARROW = (torch.float32, torch.float16, torch.bfloat16)
@@ -37,3 +39,29 @@ def without_casts() -> Iterator[None]:
             yield
     finally:
         torch.set_default_dtype(before)
+
+
+class _UsualDtypes(TorchFunctionMode):
+    """Tensors of float64 say the dtype that they usually have."""
+
+    def __init__(self, given: Iterable[tuple[torch.Tensor, torch.dtype]]) -> None:
+        super().__init__()
+        self.kinds = {tensor.untyped_storage()._cdata: dtype for tensor, dtype in given if tensor.dtype is torch.float64}
+        """Identity of a storage -> its numbers' usual dtype."""
+        known = set(self.kinds.values())
+        self.computed = known.pop() if len(known) == 1 else torch.float64
+        """What computed tensors say: nobody knows which of several dtypes they would have."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Sequence[Any] = (), kwargs: Any = None) -> Any:
+        found = func(*args, **(kwargs or {}))
+        if found is torch.float64 and func == torch.Tensor.dtype.__get__:  # type: ignore[attr-defined]
+            return self.kinds.get(args[0].untyped_storage()._cdata, self.computed)
+        return found
+
+
+@contextmanager
+def as_usual(given: Iterable[tuple[torch.Tensor, torch.dtype]]) -> Iterator[None]:
+    """Inside, nothing is cast to a narrower dtype, and tensors of float64 say their usual ones. given: arguments, parameters and
+    buffers, with the dtypes that they have outside."""
+    with without_casts(), _UsualDtypes(given):
+        yield

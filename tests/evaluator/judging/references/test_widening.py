@@ -37,10 +37,42 @@ def test_casts_and_new_tensors_are_float64() -> None:
     assert torch.get_default_dtype() is torch.float32
 
 
+class Asking(nn.Module):
+    """A product whose text asks for the dtypes of all that it is given, and of what it has computed."""
+
+    def __init__(self, weights: torch.dtype) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.tensor([[1.0, 1 / 3]], dtype=weights))
+
+    def forward(self, x: torch.Tensor, out: torch.Tensor) -> torch.Tensor:
+        assert x.dtype == out.dtype == torch.float32
+        found = torch.empty_like(x[:, :1])
+        if self.weight[:, 0].dtype is torch.float16:
+            raise TypeError("float16")
+        assert found.dtype is self.weight.dtype
+        return out.copy_(torch.mm(x, self.weight.t(), out=found.to(x.dtype)))
+
+
+def test_who_asks_for_dtypes_is_told_the_usual_ones() -> None:
+    x, out = torch.tensor([[1.0, 2.0], [3.0, -4.0]]), torch.zeros(2, 1)
+    model = Asking(torch.float32)
+    third = float(model.weight.detach()[0, 1])
+    outputs = exact_outputs(model, [x, out], 0)
+    assert outputs is not None
+    assert outputs[0].dtype is torch.float64
+    assert outputs[0].tolist() == [[1 + 2 * third], [3 - 4 * third]]
+    assert x.dtype is torch.float32
+    assert torch.get_default_dtype() is torch.float32
+
+
+def test_a_weight_of_another_dtype_says_its_own() -> None:
+    assert exact_outputs(Asking(torch.float16), [torch.ones(2, 2), torch.zeros(2, 1)], 0) is None
+
+
 def test_what_does_not_run_without_casts_either_has_no_exact_result() -> None:
     class Single(nn.Module):
         def forward(self, x: torch.Tensor) -> torch.Tensor:
-            assert x.dtype is torch.float32
+            assert x.element_size() == 4
             return x
 
     assert exact_outputs(Single(), [torch.ones(2)], 0) is None

@@ -1,7 +1,8 @@
 """Modelled device time where there is no GPU, and the floor that no time may undercut.
 
     operator   launch + max(bytes / bandwidth, flops / peak, looks / rate), bytes = what it reads and writes, each once; looks =
-               elements, as often as windows share them; a recurrent layer has one launch per element of the sequence
+               elements, as often as windows share them; a recurrent layer has one launch per element of the sequence;
+               what PyTorch's kernels take for other reasons has `torch_kernels`
     launch     launch + max(dram / bandwidth, all traffic / L2 bandwidth, flops / peak, programs / rate of starting them,
                atomics on the word that most of them change / their rate, waits within a program (`cpu/latency.py`) times how
                often a processor is filled with programs)
@@ -34,6 +35,7 @@ from rlkernel.evaluator.judging.costs.operator_costs import (
     touched,
 )
 from rlkernel.evaluator.judging.costs.special import OF_OPERATORS, special_of
+from rlkernel.evaluator.judging.costs.torch_kernels import kernels_of, slow_us
 from rlkernel.evaluator.program.operators import operator
 from rlkernel.evaluator.program.schema import Op
 from rlkernel.evaluator.program.switches import CUDNN_FLOAT32, MATMUL_TF32
@@ -108,7 +110,8 @@ def operator_us(
     arithmetic = work / (LIBRARY_EFFICIENCY * _peak(step, (made or read)[0].dtype, profile, precision))
     looks = touched(step, taken(step, read), made) / (profile.fp32_flops_per_us / PER_LOOK)
     special = _special_us(step, made, profile)
-    return profile.launch_us * in_sequence(step, read) + max(memory, arithmetic, looks, special)
+    slow = slow_us(step, taken(step, read), made, profile)
+    return profile.launch_us * kernels_of(step) * in_sequence(step, read) + max(memory, arithmetic, looks, special, slow)
 
 
 def _special_us(step: Op, made: Sequence[torch.Tensor], profile: DeviceProfile) -> float:

@@ -11,6 +11,7 @@ import anyio.to_thread
 from rlkernel.errors import BrokenReference
 from rlkernel.evaluator import wire
 from rlkernel.evaluator.compile.binaries import Compiled, Kernels
+from rlkernel.evaluator.devices import Room
 from rlkernel.evaluator.judging.errors.kernelbench import worse
 from rlkernel.evaluator.judging.sizes.own_sizes import OwnSizes
 from rlkernel.evaluator.judging.verdict import Facts, Times, census, combine
@@ -107,7 +108,7 @@ class CpuJudge:
                 request = RunRequest(
                     small.program, small.other, full.program, specs, stages.config.profile, stages.config.precision, (), key,
                     {step: next(iter(choices)) for step, choices in kernels.facts.items()}, most_work, at_full.priced,
-                    brief.written,
+                    brief.written, rooms={step: _room(choices) for step, choices in kernels.facts.items()},
                 )  # fmt: skip
                 ran, compared = await self._run(oracle, problem, small, request, doubted)
             except Ended as end:
@@ -234,6 +235,12 @@ def check(ran: Ran, request: RunRequest) -> None:
     known = [*idle, *(one.function for one in (*ran.short, *repeated)), *priced.left_out]
     if any(one >= kernels for one in known) or any(one >= len(request.program.functions) for one in ran.live):
         raise wire.BadMessage("a kernel that there is not")
+
+
+def _room(choices: Mapping[int, Compiled]) -> Room:
+    """What the one binary of a launch takes of a processor."""
+    facts = next(iter(choices.values()))
+    return Room(facts.registers, facts.shared_bytes)
 
 
 def _by_step(kernels: Kernels) -> dict[int, Compiled]:

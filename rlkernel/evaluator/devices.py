@@ -53,6 +53,18 @@ class DeviceProfile:
         }
 
 
+@dataclass(frozen=True, slots=True)
+class Room:
+    """What a program takes of a processor besides its warps."""
+
+    registers: int = 1
+    """Of a thread."""
+    shared_bytes: int = 0
+
+
+ANY_ROOM = Room()
+"""That of a binary that nobody has seen."""
+
 H200 = DeviceProfile(
     name="h200",
     arch=90,

@@ -20,6 +20,7 @@ from triton.runtime import interpreter as triton_interpreter
 from triton.runtime.interpreter import TensorHandle
 
 from rlkernel.evaluator.cpu import turns
+from rlkernel.evaluator.cpu.fetching import STAGES, Fetching
 from rlkernel.evaluator.cpu.language import KernelWords, scalar, the_machine, words
 from rlkernel.evaluator.cpu.latency import Chain
 from rlkernel.evaluator.cpu.loaded import DecidedByMemory, mark
@@ -28,10 +29,10 @@ from rlkernel.evaluator.cpu.pace import Pace, TooMuchWork
 from rlkernel.evaluator.cpu.races import Race
 from rlkernel.evaluator.cpu.reuse import Reuse
 from rlkernel.evaluator.cpu.sampling import MOST_SAMPLED, Sampling, TooManyKinds
-from rlkernel.evaluator.devices import DeviceProfile
+from rlkernel.evaluator.devices import ANY_ROOM, DeviceProfile, Room
 from rlkernel.evaluator.judging.costs.counts import Counts
 from rlkernel.evaluator.judging.costs.operator_costs import NoCost
-from rlkernel.evaluator.judging.costs.roofline import resident_programs
+from rlkernel.evaluator.judging.costs.roofline import BYTES_OF_ONE, resident_programs
 from rlkernel.evaluator.judging.costs.special import special_of
 from rlkernel.evaluator.program import constexpr_functions
 from rlkernel.evaluator.program.kernel_rules import binding_value
@@ -99,6 +100,8 @@ class Interpreter:
         if profile is not None:
             self.machine.special = special_of(profile)
         self._semantic = semantic
+        self._room = ANY_ROOM
+        """What the binary of the launch takes that is priced."""
         self.idle: dict[int, int] = {}
         """Functions of which no program was found that writes, and the lines of their launches: so far, in dry launches."""
         self._shortened: set[int] = set()
@@ -135,13 +138,26 @@ class Interpreter:
         """What tells how late a program of this launch reads something again."""
         if self._profile is None:
             return Reuse()
-        at_once = min(math.prod(config.grid), resident_programs(config.options.get("num_warps", 4), self._profile))
+        at_once = min(math.prod(config.grid), resident_programs(config.options.get("num_warps", 4), self._profile, self._room))
         return Reuse([end - start for start, end in extents], at_once, self._profile.l2_bytes)
 
-    def price(self, launch: Launch, config: Config, args: dict[str, Any]) -> Counts:
-        """Sample the grid, and shorten its loops where a few programs are too much work. Raises OutOfBounds, KernelFailed,
+    def _fetching(self, config: Config) -> Fetching:
+        """What tells how long loads of this launch take."""
+        if self._profile is None:
+            return Fetching()
+        cycles = self._profile.processors * self._profile.sm_khz / 1000
+        per_cycle = BYTES_OF_ONE * self._profile.dram_bytes_per_us / cycles
+        shared = registers = math.inf
+        if self._room is not ANY_ROOM:
+            shared = self._room.shared_bytes
+            registers = 4.0 * 32 * config.options.get("num_warps", 4) * self._room.registers
+        return Fetching(math.prod(config.grid), per_cycle, config.options.get("num_stages", STAGES), shared, registers)
+
+    def price(self, launch: Launch, config: Config, args: dict[str, Any], room: Room = ANY_ROOM) -> Counts:
+        """Sample the grid, and shorten its loops where a few programs are too much work. `room`: what its binary takes of a
+        processor. Raises OutOfBounds, KernelFailed,
         KernelRejected, DecidedByMemory."""
-        machine = self.machine
+        machine, self._room = self.machine, room
         try:
             if launch.function not in self._shortened:
                 machine.pace = Pace(MOST_FOLLOWED)
@@ -167,7 +183,7 @@ class Interpreter:
         machine = self.machine
         machine.map(extents, dry=dry)
         machine.reuse = self._reuse(config, extents) if dry else Reuse()
-        machine.chain = Chain(config.options.get("num_warps", 4))
+        machine.chain = Chain(config.options.get("num_warps", 4), self._fetching(config))
         machine.counts, machine.left_out, machine.adds_in_half, machine.elements_meet = Counts(), False, False, False
         kernel = self._kernels.get(launch.function)
         bound = self._arguments(launch, config, args, addresses)

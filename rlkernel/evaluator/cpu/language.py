@@ -21,6 +21,7 @@ from triton.runtime.jit import JITFunction
 from rlkernel.evaluator.cpu import branches, descriptors, hints, loops, patches, reductions
 from rlkernel.evaluator.cpu.arithmetic import NotInterpreted
 from rlkernel.evaluator.cpu.branches import Branches
+from rlkernel.evaluator.cpu.fetching import TOGETHER
 from rlkernel.evaluator.cpu.kinds import carrying, others
 from rlkernel.evaluator.cpu.latency import deepest
 from rlkernel.evaluator.cpu.loaded import DecidedByMemory, is_loaded, refuse_numbers
@@ -120,7 +121,8 @@ def _range(machine: Machine, first: Any, last: Any = None, step: Any = None, **h
             carrying(handle, np.asarray(starts + (of - start) // by * steps, dtype=dtype))
         return tl.tensor(handle, kind)
 
-    return Numbers(range(start, stop, by), number)
+    known = not any(isinstance(bound, tl.tensor) for bound in bounds)
+    return Numbers(range(start, stop, by), number, TOGETHER if known else 1, int(_plain(hints.get("num_stages")) or 1))
 
 
 def _plain(value: Any) -> Any:

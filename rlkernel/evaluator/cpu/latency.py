@@ -23,6 +23,8 @@ import numpy as np
 import triton.language as tl
 from triton.runtime.interpreter import BlockPointerHandle, TensorDescHandle, TensorHandle
 
+from rlkernel.evaluator.cpu.fetching import L1, L2, Fetching, Turns
+
 Array = np.ndarray[Any, Any]
 
 PLAIN = 4.0
@@ -33,10 +35,6 @@ LEVEL = 23.0 + PLAIN
 """A step of a reduction among the threads of a warp: a shuffle, and what combines two values."""
 SHARED = 60.0
 """A way through shared memory: a store of 19 cycles, a barrier of about as many, and a load of 23."""
-L1, L2 = 33.0, 200.0
-"""A load from the cache of a processor, and from that of the device."""
-L1_BYTES = 256 << 10
-"""Bytes of the former."""
 PRODUCT = {8: 1.0, 16: 2.0, 32: 4.0}
 """A step along a product's inner dimension by the operands' bits: 33 cycles for 16 steps of half precision."""
 LANES, SPECIAL_LANES, UNITS = 32, 4, 4
@@ -141,14 +139,18 @@ def reduction(shape: Sequence[int], axis: int | None, warps: int) -> float:
 class Chain:
     """What one program at a time waits for."""
 
-    def __init__(self, warps: int = 4) -> None:
+    def __init__(self, warps: int = 4, fetching: Fetching | None = None) -> None:
         self.warps = warps
+        self.fetching = fetching or Fetching()
         self.begin()
 
     def begin(self) -> None:
         """Another program begins."""
         self._ready = 0.0
-        """Before this nothing can be loaded, because the program has waited for others."""
+        """Before this nothing can be loaded, because the program has waited for others, or for what earlier turns load."""
+        self._issued = 0.0
+        """When what was followed last is issued at the earliest: a program issues in order, and waits for operands."""
+        self.fetching.begin()
         self._stored: dict[int, float] = {}
         self._where: dict[int, list[tuple[Array, float]]] = {}
         self._turns: list[tuple[dict[int, float], float]] = []
@@ -158,19 +160,42 @@ class Chain:
         """The cycles until all is stored that has been."""
         return max(self._stored.values(), default=0.0)
 
+    def begin_loop(self, turns: Turns) -> None:
+        """A loop begins."""
+        self.fetching.loops.append(turns)
+
+    def next_turn(self, loop: Turns) -> None:
+        """Another turn of a loop begins: not before all of the last one is issued."""
+        self._ready = max(self._ready, self._issued)
+        loop.begun += 1
+        if loop.begun == 1:
+            loop.began = self._ready
+        elif loop.begun == 2:
+            self.fetching.first_ends(loop, self._ready - loop.began)
+
+    def end_loop(self, loop: Turns) -> None:
+        """A loop has ended, and those inside of it that were left by a `return`."""
+        while self.fetching.loops and self.fetching.loops.pop() is not loop:
+            pass
+        self._ready = max(self._ready, self._issued)
+
     def store(self, storage: int, addresses: Array, depth: float) -> None:
         """Something of this depth is stored."""
+        self._issued = max(self._issued, depth)
         self._stored[storage] = max(depth, self._stored.get(storage, 0.0))
         where = self._where.setdefault(storage, [])
         where.append((addresses, depth))
         del where[:-REMEMBERED]
 
-    def load(self, storage: int, size: int, addresses: Array, depth: float) -> float:
-        """The depth of what is loaded at addresses of this depth from a storage of so many bytes. What the program itself has
-        stored there is in the cache of its processor, after as long as a load takes."""
+    def load(self, storage: int, size: int, addresses: Array, moved: float, depth: float) -> float:
+        """The depth of what is loaded at addresses of this depth from a storage of so many bytes, of which so many are moved.
+        What the program itself has stored there is in the cache of its processor, after as long as a load takes."""
         own = max((d for stored, d in self._where.get(storage, ()) if _meet(addresses, stored)), default=0.0)
         there = max(depth, self._ready)
-        return max(there + (L1 if own or size <= L1_BYTES else L2), own + 2 * L1 if own else 0.0)
+        self._issued = max(self._issued, depth)
+        if own:
+            return max(there + L1, own + 2 * L1)
+        return self.fetching.load(storage, size, addresses, moved, there)
 
     def wait(self, depth: float) -> None:
         """The program waits for others, which wait for what it has stored before: an atomic and a load of the word."""
@@ -178,12 +203,14 @@ class Chain:
 
     def begin_turn(self) -> None:
         """A turn of a loop begins that stands for others."""
-        self._turns.append((dict(self._stored), self._ready))
+        self._turns.append((dict(self._stored), max(self._ready, self._issued)))
 
     def end_turn(self, times: int) -> None:
         """The turn that began last has ended, and stands for so many: what it has stored is deeper by so much, each time."""
         stored, ready = self._turns.pop()
-        self._ready += (times - 1) * (self._ready - ready)
+        self._issued = max(self._issued, self._ready)
+        self._issued += (times - 1) * (self._issued - ready)
+        self._ready = self._issued
         for storage, depth in self._stored.items():
             before = stored.get(storage, depth)
             more = (times - 1) * (depth - before)
@@ -209,6 +236,7 @@ class Chain:
             return
         if along is not None:
             given["along"] = along
+        self._issued = max(self._issued, depth)
         if name in _ADDS:
             depth = max(
                 (o.__dict__.get("unfused", o.__dict__.get("depth", 0.0)) for o in args if type(o) is TensorHandle), default=depth
@@ -222,6 +250,7 @@ class Chain:
         if name == "create_dot":
             bits = args[0].dtype.scalar.primitive_bitwidth
             exact = bits == 64 or (bits == 32 and "ieee" in str(args[3]).lower())
+            self.fetching.product(not exact and self.warps >= 4 and args[0].data.shape[-2] >= 64)
             return float(args[0].data.shape[-1]) * (PLAIN if exact else PRODUCT.get(bits, 1.0))
         if name == "create_addptr" or made.dtype.is_ptr():
             return PLAIN
@@ -234,7 +263,11 @@ class Chain:
         """Note how deep it is what a reduction or scan of these values made."""
         given = list(handles(values))
         axis = getattr(axis, "value", axis)
-        depth = deepest(given) + reduction(given[0].data.shape, axis, self.warps)
+        for loop in self.fetching.loops:
+            loop.reduces = True
+        before = deepest(given)
+        self._issued = max(self._issued, before)
+        depth = before + reduction(given[0].data.shape, axis, self.warps)
         for handle in handles(made):
             handle.__dict__["depth"] = depth
             if handle.data.ndim == 1 and given[0].data.ndim == 2:

@@ -20,6 +20,7 @@ from typing import Any, Protocol
 import triton.language as tl
 
 from rlkernel.evaluator.cpu.extents import AXES, Extents, Place
+from rlkernel.evaluator.cpu.fetching import Turns
 from rlkernel.evaluator.cpu.latency import Chain, handles
 from rlkernel.evaluator.cpu.loaded import is_loaded, mark, marked_copy
 from rlkernel.evaluator.cpu.reuse import Reuse
@@ -46,8 +47,10 @@ class Pricing(Protocol):
 class Numbers:
     """What `range` means in a kernel: the numbers as the kernel's values, made one by one."""
 
-    def __init__(self, numbers: range, made: Callable[[int], Any]) -> None:
+    def __init__(self, numbers: range, made: Callable[[int], Any], together: int = 1, stages: int = 1) -> None:
+        """`together` and `stages`: see `fetching.Turns`."""
         self.numbers = numbers
+        self.together, self.stages = together, stages
         self._made = made
 
     def __iter__(self) -> Iterator[Any]:
@@ -66,6 +69,8 @@ class _Loop:
         self._turns = 0
         """How many turns a loop has that is shortened."""
         self._begun = 0
+        self._waits = Turns(1)
+        """Which loads wait for one another."""
         self._depths: dict[str, list[float]] = {}
         """How deep the variables of the body are when the turn begins that stands for others."""
 
@@ -90,9 +95,11 @@ class _Loop:
         """Whether a shortened loop has another turn, which begins."""
         self._begun += 1
         if self._begun <= FOLLOWED:
+            self._machine.chain.next_turn(self._waits)
             return True
         if not self.unknown:
             self.unknown = True
+            self._machine.chain.next_turn(self._waits)
             self._before, self._machine.counts = self._machine.counts, Counts()
             self._machine.reuse.begin_turn()
             self._machine.chain.begin_turn()
@@ -100,6 +107,7 @@ class _Loop:
         self._before.add(self._machine.counts, self._turns - FOLLOWED)
         self._machine.reuse.end_turn(self._turns - FOLLOWED)
         self._machine.chain.end_turn(self._turns - FOLLOWED)
+        self._machine.chain.end_loop(self._waits)
         self._machine.counts = self._before
         return False
 
@@ -116,15 +124,30 @@ class For(_Loop):
 
     def __iter__(self) -> Iterator[Any]:
         rest: Iterator[Any] = iter(self._given)
-        if not isinstance(self._given, Numbers) or not self._shorten(len(self._given.numbers)):
+        if not isinstance(self._given, Numbers) or not self._machine.dry:
             return rest
-        self._rest = rest
+        self._rest, turns = rest, len(self._given.numbers)
+        self._waits = Turns(turns, self._given.together, self._given.stages)
+        self._machine.chain.begin_loop(self._waits)
+        self._shorten(turns)
         return self
 
     def __next__(self) -> Any:
+        if not self._turns:
+            return self._as_it_is()
         if not self._goes_on():
             raise StopIteration
         return mark(next(self._rest)) if self.unknown else next(self._rest)
+
+    def _as_it_is(self) -> Any:
+        """The next turn of a loop that is priced and not shortened."""
+        try:
+            number = next(self._rest)
+        except StopIteration:
+            self._machine.chain.end_loop(self._waits)
+            raise
+        self._machine.chain.next_turn(self._waits)
+        return number
 
 
 class While(_Loop):
@@ -136,9 +159,12 @@ class While(_Loop):
     ) -> None:
         super().__init__(machine, place)
         self._seen = 0
-        numbers = [_number(value) for value in (first, last, step)] if machine.dry and machine.shortens else [None]
-        if None not in numbers:
-            self._shorten(_turns(comparison, *(int(number or 0) for number in numbers)))
+        numbers = [_number(value) for value in (first, last, step)] if machine.dry else [None]
+        turns = 0 if None in numbers else _turns(comparison, *(int(number or 0) for number in numbers))
+        self._shorten(turns)
+        self._waits = Turns(max(1, turns))
+        if machine.dry:
+            machine.chain.begin_loop(self._waits)
 
     def goes_on(self, test: Any) -> bool:
         """Whether there is another turn."""
@@ -147,6 +173,10 @@ class While(_Loop):
             return self._goes_on()
         more = bool(test)
         self._seen += more
+        if self._machine.dry and more:
+            self._machine.chain.next_turn(self._waits)
+        elif self._machine.dry:
+            self._machine.chain.end_loop(self._waits)
         self._machine.extents.note(self._place, self._seen)
         return more
 

@@ -20,7 +20,8 @@ from triton.runtime.interpreter import InterpreterOptions, TensorHandle
 from rlkernel.evaluator.cpu import kinds
 from rlkernel.evaluator.cpu.arithmetic import SIMPLE, SLOW, Arithmetic
 from rlkernel.evaluator.cpu.extents import Extents
-from rlkernel.evaluator.cpu.latency import L2, Chain, deepest
+from rlkernel.evaluator.cpu.fetching import L2
+from rlkernel.evaluator.cpu.latency import Chain, deepest
 from rlkernel.evaluator.cpu.loaded import is_loaded, mark, marks_results
 from rlkernel.evaluator.cpu.neighbours import FalseNeighbours, GoneBy, Hint
 from rlkernel.evaluator.cpu.numbers import Array, is_bits, narrow, widen
@@ -79,6 +80,8 @@ class Machine(Arithmetic):
         self.kinds = kinds.Kinds()
         self.reuse = Reuse()
         self.chain = Chain()
+        self._moved: dict[int, float] = {}
+        """Place of a storage -> the bytes that the last access to it has moved, while launches are priced."""
         self._starts = np.zeros(0, dtype=np.uint64)
         self._ends = np.zeros(0, dtype=np.uint64)
         self._order: list[int] = []
@@ -162,9 +165,10 @@ class Machine(Arithmetic):
         self.left_out |= unknown or addresses.size < math.prod(shape)
         for place, mine, _ in parts if self.dry else ():
             storage = self._order[place]
+            self._moved[place] = float(mine.size * width)
             if not unknown:
                 sectors = np.unique(mine // np.uint64(SECTOR))
-                moved = float(sectors.size * SECTOR)
+                self._moved[place] = moved = float(sectors.size * SECTOR)
                 self.reuse.touch(storage, sectors, moved)
                 self.counts.traffic[storage] = self.counts.traffic.get(storage, 0.0) + moved
             if write and not unknown:
@@ -242,6 +246,7 @@ class Machine(Arithmetic):
             self.accesses += 1
             made = TensorHandle(np.zeros_like(ptrs.data, dtype=dtype), kind)
             made.depth = self._loaded(parts, deepest([ptrs, mask]))
+            self.counts.flops += self.chain.fetching.slots(ptrs.data.size)
             return made
         assert self._races is not None
         for place, addresses, _ in parts:
@@ -256,11 +261,11 @@ class Machine(Arithmetic):
 
     def _loaded(self, parts: list[_Part], depth: float) -> float:
         """The depth of what a load gives whose addresses have this depth."""
-        sizes = [int(self._ends[place] - self._starts[place]) for place, _, _ in parts]
-        found = [
-            self.chain.load(self._order[place], size, mine, depth) for (place, mine, _), size in zip(parts, sizes, strict=True)
-        ]
-        return max(found, default=depth)
+        found = [depth]
+        for place, mine, _ in parts:
+            size = int(self._ends[place] - self._starts[place])
+            found.append(self.chain.load(self._order[place], size, mine, self._moved.get(place, 0.0), depth))
+        return max(found)
 
     def _undefined(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
         count = int(np.prod(shape, dtype=np.int64))

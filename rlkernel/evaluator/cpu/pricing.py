@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import torch
@@ -11,7 +12,7 @@ import torch
 from rlkernel.evaluator.compile.binaries import MAX_CONFIGS
 from rlkernel.evaluator.cpu.interpreter import Interpreter, KernelFailed
 from rlkernel.evaluator.cpu.machine import OutOfBounds
-from rlkernel.evaluator.devices import DeviceProfile
+from rlkernel.evaluator.devices import ANY_ROOM, DeviceProfile, Room
 from rlkernel.evaluator.judging.costs.counts import Counts
 from rlkernel.evaluator.judging.costs.least_written import written_bytes
 from rlkernel.evaluator.judging.costs.operator_costs import NoCost, flops
@@ -29,6 +30,9 @@ WRITTEN = 0.95
 REACHED = 0.999
 """Share of an output that they must reach together with what masks leave out of blocks that are written in part: of programs that
 store whole blocks or nothing, nothing is missed."""
+
+NO_ROOMS: Mapping[int, Room] = MappingProxyType({})
+"""Where no binary was seen."""
 
 
 @dataclass
@@ -86,14 +90,14 @@ class Pricing:
         """Kernels of which no program was found that writes, and the lines of their launches."""
         return self._interpreter.idle
 
-    def _price(self, launch: Launch, config: Config, args: dict[str, Any]) -> tuple[float, Counts]:
-        counts = self._interpreter.price(launch, config, args)
+    def _price(self, launch: Launch, config: Config, args: dict[str, Any], room: Room = ANY_ROOM) -> tuple[float, Counts]:
+        counts = self._interpreter.price(launch, config, args, room)
         sizes: dict[int, int] = {}
         for tensor in tensors_in(args):
             storage = tensor.untyped_storage()
             sizes.setdefault(storage._cdata, storage.nbytes())
         counts.storages = list(sizes)
-        return launch_us(counts, list(sizes.values()), config.options.get("num_warps", 4), self.profile), counts
+        return launch_us(counts, list(sizes.values()), config.options.get("num_warps", 4), self.profile, room), counts
 
     def orders(self, specs: Specs) -> dict[int, list[int]]:
         """Forward step -> its configurations from the fastest to the slowest, of launches that choose among several; those that
@@ -119,18 +123,22 @@ class Pricing:
         replay.forward(meta_tensors(specs.inputs), 0)
         return found
 
-    def rows(self, specs: Specs, configs: dict[int, int], written: Sequence[float] = ()) -> tuple[list[StepTime], bool]:
+    def rows(
+        self, specs: Specs, configs: dict[int, int], written: Sequence[float] = (), rooms: Mapping[int, Room] = NO_ROOMS
+    ) -> tuple[list[StepTime], bool]:
         """Price every step: the modelled times of the steps that work, and whether an output that launches write is written too
         little of.
 
         `configs`: of each launch, the configuration that was compiled. `written`: the bytes that the reference writes of each
-        output. Raises OutOfBounds, KernelFailed, KernelRejected, NoCost."""
+        output. `rooms`: what the binary of each launch takes of a processor. Raises OutOfBounds, KernelFailed, KernelRejected,
+        NoCost."""
         rows: list[StepTime] = []
         stores = Stores()
         last: list[tuple[float, Counts]] = []
+        places = {id(step): index for index, step in enumerate(self.program.forward)}
 
         def launch(step: Launch, config: Config, args: dict[str, Any]) -> None:
-            last[:] = [self._price(step, config, args)]
+            last[:] = [self._price(step, config, args, rooms.get(places.get(id(step), -1), ANY_ROOM))]
 
         def observe(index: int, step: Step, read: Any, made: Any) -> None:
             if isinstance(step, Launch):

@@ -180,7 +180,8 @@ def _share(request: RunRequest) -> float:
 def _priced(request: RunRequest, compiled: dict[int, int]) -> Priced:
     """What the candidate costs at full size. Raises OutOfBounds, KernelFailed, KernelRejected, NoCost."""
     pricing = Pricing(request.full, profile_of(request.profile), request.precision)
-    rows, unwritten = pricing.rows(request.full_specs, compiled, request.written)
+    rooms = {step_number(step): room for step, room in request.rooms.items()}
+    rows, unwritten = pricing.rows(request.full_specs, compiled, request.written, rooms)
     extents = the_machine()[0].extents
     return Priced(tuple(rows), unwritten, pricing.idle, extents.repeated(request.full), extents.left_out(request.full))
 

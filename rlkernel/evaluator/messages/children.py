@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any
 
 from rlkernel.evaluator.compile.binaries import Compiled
+from rlkernel.evaluator.devices import Room
 from rlkernel.evaluator.messages.codec import Between
 from rlkernel.evaluator.program.compiled_ahead import KernelFacts
 from rlkernel.evaluator.program.schema import MAX_KERNELS, MAX_STEPS, Program
@@ -173,6 +174,8 @@ class RunRequest:
     """The bytes that the reference writes of each output, at full size."""
     before: int = 0
     """How many rounds came before in other requests; the first of all is also run without each kernel."""
+    rooms: dict[str, Room] = field(default_factory=dict)
+    """Launch at full size, as in `configs` -> what its binary takes of a processor."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
-from rlkernel.evaluator.cpu.latency import L1, L2, LEVEL, PLAIN, SHARED, SPECIAL, Chain, reduction
-from rlkernel.evaluator.devices import H200
+from rlkernel.evaluator.cpu.fetching import L1, L2, MEMORY
+from rlkernel.evaluator.cpu.latency import LEVEL, PLAIN, SHARED, SPECIAL, Chain, reduction
+from rlkernel.evaluator.devices import H200, Room
 from rlkernel.evaluator.judging.costs.counts import Counts
-from rlkernel.evaluator.judging.costs.roofline import launch_us
+from rlkernel.evaluator.judging.costs.roofline import launch_us, resident_programs
 from rlkernel.evaluator.pool import Pool
 from rlkernel.types import Problem, Status
 
@@ -55,16 +58,16 @@ def test_reductions_by_where_their_elements_lie() -> None:
 
 def test_what_a_program_has_stored_is_there_later() -> None:
     chain, place, other = Chain(), np.arange(0, 64, 4, dtype=np.uint64), np.arange(64, 128, 4, dtype=np.uint64)
-    assert chain.load(0, 1 << 30, place, 10.0) == 10.0 + L2
-    assert chain.load(0, 1 << 10, place, 10.0) == 10.0 + L1, "all of it may be in the cache of the processor"
+    assert chain.load(0, 1 << 30, place, 64.0, 10.0) == 10.0 + MEMORY
+    assert chain.load(0, 1 << 10, place, 64.0, 10.0) == 10.0 + L1, "all of it may be in the cache of the processor"
     chain.store(0, place, 500.0)
-    assert chain.load(0, 1 << 30, place, 10.0) == 500.0 + 2 * L1
-    assert chain.load(0, 1 << 30, other, 10.0) == 10.0 + L2
-    assert chain.load(1, 1 << 30, place, 10.0) == 10.0 + L2
+    assert chain.load(0, 1 << 30, place, 64.0, 10.0) == 500.0 + 2 * L1
+    assert chain.load(0, 1 << 30, other, 64.0, 10.0) == 10.0 + L2, "of a line that was there before"
+    assert chain.load(1, 1 << 30, place, 64.0, 10.0) == 10.0 + MEMORY
     chain.wait(0.0)  # for other programs, which see what was stored, and say so
-    assert chain.load(1, 1 << 30, place, 10.0) == 500.0 + 2 * L2 + L2
+    assert chain.load(1, 1 << 30, place, 64.0, 10.0) == 500.0 + 2 * L2 + L2
     chain.begin()
-    assert chain.depth == 0.0 and chain.load(0, 1 << 30, place, 10.0) == 10.0 + L2
+    assert chain.depth == 0.0 and chain.load(0, 1 << 30, place, 64.0, 10.0) == 10.0 + MEMORY
 
 
 def test_turns_that_stand_for_others_are_as_deep_as_all_of_them() -> None:
@@ -75,18 +78,25 @@ def test_turns_that_stand_for_others_are_as_deep_as_all_of_them() -> None:
     chain.store(1, place, 900.0)
     chain.end_turn(10)  # 200 more in each; of the other storage nothing is known to grow
     assert chain.depth == 300.0 + 10 * 200.0
-    assert chain.load(0, 1 << 10, place, 0.0) == 2300.0 + 2 * L1
+    issued = 900.0 + 9 * (900.0 - 300.0)  # what comes next, after the stores of all turns
+    assert chain.load(0, 1 << 10, place, 4.0, 0.0) == issued + L1 > 2300.0 + 2 * L1
 
 
 def test_a_launch_takes_as_long_as_its_programs_wait() -> None:
-    """One of 1,980,000 cycles takes a millisecond, less the microsecond of waits that every launch has; 4,224 programs of 4 warps
-    take two turns on 132 processors with 16 places each."""
+    """One of 1,980,000 cycles takes a millisecond, less the microsecond of waits that every launch has; each turn but the first
+    has a start, too. 4,224 programs of 4 warps take two turns on 132 processors with 16 places each, one more takes a third, and
+    of 128 registers for each thread there is room for 4 in place of 16: eight turns."""
     one = Counts(programs=1, deepest=1e6 * CYCLES / 1000, waited=1e6 * CYCLES / 1000)
     assert launch_us(one, [], 4, H200) == pytest.approx(2.5 + 1000 - 1)
     many = Counts()
     many.add(one, 4224)
     many.programs = 4224
-    assert launch_us(many, [], 4, H200) == pytest.approx(2.5 + 2 * (1000 - 1))
+    assert launch_us(many, [], 4, H200) == pytest.approx(2.5 + 2 * 1000.6 - 0.6 - 1)
+    assert launch_us(many, [], 4, H200, Room(registers=128)) == pytest.approx(2.5 + 8 * 1000.6 - 0.6 - 1)
+    assert resident_programs(4, H200, Room(registers=32, shared_bytes=56 << 10)) == 132 * 4, "of 228 KiB, and 1 for each block"
+    many.add(one, 1)
+    many.programs = 4225
+    assert launch_us(many, [], 4, H200) == pytest.approx(2.5 + 3 * 1000.6 - 0.6 - 1)
     short = Counts(programs=1, deepest=0.9 * CYCLES, waited=0.9 * CYCLES)
     assert launch_us(short, [], 4, H200) == pytest.approx(2.5, rel=1e-3)
 
@@ -107,8 +117,8 @@ TURNS = 4096 * 4096 / 256
     ],
 )
 async def test_a_chain_takes_its_latency_in_each_turn(pool: Pool, relu: Problem, turn: str, cycles: float) -> None:
-    """131,072 programs of 128 elements, 2,112 at a time: 62 waves."""
-    waves = 4096 * 4096 / 128 / 2112
+    """131,072 programs of 128 elements, 2,112 at a time: 63 waves."""
+    waves = math.ceil(4096 * 4096 / 128 / 2112)
     found = await priced(pool, relu, FOR + turn)
     assert found == pytest.approx(waves * TURNS * cycles / CYCLES, rel=0.02)
 

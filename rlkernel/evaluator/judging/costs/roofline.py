@@ -1,9 +1,11 @@
 """Modelled device time where there is no GPU, and the floor that no time may undercut.
 
     operator   launch + max(bytes / bandwidth, flops / peak, looks / rate), bytes = what it reads and writes, each once; looks =
-               elements, as often as windows share them; a recurrent layer has one launch per element of the sequence
+               elements, as often as windows share them; a recurrent layer has one launch per element of the sequence;
+               what PyTorch's kernels take for other reasons has `torch_kernels`
     launch     launch + max(dram / bandwidth, all traffic / L2 bandwidth, flops / peak, programs / rate of starting them,
-               atomics on the word that most of them change / their rate, waits within a program (`cpu/latency.py`))
+               atomics on the word that most of them change / their rate, waits within a program (`cpu/latency.py`) times how
+               often a processor is filled with programs)
                with dram = traffic, at most once over each tensor and once more for what programs read again too late
                (`cpu/reuse.py`); and a share of the device if the grid is small
 
@@ -17,7 +19,7 @@ from collections.abc import Sequence
 
 import torch
 
-from rlkernel.evaluator.devices import DeviceProfile
+from rlkernel.evaluator.devices import ANY_ROOM, DeviceProfile, Room
 from rlkernel.evaluator.judging.costs.counts import ELSEWHERE, Counts
 from rlkernel.evaluator.judging.costs.operator_costs import (
     FREE,
@@ -33,6 +35,7 @@ from rlkernel.evaluator.judging.costs.operator_costs import (
     touched,
 )
 from rlkernel.evaluator.judging.costs.special import OF_OPERATORS, special_of
+from rlkernel.evaluator.judging.costs.torch_kernels import kernels_of, slow_us
 from rlkernel.evaluator.program.operators import operator
 from rlkernel.evaluator.program.schema import Op
 from rlkernel.evaluator.program.switches import CUDNN_FLOAT32, MATMUL_TF32
@@ -64,6 +67,8 @@ LEAST_LAUNCH = 0.2
 """Share of the profile's time of a launch that the fastest kernel takes on any clock."""
 LEAST_LAUNCH_US = 0.5
 """The most that this share may be, however long a launch took when the card was measured."""
+WARPS, REGISTERS, BLOCK_SHARED = 64, 65536, 1024
+"""Warps and registers of a processor, and shared memory that each block takes besides its own (CUDA C++ Programming Guide)."""
 
 
 def _peak(step: Op, dtype: torch.dtype, profile: DeviceProfile, precision: Precision) -> float:
@@ -105,7 +110,8 @@ def operator_us(
     arithmetic = work / (LIBRARY_EFFICIENCY * _peak(step, (made or read)[0].dtype, profile, precision))
     looks = touched(step, taken(step, read), made) / (profile.fp32_flops_per_us / PER_LOOK)
     special = _special_us(step, made, profile)
-    return profile.launch_us * in_sequence(step, read) + max(memory, arithmetic, looks, special)
+    slow = slow_us(step, taken(step, read), made, profile)
+    return profile.launch_us * kernels_of(step) * in_sequence(step, read) + max(memory, arithmetic, looks, special, slow)
 
 
 def _special_us(step: Op, made: Sequence[torch.Tensor], profile: DeviceProfile) -> float:
@@ -114,16 +120,18 @@ def _special_us(step: Op, made: Sequence[torch.Tensor], profile: DeviceProfile) 
     return each * sum(t.numel() for t in made[:1]) / (LIBRARY_EFFICIENCY * profile.fp32_flops_per_us)
 
 
-def launch_us(counts: Counts, storage_bytes: Sequence[int], num_warps: int, profile: DeviceProfile) -> float:
+def launch_us(
+    counts: Counts, storage_bytes: Sequence[int], num_warps: int, profile: DeviceProfile, room: Room = ANY_ROOM
+) -> float:  # fmt: skip
     """Modelled device time of one Triton launch, microseconds. `storage_bytes`: size of each storage,
-    in the order of `counts`."""
+    in the order of `counts`. `room`: what its binary takes."""
     dram = 0.0
     for storage, moved in counts.traffic.items():
         size = math.inf if storage == ELSEWHERE else storage_bytes[storage]
         once = float(size) * (2.0 if counts.stored.get(storage, 0.0) < moved and storage in counts.stored else 1.0)
         dram += min(moved, once + _again(counts, storage, size))
     traffic = sum(counts.traffic.values())
-    resident = resident_programs(num_warps, profile)
+    resident = resident_programs(num_warps, profile, room)
     arithmetic = counts.flops / (LIBRARY_EFFICIENCY * profile.fp32_flops_per_us)
     matrix = sum(work / (LIBRARY_EFFICIENCY * profile.matrix_flops_per_us[kind]) for kind, work in counts.matrix_flops.items())
     memory = max(dram / profile.dram_bytes_per_us, traffic / profile.l2_bytes_per_us)
@@ -135,14 +143,20 @@ def launch_us(counts: Counts, storage_bytes: Sequence[int], num_warps: int, prof
 
 
 def _chain_us(counts: Counts, resident: int, profile: DeviceProfile) -> float:
-    """How long programs take because their operations wait for one another: the slowest, and all of them in so many places."""
+    """How long programs take because their operations and loads wait for one another: the slowest of them, and all of them in so
+    many places, one after the other. Those that begin together end together, so that one more than fit takes twice as long."""
     cycles = profile.sm_khz / 1000  # in a microsecond
-    return max(counts.deepest / cycles - SHORT_WAITS_US, (counts.waited / cycles - SHORT_WAITS_US * counts.programs) / resident)
+    each = counts.waited / max(1.0, counts.programs) / cycles + PROGRAM_START_US
+    waves = each * math.ceil(counts.programs / resident) - PROGRAM_START_US  # the first start is the launch's
+    return max(counts.deepest / cycles, waves) - SHORT_WAITS_US
 
 
-def resident_programs(num_warps: int, profile: DeviceProfile) -> int:
-    """How many programs of so many warps a device runs at once."""
-    return profile.processors * max(1, min(32, 64 // max(1, num_warps)))
+def resident_programs(num_warps: int, profile: DeviceProfile, room: Room = ANY_ROOM) -> int:
+    """How many programs of so many warps a device runs at once: as many as there is room for."""
+    warps = max(1, num_warps)
+    registers = REGISTERS // (32 * warps * -(-max(1, room.registers) // 8) * 8)
+    shared = (profile.shared_bytes + BLOCK_SHARED) // (room.shared_bytes + BLOCK_SHARED)
+    return profile.processors * max(1, min(32, WARPS // warps, registers, shared))
 
 
 def _again(counts: Counts, storage: int, size: float) -> float:

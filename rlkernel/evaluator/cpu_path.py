@@ -8,7 +8,8 @@ from dataclasses import replace
 from rlkernel.evaluator.cpu_judge import AtFull, CpuJudge, Judged, TooLong
 from rlkernel.evaluator.messages.oracle import Fits
 from rlkernel.evaluator.processes.fork_server import Child
-from rlkernel.evaluator.second_looks import MOST_WORK, TIMES_SMALLER, SecondLooks
+from rlkernel.evaluator.second_looks.deciding import TIMES_SMALLER, SecondLooks
+from rlkernel.evaluator.second_looks.looking import MOST_WORK
 from rlkernel.evaluator.stages import Clock, Ended, Stages, compared_at
 from rlkernel.types import Evaluation, Problem
 

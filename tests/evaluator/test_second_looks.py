@@ -13,7 +13,8 @@ from rlkernel.evaluator.cpu_judge import AtFull, Judged, TooLong
 from rlkernel.evaluator.messages.children import CompileRequest, Extent, PriceRequest, RunRequest, TraceRequest
 from rlkernel.evaluator.messages.oracle import Lighter, Longer
 from rlkernel.evaluator.pool import Pool
-from rlkernel.evaluator.second_looks import SecondLooks, repeated_sizes, without_asserts
+from rlkernel.evaluator.second_looks.deciding import SecondLooks
+from rlkernel.evaluator.second_looks.texts import repeated_sizes, without_asserts
 from rlkernel.evaluator.stages import Clock, Ended
 from rlkernel.types import Evaluation, Problem, Status
 
@@ -38,15 +39,18 @@ def judged(status: Status = Status.CORRECT, *short: Extent, same_work: bool = Tr
 
 
 class Judge:
-    """Says what it is told to say of each source, and remembers which it was asked for."""
+    """Says what it is told to say of each source, `shorter` of sources that a look makes itself, and remembers which it was asked
+    for."""
 
-    def __init__(self, **says: Judged | Exception) -> None:
-        self.says = says
+    def __init__(self, shorter: Judged | None = None, **says: Judged | Exception) -> None:
+        self.says, self.shorter = says, shorter
         self.asked: list[str] = []
 
     async def judge(self, oracle: Any, problem: Problem, *rest: Any, doubted: bool = False) -> Judged:
-        self.asked.append(problem.source)
-        found = self.says[problem.source]
+        made = self.shorter is not None and problem.source not in self.says
+        self.asked.append("shorter" if made else problem.source)
+        found = self.says.get(problem.source, self.shorter)
+        assert found is not None
         if isinstance(found, Exception):
             raise found
         return found
@@ -254,27 +258,39 @@ async def test_who_is_wrong_where_blocks_are_not_filled_gets_four_looks() -> Non
 
 @pytest.mark.anyio
 @pytest.mark.parametrize(
-    ("beyond", "status", "asked"),
+    ("beyond", "status"),
     [
-        (judged(), Status.CORRECT, ["filled", "beyond"]),
-        (judged(Status.INCORRECT), Status.INCORRECT, ["filled", "beyond"]),
-        (replace(judged(Status.INCORRECT), unfilled=True), Status.CORRECT, ["filled", "beyond"]),  # as at the first sizes
-        (judged(Status.INCORRECT, same_work=False), Status.CORRECT, ["filled", "beyond"]),
-        (TooLong(), Status.CORRECT, ["filled", "beyond"]),
+        (judged(), Status.CORRECT),
+        (judged(Status.INCORRECT), Status.INCORRECT),
+        (replace(judged(Status.INCORRECT), unfilled=True), Status.CORRECT),  # as at the first sizes
+        (judged(Status.INCORRECT, same_work=False), Status.CORRECT),
+        (TooLong(), Status.CORRECT),
     ],
 )
 async def test_who_is_right_where_blocks_are_filled_shows_its_short_loops_at_sizes_beyond(
-    beyond: Judged | Exception, status: Status, asked: list[str]
+    beyond: Judged | Exception, status: Status
 ) -> None:
-    """Sizes of which one is smaller are not asked for: a kernel that is made for 2048 columns is wrong at 96."""
+    """Where there are more rows of fewer columns it is wrong because of these: it is made for 2048 columns, and wrong at 96."""
     looks = (
         Longer("filled", {"ROWS": 16, "COLS": 2048}, None), Longer("rows", {"ROWS": 4096, "COLS": 96}, None),
         Longer("beyond", {"ROWS": 16, "COLS": 8192}, None),
     )  # fmt: skip
-    judge = Judge(filled=judged(Status.CORRECT, LOOP), beyond=beyond)
-    found = await after(judge, replace(judged(Status.INCORRECT), unfilled=True), looks=looks)
-    assert found is not None and (found.status, judge.asked[:2]) == (status, asked)
+    wrong = judged(Status.INCORRECT)
+    judge = Judge(wrong, filled=judged(Status.CORRECT, LOOP), rows=wrong, beyond=beyond)
+    found = await after(judge, replace(wrong, unfilled=True), looks=looks)
+    assert found is not None and (found.status, judge.asked[:4]) == (status, ["filled", "rows", "shorter", "beyond"])
     assert found.sizes["COLS"] == (8192 if status is Status.INCORRECT else 2048)
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(("shorter", "status"), [(judged(), Status.INCORRECT), (judged(Status.INCORRECT), Status.CORRECT)])
+async def test_what_is_wrong_beyond_counts_where_fewer_rows_alone_leave_it_right(shorter: Judged, status: Status) -> None:
+    """Its blocks are filled by 128 rows of 1024 columns, and longer rows are fewer: 16. Where 16 rows of 1024 are wrong as well,
+    that is why."""
+    looks = (Longer("filled", {"ROWS": 128, "COLS": 1024}, None), Longer("beyond", {"ROWS": 16, "COLS": 8192}, None))
+    judge = Judge(shorter, filled=judged(Status.CORRECT, LOOP), beyond=judged(Status.INCORRECT))
+    found = await after(judge, replace(judged(Status.INCORRECT), unfilled=True), looks=looks)
+    assert found is not None and (found.status, judge.asked[:3]) == (status, ["filled", "beyond", "shorter"])
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,8 @@ turn. They stay unknown after the loop. A loop inside whose bounds depend on the
 it is.
 
 Example: a product over 524,288 in steps of 32 is two turns in place of 16,384. Shortened are `for` loops over a `range`, and
-`while` loops that count: `while k < K:` with `k += BLOCK` in it, where neither `K` nor `BLOCK` changes.
+`while` loops that count: `while k < K:` with `k += BLOCK` in it, where neither `K` nor `BLOCK` changes. The turn that stands for
+others of a `for` loop has the last one's number, so that its masks tell whether the last block is a whole one.
 """
 
 from __future__ import annotations
@@ -42,6 +43,8 @@ class Pricing(Protocol):
     extents: Extents
     reuse: Reuse
     chain: Chain
+    last_turn: bool
+    """Whether the turn that runs stands for others, and its loop's variable is that of the last one, whose masks count."""
 
 
 class Numbers:
@@ -55,6 +58,10 @@ class Numbers:
 
     def __iter__(self) -> Iterator[Any]:
         return map(self._made, self.numbers)  # no generator: those are programs that stop
+
+    def last(self) -> Any:
+        """The number of the last turn."""
+        return self._made(self.numbers[-1])
 
 
 class _Loop:
@@ -117,6 +124,7 @@ class For(_Loop):
 
     def __init__(self, machine: Pricing, place: Place, turns: Any) -> None:
         super().__init__(machine, place)
+        self._outside = machine.last_turn
         self._given = turns
         numbers = turns.numbers if isinstance(turns, Numbers) else turns
         if hasattr(numbers, "__len__"):
@@ -136,8 +144,12 @@ class For(_Loop):
         if not self._turns:
             return self._as_it_is()
         if not self._goes_on():
+            self._machine.last_turn = self._outside
             raise StopIteration
-        return mark(next(self._rest)) if self.unknown else next(self._rest)
+        if not self.unknown:
+            return next(self._rest)
+        self._machine.last_turn = True
+        return mark(self._given.last())
 
     def _as_it_is(self) -> Any:
         """The next turn of a loop that is priced and not shortened."""

@@ -59,6 +59,8 @@ class Machine(Arithmetic):
     """Whether a program has written, and whether it has come to a store at all, while launches are priced."""
     shortens = False
     """Whether long loops are shortened, while launches are priced."""
+    last_turn = False
+    """Whether the turn of such a loop runs that stands for others, with the last one's number."""
     pace: Pace | None = None
     """What counts the work, where too much of it is given up."""
 
@@ -162,7 +164,7 @@ class Machine(Arithmetic):
         if self.makes_pointers and addresses.size and not unknown and int(np.bitwise_or.reduce(addresses)) & (width - 1):
             raise OutOfBounds(f"program {self.grid_idx} {verb} elements at addresses that are no multiple of their size")
         self.wrote |= write and (unknown or addresses.size > 0)
-        self.left_out |= unknown or addresses.size < math.prod(shape)
+        self.left_out |= (unknown and not self.last_turn) or addresses.size < math.prod(shape)
         for place, mine, _ in parts if self.dry else ():
             storage = self._order[place]
             self._moved[place] = float(mine.size * width)

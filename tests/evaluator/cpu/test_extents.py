@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from rlkernel.evaluator.cpu.extents import Extents
+from rlkernel.evaluator.cpu.latency import Chain
 from rlkernel.evaluator.cpu.loops import For, Numbers, While
 from rlkernel.evaluator.cpu.reuse import Reuse
 from rlkernel.evaluator.messages.children import Extent
@@ -70,7 +71,8 @@ def test_counts_do_not_tell_two_extents_apart() -> None:
 @pytest.mark.parametrize("shortens", [False, True])
 def test_loops_note_all_of_their_turns(shortens: bool) -> None:
     """Also those that are not followed, because one turn stands for them. 100 in steps of 30 are 4 turns."""
-    machine: Any = SimpleNamespace(dry=True, shortens=shortens, counts=None, extents=Extents(), reuse=Reuse())
+    known = {"counts": None, "extents": Extents(), "reuse": Reuse(), "chain": Chain()}
+    machine: Any = SimpleNamespace(dry=True, shortens=shortens, last_turn=False, **known)
     For(machine, ("f", 1), Numbers(range(7), int))
     For(machine, ("f", 2), range(3))
     loop, left = While(machine, ("f", 3), "Lt", 0, 100, 30), iter([True, True, True, True, False])

@@ -137,6 +137,32 @@ def is_nested(size: Any) -> bool:
     return isinstance(size, (tuple, list)) and any(isinstance(item, (tuple, list)) for item in size)
 
 
+def is_longer(sizes: Mapping[str, Any], others: Mapping[str, Any]) -> bool:
+    """Whether a size is larger than the other of its name. A name that is not among reduced sizes has its full size.
+
+    >>> is_longer({"M": 512, "N": 16}, {"M": 128, "N": 32}), is_longer({"M": 8, "N": 16}, {"M": 8}), is_longer({"M": 8}, {"N": 4})
+    (True, False, True)
+    """
+    pairs = [(numbers_of(sizes[name]), numbers_of(value)) for name, value in others.items() if name in sizes]
+    return len(pairs) < len(others) or any(a > b for mine, own in pairs for a, b in zip(mine, own, strict=False))
+
+
+def shortest(sizes: Mapping[str, Any], others: Mapping[str, Any]) -> Sizes:
+    """The smaller of each pair of reduced sizes, number by number. A name that is not among them has its full size.
+
+    >>> shortest({"M": 512, "image": (64, 8)}, {"M": 128, "image": (32, 16), "N": 4})
+    {'M': 128, 'image': (32, 8), 'N': 4}
+    """
+    return {**others, **{name: _smaller(value, others.get(name, value)) for name, value in sizes.items()}}
+
+
+def _smaller(value: Any, other: Any) -> Any:
+    if isinstance(value, (tuple, list)):
+        others = other if isinstance(other, (tuple, list)) else [other] * len(value)
+        return type(value)(map(_smaller, value, others))
+    return min(value, other) if not isinstance(other, (tuple, list)) else value
+
+
 def divided(sizes: Mapping[str, Any], factor: int) -> Sizes:
     """The sizes divided by one number, at least 1 each, so that they keep their ratios.
 

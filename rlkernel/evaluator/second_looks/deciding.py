@@ -1,0 +1,123 @@
+"""A second look at a candidate without a GPU, at longer sizes than those at which it was compared first.
+
+Two kinds of candidates get one, and no others:
+
+- one that is right, and has a loop, or an axis of its grid, that is longer at full shape than at the first sizes, and too short
+  there to show how it goes on (`cpu.extents`). It must be right at longer sizes, too.
+- one that is not right, and may be made for its own sizes: its text has one of them as a number, or a number made of one, its
+  forward fails and can be traced at full shape, its kernels fail while they run, their masks leave elements out and leave none
+  out at full shape, or it calls other kernels there. If it is right at longer sizes, it is right; where it has a loop that is
+  too short there, also at sizes beyond these. Where its text has sizes as numbers, these are smaller in all its looks where the
+  problem is (`judging.sizes.own_sizes`), and the first look is at the first sizes. Otherwise that is at sizes that fill blocks as
+  the full ones do; where forward fails, it is at the first sizes, and what forward asserts is left out.
+
+A look that takes too long, or that ends before kernels run, says nothing. Kernels that fail in a look count where no other look
+shows what is too short: who is right where a grid has one program may race with itself where it has two.
+
+What is known of a candidate at full shape is not found again: a look at one that is right traces it at its own sizes alone,
+compiles nothing and prices nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+import anyio
+import anyio.to_thread
+
+from rlkernel.evaluator.cpu_judge import AtFull, CpuJudge, Judged
+from rlkernel.evaluator.judging.sizes.own_sizes import OwnSizes, named
+from rlkernel.evaluator.processes.fork_server import Child
+from rlkernel.evaluator.second_looks.confirming import confirm
+from rlkernel.evaluator.second_looks.excusing import excuse
+from rlkernel.evaluator.second_looks.looking import Candidate, Looks, kernels_failed
+from rlkernel.evaluator.second_looks.texts import repeated_sizes, without_asserts
+from rlkernel.evaluator.stages import Clock, Ended, Stages
+from rlkernel.reference_text import small_of
+from rlkernel.types import Evaluation, Problem, Status
+
+TIMES_SMALLER = 2
+"""How many times sizes are made smaller for a candidate that takes the interpreter too long."""
+
+
+class SecondLooks:
+    """Looks again, with a judge."""
+
+    def __init__(self, stages: Stages, judge: CpuJudge) -> None:
+        self._looks = Looks(stages, judge)
+
+    async def after(
+        self, oracle: Child, problem: Problem, code: str, clock: Clock, found: Judged | Ended, at_full: AtFull,
+        whole: Problem | None = None,
+    ) -> Evaluation | None:  # fmt: skip
+        """What longer sizes say in place of what was found first; None where that stands. `whole`: the problem as its file is, of
+        which there may be sizes that are smaller still. Raises EvaluatorFailed."""
+        one = Candidate(oracle, problem, code, clock, at_full, whole)
+        if isinstance(found, Judged) and found.evaluation.correct:
+            return await confirm(self._looks, one, found) if found.short else None
+        if isinstance(found, Ended) and found.status in (Status.RUNTIME_ERROR, Status.CRASH) and not found.ran:
+            if not await self._traced_at_full(one):
+                return None
+            bare = replace(one, code=without_asserts(one.code))
+            own = await self._own(bare)
+            right = await self._first_right([bare, *own] if bare.code != one.code else own)
+            return right or await excuse(self._looks, own[0] if own else bare, found)
+        if isinstance(found, Ended) and (found.at_full or not kernels_failed(found)):
+            return None
+        if isinstance(found, Judged) and found.evaluation.matches and found.same_work:
+            return None
+        own = await self._own(one)
+        if right := await self._first_right(own):
+            return right
+        one = own[0] if own else one
+        if isinstance(found, Ended) or found.evaluation.matches:
+            return await excuse(self._looks, one, found)
+        repeated = await anyio.to_thread.run_sync(repeated_sizes, problem, code)  # it parses the whole text
+        return await excuse(self._looks, one, found, repeated) if repeated or found.unfilled else None
+
+    async def _traced_at_full(self, one: Candidate) -> bool:
+        """Whether a candidate whose forward fails at the first sizes does not at full shape."""
+        _, full = (await self._looks.stages.brief(one.oracle, one.problem)).variants
+        try:
+            found, one.at_full.facts = await self._looks.stages.trace(one.code, (full,), one.clock, one.at_full.facts)
+        except Ended:
+            return False
+        one.at_full.learn(full, found.traces[0], found.timed)
+        return True
+
+    async def _own(self, one: Candidate) -> list[Candidate]:
+        """The candidate with the sizes that its text has as numbers smaller where the problem is, twice where some of them may
+        stand for several things; none where it has no such numbers."""
+        brief = await self._looks.stages.brief(one.oracle, one.problem)
+        if not (known := dict(brief.counterparts)):
+            return []
+        kept = brief.variants[0].constants
+        code, numbers = await anyio.to_thread.run_sync(named, one.code, known, kept)
+        ways = [OwnSizes(numbers, least) for least in (False, True)]
+        ways = [own for own, told in zip(ways, [own.at(known) for own in ways], strict=True) if told]
+        ways = ways[:1] if len(ways) == 2 and ways[0].at(known) == ways[1].at(known) else ways
+        at_full = AtFull()
+        return [replace(one, code=code, at_full=at_full, own=own) for own in ways]
+
+    async def _first_right(self, ways: Iterable[Candidate]) -> Evaluation | None:
+        """What the first of several ways to look at a candidate at the first sizes says, at which it is right."""
+        for one in ways:
+            if found := await self._at_first_sizes(one):
+                return found
+        return None
+
+    async def _at_first_sizes(self, one: Candidate) -> Evaluation | None:
+        """The verdict of a candidate that is right at the first sizes now that its host code asserts nothing, or that of longer
+        sizes where it is wrong there; None of any other."""
+        one = replace(one, at_full=one.at_full.unpriced())
+        again = await self._looks.look(one, one.problem.source, one.at_full)
+        if again is None and one.own is not None and one.whole is not None:  # programs of fewer elements take longer
+            fits = await self._looks.stages.fitted(one.oracle, one.whole, None, TIMES_SMALLER)
+            if fits.source != one.problem.source:
+                one = replace(one, problem=replace(one.problem, source=fits.source))
+                again = await self._looks.look(one, fits.source, one.at_full)
+        if not isinstance(again, Judged) or not again.evaluation.correct or not again.same_work:
+            return None
+        wrong = await confirm(self._looks, one, again) if again.short else None
+        return wrong or replace(again.evaluation, sizes=small_of(one.problem.source))

@@ -1,0 +1,98 @@
+"""Second looks at a candidate that is not right at the first sizes, and may be made for its own: the first longer sizes at which
+it is right excuse it, unless it is wrong beyond these."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from rlkernel.evaluator.cpu_judge import Judged
+from rlkernel.evaluator.judging.sizes.resizing import Sizes, is_longer, numbers_of, shortest, with_small
+from rlkernel.evaluator.judging.verdict import failed
+from rlkernel.evaluator.messages.children import Extent
+from rlkernel.evaluator.second_looks.confirming import MOST_CONFIRMING
+from rlkernel.evaluator.second_looks.looking import Candidate, Looks, halvings_of
+from rlkernel.evaluator.stages import Ended
+from rlkernel.reference_text import prompt_source
+from rlkernel.types import Evaluation, Status
+
+MOST_FILLING = 4
+"""Looks at one of which nothing but its masks says that it may be made for its sizes: two with all sizes filled, and two at
+longer ones, where blocks are larger than can be filled along every axis; none once it is wrong where they are."""
+MOST_EXCUSING = 6
+"""Looks at any other."""
+EIGHTH = 3
+"""Halvings of a size that is still far above the first one, where the full one may be too much work."""
+
+
+async def excuse(
+    looks: Looks, one: Candidate, found: Judged | Ended, repeated: frozenset[int] | None = None
+) -> Evaluation | None:
+    """The verdict at the first longer sizes at which a candidate is right; of one whose kernels did not run at the first
+    sizes, else that where they run. Its figures come from there, so that each look prices the candidate by its own
+    draws. repeated: the sizes of the full shape that its text repeats, where these and its blocks are all that may excuse it:
+    a look at which none of them is as large, and its blocks excuse nothing, would take its time for nothing."""
+    most = MOST_EXCUSING if repeated is None or repeated else MOST_FILLING
+    blocks = repeated is None or (isinstance(found, Judged) and found.unfilled)
+    # One that matches does other work, perhaps from far fewer rows on.
+    right = isinstance(found, Judged) and found.evaluation.matches is True
+    order = (None, EIGHTH, 0) if right else (None, 0, EIGHTH)
+    ran: Evaluation | None = None
+    async for look in looks.longer(one, most, order):
+        if not blocks and repeated is not None and repeated.isdisjoint(_numbers_in(look.sizes)):
+            continue
+        # Two rows may hide what was wrong in four, such as the one length that is shorter than the others.
+        for lighter in (look, look.lighter if right else None):
+            bare = one.at_full.unpriced()
+            again = None if lighter is None else await looks.look(one, lighter.source, bare, doubted=not right)
+            if again is not None:
+                break
+        if isinstance(again, Ended) and again.at_full:  # by another draw of programs than before
+            return None
+        if lighter is None or not isinstance(again, Judged):
+            continue
+        if again.evaluation.correct:
+            wrong = await _refute(looks, one, lighter.sizes, again.short) if again.short else None
+            return wrong or replace(again.evaluation, sizes=lighter.sizes)
+        if repeated is not None and again.same_work and not again.unfilled:
+            blocks = False  # it is wrong where they are filled
+            if not repeated:
+                return None
+        ran = ran or replace(again.evaluation, sizes=lighter.sizes)
+    return ran if isinstance(found, Ended) else None
+
+
+async def _refute(looks: Looks, one: Candidate, sizes: Sizes, short: frozenset[Extent]) -> Evaluation | None:
+    """What is wrong at longer sizes with a candidate that is right at these, and whose loops are `short` here. Where its blocks
+    are not filled, it may be wrong; and where other sizes are smaller than here, unless they alone leave it right."""
+    seen = 0
+    async for look in looks.longer(one, MOST_EXCUSING + MOST_CONFIRMING, dict.fromkeys((None, halvings_of(short), 0))):
+        if not is_longer(look.sizes, sizes):
+            continue
+        seen += 1
+        again = await looks.look(one, look.source, one.at_full)
+        if isinstance(again, Judged) and again.same_work and not again.unfilled:
+            if again.evaluation.matches:
+                short &= again.short
+            elif await _right_where_shorter(looks, one, look.sizes, sizes):
+                return replace(again.evaluation, sizes=look.sizes)
+        races = isinstance(again, Ended) and again.status is Status.RUNTIME_ERROR  # which one block alone does not
+        if races and await _right_where_shorter(looks, one, look.sizes, sizes):
+            assert isinstance(again, Ended)
+            return replace(failed(again.status, again.detail, one.clock.now), sizes=look.sizes)
+        if not short or seen == MOST_CONFIRMING:
+            return None
+    return None
+
+
+async def _right_where_shorter(looks: Looks, one: Candidate, sizes: Sizes, right: Sizes) -> bool:
+    """Whether a candidate that is right at some sizes is so at the shorter of these and of others, so that what is wrong there
+    comes with what is longer."""
+    shorter = shortest(sizes, right)
+    if shorter == right:
+        return True
+    beside = await looks.look(one, with_small(prompt_source(one.problem.source, name=one.problem.name), shorter), one.at_full)
+    return isinstance(beside, Judged) and beside.evaluation.matches is True
+
+
+def _numbers_in(sizes: Sizes) -> set[int]:
+    return {number for value in sizes.values() for number in numbers_of(value)}

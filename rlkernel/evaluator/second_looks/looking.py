@@ -1,0 +1,77 @@
+"""One look at a candidate at other sizes, and the sizes that there are to look at."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable
+from dataclasses import dataclass, replace
+
+from rlkernel.errors import BrokenReference
+from rlkernel.evaluator.cpu_judge import AtFull, CpuJudge, Judged, TooLong
+from rlkernel.evaluator.judging.sizes.own_sizes import OwnSizes
+from rlkernel.evaluator.messages.children import Extent
+from rlkernel.evaluator.messages.oracle import Longer
+from rlkernel.evaluator.processes.fork_server import Child
+from rlkernel.evaluator.stages import Clock, Ended, Stages
+from rlkernel.types import Problem, Status
+
+MOST_WORK = 300_000.0
+"""The work of all rounds of a candidate, see `cpu.pace`, above which sizes are made smaller: about 10 s of a core."""
+ENOUGH = 4
+"""Turns that show how a loop goes on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A candidate that may be looked at again."""
+
+    oracle: Child
+    problem: Problem
+    """At the sizes at which results were compared first."""
+    code: str
+    clock: Clock
+    at_full: AtFull
+    whole: Problem | None = None
+    """The problem as its file is."""
+    own: OwnSizes | None = None
+    """The numbers of its text that are smaller where the problem is."""
+
+
+class Looks:
+    """Looks at candidates, with a judge."""
+
+    def __init__(self, stages: Stages, judge: CpuJudge) -> None:
+        self.stages = stages
+        self._judge = judge
+
+    async def longer(self, one: Candidate, most: int, halvings: Iterable[int | None]) -> AsyncIterator[Longer]:
+        """The longer sizes for as many looks, those that are halved as often as the first of `halvings` says before others; those
+        that fill blocks, where it says None. Each search takes the oracle some 50 ms per problem, so that it waits until the
+        sizes before have not told enough."""
+        count = 0
+        for number in halvings:
+            for look in await self.stages.lengthened(one.oracle, one.problem, number):
+                if count == most:
+                    return
+                count += 1
+                yield look
+
+    async def look(self, one: Candidate, source: str, at_full: AtFull, *, doubted: bool = False) -> Judged | Ended | None:
+        """What a candidate does at other sizes; Ended where its kernels fail while they run; None where that says nothing.
+        doubted: whether it is likely wrong, see `CpuJudge.judge`."""
+        try:
+            problem = replace(one.problem, source=source)
+            return await self._judge.judge(one.oracle, problem, one.code, one.clock, MOST_WORK, at_full, one.own, doubted=doubted)
+        except Ended as end:
+            return end if kernels_failed(end) else None
+        except (TooLong, BrokenReference):
+            return None
+
+
+def halvings_of(short: Iterable[Extent]) -> int:
+    """How often sizes may be halved at which what is short should be long enough."""
+    return max(0, min(extent.count.bit_length() - max(ENOUGH, extent.enough).bit_length() for extent in short))
+
+
+def kernels_failed(end: Ended) -> bool:
+    """Whether kernels ran and failed, of themselves and not for want of time."""
+    return end.ran and end.status in (Status.OUT_OF_BOUNDS, Status.RUNTIME_ERROR)

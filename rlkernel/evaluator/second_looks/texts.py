@@ -1,0 +1,58 @@
+"""What a candidate's text says of the sizes that it is made for."""
+
+from __future__ import annotations
+
+import ast
+import math
+
+from rlkernel.evaluator.judging.sizes.resizing import numbers_of
+from rlkernel.reference_text import of_kernel, replace_spans, shrink, small_constants
+from rlkernel.types import Problem
+
+ALIKE = 1e-3
+"""How far from a number that is made of a size a number of a text may be that stands for it, relative: it is often rounded."""
+LARGEST = 2**62
+"""Above any size; a text may hold numbers that no float does."""
+TELLING = 32
+"""From which number on a size that a text repeats says that the text is made for it."""
+
+
+def without_asserts(code: str) -> str:
+    """A candidate's text without the asserts of its host code; its lines keep their numbers.
+
+    >>> without_asserts("def forward(x):\\n    assert x.shape == (\\n        4096, 4096)\\n    return x\\n")
+    'def forward(x):\\n    pass\\n\\n    return x\\n'
+    """
+    found: list[tuple[ast.stmt, str]] = []
+
+    def collect(node: ast.AST) -> None:
+        if isinstance(node, ast.Assert):
+            found.append((node, "pass" + "\n" * ((node.end_lineno or node.lineno) - node.lineno)))
+        elif not (isinstance(node, ast.FunctionDef) and of_kernel(node)):
+            for child in ast.iter_child_nodes(node):
+                collect(child)
+
+    try:
+        collect(ast.parse(code))
+        return replace_spans(code, found)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return code
+
+
+def repeated_sizes(problem: Problem, code: str) -> frozenset[int]:
+    """The sizes of the full shape that a text has as numbers, other than in a constant that has the reference's name, or of which
+    it has a number that is made: `0.125` for 64 columns."""
+    constants = small_constants(problem.source, name=problem.name)
+    sizes = {number for full, small in constants.values() if full != small for number in numbers_of(full) if number >= TELLING}
+    try:
+        tree = ast.parse(shrink(code, constants))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return frozenset()
+    constants_in = (node.value for node in ast.walk(tree) if isinstance(node, ast.Constant))
+    numbers = {value for value in constants_in if isinstance(value, (int, float)) and abs(value) < LARGEST}
+
+    def told(size: int) -> bool:
+        forms = (size, 1 / size, size**0.5, size**-0.5, size**-0.5 * math.log2(math.e))
+        return any(math.isclose(number, form, rel_tol=ALIKE) for number in numbers for form in forms)
+
+    return frozenset(filter(told, sizes))

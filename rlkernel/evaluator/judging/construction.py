@@ -131,7 +131,8 @@ class Construction:
         told = fates(after, before, found)
         self._written = tuple(place for place, fate in enumerate(told) if fate is InputFate.CHANGED)
         written = [after[place] for place in self._written]
-        rounded, whole = self._exactly(tuple(changed), [*found, *changed.values(), *written], inputs, forward_seed)
+        several, whole_call = stress is not Stress.NONE, [*found, *changed.values(), *written]
+        rounded, whole = self._exactly(tuple(changed), whole_call, inputs, forward_seed, several)
         exact = whole[: len(found)]
         products = rounded is not None and any(t.dtype is torch.float32 for t in (*found, *written))
         moved = None if changed else exact_outputs(self.exact_model, nudged(inputs, places.edges), forward_seed)
@@ -215,7 +216,7 @@ class Construction:
         return sides
 
     def _exactly(
-        self, names: Sequence[str], found: list[torch.Tensor], inputs: list[Any], forward_seed: int
+        self, names: Sequence[str], found: list[torch.Tensor], inputs: list[Any], forward_seed: int, several: bool
     ) -> tuple[list[Cores] | None, list[torch.Tensor]]:
         """What tensor cores may make of each of the tensors `found`, see `cores_of`, and these tensors in float64: the outputs of
         a call, and behind them the state of these names and the arguments that it changes. The exact module has made the call
@@ -226,7 +227,7 @@ class Construction:
             last[0] = self.copied()
             return exact_with_state(last[0], inputs, forward_seed, names, self._written)
 
-        rounded, exact = cores_of(of_copy, found, self.precision)
+        rounded, exact = cores_of(of_copy, found, self.precision, several=several)
         if exact is None:
             exact = exact_with_state(self.exact_model, inputs, forward_seed, names, self._written)
         else:  # nothing was rounded, so that the copy has made the very call

@@ -60,8 +60,8 @@ CANCELLED = 1e-2
 class Cores:
     """An output as tensor cores may give it, in float64 otherwise."""
 
-    nearest: torch.Tensor
-    """With the operands of products rounded to tf32."""
+    nearest: tuple[torch.Tensor, ...]
+    """With the operands of products rounded to tf32, in one way or several."""
     cut: torch.Tensor
     """With these cut off to tf32."""
 
@@ -201,14 +201,15 @@ def own_error(
     if found.is_complex():
         found, exact = torch.view_as_real(found), torch.view_as_real(exact)
         nudged = None if nudged is None else torch.view_as_real(nudged)
-        cores = None if cores is None else Cores(*(torch.view_as_real(t) for t in (cores.nearest, cores.cut)))
+        cores = None if cores is None else Cores(tuple(map(torch.view_as_real, cores.nearest)), torch.view_as_real(cores.cut))
     if nudged is not None and nudged.shape != exact.shape:
         nudged = None
-    if cores is not None and (found.dtype is not torch.float32 or cores.nearest.shape != exact.shape):
+    if cores is not None and (found.dtype is not torch.float32 or cores.cut.shape != exact.shape):
         cores = None
     huge = huge_from(found) if gaps else math.inf
     others = [nudged] if nudged is not None else []
-    others += [cores.nearest, cores.cut] if cores is not None else []
+    others += [*cores.nearest, cores.cut] if cores is not None else []
+    ways = len(cores.nearest) if cores is not None else 0
     read = passes([found, exact, *others], huge)
     sums = read.sums()
     if not sums.count:
@@ -223,20 +224,24 @@ def own_error(
     if nudged is not None and misses[1][0] < UNSTEADY:
         norm, element = max(norm, misses[1][0]), max(element, misses[1][1])
     spread = math.sqrt(squares / max(1, sums.count - 1)) / max(root, 1e-300) if sums.count >= FEW else 1.0
-    noise = _noise(sums, rounded=cores is not None) if sums.count >= FEW else 0.0
+    noise = _noise(sums, ways) if sums.count >= FEW else 0.0
     own = OwnError(norm, element, min(1.0, spread), huge, noise=noise)
-    return own if cores is None else _with_cores(own, misses[-2], misses[-1], -sums.along / _above(sums.size))
+    if cores is None:
+        return own
+    nearest = max(miss[0] for miss in misses[-1 - ways : -1]), max(miss[1] for miss in misses[-1 - ways : -1])
+    return _with_cores(own, nearest, misses[-1], -sums.along / _above(sums.size))
 
 
-def _noise(sums: Sums, *, rounded: bool) -> float:
-    """The bound `OwnError.noise`. rounded: whether the last two of the sides are tf32's."""
+def _noise(sums: Sums, ways: int) -> float:
+    """The bound `OwnError.noise`. ways: in how many operands were rounded to tf32, the sides before the last one, where they are
+    cut off to it."""
     size, given = math.sqrt(sums.size), math.sqrt(sums.given)
     if not size < CANCELLED * given < math.inf:
         return 0.0
     missed = [math.sqrt(miss) for miss, _ in sums.sides]
     bound = REFERENCE_FACTOR * missed[0]
-    if rounded:
-        bound += max(NEAREST_FACTOR * missed[-2], CUT_FACTOR * missed[-1])
+    if ways:
+        bound += max(NEAREST_FACTOR * max(missed[-1 - ways : -1]), CUT_FACTOR * missed[-1])
     return bound / given if math.isfinite(bound) else 0.0
 
 

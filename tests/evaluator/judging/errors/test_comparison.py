@@ -359,7 +359,7 @@ def test_noise_may_be_another_noise_of_its_size_and_nothing_larger() -> None:
 
 def test_noise_is_as_large_as_tf32_makes_it_where_a_candidate_may_use_that() -> None:
     noise, exact = 1e-8 * torch.ones(16), torch.zeros(16, dtype=torch.float64)
-    cores = Cores(nearest=exact + 1e-6, cut=exact + 4e-6)
+    cores = Cores(nearest=(exact + 1e-6,), cut=exact + 4e-6)
     # 8 x 1e-8 of its own, and the larger of 3 x 1e-6 and 1.25 x 4e-6, by 1e-8
     assert own_error(noise, exact, None, cores).noise == pytest.approx(8.0 + 500.0)
 

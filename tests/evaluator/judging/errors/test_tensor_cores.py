@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import itertools
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -13,8 +15,9 @@ from hypothesis import strategies as st
 from torch import nn
 
 from rlkernel.evaluator.judging.errors.comparison import compare_tensor
-from rlkernel.evaluator.judging.errors.own_error import CORES_CAP, OwnError, own_error
+from rlkernel.evaluator.judging.errors.own_error import CORES_CAP, NEAREST_FACTOR, OwnError, own_error
 from rlkernel.evaluator.judging.errors.tensor_cores import (
+    OTHERWISE,
     OUT_OF_RANGE,
     Rounding,
     balance_of,
@@ -22,6 +25,7 @@ from rlkernel.evaluator.judging.errors.tensor_cores import (
     half,
     halved,
     nearest,
+    nearest_otherwise,
     rounded_outputs,
     truncated,
 )
@@ -118,6 +122,22 @@ def test_the_same_of_chains_and_of_convolutions(width: int, layers: int, seed: i
     for model, x in ((Chain(width, layers), torch.randn(96, width)), (Convolution(width), torch.randn(2, width, 9, 9))):
         assert accepts(model, [x], nearest) and accepts(model, [x], truncated)
         assert not accepts(model, [x], bfloat16)
+
+
+def test_of_several_roundings_the_worst_counts() -> None:
+    """All are within half a step of tf32, 2^-11 of a number, and seldom go the same way."""
+    values = torch.rand(4096, dtype=torch.float64) + 1.0
+    ways = [nearest(values), *(nearest_otherwise(factor)(values) for factor in OTHERWISE)]
+    assert all(((way - values).abs() / values).amax() < 2.0**-11 + 2.0**-20 for way in ways)
+    assert all((one != other).double().mean() > 0.5 for one, other in itertools.combinations(ways, 2))
+    x, w = torch.randn(40, 24), torch.randn(24, 16)
+    found = [x @ w]
+    cores, _ = cores_of(partial(exact_of_copy, Product(), [x, w], 0), found, Precision.PYTORCH, several=True)
+    assert cores is not None and len(cores[0].nearest) == 4
+    exact = x.double() @ w.double()
+    sizes = [float((way - exact).norm() / exact.norm()) for way in cores[0].nearest]
+    own = own_error(found[0], exact, None, replace(cores[0], cut=cores[0].nearest[0]))
+    assert own.cores == pytest.approx(NEAREST_FACTOR * max(sizes), rel=1e-3)
 
 
 def test_a_reference_without_products_allows_no_more_than_in_strict() -> None:

@@ -220,8 +220,8 @@ def test_the_evaluator_finds_in_each_draft_what_it_was_meant_to_be() -> None:
         "wrong": Status.INCORRECT,
         "uncompilable": Status.COMPILE_ERROR,
     }
-    # Three passes over memory become one; a lazy kernel changes nothing.
-    assert found["fused"].speedup == pytest.approx(3.0, rel=0.1)
+    # Three passes over memory become one, and that which adds the bias takes half as long again; a lazy kernel changes nothing.
+    assert found["fused"].speedup == pytest.approx(3.4, rel=0.1)
     assert found["lazy"].speedup == pytest.approx(1.0, rel=0.1)
     assert found["lazy"].coverage == pytest.approx(1 / 3, abs=0.05)
     assert (found["slow"].speedup or 9.0) < 2.0

@@ -31,9 +31,10 @@ HOSTILE = Path(__file__).parents[1] / "red_team" / "hostile"
 @pytest.mark.anyio
 async def test_facts_of_an_honest_relu(pool: Pool, relu: Problem) -> None:
     result = await pool.evaluate(relu, (HOSTILE / "honest.py").read_text() + "# facts\n")
-    # 4096 * 4096 * 4 bytes read and written at 4.3e6 bytes/us, plus 2.5 us: 33.7 us; both sides move the same bytes.
+    # 4096 * 4096 * 4 bytes read and written at 4.3e6 bytes/us, plus 2.5 us: 33.7 us; both sides move the same bytes. But of the
+    # kernel's 65,536 programs 16 fit on each of 132 processors, so that there are 32 waves of 1.1 us, a load and a start each.
     assert result.reference_us == pytest.approx(2.5 + 2 * 4096 * 4096 * 4 / 4.3e6)
-    assert result.speedup == pytest.approx(1.0, rel=1e-6)
+    assert result.speedup == pytest.approx(0.913, rel=1e-3)
     assert result.timing == "modelled"
     assert result.coverage == 1.0
     assert [(fact.kernel, fact.calls, fact.live) for fact in result.launches] == [("kernel", 1, True)]
@@ -79,7 +80,8 @@ async def test_lazy_candidate_has_the_coverage_of_its_kernel(pool: Pool, relu: P
     result = await pool.evaluate(relu, code)
     assert result.coverage is not None
     assert len(result.ops) >= 5
-    assert result.coverage == pytest.approx(1 / (1 + sum(fact.calls for fact in result.ops)), rel=1e-3)
+    kernel = 36.92  # microseconds, where each operator takes 33.71
+    assert result.coverage == pytest.approx(kernel / (kernel + 33.71 * sum(fact.calls for fact in result.ops)), rel=1e-3)
 
 
 @pytest.mark.anyio

@@ -97,10 +97,10 @@ async def test_what_memory_decides_costs_as_if_it_were_done(pool: Pool, relu: Pr
     never, always = await priced(pool, relu, "pass"), await priced(pool, relu, loop)
     assert always > 2 * never
     inner = f"\n        {loop}"
-    assert await priced(pool, relu, f"if flag > 1.0:{inner}") == pytest.approx(always)
-    assert await priced(pool, relu, f"if flag < 1.0:\n        v += 0.0\n    else:{inner}") == pytest.approx(always)
+    assert await priced(pool, relu, f"if flag > 1.0:{inner}") == pytest.approx(always, rel=1e-2)
+    assert await priced(pool, relu, f"if flag < 1.0:\n        v += 0.0\n    else:{inner}") == pytest.approx(always, rel=1e-2)
     masked = PASSES.replace("{mask}", ", mask=m & (flag > 1.0), other=0.0")
-    assert await priced(pool, relu, masked) == pytest.approx(always)
+    assert await priced(pool, relu, masked) == pytest.approx(always, rel=1e-2)
 
 
 @pytest.mark.anyio
@@ -108,10 +108,10 @@ async def test_a_return_that_memory_decides_leaves_nothing_out(pool: Pool, relu:
     """The side that returns is followed, and then what the other programs do, also where branches lie in each other."""
     loop = PASSES.replace("{mask}", "")
     always = await priced(pool, relu, loop)
-    assert await priced(pool, relu, f"if flag > 1.0:\n        return\n    {loop}") == pytest.approx(always)
-    assert await priced(pool, relu, f"if flag > 1.0:\n        {loop}\n        return") == pytest.approx(always)
+    assert await priced(pool, relu, f"if flag > 1.0:\n        return\n    {loop}") == pytest.approx(always, rel=1e-2)
+    assert await priced(pool, relu, f"if flag > 1.0:\n        {loop}\n        return") == pytest.approx(always, rel=1e-2)
     nested = f"if n > 0:\n        if flag > 1.0:\n            return\n    {loop}"
-    assert await priced(pool, relu, nested) == pytest.approx(always)
+    assert await priced(pool, relu, nested) == pytest.approx(always, rel=1e-2)
 
 
 HELPER = """
@@ -132,8 +132,8 @@ async def test_a_value_that_a_helper_returns_where_memory_says_so_leaves_nothing
     always = await priced(pool, relu, loop)
     behind = HELPER.replace("{first}", "pass").replace("{second}", loop)
     before = HELPER.replace("{first}", loop).replace("{second}", "pass")
-    assert await priced(pool, relu, call, behind) == pytest.approx(always)
-    assert await priced(pool, relu, call, before) == pytest.approx(always)
+    assert await priced(pool, relu, call, behind) == pytest.approx(always, rel=1e-2)
+    assert await priced(pool, relu, call, before) == pytest.approx(always, rel=1e-2)
 
 
 @pytest.mark.anyio

@@ -11,7 +11,7 @@ from examples.trl_grpo import train
 from rlkernel.types import Evaluation, Problem
 from tests.red_team import cases
 
-HONEST = (Path(__file__).parents[1] / "red_team" / "hostile" / "honest.py").read_text()
+HONEST = (Path(__file__).parents[1] / "red_team" / "hostile" / "honest.py").read_text().replace("256", "1024")
 
 
 class Answered:

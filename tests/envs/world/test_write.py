@@ -135,9 +135,9 @@ def test_a_fused_draft_is_faster_than_a_timid_one_and_a_hack_is_no_kernel() -> N
     drafts = [Draft(SOFTMAX, (WHOLE,)), Draft(SOFTMAX, timid), Draft(SOFTMAX, (WHOLE,), use=Use.UNUSED)]
     fused, one, hack = judged(drafts)
     assert (fused.status, one.status, hack.status) == (Status.CORRECT, Status.CORRECT, Status.NO_KERNEL)
-    # Three passes over memory become one, whose 8192 lanes for 5000 columns take as long to compute; one kernel in place of
-    # another changes nothing.
-    assert fused.speedup == pytest.approx(1.76, rel=0.1) and one.speedup == pytest.approx(1.0, rel=0.1)
+    # Three passes over memory become one, whose 8192 lanes for 5000 columns take as long to compute; a bias that is added and a
+    # softmax of long rows take longer than their bytes. One kernel in place of another changes nothing.
+    assert fused.speedup == pytest.approx(2.4, rel=0.1) and one.speedup == pytest.approx(1.0, rel=0.1)
 
 
 def longest_us(task: Task) -> float:

@@ -48,11 +48,12 @@ async def test_honest_candidates_are_correct(pool: Pool, name: str) -> None:
 
 
 @pytest.mark.anyio
-async def test_three_fused_steps_are_three_times_as_fast(pool: Pool) -> None:
+async def test_three_fused_steps_are_more_than_three_times_as_fast(pool: Pool) -> None:
     name = "level2/chain_bias_gelu_scale"
     result = await pool.evaluate(SUITE[name], (HONEST / f"{name}.py").read_text())
-    # Three passes over the tensor against one; the bias is read by both.
-    assert result.speedup == pytest.approx(3.0, rel=0.01)
+    # Three passes over the tensor, 64.9 us each, against one; the reference's first one adds a bias, whose addresses are divided
+    # for each of 33.6 million elements at 0.38 million in a microsecond: 90 us.
+    assert result.speedup == pytest.approx((2 * 64.9 + 90) / 64.9, rel=0.01)
     assert result.coverage == 1.0
 
 

@@ -133,21 +133,20 @@ class SlotEngine:
         """Sample about `tokens` tokens in every slot; see `Engine.advance`. A request's first token comes with its prefill,
         beyond `tokens`."""
         self._queue += joining
-        with self._on_stream(), for_decoding(self.model, SLOTS):
+        with self._on_stream(), for_decoding(self.model, SLOTS), one_thread_if_small(self.model):
             self._admit()
             finished = self._collect()
-            with one_thread_if_small(self.model):
-                while tokens > 0 and self._held.running():
-                    steps = min(tokens, self.look_every, self._held.longest())
-                    self._reserve(steps)
-                    assert self._step is not None
-                    self._step.run(self._held.running(), steps)
-                    tokens -= steps
+            while tokens > 0 and self._held.running():
+                steps = min(tokens, self.look_every, self._held.longest())
+                self._reserve(steps)
+                assert self._step is not None
+                self._step.run(self._held.running(), steps)
+                tokens -= steps
+                finished += self._collect()
+                # Computing few contexts takes as long as some steps of all others: not for a single slot.
+                if self._queue and ADMITTED * len(self._held.idle()) >= self._most:
+                    self._admit()
                     finished += self._collect()
-                    # Computing few contexts takes as long as some steps of all others: not for a single slot.
-                    if self._queue and ADMITTED * len(self._held.idle()) >= self._most:
-                        self._admit()
-                        finished += self._collect()
         return finished
 
     def _admit(self) -> None:

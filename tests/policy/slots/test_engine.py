@@ -136,6 +136,23 @@ def test_the_model_is_left_as_it_was(tiny_model: Any) -> None:
     assert torch.get_num_threads() == threads
 
 
+def test_a_small_model_computes_contexts_and_steps_on_one_thread(tiny_model: Any) -> None:
+    threads = torch.get_num_threads()
+    torch.set_num_threads(2)
+    seen: list[tuple[int, int]] = []
+    hook = tiny_model.model.embed_tokens.register_forward_hook(
+        lambda _, inputs, __: seen.append((inputs[0].shape[1], torch.get_num_threads()))
+    )
+    try:
+        run(SlotEngine(tiny_model, frozenset(), 1.0), [Request(0, context(9, 0), seed=0, budget=3)])
+        assert torch.get_num_threads() == 2
+    finally:
+        hook.remove()
+        torch.set_num_threads(threads)
+    # The context, and a step for each token after the first.
+    assert seen == [(9, 1), (1, 1), (1, 1)]
+
+
 def test_a_temperature_of_zero_is_refused(tiny_model: Any) -> None:
     with pytest.raises(ValueError, match="temperature is 0"):
         SlotEngine(tiny_model, frozenset(), 0)

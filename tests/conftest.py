@@ -13,8 +13,11 @@ os.environ.setdefault("WANDB_MODE", "disabled")
 import pytest
 from hypothesis import HealthCheck, settings
 
-# A machine that is busy is not a bug, so no property has a deadline.
-settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# A machine that is busy is not a bug, so no property has a deadline. What a change must pass tries the same examples each time;
+# whoever runs tests while editing tries others.
+settings.register_profile(
+    "any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize="CI" in os.environ
+)
 settings.load_profile("any machine")
 
 STARTERS = {"subprocess", "chromium", "forked", "open_native", "open_pool", "open_ray_pool", "ForkServer", "train"}

@@ -10,6 +10,8 @@ import pytest
 import torch
 
 from rlkernel.evaluator.judging.errors.own_error import OwnError
+from rlkernel.evaluator.judging.inputs import fixed
+from rlkernel.evaluator.judging.inputs import stress as stresses_of
 from rlkernel.evaluator.messages.gpu import Known
 from rlkernel.evaluator.messages.judgement import InputFate, Stress, Tolerance
 from rlkernel.types import Precision
@@ -46,6 +48,9 @@ def study(room: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
     """(made, body, drawn) -> what a study knows, and how many models and inputs it made."""
     monkeypatch.setattr(room.problem.GpuProblem, "_rows", lambda self, program, stopwatch: [])
     monkeypatch.setattr(room.measuring.driver, "lost_context", lambda: None)
+    # The inputs are on the host here, where other ones are tried in the place of those that are always the same; not on a GPU.
+    monkeypatch.setattr(fixed, "_fixed", lambda one, other: [])
+    monkeypatch.setattr(stresses_of, "may_be_fixed", lambda tensor: False)
 
     def studied(made: str, body: str, drawn: str = "randn", source: str = SOURCE) -> tuple[Known, int, int]:
         one = room.problem.GpuProblem(source.format(made=made, body=body, drawn=drawn), "problem")

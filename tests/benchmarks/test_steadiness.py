@@ -8,10 +8,9 @@ from benchmarks.steadiness import Unsteady, copies, unsteady
 from rlkernel.types import Evaluation, Status
 from tests.red_team import cases as red_team
 
-ONE = red_team.parse("honest/one", "# relu correct: a relu\n", {"relu": red_team.relu()})
-OTHER = red_team.parse(
-    "hostile/other", "# relu incorrect cpu=incorrect|implausible catalogue=51: half of one\n", {"relu": red_team.relu()}
-)
+RELU = {"relu": red_team.relu()}
+ONE = red_team.parse("honest/one", "# relu correct: a relu\n", RELU)
+OTHER = red_team.parse("hostile/other", "# relu incorrect cpu=incorrect|implausible catalogue=51: half of one\n", RELU)
 
 
 def test_each_copy_is_another_text() -> None:

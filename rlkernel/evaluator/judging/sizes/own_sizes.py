@@ -117,15 +117,17 @@ def named(code: str, known: Counterparts, kept: Iterable[str] = ()) -> tuple[str
         tree = ast.parse(code)
         start = _start(tree)
         spans = [] if start is None else [*_spans(tree, known, frozenset(kept))]
+        if start is None or not spans or PREFIX in code:
+            return code, {}
+        names = dict(sorted({name: value for _, name, value in spans}.items()))
+        made = "".join(f"; {_definition(name, value)}" for name, value in names.items())
+        text = ast.get_source_segment(code, start)
+        assert text is not None
+        found = replace_spans(code, [(start, text + made), *((node, name) for node, name, _ in spans)])
+        ast.parse(found)  # a name may run into what follows a number, as in `4096if wide else 64`
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return code, {}
-    if start is None or not spans or PREFIX in code:
-        return code, {}
-    names = dict(sorted({name: value for _, name, value in spans}.items()))
-    made = "".join(f"; {_definition(name, value)}" for name, value in names.items())
-    text = ast.get_source_segment(code, start)
-    assert text is not None
-    return replace_spans(code, [(start, text + made), *((node, name) for node, name, _ in spans)]), names
+    return found, names
 
 
 def _definition(name: str, value: float) -> str:
@@ -134,11 +136,13 @@ def _definition(name: str, value: float) -> str:
 
 
 def _start(tree: ast.Module) -> ast.stmt | None:
-    """The first simple statement behind which names may be defined; None where a text begins otherwise."""
+    """The first simple statement behind which names may be defined; None where a text begins otherwise, or with one that may hold
+    numbers itself."""
     future = [one for one in tree.body if isinstance(one, ast.ImportFrom) and one.module == "__future__"]
     first = future[-1] if future else next(iter(tree.body), None)
-    simple = (ast.Import, ast.ImportFrom, ast.Expr, ast.Assign, ast.AnnAssign)
-    return first if isinstance(first, simple) else None
+    if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str):
+        return first
+    return first if isinstance(first, (ast.Import, ast.ImportFrom)) else None
 
 
 def _spans(node: ast.AST, known: Counterparts, kept: frozenset[str], inside: bool = False) -> Iterator[Found]:

@@ -58,7 +58,14 @@ def test_numbers_get_names_and_lines_keep_their_numbers() -> None:
     assert small.splitlines()[1:] == lines[1:]
 
 
-@pytest.mark.parametrize("code", ["x = (", "class A:\n    n = 8192\n", "import torch\nN = 8192\n", "import torch\nn = 8\n"])
+@pytest.mark.parametrize(
+    "code",
+    [
+        "x = (", "class A:\n    n = 8192\n", "n = [8192,\n 64]\nimport torch\n", "import torch\nN = 8192\n",
+        "import torch\nn = 8\n", "import torch\nn = 8192if torch else 64\n",
+    ],
+)  # fmt: skip
 def test_texts_without_numbers_of_their_own(code: str) -> None:
-    """What does not parse, has no place for names, is smaller anyway by its name, or has other numbers."""
+    """What does not parse, has no place for names or a number in it, is smaller anyway by its name, has other numbers, or none
+    that a name could replace."""
     assert named(code, {8192: (64,)}, kept=("N",)) == (code, {})

@@ -14,6 +14,7 @@ such as 64 samples of 64 heads, is either the smallest of them or as it is.
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from math import prod
@@ -48,18 +49,29 @@ def counterparts(constants: Mapping[str, Any], shapes: Iterable[tuple[Shape, Sha
     (256,)
     >>> counterparts({}, [((64, 64), (4, 64))])[64]
     (4, 64)
+
+    Where two numbers would be the same one, who writes the wrong one of them would be right. So it stands for the one that comes
+    first in that order, or for neither.
+
+    >>> [number in counterparts({}, [((16384, 4096, 512), (32, 32, 64))]) for number in (16384, 4096, 512)]
+    [False, False, True]
     """
     pairs = list(dict.fromkeys(shapes))
     axes = [one for full, small in pairs for one in zip(full, small, strict=True)]
     axes += [one for full, small in constants.values() for one in zip(numbers_of(full), numbers_of(small), strict=False)]
     runs = [one for pair in pairs for one in _runs(*pair)]
     found: dict[int, tuple[int, ...]] = {}
+    taken: set[int] = set()
     for rank in (axes, runs, _near(axes + runs)):
         values: dict[int, set[int]] = {}
         for full, small in rank:
             if type(full) is type(small) is int and full >= HOISTED and full not in found:
                 values.setdefault(full, set()).add(small)
-        found |= {full: tuple(sorted(smaller)) for full, smaller in values.items()}
+        often = Counter(small for smaller in values.values() for small in smaller)
+        for full, smaller in values.items():
+            alone = all(often[small] == 1 and small not in taken for small in smaller)
+            found[full] = tuple(sorted(smaller)) if alone else (full,)
+        taken |= often.keys()
     changed = ((full, smaller) for full, smaller in found.items() if smaller != (full,))
     return dict(one for _, one in zip(range(MOST_NUMBERS), changed, strict=False))
 

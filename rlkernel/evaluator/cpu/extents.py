@@ -46,7 +46,8 @@ class Extents:
         self._left_out.add(source)
 
     def note_meeting(self, source: str) -> None:
-        """Elements of a kernel's blocks meet: in sums, products, and wherever one gets to another's place."""
+        """Elements of a kernel's blocks meet: in sums, products, wherever one gets to another's place, and in memory where what
+        stands for elements that were left out is stored."""
         self._meeting.add(source)
 
     def note_uneven(self, source: str) -> None:
@@ -63,10 +64,11 @@ class Extents:
 
     def unfilled(self, left_out: Iterable[int], program: Program) -> bool:
         """Whether masks of a kernel leave elements out here that leave none out at full shape, where `program` ran, and the
-        kernels of `left_out` are those whose masks leave some out. Where each element goes its own way, those that are left out
-        change no other one."""
+        kernels of `left_out` are those whose masks leave some out. Where each element goes its own way in all kernels, those that
+        are left out change no other one; where elements meet in one of them, another may have made what it reads."""
+        sources = {function.source for function in program.functions}
         there = {program.functions[index].source for index in left_out}
-        return any(function.source in (self._left_out & self._meeting) - there for function in program.functions)
+        return bool(sources & self._meeting) and bool((sources & self._left_out) - there)
 
     def repeated(self, program: Program) -> tuple[Extent, ...]:
         """What has several turns here, where `program` ran."""

@@ -82,6 +82,8 @@ class Machine(Arithmetic):
         self.kinds = kinds.Kinds()
         self.reuse = Reuse()
         self.chain = Chain()
+        self._missing: dict[int, int] = {}
+        """Program -> the most elements that masks of its loads left out, where programs have data and may take turns."""
         self._moved: dict[int, float] = {}
         """Place of a storage -> the bytes that the last access to it has moved, while launches are priced."""
         self._starts = np.zeros(0, dtype=np.uint64)
@@ -108,6 +110,7 @@ class Machine(Arithmetic):
         """Addresses that a launch may touch: (start, end) per storage, in the order of its arguments."""
         self.dry, self.makes_pointers = dry, False
         self._hints.clear()
+        self._missing.clear()
         # Assertions watch integers for overflow. They are not compiled in, so they only count in a price.
         self.options = _WATCHED if dry else _UNWATCHED
         self._order = sorted(range(len(extents)), key=lambda i: extents[i][0])
@@ -128,6 +131,7 @@ class Machine(Arithmetic):
     def leave(self) -> None:
         """The program that runs has ended."""
         self._hints.pop(self._program, None)
+        self._missing.pop(self._program, None)
         if self._races is not None:
             self._races.leave()
         if self.pace is not None and not self.dry:
@@ -164,7 +168,10 @@ class Machine(Arithmetic):
         if self.makes_pointers and addresses.size and not unknown and int(np.bitwise_or.reduce(addresses)) & (width - 1):
             raise OutOfBounds(f"program {self.grid_idx} {verb} elements at addresses that are no multiple of their size")
         self.wrote |= write and (unknown or addresses.size > 0)
-        self.left_out |= (unknown and not self.last_turn) or addresses.size < math.prod(shape)
+        missing = math.prod(shape) - addresses.size
+        self.left_out |= (unknown and not self.last_turn) or missing > 0
+        if not self.dry:
+            self._note_undone(missing, write=write)
         for place, mine, _ in parts if self.dry else ():
             storage = self._order[place]
             self._moved[place] = float(mine.size * width)
@@ -179,6 +186,15 @@ class Machine(Arithmetic):
             storage = self._aimed_at(addresses, parts)
             self.counts.store(storage, addresses.size * width, (math.prod(shape) - addresses.size) * width)
         return parts
+
+    def _note_undone(self, missing: int, *, write: bool) -> None:
+        """An access leaves so many elements out. A store that leaves out fewer than the loads did writes what stands for these,
+        and whoever reads that puts it together with others."""
+        most = self._missing.get(self._program, 0)
+        if not write:
+            self._missing[self._program] = max(most, missing)
+        elif missing < most:
+            self.meet()
 
     def _aimed_at(self, addresses: Array, parts: list[_Part]) -> int:
         """The storage that a store means whose addresses memory decides: where most of the made-up ones lie, or the nearest one.

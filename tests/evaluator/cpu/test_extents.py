@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from types import SimpleNamespace
 from typing import Any
 
@@ -48,9 +49,9 @@ def test_all_turns_show_a_loop_of_a_kernel_that_adds_up_in_half_precision() -> N
 
 
 def test_blocks_are_unfilled_where_a_mask_leaves_elements_out_here_and_none_at_full_shape() -> None:
-    """Masks of `a` leave some out in both places; those of `b` do here alone, which matters where elements meet."""
+    """Masks of `a` leave some out in both places; those of `b` do here alone, which matters where elements meet: in `a`, which
+    may read what `b` writes, or in `b`."""
     here, full = Extents(), Extents()
-    here.note_meeting("a")
     here.note_left_out("a")
     full.note_left_out("a")
     assert full.left_out(PROGRAM) == (0,)
@@ -58,8 +59,10 @@ def test_blocks_are_unfilled_where_a_mask_leaves_elements_out_here_and_none_at_f
     assert not here.unfilled((0, 1), PROGRAM)
     here.note_left_out("b")
     assert not here.unfilled(full.left_out(PROGRAM), PROGRAM)
-    here.note_meeting("b")
-    assert here.unfilled(full.left_out(PROGRAM), PROGRAM)
+    for where in ("a", "b"):
+        there = copy.deepcopy(here)
+        there.note_meeting(where)
+        assert there.unfilled(full.left_out(PROGRAM), PROGRAM)
 
 
 def test_counts_do_not_tell_two_extents_apart() -> None:

@@ -203,7 +203,7 @@ def _tried(effect: Effect, inputs: Sequence[torch.Tensor]) -> Iterator[Plant]:
     elif effect.name in ("eq", "ne", *IGNORES):
         if effect.place is not None and number is not None and math.isfinite(number):
             yield Plant(effect.place, (number,))
-    elif not effect.whole and not math.isinf(number or 0.0) and effect.side not in ("nan", "infinite"):
+    elif not effect.whole and math.isfinite(number or 0.0) and effect.side not in ("nan", "infinite"):
         places = [place for place, tensor in enumerate(inputs) if holds_numbers(tensor) and tensor.numel() > 1]
         if 0.0 < abs(number or 0.0) <= LITTLE:
             for place in places:

@@ -14,6 +14,7 @@ such as 64 samples of 64 heads, is either the smallest of them or as it is.
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from math import prod
@@ -48,18 +49,29 @@ def counterparts(constants: Mapping[str, Any], shapes: Iterable[tuple[Shape, Sha
     (256,)
     >>> counterparts({}, [((64, 64), (4, 64))])[64]
     (4, 64)
+
+    Where two numbers would be the same one, who writes the wrong one of them would be right. So it stands for the one that comes
+    first in that order, or for neither.
+
+    >>> [number in counterparts({}, [((16384, 4096, 512), (32, 32, 64))]) for number in (16384, 4096, 512)]
+    [False, False, True]
     """
     pairs = list(dict.fromkeys(shapes))
     axes = [one for full, small in pairs for one in zip(full, small, strict=True)]
     axes += [one for full, small in constants.values() for one in zip(numbers_of(full), numbers_of(small), strict=False)]
     runs = [one for pair in pairs for one in _runs(*pair)]
     found: dict[int, tuple[int, ...]] = {}
+    taken: set[int] = set()
     for rank in (axes, runs, _near(axes + runs)):
         values: dict[int, set[int]] = {}
         for full, small in rank:
             if type(full) is type(small) is int and full >= HOISTED and full not in found:
                 values.setdefault(full, set()).add(small)
-        found |= {full: tuple(sorted(smaller)) for full, smaller in values.items()}
+        often = Counter(small for smaller in values.values() for small in smaller)
+        for full, smaller in values.items():
+            alone = all(often[small] == 1 and small not in taken for small in smaller)
+            found[full] = tuple(sorted(smaller)) if alone else (full,)
+        taken |= often.keys()
     changed = ((full, smaller) for full, smaller in found.items() if smaller != (full,))
     return dict(one for _, one in zip(range(MOST_NUMBERS), changed, strict=False))
 
@@ -117,15 +129,17 @@ def named(code: str, known: Counterparts, kept: Iterable[str] = ()) -> tuple[str
         tree = ast.parse(code)
         start = _start(tree)
         spans = [] if start is None else [*_spans(tree, known, frozenset(kept))]
+        if start is None or not spans or PREFIX in code:
+            return code, {}
+        names = dict(sorted({name: value for _, name, value in spans}.items()))
+        made = "".join(f"; {_definition(name, value)}" for name, value in names.items())
+        text = ast.get_source_segment(code, start)
+        assert text is not None
+        found = replace_spans(code, [(start, text + made), *((node, name) for node, name, _ in spans)])
+        ast.parse(found)  # a name may run into what follows a number, as in `4096if wide else 64`
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return code, {}
-    if start is None or not spans or PREFIX in code:
-        return code, {}
-    names = dict(sorted({name: value for _, name, value in spans}.items()))
-    made = "".join(f"; {_definition(name, value)}" for name, value in names.items())
-    text = ast.get_source_segment(code, start)
-    assert text is not None
-    return replace_spans(code, [(start, text + made), *((node, name) for node, name, _ in spans)]), names
+    return found, names
 
 
 def _definition(name: str, value: float) -> str:
@@ -134,11 +148,13 @@ def _definition(name: str, value: float) -> str:
 
 
 def _start(tree: ast.Module) -> ast.stmt | None:
-    """The first simple statement behind which names may be defined; None where a text begins otherwise."""
+    """The first simple statement behind which names may be defined; None where a text begins otherwise, or with one that may hold
+    numbers itself."""
     future = [one for one in tree.body if isinstance(one, ast.ImportFrom) and one.module == "__future__"]
     first = future[-1] if future else next(iter(tree.body), None)
-    simple = (ast.Import, ast.ImportFrom, ast.Expr, ast.Assign, ast.AnnAssign)
-    return first if isinstance(first, simple) else None
+    if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str):
+        return first
+    return first if isinstance(first, (ast.Import, ast.ImportFrom)) else None
 
 
 def _spans(node: ast.AST, known: Counterparts, kept: frozenset[str], inside: bool = False) -> Iterator[Found]:

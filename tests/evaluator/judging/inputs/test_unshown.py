@@ -13,6 +13,8 @@ from rlkernel.reference import Reference, load_reference
 from rlkernel.types import Precision
 
 SOURCE = """
+import math
+
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
@@ -42,6 +44,7 @@ def reference(answer: str) -> Reference:
         ("F.relu(x - 100) + x", [(0, (128.0, -128.0), False)]),
         ("F.hardtanh(x, -300.0, 300.0)", [(0, (512.0, -512.0), False)]),
         ("torch.where(x > 50, x * x, x)", [(0, (64.0, -64.0), False)]),
+        ("torch.where(x > math.nan, 1.0, x)", []),  # nothing is
         ("F.relu(x * x)", []),  # nothing shows what is below zero
         ("x / x.norm(dim=1, keepdim=True).clamp(min=1e-12)", [(0, (0.0,), True)]),
         ("x.nan_to_num(nan=0.5)", [(0, NAN, False)]),

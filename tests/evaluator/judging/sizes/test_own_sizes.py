@@ -36,6 +36,14 @@ def test_what_stands_for_several_things_is_the_smallest_or_as_it_is() -> None:
     assert OwnSizes({"A": 64, "B": 512}, least=True).at(found) == {"A": [64, 4], "B": [512, 32]}
 
 
+def test_numbers_that_would_be_the_same_stand_for_the_first_of_them_or_for_none() -> None:
+    """Who divides a sum of 4096 by 16384, or by 32768, is wrong, and would be right where both are 64."""
+    assert counterparts({}, [((16384, 4096), (64, 64))]).keys().isdisjoint((16384, 4096))
+    found = counterparts({}, [((16384, 4096), (32, 64))])
+    assert (found[16384], found[4096], found.get(32768)) == ((32,), (64,), None)
+    assert 4096 not in counterparts({}, [((4096, 64), (64, 64))])
+
+
 def test_extents_of_blocks_are_no_parts_of_sizes() -> None:
     found = counterparts({}, [((1024,), (128,))])
     assert 64 not in found and 128 not in found and 2048 not in found
@@ -58,7 +66,14 @@ def test_numbers_get_names_and_lines_keep_their_numbers() -> None:
     assert small.splitlines()[1:] == lines[1:]
 
 
-@pytest.mark.parametrize("code", ["x = (", "class A:\n    n = 8192\n", "import torch\nN = 8192\n", "import torch\nn = 8\n"])
+@pytest.mark.parametrize(
+    "code",
+    [
+        "x = (", "class A:\n    n = 8192\n", "n = [8192,\n 64]\nimport torch\n", "import torch\nN = 8192\n",
+        "import torch\nn = 8\n", "import torch\nn = 8192if torch else 64\n",
+    ],
+)  # fmt: skip
 def test_texts_without_numbers_of_their_own(code: str) -> None:
-    """What does not parse, has no place for names, is smaller anyway by its name, or has other numbers."""
+    """What does not parse, has no place for names or a number in it, is smaller anyway by its name, has other numbers, or none
+    that a name could replace."""
     assert named(code, {8192: (64,)}, kept=("N",)) == (code, {})

@@ -100,7 +100,7 @@ async def test_what_memory_decides_costs_as_if_it_were_done(pool: Pool, relu: Pr
     assert await priced(pool, relu, f"if flag > 1.0:{inner}") == pytest.approx(always, rel=1e-2)
     assert await priced(pool, relu, f"if flag < 1.0:\n        v += 0.0\n    else:{inner}") == pytest.approx(always, rel=1e-2)
     masked = PASSES.replace("{mask}", ", mask=m & (flag > 1.0), other=0.0")
-    assert await priced(pool, relu, masked) == pytest.approx(always, rel=1e-2)
+    assert await priced(pool, relu, masked) == pytest.approx(always, rel=0.05)  # the mask itself takes operations
 
 
 @pytest.mark.anyio

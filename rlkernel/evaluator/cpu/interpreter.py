@@ -185,7 +185,6 @@ class Interpreter:
         machine.reuse = self._reuse(config, extents) if dry else Reuse()
         machine.chain = Chain(config.options.get("num_warps", 4), self._fetching(config))
         machine.counts, machine.left_out, machine.adds_in_half, machine.elements_meet = Counts(), False, False, False
-        machine.last_turn = False
         kernel = self._kernels.get(launch.function)
         bound = self._arguments(launch, config, args, addresses)
         machine.set_grid_dim(*config.grid)

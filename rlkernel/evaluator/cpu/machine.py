@@ -121,7 +121,7 @@ class Machine(Arithmetic):
     def enter(self, program: int) -> None:
         """From now on, the program of this number in the order of the grid runs, for the first time or again."""
         self._compared.clear()
-        self._program = program
+        self._program, self.last_turn = program, False
         self.false_neighbours = {} if self.dry else self._hints.setdefault(program, {})
         width, height, _ = self.grid_dim
         self.set_grid_idx(program % width, program // width % height, program // width // height)

@@ -135,10 +135,11 @@ class Pricing:
         rows: list[StepTime] = []
         stores = Stores()
         last: list[tuple[float, Counts]] = []
-        places = {id(step): index for index, step in enumerate(self.program.forward)}
+        places = {id(step): -1 - index for index, step in enumerate(self.program.once)}
+        places |= {id(step): index for index, step in enumerate(self.program.forward)}
 
         def launch(step: Launch, config: Config, args: dict[str, Any]) -> None:
-            last[:] = [self._price(step, config, args, rooms.get(places.get(id(step), -1), ANY_ROOM))]
+            last[:] = [self._price(step, config, args, rooms.get(places[id(step)], ANY_ROOM))]
 
         def observe(index: int, step: Step, read: Any, made: Any) -> None:
             if isinstance(step, Launch):

@@ -131,7 +131,7 @@ class Construction:
         told = fates(after, before, found)
         self._written = tuple(place for place, fate in enumerate(told) if fate is InputFate.CHANGED)
         written = [after[place] for place in self._written]
-        several, whole_call = stress is not Stress.NONE, [*found, *changed.values(), *written]
+        several, whole_call = stress is not Stress.NONE or bool(self.plants), [*found, *changed.values(), *written]
         rounded, whole = self._exactly(tuple(changed), whole_call, inputs, forward_seed, several)
         exact = whole[: len(found)]
         products = rounded is not None and any(t.dtype is torch.float32 for t in (*found, *written))

@@ -39,20 +39,25 @@ def fixed_places(one: Sequence[torch.Tensor], other: Sequence[torch.Tensor]) -> 
 def may_be_fixed(tensor: torch.Tensor) -> bool:
     """Whether an input of the host may get others in its place, if each draw has the same: truth values, whole numbers, or two
     floating-point numbers, one of which may be infinite."""
-    if tensor.device.type != "cpu" or tensor.numel() < 2:
-        return False
-    return tensor.dtype in MASKS or (holds_numbers(tensor) and _holds_two(tensor))
+    return _is_told(tensor) and (tensor.dtype in MASKS or _holds_two(tensor))
 
 
 def _fixed(one: Sequence[torch.Tensor], other: Sequence[torch.Tensor]) -> list[int]:
     """The places of the inputs of several values that are the same in two draws; numbers that are scaled in a round are
     others there."""
-    return [
-        place
-        for place, (a, b) in enumerate(zip(one, other, strict=False))
-        if a.device.type == "cpu" and a.numel() > 1 and (a.dtype in MASKS or holds_numbers(a)) and a.dtype is b.dtype
-        and a.shape == b.shape and torch.equal(a, b) and not bool((a == a.flatten()[0]).all())
-    ]  # fmt: skip
+    pairs = enumerate(zip(one, other, strict=False))
+    alike = [place for place, (a, b) in pairs if _is_told(a) and _is_told(b) and _equal(a, b)]
+    return [place for place in alike if not bool((one[place] == one[place].flatten()[0]).all())]
+
+
+def _is_told(tensor: torch.Tensor) -> bool:
+    """Whether it is an input of the host with several values that may be compared."""
+    ordinary = tensor.device.type == "cpu" and tensor.layout is torch.strided and tensor.numel() > 1
+    return ordinary and (tensor.dtype in MASKS or holds_numbers(tensor))
+
+
+def _equal(one: torch.Tensor, other: torch.Tensor) -> bool:
+    return one.dtype is other.dtype and one.shape == other.shape and torch.equal(one, other)
 
 
 def _holds_two(tensor: torch.Tensor) -> bool:

@@ -10,6 +10,8 @@ ones are evaluated alone, to compare their latency with the neighbours'. Exit st
 from __future__ import annotations
 
 import argparse
+import itertools
+import math
 import random
 import sys
 import tempfile
@@ -26,6 +28,7 @@ from rich.console import Console
 from benchmarks.corpus import Case, corpus
 from benchmarks.drive import WIDTH, Done, about, described, drive, summary, table, write
 from benchmarks.leftovers import Before, Watch, compare
+from benchmarks.steadiness import copies
 from rlkernel.evaluator.cards import gpus
 from rlkernel.evaluator.config import EvaluatorConfig, Limits
 from rlkernel.evaluator.pool import open_pool
@@ -43,14 +46,9 @@ class Deserved:
 def hostile(count: int, device: str) -> tuple[list[Case], dict[str, Deserved]]:
     """`count` candidates, one file after the other, and what they deserve by name. device: cpu or gpu."""
     files = list(red_team.load("hostile").values())
-    found, deserved = [], {}
-    for number in range(count):
-        file = files[number % len(files)]
-        name = f"{file.name} copy {number // len(files)}"
-        code = file.code if number < len(files) else f"{file.code}\n# copy {number // len(files)}\n"
-        found.append(Case(file.problem, name, code))
-        deserved[name] = Deserved(frozenset(map(str, file.expected(device))), file.coverage)
-    return found, deserved
+    found = copies(files, math.ceil(count / len(files)))[:count]
+    pairs = zip(found, itertools.cycle(files), strict=False)
+    return found, {copy.name: Deserved(frozenset(map(str, file.expected(device))), file.coverage) for copy, file in pairs}
 
 
 def wrong(done: Done, deserved: Mapping[str, Deserved]) -> str | None:

@@ -43,9 +43,10 @@ class Unsteady:
 
 
 def copies(chosen: Sequence[red_team.Case], times: int) -> list[Case]:
-    """Every candidate as often as asked, each copy with a comment of its own, since a pool keeps the verdict of a text."""
+    """Every candidate as often as asked, each copy but the first with a comment of its own, since a pool keeps the verdict of a
+    text."""
     return [
-        Case(case.problem, f"{case.name}{COPY}{number}", f"{case.code}\n# copy {number}\n")
+        Case(case.problem, f"{case.name}{COPY}{number}", f"{case.code}\n# copy {number}\n" if number else case.code)
         for number in range(times)
         for case in chosen
     ]

@@ -58,12 +58,13 @@ class Room:
     """What a program takes of a processor besides its warps."""
 
     registers: int = 1
-    """Of a thread."""
+    """The registers of a thread."""
     shared_bytes: int = 0
+    """The shared memory of a block, in bytes."""
 
 
 ANY_ROOM = Room()
-"""That of a binary that nobody has seen."""
+"""The room that a binary takes which nobody has seen."""
 
 H200 = DeviceProfile(
     name="h200",

@@ -135,8 +135,7 @@ class Pricing:
         rows: list[StepTime] = []
         stores = Stores()
         last: list[tuple[float, Counts]] = []
-        places = {id(step): -1 - index for index, step in enumerate(self.program.once)}
-        places |= {id(step): index for index, step in enumerate(self.program.forward)}
+        places = {id(step): number for number, step in self.program.numbered_launches}
 
         def launch(step: Launch, config: Config, args: dict[str, Any]) -> None:
             last[:] = [self._price(step, config, args, rooms.get(places[id(step)], ANY_ROOM))]

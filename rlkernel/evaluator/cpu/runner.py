@@ -93,12 +93,6 @@ def _bytes(value: Any) -> list[bytes]:
     return [t.contiguous().reshape(-1).view(torch.uint8).numpy().tobytes() if t.numel() else b"" for t in found]
 
 
-def _numbered(program: Program) -> list[tuple[int, Launch]]:
-    """Launches by their steps; -1 - i: step i of `Program.once`."""
-    steps = [*enumerate(program.forward), *((-1 - index, step) for index, step in enumerate(program.once))]
-    return [(number, step) for number, step in steps if isinstance(step, Launch)]
-
-
 def _configs_alike(compiled: dict[int, int], full: Program, other: Program) -> dict[int, int]:
     """The configurations of another Program's launches: that of a kernel's n-th launch is the one that was compiled for its n-th
     launch at full shape, whatever other steps stand between them; beyond these, that of its last one.
@@ -107,13 +101,13 @@ def _configs_alike(compiled: dict[int, int], full: Program, other: Program) -> d
     """
     kinds: dict[str, set[int]] = {}
     compiled_for: dict[str, list[int]] = {}
-    for number, launch in _numbered(full):
+    for number, launch in full.numbered_launches:
         source = full.functions[launch.function].source
         kinds.setdefault(source, set()).add(len(launch.configs))
         compiled_for.setdefault(source, []).append(compiled.get(number, 0))
     found = {}
     met: dict[str, int] = {}
-    for number, launch in _numbered(other):
+    for number, launch in other.numbered_launches:
         source = other.functions[launch.function].source
         if len(launch.configs) not in kinds.get(source, {len(launch.configs)}):
             raise MalformedProgram("a kernel has other configurations at full shape than at the small one")

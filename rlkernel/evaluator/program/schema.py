@@ -149,6 +149,12 @@ class Program:
         return tuple(step for step in self.forward if isinstance(step, Launch))
 
     @property
+    def numbered_launches(self) -> list[tuple[int, Launch]]:
+        """The launches by their steps in forward; -1 - i: step i of `once`."""
+        steps = [*enumerate(self.forward), *((-1 - index, step) for index, step in enumerate(self.once))]
+        return [(number, step) for number, step in steps if isinstance(step, Launch)]
+
+    @property
     def choosers(self) -> dict[int, int]:
         """Step of each launch in forward -> the step of the launch that chooses its configuration, which may be itself."""
         first: dict[int, int] = {}

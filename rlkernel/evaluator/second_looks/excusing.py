@@ -70,15 +70,16 @@ async def _refute(looks: Looks, one: Candidate, sizes: Sizes, short: frozenset[E
             continue
         seen += 1
         again = await looks.look(one, look.source, one.at_full)
-        if isinstance(again, Judged) and again.same_work and not again.unfilled:
+        wrong: Evaluation | None = None
+        if isinstance(again, Ended) and again.status is Status.RUNTIME_ERROR:  # a race that one block alone has not
+            wrong = failed(again.status, again.detail, one.clock.now)
+        elif isinstance(again, Judged) and again.same_work and not again.unfilled:
             if again.evaluation.matches:
                 short &= again.short
-            elif await _right_where_shorter(looks, one, look.sizes, sizes):
-                return replace(again.evaluation, sizes=look.sizes)
-        races = isinstance(again, Ended) and again.status is Status.RUNTIME_ERROR  # which one block alone does not
-        if races and await _right_where_shorter(looks, one, look.sizes, sizes):
-            assert isinstance(again, Ended)
-            return replace(failed(again.status, again.detail, one.clock.now), sizes=look.sizes)
+            else:
+                wrong = again.evaluation
+        if wrong is not None and await _right_where_shorter(looks, one, look.sizes, sizes):
+            return replace(wrong, sizes=look.sizes)
         if not short or seen == MOST_CONFIRMING:
             return None
     return None

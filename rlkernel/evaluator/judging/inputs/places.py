@@ -22,9 +22,9 @@ from rlkernel.evaluator.judging.inputs.edge_search import edges
 from rlkernel.evaluator.judging.inputs.stress import NOWHERE, UNEVEN, all_first, all_zero, changes, is_mask, side, stressed
 from rlkernel.evaluator.judging.inputs.unevenness import drawn_one_by_one
 from rlkernel.evaluator.judging.inputs.unread import MOST, alike, unread_zeros
-from rlkernel.evaluator.judging.references.reference_calls import call, mapped, state_of, tensors_of
+from rlkernel.evaluator.judging.references.reference_calls import call, kinds_of, mapped, state_of, tensors_of
 from rlkernel.evaluator.messages.judgement import Places, Stress
-from rlkernel.evaluator.program.codes import holds_numbers, valued
+from rlkernel.evaluator.program.codes import holds_numbers
 
 FRESH = frozenset(
     f"aten::{name}" for name in ("empty", "empty_like", "empty_permuted", "empty_strided", "new_empty", "new_empty_strided")
@@ -43,7 +43,7 @@ def places(
         return NOWHERE
     seed, other, forward = seeds
     given = tensors_of(draw(seed))
-    again = tensors_of(draw(other))
+    again = tensors_of(draw(other)) if stress in UNEVEN or any(map(fixed.may_be_fixed, given)) else []
     drawn = _drawn(given, again) if stress in UNEVEN else ()
     same, numbered = fixed.fixed_masks(given, again), fixed.fixed_places(given, again)
     consecutive = [place for place in numbered if fixed.is_consecutive(given[place])]
@@ -129,7 +129,7 @@ def _kinds(
             outputs = tensors_of(call(made, changed, seed))
     except Exception:  # a reference may refuse such inputs in its own way
         return None
-    return [(t.shape, bool(torch.isfinite(valued(t)).all())) for t in outputs]
+    return kinds_of(outputs)
 
 
 def _results(model: nn.Module, inputs: list[Any], seed: int) -> tuple[list[torch.Tensor], list[torch.Tensor]]:

@@ -19,7 +19,7 @@ from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from rlkernel.evaluator.judging.inputs.stress import stressed, stresses
-from rlkernel.evaluator.judging.references.reference_calls import call, mapped, tensors_of
+from rlkernel.evaluator.judging.references.reference_calls import call, kinds_of, mapped, tensors_of
 from rlkernel.evaluator.messages.judgement import Stress
 from rlkernel.evaluator.program.codes import holds_numbers, valued
 from rlkernel.evaluator.program.schema import Op, Program
@@ -190,7 +190,7 @@ def _watched(model: nn.Module, inputs: list[Any]) -> tuple[_Watching, list[tuple
     watching = _Watching(tensors_of(inputs))
     with watching:
         outputs = tensors_of(call(model, inputs, 0))
-    return watching, [(t.shape, bool(torch.isfinite(valued(t)).all())) for t in outputs]
+    return watching, kinds_of(outputs)
 
 
 def _tried(effect: Effect, inputs: Sequence[torch.Tensor]) -> Iterator[Plant]:

@@ -18,7 +18,7 @@ from torch import nn
 
 from rlkernel.evaluator.judging.references.widening import as_usual, without_casts
 from rlkernel.evaluator.messages.judgement import Balance
-from rlkernel.evaluator.program.codes import holds_numbers, widened
+from rlkernel.evaluator.program.codes import holds_numbers, valued, widened
 from rlkernel.evaluator.program.replaced import holding
 from rlkernel.evaluator.program.tensors import flatten, overwrite
 from rlkernel.seeds import seed_generators
@@ -43,6 +43,11 @@ def tensors_of(value: Any) -> list[torch.Tensor]:
     found: list[torch.Tensor] = []
     flatten(value, found)
     return found
+
+
+def kinds_of(outputs: Sequence[torch.Tensor]) -> list[tuple[torch.Size, bool]]:
+    """The shape of each tensor, and whether all of it is finite."""
+    return [(tensor.shape, bool(torch.isfinite(valued(tensor)).all())) for tensor in outputs]
 
 
 def mapped(value: Any, change: Callable[[torch.Tensor], torch.Tensor]) -> Any:

@@ -24,7 +24,16 @@ from typing import Any
 
 from rlkernel.evaluator.devices import DeviceProfile
 from rlkernel.evaluator.judging.costs.needs import Need
-from rlkernel.evaluator.judging.sizes.resizing import Sizes, batch_names, counts_of, largest_of, numbers_of, sizes_of, with_small
+from rlkernel.evaluator.judging.sizes.resizing import (
+    Sizes,
+    batch_names,
+    counts_of,
+    largest_of,
+    map_numbers,
+    numbers_of,
+    sizes_of,
+    with_small,
+)
 from rlkernel.evaluator.judging.sizes.size_search import Search, burden_of
 from rlkernel.evaluator.messages.oracle import Lighter, Longer
 from rlkernel.reference_text import prompt_source, small_of
@@ -102,14 +111,16 @@ def _filled(full: Sizes, block: int) -> Sizes:
         while now < number and now in made.values():
             now += block
         made[number] = min(now, number)
-    return {name: _map(lambda number, _: made[number], value, 0) for name, value in full.items()}
+    return {name: map_numbers(lambda number, _: made[number], value, 0) for name, value in full.items()}
 
 
 def _lighter(search: Search, sizes: Sizes, family: list[str]) -> Lighter | None:
     """The look with all that is not long in it divided once more, where the reference runs so, and its batch, too."""
     every = sizes_of(search.problem.source)
     batch = {name: every[name] for name in batch_names(search.problem.source) if name in every}
-    fewer = {name: value if name in family else _map(_made_lighter, value, LIGHTER) for name, value in (batch | sizes).items()}
+    fewer = {
+        name: value if name in family else map_numbers(_made_lighter, value, LIGHTER) for name, value in (batch | sizes).items()
+    }
     found = search.need_of(fewer) if fewer != sizes else None
     if found is None or not search.runs(fewer, found):
         return None
@@ -136,12 +147,12 @@ def _longest(search: Search, small: Sizes, long: Sizes, halvings: int) -> Sizes 
     every, batch = counts_of(source), batch_names(source)
     others = {name: small.get(name, every[name]) for name in every if name not in long and (name in small or name in batch)}
     for halving in range(halvings, HALVINGS):
-        now = {name: _map(max, _map(rshift, value, halving), small[name]) for name, value in long.items()}
+        now = {name: map_numbers(max, map_numbers(rshift, value, halving), small[name]) for name, value in long.items()}
         if all(value == small[name] for name, value in now.items()):
             return None
         tried: list[Sizes] = []
         for shrink in SHRINKS:
-            fewer = {name: _map(_divided, value, shrink) for name, value in others.items()}
+            fewer = {name: map_numbers(_divided, value, shrink) for name, value in others.items()}
             sizes = small | {name: value for name, value in fewer.items() if value != every[name]} | now
             if sizes in tried:
                 break
@@ -158,14 +169,6 @@ def _divided(number: int, by: int) -> int:
 
 def _made_lighter(number: int, by: int) -> int:
     return max(number // by, min(number, FEWEST))
-
-
-def _map(function: Any, value: Any, other: Any) -> Any:
-    """A function of a size's numbers, each with that of another size in its place, or with one number."""
-    if isinstance(value, (tuple, list)):
-        others = other if isinstance(other, (tuple, list)) else [other] * len(value)
-        return type(value)(_map(function, a, b) for a, b in zip(value, others, strict=True))
-    return function(value, other)
 
 
 def _alike(value: Any, other: Any) -> bool:

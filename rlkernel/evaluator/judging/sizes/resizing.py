@@ -153,14 +153,15 @@ def shortest(sizes: Mapping[str, Any], others: Mapping[str, Any]) -> Sizes:
     >>> shortest({"M": 512, "image": (64, 8)}, {"M": 128, "image": (32, 16), "N": 4})
     {'M': 128, 'image': (32, 8), 'N': 4}
     """
-    return {**others, **{name: _smaller(value, others.get(name, value)) for name, value in sizes.items()}}
+    return {**others, **{name: map_numbers(min, value, others.get(name, value)) for name, value in sizes.items()}}
 
 
-def _smaller(value: Any, other: Any) -> Any:
+def map_numbers(function: Any, value: Any, other: Any) -> Any:
+    """A function of a size's numbers, each with that of another size in its place, or with one number."""
     if isinstance(value, (tuple, list)):
         others = other if isinstance(other, (tuple, list)) else [other] * len(value)
-        return type(value)(map(_smaller, value, others))
-    return min(value, other) if not isinstance(other, (tuple, list)) else value
+        return type(value)(map_numbers(function, a, b) for a, b in zip(value, others, strict=True))
+    return function(value, other)
 
 
 def divided(sizes: Mapping[str, Any], factor: int) -> Sizes:

@@ -40,7 +40,7 @@ from rlkernel.evaluator.compile.files import Written, check_machine, written_onc
 from rlkernel.evaluator.compile.libdevice import linked_in_pieces
 from rlkernel.evaluator.compile.signature import CompileFailed, Signature, signature
 from rlkernel.evaluator.compile.ttir import stored_arguments
-from rlkernel.evaluator.compile.work import BoundedSource, bounded
+from rlkernel.evaluator.compile.work import BoundedSource, TooMuch, bounded
 from rlkernel.evaluator.devices import DeviceProfile
 from rlkernel.evaluator.program.kernel_rules import binding_value
 from rlkernel.evaluator.program.kernel_source import KernelSet
@@ -156,6 +156,8 @@ class Compiler:
         except CompilationError as error:
             line = kernel.lines.get(int(getattr(error.node, "lineno", 1) or 1), function.line)
             raise CompileFailed(f"line {line}: {_first_line(error)}") from error
+        except TooMuch as error:
+            raise CompileFailed(f"kernel {function.name}: {error}") from error
         except Exception as error:  # what the compiler raises is the candidate's failure, if the machine has no part in it
             check_machine(error, written)
             raise CompileFailed(f"kernel {function.name}: {one_line(error)}") from error

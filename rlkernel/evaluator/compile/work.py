@@ -2,7 +2,8 @@
 
 Triton's front end walks a kernel's tree, and walks it again for each iteration of `tl.static_range` and for each call with other
 constants. It computes constants in Python, where `9 ** 9 ** 9` has 370 million digits. What it leaves is inlined and becomes
-instructions, so helpers that call each other twice grow exponentially.
+instructions, so helpers that call each other twice grow exponentially. Instructions are those of one thread: a tile of 16 rows of
+10,000 numbers in 4 warps gives each thread 2,048 numbers, and LLVM and ptxas minutes.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from contextlib import contextmanager
 from typing import Any
 from unittest import mock
 
+from triton.backends.nvidia.compiler import CUDABackend
 from triton.compiler import ASTSource
 from triton.compiler.code_generator import CodeGenerator
 from triton.compiler.errors import CompilationError
@@ -23,17 +25,23 @@ from rlkernel.evaluator.program.constexpr_functions import MAX_BITS, growth
 
 MAX_NODES = 40_000
 """Nodes of syntax trees that the front end may visit for one kernel. A fused attention takes about a thousand."""
-MAX_INSTRUCTIONS = 200_000
-"""Operations of one thread in a kernel's intermediate code, after all calls are inlined. A tenth of it compiles for seconds."""
+MAX_INSTRUCTIONS = 40_000
+"""Operations of one thread in a kernel's intermediate code, after all calls are inlined. LLVM takes 7 s for half of it."""
+MAX_LINES = 60_000
+"""Lines of a kernel's PTX. ptxas takes 1.3 s for 14,000, 7 s for 28,000 and 24 s for 56,000."""
 _SHAPE = re.compile(r"tensor<((?:\d+x)+)")
 _FUNCTION = re.compile(r"^\s*tt\.func (?:public |private |nested )?@\"?([^\"(\s]+)")
 _CALL = re.compile(r"tt\.call @\"?([^\"(\s]+)")
 
 
+class TooMuch(Exception):
+    """A kernel becomes more instructions than it may."""
+
+
 @contextmanager
 def bounded() -> Iterator[None]:
-    """Compilations inside are refused with a CompilationError where they take more than they may."""
-    visit, combine = CodeGenerator.visit, CodeGenerator._apply_binary_method
+    """Compilations inside raise CompilationError or TooMuch where they take more than they may."""
+    visit, combine, assemble = CodeGenerator.visit, CodeGenerator._apply_binary_method, CUDABackend.make_cubin
     visited = 0
 
     def counted(self: Any, node: Any) -> Any:
@@ -48,7 +56,15 @@ def bounded() -> Iterator[None]:
             raise CompilationError(self.jit_fn.src, node, f"a constant of more than {MAX_BITS} bits or items")
         return combine(self, node, method, lhs, rhs)
 
-    with mock.patch.multiple(CodeGenerator, visit=counted, _apply_binary_method=checked):
+    def assembled(self: Any, source: str, *args: Any, **kwargs: Any) -> Any:
+        if (lines := source.count("\n")) > MAX_LINES:
+            raise TooMuch(f"{lines} lines of PTX, of at most {MAX_LINES}: take smaller tiles or more warps")
+        return assemble(self, source, *args, **kwargs)
+
+    with (
+        mock.patch.multiple(CodeGenerator, visit=counted, _apply_binary_method=checked),
+        mock.patch.object(CUDABackend, "make_cubin", assembled),
+    ):
         yield
 
 
@@ -67,7 +83,11 @@ class BoundedSource(ASTSource):  # type: ignore[misc]
     def make_ir(self, *args: Any, **kwargs: Any) -> Any:
         module = super().make_ir(*args, **kwargs)
         if instructions(str(module), 32 * self.warps) > MAX_INSTRUCTIONS:
-            raise CompilationError(self.fn.src, None, f"the kernel unfolds to more than {MAX_INSTRUCTIONS} operations per thread")
+            raise CompilationError(
+                self.fn.src,
+                None,
+                f"the kernel unfolds to more than {MAX_INSTRUCTIONS} operations per thread: take smaller tiles or more warps",
+            )
         return module
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import torch
 
+from rlkernel.evaluator.compile import work
 from rlkernel.evaluator.compile.compiler import compile_program
 from rlkernel.evaluator.compile.signature import CompileFailed
 from rlkernel.evaluator.compile.work import instructions
@@ -48,12 +49,20 @@ def build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]
         (("y: tl.constexpr = 1 << 10 ** 12",), "a constant of more than"),
         (("y = 'a' * 10 ** 11",), "a constant of more than"),
         (("y = (1, 2) * 10 ** 11",), "a constant of more than"),
-        (("n = h(n, 20)", "tl.store(x, n)"), "the kernel unfolds to more than 200000 operations per thread"),
+        (("n = h(n, 20)", "tl.store(x, n)"), "the kernel unfolds to more than 40000 operations per thread"),
     ],
 )
 def test_what_would_take_too_long_is_refused(build: Callable[..., Any], body: tuple[str, ...], message: str) -> None:
-    with pytest.raises(CompileFailed, match=message.replace("*", ".")):
-        build(*body)
+    with pytest.raises(CompileFailed, match=message):
+        build(*body, options={"num_warps": 1})
+
+
+def test_a_tile_too_large_for_its_warps_is_not_assembled(build: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = ("i = tl.arange(0, 2048)", "tl.store(x + i, tl.erf(tl.log(tl.load(x + i))))")
+    monkeypatch.setattr(work, "MAX_LINES", 2_000)  # 60,000 are a matter of 20 s
+    assert build(*lines, options={"num_warps": 4})  # 16 numbers of each thread, which take about 75 lines each
+    with pytest.raises(CompileFailed, match=r"kernel k: \d{4} lines of PTX, of at most 2000: take smaller tiles or more warps"):
+        build(*lines, options={"num_warps": 1})
 
 
 def test_what_is_usual_is_compiled(build: Callable[..., Any]) -> None:

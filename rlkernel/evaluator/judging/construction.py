@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import random
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -14,18 +14,17 @@ import torch
 from torch import nn
 
 from rlkernel.evaluator.draws import SEED_BITS
+from rlkernel.evaluator.judging.errors.choices import Choice, Choosing
 from rlkernel.evaluator.judging.errors.comparison import bits
 from rlkernel.evaluator.judging.errors.noise import confirmed, moved_call
 from rlkernel.evaluator.judging.errors.own_error import Cores, OwnError, own_error, steady
 from rlkernel.evaluator.judging.errors.tensor_cores import cores_of
 from rlkernel.evaluator.judging.errors.tolerance import beside as more_exact
 from rlkernel.evaluator.judging.errors.tolerance import of_state, tolerance
-from rlkernel.evaluator.judging.inputs import unshown
 from rlkernel.evaluator.judging.inputs.nudging import is_finer, is_finest, nudged
 from rlkernel.evaluator.judging.inputs.places import places as places_of
-from rlkernel.evaluator.judging.inputs.planting import PLANTED, planted
+from rlkernel.evaluator.judging.inputs.planting import PLANTED, Planting, planted
 from rlkernel.evaluator.judging.inputs.stress import STRESS_NOTES, all_zero, holds_one, stressed
-from rlkernel.evaluator.judging.inputs.unshown import UNSHOWN, Plant
 from rlkernel.evaluator.judging.references.plan import Plan, SeededReference, Terms
 from rlkernel.evaluator.judging.references.reference_calls import (
     REFUSALS,
@@ -89,7 +88,7 @@ class Construction:
         other: bool = False,
         perturbed: bool = False,
         balance: Balance | None = None,
-        plants: bool | Plant = False,
+        plants: bool | Planting = False,
     ) -> None:
         self.precision, self.perturbed, self.balance, self.plants = terms.precision, perturbed, balance, plants
         self._seeds = seeds
@@ -107,6 +106,8 @@ class Construction:
         self.calls = 0
         self._kept: frozenset[str] = frozenset()
         """The parameters and buffers that the last call has left as they were."""
+        self._chooses, self._choices = True, dict[int, Choice]()
+        """Whether indices may be among the outputs, and those of the last call of which some are left open."""
         self._written: tuple[int, ...] = ()
         """The places of the arguments that the last call has changed and not returned."""
 
@@ -117,7 +118,7 @@ class Construction:
         usual = self.plan.reference.inputs(input_seed)
         if self.plants:
             plant = self.plants
-            usual = planted(usual, input_seed) if plant is True else unshown.planted(usual, plant, input_seed)
+            usual = planted(usual, input_seed) if plant is True else plant.put(usual, input_seed)
         places = self._places(input_seed, stress) if places is None else places
         inputs = balanced(stressed(usual, stress, places), self.balance)
         mine = mapped(inputs, lambda tensor: tensor.clone(memory_format=torch.preserve_format))
@@ -161,6 +162,7 @@ class Construction:
         allowed = tuple(tolerance(f.dtype, error, self.precision) for f, error in zip(found, errors, strict=True))
         expected = Expected(
             structure, tuple(found), tuple(exact), tuple(after), tuple(before), told, allowed, beside=beside,
+            choices=self._choices,
             state=self._changed(own_of_state, found, allowed), other=self.plan.other,
             written={
                 place: of_state(tensor.dtype, own, found, allowed, self.precision)
@@ -183,7 +185,10 @@ class Construction:
         that the call changes. Notes what it has left as it was."""
         before = self._given if not (self.calls or self._prepared) else _copied(state_of(self.model))
         found: list[torch.Tensor] = []
-        structure = flatten(call(self.model, inputs, forward_seed), found)
+        with Choosing() if self._chooses else nullcontext(Choosing()) as choosing:
+            structure = flatten(call(self.model, inputs, forward_seed), found)
+        self._choices = choosing.of(found)
+        self._chooses = any(not output.is_floating_point() for output in found)
         self._kept = frozenset(n for n, t in state_of(self.model).items() if n in before and _equal(t, before[n]))
         now = state_of(self.model)
         return structure, found, {n: now[n] if n in self._kept else t for n, t in before.items()}
@@ -256,7 +261,7 @@ class Construction:
         notes += ["inputs of one value at others"] if one else []
         notes += ["inputs that are always the same at others"] if places.turned or places.moved else []
         notes += [BALANCED] if self.balance is not None else []
-        notes += [PLANTED if self.plants is True else UNSHOWN] if self.plants else []
+        notes += [PLANTED if self.plants is True else self.plants.note] if self.plants else []
         notes += ["constant parameters at other values"] if self.perturbed else []
         notes += ["in a second call"] if self.calls else []
         return f" ({', '.join(notes)})" if notes else ""

@@ -30,9 +30,8 @@ from rlkernel.evaluator.judging.errors.conversions import Conversions
 from rlkernel.evaluator.judging.errors.own_error import REFERENCE_FACTOR, OwnError, undecided
 from rlkernel.evaluator.judging.errors.tensor_cores import balance_of, halved
 from rlkernel.evaluator.judging.errors.tolerance import FLOOR
-from rlkernel.evaluator.judging.inputs.planting import idle, only_values, planted, tells
+from rlkernel.evaluator.judging.inputs.planting import Planting, idle, only_values, planted, tells
 from rlkernel.evaluator.judging.inputs.stress import stresses
-from rlkernel.evaluator.judging.inputs.unshown import Plant
 from rlkernel.evaluator.judging.references.borne import Keeping, not_borne
 from rlkernel.evaluator.judging.references.outliers import WithOutliers, weights
 from rlkernel.evaluator.judging.references.plan import AT_ONCE, Before, SeededReference, Terms
@@ -190,7 +189,7 @@ def _planted(reference: Reference, usual: tuple[Round, Round], terms: Terms, see
     return drawn if _bearable(drawn, usual[0]) and tells(still, given, only_values(drawn.expected.reference)) else None
 
 
-def _shown(reference: Reference, usual: Round, terms: Terms, seeds: random.Random, plant: Plant) -> Round | None:
+def _shown(reference: Reference, usual: Round, terms: Terms, seeds: random.Random, plant: Planting) -> Round | None:
     """A round with numbers among its inputs that an operator is for; None where that is not bearable."""
     try:
         drawn = Construction(reference, terms, seeds, plants=plant).round(Stress.NONE)
@@ -207,7 +206,7 @@ def draw_rounds(
     other: bool,
     before: Before = AT_ONCE,
     replaced: Sequence[str] = (),
-    plants: Sequence[Plant] = (),
+    plants: Sequence[Planting] = (),
 ) -> Iterator[tuple[Round, ...]]:
     """The rounds of one candidate, whose seeds come from its key: those of one module after the other. A module is made when its
     rounds are asked for, and gone when they are there, so that one at a time takes memory. `other`: with one in the other of

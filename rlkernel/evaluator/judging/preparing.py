@@ -9,8 +9,11 @@ import torch
 from rlkernel.errors import BrokenReference, one_line
 from rlkernel.evaluator.devices import DeviceProfile
 from rlkernel.evaluator.judging.costs.least_work import ALL, LEAST, Matters, has_one_product, leaves_rows, may_hide
-from rlkernel.evaluator.judging.inputs.unshown import Plant, plants_of
+from rlkernel.evaluator.judging.inputs.equals import may_repeat, repeats_of
+from rlkernel.evaluator.judging.inputs.little import resized_of
+from rlkernel.evaluator.judging.inputs.planting import Planting
 from rlkernel.evaluator.judging.inputs.unshown import may_hide as may_hide_effects
+from rlkernel.evaluator.judging.inputs.unshown import plants_of
 from rlkernel.evaluator.judging.references.reference_calls import tensors_of
 from rlkernel.evaluator.judging.references.traced_reference import Costs, TracedReference
 from rlkernel.evaluator.judging.sizes.own_sizes import Shape, counterparts
@@ -41,8 +44,8 @@ class Prepared:
     """The reference itself, traced at full shape."""
     counterparts: dict[int, tuple[int, ...]]
     """What stands at the small shape for numbers of the full one."""
-    plants: tuple[Plant, ...] = ()
-    """Numbers among its inputs that show what its operators do and no draw shows."""
+    plants: tuple[Planting, ...] = ()
+    """What is done to its inputs, each in a round, to show what it does and no draw shows."""
 
 
 def prepare(source: str, name: str, profile: DeviceProfile, precision: Precision) -> Prepared:
@@ -59,7 +62,7 @@ def prepare(source: str, name: str, profile: DeviceProfile, precision: Precision
         traced_full = traced_small if one_size else TracedReference(full, profile, replaced)
         matters = _matters(source, name, profile, small, (traced_small.program, traced_full.program))
         costs = traced_full.costs(precision, matters)
-        plants = plants_of(small, source) if may_hide_effects(traced_small.program, source) else ()
+        plants = _plants(small, source, traced_small)
         if matters is ALL:
             costs = replace(costs, least_share=_least_share(costs, small, traced_small))
     except Untraceable as error:
@@ -75,6 +78,13 @@ def prepare(source: str, name: str, profile: DeviceProfile, precision: Precision
     variants = (shrunk, replace(traced_full.variant, replaced=replaced))
     numbers = {} if one_size else counterparts(constants, _alike(traced_full.shapes, traced_small.shapes))
     return Prepared(small, variants, traced_small.modal, costs, traced_full.program, numbers, plants)
+
+
+def _plants(small: Reference, source: str, traced: TracedReference) -> tuple[Planting, ...]:
+    """What shows effects that no draw does: of operators, of equal numbers, and of inputs that hardly matter."""
+    found: tuple[Planting, ...] = plants_of(small, source) if may_hide_effects(traced.program, source) else ()
+    repeats = repeats_of(small) if may_repeat(traced.program) else ()
+    return (*found, *repeats, *(resized_of(small) if traced.given <= MOST_LOOKED_AT else ()))
 
 
 def _alike(full: list[Shape], small: list[Shape]) -> list[tuple[Shape, Shape]]:

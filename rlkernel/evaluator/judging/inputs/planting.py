@@ -10,7 +10,7 @@ count beside a result. Source: ours.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 
@@ -22,6 +22,17 @@ SHARE = 0.125
 WHOLE = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
 PLANTED = "numbers of forward's arguments among its inputs"
 """Stands behind a miss in such a round."""
+
+
+class Planting(Protocol):
+    """What is done to the inputs of a round of its own."""
+
+    @property
+    def note(self) -> str:
+        """What stands behind a miss in it."""
+
+    def put(self, inputs: list[Any], seed: int) -> list[Any]:
+        """The arguments of forward after it, in which what is drawn comes from `seed`."""
 
 
 def only_values(outputs: Sequence[torch.Tensor]) -> tuple[float | None, ...]:

@@ -37,7 +37,7 @@ MOST_CALLS = 24
 """Calls of a reference in which numbers are planted."""
 MOST_PLANTS = 3
 """Rounds with planted numbers."""
-LIMITS = {"clamp", "clamp_min", "clamp_max", "hardtanh", "relu", "threshold"}
+LIMITS = {"abs", "clamp", "clamp_min", "clamp_max", "hardtanh", "relu", "threshold"}
 COMPARISONS = {"eq", "ne", "gt", "ge", "lt", "le"}
 REPLACES_NAN = {"nan_to_num", "isnan"}
 IGNORES = {"nll_loss_forward", "nll_loss", "nll_loss2d_forward"}
@@ -55,6 +55,12 @@ class Plant:
     values: tuple[float, ...]
     rows: bool = False
     """Whether whole rows along the last axis get one."""
+
+    note = UNSHOWN
+
+    def put(self, inputs: list[Any], seed: int) -> list[Any]:
+        """The arguments of forward with these numbers."""
+        return planted(inputs, self, seed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,8 +126,9 @@ def _effects(name: str, given: dict[str, Any], x: torch.Tensor) -> Iterator[tupl
             yield "true", number, found
             yield "false", number, ~found
         return
-    if name in ("relu", "threshold"):
-        yield "kept", None, x > float(given.get("threshold", 0.0))
+    if name in ("abs", "relu", "threshold"):
+        if name != "abs":
+            yield "kept", None, x > float(given.get("threshold", 0.0))
         yield "low", None, x < float(given.get("threshold", 0.0))
         return
     usual = (-1.0, 1.0) if name == "hardtanh" else (None, None)
@@ -203,6 +210,10 @@ def _tried(effect: Effect, inputs: Sequence[torch.Tensor]) -> Iterator[Plant]:
     elif effect.name in ("eq", "ne", *IGNORES):
         if effect.place is not None and number is not None and math.isfinite(number):
             yield Plant(effect.place, (number,))
+    elif effect.place is not None and (effect.whole or (effect.side == "low" and not number)):
+        # Below a limit of zero lies what an input never is; of whole numbers, one beside a limit shows it.
+        beside = (-1.0, 1.0, 0.0) if effect.name in COMPARISONS else (-1.0,) if effect.side == "low" else (1.0,)
+        yield from (Plant(effect.place, ((number or 0.0) + step,)) for step in beside)
     elif not effect.whole and math.isfinite(number or 0.0) and effect.side not in ("nan", "infinite"):
         places = [place for place, tensor in enumerate(inputs) if holds_numbers(tensor) and tensor.numel() > 1]
         if 0.0 < abs(number or 0.0) <= LITTLE:

@@ -55,6 +55,12 @@ def reference(answer: str) -> Reference:
         ("F.cross_entropy(x, label, reduction='sum')", []),  # nobody has said so
         ("x[label == 1000].sum() + x", [(1, (1000.0,), False)]),
         ("x.gather(1, label[:, None]) * (label != 1000)[:, None]", []),  # such a place there is not
+        ("x * (label >= 0)[:, None]", [(1, (-1.0,), False)]),
+        ("x * (label < 32)[:, None]", [(1, (33.0,), False)]),
+        ("x + label.clamp(min=0)[:, None]", [(1, (-1.0,), False)]),
+        ("x + label.abs()[:, None]", [(1, (-1.0,), False)]),
+        ("F.relu(label.float())[:, None] + x", []),  # it is no input that is rectified
+        ("x.gather(1, label[:, None]) * (label >= 0)[:, None]", []),  # such a place there is not
     ],
 )
 def test_what_shows_what_no_draw_does(answer: str, found: list[tuple[int, tuple[float, ...], bool]]) -> None:

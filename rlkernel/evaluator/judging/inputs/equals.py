@@ -1,0 +1,151 @@
+"""Numbers that differ in every draw: indices that never meet, and values of which one is the largest.
+
+Of `out.index_add(0, rows, x)` with other rows each time, whoever stores in place of adding would be right, and of the argmax of
+normal numbers whoever takes the last of equal ones, where PyTorch names the first. So the reference is watched for operators that
+add up what meets, and for those that say which of equal numbers they take. Some indices then repeat their neighbours, and numbers
+are limited to those between their eighths, in a round of its own. A permutation of all places stays one, because that is what it
+is; and nothing is repeated where an operator stores without adding, which says nothing of indices that meet. Source: ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from rlkernel.evaluator.judging.references.reference_calls import call, kinds_of, mapped, tensors_of
+from rlkernel.evaluator.program.codes import holds_numbers
+from rlkernel.evaluator.program.schema import Op, Program
+from rlkernel.reference import Reference
+
+ADDS = {"index_add", "index_reduce", "scatter_add", "scatter_reduce"}
+STORES = {"index_copy", "index_fill", "index_put", "scatter"}
+FIRST = {"argmax", "argmin", "max", "min", "sort"}
+"""Operators that give the first of equal numbers, `sort` where it is stable."""
+WHOLE = (torch.int32, torch.int64)
+EIGHTHS = (1, 7)
+SHARE = 0.25
+"""The share of indices that repeat a neighbour; one at least."""
+MEET = "indices that meet"
+TIES = "equal numbers among its inputs"
+"""What stands behind a miss in such rounds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Repeated:
+    """An input some of whose numbers repeat others."""
+
+    place: int
+    """Which of the tensors among the arguments of forward it is."""
+    axis: int | None
+    """Along which its indices repeat a neighbour; None where its numbers are limited."""
+
+    @property
+    def note(self) -> str:
+        return TIES if self.axis is None else MEET
+
+    def put(self, inputs: list[Any], seed: int) -> list[Any]:
+        """The arguments of forward with such numbers, drawn from `seed`."""
+        count = iter(range(len(tensors_of(inputs))))
+
+        def change(tensor: torch.Tensor) -> torch.Tensor:
+            if next(count) != self.place:
+                return tensor
+            made = limited(tensor) if self.axis is None else meeting(tensor, self.axis, seed)
+            return torch.empty_like(tensor).copy_(made)
+
+        return [mapped(value, change) for value in inputs]
+
+
+def limited(tensor: torch.Tensor) -> torch.Tensor:
+    """The numbers, none below the first or above the last eighth of them."""
+    ordered = tensor.flatten().sort().values
+    low, high = (ordered[eighth * (ordered.numel() - 1) // 8] for eighth in EIGHTHS)
+    return tensor.clamp(low, high)
+
+
+def meeting(tensor: torch.Tensor, axis: int, seed: int) -> torch.Tensor:
+    """The indices, some of which are those of their neighbours along an axis."""
+    drawn = torch.rand(tensor.shape, generator=torch.Generator().manual_seed(seed))
+    here = drawn <= max(SHARE, float(drawn.min()))
+    return torch.where(here, tensor.roll(1, axis), tensor)
+
+
+class _Watching(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Notes of which inputs an operator adds up what meets, which inputs it stores by, and of which it takes the first."""
+
+    def __init__(self, inputs: Sequence[torch.Tensor]) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self._inputs = {tensor.untyped_storage().data_ptr(): place for place, tensor in enumerate(inputs) if tensor.numel()}
+        self.added = dict[int, int]()
+        """Place of the indices -> the axis along which they meet."""
+        self.stored = set[int]()
+        self.first = set[int]()
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Sequence[Any] = (), kwargs: Any = None) -> Any:
+        name = str(func).split(".")[1].removesuffix("_")
+        if name in ADDS | STORES | FIRST:
+            given = {a.name: value for a, value in zip(func._schema.arguments, args, strict=False)} | (kwargs or {})
+            self._look(name, given)
+        return func(*args, **(kwargs or {}))
+
+    def _look(self, name: str, given: dict[str, Any]) -> None:
+        if name in FIRST:
+            place = self._place(given["self"])
+            if place is not None and (given.get("stable") if name == "sort" else name.startswith("arg") or "dim" in given):
+                self.first.add(place)
+            return
+        adds = name in ADDS or bool(given.get("accumulate"))
+        indices = given["indices"] if name == "index_put" else [given["index"]]
+        for index in indices:
+            place = None if index is None else self._place(index)
+            if place is None:
+                continue
+            if adds and len(indices) == 1:
+                self.added[place] = given["dim"] if name.startswith("scatter") else 0
+            else:
+                self.stored.add(place)
+
+    def _place(self, tensor: torch.Tensor) -> int | None:
+        return self._inputs.get(tensor.untyped_storage().data_ptr())
+
+
+def may_repeat(program: Program) -> bool:
+    """Whether a reference calls an operator that is watched."""
+    names = {step.op.split(".")[1].removesuffix("_") for step in program.forward if isinstance(step, Op)}
+    return bool(names & (ADDS | FIRST | {"index_put"}))
+
+
+def repeats_of(reference: Reference) -> tuple[Repeated, ...]:
+    """The inputs that may repeat some of their numbers, and never do. Whatever the reference raises at its own inputs is
+    raised."""
+    model, given, again = reference.model(0), *(tensors_of(reference.inputs(seed)) for seed in (0, 1))
+    inputs = reference.inputs(0)
+    with (watching := _Watching(tensors_of(inputs))):
+        usual = kinds_of(tensors_of(call(model, inputs, 0)))
+    distinct = [
+        Repeated(place, axis)
+        for place, axis in sorted(watching.added.items())
+        if place not in watching.stored and all(_never_meet(tensors[place], axis) for tensors in (given, again))
+    ]
+    valued = [Repeated(place, None) for place in sorted(watching.first) if holds_numbers(given[place])]
+    return tuple(one for one in (*distinct, *valued) if _bears(reference, one, usual))
+
+
+def _bears(reference: Reference, one: Repeated, usual: list[tuple[torch.Size, bool]]) -> bool:
+    try:
+        return kinds_of(tensors_of(call(reference.model(0), one.put(reference.inputs(0), 0), 0))) == usual
+    except Exception:  # a reference may refuse such inputs in its own way
+        return False
+
+
+def _never_meet(tensor: torch.Tensor, axis: int) -> bool:
+    """Whether indices are all different along an axis, and not simply all that there are."""
+    if tensor.dtype not in WHOLE or not tensor.dim() or tensor.shape[axis] < 2:
+        return False
+    ordered = tensor.sort(axis).values
+    places = torch.arange(tensor.shape[axis]).view([-1] + [1] * (tensor.dim() - 1 - axis % tensor.dim()))
+    return bool((ordered.diff(dim=axis) > 0).all()) and not bool((ordered == places).all())

@@ -1,0 +1,157 @@
+"""Inputs that a reference reads and that hardly matter, and sizes at which they do.
+
+Of `w - 1e-5 * g` the gradient is what float32's tolerance hides, and whoever returns `w` would be right. So each input is drawn
+anew beside the others, and where an output then moves by less than could be told, that input is made larger, or another one
+smaller, until it moves by about a half. Steps that are normed, as Adam's are, are as large for any gradient: there the weights
+are made smaller. What shows something is judged in a round of its own. Source: ours.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from rlkernel.evaluator.judging.errors.comparison import bits
+from rlkernel.evaluator.judging.errors.tolerance import FLOOR
+from rlkernel.evaluator.judging.inputs.stress import root_mean_square
+from rlkernel.evaluator.judging.references.reference_calls import call, exact_with_state, kinds_of, mapped, tensors_of
+from rlkernel.evaluator.program.codes import holds_numbers
+from rlkernel.reference import Reference
+
+TELLS = 0.02
+"""The share of an output by which it moves where an input matters; tf32 may miss by no more."""
+FLOORS = 5.0
+"""How many floors of its dtype an output moves by at least where an input matters."""
+SHOWN = 0.1
+"""The share of an output by which it moves where an input was made to matter."""
+GOAL = 0.5
+"""What is aimed at: much less is hidden, and much more would hide the other inputs."""
+MOST_FACTOR = 2.0**40
+"""The most by which an input is made larger or smaller. What needs more is a rounding."""
+MOST = 8
+"""The most inputs that are looked at, each of which costs two calls in float64."""
+MOST_ELEMENTS = 1 << 18
+"""The most elements that all inputs have together: a product of larger ones takes seconds in float64."""
+MOST_ROUNDS = 3
+"""Rounds with an input of another size."""
+NOTE = "an input at another size"
+"""Stands behind a miss in such a round."""
+
+
+@dataclass(frozen=True, slots=True)
+class Resized:
+    """One input, multiplied by a power of two."""
+
+    place: int
+    """Which of the tensors among the arguments of forward it is."""
+    factor: float
+
+    note = NOTE
+
+    def put(self, inputs: list[Any], seed: int) -> list[Any]:
+        """The arguments of forward in which this one has another size; `seed` draws nothing."""
+        return _with(inputs, self.place, lambda tensor: tensor * self.factor)
+
+
+def _with(inputs: list[Any], place: int, change: Callable[[torch.Tensor], torch.Tensor]) -> list[Any]:
+    """The arguments of forward in which the tensor at `place` is changed."""
+    count = iter(range(len(tensors_of(inputs))))
+    return [mapped(value, lambda tensor: change(tensor) if next(count) == place else tensor) for value in inputs]
+
+
+class _Moving:
+    """How far a reference's results move where one of its inputs is drawn anew."""
+
+    def __init__(self, reference: Reference) -> None:
+        self._reference, self._model = reference, reference.model(0)
+        inputs = reference.inputs(0)
+        given = [tensor.clone() for tensor in tensors_of(inputs)]
+        self.dtypes = [tensor.dtype for tensor in tensors_of(call(copy.deepcopy(self._model), inputs, 0))]
+        pairs = zip(tensors_of(inputs), given, strict=True)
+        self._written = tuple(place for place, (now, was) in enumerate(pairs) if not torch.equal(bits(now), bits(was)))
+        self.dtypes += [given[place].dtype for place in self._written]
+
+    def _results(self, inputs: list[Any], exactly: bool) -> list[torch.Tensor]:
+        """What a call returns, and the arguments that it changes, in float64 if they are asked for exactly."""
+        model = copy.deepcopy(self._model)
+        found = exact_with_state(model, inputs, 0, (), self._written) if exactly else None
+        if found is None:
+            mine = mapped(inputs, torch.clone)
+            found = tensors_of(call(copy.deepcopy(self._model), mine, 0))
+            found += [tensors_of(mine)[place] for place in self._written]
+        return found
+
+    def bears(self, change: Resized, place: int, result: int) -> bool:
+        """Whether the outputs are as finite after a change as usual, in their own dtypes, and a result moves with the input at
+        `place`."""
+        try:
+            small = tensors_of(change.put(self._reference.inputs(0), 0))[change.place]
+            if root_mean_square(small) < torch.finfo(small.dtype).tiny:
+                return False
+            if self._kinds(change.put(self._reference.inputs(0), 0)) != self._kinds(self._reference.inputs(0)):
+                return False
+            return SHOWN <= self.by(place, change, exactly=False)[result] < math.inf
+        except Exception:  # a reference may refuse such inputs in its own way
+            return False
+
+    def _kinds(self, inputs: list[Any]) -> list[tuple[torch.Size, bool]]:
+        return kinds_of(tensors_of(call(copy.deepcopy(self._model), inputs, 0)))
+
+    def by(self, place: int, change: Resized | None = None, *, exactly: bool = True) -> list[float]:
+        """The share of each result by which it moves when the input at `place` is another draw, both changed so; infinite where
+        nothing is known of it."""
+        usual, other = self._reference.inputs(0), tensors_of(self._reference.inputs(1))
+        if place >= len(other) or other[place].shape != tensors_of(usual)[place].shape:
+            return [math.inf] * len(self.dtypes)
+        moved = _with(self._reference.inputs(0), place, lambda _: other[place])
+        if change is not None:
+            usual, moved = change.put(usual, 0), change.put(moved, 0)
+        return [*map(_distance, self._results(usual, exactly), self._results(moved, exactly))]
+
+
+def _distance(one: torch.Tensor, other: torch.Tensor) -> float:
+    """How far the elements that move do, relative to their size: those that a mask fills with -1e9 say nothing of the others."""
+    if one.shape != other.shape or not (holds_numbers(one) and holds_numbers(other)):
+        return math.inf
+    moved = one != other
+    if not bool(moved.any()):
+        return 0.0
+    before, after = one[moved].double(), other[moved].double()
+    size = float(torch.linalg.vector_norm(before))
+    found = float(torch.linalg.vector_norm(before - after)) / size if size else math.inf
+    return found if math.isfinite(found) else math.inf
+
+
+def resized_of(reference: Reference) -> tuple[Resized, ...]:
+    """What makes the inputs matter that hardly do. Whatever the reference raises at its own inputs is raised."""
+    given = tensors_of(reference.inputs(0))
+    places = [place for place, tensor in enumerate(given) if holds_numbers(tensor) and tensor.numel() > 1]
+    alone = len(places) == 1 and next(reference.model(0).parameters(), None) is None
+    if alone or not 0 < len(places) <= MOST or sum(tensor.numel() for tensor in given) > MOST_ELEMENTS:
+        return ()
+    moving, found = _Moving(reference), list[Resized]()
+    for place in places:
+        for result, share in enumerate(moving.by(place)):
+            if not _hidden(share, moving.dtypes[result]) or any(moving.bears(one, place, result) for one in found):
+                continue
+            if len(found) < MOST_ROUNDS:
+                tried = (one for one in _tried(place, places, share) if moving.bears(one, place, result))
+                found += [one for one in (next(tried, None),) if one is not None]
+    return tuple(found)
+
+
+def _hidden(share: float, dtype: torch.dtype) -> bool:
+    """Whether such a move of a result is too small to be told, and more than a rounding of float64."""
+    return GOAL / MOST_FACTOR < share < max(TELLS, FLOORS * FLOOR.get(dtype, 0.0))
+
+
+def _tried(place: int, places: Sequence[int], share: float) -> Iterator[Resized]:
+    """The input itself larger, and the others smaller."""
+    factor = 2.0 ** round(math.log2(GOAL / share))
+    yield Resized(place, factor)
+    yield from (Resized(other, 1.0 / factor) for other in places if other != place)

@@ -1,0 +1,62 @@
+"""Indices of which PyTorch leaves open which of equal numbers they name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import torch
+
+from rlkernel.evaluator.judging.errors.choices import Choice, Choosing
+
+NUMBERS = torch.tensor([[3.0, 1.0, 3.0, 2.0], [0.0, 0.0, 5.0, 5.0]])
+
+
+def choices(make: Callable[[torch.Tensor], tuple[torch.Tensor, ...]]) -> dict[int, Choice]:
+    with Choosing() as seen:
+        made = make(NUMBERS.clone())
+    return seen.of(made)
+
+
+@pytest.mark.parametrize(
+    ("make", "found"),
+    [
+        (lambda x: x.topk(2), [1]),
+        (lambda x: (x.topk(2)[1],), [0]),
+        (lambda x: x.sort(0), [1]),
+        (lambda x: (x.argsort(),), [0]),
+        (lambda x: x.median(1), [1]),
+        (lambda x: x.kthvalue(2, 0, keepdim=True), [1]),
+        (lambda x: x.sort(stable=True), []),
+        (lambda x: x.max(1), []),
+        (lambda x: (x.argmax(1),), []),
+        (lambda x: (x.topk(2)[1] + 1,), []),
+        (lambda x: (x.topk(2)[1], x.zero_()), []),  # the numbers are gone
+    ],
+)
+def test_of_which_outputs_it_is_left_open(make: Callable[[torch.Tensor], tuple[torch.Tensor, ...]], found: list[int]) -> None:
+    assert [*choices(make)] == found
+
+
+@pytest.mark.parametrize(
+    ("indices", "right"),
+    [
+        ([[0, 2], [2, 3]], True),
+        ([[2, 0], [3, 2]], True),
+        ([[0, 0], [2, 3]], False),  # one twice
+        ([[0, 3], [2, 3]], False),
+        ([[0, 4], [2, 3]], False),
+        ([[0, -2], [2, 3]], False),
+        ([[0], [2]], False),
+    ],
+)
+def test_another_choice_is_right_where_it_names_the_same_numbers(indices: list[list[int]], right: bool) -> None:
+    choice = choices(lambda x: x.topk(2))[1]
+    assert choice.allows(torch.tensor(indices), torch.tensor([[0, 2], [2, 3]])) is right
+
+
+def test_an_index_without_its_axis() -> None:
+    choice = choices(lambda x: x.kthvalue(4, 1))[1]
+    wanted = torch.tensor([0, 2])
+    assert choice.allows(torch.tensor([2, 3]), wanted) and not choice.allows(torch.tensor([1, 3]), wanted)
+    assert not choice.allows(torch.tensor([2, 3], dtype=torch.int32), wanted)

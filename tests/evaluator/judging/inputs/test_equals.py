@@ -1,0 +1,82 @@
+"""Numbers that differ in every draw: which inputs have them, and what is put in their place."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from rlkernel.evaluator.judging.drawing import draw_rounds
+from rlkernel.evaluator.judging.inputs.equals import MEET, Repeated, limited, meeting, repeats_of
+from rlkernel.reference import Reference, load_reference
+from rlkernel.types import Precision
+
+SOURCE = """
+import torch
+import torch.nn as nn
+
+class Model(nn.Module):
+    def forward(self, x, rows, perm):
+        return {answer}
+
+def get_inputs():
+    return [torch.randn(64, 8), torch.randperm(640)[:64], torch.randperm(64)]
+
+def get_init_inputs():
+    return []
+"""
+
+
+def reference(answer: str) -> Reference:
+    return load_reference(SOURCE.format(answer=answer), small=False)
+
+
+@pytest.mark.parametrize(
+    ("answer", "found"),
+    [
+        ("torch.zeros(640, 8).index_add(0, rows, x)", [(1, 0)]),
+        ("torch.zeros(640, 8).index_put((rows,), x, accumulate=True)", [(1, 0)]),
+        ("torch.zeros(640).scatter_add(0, rows, x[:, 0])", [(1, 0)]),
+        ("torch.zeros(640).scatter_reduce(0, rows, x[:, 0], 'amax')", [(1, 0)]),
+        ("torch.zeros(640, 8).index_copy(0, rows, x)", []),  # which is left open where indices meet
+        ("torch.zeros(640, 8).index_add(0, rows, x) + torch.zeros(640, 8).index_copy(0, rows, x)", []),
+        ("torch.zeros(64, 8).index_add(0, perm, x)", []),  # a permutation stays one
+        ("torch.zeros(640, 8).index_add(0, rows * 0, x)", []),  # they meet as it is
+        ("x[perm] + x", []),
+        ("x.argmax(1)", [(0, None)]),
+        ("x.min(1)[1]", [(0, None)]),
+        ("x.sort(stable=True)[1]", [(0, None)]),
+        ("x.sort(1)[1]", []),  # which is left open
+        ("x.topk(2)[1]", []),
+        ("x.max() + x", []),
+    ],
+)
+def test_which_inputs_repeat_numbers(answer: str, found: list[tuple[int, int | None]]) -> None:
+    assert [(one.place, one.axis) for one in repeats_of(reference(answer))] == found
+
+
+def test_indices_meet_along_an_axis_at_places_of_the_seed() -> None:
+    given = torch.arange(256).expand(2, 256)
+    found = meeting(given, 1, 3)
+    assert torch.equal(found, meeting(given, 1, 3)) and not torch.equal(found, meeting(given, 1, 4))
+    moved = found != given
+    assert 0.1 < float(moved.float().mean()) < 0.4 and torch.equal(found[moved], given.roll(1, 1)[moved])
+    assert all(len(row.unique()) < 256 for row in found)
+    assert len(meeting(torch.tensor([5, 9]), 0, 1).unique()) == 1, "one at least"
+
+
+def test_numbers_are_limited_to_their_eighths() -> None:
+    found = limited(torch.arange(65).float().view(5, 13))
+    assert found.min() == 8 and found.max() == 56 and int((found == 8).sum()) == 9 == int((found == 56).sum())
+
+
+def test_the_others_and_the_layout_stay() -> None:
+    given = [torch.randn(8, 4).t(), torch.randn(3)]
+    found = Repeated(0, None).put(given, 1)
+    assert found[1] is given[1] and found[0].stride() == (1, 4) and not torch.equal(found[0], given[0])
+
+
+def test_indices_meet_in_a_round_of_their_own() -> None:
+    adds = reference("torch.zeros(640, 8).index_add(0, rows, x)")
+    rounds = [r for some in draw_rounds(adds, Precision.PYTORCH, "key", other=False, plants=repeats_of(adds)) for r in some]
+    meets = [MEET in one.expected.note for one in rounds]
+    assert sum(meets) == 1 and meets == [len(one.inputs[1].unique()) < 64 for one in rounds]

@@ -1,0 +1,22 @@
+# own/rows_added correct: rows are added by atomics, so that they may meet
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def k(x, idx, y, D, BD: tl.constexpr):
+    r = tl.program_id(0)
+    d = tl.program_id(1) * BD + tl.arange(0, BD)
+    b = tl.load(idx + r)
+    v = tl.load(x + r * D + d, mask=d < D, other=0.0)
+    tl.atomic_add(y + b * D + d, v, mask=d < D)
+
+
+class ModelNew(nn.Module):
+    def forward(self, base, idx, x):
+        y = base.clone()
+        k[(x.shape[0], triton.cdiv(x.shape[1], 256))](x, idx, y, x.shape[1], BD=256)
+        return y

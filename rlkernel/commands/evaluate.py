@@ -17,7 +17,7 @@ from rlkernel.commands.under_way import UnderWay
 from rlkernel.errors import UsageError
 from rlkernel.evaluator.config import EvaluatorConfig
 from rlkernel.evaluator.devices import profile_of
-from rlkernel.evaluator.judging.sizes.undecided import compared_at
+from rlkernel.evaluator.judging.undecided import compared_at
 from rlkernel.evaluator.messages.native import NativeFound
 from rlkernel.evaluator.native.agreement import Judged, native_to_json
 from rlkernel.evaluator.pool import Pool

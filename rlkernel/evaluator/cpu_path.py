@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from rlkernel.evaluator.cpu_judge import AtFull, CpuJudge, Judged, TooLong
-from rlkernel.evaluator.judging.sizes.undecided import Undecided, told, undecided
+from rlkernel.evaluator.judging.undecided import Undecided, told, undecided
 from rlkernel.evaluator.messages.oracle import Fits
 from rlkernel.evaluator.processes.fork_server import Child
 from rlkernel.evaluator.second_looks.deciding import TIMES_SMALLER, SecondLooks

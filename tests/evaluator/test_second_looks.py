@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from rlkernel.evaluator.cpu_judge import AtFull, Judged, TooLong
-from rlkernel.evaluator.judging.sizes.undecided import Undecided, undecided
+from rlkernel.evaluator.judging.undecided import Undecided, undecided
 from rlkernel.evaluator.judging.verdict import MAX_DETAIL
 from rlkernel.evaluator.messages.children import CompileRequest, Extent, PriceRequest, RunRequest, TraceRequest
 from rlkernel.evaluator.messages.oracle import Lighter, Longer

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from rlkernel.evaluator.cpu_judge import Judged
-from rlkernel.evaluator.judging.sizes.undecided import Undecided
+from rlkernel.evaluator.judging.undecided import Undecided
 from rlkernel.evaluator.judging.verdict import failed
 from rlkernel.evaluator.messages.oracle import Longer
 from rlkernel.evaluator.second_looks.looking import Candidate, Looks, halvings_of

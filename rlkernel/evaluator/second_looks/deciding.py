@@ -14,7 +14,7 @@ Two kinds of candidates get one, and no others:
 A look that takes too long, or that ends before kernels run, says nothing. Kernels that fail in a look count where no other look
 shows what is too short: who is right where a grid has one program may race with itself where it has two.
 
-What no look could decide stands as it was found first, and its detail says so (`judging.sizes.undecided`).
+What no look could decide stands as it was found first, and its detail says so (`judging.undecided`).
 
 What is known of a candidate at full shape is not found again: a look at one that is right traces it at its own sizes alone,
 compiles nothing and prices nothing.
@@ -30,7 +30,7 @@ import anyio.to_thread
 
 from rlkernel.evaluator.cpu_judge import AtFull, CpuJudge, Judged
 from rlkernel.evaluator.judging.sizes.own_sizes import OwnSizes, named
-from rlkernel.evaluator.judging.sizes.undecided import Undecided, told
+from rlkernel.evaluator.judging.undecided import Undecided, told
 from rlkernel.evaluator.processes.fork_server import Child
 from rlkernel.evaluator.second_looks.confirming import confirm
 from rlkernel.evaluator.second_looks.excusing import excuse

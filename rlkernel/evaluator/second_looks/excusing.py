@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from rlkernel.evaluator.cpu_judge import Judged
 from rlkernel.evaluator.judging.sizes.resizing import Sizes, is_longer, numbers_of, shortest, with_small
-from rlkernel.evaluator.judging.sizes.undecided import Undecided, told
+from rlkernel.evaluator.judging.undecided import Undecided, told
 from rlkernel.evaluator.judging.verdict import failed
 from rlkernel.evaluator.messages.children import Extent
 from rlkernel.evaluator.second_looks.confirming import MOST_CONFIRMING

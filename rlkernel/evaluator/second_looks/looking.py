@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from rlkernel.errors import BrokenReference
 from rlkernel.evaluator.cpu_judge import AtFull, CpuJudge, Judged, TooLong
 from rlkernel.evaluator.judging.sizes.own_sizes import OwnSizes
-from rlkernel.evaluator.judging.sizes.undecided import Undecided
+from rlkernel.evaluator.judging.undecided import Undecided
 from rlkernel.evaluator.messages.children import Extent
 from rlkernel.evaluator.messages.oracle import Longer
 from rlkernel.evaluator.processes.fork_server import Child

@@ -8,8 +8,8 @@ the text does what it did before.
 
 What a number stands for is told by the reference's tensors, which are traced at both sizes (`counterparts`): an axis, else the
 product of axes that lie side by side, else a simple multiple or part of one of these. A number that stands for several things,
-such as 64 samples of 64 heads, is either the smallest of them or as it is. Arithmetic on numbers is one number where its result
-stands for something: `2 * 16384` for an axis of 32768, whatever 16384 stands for.
+such as 64 samples of 64 heads, is either the smallest of them or as it is. Arithmetic on numbers is one number,
+such as `1 << 14`, but where one of them stands for something itself: half of 8192 columns, `8192 // 2`, are no 4096 rows.
 
 A part of a size is a number of its own where blocks are not meant: in a launch's grid (32 of 2048, in blocks of 64), and as what
 a kernel holds places against (`o < 1024`, `range(0, 1024, 64)`). It keeps its ratio to the size; where it is a part of several,
@@ -195,7 +195,10 @@ def _spans(tree: ast.Module, known: Counterparts, kept: frozenset[str]) -> Itera
 
     def below(node: ast.AST, inside: bool, bound: bool = False) -> Iterator[Found]:
         if isinstance(node, (ast.Constant, ast.BinOp)):
-            value = literal(node)
+            operands = (
+                [one.value for one in ast.walk(node) if isinstance(one, ast.Constant)] if isinstance(node, ast.BinOp) else []
+            )
+            value: Any = literal(node) if changed.isdisjoint(operands) else None
             number = isinstance(value, (int, float)) and not isinstance(value, bool)
             name = named_as(node, value, inside, bound) if number else None
             if name is not None:

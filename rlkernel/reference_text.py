@@ -61,7 +61,7 @@ def small_constants(source: str, *, name: str = "reference") -> dict[str, list[A
     """
     tree = parsed(source.removeprefix("\ufeff"), name)
     small = _small_overrides(tree, name)
-    full = {target: _literal(value) for statement in tree.body for target, value in _assigned(statement)}
+    full = {target: literal(value) for statement in tree.body for target, value in _assigned(statement)}
     return {key: [full[key], small[key]] for key in small if full.get(key) is not None}
 
 
@@ -85,7 +85,7 @@ def shrink(source: str, constants: Mapping[str, Sequence[Any]]) -> str:
         return source
     spans: list[tuple[ast.expr | ast.stmt, str]] = []
     for statement in tree.body:
-        pairs = [(t, value) for t, value in _assigned(statement) if t in constants and _literal(value) == constants[t][0]]
+        pairs = [(t, value) for t, value in _assigned(statement) if t in constants and literal(value) == constants[t][0]]
         small = {target: repr(constants[target][1]) for target, _ in pairs}
         if isinstance(statement, ast.Assign) and len(statement.targets) > 1 and pairs:  # some names may keep what others lose
             later = "".join(f"; {target} = {value}" for target, value in small.items())
@@ -95,15 +95,24 @@ def shrink(source: str, constants: Mapping[str, Sequence[Any]]) -> str:
     return replace_spans(source, spans) if spans else source
 
 
-_ARITHMETIC: Any = {ast.Mult: operator.mul, ast.Add: operator.add, ast.LShift: operator.lshift, ast.Pow: operator.pow}
+_ARITHMETIC: Any = {
+    ast.Mult: operator.mul, ast.Add: operator.add, ast.Sub: operator.sub, ast.FloorDiv: operator.floordiv,
+    ast.LShift: operator.lshift, ast.Pow: operator.pow,
+}  # fmt: skip
 
 
-def _literal(value: ast.expr, depth: int = 4) -> Any:
-    """A constant, or arithmetic on small whole numbers, such as `2048 * 2`, up to so many operators deep; None for the rest."""
+def literal(value: ast.expr, depth: int = 4) -> Any:
+    """A constant, or arithmetic on small whole numbers, such as `2048 * 2`, up to so many operators deep; None for the rest.
+
+    >>> [literal(ast.parse(text, mode="eval").body) for text in ("2048 * 2", "4096 // 512", "1 << 14", "8 // 0", "n // 2")]
+    [4096, 8, 16384, None, None]
+    """
     if isinstance(value, ast.BinOp) and depth and (compute := _ARITHMETIC.get(type(value.op))):
-        left, right = _literal(value.left, depth - 1), _literal(value.right, depth - 1)
+        left, right = literal(value.left, depth - 1), literal(value.right, depth - 1)
+        least = 1 if isinstance(value.op, ast.FloorDiv) else 0
         most = 64 if isinstance(value.op, (ast.LShift, ast.Pow)) else 1 << 40
-        return compute(left, right) if type(left) is type(right) is int and abs(left) < 1 << 40 and 0 <= right < most else None
+        whole = type(left) is type(right) is int and abs(left) < 1 << 40 and least <= right < most
+        return compute(left, right) if whole else None
     return value.value if isinstance(value, ast.Constant) else None
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -18,6 +17,7 @@ from rlkernel.commands.under_way import UnderWay
 from rlkernel.errors import UsageError
 from rlkernel.evaluator.config import EvaluatorConfig
 from rlkernel.evaluator.devices import profile_of
+from rlkernel.evaluator.judging.undecided import compared_at
 from rlkernel.evaluator.messages.native import NativeFound
 from rlkernel.evaluator.native.agreement import Judged, native_to_json
 from rlkernel.evaluator.pool import Pool
@@ -133,20 +133,6 @@ def timed(timing: Timing | None, profile: str) -> str:
     ('modelled for h200', 'measured time')
     """
     return f"modelled for {profile_of(profile).name}" if timing == "modelled" else f"{timing} time"
-
-
-def compared_at(sizes: Mapping[str, Any]) -> str:
-    """The sizes of a verdict for people. A literal of `get_inputs` has the name that `judging.sizes.resizing` gives it.
-
-    >>> compared_at({"ROWS": 16, "SIZE_4096": 256})
-    'ROWS = 16, 4096 became 256 in get_inputs'
-    """
-    literals = {name: name.removeprefix("SIZE_") for name in sizes if re.fullmatch(r"SIZE_\d+", name)}
-    parts = (
-        f"{literals[name]} became {value} in get_inputs" if name in literals else f"{name} = {value}"
-        for name, value in sizes.items()
-    )
-    return ", ".join(parts)
 
 
 def _percent(share: float | None) -> str:

@@ -6,10 +6,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from rlkernel.evaluator.cpu_judge import AtFull, CpuJudge, Judged, TooLong
+from rlkernel.evaluator.judging.undecided import Undecided, told, undecided
 from rlkernel.evaluator.messages.oracle import Fits
 from rlkernel.evaluator.processes.fork_server import Child
 from rlkernel.evaluator.second_looks.deciding import TIMES_SMALLER, SecondLooks
-from rlkernel.evaluator.second_looks.looking import MOST_WORK
+from rlkernel.evaluator.second_looks.looking import MOST_WORK, out_of_time
 from rlkernel.evaluator.stages import Clock, Ended, Stages, compared_at
 from rlkernel.types import Evaluation, Problem
 
@@ -27,13 +28,17 @@ class CpuPath:
         at_full = AtFull()
         fits, found = await self._first(oracle, problem, code, clock, at_full)
         fitted = replace(problem, source=fits.source)
-        other = await self._looks.after(oracle, fitted, code, clock, found, at_full, problem) if fits.sizes else None
-        if other is not None:
+        other: Evaluation | Undecided | None = out_of_time(found)
+        if fits.sizes and other is None:
+            other = await self._looks.after(oracle, fitted, code, clock, found, at_full, problem)
+        if isinstance(other, Evaluation):
             return replace(other, seconds=clock.now)
         if isinstance(found, Ended):
+            if other is not None:
+                found.detail = undecided(found.detail, fits.sizes, other)
             with compared_at(fits.sizes):
                 raise found
-        return replace(found.evaluation, sizes=fits.sizes, seconds=clock.now)
+        return told(replace(found.evaluation, sizes=fits.sizes, seconds=clock.now), other)
 
     async def _first(
         self, oracle: Child, problem: Problem, code: str, clock: Clock, at_full: AtFull

@@ -10,10 +10,13 @@ from typing import Any
 import pytest
 
 from rlkernel.evaluator.cpu_judge import AtFull, Judged, TooLong
+from rlkernel.evaluator.judging.undecided import Undecided, undecided
+from rlkernel.evaluator.judging.verdict import MAX_DETAIL
 from rlkernel.evaluator.messages.children import CompileRequest, Extent, PriceRequest, RunRequest, TraceRequest
 from rlkernel.evaluator.messages.oracle import Lighter, Longer
 from rlkernel.evaluator.pool import Pool
 from rlkernel.evaluator.second_looks.deciding import SecondLooks
+from rlkernel.evaluator.second_looks.looking import out_of_time
 from rlkernel.evaluator.second_looks.texts import repeated_sizes, without_asserts
 from rlkernel.evaluator.stages import Clock, Ended
 from rlkernel.types import Evaluation, Problem, Status
@@ -63,7 +66,7 @@ async def after(
     searched: list[int | None] | None = None,
     looks: tuple[Longer, ...] = LOOKS,
     traced: list[str] | None = None,
-) -> Evaluation | None:
+) -> Any:
     """`searched`: how often longer sizes are halved at least, of those that were searched for. `traced`: where forward was traced
     alone; None where it fails there."""
 
@@ -109,7 +112,8 @@ async def test_sizes_are_searched_for_when_they_are_needed() -> None:
     assert await after(Judge(columns=judged()), judged(Status.CORRECT, long), searched=searched) is None
     assert searched == [4]
     still = judged(Status.CORRECT, long)
-    assert await after(Judge(columns=still, rows=still), judged(Status.CORRECT, long), searched=searched) is None
+    found = await after(Judge(columns=still, rows=still), judged(Status.CORRECT, long), searched=searched)
+    assert found is Undecided.LONGER
     assert searched == [4, 4, 0]
     ended = Judge(columns=judged(), rows=judged())
     assert await after(ended, judged(Status.INCORRECT), "COLUMNS = 8192", searched=searched) is not None
@@ -133,7 +137,7 @@ async def test_who_is_right_and_takes_too_long_is_looked_at_with_less_beside() -
     assert found is not None and (found.status, found.sizes) == (Status.CORRECT, {"COLS": 8192, "ROWS": 2})
     assert judge.asked == ["columns", "lighter"]
     wrong = Judge(columns=TooLong(), lighter=judged(), rows=judged(Status.INCORRECT))  # few rows may hide what is wrong
-    assert await after(wrong, judged(Status.INCORRECT), "COLUMNS = 8192", looks=lighter) is None
+    assert await after(wrong, judged(Status.INCORRECT), "COLUMNS = 8192", looks=lighter) is Undecided.OWN
     assert "lighter" not in wrong.asked
     told = Judge(columns=judged(Status.INCORRECT), rows=judged(Status.INCORRECT))  # a look that has told something stands
     assert await after(told, Judged(other, False, frozenset()), looks=lighter) is None
@@ -160,7 +164,7 @@ async def test_a_miss_counts_only_where_what_was_made_smaller_is_not_its_cause(b
 async def test_what_ends_otherwise_says_nothing() -> None:
     """No time, no outputs, or another kernel than that of the full shape."""
     for nothing in (TooLong(), Ended(Status.TIMEOUT, ""), judged(Status.INCORRECT, same_work=False)):
-        assert await after(Judge(columns=nothing, rows=nothing), judged(Status.CORRECT, LOOP)) is None
+        assert await after(Judge(columns=nothing, rows=nothing), judged(Status.CORRECT, LOOP)) is Undecided.LONGER
 
 
 @pytest.mark.anyio
@@ -182,7 +186,45 @@ async def test_kernels_that_fail_at_longer_sizes_are_wrong_where_no_look_shows_m
 @pytest.mark.anyio
 async def test_kernels_that_fail_where_fewer_columns_are_the_cause_are_not_wrong() -> None:
     judge = Judge(columns=TooLong(), rows=RACE, beside=RACE)
-    assert await after(judge, judged(Status.CORRECT, LOOP)) is None
+    assert await after(judge, judged(Status.CORRECT, LOOP)) is Undecided.LONGER
+
+
+@pytest.mark.anyio
+async def test_what_no_look_could_decide_is_undecided() -> None:
+    """No longer sizes, no time at them, or kernels that fail there while the text has sizes that are not as large."""
+    for nothing in (TooLong(), Ended(Status.TIMEOUT, ""), judged(Status.INCORRECT, same_work=False)):
+        judge = Judge(columns=nothing, rows=nothing)
+        assert await after(judge, judged(Status.INCORRECT), "COLUMNS = 8192") is Undecided.OWN
+    assert await after(Judge(), judged(Status.INCORRECT), "COLUMNS = 8192", looks=()) is Undecided.OWN
+    assert await after(Judge(), judged(Status.CORRECT, LOOP), looks=()) is Undecided.LONGER
+    assert await after(Judge(columns=RACE, rows=RACE), failing("out of bounds")) is None
+
+
+@pytest.mark.anyio
+async def test_who_is_right_at_longer_sizes_says_what_stays_short_there() -> None:
+    filled = (Longer("filled", {"ROWS": 16, "COLS": 2048}, None),)
+    judge = Judge(filled=judged(Status.CORRECT, LOOP))
+    found = await after(judge, replace(judged(Status.INCORRECT), unfilled=True), looks=filled)
+    assert found.correct and found.detail == f"judged at ROWS = 16, COLS = 2048 alone: {Undecided.LONGER}"
+
+
+def test_what_is_undecided_is_told_in_one_line_that_always_fits() -> None:
+    sizes = {"ROWS": 16, "COLS": 96}
+    assert undecided("", sizes, Undecided.LONGER) == (
+        "judged at ROWS = 16, COLS = 96 alone: what is longer at full shape could not be judged; judge it on a GPU, "
+        "or give larger sizes as SMALL in the problem file"
+    )
+    for why, many in itertools.product(Undecided, (1, 40)):
+        line = undecided("d" * 400, {f"A_LONG_NAME_OF_A_SIZE_{number}": 4096 for number in range(many)}, why)
+        assert len(line) <= MAX_DETAIL and line.startswith("dddd") and line.endswith(why) and "SMALL in the problem file" in line
+
+
+def test_only_kernels_that_ran_out_of_time_are_undecided_for_it() -> None:
+    late = Ended(Status.TIMEOUT, "running the kernels took more than 20 s")
+    assert out_of_time(late) is None  # it was traced or compiled
+    late.ran = True
+    assert out_of_time(late) is Undecided.TIME
+    assert [out_of_time(other) for other in (RACE, judged())] == [None, None]
 
 
 @pytest.mark.anyio
@@ -246,7 +288,7 @@ async def test_who_is_wrong_where_blocks_are_not_filled_gets_four_looks() -> Non
     assert found is not None
     assert (found.correct, found.sizes, searched) == (True, {"COLS": 8192}, [None])
     still = Judge(columns=wrong, rows=wrong)
-    assert await after(still, wrong, searched=searched) is None
+    assert await after(still, wrong, searched=searched) is Undecided.OWN
     assert (still.asked, searched) == (["columns", "rows"] * 2, [None, None, 0, 3])
     full = Judge(columns=judged(Status.INCORRECT), rows=judged())  # its blocks are filled, and it is wrong
     assert await after(full, wrong, searched=searched) is None

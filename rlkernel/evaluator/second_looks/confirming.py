@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from rlkernel.evaluator.cpu_judge import Judged
+from rlkernel.evaluator.judging.undecided import Undecided
 from rlkernel.evaluator.judging.verdict import failed
 from rlkernel.evaluator.messages.oracle import Longer
 from rlkernel.evaluator.second_looks.looking import Candidate, Looks, halvings_of
@@ -15,9 +16,10 @@ MOST_CONFIRMING = 4
 """Looks at a candidate that is right."""
 
 
-async def confirm(looks: Looks, one: Candidate, found: Judged) -> Evaluation | None:
+async def confirm(looks: Looks, one: Candidate, found: Judged) -> Evaluation | Undecided | None:
     """What is wrong at longer sizes with a candidate that is right at the first ones: at sizes that should be long enough,
-    and where they are not, at the longest. Kernels that fail are wrong once no look is left."""
+    and where they are not, at the longest. Kernels that fail are wrong once no look is left. Undecided where something stays
+    short."""
     short = found.short
     broken: Evaluation | None = None
     async for look in looks.longer(one, MOST_CONFIRMING, dict.fromkeys((halvings_of(short), 0))):
@@ -31,7 +33,7 @@ async def confirm(looks: Looks, one: Candidate, found: Judged) -> Evaluation | N
         short &= again.short
         if not short:
             return None
-    return broken
+    return broken or Undecided.LONGER
 
 
 async def _right_beside(looks: Looks, one: Candidate, look: Longer) -> bool:

@@ -14,6 +14,8 @@ Two kinds of candidates get one, and no others:
 A look that takes too long, or that ends before kernels run, says nothing. Kernels that fail in a look count where no other look
 shows what is too short: who is right where a grid has one program may race with itself where it has two.
 
+What no look could decide stands as it was found first, and its detail says so (`judging.undecided`).
+
 What is known of a candidate at full shape is not found again: a look at one that is right traces it at its own sizes alone,
 compiles nothing and prices nothing.
 """
@@ -28,6 +30,7 @@ import anyio.to_thread
 
 from rlkernel.evaluator.cpu_judge import AtFull, CpuJudge, Judged
 from rlkernel.evaluator.judging.sizes.own_sizes import OwnSizes, named
+from rlkernel.evaluator.judging.undecided import Undecided, told
 from rlkernel.evaluator.processes.fork_server import Child
 from rlkernel.evaluator.second_looks.confirming import confirm
 from rlkernel.evaluator.second_looks.excusing import excuse
@@ -50,8 +53,9 @@ class SecondLooks:
     async def after(
         self, oracle: Child, problem: Problem, code: str, clock: Clock, found: Judged | Ended, at_full: AtFull,
         whole: Problem | None = None,
-    ) -> Evaluation | None:  # fmt: skip
-        """What longer sizes say in place of what was found first; None where that stands. `whole`: the problem as its file is, of
+    ) -> Evaluation | Undecided | None:  # fmt: skip
+        """What longer sizes say in place of what was found first; None where that stands, Undecided where it stands because no
+        look could tell more. `whole`: the problem as its file is, of
         which there may be sizes that are smaller still. Raises EvaluatorFailed."""
         one = Candidate(oracle, problem, code, clock, at_full, whole)
         if isinstance(found, Judged) and found.evaluation.correct:
@@ -119,5 +123,6 @@ class SecondLooks:
                 again = await self._looks.look(one, fits.source, one.at_full)
         if not isinstance(again, Judged) or not again.evaluation.correct or not again.same_work:
             return None
+        right = replace(again.evaluation, sizes=small_of(one.problem.source))
         wrong = await confirm(self._looks, one, again) if again.short else None
-        return wrong or replace(again.evaluation, sizes=small_of(one.problem.source))
+        return wrong if isinstance(wrong, Evaluation) else told(right, wrong)

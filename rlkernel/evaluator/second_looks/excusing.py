@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from rlkernel.evaluator.cpu_judge import Judged
 from rlkernel.evaluator.judging.sizes.resizing import Sizes, is_longer, numbers_of, shortest, with_small
+from rlkernel.evaluator.judging.undecided import Undecided, told
 from rlkernel.evaluator.judging.verdict import failed
 from rlkernel.evaluator.messages.children import Extent
 from rlkernel.evaluator.second_looks.confirming import MOST_CONFIRMING
@@ -26,17 +27,20 @@ EIGHTH = 3
 
 async def excuse(
     looks: Looks, one: Candidate, found: Judged | Ended, repeated: frozenset[int] | None = None
-) -> Evaluation | None:
+) -> Evaluation | Undecided | None:
     """The verdict at the first longer sizes at which a candidate is right; of one whose kernels did not run at the first
     sizes, else that where they run. Its figures come from there, so that each look prices the candidate by its own
     draws. repeated: the sizes of the full shape that its text repeats, where these and its blocks are all that may excuse it:
-    a look at which none of them is as large, and its blocks excuse nothing, would take its time for nothing."""
+    a look at which none of them is as large, and its blocks excuse nothing, would take its time for nothing. Undecided where no
+    look showed it wrong: with the work of the full shape, its blocks filled; or where its kernels fail and its text has no sizes
+    that could be why."""
     most = MOST_EXCUSING if repeated is None or repeated else MOST_FILLING
     blocks = repeated is None or (isinstance(found, Judged) and found.unfilled)
     # One that matches does other work, perhaps from far fewer rows on.
     right = isinstance(found, Judged) and found.evaluation.matches is True
     order = (None, EIGHTH, 0) if right else (None, 0, EIGHTH)
     ran: Evaluation | None = None
+    decided = False
     async for look in looks.longer(one, most, order):
         if not blocks and repeated is not None and repeated.isdisjoint(_numbers_in(look.sizes)):
             continue
@@ -48,22 +52,26 @@ async def excuse(
                 break
         if isinstance(again, Ended) and again.at_full:  # by another draw of programs than before
             return None
+        decided |= isinstance(again, Ended) and one.own is None and not repeated
         if lighter is None or not isinstance(again, Judged):
             continue
         if again.evaluation.correct:
             wrong = await _refute(looks, one, lighter.sizes, again.short) if again.short else None
-            return wrong or replace(again.evaluation, sizes=lighter.sizes)
+            return wrong if isinstance(wrong, Evaluation) else told(replace(again.evaluation, sizes=lighter.sizes), wrong)
+        decided |= again.same_work and not again.unfilled
         if repeated is not None and again.same_work and not again.unfilled:
             blocks = False  # it is wrong where they are filled
             if not repeated:
                 return None
         ran = ran or replace(again.evaluation, sizes=lighter.sizes)
-    return ran if isinstance(found, Ended) else None
+    open_still = None if decided else Undecided.OWN
+    return told(ran, open_still) if ran is not None and isinstance(found, Ended) else open_still
 
 
-async def _refute(looks: Looks, one: Candidate, sizes: Sizes, short: frozenset[Extent]) -> Evaluation | None:
+async def _refute(looks: Looks, one: Candidate, sizes: Sizes, short: frozenset[Extent]) -> Evaluation | Undecided | None:
     """What is wrong at longer sizes with a candidate that is right at these, and whose loops are `short` here. Where its blocks
-    are not filled, it may be wrong; and where other sizes are smaller than here, unless they alone leave it right."""
+    are not filled, it may be wrong; and where other sizes are smaller than here, unless they alone leave it right.
+    Undecided where something stays short."""
     seen = 0
     async for look in looks.longer(one, MOST_EXCUSING + MOST_CONFIRMING, dict.fromkeys((None, halvings_of(short), 0))):
         if not is_longer(look.sizes, sizes):
@@ -80,9 +88,11 @@ async def _refute(looks: Looks, one: Candidate, sizes: Sizes, short: frozenset[E
                 wrong = again.evaluation
         if wrong is not None and await _right_where_shorter(looks, one, look.sizes, sizes):
             return replace(wrong, sizes=look.sizes)
-        if not short or seen == MOST_CONFIRMING:
+        if not short:
             return None
-    return None
+        if seen == MOST_CONFIRMING:
+            break
+    return Undecided.LONGER
 
 
 async def _right_where_shorter(looks: Looks, one: Candidate, sizes: Sizes, right: Sizes) -> bool:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from rlkernel.errors import BrokenReference
 from rlkernel.evaluator.cpu_judge import AtFull, CpuJudge, Judged, TooLong
 from rlkernel.evaluator.judging.sizes.own_sizes import OwnSizes
+from rlkernel.evaluator.judging.undecided import Undecided
 from rlkernel.evaluator.messages.children import Extent
 from rlkernel.evaluator.messages.oracle import Longer
 from rlkernel.evaluator.processes.fork_server import Child
@@ -75,3 +76,9 @@ def halvings_of(short: Iterable[Extent]) -> int:
 def kernels_failed(end: Ended) -> bool:
     """Whether kernels ran and failed, of themselves and not for want of time."""
     return end.ran and end.status in (Status.OUT_OF_BOUNDS, Status.RUNTIME_ERROR)
+
+
+def out_of_time(found: Judged | Ended) -> Undecided | None:
+    """Undecided where time ran out while kernels ran: at other sizes they would take as long, or longer."""
+    late = isinstance(found, Ended) and found.ran and found.status is Status.TIMEOUT
+    return Undecided.TIME if late else None

@@ -41,6 +41,8 @@ from rlkernel.types import Problem
 
 MOST_BURDEN = 4.0
 """How far a second look's burden may be above what is comfortable. Its work is bounded besides, see `cpu.pace`."""
+MOST_WHOLE = 5.0
+"""The same where the number of groups or heads pays, too, so that what is long is as at full shape."""
 SHRINKS = (1, 2, 4, 8, 16, 32, 64)
 """By what the other constants may be divided."""
 LIGHTER = 8
@@ -146,20 +148,25 @@ def _longest(search: Search, small: Sizes, long: Sizes, halvings: int) -> Sizes 
     source = search.problem.source
     every, batch = counts_of(source), batch_names(source)
     others = {name: small.get(name, every[name]) for name in every if name not in long and (name in small or name in batch)}
+    counts = {name: value for name, value in every.items() if name not in sizes_of(source) and name not in others.keys() | long}
     for halving in range(halvings, HALVINGS):
         now = {name: map_numbers(max, map_numbers(rshift, value, halving), small[name]) for name, value in long.items()}
         if all(value == small[name] for name, value in now.items()):
             return None
         tried: list[Sizes] = []
-        for shrink in SHRINKS:
-            fewer = {name: map_numbers(_divided, value, shrink) for name, value in others.items()}
-            sizes = small | {name: value for name, value in fewer.items() if value != every[name]} | now
-            if sizes in tried:
-                break
-            tried.append(sizes)
-            found = search.need_of(sizes)
-            if found is not None and search.fits(found) and search.runs(sizes, found):
-                return sizes
+        ways = [(others, MOST_BURDEN)]
+        if not halving:
+            ways += [(others | {name: value}, MOST_WHOLE) for name, value in counts.items()]
+        for paying, most in ways:
+            for shrink in SHRINKS:
+                fewer = {name: map_numbers(_divided, value, shrink) for name, value in paying.items()}
+                sizes = small | {name: value for name, value in fewer.items() if value != every[name]} | now
+                if sizes in tried:
+                    continue
+                tried.append(sizes)
+                found = search.need_of(sizes)
+                if found is not None and burden_of(found) <= most and search.runs(sizes, found):
+                    return sizes
     return None
 
 

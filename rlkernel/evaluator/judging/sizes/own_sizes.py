@@ -8,7 +8,12 @@ the text does what it did before.
 
 What a number stands for is told by the reference's tensors, which are traced at both sizes (`counterparts`): an axis, else the
 product of axes that lie side by side, else a simple multiple or part of one of these. A number that stands for several things,
-such as 64 samples of 64 heads, is either the smallest of them or as it is.
+such as 64 samples of 64 heads, is either the smallest of them or as it is. Arithmetic on numbers is one number,
+such as `1 << 14`, but where one of them stands for something itself: half of 8192 columns, `8192 // 2`, are no 4096 rows.
+
+A part of a size is a number of its own where blocks are not meant: in a launch's grid (32 of 2048, in blocks of 64), and as what
+a kernel holds places against (`o < 1024`, `range(0, 1024, 64)`). It keeps its ratio to the size; where it is a part of several,
+it is the smallest or the largest it may be.
 """
 
 from __future__ import annotations
@@ -21,13 +26,14 @@ from math import prod
 from typing import Any
 
 from rlkernel.evaluator.judging.sizes.resizing import HOISTED, numbers_of
-from rlkernel.reference_text import of_kernel, replace_spans
+from rlkernel.reference_text import literal, of_kernel, replace_spans
 
 Shape = tuple[int, ...]
-Found = tuple[ast.Constant, str, int | float]
-"""A number in a text, its name, and what it is."""
+Found = tuple[ast.expr, str, int | float]
+"""A number in a text, or arithmetic on such, its name, and what it is."""
 Counterparts = Mapping[int, tuple[int, ...]]
-"""A number at full shape -> what may stand in its place at smaller sizes, ascending."""
+"""A number at full shape -> what may stand in its place at smaller sizes, ascending; itself where that is not known, or it is an
+axis that stays."""
 MOST_NUMBERS = 4096
 """Numbers that may have a counterpart."""
 PARTS = (2, 4, 8, 16)
@@ -35,11 +41,15 @@ MOST_OF_BLOCK = 1 << 12
 """Powers of two up to which a number is rather the extent of a kernel's block than a multiple or a part of a size."""
 NEXT = (1, 2)
 """What is added to an axis or taken from it, such as a window's edge."""
+RANGES = ("range", "tl.range", "tl.static_range")
+LEAST_BOUND = 32
+"""The smallest part of a size that is told from other numbers that places are held against."""
 PREFIX = "_OWN_SIZE_"
+PART = f"{PREFIX}PART_"
 
 
 def counterparts(constants: Mapping[str, Any], shapes: Iterable[tuple[Shape, Shape]]) -> dict[int, tuple[int, ...]]:
-    """What stands at smaller sizes for each number of the full shape that is another one there.
+    """What stands at smaller sizes for each number of the full shape that is another one there, and for axes that stay.
 
     constants: name -> [full value, small value]; shapes: those of the reference's tensors, at full shape and at smaller sizes.
 
@@ -53,8 +63,8 @@ def counterparts(constants: Mapping[str, Any], shapes: Iterable[tuple[Shape, Sha
     Where two numbers would be the same one, who writes the wrong one of them would be right. So it stands for the one that comes
     first in that order, or for neither.
 
-    >>> [number in counterparts({}, [((16384, 4096, 512), (32, 32, 64))]) for number in (16384, 4096, 512)]
-    [False, False, True]
+    >>> [counterparts({}, [((16384, 4096, 512), (32, 32, 64))])[number] for number in (16384, 4096, 512)]
+    [(16384,), (4096,), (64,)]
     """
     pairs = list(dict.fromkeys(shapes))
     axes = [one for full, small in pairs for one in zip(full, small, strict=True)]
@@ -72,8 +82,7 @@ def counterparts(constants: Mapping[str, Any], shapes: Iterable[tuple[Shape, Sha
             alone = all(often[small] == 1 and small not in taken for small in smaller)
             found[full] = tuple(sorted(smaller)) if alone else (full,)
         taken |= often.keys()
-    changed = ((full, smaller) for full, smaller in found.items() if smaller != (full,))
-    return dict(one for _, one in zip(range(MOST_NUMBERS), changed, strict=False))
+    return dict(one for _, one in zip(range(MOST_NUMBERS), found.items(), strict=False))
 
 
 def _runs(full: Shape, small: Shape) -> Iterator[tuple[int, int]]:
@@ -110,10 +119,25 @@ class OwnSizes:
         """
         found: dict[str, list[int | float]] = {}
         for name, value in self.numbers.items():
-            smaller = known.get(int(value), ())
+            if name.startswith(PART):
+                smaller = parts(int(value), known)[:: 1 if self.least else -1][:1]
+            else:
+                smaller = known.get(int(value), ())
             if smaller and smaller[0] != value and (self.least or len(smaller) == 1):
                 found[name] = [value, type(value)(smaller[0])]
         return found
+
+
+def parts(value: int, known: Counterparts) -> tuple[int, ...]:
+    """What may stand at smaller sizes for a part of a size, ascending; nothing for what is a size itself.
+
+    >>> parts(32, {2048: (256,)}), parts(32, {2048: (256,), 32: (32,)}), parts(31, {2048: (256,)})
+    ((4,), (), ())
+    """
+    if value < 1 or value in known:
+        return ()
+    wholes = ((full // value, small) for full, smaller in known.items() if full % value == 0 for small in smaller if small < full)
+    return tuple(sorted({small // count for count, small in wholes if small % count == 0}))
 
 
 def named(code: str, known: Counterparts, kept: Iterable[str] = ()) -> tuple[str, dict[str, int | float]]:
@@ -157,21 +181,60 @@ def _start(tree: ast.Module) -> ast.stmt | None:
     return first if isinstance(first, (ast.Import, ast.ImportFrom)) else None
 
 
-def _spans(node: ast.AST, known: Counterparts, kept: frozenset[str], inside: bool = False) -> Iterator[Found]:
-    """The numbers below a node that get a name, and their names. inside: whether it is part of a kernel."""
-    if isinstance(node, ast.Constant):
-        value = node.value
-        if isinstance(value, (int, float)) and not isinstance(value, bool) and value in known:
-            yield node, f"{PREFIX}{value!r}{'K' if inside else ''}".replace(".", "_").replace("+", ""), value
-        return
-    if isinstance(node, (ast.JoinedStr, ast.pattern)):  # whose parts have no places of their own, or may be no names
-        return
-    if isinstance(node, ast.Assign) and {one.id for one in node.targets if isinstance(one, ast.Name)} & kept:
-        return
-    if isinstance(node, ast.FunctionDef) and of_kernel(node):
-        for statement in node.body:
-            yield from _spans(statement, known, kept, True)
-        return
-    for child in ast.iter_child_nodes(node):
-        if not (isinstance(node, ast.AnnAssign) and child is node.annotation) and not isinstance(child, ast.arg):
-            yield from _spans(child, known, kept, inside)
+def _spans(tree: ast.Module, known: Counterparts, kept: frozenset[str]) -> Iterator[Found]:
+    """The numbers of a text that get a name, and their names."""
+    changed = {full for full, smaller in known.items() if smaller != (full,)}
+    grids = {id(one) for one in _numbers_of_grids(tree)}
+
+    def named_as(node: ast.expr, value: float, inside: bool, bound: bool) -> str | None:
+        end = "K" if inside else ""
+        if value in changed:
+            return f"{PREFIX}{value!r}{end}".replace(".", "_").replace("+", "")
+        part = type(value) is int and ((bound and value >= LEAST_BOUND) or (id(node) in grids and value > 1))
+        return f"{PART}{value!r}{end}" if part and parts(int(value), known) else None
+
+    def below(node: ast.AST, inside: bool, bound: bool = False) -> Iterator[Found]:
+        if isinstance(node, (ast.Constant, ast.BinOp)):
+            operands = (
+                [one.value for one in ast.walk(node) if isinstance(one, ast.Constant)] if isinstance(node, ast.BinOp) else []
+            )
+            value: Any = literal(node) if changed.isdisjoint(operands) else None
+            number = isinstance(value, (int, float)) and not isinstance(value, bool)
+            name = named_as(node, value, inside, bound) if number else None
+            if name is not None:
+                yield node, name, value
+            if name is not None or isinstance(node, ast.Constant) or (number and value in known):
+                return
+        if isinstance(node, (ast.JoinedStr, ast.pattern)):  # whose parts have no places of their own, or may be no names
+            return
+        if isinstance(node, ast.Assign) and {one.id for one in node.targets if isinstance(one, ast.Name)} & kept:
+            return
+        if isinstance(node, ast.FunctionDef) and of_kernel(node):
+            for statement in node.body:
+                yield from below(statement, True)
+            return
+        for child in ast.iter_child_nodes(node):
+            if not (isinstance(node, ast.AnnAssign) and child is node.annotation) and not isinstance(child, ast.arg):
+                yield from below(child, inside, inside and child in _bounds(node))
+
+    yield from below(tree, False)
+
+
+def _bounds(node: ast.AST) -> list[ast.expr]:
+    """What places are held against in a comparison, or by a loop's range."""
+    if isinstance(node, ast.Compare):
+        return [node.left, *node.comparators]
+    if isinstance(node, ast.Call) and ast.unparse(node.func) in RANGES:
+        return node.args[:2]
+    return []
+
+
+def _numbers_of_grids(tree: ast.Module) -> Iterator[ast.expr]:
+    """The numbers in the grids of launches, as they stand in their brackets or in what has the name that stands there."""
+    launches = (node.func for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Subscript))
+    grids: list[ast.expr] = [one.slice for one in launches]
+    names = {one.id for one in grids if isinstance(one, ast.Name)}
+    assigned = [node for node in ast.walk(tree) if isinstance(node, ast.Assign)]
+    grids += [node.value for node in assigned if names & {one.id for one in node.targets if isinstance(one, ast.Name)}]
+    for grid in grids:
+        yield from grid.elts if isinstance(grid, ast.Tuple) else [grid]

@@ -38,10 +38,11 @@ def test_what_stands_for_several_things_is_the_smallest_or_as_it_is() -> None:
 
 def test_numbers_that_would_be_the_same_stand_for_the_first_of_them_or_for_none() -> None:
     """Who divides a sum of 4096 by 16384, or by 32768, is wrong, and would be right where both are 64."""
-    assert counterparts({}, [((16384, 4096), (64, 64))]).keys().isdisjoint((16384, 4096))
+    found = counterparts({}, [((16384, 4096), (64, 64))])
+    assert (found[16384], found[4096]) == ((16384,), (4096,))
     found = counterparts({}, [((16384, 4096), (32, 64))])
-    assert (found[16384], found[4096], found.get(32768)) == ((32,), (64,), None)
-    assert 4096 not in counterparts({}, [((4096, 64), (64, 64))])
+    assert (found[16384], found[4096], found[32768]) == ((32,), (64,), (32768,))
+    assert counterparts({}, [((4096, 64), (64, 64))])[4096] == (4096,)
 
 
 def test_extents_of_blocks_are_no_parts_of_sizes() -> None:
@@ -77,3 +78,25 @@ def test_texts_without_numbers_of_their_own(code: str) -> None:
     """What does not parse, has no place for names or a number in it, is smaller anyway by its name, has other numbers, or none
     that a name could replace."""
     assert named(code, {8192: (64,)}, kept=("N",)) == (code, {})
+
+
+def test_arithmetic_is_one_number_unless_one_of_its_numbers_stands_for_something() -> None:
+    """4096 stands for rows, and half of 8192 columns do not."""
+    text = "import torch\na, b = 1 << 12, 8192 // 2\n"
+    code, numbers = named(text, {8192: (512,), 4096: (256,)})
+    assert code.splitlines()[1] == "a, b = _OWN_SIZE_4096, _OWN_SIZE_8192 // 2"
+    assert numbers == {"_OWN_SIZE_4096": 4096, "_OWN_SIZE_8192": 8192}
+
+
+def test_parts_of_sizes_keep_their_ratio_in_grids_and_bounds_and_nowhere_else() -> None:
+    text = (
+        "import torch\n@triton.jit\ndef k(o):\n    return o < 1024, tl.arange(0, 1024)\ngrid = (32, 32)\nk[grid](x, BLOCK=64)\n"
+    )
+    known = {2048: (256,)}
+    code, numbers = named(text, known)
+    assert code.splitlines()[3:] == [
+        "    return o < _OWN_SIZE_PART_1024K, tl.arange(0, 1024)", "grid = (_OWN_SIZE_PART_32, _OWN_SIZE_PART_32)",
+        "k[grid](x, BLOCK=64)",
+    ]  # fmt: skip
+    small = {"_OWN_SIZE_PART_1024K": [1024, 128], "_OWN_SIZE_PART_32": [32, 4]}
+    assert OwnSizes(numbers, least=False).at(known) == small

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 import types
 from collections.abc import Iterator
@@ -81,6 +82,16 @@ def _refuse(what: str) -> Any:
         raise Untraceable(f"{what} cannot be traced")
 
     return refuse
+
+
+def _compile(model: Any = None, **settings: Any) -> Any:
+    """`torch.compile`: a function may be handed over and left alone; what comes back is refused once it is called."""
+    if model is None:
+        return functools.partial(_compile, **settings)
+    refused = _refuse("torch.compile")
+    if not isinstance(model, types.FunctionType):
+        return refused()
+    return functools.wraps(model)(lambda *args, **kwargs: refused())
 
 
 _NVTX: dict[str, Any] = {
@@ -195,7 +206,7 @@ def answering_as(profile: DeviceProfile) -> Iterator[None]:
         patched(torch.version, cuda="12.8"),
         patched(torch, Generator=_Generator),
         patched(torch, seed=_refuse("torch.seed(), a random number on the host,")),
-        patched(torch, compile=_refuse("torch.compile")),
+        patched(torch, compile=_compile),
         # Recurrent layers on a GPU lay their weights out as one block; `program.recurrent` does it where a Program runs.
         patched(torch, _use_cudnn_rnn_flatten_weight=lambda: False),
         patched(torch.nn.init, _no_grad_trunc_normal_=truncated_normal),

@@ -60,6 +60,10 @@ def test_streams_and_events_have_no_effect() -> None:
         torch.cuda.synchronize()
 
 
+def _doubled(x: torch.Tensor) -> torch.Tensor:
+    return x * 2
+
+
 @pytest.mark.parametrize(
     ("call", "line"),
     [
@@ -68,9 +72,18 @@ def test_streams_and_events_have_no_effect() -> None:
         (lambda: _load_by_its_whole_name(name="x"), "a C++ or CUDA extension (load_inline) cannot be traced"),
         (lambda: torch.cuda.CUDAGraph(), "a CUDA graph cannot be traced"),
         (lambda: torch.compile(torch.relu), "torch.compile cannot be traced"),
+        (lambda: torch.compile(torch.nn.ReLU()), "torch.compile cannot be traced"),
+        (lambda: torch.compile(_doubled)(torch.ones(2)), "torch.compile cannot be traced"),
+        (lambda: torch.compile(dynamic=True)(_doubled)(torch.ones(2)), "torch.compile cannot be traced"),
     ],
 )
 def test_what_a_program_cannot_hold_is_refused(call: Callable[[], Any], line: str) -> None:
     with answering_as(H200), pytest.raises(Untraceable) as refused:
         call()
     assert str(refused.value) == line
+
+
+def test_a_function_may_be_handed_to_torch_compile_and_left_alone() -> None:
+    with answering_as(H200):
+        handed, decorated = torch.compile(_doubled), torch.compile(mode="max-autotune")(_doubled)
+    assert (handed.__name__, decorated.__name__) == ("_doubled", "_doubled")

@@ -13,6 +13,7 @@ import torch
 
 from rlkernel.policy.draw import draw
 from rlkernel.policy.slots.cache import SlotCache
+from rlkernel.policy.slots.direct import can_decode_directly, logits_of_step
 
 
 class SlotState:
@@ -55,7 +56,8 @@ class DecodeStep:
         self.stop_V = stop_V
         self.temperature = temperature
         self.scratch = len(state.token_S) - 1
-        self._forward: Callable[..., torch.Tensor] = torch.compile(_logits) if compiled else _logits
+        plain = logits_of_step if can_decode_directly(model) and not cache.kernels and not cache.opaque else _logits
+        self._forward: Callable[..., torch.Tensor] = torch.compile(_logits) if compiled else plain
         self._graphed = stop_V.is_cuda
         self._graphs: dict[int, tuple[torch.cuda.CUDAGraph, torch.Tensor]] = {}
         self._pool: Any = None

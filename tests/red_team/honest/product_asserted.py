@@ -1,4 +1,4 @@
-# own/product_asserted correct: tf32 beside a reference that asserts float32, and so does not run in float64 as it is
+# own/product_asserted correct gpu=correct|incorrect: tf32 beside a reference that asserts float32; a card does not compute it in float64 yet
 import torch
 import torch.nn as nn
 import triton

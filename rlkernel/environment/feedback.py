@@ -55,7 +55,8 @@ def feedback_text(evaluation: Evaluation, limits: Limits = SHORT) -> str:
     told: its digits depend on the inputs, which differ from run to run. The text has at most `limits.total` characters.
     """
     lines = [f"status: {evaluation.status}"]
-    if detail := escape(evaluation.detail, limits.detail):
+    detail = escape(evaluation.detail, limits.detail)
+    if detail and evaluation.status is not Status.CORRECT:  # there it is for the reader of a report: at which sizes it was judged
         lines.append(f"detail: {detail}")
     if evaluation.matches is not None and evaluation.status not in (Status.CORRECT, Status.INCORRECT):
         lines.append(f"outputs match: {'yes' if evaluation.matches else 'no'}")

@@ -42,7 +42,9 @@ def test_the_table_names_every_file() -> None:
 @pytest.mark.parametrize("name", LAUNCHES)
 async def test_honest_candidates_are_correct(pool: Pool, name: str) -> None:
     result = await pool.evaluate(SUITE[name], (HONEST / f"{name}.py").read_text())
-    assert (result.status, result.detail, result.matches) == (Status.CORRECT, "", True)
+    assert (result.status, result.matches) == (Status.CORRECT, True)
+    undecided = name == "level1/mse_loss"  # a sum of partial sums, whose loop is short at every size that a look takes
+    assert result.detail.startswith("judged at ROWS = 16, COLS = 88 alone: ") if undecided else not result.detail
     assert {fact.kernel: fact.calls for fact in result.launches} == LAUNCHES[name]
     assert all(fact.live for fact in result.launches)
 

@@ -503,7 +503,7 @@ async def test_what_is_known_at_full_shape_is_not_found_again(pool: Pool, asked:
 async def test_a_look_whose_figures_count_prices_the_candidate_itself(pool: Pool, asked: list[Any]) -> None:
     """It is made for 16384 columns, not as a number of its text, so that it fails at 100 of them; it is compiled once."""
     code = SUM.replace("{loop}", "for start in range(0, n, BLOCK):").replace("{step}", "").replace("{sign}", "+=")
-    code = code.replace("x.shape[1], BLOCK={block}", "1 << 14, BLOCK=128")
+    code = code.replace("x.shape[1], BLOCK={block}", "int('16384'), BLOCK=128")
     found = await pool.evaluate(Problem("sum", 1, "train", REFERENCE), code)
     assert (found.status, found.sizes["COLS"]) == (Status.CORRECT, 16384)
     kinds = [type(question) for question, _ in asked if not isinstance(question, TraceRequest)]

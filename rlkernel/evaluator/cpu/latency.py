@@ -270,7 +270,7 @@ class Chain:
         depth = before + reduction(given[0].data.shape, axis, self.warps)
         for handle in handles(made):
             handle.__dict__["depth"] = depth
-            if handle.data.ndim == 1 and given[0].data.ndim == 2:
+            if axis is not None and handle.data.ndim == 1 and given[0].data.ndim == 2:  # a number of all is one of size 1
                 handle.__dict__["along"] = axis % 2
 
 

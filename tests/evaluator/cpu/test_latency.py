@@ -142,3 +142,12 @@ async def test_what_either_side_of_a_branch_gives_is_as_deep_as_the_deeper(
     waves = 4096 * 4096 / 128 / 2112
     found = await priced(pool, relu, f"flag = tl.load(x)\n    {FOR}{turn}")
     assert found == pytest.approx(waves * TURNS * cycles / CYCLES, rel=0.02)
+
+
+@pytest.mark.anyio
+async def test_a_tile_may_be_summed_over_both_of_its_axes(pool: Pool, relu: Problem) -> None:
+    """128 numbers wait for the same steps whether they lie in a row or in a tile."""
+    turn = "for j in tl.static_range(8): h += tl.sum(tl.load({places}) + h)"
+    row, tile = "x + tl.arange(0, 128)", "x + tl.arange(0, 4)[:, None] * 32 + tl.arange(0, 32)[None, :]"
+    one, other = await priced(pool, relu, turn.format(places=row)), await priced(pool, relu, turn.format(places=tile))
+    assert one == pytest.approx(other, rel=0.1) and one > 8 * reduction((128,), None, 4) / CYCLES

@@ -41,9 +41,11 @@ def draw_learning(runs: Sequence[RunRecord], teacher: Mapping[str, float], path:
 
 
 def slope(run: RunRecord, metric: str) -> float:
-    """How much a metric rises per step over the last quarter of a run, by its first and last row there; 0 for one alone."""
+    """How much a metric rises per step over the last quarter of a run, by its first and last row there, or between its last two
+    rows where one alone is there; 0 for one row in all."""
     last = run.validation[-1]["step"]
     rows = [row for row in run.validation if row["step"] >= 0.75 * last]
+    rows = rows if len(rows) > 1 else run.validation[-2:]
     if len(rows) < 2:
         return 0.0
     return float((rows[-1][metric] - rows[0][metric]) / (rows[-1]["step"] - rows[0]["step"]))

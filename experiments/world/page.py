@@ -130,11 +130,15 @@ def learning_part(runs: Sequence[RunRecord], teacher: Mapping[str, float]) -> li
     lines = ["## While it learns", ""]
     if not runs:
         return [*lines, "No runs yet: `python -m experiments.multi_turn_estimators trloo --preset world`.", ""]
-    lines += ["| arm | seeds | Fast@1.2, first turn | of the oracle | slope of the last quarter |", "|---|---|---|---|---|"]
+    lines += [
+        "| arm | seeds | updates | Fast@1.2, first turn | of the oracle | slope of the last quarter |",
+        "|---|---|---|---|---|---|",
+    ]
     for arm, members in by_arm(runs).items():
         shown = [_change(members, metric) for metric in ("fast_1.2_turn_1", "oracle_fraction")]
         rising = 100 * statistics.mean(slope(run, "fast_1.2_turn_1") for run in members)
-        lines.append(f"| `{arm}` | {len(members)} | {' | '.join(shown)} | {rising:+.2f} points per step |")
+        updates = min(run.validation[-1]["step"] for run in members)
+        lines.append(f"| `{arm}` | {len(members)} | {updates} | {' | '.join(shown)} | {rising:+.2f} points per step |")
     level = ", ".join(f"{_percent(value)} {words}" for words, value in teacher.items())
     lines += ["", f"{common_timing(runs)} time." + (f" The teacher's own first drafts: {level}." if level else "")]
     return [*lines, "", "![Learning curve](world_learning.png)", ""]

@@ -45,7 +45,7 @@ def slope(run: RunRecord, metric: str) -> float:
     rows where one alone is there; 0 for one row in all."""
     last = run.validation[-1]["step"]
     rows = [row for row in run.validation if row["step"] >= 0.75 * last]
-    rows = rows if len(rows) > 1 else run.validation[-2:]
+    rows = rows if len(rows) > 1 else list(run.validation[-2:])
     if len(rows) < 2:
         return 0.0
     return float((rows[-1][metric] - rows[0][metric]) / (rows[-1]["step"] - rows[0]["step"]))

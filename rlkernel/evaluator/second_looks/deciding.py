@@ -55,8 +55,8 @@ class SecondLooks:
         whole: Problem | None = None,
     ) -> Evaluation | Undecided | None:  # fmt: skip
         """What longer sizes say in place of what was found first; None where that stands, Undecided where it stands because no
-        look could tell more. `whole`: the problem as its file is, of
-        which there may be sizes that are smaller still. Raises EvaluatorFailed."""
+        look could tell more. `whole`: the problem as its file is, of which there may be sizes that are smaller still. Raises
+        EvaluatorFailed."""
         one = Candidate(oracle, problem, code, clock, at_full, whole)
         if isinstance(found, Judged) and found.evaluation.correct:
             return await confirm(self._looks, one, found) if found.short else None

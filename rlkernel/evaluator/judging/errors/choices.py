@@ -1,9 +1,9 @@
 """Indices of which PyTorch leaves open which of equal numbers they name: those of `topk`, `kthvalue`, `median`, and of a `sort`
 that is not stable.
 
-Another choice is right where it names numbers that are equal, bit by bit, and none twice. `argmax`, `max` and a stable `sort`
-give the first of equal numbers, and nothing else is right there. Of what a reference makes of such indices nothing is known.
-Source: PyTorch's documentation of these functions.
+Another choice is right where it names numbers that are equal, as 0 and -0 are, and none twice. `argmax`, `max` and a stable
+`sort` give the first of equal numbers, and nothing else is right there. Of what a reference makes of such indices nothing is
+known. Source: PyTorch's documentation of these functions.
 """
 
 from __future__ import annotations
@@ -36,13 +36,16 @@ class Choice:
         size = self.numbers.shape[self.axis]
         if found.shape != wanted.shape or found.dtype is not wanted.dtype or not found.numel():
             return False
-        if bool(((found < 0) | (found >= size)).any()) or not self.named(found).equal(self.named(wanted)):
+        if bool(((found < 0) | (found >= size)).any()):
+            return False
+        one, other = self.named(found), self.named(wanted)
+        if not bool(((one == other) | ((one != one) & (other != other))).all()):  # NaN is as large as any other NaN
             return False
         return not self.kept or bool((found.sort(self.axis).values.diff(dim=self.axis) > 0).all())
 
     def named(self, indices: torch.Tensor) -> torch.Tensor:
-        """The bits of the numbers that these indices name."""
-        return bits(self.numbers.gather(self.axis, indices if self.kept else indices.unsqueeze(self.axis)))
+        """The numbers that these indices name."""
+        return self.numbers.gather(self.axis, indices if self.kept else indices.unsqueeze(self.axis))
 
 
 class Choosing(TorchDispatchMode):  # type: ignore[no-untyped-call]
@@ -68,7 +71,7 @@ class Choosing(TorchDispatchMode):  # type: ignore[no-untyped-call]
         for place, output in enumerate(outputs):
             for values, indices, choice in self._made:
                 same = output.data_ptr() == indices.data_ptr() and output.shape == indices.shape
-                if same and output.dtype is indices.dtype and choice.named(indices).equal(_aligned(values, choice)):
+                if same and output.dtype is indices.dtype and bits(choice.named(indices)).equal(_aligned(values, choice)):
                     found[place] = choice
         return found
 

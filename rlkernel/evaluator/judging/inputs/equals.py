@@ -9,6 +9,7 @@ is; and nothing is repeated where an operator stores without adding, which says 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -70,6 +71,7 @@ def limited(tensor: torch.Tensor) -> torch.Tensor:
 def meeting(tensor: torch.Tensor, axis: int, seed: int) -> torch.Tensor:
     """The indices, some of which are those of their neighbours along an axis."""
     drawn = torch.rand(tensor.shape, generator=torch.Generator().manual_seed(seed))
+    drawn.select(axis, 0).fill_(1.0)  # whose neighbour is the last: what is in order stays so
     here = drawn <= max(SHARE, float(drawn.min()))
     return torch.where(here, tensor.roll(1, axis), tensor)
 
@@ -79,6 +81,7 @@ class _Watching(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     def __init__(self, inputs: Sequence[torch.Tensor]) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
+        self._given = inputs
         self._inputs = {tensor.untyped_storage().data_ptr(): place for place, tensor in enumerate(inputs) if tensor.numel()}
         self.added = dict[int, int]()
         """Place of the indices -> the axis along which they meet."""
@@ -104,13 +107,31 @@ class _Watching(TorchDispatchMode):  # type: ignore[no-untyped-call]
             place = None if index is None else self._place(index)
             if place is None:
                 continue
-            if adds and len(indices) == 1:
-                self.added[place] = given["dim"] if name.startswith("scatter") else 0
+            along = given["dim"] if name.startswith("scatter") else 0
+            axis = _axis_of(self._given[place], index, along) if adds and len(indices) == 1 else None
+            if axis is not None:
+                self.added[place] = axis
             else:
                 self.stored.add(place)
 
     def _place(self, tensor: torch.Tensor) -> int | None:
         return self._inputs.get(tensor.untyped_storage().data_ptr())
+
+
+def _axis_of(given: torch.Tensor, index: torch.Tensor, along: int) -> int | None:
+    """The axis of an input that an index has along one of its own; None where the index is not all of that input, each number
+    once or, as `expand` gives it, alike in each place of another axis.
+
+    >>> rows = torch.arange(16)
+    >>> _axis_of(rows, rows.view(1, -1).expand(4, -1), 1), _axis_of(rows.view(2, 8), rows.view(2, 8)[0], 0)
+    (0, None)
+    """
+    if not index.dim() or index.data_ptr() != given.data_ptr():
+        return None
+    shown = math.prod(size for size, stride in zip(index.shape, index.stride(), strict=True) if stride)
+    size, stride = index.shape[along], index.stride(along)
+    axes = [axis for axis in range(given.dim()) if (given.shape[axis], given.stride(axis)) == (size, stride)]
+    return axes[0] if axes and shown == given.numel() else None
 
 
 def may_repeat(program: Program) -> bool:

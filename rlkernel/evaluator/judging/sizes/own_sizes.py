@@ -195,10 +195,10 @@ def _spans(tree: ast.Module, known: Counterparts, kept: frozenset[str]) -> Itera
 
     def below(node: ast.AST, inside: bool, bound: bool = False) -> Iterator[Found]:
         if isinstance(node, (ast.Constant, ast.BinOp)):
-            operands = (
-                [one.value for one in ast.walk(node) if isinstance(one, ast.Constant)] if isinstance(node, ast.BinOp) else []
-            )
-            value: Any = literal(node) if changed.isdisjoint(operands) else None
+            value: Any = literal(node)
+            if value is not None and isinstance(node, ast.BinOp):  # which is small then
+                operands = {one.value for one in ast.walk(node) if isinstance(one, ast.Constant)}
+                value = value if changed.isdisjoint(operands) else None
             number = isinstance(value, (int, float)) and not isinstance(value, bool)
             name = named_as(node, value, inside, bound) if number else None
             if name is not None:
@@ -213,9 +213,10 @@ def _spans(tree: ast.Module, known: Counterparts, kept: frozenset[str]) -> Itera
             for statement in node.body:
                 yield from below(statement, True)
             return
+        bounds = {id(one) for one in _bounds(node)} if inside else set()
         for child in ast.iter_child_nodes(node):
             if not (isinstance(node, ast.AnnAssign) and child is node.annotation) and not isinstance(child, ast.arg):
-                yield from below(child, inside, inside and child in _bounds(node))
+                yield from below(child, inside, id(child) in bounds)
 
     yield from below(tree, False)
 

@@ -152,16 +152,21 @@ def shortest(sizes: Mapping[str, Any], others: Mapping[str, Any]) -> Sizes:
 
     >>> shortest({"M": 512, "image": (64, 8)}, {"M": 128, "image": (32, 16), "N": 4})
     {'M': 128, 'image': (32, 8), 'N': 4}
+    >>> shortest({"M": 512, "image": (64, 8)}, {"M": (128, 2), "image": (4, 4, 4)})
+    {'M': 512, 'image': (64, 8)}
     """
     return {**others, **{name: map_numbers(min, value, others.get(name, value)) for name, value in sizes.items()}}
 
 
 def map_numbers(function: Any, value: Any, other: Any) -> Any:
-    """A function of a size's numbers, each with that of another size in its place, or with one number."""
+    """A function of a size's numbers, each with that of another size in its place, or with one number; the size as it is where
+    the other one has another nesting."""
     if isinstance(value, (tuple, list)):
         others = other if isinstance(other, (tuple, list)) else [other] * len(value)
+        if len(others) != len(value):
+            return value
         return type(value)(map_numbers(function, a, b) for a, b in zip(value, others, strict=True))
-    return function(value, other)
+    return value if isinstance(other, (tuple, list)) else function(value, other)
 
 
 def divided(sizes: Mapping[str, Any], factor: int) -> Sizes:

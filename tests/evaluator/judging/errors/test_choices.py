@@ -55,6 +55,13 @@ def test_another_choice_is_right_where_it_names_the_same_numbers(indices: list[l
     assert choice.allows(torch.tensor(indices), torch.tensor([[0, 2], [2, 3]])) is right
 
 
+def test_zeros_of_both_signs_are_equal_and_so_are_all_nans() -> None:
+    numbers = torch.tensor([1.0, 0.0, -0.0, float("nan"), -float("nan")])
+    choice = Choice(numbers, 0, kept=True)
+    assert choice.allows(torch.tensor([0, 2]), torch.tensor([0, 1])) and choice.allows(torch.tensor([4]), torch.tensor([3]))
+    assert not choice.allows(torch.tensor([3]), torch.tensor([1]))
+
+
 def test_an_index_without_its_axis() -> None:
     choice = choices(lambda x: x.kthvalue(4, 1))[1]
     wanted = torch.tensor([0, 2])

@@ -17,7 +17,7 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from rlkernel.evaluator.judging.references.reference_calls import call, kinds_of, mapped, tensors_of
+from rlkernel.evaluator.judging.references.reference_calls import call, kinds_of, mapped_at, tensors_of
 from rlkernel.evaluator.program.codes import holds_numbers
 from rlkernel.evaluator.program.schema import Op, Program
 from rlkernel.reference import Reference
@@ -50,15 +50,12 @@ class Repeated:
 
     def put(self, inputs: list[Any], seed: int) -> list[Any]:
         """The arguments of forward with such numbers, drawn from `seed`."""
-        count = iter(range(len(tensors_of(inputs))))
 
         def change(tensor: torch.Tensor) -> torch.Tensor:
-            if next(count) != self.place:
-                return tensor
             made = limited(tensor) if self.axis is None else meeting(tensor, self.axis, seed)
             return torch.empty_like(tensor).copy_(made)
 
-        return [mapped(value, change) for value in inputs]
+        return mapped_at(inputs, self.place, change)
 
 
 def limited(tensor: torch.Tensor) -> torch.Tensor:

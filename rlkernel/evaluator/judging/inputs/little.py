@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +19,7 @@ import torch
 from rlkernel.evaluator.judging.errors.comparison import bits
 from rlkernel.evaluator.judging.errors.tolerance import FLOOR
 from rlkernel.evaluator.judging.inputs.stress import root_mean_square
-from rlkernel.evaluator.judging.references.reference_calls import call, exact_with_state, kinds_of, mapped, tensors_of
+from rlkernel.evaluator.judging.references.reference_calls import call, exact_with_state, kinds_of, mapped, mapped_at, tensors_of
 from rlkernel.evaluator.program.codes import holds_numbers
 from rlkernel.reference import Reference
 
@@ -55,13 +55,7 @@ class Resized:
 
     def put(self, inputs: list[Any], seed: int) -> list[Any]:
         """The arguments of forward in which this one has another size; `seed` draws nothing."""
-        return _with(inputs, self.place, lambda tensor: tensor * self.factor)
-
-
-def _with(inputs: list[Any], place: int, change: Callable[[torch.Tensor], torch.Tensor]) -> list[Any]:
-    """The arguments of forward in which the tensor at `place` is changed."""
-    count = iter(range(len(tensors_of(inputs))))
-    return [mapped(value, lambda tensor: change(tensor) if next(count) == place else tensor) for value in inputs]
+        return mapped_at(inputs, self.place, lambda tensor: tensor * self.factor)
 
 
 class _Moving:
@@ -108,7 +102,7 @@ class _Moving:
         usual, other = self._reference.inputs(0), tensors_of(self._reference.inputs(1))
         if place >= len(other) or other[place].shape != tensors_of(usual)[place].shape:
             return [math.inf] * len(self.dtypes)
-        moved = _with(self._reference.inputs(0), place, lambda _: other[place])
+        moved = mapped_at(self._reference.inputs(0), place, lambda _: other[place])
         if change is not None:
             usual, moved = change.put(usual, 0), change.put(moved, 0)
         return [*map(_distance, self._results(usual, exactly), self._results(moved, exactly))]

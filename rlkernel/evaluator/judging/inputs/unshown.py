@@ -19,7 +19,7 @@ from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from rlkernel.evaluator.judging.inputs.stress import stressed, stresses
-from rlkernel.evaluator.judging.references.reference_calls import call, kinds_of, mapped, tensors_of
+from rlkernel.evaluator.judging.references.reference_calls import call, kinds_of, mapped_at, tensors_of
 from rlkernel.evaluator.messages.judgement import Stress
 from rlkernel.evaluator.program.codes import holds_numbers, valued
 from rlkernel.evaluator.program.schema import Op, Program
@@ -229,11 +229,8 @@ def _tried(effect: Effect, inputs: Sequence[torch.Tensor]) -> Iterator[Plant]:
 
 def planted(inputs: list[Any], plant: Plant, seed: int) -> list[Any]:
     """The arguments of forward with numbers planted at places drawn from `seed`; no other tensor than that one is another."""
-    count = iter(range(len(tensors_of(inputs))))
 
     def change(tensor: torch.Tensor) -> torch.Tensor:
-        if next(count) != plant.place:
-            return tensor
         generator = torch.Generator().manual_seed(seed)
         shape = (*tensor.shape[:-1], 1) if plant.rows and tensor.dim() > 1 else tensor.shape
         drawn = torch.rand(shape, generator=generator)
@@ -242,4 +239,4 @@ def planted(inputs: list[Any], plant: Plant, seed: int) -> list[Any]:
         values = torch.tensor(plant.values, dtype=torch.float64)[which].to(tensor.dtype)
         return torch.empty_like(tensor).copy_(torch.where(here, values, tensor))
 
-    return [mapped(value, change) for value in inputs]
+    return mapped_at(inputs, plant.place, change)

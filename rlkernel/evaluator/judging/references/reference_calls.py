@@ -7,6 +7,7 @@ and so do rounds at scaled or shifted inputs (`inputs/stress.py`).
 from __future__ import annotations
 
 import copy
+import itertools
 import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
@@ -57,6 +58,16 @@ def mapped(value: Any, change: Callable[[torch.Tensor], torch.Tensor]) -> Any:
     if isinstance(value, dict):
         return {key: mapped(item, change) for key, item in value.items()}
     return [mapped(item, change) for item in value] if isinstance(value, (list, tuple)) else value
+
+
+def mapped_at(inputs: list[Any], place: int, change: Callable[[torch.Tensor], torch.Tensor]) -> list[Any]:
+    """The arguments of forward with one of their tensors replaced, that at `place` among these.
+
+    >>> mapped_at([torch.zeros(1), {"b": [torch.ones(1)]}], 1, lambda tensor: tensor + 1)
+    [tensor([0.]), {'b': [tensor([2.])]}]
+    """
+    places = itertools.count()
+    return [mapped(value, lambda tensor: change(tensor) if next(places) == place else tensor) for value in inputs]
 
 
 def constants(model: nn.Module, fixed: Sequence[str] = ()) -> dict[str, torch.Tensor]:

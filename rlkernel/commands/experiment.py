@@ -30,6 +30,7 @@ from rlkernel.commands.plan import (
     finished_beside,
     parse,
     plan,
+    together_of,
 )  # fmt: skip
 from rlkernel.commands.run_file import RunFile, read
 from rlkernel.config import Run, fingerprint
@@ -135,7 +136,7 @@ def _main(experiment: Experiment, argv: list[str], train: Train | None) -> int:
     count = "1 run" if len(jobs) == 1 else f"{len(jobs)} runs"
     seeds = ", ".join(map(str, dict.fromkeys(run.seed for run, _ in jobs)))
     print(f"{count} in {flags.out / 'arms'}: {', '.join(chosen)}; seeds {seeds}", file=sys.stderr)
-    status = train_within(jobs, flags, train, labels_of(experiment, preset))
+    status = train_within(jobs, flags, train, labels_of(experiment, preset), together_of(flags, preset))
     if status == 0:
         report(experiment, directories_of(experiment, jobs, flags, preset), flags.out)
     return status
@@ -161,9 +162,11 @@ def labels_of(experiment: Experiment, preset: Preset) -> dict[str, str]:
     return {"experiment": experiment.name, "preset": name}
 
 
-def train_within(jobs: Jobs, flags: Flags, train: Train | None = None, labels: Mapping[str, str] = MappingProxyType({})) -> int:
-    """Train what is not finished yet: the status of `train`, or 75 when `--limit-seconds` came first. labels: as `train` takes
-    them."""
+def train_within(
+    jobs: Jobs, flags: Flags, train: Train | None = None, labels: Mapping[str, str] = MappingProxyType({}), together: int = 1
+) -> int:
+    """Train what is not finished yet: the status of `train`, or 75 when `--limit-seconds` came first. labels, together: as
+    `train` takes them."""
     until = None if flags.limit_seconds is None else time.monotonic() + flags.limit_seconds
     for run, directory in jobs:
         rundir.check_free(directory, run)
@@ -176,7 +179,9 @@ def train_within(jobs: Jobs, flags: Flags, train: Train | None = None, labels: M
 
         train = command.main
     cache_dir = flags.out / "evaluations"
-    status = train(jobs, cache_dir=cache_dir, checkpoint_every=flags.checkpoint_every, until=until, labels=labels)
+    status = train(
+        jobs, cache_dir=cache_dir, checkpoint_every=flags.checkpoint_every, until=until, labels=labels, together=together
+    )
     if status == GOES_ON:
         print(f"stopped after {flags.limit_seconds:g} s at a checkpoint: the same command goes on", file=sys.stderr)
     return status

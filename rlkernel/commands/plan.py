@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -17,6 +18,7 @@ from rlkernel.errors import UsageError
 from rlkernel.evaluator.cards import gpus
 from rlkernel.runs import directory as rundir
 from rlkernel.sources.load import load_for_training
+from rlkernel.training import ranks
 from rlkernel.types import Precision, Problem
 
 Jobs = Sequence[tuple[Run, Path]]
@@ -36,6 +38,8 @@ class Preset:
     seeds: tuple[int, ...]
     gpu: bool = False
     """Whether the scale needs a GPU."""
+    together: int = 1
+    """The most runs that train side by side, where the machine has a core for each and more."""
     policy: tuple[Path, str] | None = None
     """The directory of a model that a checkout does not have, and the command that makes it."""
     estimate: Callable[[Run], str] | None = None
@@ -66,6 +70,9 @@ class Flags:
     """Stop at the first checkpoint after so many seconds, with exit status 75; the same command goes on."""
     checkpoint_every: int = 1
     """Steps between checkpoints: what an interruption costs at most. It does not change what is computed."""
+    together: int | None = None
+    """Runs that train side by side, each in a process of its own, with one evaluator. It does not change what is computed, but
+    each takes memory."""
     out: Path = Path("runs")
     """Directory of the runs and the reports."""
     seeds: tuple[int, ...] | None = None
@@ -110,7 +117,7 @@ class Flags:
 
 
 COMMAND = (
-    *("config", "list", "methods", "preset", "dry_run", "limit_seconds", "checkpoint_every", "out", "seeds"),
+    *("config", "list", "methods", "preset", "dry_run", "limit_seconds", "checkpoint_every", "together", "out", "seeds"),
     *("problems", "validation", "column", "style"),
 )
 OVERRIDES = tuple(flag.name for flag in fields(Flags) if flag.name not in COMMAND)
@@ -135,8 +142,9 @@ def of_presets(arms: Mapping[str, Run], presets: Mapping[str, Preset]) -> dict[s
     first = next(iter(arms.values()))
     runs = {name: preset.adapt(first) for name, preset in presets.items()}
     values = {flag: {name: getattr(run, flag) for name, run in runs.items()} for flag in OVERRIDES}
-    seeds = {name: " ".join(map(str, preset.seeds)) for name, preset in presets.items()}
-    return {flag: ", ".join(f"{name} {value}" for name, value in own.items()) for flag, own in {**values, "seeds": seeds}.items()}
+    values["seeds"] = {name: " ".join(map(str, preset.seeds)) for name, preset in presets.items()}
+    values["together"] = {name: preset.together for name, preset in presets.items()}
+    return {flag: ", ".join(f"{name} {value}" for name, value in own.items()) for flag, own in values.items()}
 
 
 def parse(
@@ -163,7 +171,17 @@ def parse(
     check_limit(flags.limit_seconds)
     if flags.checkpoint_every < 1:
         raise UsageError(f"--checkpoint-every {flags.checkpoint_every}: at least 1")
+    if flags.together is not None and flags.together < 1:
+        raise UsageError(f"--together {flags.together}: at least 1")
     return tuple(dict.fromkeys(argv[:named])) or tuple(arms), flags
+
+
+def together_of(flags: Flags, preset: Preset) -> int:
+    """How many runs train side by side: what the flag says, else the preset's number, at most one per core, and one where a
+    launcher has started several processes."""
+    if flags.together is not None:
+        return flags.together
+    return 1 if ranks.size() > 1 else min(preset.together, len(os.sched_getaffinity(0)))
 
 
 def check_limit(seconds: float | None) -> None:

@@ -238,9 +238,10 @@ async def open_pool(
 
 
 def _own_pids(runner: GpuRunner, shared: bool) -> frozenset[int]:
-    """Return the ids of our processes that may hold the runner's card, with those that a referee has forked."""
+    """Return the ids of our processes that may hold the runner's card, with those that a referee has forked, and the trainer
+    processes that this one has started."""
     forked = {child for pid in runner.pids for child in _children(pid)}
-    return runner.pids | forked | ({os.getpid()} if shared else set())
+    return runner.pids | forked | ({os.getpid()} | _children(os.getpid()) if shared else set())
 
 
 def _children(pid: int) -> set[int]:

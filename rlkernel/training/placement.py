@@ -14,6 +14,7 @@ With --device ray, the nodes of a Ray cluster evaluate, and the policy has a car
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import AsyncIterator, Sequence, Set
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -37,6 +38,13 @@ RAY = "ray"
 """The device that means a Ray cluster: the one of RAY_ADDRESS, or the one that this machine is in."""
 CONTEXTS_BYTES = 4 << 30
 """Memory of a shared card for what neither side's allocator counts: two CUDA contexts and the libraries' workspaces."""
+SIDE_BY_SIDE = "RLKERNEL_SIDE_BY_SIDE"
+"""The environment variable of a trainer process that says how many there are (`rlkernel.training.side_by_side`)."""
+
+
+def side_by_side() -> int:
+    """How many trainer processes share this machine, each with a run of its own: 1 outside of one."""
+    return int(os.environ.get(SIDE_BY_SIDE, "1"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,12 +71,12 @@ class Placement:
         return self.card.uuid if self.card is not None and self.shared else None
 
     def own_bytes(self, config: EvaluatorConfig) -> int:
-        """The bytes of its card that the policy may take; 0 where there is no card, or its size is unknown."""
+        """The bytes of its card that the policy may take; 0 where there is no card, or its size is unknown. Policies of runs side
+        by side have equal parts."""
         if self.card is None or not self.card.memory_bytes:
             return 0
-        if not self.shared:
-            return self.card.memory_bytes
-        return self.card.memory_bytes - runner_memory(self.card, config, shared=True) - CONTEXTS_BYTES
+        others = runner_memory(self.card, config, shared=True) + CONTEXTS_BYTES if self.shared else 0
+        return (self.card.memory_bytes - others) // side_by_side()
 
     def limit_memory(self, config: EvaluatorConfig) -> None:
         """Keep this process off the memory that evaluations may take of a shared card."""

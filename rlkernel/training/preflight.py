@@ -14,7 +14,7 @@ from rlkernel.evaluator.config import GIB, EvaluatorConfig, Limits
 from rlkernel.policy.load import load_config
 from rlkernel.training.memory import MICRO_TOKENS, Demand, MemoryPlan, demand_of, plan
 from rlkernel.training.memory_table import advice, memory_table
-from rlkernel.training.placement import Placement, place
+from rlkernel.training.placement import Placement, place, side_by_side
 
 
 def check_problems(run: Run) -> None:
@@ -69,5 +69,5 @@ def _own(placement: Placement, evaluation_gib: int) -> tuple[int, str]:
 
 
 def machine_bytes() -> int:
-    """The bytes of this machine's memory."""
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    """The bytes of this machine's memory, or an equal part of them where runs train side by side."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // side_by_side()

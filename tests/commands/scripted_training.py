@@ -53,6 +53,7 @@ class ScriptedTraining:
     cache: Path | None = None
     checkpoint_every: int = 0
     until: float | None = None
+    together: int = 1
     labels: Mapping[str, str] = field(default_factory=dict)
 
     def __call__(
@@ -63,9 +64,10 @@ class ScriptedTraining:
         checkpoint_every: int,
         until: float | None = None,
         labels: Mapping[str, str] = MappingProxyType({}),
+        together: int = 1,
     ) -> int:
         self.jobs, self.cache, self.checkpoint_every, self.until = list(jobs), cache_dir, checkpoint_every, until
-        self.labels = labels
+        self.labels, self.together = labels, together
         for run, directory in jobs:
             directory.mkdir(parents=True, exist_ok=True)
             rundir.begin(directory, run)

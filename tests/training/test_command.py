@@ -22,6 +22,7 @@ from rlkernel.config import Run
 from rlkernel.errors import GOES_ON, exit_status
 from rlkernel.runs import directory as rundir
 from rlkernel.training import command, loop
+from rlkernel.training import jobs as jobs_module
 from rlkernel.types import Precision
 from tests import forked
 from tests.echo import ScriptedEvaluator
@@ -55,8 +56,8 @@ class Trainings:
 def trainings(monkeypatch: pytest.MonkeyPatch) -> Trainings:
     found = Trainings()
     monkeypatch.setattr(command, "open_evaluator", found.open_evaluator)
-    monkeypatch.setattr(command, "train", found.train)
-    monkeypatch.setattr(command, "check_memory", lambda run: None)  # of cards that are not here
+    monkeypatch.setattr(loop, "train", found.train)
+    monkeypatch.setattr(jobs_module, "check_memory", lambda run: None)  # of cards that are not here
     return found
 
 
@@ -67,7 +68,7 @@ def jobs_of(run: Run, directory: Path, *devices: str) -> list[tuple[Run, Path]]:
 def test_neighbours_share_an_evaluator_and_finished_runs_are_skipped(
     run: Run, tmp_path: Path, trainings: Trainings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(command, "is_measured", lambda device: device == "cuda")
+    monkeypatch.setattr(jobs_module, "is_measured", lambda device: device == "cuda")
     devices = [("cpu", 0, "a"), ("cpu", 0, "b"), ("cpu", 1, "a"), ("cuda", 1, "a"), ("cuda", 2, "a")]
     jobs = [(replace(run, device=device, seed=seed), tmp_path / f"{device}{seed}{name}") for device, seed, name in devices]
     assert command.main(jobs) == 0
